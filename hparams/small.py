@@ -1,0 +1,53 @@
+"""Sets for small data and small machines."""
+
+import dataclasses
+
+from keras_transformer.hparam import HParams
+from keras_transformer.registry import register_hparams
+
+
+@register_hparams
+def transformer_small():
+    """A quarter of base's width: about 100,000 pairs, one GPU or a patient CPU.
+
+    2+2 layers of d_model 256 and d_ff 1024 with 4 heads, Tensor2Tensor's
+    dimensions of this name, but the paper's post-norm and a dropout of 0.2
+    against over-fitting. The learning rate peaks at 0.0014, at step 2,000. No
+    published figure; start here, then change one field at a time.
+    """
+    return dataclasses.replace(
+        HParams(),
+        num_layers=2,
+        d_model=256,
+        d_ff=1024,
+        num_heads=4,
+        dropout=0.2,
+        warmup_steps=2000,
+        train_steps=30000,
+    )
+
+
+@register_hparams
+def transformer_tiny():
+    """The published Transformer-Tiny for Multi30k, 2.6M with a 10,000 BPE.
+
+    Wu et al. (2021), "Good for Misconceived Reasons: An Empirical Revisiting on
+    the Need for Visual Context in Multimodal Machine Translation": BLEU 41.02
+    en-de on test_2016 (lower-cased tokens, beam 5, last 10 epochs averaged),
+    with 4+4 layers, dropout 0.3 and at most 8,000 updates on 29,000 pairs.
+    Their inverse-square-root schedule peaks at 0.005 after 2,000 steps; on the
+    paper's schedule that is a factor of
+    0.005 / (128 ** -0.5 * 2000 ** -0.5) = 2.53. Their updates hold up to 8,192
+    tokens (two GPUs), ours 4,096.
+    """
+    return dataclasses.replace(
+        HParams(),
+        num_layers=4,
+        d_model=128,
+        d_ff=256,
+        num_heads=4,
+        dropout=0.3,
+        learning_rate=2.53,
+        warmup_steps=2000,
+        train_steps=8000,
+    )

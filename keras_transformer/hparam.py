@@ -1,0 +1,222 @@
+"""Hyper-parameters: one frozen dataclass, strict overrides, JSON."""
+
+import dataclasses
+import difflib
+import json
+import math
+
+
+@dataclasses.dataclass(frozen=True)
+class HParams:
+    """All that describes a model, its training and its decoding.
+
+    The defaults are the base model of Vaswani et al. (2017), with a batch for
+    one small device. A registered hparams set states only its differences with
+    `dataclasses.replace`. Values are checked at construction.
+
+    Raises:
+        ValueError: if a value is of the wrong type or out of range.
+
+    Example:
+
+    >>> HParams(d_model=256, num_heads=4).d_ff
+    2048
+    """
+
+    num_layers: int = 6  # layers of encoder and decoder each (N)
+    d_model: int = 512  # width of embeddings and sub-layer outputs
+    d_ff: int = 2048  # inner width of the feed-forward sub-layer
+    num_heads: int = 8  # attention heads (h)
+    d_k: int = 0  # width of a query or key per head; 0 = d_model / h
+    d_v: int = 0  # width of a value per head; 0 = d_model / h
+    dropout: float = 0.1  # on sub-layer outputs and embedding sums (P_drop)
+    attention_dropout: float = 0.0  # on attention weights; paper: none
+    activation_dropout: float = 0.0  # inside the feed-forward; paper: none
+    norm: str = "post"  # "post" as the paper, "pre" as Tensor2Tensor since v2
+    positional_encoding: str = "sinusoidal"  # or "learned" (Table 3 row E)
+    neighbourhood: int = 0  # self-attention's reach (r); 0 = everywhere
+    label_smoothing: float = 0.1  # share spread over the vocabulary (eps_ls)
+    max_length: int = 256  # longest sentence kept for training, in tokens
+    batch_tokens: int = 4096  # most positions per side in a batch, with padding
+    adam_beta1: float = 0.9  # beta_1
+    adam_beta2: float = 0.98  # beta_2
+    adam_epsilon: float = 1e-9  # epsilon
+    learning_rate: float = 1.0  # factor on the paper's schedule
+    warmup_steps: int = 4000  # steps of linear increase
+    train_steps: int = 100000  # updates in all
+    beam_size: int = 4  # hypotheses kept while decoding
+    alpha: float = 0.6  # length penalty ((5 + length) / 6) ** alpha
+    extra_length: int = 50  # output holds at most input + this many tokens
+
+    def __post_init__(self):
+        for field in dataclasses.fields(self):
+            value = _typed(field, getattr(self, field.name))
+            object.__setattr__(self, field.name, value)
+        for rule, accepts, names in _RULES:
+            for name in names:
+                _check(rule, accepts, name, getattr(self, name))
+        if self.d_model % self.num_heads and not (self.d_k and self.d_v):
+            raise ValueError(
+                "`d_model` must be divisible by `num_heads`. Received: "
+                f"d_model={self.d_model}, num_heads={self.num_heads}. Use a "
+                f"divisor of d_model such as {_near_divisor(self)}, or give "
+                "d_k and d_v."
+            )
+
+
+_RULES = (
+    (
+        "at least 1",
+        lambda value: value >= 1,
+        ("num_layers", "d_model", "d_ff", "num_heads", "max_length")
+        + ("batch_tokens", "warmup_steps", "train_steps", "beam_size"),
+    ),
+    (
+        "0 or more",
+        lambda value: value >= 0,
+        ("d_k", "d_v", "neighbourhood", "alpha", "extra_length"),
+    ),
+    (
+        "at least 0 and less than 1",
+        lambda value: 0 <= value < 1,
+        ("dropout", "attention_dropout", "activation_dropout")
+        + ("label_smoothing", "adam_beta1", "adam_beta2"),
+    ),
+    (
+        "greater than 0",
+        lambda value: value > 0,
+        ("adam_epsilon", "learning_rate"),
+    ),
+    ("'post' or 'pre'", ("post", "pre").__contains__, ("norm",)),
+    (
+        "'sinusoidal' or 'learned'",
+        ("sinusoidal", "learned").__contains__,
+        ("positional_encoding",),
+    ),
+)
+
+
+def parse_overrides(hparams, text):
+    """Return `hparams` with the changes that `text` names.
+
+    Args:
+        hparams: the `HParams` to start from.
+        text: `name=value` pairs with commas between them, as `--hparams` takes
+            them; may be empty.
+
+    Raises:
+        ValueError: if a name is unknown or repeated, or a value does not fit.
+
+    Example:
+
+    >>> parse_overrides(HParams(), "dropout=0.3, num_layers=2").num_layers
+    2
+    """
+    changes = {}
+    for item in filter(None, (item.strip() for item in text.split(","))):
+        name, equals, value = (part.strip() for part in item.partition("="))
+        if not equals:
+            raise ValueError(
+                "`hparams` must be name=value pairs with commas between them. "
+                f"Received: {item!r}. Write for example dropout=0.3,d_ff=1024."
+            )
+        if name in changes:
+            raise ValueError(
+                "`hparams` must name each hyper-parameter once. Received: "
+                f"{name}={changes[name]} and {name}={value}. Remove one."
+            )
+        changes[name] = _parse(_field(name), value)
+    return dataclasses.replace(hparams, **changes)
+
+
+def to_json(hparams):
+    """Return `hparams` as JSON text, one line for each field."""
+    return json.dumps(dataclasses.asdict(hparams), indent=2) + "\n"
+
+
+def from_json(text):
+    """Return the `HParams` that `to_json` wrote.
+
+    A field that the text does not hold takes its default: fields that join
+    later do, by default, what was done before them.
+
+    Raises:
+        ValueError: if the text is not JSON, a name is unknown or a value does
+            not fit.
+
+    Example:
+
+    >>> from_json(to_json(HParams(d_ff=1024))) == HParams(d_ff=1024)
+    True
+    """
+    try:
+        values = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise _not_an_object(text) from error
+    if not isinstance(values, dict):
+        raise _not_an_object(text)
+    for name in values:
+        _field(name)
+    return HParams(**values)
+
+
+def _field(name):
+    fields = {field.name: field for field in dataclasses.fields(HParams)}
+    if name in fields:
+        return fields[name]
+    matches = difflib.get_close_matches(name, fields)
+    suggestion = f"Did you mean: {', '.join(matches)}? " if matches else ""
+    raise ValueError(
+        "A hyper-parameter must be a field of HParams. Received: "
+        f"hparams={name!r}. {suggestion}All are: {', '.join(fields)}."
+    )
+
+
+def _not_an_object(text):
+    return ValueError(
+        "Saved hyper-parameters must be one JSON object. Received: "
+        f"{text[:40]!r}. Restore the file from a copy."
+    )
+
+
+def _parse(field, text):
+    try:
+        return field.type(text)
+    except ValueError:
+        raise _wrong_type(field, text) from None
+
+
+def _typed(field, value):
+    if field.type is float and type(value) is int:
+        return float(value)
+    if type(value) is not field.type:
+        raise _wrong_type(field, value)
+    if field.type is float and not math.isfinite(value):
+        raise _wrong_type(field, value)
+    return value
+
+
+def _wrong_type(field, value):
+    kind = {int: "a whole number", float: "a finite number", str: "text"}
+    return ValueError(
+        f"`{field.name}` must be {kind[field.type]}. Received: "
+        f"{field.name}={value!r}. Use a value such as {field.default!r}."
+    )
+
+
+def _check(rule, accepts, name, value):
+    if not accepts(value):
+        default = getattr(HParams, name)
+        raise ValueError(
+            f"`{name}` must be {rule}. Received: {name}={value!r}. "
+            f"Use a value such as {default!r}."
+        )
+
+
+def _near_divisor(hparams):
+    divisors = [
+        number
+        for number in range(1, hparams.d_model + 1)
+        if hparams.d_model % number == 0
+    ]
+    return min(divisors, key=lambda number: abs(number - hparams.num_heads))

@@ -1,0 +1,160 @@
+import dataclasses
+import json
+
+import pytest
+
+from keras_transformer.hparam import HParams
+from keras_transformer.hparam import from_json
+from keras_transformer.hparam import parse_overrides
+from keras_transformer.hparam import to_json
+
+
+class HParamsTest:
+    def test_defaults_are_the_papers_base_model(self):
+        hparams = HParams()
+        assert hparams.num_layers == 6
+        assert hparams.d_model == 512
+        assert hparams.d_ff == 2048
+        assert hparams.num_heads == 8
+        assert hparams.dropout == 0.1
+        assert hparams.label_smoothing == 0.1
+        assert hparams.warmup_steps == 4000
+        assert (hparams.adam_beta1, hparams.adam_beta2) == (0.9, 0.98)
+        assert hparams.adam_epsilon == 1e-9
+        assert (hparams.beam_size, hparams.alpha) == (4, 0.6)
+        assert hparams.extra_length == 50
+
+    def test_is_frozen(self):
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            HParams().d_model = 1
+
+    def test_whole_number_becomes_a_float_where_one_is_due(self):
+        dropout = HParams(dropout=0).dropout
+        assert type(dropout) is float
+
+    @pytest.mark.parametrize(
+        "changes",
+        [
+            {"num_layers": 0},
+            {"d_model": -512},
+            {"batch_tokens": 0},
+            {"train_steps": 0},
+            {"beam_size": 0},
+            {"d_k": -1},
+            {"alpha": -0.1},
+            {"extra_length": -1},
+            {"dropout": 1.0},
+            {"dropout": -0.1},
+            {"label_smoothing": 1},
+            {"adam_beta2": 1.0},
+            {"learning_rate": 0.0},
+            {"learning_rate": float("nan")},
+            {"learning_rate": float("inf")},
+            {"norm": "Post"},
+            {"positional_encoding": "rotary"},
+            {"d_model": 512.0},
+            {"num_layers": True},
+            {"num_layers": "6"},
+            {"norm": None},
+        ],
+    )
+    def test_bad_value_is_named(self, changes):
+        name, value = next(iter(changes.items()))
+        with pytest.raises(ValueError) as error:
+            HParams(**changes)
+        message = str(error.value)
+        assert f"`{name}` must be " in message
+        assert f"Received: {name}=" in message
+        assert "Use a value such as " in message
+        assert "\n" not in message
+        assert type(value) is not str or repr(value) in message
+
+    def test_heads_must_divide_the_width(self):
+        with pytest.raises(
+            ValueError, match="d_model=512, num_heads=6.*such as 4, or"
+        ):
+            HParams(num_heads=6)
+
+    def test_heads_need_not_divide_the_width_with_own_dimensions(self):
+        assert HParams(num_heads=6, d_k=64, d_v=64).num_heads == 6
+
+    def test_one_own_dimension_does_not_excuse_the_other(self):
+        with pytest.raises(ValueError, match="d_model=512, num_heads=6"):
+            HParams(num_heads=6, d_k=64)
+
+
+class ParseOverridesTest:
+    def test_values_take_the_type_of_their_field(self):
+        hparams = parse_overrides(
+            HParams(), "num_layers=2,dropout=0,norm=pre,adam_epsilon=1e-8"
+        )
+        assert hparams == HParams(
+            num_layers=2, dropout=0.0, norm="pre", adam_epsilon=1e-8
+        )
+
+    def test_spaces_around_names_and_values_do_not_matter(self):
+        hparams = parse_overrides(HParams(), " d_ff = 64 , norm = pre ")
+        assert (hparams.d_ff, hparams.norm) == (64, "pre")
+
+    def test_empty_text_changes_nothing(self):
+        assert parse_overrides(HParams(), "") == HParams()
+
+    def test_what_is_not_named_stays(self):
+        hparams = parse_overrides(HParams(d_ff=64), "num_layers=2")
+        assert hparams.d_ff == 64
+
+    def test_changes_are_judged_together(self):
+        hparams = parse_overrides(HParams(), "d_model=96,num_heads=6")
+        assert hparams.d_model == 96
+
+    def test_unknown_name_suggests(self):
+        with pytest.raises(
+            ValueError, match="hparams='dropuot'.*Did you mean: dropout"
+        ):
+            parse_overrides(HParams(), "dropuot=0.3")
+
+    def test_repeated_name_is_an_error(self):
+        with pytest.raises(ValueError, match="d_ff=64 and d_ff=128"):
+            parse_overrides(HParams(), "d_ff=64,d_ff=128")
+
+    @pytest.mark.parametrize("text", ["d_ff", "d_ff:64", "64"])
+    def test_missing_equals_sign_is_shown(self, text):
+        with pytest.raises(ValueError, match=f"name=value.*'{text}'"):
+            parse_overrides(HParams(), text)
+
+    @pytest.mark.parametrize(
+        "text", ["num_layers=2.5", "num_layers=two", "dropout=a", "d_ff="]
+    )
+    def test_wrong_type_is_an_error(self, text):
+        with pytest.raises(ValueError, match="must be a .* number"):
+            parse_overrides(HParams(), text)
+
+    def test_range_is_checked(self):
+        with pytest.raises(ValueError, match="dropout=1.5"):
+            parse_overrides(HParams(), "dropout=1.5")
+
+
+class JsonTest:
+    def test_round_trip_keeps_everything(self):
+        hparams = HParams(d_ff=64, dropout=1 / 3, norm="pre", adam_epsilon=1e-8)
+        assert from_json(to_json(hparams)) == hparams
+
+    def test_every_field_is_written(self):
+        names = {field.name for field in dataclasses.fields(HParams)}
+        assert set(json.loads(to_json(HParams()))) == names
+
+    def test_unknown_name_is_an_error(self):
+        with pytest.raises(ValueError, match="'d_fff'.*d_ff"):
+            from_json('{"d_fff": 64}')
+
+    def test_wrong_type_is_an_error(self):
+        with pytest.raises(ValueError, match="d_ff='64'"):
+            from_json('{"d_ff": "64"}')
+
+    def test_missing_field_takes_its_default(self):
+        assert from_json('{"d_ff": 64}') == HParams(d_ff=64)
+
+    @pytest.mark.parametrize("text", ["", "[1]", '{"d_ff": 64'])
+    def test_other_text_is_refused(self, text):
+        with pytest.raises(ValueError, match="one JSON object"):
+            from_json(text)

@@ -1,0 +1,85 @@
+import dataclasses
+
+import pytest
+
+from keras_transformer import registry
+from keras_transformer.hparams import table3
+
+
+def changes(name, base="transformer_base"):
+    """The fields in which a set differs from another."""
+    ours = dataclasses.asdict(registry.get_hparams(name))
+    theirs = dataclasses.asdict(registry.get_hparams(base))
+    return {key: ours[key] for key in ours if ours[key] != theirs[key]}
+
+
+def peak_learning_rate(hparams):
+    return hparams.learning_rate * (hparams.d_model * hparams.warmup_steps) ** (
+        -0.5
+    )
+
+
+class HParamsSetsTest:
+    @pytest.mark.parametrize("name", registry.hparams_sets.names())
+    def test_every_set_is_valid_and_says_what_it_is(self, name):
+        assert registry.get_hparams(name) == registry.get_hparams(name)
+        assert registry.hparams_sets.get(name).__doc__.strip()
+
+    def test_base_is_the_paper(self):
+        base = registry.get_hparams("transformer_base")
+        assert (base.num_layers, base.d_model, base.d_ff) == (6, 512, 2048)
+        assert (base.num_heads, base.d_k, base.d_v) == (8, 0, 0)
+        assert (base.norm, base.positional_encoding) == ("post", "sinusoidal")
+        assert base.dropout == base.label_smoothing == 0.1
+        assert base.attention_dropout == base.activation_dropout == 0
+        assert base.batch_tokens == 25000
+        assert base.train_steps == 100000
+        assert peak_learning_rate(base) == pytest.approx(6.99e-4, rel=1e-3)
+
+    def test_big_is_the_papers_last_row(self):
+        assert changes("transformer_big") == {
+            "d_model": 1024,
+            "d_ff": 4096,
+            "num_heads": 16,
+            "dropout": 0.3,
+            "train_steps": 300000,
+        }
+
+    def test_big_enfr_only_lowers_dropout(self):
+        assert changes("transformer_big_enfr", "transformer_big") == {
+            "dropout": 0.1
+        }
+
+    def test_prenorm_peaks_where_tensor2tensor_does(self):
+        prenorm = registry.get_hparams("transformer_prenorm_base")
+        assert prenorm.norm == "pre"
+        assert prenorm.adam_beta2 == 0.997
+        assert peak_learning_rate(prenorm) == pytest.approx(9.88e-4, rel=1e-3)
+
+    def test_tiny_is_the_published_one(self):
+        tiny = registry.get_hparams("transformer_tiny")
+        assert (tiny.num_layers, tiny.d_model, tiny.d_ff) == (4, 128, 256)
+        assert (tiny.num_heads, tiny.dropout) == (4, 0.3)
+        assert peak_learning_rate(tiny) == pytest.approx(0.005, rel=1e-3)
+
+
+class Table3Test:
+    @pytest.mark.parametrize("suffix", table3.ROWS)
+    def test_row_changes_one_thing(self, suffix):
+        assert len(changes(f"transformer_table3_{suffix}")) == 1
+
+    def test_rows_are_those_of_the_paper(self):
+        rows = {name: row[2] for name, row in table3.ROWS.items()}
+        assert [rows[f"a_h{h}"]["num_heads"] for h in (1, 4, 16, 32)] == [
+            1,
+            4,
+            16,
+            32,
+        ]
+        assert rows["b_dk16"] == {"d_k": 16}
+        assert rows["e_learned"] == {"positional_encoding": "learned"}
+        assert len(rows) == 18
+
+    def test_description_holds_the_papers_figures(self):
+        row = registry.hparams_sets.get("transformer_table3_c_n2")
+        assert "perplexity 6.11, BLEU 23.7" in row.__doc__

@@ -1,0 +1,180 @@
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+from keras_transformer import registry
+from keras_transformer.hparam import HParams
+
+
+class FakeProblem:
+    def __init__(self, data_dir=None, reverse=False):
+        self.data_dir = data_dir
+        self.reverse = reverse
+
+
+@pytest.fixture
+def problems(monkeypatch):
+    empty = registry.Registry("problem")
+    monkeypatch.setattr(registry, "problems", empty)
+    return empty
+
+
+class RegistryTest:
+    def test_name_is_snake_case_of_the_object(self):
+        colours = registry.Registry("colour")
+
+        @colours.register
+        class DarkBlue:
+            pass
+
+        assert colours.names() == ["dark_blue"]
+        assert colours.get("dark_blue") is DarkBlue
+
+    def test_explicit_name_wins(self):
+        colours = registry.Registry("colour")
+
+        @colours.register("navy")
+        class DarkBlue:
+            pass
+
+        assert colours.get("navy") is DarkBlue
+
+    def test_empty_parentheses_register_under_the_own_name(self):
+        colours = registry.Registry("colour")
+        colours.register()(FakeProblem)
+        assert colours.names() == ["fake_problem"]
+
+    def test_names_are_sorted(self):
+        colours = registry.Registry("colour")
+        for name in ("red", "blue", "green"):
+            colours.register(name)(object)
+        assert colours.names() == ["blue", "green", "red"]
+
+    def test_duplicate_names_both_modules(self):
+        colours = registry.Registry("colour")
+        colours.register("red")(FakeProblem)
+        with pytest.raises(ValueError, match="(?s)hparam.*registry_test"):
+            colours.register("red")(HParams)
+
+    def test_unknown_name_suggests_and_says_how_to_list(self):
+        colours = registry.Registry("colour", "colours --list")
+        for name in ("dark_red", "dark_blue", "dark_bloom", "dark_blow"):
+            colours.register(name)(object)
+        with pytest.raises(ValueError) as error:
+            colours.get("dark_blu")
+        message = str(error.value)
+        assert "'dark_blu'" in message
+        assert "dark_blue" in message
+        assert "`colours --list` lists all" in message
+        suggested = message.split("Did you mean: ")[1].split("?")[0]
+        assert len(suggested.split(", ")) <= 3
+
+    def test_failing_import_passes_through(self):
+        broken = registry.Registry("colour", package="no_such_package_here")
+        with pytest.raises(ImportError, match="no_such_package_here"):
+            broken.get("red")
+
+    def test_snake_case_keeps_numbers_with_their_word(self):
+        assert registry.snake_case("TranslateEndeWmt14") == (
+            "translate_ende_wmt14"
+        )
+        assert registry.snake_case("transformer_base") == "transformer_base"
+
+
+class GetProblemTest:
+    def test_decorator_names_the_class(self, problems):
+        cls = registry.register_problem(type("CopyDigits", (FakeProblem,), {}))
+        assert cls.name == "copy_digits"
+        assert problems.get("copy_digits") is cls
+
+    def test_decorator_takes_a_name(self, problems):
+        cls = registry.register_problem("digits")(
+            type("CopyDigits", (FakeProblem,), {})
+        )
+        assert cls.name == "digits"
+
+    def test_data_dir_is_handed_on(self, problems):
+        registry.register_problem("digits")(FakeProblem)
+        problem = registry.get_problem("digits", data_dir="data")
+        assert problem.data_dir == "data"
+        assert not problem.reverse
+
+    def test_rev_reverses_the_base_problem(self, problems):
+        registry.register_problem("digits")(FakeProblem)
+        problem = registry.get_problem("digits_rev", data_dir="data")
+        assert problem.data_dir == "data"
+        assert problem.reverse
+
+    def test_registered_name_may_end_in_rev(self, problems):
+        registry.register_problem("digits_rev")(FakeProblem)
+        assert not registry.get_problem("digits_rev").reverse
+
+    def test_rev_twice_is_unknown(self, problems):
+        registry.register_problem("digits")(FakeProblem)
+        with pytest.raises(ValueError, match="'digits_rev_rev'.*digits"):
+            registry.get_problem("digits_rev_rev")
+
+
+class GetHParamsTest:
+    def test_returns_the_set(self):
+        assert registry.get_hparams("transformer_base").d_model == 512
+
+    def test_unknown_set_suggests(self):
+        with pytest.raises(ValueError, match="transformer_tiny"):
+            registry.get_hparams("transfomer_tiny")
+
+    def test_listing_imports_neither_tensorflow_nor_keras(self):
+        script = (
+            "import sys\n"
+            "from keras_transformer import registry as r\n"
+            "print(*r.problems.names(), *r.hparams_sets.names())\n"
+            "print({'tensorflow', 'keras', 'jax'} & set(sys.modules))\n"
+        )
+        names, loaded = subprocess.run(
+            [sys.executable, "-c", script],
+            check=True,
+            capture_output=True,
+            text=True,
+            cwd=pathlib.Path(__file__).parents[1],
+        ).stdout.splitlines()
+        assert {"copy", "reverse", "transformer_base"} <= set(names.split())
+        assert loaded == "set()"
+
+
+class ImportUsrDirTest:
+    def test_registers_what_the_directory_registers(self, tmp_path):
+        usr_dir = tmp_path / "my_sets_of_registry_test"
+        usr_dir.mkdir()
+        (usr_dir / "__init__.py").write_text("from . import mine\n")
+        (usr_dir / "mine.py").write_text(
+            "from keras_transformer import hparam\n"
+            "from keras_transformer.registry import register_hparams\n"
+            "@register_hparams\n"
+            "def my_set_of_registry_test():\n"
+            "    return hparam.HParams(d_ff=77)\n"
+        )
+        path = list(sys.path)
+        registry.import_usr_dir(str(usr_dir) + "/")
+        registry.import_usr_dir(str(usr_dir))
+        assert registry.get_hparams("my_set_of_registry_test").d_ff == 77
+        assert sys.path == path
+
+    def test_missing_init_is_named(self, tmp_path):
+        with pytest.raises(ValueError, match="`__init__.py`.*Create the file"):
+            registry.import_usr_dir(tmp_path)
+
+    def test_name_of_another_module_is_refused(self, tmp_path):
+        usr_dir = tmp_path / "json"
+        usr_dir.mkdir()
+        (usr_dir / "__init__.py").write_text("")
+        with pytest.raises(ValueError, match="'json'.*Rename"):
+            registry.import_usr_dir(usr_dir)
+
+    def test_error_of_the_users_code_passes_through(self, tmp_path):
+        usr_dir = tmp_path / "broken_of_registry_test"
+        usr_dir.mkdir()
+        (usr_dir / "__init__.py").write_text("import no_such_module_here\n")
+        with pytest.raises(ImportError, match="no_such_module_here"):
+            registry.import_usr_dir(usr_dir)

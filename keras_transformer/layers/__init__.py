@@ -1,0 +1,27 @@
+"""Keras layers of the Transformer, written on `keras.ops` alone."""
+
+from keras_transformer.layers.attention import MultiHeadAttention
+from keras_transformer.layers.decoder import Decoder
+from keras_transformer.layers.decoder import DecoderLayer
+from keras_transformer.layers.embedding import SharedEmbedding
+from keras_transformer.layers.encoder import Encoder
+from keras_transformer.layers.encoder import EncoderLayer
+from keras_transformer.layers.feed_forward import FeedForward
+from keras_transformer.layers.positional_encoding import (
+    LearnedPositionalEncoding,
+)
+from keras_transformer.layers.positional_encoding import (
+    SinusoidalPositionalEncoding,
+)
+
+__all__ = [
+    "Decoder",
+    "DecoderLayer",
+    "Encoder",
+    "EncoderLayer",
+    "FeedForward",
+    "LearnedPositionalEncoding",
+    "MultiHeadAttention",
+    "SharedEmbedding",
+    "SinusoidalPositionalEncoding",
+]

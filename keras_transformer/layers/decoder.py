@@ -1,0 +1,314 @@
+"""The decoder: masked self-attention, attention to the encoder, feed-forward."""
+
+import keras
+from keras import ops
+
+from keras_transformer.layers.attention import MultiHeadAttention
+from keras_transformer.layers.feed_forward import FeedForward
+from keras_transformer.layers.residual import Residual
+from keras_transformer.layers.residual import layer_norm
+from keras_transformer.masks import causal_mask
+
+
+@keras.saving.register_keras_serializable(package="keras_transformer")
+class DecoderLayer(keras.layers.Layer):
+    """Causal self-attention, attention to `encoded`, then a feed-forward net.
+
+    Section 3.1 of Vaswani et al. (2017). Self-attention never sees the
+    positions after its own, whatever masks are given.
+
+    Args:
+        d_model: width of input and output.
+        num_heads: h, the number of attention heads.
+        d_ff: width of the feed-forward network's inner layer.
+        d_k: width of a head's queries and keys, by default d_model / h.
+        d_v: width of a head's values, by default d_model / h.
+        dropout: P_drop, share of each sub-layer's output that is dropped.
+        attention_dropout: share of attention weights that is dropped.
+        activation_dropout: share of inner activations that is dropped.
+        norm: "post" as in the paper, or "pre".
+        neighbourhood: r, restricts self-attention to positions at most r away.
+
+    Call arguments:
+        x: tensor of shape `(batch, target_len, d_model)`.
+        encoded: encoder output, tensor of shape `(batch, input_len, d_model)`.
+        padding_mask: boolean tensor of shape `(batch, input_len)`, True = a
+            real token of `encoded`. By default all are real.
+        return_weights: whether to return the attention weights as well.
+
+    Returns:
+        tensor of shape `(batch, target_len, d_model)`; with `return_weights`
+        also those of self-attention `(batch, num_heads, target_len,
+        target_len)` and of cross-attention `(batch, num_heads, target_len,
+        input_len)`.
+
+    Example:
+
+    >>> import numpy as np
+    >>> layer = DecoderLayer(d_model=8, num_heads=2, d_ff=32)
+    >>> x, encoded = np.ones((2, 1, 3, 8), "float32")
+    >>> layer(x, encoded).shape
+    TensorShape([1, 3, 8])
+    """
+
+    def __init__(
+        self,
+        d_model,
+        num_heads,
+        d_ff,
+        d_k=None,
+        d_v=None,
+        dropout=0.1,
+        attention_dropout=0.0,
+        activation_dropout=0.0,
+        norm="post",
+        neighbourhood=None,
+        **kwargs,
+    ):
+        super().__init__(**kwargs)
+        self.options = {
+            "d_model": d_model,
+            "num_heads": num_heads,
+            "d_ff": d_ff,
+            "d_k": d_k,
+            "d_v": d_v,
+            "dropout": dropout,
+            "attention_dropout": attention_dropout,
+            "activation_dropout": activation_dropout,
+            "norm": norm,
+            "neighbourhood": neighbourhood,
+        }
+        shared = {"dtype": self.dtype_policy}
+        sizes = (d_model, num_heads, d_k, d_v, attention_dropout)
+        self.self_attention = MultiHeadAttention(
+            *sizes, neighbourhood, name="self_attention", **shared
+        )
+        self.cross_attention = MultiHeadAttention(
+            *sizes, name="cross_attention", **shared
+        )
+        self.feed_forward = FeedForward(
+            d_model, d_ff, activation_dropout, name="feed_forward", **shared
+        )
+        self.self_residual, self.cross_residual, self.feed_forward_residual = (
+            Residual(dropout, norm, name=f"{name}_residual", **shared)
+            for name in ("self_attention", "cross_attention", "feed_forward")
+        )
+
+    def build(self, x_shape, encoded_shape=None):
+        for layer in (
+            self.self_attention,
+            self.self_residual,
+            self.cross_attention,
+            self.cross_residual,
+            self.feed_forward,
+            self.feed_forward_residual,
+        ):
+            layer.build(x_shape)
+
+    def call(
+        self,
+        x,
+        encoded,
+        padding_mask=None,
+        return_weights=False,
+        training=None,
+    ):
+        causal = causal_mask(ops.shape(x)[1])
+        visible = None if padding_mask is None else padding_mask[:, None, :]
+        weights = []
+
+        def attend_to_self(query):
+            output, used = self.self_attention(
+                query,
+                attention_mask=causal,
+                return_weights=True,
+                training=training,
+            )
+            weights.append(used)
+            return output
+
+        def attend_to_encoded(query):
+            output, used = self.cross_attention(
+                query,
+                encoded,
+                attention_mask=visible,
+                return_weights=True,
+                training=training,
+            )
+            weights.append(used)
+            return output
+
+        def feed_forward(y):
+            return self.feed_forward(y, training=training)
+
+        x = self.self_residual(x, sublayer=attend_to_self, training=training)
+        x = self.cross_residual(
+            x, sublayer=attend_to_encoded, training=training
+        )
+        x = self.feed_forward_residual(
+            x, sublayer=feed_forward, training=training
+        )
+        return (x, *weights) if return_weights else x
+
+    def step(self, x, cache, position, memory, padding_mask):
+        """Decodes one position, with keys and values of earlier ones cached.
+
+        Args:
+            x: tensor of shape `(batch x beam, 1, d_model)`.
+            cache: keys and values of self-attention (`init_cache`).
+            position: scalar integer tensor.
+            memory: keys and values of `encoded` for cross-attention, of
+                `batch` rows: beams of a sentence share them.
+            padding_mask: boolean tensor of shape `(batch, input_len)`.
+
+        Returns:
+            tensor of shape `(batch x beam, 1, d_model)` and the new cache.
+        """
+        caches = []
+
+        def attend_to_self(query):
+            output, updated = self.self_attention.step(query, cache, position)
+            caches.append(updated)
+            return output
+
+        def attend_to_encoded(query):
+            batch, d_model = ops.shape(memory[0])[0], query.shape[-1]
+            beams = ops.reshape(query, (batch, -1, d_model))
+            output = self.cross_attention.attend(
+                beams, *memory, padding_mask[:, None, :]
+            )  # (batch, beam, d_model): beams stand where positions would
+            return ops.reshape(output, (-1, 1, d_model))
+
+        x = self.self_residual(x, sublayer=attend_to_self)
+        x = self.cross_residual(x, sublayer=attend_to_encoded)
+        return self.feed_forward_residual(
+            x, sublayer=self.feed_forward
+        ), caches[0]
+
+    def get_config(self):
+        return {**super().get_config(), **self.options}
+
+
+@keras.saving.register_keras_serializable(package="keras_transformer")
+class Decoder(keras.layers.Layer):
+    """A stack of `num_layers` decoder layers.
+
+    Section 3.1 of Vaswani et al. (2017). Takes vectors, not ids. With
+    `norm="pre"` the stack ends in a normalisation.
+
+    Args:
+        num_layers: N, the number of layers.
+        **options: those of `DecoderLayer`, and of a Keras layer.
+
+    Call arguments:
+        x: tensor of shape `(batch, target_len, d_model)`.
+        encoded: encoder output, tensor of shape `(batch, input_len, d_model)`.
+        padding_mask: boolean tensor of shape `(batch, input_len)`.
+        return_weights: whether to return every layer's attention weights.
+
+    Returns:
+        tensor of shape `(batch, target_len, d_model)`; with `return_weights`
+        also the lists of self-attention and of cross-attention weights.
+
+    Example:
+
+    >>> import numpy as np
+    >>> decoder = Decoder(num_layers=2, d_model=8, num_heads=2, d_ff=32)
+    >>> x, encoded = np.ones((2, 1, 3, 8), "float32")
+    >>> decoder(x, encoded).shape
+    TensorShape([1, 3, 8])
+    """
+
+    def __init__(
+        self, num_layers, name=None, dtype=None, trainable=True, **options
+    ):
+        super().__init__(name=name, dtype=dtype, trainable=trainable)
+        self.num_layers = num_layers
+        self.options = options
+        self.stack = [
+            DecoderLayer(**options, dtype=self.dtype_policy, name=f"layer_{i}")
+            for i in range(num_layers)
+        ]
+        self.final_norm = None
+        if options.get("norm") == "pre":
+            self.final_norm = layer_norm("final_norm", self.dtype_policy)
+
+    def build(self, x_shape, encoded_shape=None):
+        for layer in self.stack:
+            layer.build(x_shape)
+        if self.final_norm:
+            self.final_norm.build(x_shape)
+
+    def call(
+        self,
+        x,
+        encoded,
+        padding_mask=None,
+        return_weights=False,
+        training=None,
+    ):
+        self_weights, cross_weights = [], []
+        for layer in self.stack:
+            x, used_on_self, used_on_encoded = layer(
+                x,
+                encoded,
+                padding_mask,
+                return_weights=True,
+                training=training,
+            )
+            self_weights.append(used_on_self)
+            cross_weights.append(used_on_encoded)
+        if self.final_norm:
+            x = self.final_norm(x)
+        return (x, self_weights, cross_weights) if return_weights else x
+
+    def init_cache(self, encoded, beam_size, max_length):
+        """Prepares keys and values for `step`.
+
+        Args:
+            encoded: tensor of shape `(batch, input_len, d_model)`.
+            beam_size: number of hypotheses per sentence.
+            max_length: greatest number of steps.
+
+        Returns:
+            a pair of lists with an entry per layer: empty keys and values of
+            self-attention, `(batch x beam, ...)`; keys and values of
+            `encoded`, `(batch, ...)`.
+        """
+        rows = ops.shape(encoded)[0] * beam_size
+        own = [
+            layer.self_attention.init_cache(rows, max_length)
+            for layer in self.stack
+        ]
+        memory = [
+            layer.cross_attention.project_memory(encoded)
+            for layer in self.stack
+        ]
+        return own, memory
+
+    def step(self, x, caches, position, memory, padding_mask):
+        """Decodes one position through every layer.
+
+        Args:
+            x: tensor of shape `(batch x beam, 1, d_model)`.
+            caches, memory: as `init_cache` makes them.
+            position: scalar integer tensor.
+            padding_mask: boolean tensor of shape `(batch, input_len)`.
+
+        Returns:
+            tensor of shape `(batch x beam, 1, d_model)` and the new caches.
+        """
+        updated = []
+        for layer, cache, keys_values in zip(self.stack, caches, memory):
+            x, cache = layer.step(x, cache, position, keys_values, padding_mask)
+            updated.append(cache)
+        if self.final_norm:
+            x = self.final_norm(x)
+        return x, updated
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "num_layers": self.num_layers,
+            **self.options,
+        }

@@ -1,0 +1,74 @@
+"""One matrix as source embedding, target embedding and softmax weights."""
+
+import math
+
+import keras
+from keras import ops
+
+
+@keras.saving.register_keras_serializable(package="keras_transformer")
+class SharedEmbedding(keras.layers.Layer):
+    """Embeds token ids, and projects vectors back to logits over them.
+
+    Section 3.4 of Vaswani et al. (2017): both embeddings and the pre-softmax
+    transformation share one matrix, and embeddings are multiplied by
+    sqrt(d_model). The matrix starts with standard deviation d_model^-0.5, so
+    that scaled embeddings start with unit variance.
+
+    Args:
+        vocab_size: number of token ids.
+        d_model: width of a vector.
+
+    Call arguments:
+        x: integer ids of shape `(batch, length)`, or with `reverse` a tensor
+            of shape `(batch, length, d_model)`.
+        reverse: whether to project to logits instead of embedding.
+
+    Returns:
+        tensor of shape `(batch, length, d_model)`, or with `reverse`
+        `(batch, length, vocab_size)`.
+
+    Example:
+
+    >>> import numpy as np
+    >>> embedding = SharedEmbedding(vocab_size=100, d_model=8)
+    >>> x = embedding(np.array([[5, 7, 1]]))
+    >>> embedding(x, reverse=True).shape
+    TensorShape([1, 3, 100])
+    """
+
+    def __init__(self, vocab_size, d_model, **kwargs):
+        super().__init__(**kwargs)
+        self.vocab_size = vocab_size
+        self.d_model = d_model
+
+    def build(self, input_shape=None):
+        self.embeddings = self.add_weight(
+            name="embeddings",
+            shape=(self.vocab_size, self.d_model),
+            initializer=keras.initializers.RandomNormal(
+                stddev=self.d_model**-0.5
+            ),
+        )
+
+    def call(self, x, reverse=False):
+        if reverse:
+            return self._project(x)
+        vectors = ops.take(self.embeddings, ops.cast(x, "int32"), axis=0)
+        vectors = ops.cast(vectors, self.compute_dtype)
+        return vectors * ops.cast(math.sqrt(self.d_model), self.compute_dtype)
+
+    def _project(self, x):
+        # A 2-D product: three axes or an einsum take up to twice the time.
+        batch, length = ops.shape(x)[:2]
+        kernel = ops.transpose(ops.convert_to_tensor(self.embeddings))
+        rows = ops.reshape(x, (-1, self.d_model))  # (batch x length, d_model)
+        logits = ops.matmul(rows, ops.cast(kernel, self.compute_dtype))
+        return ops.reshape(logits, (batch, length, self.vocab_size))
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "vocab_size": self.vocab_size,
+            "d_model": self.d_model,
+        }

@@ -1,0 +1,67 @@
+"""Position-wise feed-forward network."""
+
+import keras
+from keras import ops
+
+
+@keras.saving.register_keras_serializable(package="keras_transformer")
+class FeedForward(keras.layers.Layer):
+    """Applies the same two-layer network at every position.
+
+    `FFN(x) = max(0, x W_1 + b_1) W_2 + b_2`. Equation 2 of Vaswani et al.
+    (2017).
+
+    Args:
+        d_model: width of input and output.
+        d_ff: width of the inner layer.
+        activation_dropout: share of inner activations dropped in training.
+            The paper uses none; Tensor2Tensor's later sets use 0.1.
+
+    Call arguments:
+        x: tensor of shape `(batch, length, d_model)`.
+
+    Returns:
+        tensor of shape `(batch, length, d_model)`.
+
+    Example:
+
+    >>> import numpy as np
+    >>> FeedForward(d_model=8, d_ff=32)(np.ones((1, 3, 8), "float32")).shape
+    TensorShape([1, 3, 8])
+    """
+
+    def __init__(self, d_model, d_ff, activation_dropout=0.0, **kwargs):
+        super().__init__(**kwargs)
+        self.d_model = d_model
+        self.d_ff = d_ff
+        self.activation_dropout = activation_dropout
+        self.dropout_layer = keras.layers.Dropout(
+            activation_dropout, dtype=self.dtype_policy, name="dropout"
+        )
+
+    def build(self, input_shape):
+        self.inner_kernel = self._add_kernel("inner", self.d_model, self.d_ff)
+        self.inner_bias = self._add_bias("inner_bias", self.d_ff)
+        self.outer_kernel = self._add_kernel("outer", self.d_ff, self.d_model)
+        self.outer_bias = self._add_bias("outer_bias", self.d_model)
+
+    def call(self, x, training=None):
+        hidden = ops.relu(ops.matmul(x, self.inner_kernel) + self.inner_bias)
+        hidden = self.dropout_layer(hidden, training=training)
+        return ops.matmul(hidden, self.outer_kernel) + self.outer_bias
+
+    def _add_kernel(self, name, rows, columns):
+        return self.add_weight(
+            name=name, shape=(rows, columns), initializer="glorot_uniform"
+        )
+
+    def _add_bias(self, name, width):
+        return self.add_weight(name=name, shape=(width,), initializer="zeros")
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "d_model": self.d_model,
+            "d_ff": self.d_ff,
+            "activation_dropout": self.activation_dropout,
+        }

@@ -1,0 +1,100 @@
+"""Positions, as sinusoids or as learned vectors, added to a sequence."""
+
+import keras
+from keras import ops
+
+
+@keras.saving.register_keras_serializable(package="keras_transformer")
+class SinusoidalPositionalEncoding(keras.layers.Layer):
+    """Adds sines and cosines of geometrically spaced wavelengths.
+
+    `PE(pos, 2i) = sin(pos / 10000^(2i / d_model))` and
+    `PE(pos, 2i + 1) = cos(pos / 10000^(2i / d_model))`, interleaved as the
+    formula says. Section 3.5 of Vaswani et al. (2017). Tensor2Tensor puts all
+    sines before all cosines. Has no weights and no greatest length.
+
+    Call arguments:
+        x: tensor of shape `(batch, length, d_model)`, d_model even.
+        start: position of the first vector of `x`.
+
+    Returns:
+        tensor of shape `(batch, length, d_model)`.
+
+    Example:
+
+    >>> import numpy as np
+    >>> encode = SinusoidalPositionalEncoding()
+    >>> np.array(encode(np.zeros((1, 1, 4), "float32")))[0, 0]
+    array([0., 1., 0., 1.], dtype=float32)
+    """
+
+    def build(self, input_shape):
+        if input_shape[-1] % 2:
+            raise ValueError(
+                "`d_model` must be even for sinusoidal positions. Received: "
+                f"d_model={input_shape[-1]}. Add 1 to it."
+            )
+
+    def call(self, x, start=0):
+        length, d_model = ops.shape(x)[1], x.shape[-1]
+        positions = ops.cast(start + ops.arange(length), "float32")
+        pairs = ops.arange(0, d_model, 2, dtype="float32")
+        angles = positions[:, None] * ops.power(10000.0, -pairs / d_model)
+        waves = ops.stack([ops.sin(angles), ops.cos(angles)], axis=-1)
+        encoding = ops.reshape(waves, (1, length, d_model))
+        return x + ops.cast(encoding, x.dtype)
+
+
+@keras.saving.register_keras_serializable(package="keras_transformer")
+class LearnedPositionalEncoding(keras.layers.Layer):
+    """Adds a learned vector per position.
+
+    Row E of table 3 of Vaswani et al. (2017). Positions from `max_length` on
+    share the last vector, which was not learned for them: prefer sinusoids
+    where such lengths occur.
+
+    Args:
+        max_length: number of positions.
+        d_model: width of a vector.
+
+    Call arguments:
+        x: tensor of shape `(batch, length, d_model)`.
+        start: position of the first vector of `x`.
+
+    Returns:
+        tensor of shape `(batch, length, d_model)`.
+
+    Example:
+
+    >>> import numpy as np
+    >>> encode = LearnedPositionalEncoding(max_length=16, d_model=4)
+    >>> encode(np.zeros((1, 3, 4), "float32")).shape
+    TensorShape([1, 3, 4])
+    """
+
+    def __init__(self, max_length, d_model, **kwargs):
+        super().__init__(**kwargs)
+        self.max_length = max_length
+        self.d_model = d_model
+
+    def build(self, input_shape):
+        self.positions = self.add_weight(
+            name="positions",
+            shape=(self.max_length, self.d_model),
+            initializer=keras.initializers.RandomNormal(
+                stddev=self.d_model**-0.5
+            ),
+        )
+
+    def call(self, x, start=0):
+        positions = start + ops.arange(ops.shape(x)[1])
+        positions = ops.minimum(positions, self.max_length - 1)
+        encoding = ops.take(self.positions, positions, axis=0)
+        return x + ops.cast(encoding, x.dtype)[None]
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "max_length": self.max_length,
+            "d_model": self.d_model,
+        }

@@ -1,0 +1,50 @@
+"""The paper's learning-rate schedule."""
+
+import keras
+from keras import ops
+
+
+@keras.saving.register_keras_serializable(package="keras_transformer")
+class InverseSquareRootSchedule(
+    keras.optimizers.schedules.LearningRateSchedule
+):
+    """Warms up linearly, then decays with the square root of the step.
+
+    `factor * d_model^-0.5 * min(step^-0.5, step * warmup_steps^-1.5)`,
+    equation 3 of Vaswani et al. (2017), where factor is 1. Steps count from 1,
+    as there; Keras counts from 0, so update number n uses step n + 1.
+
+    Args:
+        d_model: width of the model.
+        warmup_steps: number of updates until the peak.
+        factor: multiplies the whole schedule.
+
+    Example:
+
+    >>> schedule = InverseSquareRootSchedule(d_model=512)
+    >>> round(schedule.peak, 6)
+    0.000699
+    """
+
+    def __init__(self, d_model, warmup_steps=4000, factor=1.0):
+        self.d_model = d_model
+        self.warmup_steps = warmup_steps
+        self.factor = factor
+
+    def __call__(self, step):
+        step = ops.cast(step, "float32") + 1.0
+        rising = step * self.warmup_steps**-1.5
+        falling = ops.rsqrt(step)
+        return self.factor * self.d_model**-0.5 * ops.minimum(rising, falling)
+
+    @property
+    def peak(self):
+        """The greatest learning rate, reached when the warm-up ends."""
+        return self.factor * (self.d_model * self.warmup_steps) ** -0.5
+
+    def get_config(self):
+        return {
+            "d_model": self.d_model,
+            "warmup_steps": self.warmup_steps,
+            "factor": self.factor,
+        }

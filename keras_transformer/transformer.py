@@ -1,0 +1,261 @@
+"""The Transformer: embeddings, encoder, decoder and softmax weights."""
+
+import keras
+from keras import ops
+
+from keras_transformer.layers import Decoder
+from keras_transformer.layers import Encoder
+from keras_transformer.layers import LearnedPositionalEncoding
+from keras_transformer.layers import SharedEmbedding
+from keras_transformer.layers import SinusoidalPositionalEncoding
+from keras_transformer.masks import padding_mask
+
+POSITIONAL_ENCODINGS = ("sinusoidal", "learned")
+
+
+@keras.saving.register_keras_serializable(package="keras_transformer")
+class Transformer(keras.Model):
+    """Maps a sequence of token ids to another.
+
+    The model of Vaswani et al. (2017). One matrix embeds inputs and targets
+    and projects to logits (section 3.4); 0 is the id of padding. The decoder
+    sees the targets shifted right by one position, a zero vector first, so
+    that no begin id is needed: `targets` go in and stand as labels unchanged.
+
+    Args:
+        vocab_size: number of token ids, padding included.
+        num_layers: N, layers of the encoder and of the decoder.
+        d_model: width of the model.
+        num_heads: h, the number of attention heads.
+        d_ff: width of the feed-forward networks' inner layer.
+        d_k: width of a head's queries and keys, by default d_model / h.
+        d_v: width of a head's values, by default d_model / h.
+        dropout: P_drop, of sub-layer outputs and of embeddings plus positions.
+        attention_dropout: share of attention weights that is dropped.
+        activation_dropout: share of inner feed-forward activations dropped.
+        norm: "post" as in the paper, or "pre".
+        positional_encoding: "sinusoidal", or "learned" (table 3, row E).
+        max_length: number of learned positions.
+        neighbourhood: r, restricts self-attention to positions at most r away.
+
+    Call arguments:
+        features: dictionary of `inputs`, integer ids `(batch, input_len)`, and
+            `targets`, integer ids `(batch, target_len)`.
+        return_weights: whether to return the attention weights as well.
+
+    Returns:
+        logits of shape `(batch, target_len, vocab_size)`; with
+        `return_weights` also a dictionary of lists, a tensor per layer:
+        `encoder` `(batch, num_heads, input_len, input_len)`, `decoder`
+        `(batch, num_heads, target_len, target_len)` and `cross`
+        `(batch, num_heads, target_len, input_len)`.
+
+    Example:
+
+    >>> import numpy as np
+    >>> model = Transformer(
+    ...     vocab_size=100, num_layers=1, d_model=8, num_heads=2, d_ff=16
+    ... )
+    >>> ids = np.array([[5, 7, 1]])
+    >>> model({"inputs": ids, "targets": ids}).shape
+    TensorShape([1, 3, 100])
+    """
+
+    def __init__(
+        self,
+        vocab_size,
+        num_layers=6,
+        d_model=512,
+        num_heads=8,
+        d_ff=2048,
+        d_k=None,
+        d_v=None,
+        dropout=0.1,
+        attention_dropout=0.0,
+        activation_dropout=0.0,
+        norm="post",
+        positional_encoding="sinusoidal",
+        max_length=256,
+        neighbourhood=None,
+        name="transformer",
+        **kwargs,
+    ):
+        super().__init__(name=name, **kwargs)
+        self.stack_options = {
+            "num_layers": num_layers,
+            "d_model": d_model,
+            "num_heads": num_heads,
+            "d_ff": d_ff,
+            "d_k": d_k,
+            "d_v": d_v,
+            "dropout": dropout,
+            "attention_dropout": attention_dropout,
+            "activation_dropout": activation_dropout,
+            "norm": norm,
+            "neighbourhood": neighbourhood,
+        }
+        self.vocab_size = vocab_size
+        self.d_model = d_model
+        self.positional_encoding = positional_encoding
+        self.max_length = max_length
+        shared = {"dtype": self.dtype_policy}
+        self.embedding = SharedEmbedding(
+            vocab_size, d_model, name="embedding", **shared
+        )
+        self.input_positions = self._make_positions("input_positions")
+        self.target_positions = self._make_positions("target_positions")
+        self.input_dropout = keras.layers.Dropout(
+            dropout, name="input_dropout", **shared
+        )
+        self.target_dropout = keras.layers.Dropout(
+            dropout, name="target_dropout", **shared
+        )
+        self.encoder = Encoder(**self.stack_options, name="encoder", **shared)
+        self.decoder = Decoder(**self.stack_options, name="decoder", **shared)
+
+    def build(self, features_shape=None):
+        sequence = (None, None, self.d_model)
+        self.embedding.build()
+        self.input_positions.build(sequence)
+        self.target_positions.build(sequence)
+        self.encoder.build(sequence)
+        self.decoder.build(sequence)
+        self.built = True
+
+    def call(self, features, return_weights=False, training=None):
+        mask = padding_mask(features["inputs"])
+        x = self._embed_inputs(features["inputs"], training)
+        encoded, encoder_weights = self.encoder(
+            x, mask, return_weights=True, training=training
+        )
+        y = self._embed_targets(features["targets"], training)
+        decoded, decoder_weights, cross_weights = self.decoder(
+            y, encoded, mask, return_weights=True, training=training
+        )
+        logits = self.embedding(decoded, reverse=True)
+        weights = {
+            "encoder": encoder_weights,
+            "decoder": decoder_weights,
+            "cross": cross_weights,
+        }
+        return (logits, weights) if return_weights else logits
+
+    def encode(self, inputs):
+        """Encodes once what `decode_step` attends to.
+
+        Args:
+            inputs: integer ids of shape `(batch, input_len)`.
+
+        Returns:
+            tensor of shape `(batch, input_len, d_model)` and the boolean
+            padding mask `(batch, input_len)`.
+        """
+        mask = padding_mask(inputs)
+        return self.encoder(self._embed_inputs(inputs), mask), mask
+
+    def init_cache(self, encoded, mask, beam_size, max_length):
+        """Prepares step-by-step decoding.
+
+        Args:
+            encoded, mask: as `encode` returns them.
+            beam_size: hypotheses per sentence.
+            max_length: greatest number of steps, an integer or a scalar.
+
+        Returns:
+            dictionary of `self`, tensors of `batch x beam` rows that change
+            with each step, and `cross`, tensors of `batch` rows that do not.
+        """
+        own, memory = self.decoder.init_cache(encoded, beam_size, max_length)
+        return {"self": own, "cross": (memory, mask)}
+
+    def decode_step(self, ids, position, cache):
+        """Computes the logits of the next token of each hypothesis.
+
+        Args:
+            ids: integer tensor of shape `(batch x beam,)`, the token before
+                `position`; ignored at position 0.
+            position: scalar integer tensor, counted from 0.
+            cache: as `init_cache` or the last step returned it.
+
+        Returns:
+            float32 logits of shape `(batch x beam, vocab_size)`; the cache.
+        """
+        memory, mask = cache["cross"]
+        x = self.embedding(ids[:, None])  # (batch x beam, 1, d_model)
+        x = x * ops.cast(position > 0, x.dtype)
+        x = self.target_positions(x, start=position)
+        x, own = self.decoder.step(x, cache["self"], position, memory, mask)
+        logits = self.embedding(x, reverse=True)[:, 0]
+        return ops.cast(logits, "float32"), {**cache, "self": own}
+
+    def _embed_inputs(self, inputs, training=None):
+        x = self.input_positions(self.embedding(inputs))
+        return self.input_dropout(x, training=training)
+
+    def _embed_targets(self, targets, training=None):
+        y = self.embedding(targets)
+        y = ops.pad(y[:, :-1], [[0, 0], [1, 0], [0, 0]])  # shifted right
+        return self.target_dropout(self.target_positions(y), training=training)
+
+    def _make_positions(self, name):
+        shared = {"name": name, "dtype": self.dtype_policy}
+        if self.positional_encoding == "sinusoidal":
+            return SinusoidalPositionalEncoding(**shared)
+        if self.positional_encoding == "learned":
+            return LearnedPositionalEncoding(
+                self.max_length, self.d_model, **shared
+            )
+        raise ValueError(
+            "`positional_encoding` must be one of "
+            f"{', '.join(POSITIONAL_ENCODINGS)}. Received: "
+            f"positional_encoding={self.positional_encoding!r}. "
+            'Use "sinusoidal" for the paper\'s model.'
+        )
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            **self.stack_options,
+            "vocab_size": self.vocab_size,
+            "positional_encoding": self.positional_encoding,
+            "max_length": self.max_length,
+        }
+
+
+def build_transformer(hparams, vocab_size, dtype=None):
+    """Builds the model that an hparams set describes, its weights made.
+
+    Args:
+        hparams: an `HParams`.
+        vocab_size: number of token ids, padding included.
+        dtype: Keras dtype policy, e.g. "mixed_bfloat16".
+
+    Returns:
+        a `Transformer`.
+
+    Example:
+
+    >>> from keras_transformer.hparam import HParams
+    >>> hparams = HParams(num_layers=1, d_model=8, num_heads=2, d_ff=16)
+    >>> build_transformer(hparams, vocab_size=100).count_params()
+    2016
+    """
+    model = Transformer(
+        vocab_size,
+        num_layers=hparams.num_layers,
+        d_model=hparams.d_model,
+        num_heads=hparams.num_heads,
+        d_ff=hparams.d_ff,
+        d_k=hparams.d_k or None,
+        d_v=hparams.d_v or None,
+        dropout=hparams.dropout,
+        attention_dropout=hparams.attention_dropout,
+        activation_dropout=hparams.activation_dropout,
+        norm=hparams.norm,
+        positional_encoding=hparams.positional_encoding,
+        max_length=hparams.max_length,
+        neighbourhood=hparams.neighbourhood or None,
+        dtype=dtype,
+    )
+    model.build()
+    return model

@@ -1,0 +1,1 @@
+"""Text to batches: subwords, token arrays and batch plans in plain NumPy."""

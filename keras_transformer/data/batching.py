@@ -1,0 +1,258 @@
+"""Plan which sentence pairs make up which padded batch of an epoch."""
+
+import math
+
+import numpy as np
+
+# A further shape costs a compilation, so it must save at least this share
+# of the positions that hold tokens.
+MIN_SAVING = 0.003
+MAX_SHAPES = 32
+
+EMPTY_ROW = -1
+
+
+class BatchPlan:
+    """Say which pairs, padded to which shape, are an epoch's batches.
+
+    `plan[i]` is `(indices, shape)`: the numbers of the sentence pairs of
+    batch `i`, in an array of shape `(rows,)` that holds -1 for an empty row,
+    and the batch's `(rows, input_len, target_len)`. Build one with
+    `plan_batches` and fill its batches with `pad_batch`.
+
+    Args:
+        buckets: list of integer arrays `(num_batches, rows)`, the pairs of
+            each bucket.
+        shapes: the shape `(rows, input_len, target_len)` of each bucket.
+        order: integer array `(batches, 2)`, the bucket and the batch in it
+            of each batch of the epoch.
+        num_tokens: source and target tokens in all batches together.
+        num_dropped: number of pairs longer than the longest allowed.
+    """
+
+    def __init__(self, buckets, shapes, order, num_tokens, num_dropped):
+        self.shapes = shapes
+        self.num_dropped = num_dropped
+        self._buckets = buckets
+        self._order = order
+        self._num_tokens = num_tokens
+
+    def __len__(self):
+        return len(self._order)
+
+    def __getitem__(self, index):
+        bucket, batch = self._order[index]
+        return self._buckets[bucket][batch], self.shapes[bucket]
+
+    @property
+    def padding_share(self):
+        """Share of source and target positions that hold no token."""
+        positions = sum(
+            pairs.size * (input_len + target_len)
+            for pairs, (_, input_len, target_len) in zip(
+                self._buckets, self.shapes
+            )
+        )
+        return 1 - self._num_tokens / positions if positions else 0.0
+
+
+def plan_batches(
+    input_lengths,
+    target_lengths,
+    batch_tokens,
+    max_length=None,
+    seed=0,
+    epoch=0,
+    shuffle=True,
+):
+    """Sort the sentence pairs of an epoch into batches of similar lengths.
+
+    Every kept pair occurs in exactly one batch. The batches have few
+    distinct shapes, chosen from the distribution of lengths and the same in
+    every epoch, so a compiled step is compiled a few times only. Which pairs
+    meet in a batch, and the order of the batches, is a pure function of the
+    arguments: position `(epoch, batch)` is all that resuming needs.
+
+    Args:
+        input_lengths: integers `(pairs,)`, tokens of each source sentence.
+        target_lengths: integers `(pairs,)`, tokens of each target sentence.
+        batch_tokens: most source positions, and most target positions, of a
+            batch, padding included.
+        max_length: pairs with a longer side are left out. None keeps all.
+        seed: chooses the random order, at least 0.
+        epoch: number of the epoch; each has an order of its own.
+        shuffle: whether to shuffle. If not, pairs of similar lengths come
+            together, in the order of the text.
+
+    Returns:
+        A `BatchPlan`.
+
+    Raises:
+        ValueError: if a kept sentence is longer than `batch_tokens`.
+    """
+    lengths = np.array(
+        [input_lengths, target_lengths], np.int64
+    ).T  # (pairs, 2)
+    kept = np.arange(len(lengths))
+    if max_length is not None:
+        kept = np.flatnonzero(lengths.max(axis=1) <= max_length)
+    kept_lengths = lengths[kept]
+    _check_longest(kept_lengths, batch_tokens)
+    bucket_of_pair, limits = _choose_buckets(kept_lengths, batch_tokens)
+
+    generator = np.random.default_rng([seed, epoch])
+    if shuffle:
+        shuffled = generator.permutation(len(kept))
+        kept, bucket_of_pair = kept[shuffled], bucket_of_pair[shuffled]
+    by_bucket = kept[np.argsort(bucket_of_pair, kind="stable")]
+    ends = np.cumsum(np.bincount(bucket_of_pair, minlength=len(limits)))
+    buckets = [
+        _fill_rows(pairs, batch_tokens // max(limit))
+        for pairs, limit in zip(np.split(by_bucket, ends[:-1]), limits)
+    ]
+    shapes = [(pairs.shape[1], *limit) for pairs, limit in zip(buckets, limits)]
+    order = _order_of_batches(buckets)
+    if shuffle:
+        generator.shuffle(order)
+    num_dropped = len(lengths) - len(kept)
+    return BatchPlan(
+        buckets, shapes, order, int(kept_lengths.sum()), num_dropped
+    )
+
+
+def pad_batch(token_pairs, indices, shape):
+    """Return one batch of a plan as padded arrays of token ids.
+
+    Args:
+        token_pairs: the `TokenPairs` that the plan was made for.
+        indices: integers `(rows,)`, pair numbers; -1 gives an empty row.
+        shape: the batch's `(rows, input_len, target_len)`.
+
+    Returns:
+        `(inputs, targets)`, int32 arrays `(rows, input_len)` and
+        `(rows, target_len)` filled up with 0.
+    """
+    _, input_len, target_len = shape
+    return (
+        token_pairs.inputs.padded(indices, input_len),
+        token_pairs.targets.padded(indices, target_len),
+    )
+
+
+def padded_batches(token_pairs, plan, start=0):
+    """Yield the padded batches of a plan, from batch number `start` on."""
+    for index in range(start, len(plan)):
+        yield pad_batch(token_pairs, *plan[index])
+
+
+def _check_longest(lengths, batch_tokens):
+    longest = lengths.max(initial=0)
+    if longest > batch_tokens:
+        raise ValueError(
+            "`batch_tokens` must be at least the number of tokens of the "
+            f"longest sentence. Received: batch_tokens={batch_tokens}, longest "
+            f"sentence={longest} tokens. Raise batch_tokens or lower "
+            "max_length."
+        )
+
+
+def _choose_buckets(lengths, batch_tokens):
+    """Group the pairs into rectangles of source by target length.
+
+    Starts from one bucket of all pairs, and again and again cuts the bucket,
+    at the source or target length, where the cut saves most padding.
+
+    Returns:
+        The bucket of each pair, integers `(pairs,)`, and the list of
+        `(input_len, target_len)` that the buckets are padded to.
+    """
+    if not len(lengths):
+        return np.zeros(0, np.int64), []
+    # Pairs of equal lengths stay together in a cell: (input length, target
+    # length, number of pairs).
+    base = lengths.max() + 1
+    keys, cell_of_pair, counts = np.unique(
+        lengths[:, 0] * base + lengths[:, 1],
+        return_inverse=True,
+        return_counts=True,
+    )
+    cells = np.stack([keys // base, keys % base, counts], axis=1)
+    buckets = [np.arange(len(cells))]
+    cuts = [_best_cut(cells, buckets[0], batch_tokens)]
+    while len(buckets) < MAX_SHAPES:
+        best = max(range(len(cuts)), key=lambda bucket: cuts[bucket][0])
+        saving, low, high = cuts[best]
+        if saving <= MIN_SAVING * lengths.sum():
+            break
+        buckets[best] = low
+        buckets.append(high)
+        cuts[best] = _best_cut(cells, low, batch_tokens)
+        cuts.append(_best_cut(cells, high, batch_tokens))
+    bucket_of_cell = np.empty(len(cells), np.int64)
+    for number, bucket in enumerate(buckets):
+        bucket_of_cell[bucket] = number
+    limits = [tuple(cells[b, :2].max(axis=0).tolist()) for b in buckets]
+    return bucket_of_cell[cell_of_pair], limits
+
+
+def _best_cut(cells, bucket, batch_tokens):
+    """Return `(saved positions, cells below, cells above)` of the best cut.
+
+    Both parts must fill a batch: many small batches would cost more than
+    the padding they save.
+    """
+    best = 0, None, None
+    num_pairs, uncut = cells[bucket, 2].sum(), cells[bucket, :2].max(axis=0)
+    uncut_positions = _positions(num_pairs, uncut, batch_tokens)
+    for side in (0, 1):
+        ordered = bucket[np.argsort(cells[bucket, side], kind="stable")]
+        lengths = cells[ordered, :2]
+        cut = np.flatnonzero(np.diff(lengths[:, side]))
+        if not len(cut):
+            continue
+        low_limit = np.maximum.accumulate(lengths)[cut]  # (cuts, 2)
+        high_limit = np.maximum.accumulate(lengths[::-1])[::-1][cut + 1]
+        num_low = np.cumsum(cells[ordered, 2])[cut]
+        num_high = num_pairs - num_low
+        saving = (
+            uncut_positions
+            - _positions(num_low, low_limit, batch_tokens)
+            - _positions(num_high, high_limit, batch_tokens)
+        )
+        full = (num_low * low_limit.max(axis=1) >= batch_tokens) & (
+            num_high * high_limit.max(axis=1) >= batch_tokens
+        )
+        at = np.argmax(np.where(full, saving, 0))
+        if full[at] and saving[at] > best[0]:
+            best = saving[at], ordered[: cut[at] + 1], ordered[cut[at] + 1 :]
+    return best
+
+
+def _positions(num_pairs, limit, batch_tokens):
+    """Count the source and target positions of buckets of these sizes."""
+    most_rows = batch_tokens // limit.max(axis=-1)
+    num_batches = -(-num_pairs // most_rows)
+    rows = -(-num_pairs // num_batches)
+    return num_batches * rows * limit.sum(axis=-1)
+
+
+def _fill_rows(pairs, most_rows):
+    """Lay out a bucket's pairs as `(num_batches, rows)`, all about full."""
+    num_batches = math.ceil(len(pairs) / most_rows)
+    rows = math.ceil(len(pairs) / num_batches)
+    # Filled row by row over all batches, so that a batch misses one at most.
+    filled = np.full(rows * num_batches, EMPTY_ROW, np.int64)
+    filled[: len(pairs)] = pairs
+    return filled.reshape(rows, num_batches).T  # (num_batches, rows)
+
+
+def _order_of_batches(buckets):
+    """Return `(bucket, batch in the bucket)` of every batch, in order."""
+    return np.array(
+        [
+            (bucket, batch)
+            for bucket, pairs in enumerate(buckets)
+            for batch in range(len(pairs))
+        ],
+        np.int64,
+    ).reshape(-1, 2)

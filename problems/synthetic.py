@@ -1,0 +1,60 @@
+"""Problems that need no data, to see whether a model learns at all."""
+
+import random
+import string
+
+from keras_transformer.problem import Problem
+from keras_transformer.registry import register_problem
+
+NUM_PAIRS = {"train": 10_000, "dev": 200, "test": 200}
+MAX_SYMBOLS = 12
+
+
+class _SymbolsProblem(Problem):
+    """Lines of 3 to 12 random letters; no line occurs twice.
+
+    The vocabulary is 3 special ids, 256 bytes, the space, and each letter
+    within and at the start of a word.
+    """
+
+    vocab_size = 3 + 256 + 1 + 2 * 26
+    inputs_language = "symbols"
+    targets_language = "symbols"
+
+    def text_pairs(self, split, tmp_dir):
+        lines = self._lines()
+        for num_pairs_of, num_pairs in NUM_PAIRS.items():
+            chosen = [next(lines) for _ in range(num_pairs)]
+            if num_pairs_of == split:
+                for symbols in chosen:
+                    yield " ".join(symbols), " ".join(self.target(symbols))
+
+    def target(self, symbols):
+        """Return the target symbols for these source symbols."""
+        raise NotImplementedError
+
+    def _lines(self):
+        generator = random.Random(0)
+        seen = set()
+        while True:
+            length = generator.randint(3, MAX_SYMBOLS)
+            line = tuple(generator.choices(string.ascii_lowercase, k=length))
+            if line not in seen:
+                seen.add(line)
+                yield line
+
+
+@register_problem
+class Copy(_SymbolsProblem):
+    """Repeat the source."""
+
+    def target(self, symbols):
+        return symbols
+
+
+@register_problem
+class Reverse(_SymbolsProblem):
+    """Repeat the source from its end to its beginning."""
+
+    def target(self, symbols):
+        return symbols[::-1]

@@ -1,0 +1,131 @@
+"""Tests of the subword vocabulary."""
+
+import itertools
+import os
+
+import numpy as np
+import pytest
+import sentencepiece
+
+from keras_transformer.data import subwords
+from keras_transformer.data.subwords import Subwords
+
+TEXTS = ["the cat sees the dog", "der Hund sieht die Katze"] * 20
+HARD_TEXTS = [
+    "",
+    "cat",
+    "unseen Zyklop",
+    "Grüße, ångström €5",
+    "漢字 🙂",
+    "tab\there",
+    "<0x41> </s> <pad>",
+]
+
+
+@pytest.fixture(scope="module")
+def vocabulary(tmp_path_factory):
+    path = tmp_path_factory.mktemp("subwords") / "vocab.model"
+    return subwords.train_subwords(TEXTS, 300, str(path))
+
+
+class SubwordsTest:
+    @pytest.mark.parametrize("text", HARD_TEXTS)
+    def test_decoding_inverts_encoding(self, vocabulary, text):
+        assert vocabulary.decode(vocabulary.encode([text])) == [text]
+
+    def test_only_spaces_change(self, vocabulary):
+        ids = vocabulary.encode(["  the   cat "])
+        assert vocabulary.decode(ids) == ["the cat"]
+
+    @pytest.mark.parametrize("text", HARD_TEXTS)
+    def test_sequences_end_once_and_hold_no_unknown(self, vocabulary, text):
+        (ids,) = vocabulary.encode([text])
+        assert ids[-1] == 1
+        assert not {0, 1, 2} & set(ids[:-1])
+        assert max(ids) < vocabulary.vocab_size
+
+    def test_decoding_stops_at_the_end_and_skips_padding(self, vocabulary):
+        (cat,) = vocabulary.encode(["the cat"])
+        (dog,) = vocabulary.encode(["the dog"])
+        padded = np.array([[0] + cat + dog + [0, 0]], np.int32)
+        assert vocabulary.decode(padded) == ["the cat"]
+
+    def test_nothing_in_gives_nothing_out(self, vocabulary):
+        assert vocabulary.encode([]) == []
+        assert vocabulary.decode([]) == []
+        assert vocabulary.decode([[], [1]]) == ["", ""]
+
+    def test_a_text_encodes_alike_in_any_company(self, vocabulary):
+        alone = [vocabulary.encode([text])[0] for text in HARD_TEXTS]
+        assert vocabulary.encode(HARD_TEXTS) == alone
+
+    def test_pieces_show_the_text(self, vocabulary):
+        (ids,) = vocabulary.encode(["the cat"])
+        assert "".join(vocabulary.pieces(ids)) == "▁the▁cat</s>"
+
+    def test_from_bytes_is_the_same_vocabulary(self, vocabulary):
+        again = Subwords.from_bytes(vocabulary.model_bytes)
+        assert again.sha256 == vocabulary.sha256
+        assert again.encode(TEXTS) == vocabulary.encode(TEXTS)
+
+    def test_a_file_that_is_no_model_is_an_error(self, tmp_path):
+        path = tmp_path / "text.model"
+        path.write_text("hello")
+        with pytest.raises(ValueError, match="SentencePiece model.*text.model"):
+            Subwords(str(path))
+
+    def test_a_model_with_other_ids_is_an_error(self, tmp_path):
+        prefix = str(tmp_path / "other")
+        sentencepiece.SentencePieceTrainer.train(
+            sentence_iterator=iter(TEXTS),
+            model_prefix=prefix,
+            vocab_size=20,
+            minloglevel=2,
+        )
+        with pytest.raises(ValueError, match="pad=-1, end=2, unknown=0"):
+            Subwords(prefix + ".model")
+
+
+class TrainSubwordsTest:
+    def test_the_same_texts_give_the_same_file(self, vocabulary, tmp_path):
+        path = str(tmp_path / "vocab.model")
+        again = subwords.train_subwords(iter(TEXTS), 300, path)
+        assert again.model_bytes == vocabulary.model_bytes
+        assert Subwords(path).sha256 == vocabulary.sha256
+
+    def test_the_size_is_as_asked(self, vocabulary):
+        assert vocabulary.vocab_size == 300
+
+    def test_too_large_a_size_says_the_largest(self, tmp_path):
+        path = str(tmp_path / "vocab.model")
+        with pytest.raises(ValueError, match="vocab_size=9999") as error:
+            subwords.train_subwords(TEXTS, 9999, path)
+        assert "\n" not in str(error.value)
+        assert not os.path.exists(path)
+        largest = int(str(error.value).split("Use at most ")[1].split(",")[0])
+        assert subwords.train_subwords(TEXTS, largest, path)
+        with pytest.raises(ValueError, match=f"at most {largest}"):
+            subwords.train_subwords(TEXTS, largest + 1, path)
+
+    def test_too_small_a_size_says_the_smallest(self, tmp_path):
+        path = str(tmp_path / "vocab.model")
+        with pytest.raises(ValueError, match="room for bytes") as error:
+            subwords.train_subwords(TEXTS, 20, path)
+        smallest = int(str(error.value).split("at least ")[1].rstrip("."))
+        assert subwords.train_subwords(TEXTS, smallest, path)
+        with pytest.raises(ValueError, match=f"at least {smallest}"):
+            subwords.train_subwords(TEXTS, smallest - 1, path)
+
+
+class SampleEvenlyTest:
+    def test_it_is_every_kth_item_with_the_least_power_of_two(self):
+        for limit, num_items in itertools.product(range(1, 9), range(40)):
+            items = list(range(num_items))
+            fits = (2**k for k in range(9) if len(items[:: 2**k]) <= limit)
+            sample = subwords.sample_evenly(iter(items), limit)
+            assert sample == items[:: next(fits)]
+
+    def test_it_keeps_more_than_half_of_the_limit(self):
+        for limit, num_items in itertools.product(range(1, 9), range(40)):
+            sample = subwords.sample_evenly(range(num_items), limit)
+            assert len(sample) >= min(num_items, limit / 2)

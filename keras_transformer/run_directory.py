@@ -1,0 +1,162 @@
+"""A run's directory: all that decoding, evaluating and resuming need."""
+
+import dataclasses
+import json
+import os
+import shutil
+
+from keras_transformer import hparam
+from keras_transformer.checkpoints import Checkpoints
+from keras_transformer.checkpoints import average
+from keras_transformer.data.subwords import Subwords
+
+RECORD = "run.json"
+HPARAMS = "hparams.json"
+VOCABULARY = "vocab.model"
+
+
+class RunDirectory:
+    """The directory that a training run writes.
+
+    Holds `run.json` (problem, hparams set, seed, sha256 of the vocabulary),
+    `hparams.json`, `vocab.model` and `checkpoints/`; the trainer adds logs and
+    pictures.
+
+    Args:
+        path: the directory.
+
+    Raises:
+        ValueError: if it is not a run's directory.
+    """
+
+    def __init__(self, path):
+        if not os.path.isfile(os.path.join(path, RECORD)):
+            raise ValueError(
+                "`output_dir` must be the directory of a training run. "
+                f"Received: output_dir={path!r}, which holds no {RECORD}. "
+                "Name a directory that kt-trainer or kt-avg-checkpoints wrote."
+            )
+        self.path = path
+        self.record = json.loads(_read(os.path.join(path, RECORD)))
+        self.hparams = hparam.from_json(_read(os.path.join(path, HPARAMS)))
+        self.problem_name = self.record["problem"]
+        self.checkpoints = Checkpoints(os.path.join(path, "checkpoints"))
+
+    @classmethod
+    def create(cls, path, record, hparams, vocabulary_path):
+        """Makes a new run's directory, `run.json` last.
+
+        Args:
+            path: the directory; may exist.
+            record: dictionary for `run.json`; `problem` is a must.
+            hparams: the run's `HParams`.
+            vocabulary_path: SentencePiece model, copied.
+        """
+        os.makedirs(path, exist_ok=True)
+        shutil.copyfile(vocabulary_path, os.path.join(path, VOCABULARY))
+        _write(os.path.join(path, HPARAMS), hparam.to_json(hparams))
+        text = json.dumps(record, indent=2) + "\n"
+        _write(os.path.join(path, RECORD), text)
+        return cls(path)
+
+    @staticmethod
+    def exists(path):
+        """Tells whether `path` is a run's directory."""
+        return os.path.isfile(os.path.join(path, RECORD))
+
+    def file(self, *names):
+        """Returns the path of a file of the run."""
+        return os.path.join(self.path, *names)
+
+    @property
+    def vocabulary(self):
+        """The run's `Subwords`."""
+        return Subwords(self.file(VOCABULARY))
+
+    @property
+    def averaged_steps(self):
+        """Steps of the checkpoints this run is the average of, or None."""
+        return self.record.get("averaged_steps")
+
+    def check_same(self, record, hparams):
+        """Checks that resuming means the run that is here.
+
+        Args:
+            record: dictionary as for `create`.
+            hparams: `HParams`; `train_steps` may differ.
+
+        Raises:
+            ValueError: naming the first contradiction and both values.
+        """
+        if self.averaged_steps:
+            raise ValueError(
+                "`output_dir` must not be an average of checkpoints, which has "
+                f"no optimizer state. Received: output_dir={self.path!r}. "
+                "Resume the run that it was averaged from."
+            )
+        held = {**self.record, **dataclasses.asdict(self.hparams)}
+        given = {**record, **dataclasses.asdict(hparams)}
+        for name, value in given.items():
+            if name != "train_steps" and held.get(name) != value:
+                raise ValueError(
+                    f"`{name}` must be the one the run began with. Received: "
+                    f"{name}={value!r}, while {self.path} was begun with "
+                    f"{held.get(name)!r}. Use that, or another --output_dir."
+                )
+
+
+def average_run(run, num_last, path):
+    """Writes the average of a run's last checkpoints as a run's directory.
+
+    Args:
+        run: a `RunDirectory`.
+        num_last: how many of the newest checkpoints to average.
+        path: the directory to write, which decodes like any other run.
+
+    Returns:
+        the `RunDirectory` written.
+    """
+    steps, arrays = average(run.checkpoints, num_last)
+    record = {**run.record, "averaged_steps": steps}
+    shutil.rmtree(os.path.join(path, "checkpoints"), ignore_errors=True)
+    averaged = RunDirectory.create(
+        path, record, run.hparams, run.file(VOCABULARY)
+    )
+    averaged.checkpoints.save(steps[-1], arrays)
+    return averaged
+
+
+def load_model(run, step=None):
+    """Builds a run's model with the weights of a checkpoint.
+
+    Args:
+        run: a `RunDirectory`.
+        step: of the checkpoint, by default the newest.
+
+    Returns:
+        a `Transformer`.
+    """
+    from keras_transformer import variables
+    from keras_transformer.transformer import build_transformer
+
+    arrays = run.checkpoints.load(step)
+    model = build_transformer(run.hparams, run.vocabulary.vocab_size)
+    weights = {
+        name: variable
+        for name, variable in variables.model_variables(model).items()
+        if name.startswith("model/")
+    }
+    variables.write(weights, arrays, run.path)
+    return model
+
+
+def _read(path):
+    with open(path, encoding="utf-8") as file:
+        return file.read()
+
+
+def _write(path, text):
+    aside = path + ".incomplete"
+    with open(aside, "w", encoding="utf-8") as file:
+        file.write(text)
+    os.replace(aside, path)

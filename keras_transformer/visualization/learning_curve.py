@@ -1,0 +1,49 @@
+"""Draws how a training run went."""
+
+SCORES_LAST = ("dev_loss", "dev_perplexity", "dev_accuracy")
+
+
+def plot_learning_curve(rows, path):
+    """Draws loss and scores against updates into a PNG file.
+
+    Args:
+        rows: rows of `metrics.csv`, dictionaries of strings.
+        path: file to write.
+    """
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    scores = _score_names(rows)
+    figure, axes = pyplot.subplots(
+        1, 1 + len(scores), figsize=(5 * (1 + len(scores)), 3.6), dpi=120
+    )
+    axes = [axes] if not scores else list(axes)
+    for name, label in (("train_loss", "train"), ("dev_loss", "dev")):
+        axes[0].plot(*_series(rows, name), label=label)
+    axes[0].set_title("loss per token")
+    axes[0].legend(frameon=False)
+    for axis, name in zip(axes[1:], scores):
+        axis.plot(*_series(rows, name), color="tab:green")
+        axis.set_title(name.replace("_", " "))
+    for axis in axes:
+        axis.set_xlabel("updates")
+        axis.grid(alpha=0.3)
+        axis.spines[["top", "right"]].set_visible(False)
+    figure.tight_layout()
+    figure.savefig(path)
+    pyplot.close(figure)
+
+
+def _score_names(rows):
+    names = dict.fromkeys(name for row in rows for name in row)
+    dev = [name for name in names if name.startswith("dev_")]
+    return [name for name in dev if name not in SCORES_LAST]
+
+
+def _series(rows, name):
+    points = [
+        (int(row["step"]), float(row[name])) for row in rows if row.get(name)
+    ]
+    return tuple(zip(*points)) if points else ((), ())

@@ -49,23 +49,17 @@ def generate(problem, tmp_dir):
     """
     os.makedirs(problem.data_dir, exist_ok=True)
     with _locked(problem.data_dir):
+        unfinished = problem.directory + ".unfinished"
+        shutil.rmtree(unfinished, ignore_errors=True)
         made_from = _made_from(problem, tmp_dir)
         manifest = read_manifest(problem.directory)
         if manifest and manifest["made_from"] == made_from:
             _logger.info("%s is complete already.", problem.directory)
             return manifest
-        with _written_aside(problem.directory) as unfinished:
-            vocabulary = _make_vocabulary(problem, tmp_dir, unfinished)
+        with _written_aside(unfinished, problem.directory):
             manifest = {
                 "made_from": made_from,
-                "vocab_size": vocabulary.vocab_size,
-                "vocab_sha256": vocabulary.sha256,
-                "splits": {
-                    split: _encode_split(
-                        problem, split, tmp_dir, vocabulary, unfinished
-                    )
-                    for split in problem.splits
-                },
+                **_write_data(problem, tmp_dir, unfinished),
             }
             _write_manifest(manifest, unfinished)
     return manifest
@@ -102,13 +96,11 @@ def _locked(directory):
 
 
 @contextlib.contextmanager
-def _written_aside(directory):
-    """Give a folder whose files move to `directory` if all goes well."""
-    unfinished = directory + ".unfinished"
-    shutil.rmtree(unfinished, ignore_errors=True)
+def _written_aside(unfinished, directory):
+    """Move what is written to `unfinished` to `directory` if all goes well."""
     os.mkdir(unfinished)
     try:
-        yield unfinished
+        yield
         os.makedirs(directory, exist_ok=True)
         manifest_path = os.path.join(directory, MANIFEST_FILE)
         with contextlib.suppress(FileNotFoundError):
@@ -132,10 +124,20 @@ def _made_from(problem, tmp_dir):
         "splits": list(problem.splits),
         "vocab_size": None if given else problem.vocab_size,
         "vocab_sha256": text_files.sha256(given) if given else None,
-        "files": [
-            {"name": os.path.basename(path), "sha256": text_files.sha256(path)}
-            for path in problem.source_files(tmp_dir)
-        ],
+        "files": text_files.fingerprints(problem.source_files(tmp_dir)),
+    }
+
+
+def _write_data(problem, tmp_dir, directory):
+    """Write vocabulary and splits; return what the manifest says of them."""
+    vocabulary = _make_vocabulary(problem, tmp_dir, directory)
+    return {
+        "vocab_size": vocabulary.vocab_size,
+        "vocab_sha256": vocabulary.sha256,
+        "splits": {
+            split: _encode_split(problem, split, tmp_dir, vocabulary, directory)
+            for split in problem.splits
+        },
     }
 
 

@@ -1,4 +1,4 @@
-"""The decoder: masked self-attention, attention to the encoder, feed-forward."""
+"""The decoder: self-attention, attention to the encoder, feed-forward."""
 
 import keras
 from keras import ops

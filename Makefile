@@ -1,0 +1,64 @@
+# make demo       train on a toy language, translate, print BLEU
+# make test       style, unit and integration tests
+# make test-slow  the tests that learn or run for minutes
+# make lint       style only
+# make venv       install into .venv, with what the tests need
+# make clean      remove what demo and builds leave; .venv stays
+
+# The first Python from 3.11 to 3.13.
+PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11; do \
+	$$python -c 'import sys; \
+	sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' \
+	2>/dev/null && echo $$python && break; done)
+BIN = .venv/bin
+PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check
+
+DEMO_HPARAMS_SET = transformer_tiny
+DEMO_STEPS = 1200
+DEMO_EVAL_FREQUENCY = 200
+DEMO_FLAGS = --problem=translate_ende_toy --data_dir=demo/data
+
+.PHONY: demo test test-slow lint venv clean
+
+demo: .venv/installed
+	$(BIN)/kt-trainer $(DEMO_FLAGS) --generate_data --output_dir=demo/run \
+		--hparams_set=$(DEMO_HPARAMS_SET) --train_steps=$(DEMO_STEPS) \
+		--eval_frequency=$(DEMO_EVAL_FREQUENCY)
+	$(BIN)/kt-avg-checkpoints --output_dir=demo/run \
+		--averaged_dir=demo/averaged --num_last_checkpoints=2
+	head -n 5 demo/data/translate_ende_toy/test.source.txt
+	head -n 5 demo/data/translate_ende_toy/test.source.txt \
+		| $(BIN)/kt-decoder --output_dir=demo/averaged
+	$(BIN)/kt-evaluate $(DEMO_FLAGS) --output_dir=demo/averaged --split=test
+	@echo "The learning curve lies in demo/run/learning_curve.png."
+
+test: lint
+	$(BIN)/python -m pytest -q -m "not slow"
+
+test-slow: .venv/installed-test
+	$(BIN)/python -m pytest -q -m slow
+
+lint: .venv/installed-test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+venv: .venv/installed-test
+
+.venv/bin/python:
+	@test -n "$(PYTHON)" || { \
+		echo "Python 3.11, 3.12 or 3.13 must be installed." >&2; exit 2; }
+	@$(PYTHON) -c 'import ensurepip' || { \
+		echo "$(PYTHON) must have venv: install python3-venv." >&2; exit 2; }
+	$(PYTHON) -m venv .venv
+
+.venv/installed: setup.cfg pyproject.toml | .venv/bin/python
+	$(PIP) -e .
+	touch $@
+
+.venv/installed-test: setup.cfg pyproject.toml | .venv/bin/python
+	$(PIP) -e '.[test,jax]'
+	touch .venv/installed $@
+
+clean:
+	rm -rf demo build dist *.egg-info .pytest_cache .ruff_cache
+	find . -name __pycache__ -not -path './.venv/*' -prune -exec rm -rf {} +

@@ -1,0 +1,201 @@
+"""Text in, text out: order, batches, blank lines, limits."""
+
+import os
+import subprocess
+import sys
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from keras_transformer import decoding
+from keras_transformer.data.subwords import END_ID
+from keras_transformer.data.subwords import train_subwords
+from keras_transformer.decoding import Translator
+from keras_transformer.hparam import HParams
+from keras_transformer.transformer import build_transformer
+
+TENSORFLOW = keras.backend.backend() == "tensorflow"
+TEXTS = [
+    "a dog runs over the street",
+    "two women",
+    "",
+    "the man reads a very long book about dogs and women on the street",
+    "  ",
+    "a book",
+    "dogs run",
+]
+
+
+class CopyingModel:
+    """Gives each input token back; ends when the input does."""
+
+    def __init__(self, vocab_size):
+        self.vocab_size = vocab_size
+        self.shapes = []
+
+    def encode(self, inputs):
+        self.shapes.append(tuple(ops.shape(inputs)))
+        return inputs, inputs != 0
+
+    def init_cache(self, encoded, mask, beam_size, max_length):
+        rows = ops.shape(encoded)[0] * beam_size
+        return {"self": ops.zeros((rows, 1)), "cross": encoded}
+
+    def decode_step(self, ids, position, cache):
+        inputs = cache["cross"]
+        here = ops.equal(ops.arange(ops.shape(inputs)[1]), position)
+        copied = ops.sum(ops.where(here[None], inputs, 0), axis=1)
+        beam_size = ops.shape(ids)[0] // ops.shape(inputs)[0]
+        copied = ops.repeat(copied, beam_size, axis=0)
+        return 9.0 * ops.one_hot(copied, self.vocab_size), cache
+
+
+@pytest.fixture(scope="module")
+def vocabulary(tmp_path_factory):
+    path = tmp_path_factory.mktemp("vocabulary") / "vocab.model"
+    return train_subwords(TEXTS * 20, 310, str(path))
+
+
+@pytest.fixture
+def copier(vocabulary):
+    model = CopyingModel(vocabulary.vocab_size)
+    return Translator(model, vocabulary, HParams(beam_size=2))
+
+
+@pytest.fixture(scope="module")
+def translator(vocabulary):
+    """A real model with random weights, sure enough of what it says."""
+    keras.utils.set_random_seed(3)
+    hparams = HParams(
+        num_layers=1, d_model=16, d_ff=32, num_heads=2, extra_length=4
+    )
+    model = build_transformer(hparams, vocabulary.vocab_size)
+    model.embedding.embeddings.assign(4.0 * model.embedding.embeddings)
+    return Translator(model, vocabulary, hparams)
+
+
+class TranslatorTest:
+    def test_text_goes_through_in_its_order(self, copier):
+        assert copier(TEXTS) == [text.strip() for text in TEXTS]
+
+    def test_blank_lines_give_empty_lines_without_the_model(self, copier):
+        assert copier(["", " ", "\t", "\u3000"]) == [""] * 4
+        assert copier([]) == []
+        assert not copier.model.shapes
+
+    def test_one_str_is_an_error(self, copier):
+        with pytest.raises(ValueError, match="one str, 'a dog'.*list"):
+            copier("a dog")
+
+    def test_a_translation_is_one_line(self, copier):
+        assert copier(["a\ndog"]) == ["a dog"]
+
+    def test_translations_come_before_all_texts_are_read(
+        self, copier, monkeypatch
+    ):
+        monkeypatch.setattr(decoding, "WINDOW", 2)
+        texts = iter(TEXTS)
+        assert next(copier.translate(texts)) == TEXTS[0]
+        assert list(texts) == TEXTS[2:]
+
+    def test_every_text_is_reported_once(self, copier, monkeypatch):
+        monkeypatch.setattr(decoding, "WINDOW", 4)
+        counts = []
+        list(copier.translate(TEXTS, report=counts.append))
+        assert sum(counts) == len(TEXTS)
+
+    def test_ids_are_translated_without_text(self, copier):
+        sources = [[5, 6, 7, END_ID], [], [9, END_ID]]
+        assert copier.translate_ids(sources) == sources
+
+    @pytest.mark.skipif(not TENSORFLOW, reason="tf.function")
+    def test_the_search_is_traced_once_for_all_shapes(self, copier):
+        copier(TEXTS)
+        copier(TEXTS[:1])
+        copier(TEXTS[:2])
+        assert copier.model.shapes == [(None, None)]
+
+    @pytest.mark.parametrize("beam_size", [1, 3])
+    def test_batches_and_order_do_not_change_the_text(
+        self, translator, beam_size, monkeypatch
+    ):
+        texts = [text for text in TEXTS if text.strip()]
+        together = translator(texts, beam_size=beam_size)
+        assert len(set(together)) > 2
+        backwards = translator(texts[::-1], beam_size=beam_size)
+        assert backwards[::-1] == together
+        monkeypatch.setattr(decoding, "CACHE_POSITIONS", 1)
+        assert translator(texts, beam_size=beam_size) == together
+
+    def test_batches_keep_to_the_budget(self, translator, monkeypatch):
+        monkeypatch.setattr(decoding, "CACHE_POSITIONS", 100)
+        lengths = [3, 30, 7, 7, 200, 1, 1, 2]
+        sources = [[5] * (n - 1) + [END_ID] for n in lengths]
+        batches = list(translator._batches(sources, beam_size=2))
+        assert sorted(sum(batches, [])) == list(range(len(lengths)))
+        for batch in batches:
+            longest = max(lengths[i] for i in batch) + 4
+            assert len(batch) == 1 or len(batch) * longest * 2 <= 100
+
+    def test_a_beam_of_one_is_the_argmax_of_the_whole_model(self, translator):
+        source = translator.vocabulary.encode(["two women run"])[0]
+        limit = len(source) + translator.hparams.extra_length
+        target = []
+        while END_ID not in target and len(target) < limit - 1:
+            features = {
+                "inputs": np.array([source]),
+                "targets": np.array([target + [0]]),
+            }
+            logits = ops.convert_to_numpy(translator.model(features))
+            target.append(int(np.argmax(logits[0, -1])))
+        if END_ID not in target:
+            target.append(END_ID)
+        assert translator.translate_ids([source], beam_size=1) == [target]
+
+    def test_no_translation_exceeds_its_source_by_more_than_the_extra(
+        self, translator
+    ):
+        sources = [[5, END_ID], [5] * 20 + [END_ID]]
+        for source, found in zip(sources, translator.translate_ids(sources)):
+            assert found[-1] == END_ID
+            assert len(found) <= len(source) + 4
+
+    def test_a_model_in_training_is_followed(self, translator):
+        texts = ["two women", "a dog runs"]
+        before = translator(texts)
+        embeddings = translator.model.embedding.embeddings
+        held = embeddings.numpy()
+        embeddings.assign(held[::-1])
+        assert translator(texts) != before
+        embeddings.assign(held)
+        assert translator(texts) == before
+
+    def test_beam_and_alpha_are_those_of_the_run_unless_given(self, translator):
+        texts = ["two women on the street", "a very long book"]
+        hparams = translator.hparams
+        given = translator(texts, hparams.beam_size, hparams.alpha)
+        assert translator(texts) == given
+
+    def test_a_length_penalty_favours_long_translations(self, translator):
+        texts = [text for text in TEXTS if text.strip()]
+        short, long = (
+            sum(map(len, translator(texts, alpha=alpha)))
+            for alpha in (0.0, 3.0)
+        )
+        assert short < long
+
+
+class TranslatorOnJaxTest:
+    @pytest.mark.skipif(not TENSORFLOW, reason="runs a test on JAX")
+    def test_text_goes_through_on_jax(self):
+        pytest.importorskip("jax")
+        outcome = subprocess.run(
+            [sys.executable, "-m", "pytest", "-q", __file__]
+            + ["-k", "its_order or argmax"],
+            env={**os.environ, "KERAS_BACKEND": "jax"},
+            capture_output=True,
+            text=True,
+        )
+        assert outcome.returncode == 0, outcome.stdout[-3000:]

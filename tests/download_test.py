@@ -1,0 +1,105 @@
+"""Tests of getting corpora through tensorflow_datasets."""
+
+import pytest
+import tensorflow_datasets as tfds
+
+from keras_transformer.data import download
+
+PAIRS = {
+    "train": [(f"Sentence {n}.", f"Sätzchen {n}.") for n in range(1500)],
+    "validation": [("One\u2028line.", "Eine\u2028Zeile.")],
+    "test": [("The end.", "Das Ende."), ("Really.", "Wirklich.")],
+}
+
+
+class TinyTranslate(tfds.core.GeneratorBasedBuilder):
+    """A data set of the same form as `wmt14_translate`, without a network."""
+
+    VERSION = tfds.core.Version("1.0.0")
+    BUILDER_CONFIGS = [tfds.core.BuilderConfig(name="de-en")]
+
+    def _info(self):
+        return tfds.core.DatasetInfo(
+            builder=self,
+            features=tfds.features.Translation(languages=("de", "en")),
+        )
+
+    def _split_generators(self, dl_manager):
+        return {split: self._generate_examples(split) for split in PAIRS}
+
+    def _generate_examples(self, split):
+        for number, (source, target) in enumerate(PAIRS[split]):
+            yield number, {"en": source, "de": target}
+
+
+class UnreachableTranslate(TinyTranslate):
+    """The same, if its servers could be reached."""
+
+    def _split_generators(self, dl_manager):
+        raise ConnectionError("Failed to resolve\n'www.example.org'")
+
+
+@pytest.fixture(scope="module")
+def tmp_dir(tmp_path_factory):
+    return str(tmp_path_factory.mktemp("tfds"))
+
+
+@pytest.fixture(scope="module")
+def builder(tmp_dir):
+    return download.prepare_tfds("tiny_translate/de-en", tmp_dir, "")
+
+
+class TfdsTest:
+    def test_every_pair_comes_with_its_sides_in_order(self, builder):
+        pairs = list(download.tfds_pairs(builder, "train", "en", "de"))
+        assert sorted(pairs) == sorted(PAIRS["train"])
+
+    def test_order_is_the_same_each_time(self, builder):
+        first = list(download.tfds_pairs(builder, "train", "de", "en"))
+        assert first == list(download.tfds_pairs(builder, "train", "de", "en"))
+        assert first[0][0].startswith("Sätzchen")
+
+    def test_dev_is_their_validation(self, builder):
+        pairs = list(download.tfds_pairs(builder, "dev", "en", "de"))
+        assert pairs == PAIRS["validation"]
+
+    def test_counts_are_those_of_the_splits(self, builder):
+        counts = [
+            download.tfds_count(builder, split)
+            for split in ("train", "dev", "test")
+        ]
+        assert counts == [1500, 1, 2]
+
+    def test_prepared_data_are_used_again(self, builder, tmp_dir):
+        again = download.prepare_tfds("tiny_translate/de-en", tmp_dir, "")
+        assert download.tfds_count(again, "test") == 2
+
+    @pytest.mark.parametrize(
+        "name, reason",
+        [
+            ("unreachable_translate/de-en", "ConnectionError: Failed to reso"),
+            ("no_such_translate/de-en", "DatasetNotFoundError"),
+        ],
+    )
+    def test_failure_is_one_line_with_the_way_out(self, tmp_path, name, reason):
+        with pytest.raises(ValueError) as error:
+            download.prepare_tfds(name, str(tmp_path), "Place the files.")
+        message = str(error.value)
+        assert name in message
+        assert reason in message
+        assert message.endswith(". Place the files.")
+        assert "\n" not in message
+
+
+class CheckCountTest:
+    def test_one_right_count_is_enough(self):
+        download.check_count(3000, [3001, 3000], "dev", "")
+        download.check_count(None, [17], "train", "")
+
+    def test_wrong_counts_are_named(self):
+        with pytest.raises(ValueError) as error:
+            download.check_count(4508785, [4520620, 4500000], "t.en", "Align.")
+        assert str(error.value) == (
+            "The corpus must have 4,508,785 pairs. Received: t.en with "
+            "4,520,620 or 4,500,000. Align."
+        )

@@ -1,0 +1,376 @@
+"""Tests of a problem: generation of its data, and the data as batches."""
+
+import json
+import os
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+
+from keras_transformer.data import batching
+from keras_transformer.data.subwords import Subwords
+from keras_transformer.problem import Problem
+
+WORDS = "one two three four five six seven eight nine ten".split()
+
+
+def numbers(count, start=0):
+    """Pairs of sentences, of 1 to 9 words on the source side."""
+    for number in range(start, start + count):
+        words = [WORDS[int(digit)] for digit in str(number**3)]
+        yield " ".join(words), " ".join(word.upper() for word in words)
+
+
+class Numbers(Problem):
+    name = "numbers"
+    vocab_size = 320
+    inputs_language = "lower"
+    targets_language = "upper"
+    pairs = {
+        "train": list(numbers(60)),
+        "dev": list(numbers(7, 100)),
+        "test": list(numbers(5, 200)),
+    }
+
+    def text_pairs(self, split, tmp_dir):
+        yield from self.pairs[split]
+
+
+class FromFile(Numbers):
+    def source_files(self, tmp_dir):
+        return [os.path.join(tmp_dir, "text")]
+
+    def text_pairs(self, split, tmp_dir):
+        with open(os.path.join(tmp_dir, "text")) as file:
+            for line in file:
+                yield line.strip(), line.strip().upper()
+
+
+def with_pairs(data_dir, **pairs):
+    problem = Numbers(data_dir=str(data_dir))
+    problem.pairs = {**Numbers.pairs, **pairs}
+    return problem
+
+
+def files_of(problem):
+    """Contents of all files of a problem's data by name."""
+    contents = {}
+    for name in os.listdir(problem.directory):
+        with open(os.path.join(problem.directory, name), "rb") as file:
+            contents[name] = file.read()
+    return contents
+
+
+@pytest.fixture(scope="module")
+def problem(tmp_path_factory):
+    problem = Numbers(data_dir=str(tmp_path_factory.mktemp("data")))
+    problem.generate(None)
+    return problem
+
+
+class GenerateTest:
+    def test_the_ids_are_the_text(self, problem):
+        for split, pairs in Numbers.pairs.items():
+            inputs, targets = problem.token_pairs(split)
+            decoded = map(problem.vocabulary.decode, (inputs, targets))
+            assert list(zip(*decoded)) == pairs
+            assert all(ids[-1] == 1 for ids in inputs)
+
+    def test_the_manifest_counts(self, problem):
+        split = problem.manifest["splits"]["dev"]
+        inputs, targets = problem.token_pairs("dev")
+        assert split["pairs"] == 7
+        assert split["dropped"] == {"empty_side": 0}
+        assert split["source_tokens"] == inputs.lengths.sum()
+        assert split["target_tokens"] == targets.lengths.sum()
+        assert problem.manifest["vocab_size"] == 320
+        assert problem.manifest["vocab_sha256"] == problem.vocabulary.sha256
+
+    def test_the_checksum_is_that_of_a_file_of_the_lines(
+        self, problem, tmp_path
+    ):
+        path = tmp_path / "dev"
+        path.write_text("".join(f"{s}\n" for s, _ in Numbers.pairs["dev"]))
+        out = subprocess.check_output(["sha256sum", path], text=True)
+        split = problem.manifest["splits"]["dev"]
+        assert split["source_sha256"] == out.split()[0]
+
+    def test_it_is_reproducible_to_the_byte(self, problem, tmp_path):
+        again = Numbers(data_dir=str(tmp_path))
+        assert again.generate("elsewhere") == problem.manifest
+        assert files_of(again) == files_of(problem)
+
+    def test_it_does_nothing_the_second_time(self, tmp_path):
+        with_pairs(tmp_path).generate(None)
+        problem = with_pairs(tmp_path, train=None)  # reading them would fail
+        assert problem.generate(None) == problem.manifest
+
+    def test_another_vocabulary_size_starts_over(self, tmp_path):
+        with_pairs(tmp_path).generate(None)
+        problem = with_pairs(tmp_path)
+        problem.vocab_size = 300
+        assert problem.generate(None)["vocab_size"] == 300
+        assert problem.vocabulary.vocab_size == 300
+
+    def test_a_changed_source_file_starts_over(self, tmp_path):
+        problem = FromFile(data_dir=str(tmp_path / "data"))
+        (tmp_path / "text").write_text("one two\n" * 20)
+        problem.vocab_size = 280
+        first = problem.generate(str(tmp_path))
+        (tmp_path / "text").write_text("one two\n" * 21)
+        second = problem.generate(str(tmp_path))
+        assert first["splits"]["dev"]["pairs"] == 20
+        assert second["splits"]["dev"]["pairs"] == 21
+        assert second == problem.manifest
+
+    def test_pairs_with_an_empty_side_are_dropped_and_counted(self, tmp_path):
+        pairs = [("", "ONE"), ("one", "ONE"), ("two", " \t"), ("", "")]
+        problem = with_pairs(tmp_path, dev=pairs, train=pairs * 9)
+        problem.vocab_size = 270
+        dev = problem.generate(None)["splits"]["dev"]
+        assert (dev["pairs"], dev["dropped"]) == (1, {"empty_side": 3})
+        assert problem.text_split("dev") == (["one"], ["ONE"])
+        assert len(problem.token_pairs("dev").inputs) == 1
+
+    @pytest.mark.parametrize("pairs", [[], [("", "a"), ("b", "")]])
+    @pytest.mark.parametrize("split", ["train", "dev", "test"])
+    def test_a_split_without_pairs_is_an_error(self, tmp_path, split, pairs):
+        problem = with_pairs(tmp_path, **{split: pairs})
+        with pytest.raises(ValueError, match=f"split={split} with no such"):
+            problem.generate(None)
+        assert os.listdir(tmp_path) == []
+
+    def test_a_failure_leaves_older_data_alone(self, tmp_path):
+        problem = with_pairs(tmp_path)
+        problem.generate(None)
+        before = files_of(problem)
+        problem.vocab_size = 100_000
+        with pytest.raises(ValueError, match="vocab_size=100000.*at most"):
+            problem.generate(None)
+        assert files_of(problem) == before
+        assert os.listdir(tmp_path) == ["numbers"]
+
+    def test_a_given_vocabulary_is_taken(self, problem, tmp_path):
+        path = tmp_path / "given.model"
+        path.write_bytes(problem.vocabulary.model_bytes)
+        other = with_pairs(tmp_path / "data")
+        other.vocabulary_path = str(path)
+        other.vocab_size = None
+        manifest = other.generate(None)
+        assert manifest["vocab_sha256"] == problem.vocabulary.sha256
+        assert manifest["splits"] == problem.manifest["splits"]
+
+    def test_foreign_files_stay(self, tmp_path):
+        problem = with_pairs(tmp_path)
+        os.makedirs(problem.directory)
+        mine = os.path.join(problem.directory, "mine.txt")
+        open(mine, "w").close()
+        problem.generate(None)
+        assert os.path.exists(mine)
+
+
+# Kills a generating process at each change of a file in turn, and looks
+# at what it leaves. `os.fork` wants a process without threads, hence a script.
+KILL_SCRIPT = """
+    import itertools, os, shutil, signal, sys
+    sys.path.insert(0, sys.argv[1])
+    from problem_test import Numbers, files_of, with_pairs
+
+    def problem_of(data_dir, vocab_size):
+        problem = with_pairs(data_dir)
+        problem.vocab_size = vocab_size
+        problem.splits = ("train", "dev")
+        return problem
+
+    def reference(vocab_size):
+        problem = problem_of(f"reference{vocab_size}", vocab_size)
+        problem.generate(None)
+        return files_of(problem)
+
+    def generate_and_die(at):
+        events = itertools.count()
+        def hook(event, args):
+            changes = event in ("os.rename", "os.mkdir", "os.remove")
+            if changes or event == "open" and args[1] in ("w", "wb"):
+                if next(events) == at:
+                    os.kill(os.getpid(), signal.SIGKILL)
+        sys.addaudithook(hook)
+        problem_of("data", 320).generate(None)
+        os._exit(0)
+
+    def check_what_is_left():
+        problem = problem_of("data", 320)
+        if os.path.exists(os.path.join(problem.directory, "manifest.json")):
+            complete = old if problem.manifest["vocab_size"] == 300 else new
+            assert files_of(problem) == complete
+        problem.generate(None)
+        assert files_of(problem) == new
+        assert os.listdir("data") == ["numbers"]
+
+    old, new = reference(300), reference(320)
+    kills = 0
+    for has_old in (False, True):
+        for at in itertools.count():
+            shutil.rmtree("data", ignore_errors=True)
+            if has_old:
+                shutil.copytree("reference300", "data")
+            child = os.fork()
+            if not child:
+                generate_and_die(at)
+            if os.waitpid(child, 0)[1] == 0:
+                break
+            kills += 1
+            check_what_is_left()
+    print(kills)
+"""
+
+
+def start_python(code, directory):
+    tests = os.path.dirname(os.path.abspath(__file__))
+    root = os.path.dirname(tests)
+    return subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(code), tests],
+        cwd=directory,
+        env={**os.environ, "PYTHONPATH": root},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+class KilledGenerationTest:
+    def test_a_kill_at_any_change_of_a_file_does_no_harm(self, tmp_path):
+        process = start_python(KILL_SCRIPT, tmp_path)
+        kills, _ = process.communicate()
+        assert process.returncode == 0
+        assert int(kills) > 40
+
+    def test_processes_at_the_same_time_agree(self, problem, tmp_path):
+        code = """
+            import sys
+            sys.path.insert(0, sys.argv[1])
+            from problem_test import with_pairs
+            with_pairs("data").generate(None)
+        """
+        processes = [start_python(code, tmp_path) for _ in range(2)]
+        assert [process.wait() for process in processes] == [0, 0]
+        assert files_of(with_pairs(tmp_path / "data")) == files_of(problem)
+        assert os.listdir(tmp_path / "data") == ["numbers"]
+
+
+class ReverseTest:
+    def test_it_swaps_everything_and_shares_the_data(self, problem):
+        reverse = Numbers(data_dir=problem.data_dir, reverse=True)
+        assert (reverse.name, problem.name) == ("numbers_rev", "numbers")
+        assert reverse.directory == problem.directory
+        assert reverse.inputs_language == "upper"
+        assert reverse.targets_language == "lower"
+        assert reverse.text_split("dev") == problem.text_split("dev")[::-1]
+        inputs, targets = reverse.token_pairs("dev")
+        decode = problem.vocabulary.decode
+        pairs = list(zip(decode(targets), decode(inputs)))
+        assert pairs == Numbers.pairs["dev"]
+
+    def test_generating_it_generates_the_shared_data(self, problem, tmp_path):
+        reverse = Numbers(data_dir=str(tmp_path), reverse=True)
+        assert reverse.generate(None) == problem.manifest
+
+
+class ProblemTest:
+    def test_data_that_was_not_generated_is_an_error(self, tmp_path):
+        problem = Numbers(data_dir=str(tmp_path))
+        for use in (
+            lambda: problem.manifest,
+            lambda: problem.vocabulary,
+            lambda: problem.token_pairs("train"),
+            lambda: problem.text_split("dev"),
+            lambda: problem.batches("train", 100),
+        ):
+            with pytest.raises(ValueError, match="kt-datagen --problem=numb"):
+                use()
+
+    def test_no_data_dir_is_an_error(self):
+        with pytest.raises(ValueError, match="Pass data_dir"):
+            Numbers().manifest
+
+    def test_an_unknown_split_is_an_error(self, problem):
+        with pytest.raises(ValueError, match="split=tset.*train, dev, test"):
+            problem.token_pairs("tset")
+
+    def test_the_text_keeps_unusual_line_separators(self, tmp_path):
+        pairs = [("a\u2028b\x85", "a\rb"), ("c\nd", "e")]
+        problem = with_pairs(tmp_path, dev=pairs)
+        problem.generate(None)
+        assert problem.text_split("dev") == (
+            ["a\u2028b\x85", "c d"],
+            ["a\rb", "e"],
+        )
+
+    def test_scores_of_the_references_are_perfect(self, problem):
+        references = ["This is a test of scores."] * 3
+        scores = problem.score(references, references)
+        assert scores == {"bleu": pytest.approx(100), "chrf": 100}
+
+    def test_the_manifest_is_readable_json(self, problem):
+        text = files_of(problem)["manifest.json"].decode()
+        assert json.loads(text) == problem.manifest
+        assert text.endswith("}\n")
+
+
+class BatchesTest:
+    def test_only_train_is_shuffled_by_default(self, problem):
+        for split, shuffle in (("train", True), ("dev", False)):
+            given = problem.batches(split, 60, shuffle=shuffle)
+            default = problem.batches(split, 60)
+            assert [default[i][0].tolist() for i in range(len(default))] == [
+                given[i][0].tolist() for i in range(len(given))
+            ]
+
+    def test_dropping_every_pair_is_an_error(self, problem):
+        with pytest.raises(ValueError, match="max_length=1,.*60 pairs"):
+            problem.batches("train", 100, max_length=1)
+
+    def test_max_length_counts_both_sides(self, problem):
+        plan = problem.batches("train", 100, max_length=15)
+        inputs, targets = problem.token_pairs("train")
+        longest = np.maximum(inputs.lengths, targets.lengths)
+        assert plan.num_dropped == np.sum(longest > 15) > 0
+
+
+class DatasetTest:
+    def test_each_iteration_is_the_next_epoch(self, problem):
+        dataset = problem.dataset("train", batch_tokens=100, seed=3)
+        pairs = problem.token_pairs("train")
+        for epoch in range(3):
+            plan = problem.batches("train", 100, seed=3, epoch=epoch)
+            assert len(dataset) == len(plan)
+            expected = list(batching.padded_batches(pairs, plan))
+            for batch, (inputs, targets) in zip(
+                dataset.as_numpy_iterator(), expected, strict=True
+            ):
+                np.testing.assert_array_equal(batch[0]["inputs"], inputs)
+                np.testing.assert_array_equal(batch[0]["targets"], targets)
+                np.testing.assert_array_equal(batch[1], targets)
+
+    def test_a_keras_model_fits_it(self, problem):
+        import keras
+
+        inputs = keras.Input((None,), name="inputs", dtype="int32")
+        targets = keras.Input((None,), name="targets", dtype="int32")
+        embedding = keras.layers.Embedding(320, 4)
+        source = keras.layers.GlobalAveragePooling1D(keepdims=True)
+        hidden = embedding(targets) + source(embedding(inputs))
+        logits = keras.layers.Dense(320)(hidden)
+        model = keras.Model({"inputs": inputs, "targets": targets}, logits)
+        loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+        model.compile(keras.optimizers.Adam(0.1), loss=loss, run_eagerly=True)
+        dataset = problem.dataset("train", batch_tokens=400)
+        history = model.fit(dataset, epochs=3, verbose=0).history["loss"]
+        assert history[-1] < history[0]
+
+
+class VocabularyTest:
+    def test_it_is_the_file_beside_the_data(self, problem):
+        path = os.path.join(problem.directory, "vocab.model")
+        assert Subwords(path).sha256 == problem.vocabulary.sha256

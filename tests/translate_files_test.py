@@ -1,0 +1,173 @@
+"""Tests of the problem over anybody's files."""
+
+import gzip
+import json
+import pathlib
+
+import pytest
+
+from keras_transformer import registry
+from keras_transformer.problems.translate_files import TranslateFiles
+
+WORDS = "red green blue one two three small large house tree".split()
+
+
+def write(directory, name, num_lines):
+    lines = [
+        f"{WORDS[n % 10]} {name} {WORDS[n // 10 % 10]}.\n"
+        for n in range(num_lines)
+    ]
+    path = directory / name
+    path.write_text("".join(lines), encoding="utf-8")
+    return str(path)
+
+
+@pytest.fixture
+def files(tmp_path):
+    return {
+        split: tuple(
+            write(tmp_path, f"{split}.{code}", count) for code in ("en", "de")
+        )
+        for split, count in {"train": 50, "dev": 4, "test": 3}.items()
+    }
+
+
+@pytest.fixture
+def data_dir(tmp_path):
+    return str(tmp_path / "data")
+
+
+def generate(data_dir, files, vocab_size=300):
+    problem = TranslateFiles(data_dir)
+    problem.use_files(files, vocab_size)
+    return problem.generate(None)
+
+
+class GenerateTest:
+    def test_data_are_those_of_the_files(self, data_dir, files):
+        manifest = generate(data_dir, files)
+        problem = registry.get_problem("translate_files", data_dir)
+        counts = {s: c["pairs"] for s, c in manifest["splits"].items()}
+        assert counts == {"train": 50, "dev": 4, "test": 3}
+        assert problem.vocabulary.vocab_size == 300
+        sources, targets = problem.text_split("test")
+        assert sources[0] == "red test.en red."
+        assert targets[2] == "blue test.de red."
+
+    def test_test_split_may_be_missing(self, data_dir, files):
+        generate(data_dir, {**files, "test": (None, None)})
+        problem = registry.get_problem("translate_files", data_dir)
+        assert problem.splits == ("train", "dev")
+        with pytest.raises(ValueError, match="Use one of: train, dev"):
+            problem.text_split("test")
+
+    def test_reverse_shares_the_data(self, data_dir, files):
+        generate(data_dir, files)
+        problem = registry.get_problem("translate_files_rev", data_dir)
+        assert problem.text_split("dev")[0][0] == "red dev.de red."
+        assert len(problem.token_pairs("train").inputs) == 50
+
+    def test_compressed_files_give_the_same_tokens(self, data_dir, files):
+        plain = generate(data_dir, files)
+        compressed = {}
+        for split, paths in files.items():
+            for path in map(pathlib.Path, paths):
+                content = path.read_bytes().replace(b"\n", b"\r\n")
+                zipped = pathlib.Path(f"{path}.gz")
+                zipped.write_bytes(gzip.compress(b"\xef\xbb\xbf" + content))
+            compressed[split] = tuple(f"{path}.gz" for path in paths)
+        again = generate(data_dir + "2", compressed)
+        assert again["vocab_sha256"] == plain["vocab_sha256"]
+        assert again["splits"] == plain["splits"]
+
+    def test_file_sets_in_two_directories_are_apart(self, data_dir, files):
+        generate(data_dir, files)
+        swapped = {**files, "train": files["dev"]}
+        generate(data_dir + "2", swapped, vocab_size=290)
+        first = registry.get_problem("translate_files", data_dir)
+        second = registry.get_problem("translate_files", data_dir + "2")
+        assert len(first.token_pairs("train").inputs) == 50
+        assert len(second.token_pairs("train").inputs) == 4
+
+
+class RepeatTest:
+    def test_same_files_change_nothing(self, data_dir, files):
+        manifest = generate(data_dir, files)
+        path = pathlib.Path(data_dir) / "translate_files" / "manifest.json"
+        written = path.stat().st_mtime_ns
+        assert generate(data_dir, files) == manifest
+        assert TranslateFiles(data_dir).generate(None) == manifest
+        assert path.stat().st_mtime_ns == written
+
+    def test_manifest_records_the_settings(self, data_dir, files):
+        generate(data_dir, files)
+        path = pathlib.Path(data_dir) / "translate_files" / "manifest.json"
+        made_from = json.loads(path.read_text())["made_from"]
+        assert made_from["vocab_size"] == 300
+        names = [file["name"] for file in made_from["files"]]
+        assert names[:2] == ["train.en", "train.de"]
+
+    def test_other_vocab_size_is_an_error(self, data_dir, files):
+        generate(data_dir, files)
+        with pytest.raises(ValueError, match="=299 for .* vocab_size=300. Use"):
+            generate(data_dir, files, vocab_size=299)
+
+    def test_other_contents_are_an_error(self, data_dir, files, tmp_path):
+        manifest = generate(data_dir, files)
+        write(tmp_path, "dev.de", 5)
+        with pytest.raises(ValueError, match=r"dev_target=dev.de \(sha256 "):
+            generate(data_dir, files)
+        assert TranslateFiles(data_dir).manifest == manifest
+
+    def test_one_split_less_is_an_error(self, data_dir, files):
+        generate(data_dir, files)
+        del files["test"]
+        with pytest.raises(ValueError, match="test_source=None for"):
+            generate(data_dir, files)
+
+
+class BadInputTest:
+    @pytest.mark.parametrize(
+        "name, content, words",
+        [
+            (
+                "dev.de",
+                b"one\n",
+                r"dev\.en with 4 lines and .*dev\.de with 1 l",
+            ),
+            ("train.en", b"", r"train\.en with 0 lines and .* with 50 lines"),
+            ("test.de", b"a\nb\xff\nc\n", r"test\.de, line 2"),
+            ("test.de", b"\n\n\n", "text on both sides"),
+            ("train.de", None, r"train\.de, which is not there"),
+        ],
+    )
+    def test_fault_is_named_before_writing(
+        self, data_dir, files, tmp_path, name, content, words
+    ):
+        (tmp_path / name).unlink()
+        if content is not None:
+            (tmp_path / name).write_bytes(content)
+        with pytest.raises(ValueError, match=words) as error:
+            generate(data_dir, files)
+        assert "\n" not in str(error.value)
+        assert not pathlib.Path(data_dir).exists()
+
+    @pytest.mark.parametrize("split", ["train", "dev", "test"])
+    def test_pair_with_one_missing_is_an_error(self, files, split):
+        files[split] = (files[split][0], None)
+        with pytest.raises(ValueError, match=f"Add --{split}_target=FILE"):
+            TranslateFiles("data").use_files(files)
+
+    def test_missing_split_is_an_error(self, files):
+        del files["dev"]
+        with pytest.raises(ValueError, match="no dev_source beside train_sour"):
+            TranslateFiles("data").use_files(files)
+
+    def test_no_files_and_no_data_is_an_error(self, data_dir):
+        with pytest.raises(ValueError, match="Add --train_source=FILE"):
+            TranslateFiles(data_dir).generate(None)
+
+    def test_too_large_vocabulary_leaves_no_data(self, data_dir, files):
+        with pytest.raises(ValueError, match="vocab_size=9000. Use at most"):
+            generate(data_dir, files, vocab_size=9000)
+        assert list(pathlib.Path(data_dir).iterdir()) == []

@@ -1,0 +1,209 @@
+"""Tests of the WMT problems, on small corpora of the same form."""
+
+import gzip
+import pathlib
+
+import pytest
+import tensorflow_datasets as tfds
+
+from keras_transformer import registry
+from keras_transformer.problems.translate_ende import TranslateEndeWmt14
+from keras_transformer.problems.translate_enfr import TranslateEnfrWmt14
+
+COUNTS = {"train": 40, "dev": 3, "test": 2}
+PAIRS = {
+    split: [(f"The {split} {n}.", f"Das {split} {n}.") for n in range(count)]
+    for split, count in COUNTS.items()
+}
+
+
+class TranslateEndeSmall(TranslateEndeWmt14):
+    """The problem of WMT 2014, if WMT had been small."""
+
+    name = "translate_ende_small"
+    vocab_size = 300
+    tfds_name = "small_translate/de-en"
+    num_pairs = COUNTS
+
+
+class TranslateEnfrSmall(TranslateEnfrWmt14):
+    """The same for French, without a known size of train."""
+
+    name = "translate_enfr_small"
+    vocab_size = 300
+    tfds_name = "no_such_translate/fr-en"
+    num_pairs = {"dev": 3, "test": 2}
+
+
+class SmallTranslate(tfds.core.GeneratorBasedBuilder):
+    """A data set of the same form as `wmt14_translate`, without a network."""
+
+    VERSION = tfds.core.Version("1.0.0")
+    BUILDER_CONFIGS = [tfds.core.BuilderConfig(name="de-en")]
+
+    def _info(self):
+        return tfds.core.DatasetInfo(
+            builder=self,
+            features=tfds.features.Translation(languages=("de", "en")),
+        )
+
+    def _split_generators(self, dl_manager):
+        names = {"train": "train", "validation": "dev", "test": "test"}
+        return {
+            name: self._generate_examples(split)
+            for name, split in names.items()
+        }
+
+    def _generate_examples(self, split):
+        for number, (source, target) in enumerate(PAIRS[split]):
+            yield number, {"en": source, "de": target}
+
+
+def place(tmp_dir, problem, target="de", pairs=PAIRS):
+    """Write all files that the problem looks for."""
+    for split, split_pairs in pairs.items():
+        for side, code in enumerate(("en", target)):
+            lines = "".join(pair[side] + "\n" for pair in split_pairs)
+            path = tmp_dir / f"{problem.name}.{split}.{code}"
+            path.write_text(lines, encoding="utf-8")
+
+
+@pytest.fixture
+def tmp_dir(tmp_path):
+    path = tmp_path / "tmp"
+    path.mkdir()
+    return path
+
+
+@pytest.fixture
+def problem(tmp_path):
+    return TranslateEndeSmall(str(tmp_path / "data"))
+
+
+class WmtFilesTest:
+    def test_placed_files_are_used(self, problem, tmp_dir):
+        place(tmp_dir, problem)
+        manifest = problem.generate(str(tmp_dir))
+        counts = {s: c["pairs"] for s, c in manifest["splits"].items()}
+        assert counts == COUNTS
+        assert problem.text_split("test") == tuple(
+            map(list, zip(*PAIRS["test"]))
+        )
+
+    def test_compressed_files_are_used(self, problem, tmp_dir):
+        place(tmp_dir, problem)
+        path = tmp_dir / f"{problem.name}.dev.de"
+        (tmp_dir / f"{path.name}.gz").write_bytes(
+            gzip.compress(path.read_bytes())
+        )
+        path.unlink()
+        assert list(problem.text_pairs("dev", str(tmp_dir))) == PAIRS["dev"]
+
+    def test_reverse_problem_reads_the_same_text(self, problem, tmp_dir):
+        place(tmp_dir, problem)
+        reverse = TranslateEndeSmall(problem.data_dir, reverse=True)
+        assert list(reverse.text_pairs("dev", str(tmp_dir))) == PAIRS["dev"]
+        reverse.generate(str(tmp_dir))
+        assert reverse.text_split("dev") == problem.text_split("dev")[::-1]
+
+    def test_lines_empty_on_one_side_may_be_there(self, problem, tmp_dir):
+        pairs = {**PAIRS, "train": PAIRS["train"] + [("", "Leer."), ("", "")]}
+        place(tmp_dir, problem, pairs=pairs)
+        train = problem.generate(str(tmp_dir))["splits"]["train"]
+        assert train["pairs"] == COUNTS["train"]
+        assert train["dropped"] == {"empty_side": 2}
+
+    def test_other_count_is_an_error_before_writing(self, problem, tmp_dir):
+        place(tmp_dir, problem, pairs={**PAIRS, "dev": PAIRS["dev"][:2]})
+        with pytest.raises(ValueError, match="must have 3 pairs.* with 2. Pl"):
+            problem.generate(str(tmp_dir))
+        assert not pathlib.Path(problem.data_dir).exists()
+
+    def test_one_missing_file_is_named(self, problem, tmp_dir):
+        place(tmp_dir, problem)
+        (tmp_dir / f"{problem.name}.test.de").unlink()
+        with pytest.raises(ValueError, match=f"without {problem.name}.test.de"):
+            problem.generate(str(tmp_dir))
+
+    def test_data_stay_when_the_files_go(self, problem, tmp_dir):
+        place(tmp_dir, problem)
+        manifest = problem.generate(str(tmp_dir))
+        for path in tmp_dir.iterdir():
+            path.unlink()
+        assert problem.generate(str(tmp_dir)) == manifest
+
+    def test_unknown_count_needs_equal_counts_only(self, tmp_path, tmp_dir):
+        problem = TranslateEnfrSmall(str(tmp_path / "data"))
+        pairs = {**PAIRS, "train": PAIRS["train"][:25]}
+        place(tmp_dir, problem, target="fr", pairs=pairs)
+        manifest = problem.generate(str(tmp_dir))
+        assert manifest["splits"]["train"]["pairs"] == 25
+
+
+class WmtDownloadTest:
+    def test_corpus_comes_from_tfds_without_files(self, problem, tmp_dir):
+        manifest = problem.generate(str(tmp_dir))
+        counts = {s: c["pairs"] for s, c in manifest["splits"].items()}
+        assert counts == COUNTS
+        sources, targets = problem.text_split("test")
+        assert sorted(zip(sources, targets)) == sorted(PAIRS["test"])
+        assert TranslateEndeSmall(problem.data_dir).generate("") == manifest
+
+    def test_failure_names_all_files_and_their_counts(self, tmp_path, tmp_dir):
+        problem = TranslateEnfrSmall(str(tmp_path / "data"))
+        with pytest.raises(ValueError) as error:
+            problem.generate(str(tmp_dir))
+        message = str(error.value)
+        assert "\n" not in message
+        assert message.endswith(
+            f"Place in {tmp_dir}, plain or as .gz: "
+            "translate_enfr_small.train.{en,fr} (equally many lines), "
+            "translate_enfr_small.dev.{en,fr} (3 lines), "
+            "translate_enfr_small.test.{en,fr} (2 lines)."
+        )
+        assert not pathlib.Path(problem.data_dir).exists()
+
+
+class WmtRegistryTest:
+    @pytest.mark.parametrize(
+        "name, tfds_name, vocab_size, num_train",
+        [
+            (
+                "translate_ende_wmt14",
+                "wmt14_translate/de-en",
+                37000,
+                4508785,
+            ),
+            (
+                "translate_ende_wmt_t2t",
+                "wmt_t2t_translate/de-en",
+                37000,
+                4592289,
+            ),
+            ("translate_enfr_wmt14", "wmt14_translate/fr-en", 32000, None),
+        ],
+    )
+    def test_corpora_are_the_published_ones(
+        self, name, tfds_name, vocab_size, num_train
+    ):
+        problem = registry.get_problem(name)
+        assert problem.tfds_name == tfds_name
+        assert problem.vocab_size == vocab_size
+        assert problem.num_pairs.get("train") == num_train
+        assert problem.num_pairs["dev"] == 3000
+        assert problem.num_pairs["test"] == 3003
+
+    def test_docstrings_name_the_files(self):
+        for name in registry.problems.names():
+            if "wmt" in name:
+                problem = registry.get_problem(name)
+                document = problem.__doc__
+                for split in problem.splits:
+                    for code in ("en", problem.targets_language):
+                        assert f"{name}.{split}.{code}" in document
+
+    def test_tfds_knows_the_names(self):
+        for name in ("translate_ende_wmt14", "translate_ende_wmt_t2t"):
+            dataset, config = registry.get_problem(name).tfds_name.split("/")
+            configs = tfds.builder_cls(dataset).builder_configs
+            assert config in configs

@@ -1,0 +1,126 @@
+"""What the problems over WMT's corpora have in common."""
+
+import logging
+import os
+
+from keras_transformer.data import download
+from keras_transformer.data import generation
+from keras_transformer.data import text_files
+from keras_transformer.problem import Problem
+
+_logger = logging.getLogger(__name__)
+
+
+class TranslateWmt(Problem):
+    """Translate news, with a corpus from files or tensorflow_datasets.
+
+    The text comes from files in `tmp_dir` if they are there, otherwise
+    tensorflow_datasets downloads it into `tmp_dir`, with no guarantee that the
+    servers still have it. The files are named after problem, split and
+    language, as in `translate_ende_wmt14.train.en`; each may end in `.gz`. Line
+    n of one language translates line n of the other. They may hold lines that
+    are empty on one side, as the original corpora do: such pairs are dropped,
+    and the number of lines is checked with or without them.
+
+    A subclass is one exact list of corpora, so its counts are known.
+
+    Class attributes:
+        tfds_name: dataset and config in tensorflow_datasets.
+        num_pairs: dict of split to known number of pairs; a split that it
+            lacks is checked for equal counts only.
+    """
+
+    tfds_name = None
+    num_pairs = {}
+
+    def text_pairs(self, split, tmp_dir):
+        if self.source_files(tmp_dir):
+            return text_files.read_pairs(*self._paths(split, tmp_dir))
+        builder = self._builder(tmp_dir)
+        return download.tfds_pairs(builder, split, *self._languages())
+
+    def source_files(self, tmp_dir):
+        paths = [
+            path
+            for split in self.splits
+            for path in self._paths(split, tmp_dir)
+        ]
+        missing = [path for path in paths if not os.path.exists(path)]
+        if missing and len(missing) < len(paths):
+            raise ValueError(
+                f"All files of {self.data_name} must be there, or none. "
+                f"Received: tmp_dir={tmp_dir} without "
+                f"{', '.join(map(os.path.basename, missing))}. "
+                f"{self._way_out(tmp_dir)}"
+            )
+        return [] if missing else paths
+
+    def generate(self, tmp_dir):
+        files = self.source_files(tmp_dir)
+        manifest = generation.read_manifest(self.directory)
+        if manifest and not files:
+            # The files may be gone by now; what was downloaded never changes.
+            return manifest
+        if not files:
+            self._check_download(tmp_dir)
+        elif not manifest or _has_changed(files, manifest):
+            self._check_files(tmp_dir)
+        return super().generate(tmp_dir)
+
+    def _check_files(self, tmp_dir):
+        for split in self.splits:
+            paths = self._paths(split, tmp_dir)
+            counts = text_files.count_pairs(*paths)
+            self._check_count(split, counts, " and ".join(paths), tmp_dir)
+
+    def _check_download(self, tmp_dir):
+        _logger.info(
+            "Looking for %s of tensorflow_datasets in %s, to be downloaded if "
+            "it is not there. Otherwise: %s",
+            self.tfds_name,
+            tmp_dir,
+            self._way_out(tmp_dir),
+        )
+        builder = self._builder(tmp_dir)
+        for split in self.splits:
+            counts = [download.tfds_count(builder, split)]
+            place = f"{split} of tensorflow_datasets {self.tfds_name}"
+            self._check_count(split, counts, place, tmp_dir)
+
+    def _check_count(self, split, counts, place, tmp_dir):
+        expected = self.num_pairs.get(split)
+        way_out = self._way_out(tmp_dir)
+        download.check_count(expected, counts, place, way_out)
+
+    def _builder(self, tmp_dir):
+        way_out = self._way_out(tmp_dir)
+        return download.prepare_tfds(self.tfds_name, tmp_dir, way_out)
+
+    def _paths(self, split, tmp_dir):
+        stem = os.path.join(tmp_dir, f"{self.data_name}.{split}")
+        return [_plain_or_gz(f"{stem}.{code}") for code in self._languages()]
+
+    def _languages(self):
+        # Those of the class: the instance's are swapped in the reverse problem.
+        return type(self).inputs_language, type(self).targets_language
+
+    def _way_out(self, tmp_dir):
+        codes = ",".join(self._languages())
+        files = ", ".join(
+            f"{self.data_name}.{split}.{{{codes}}} ({self._known(split)})"
+            for split in self.splits
+        )
+        return f"Place in {tmp_dir}, plain or as .gz: {files}."
+
+    def _known(self, split):
+        count = self.num_pairs.get(split)
+        return f"{count:,} lines" if count else "equally many lines"
+
+
+def _has_changed(files, manifest):
+    return text_files.fingerprints(files) != manifest["made_from"]["files"]
+
+
+def _plain_or_gz(path):
+    compressed = path + ".gz"
+    return compressed if os.path.exists(compressed) else path

@@ -43,20 +43,20 @@ class RunDirectory:
         self.checkpoints = Checkpoints(os.path.join(path, "checkpoints"))
 
     @classmethod
-    def create(cls, path, record, hparams, vocabulary_path):
+    def create(cls, path, record, hparams, model_bytes):
         """Makes a new run's directory, `run.json` last.
 
         Args:
             path: the directory; may exist.
             record: dictionary for `run.json`; `problem` is a must.
             hparams: the run's `HParams`.
-            vocabulary_path: SentencePiece model, copied.
+            model_bytes: the SentencePiece model (`Subwords.model_bytes`).
         """
         os.makedirs(path, exist_ok=True)
-        shutil.copyfile(vocabulary_path, os.path.join(path, VOCABULARY))
-        _write(os.path.join(path, HPARAMS), hparam.to_json(hparams))
+        _write(os.path.join(path, VOCABULARY), model_bytes)
+        _write(os.path.join(path, HPARAMS), hparam.to_json(hparams).encode())
         text = json.dumps(record, indent=2) + "\n"
-        _write(os.path.join(path, RECORD), text)
+        _write(os.path.join(path, RECORD), text.encode())
         return cls(path)
 
     @staticmethod
@@ -120,7 +120,7 @@ def average_run(run, num_last, path):
     record = {**run.record, "averaged_steps": steps}
     shutil.rmtree(os.path.join(path, "checkpoints"), ignore_errors=True)
     averaged = RunDirectory.create(
-        path, record, run.hparams, run.file(VOCABULARY)
+        path, record, run.hparams, run.vocabulary.model_bytes
     )
     averaged.checkpoints.save(steps[-1], arrays)
     return averaged
@@ -155,8 +155,8 @@ def _read(path):
         return file.read()
 
 
-def _write(path, text):
+def _write(path, content):
     aside = path + ".incomplete"
-    with open(aside, "w", encoding="utf-8") as file:
-        file.write(text)
+    with open(aside, "wb") as file:
+        file.write(content)
     os.replace(aside, path)

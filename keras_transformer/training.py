@@ -36,7 +36,7 @@ class Trainer:
 
     Example:
 
-        run = RunDirectory.create(path, record, hparams, vocabulary_path)
+        run = RunDirectory.create(path, record, hparams, model_bytes)
         Trainer(problem, run).train(train_steps=1000)
     """
 

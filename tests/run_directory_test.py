@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from keras_transformer import hparam
+from keras_transformer.data.subwords import train_subwords
 from keras_transformer.run_directory import RunDirectory
 from keras_transformer.run_directory import average_run
 
@@ -13,12 +14,16 @@ HPARAMS = hparam.HParams(num_layers=1, d_model=8, num_heads=2, d_ff=16)
 RECORD = {"problem": "copy", "hparams_set": "mine", "random_seed": 0}
 
 
+@pytest.fixture(scope="module")
+def model_bytes(tmp_path_factory):
+    path = str(tmp_path_factory.mktemp("vocabulary") / "vocab.model")
+    return train_subwords(["some words"], 270, path).model_bytes
+
+
 @pytest.fixture
-def run(tmp_path):
-    vocabulary = tmp_path / "some.model"
-    vocabulary.write_bytes(b"not read here")
+def run(tmp_path, model_bytes):
     path = str(tmp_path / "run")
-    return RunDirectory.create(path, RECORD, HPARAMS, str(vocabulary))
+    return RunDirectory.create(path, RECORD, HPARAMS, model_bytes)
 
 
 class RunDirectoryTest:
@@ -27,9 +32,8 @@ class RunDirectoryTest:
         assert opened.hparams == HPARAMS
         assert opened.problem_name == "copy"
 
-    def test_vocabulary_is_copied(self, run):
-        with open(run.file("vocab.model"), "rb") as file:
-            assert file.read() == b"not read here"
+    def test_holds_the_vocabulary(self, run, model_bytes):
+        assert run.vocabulary.model_bytes == model_bytes
 
     def test_other_directory_is_refused(self, tmp_path):
         with pytest.raises(ValueError, match="holds no run.json"):

@@ -1,0 +1,1 @@
+"""Commands: each module is one command, started by its console script."""

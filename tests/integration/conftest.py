@@ -1,0 +1,67 @@
+"""A run on the problem `copy`, trained once for all integration tests."""
+
+import dataclasses
+import os
+
+import pytest
+
+from keras_transformer import hparam
+from keras_transformer import registry
+
+HPARAMS = hparam.HParams(
+    num_layers=1,
+    d_model=64,
+    d_ff=128,
+    num_heads=4,
+    dropout=0.0,
+    batch_tokens=2048,
+    learning_rate=0.7,
+    warmup_steps=200,
+    beam_size=2,
+    extra_length=10,
+)
+
+
+@pytest.fixture(scope="session")
+def copy_data(tmp_path_factory):
+    """A data directory that holds the problem `copy`."""
+    data_dir = str(tmp_path_factory.mktemp("data"))
+    registry.get_problem("copy", data_dir).generate(None)
+    return data_dir
+
+
+@pytest.fixture(scope="session")
+def make_run(copy_data, tmp_path_factory):
+    """A function that makes an untrained run on `copy`, hparams changed."""
+    from keras_transformer.run_directory import RunDirectory
+
+    problem = registry.get_problem("copy", copy_data)
+
+    def make(**changes):
+        record = {
+            "problem": "copy",
+            "hparams_set": "mine",
+            "random_seed": 0,
+            "vocabulary_sha256": problem.vocabulary.sha256,
+            "data_dir": copy_data,
+        }
+        path = str(tmp_path_factory.mktemp("runs") / "run")
+        return RunDirectory.create(
+            path,
+            record,
+            dataclasses.replace(HPARAMS, **changes),
+            problem.vocabulary.model_bytes,
+        )
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def trained_run(make_run, copy_data):
+    """Path of a run that has learned to copy."""
+    from keras_transformer.training import Trainer
+
+    run = make_run()
+    problem = registry.get_problem("copy", copy_data)
+    Trainer(problem, run, eval_frequency=300).train(900)
+    return os.fspath(run.path)

@@ -33,13 +33,13 @@ FLAG_TABLE = {
         _text,
         None,
         "Name of the problem; a trailing _rev swaps its languages. Default: "
-        "the one that output_dir was trained on.",
+        "that of output_dir, where it holds a run.",
     ),
     "data_dir": (
         _path,
         None,
         "Directory of the generated data, with one folder for each problem. "
-        "Default: the one that output_dir was trained with.",
+        "Default: that of output_dir, where it holds a run.",
     ),
     "tmp_dir": (
         _path,
@@ -84,11 +84,6 @@ FLAG_TABLE = {
         None,
         "Updates in all, resumed ones included. Default: that of the hparams "
         "set.",
-    ),
-    "eval_steps": (
-        _count,
-        None,
-        "Most batches of dev in one evaluation. Default: all.",
     ),
     "eval_frequency": (
         _count,

@@ -1,13 +1,16 @@
 """Flags that commands share, and the way every command starts and fails.
 
-A command defines its flags with `define`, names in `main` those it cannot do
-without with `require`, and starts with `run`:
+A command defines its flags with `define` and starts with `run`; its `main`
+names with `require` the flags it cannot do without, and calls
+`load_tensorflow` before it imports what needs TensorFlow:
 
     flags.define("problem", "data_dir")
     FLAGS = flags.FLAGS
 
     def main(argv):
         flags.require("problem")
+        flags.load_tensorflow()
+        from keras_transformer.training import Trainer
         ...
 
     def run():
@@ -16,6 +19,7 @@ without with `require`, and starts with `run`:
 
 import difflib
 import functools
+import importlib
 import os
 import sys
 import textwrap
@@ -50,6 +54,22 @@ def require(*names):
                 f"`--{name}` must be given. Received: no --{name}. Add "
                 f"--{name}=VALUE: {FLAG_TABLE[name][2]}"
             )
+
+
+def load_tensorflow():
+    """Import TensorFlow without the messages that it starts with.
+
+    `TF_CPP_MIN_LOG_LEVEL` does not reach what TensorFlow 2.21 writes before its
+    log is set up, so standard error is closed to it for as long as that takes.
+    """
+    saved = os.dup(2)
+    try:
+        with open(os.devnull, "wb") as nowhere:
+            os.dup2(nowhere.fileno(), 2)
+        importlib.import_module("tensorflow")
+    finally:
+        os.dup2(saved, 2)
+        os.close(saved)
 
 
 def run(main, argv=None):

@@ -1,6 +1,6 @@
 """Trains a model on a problem, or goes on with a training that was stopped.
 
-    kt-trainer --problem=translate_ende_toy --generate_data \
+    kt-trainer --problem=translate_ende_toy --generate_data \\
         --data_dir=data --output_dir=run --hparams_set=transformer_tiny
 
 The run's directory (--output_dir) receives checkpoints, metrics.csv,
@@ -49,6 +49,7 @@ def main(argv):
     _check_batches(problem, hparams)
     run = _open_run(problem, hparams, held)
 
+    flags.load_tensorflow()
     from keras_transformer.training import Trainer
 
     trainer = Trainer(
@@ -101,8 +102,8 @@ def _open_run(problem, hparams, held):
     )
 
 
-def run():
-    flags.run(main)
+def run(argv=None):
+    flags.run(main, argv)
 
 
 if __name__ == "__main__":

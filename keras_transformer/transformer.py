@@ -81,6 +81,7 @@ class Transformer(keras.Model):
         **kwargs,
     ):
         super().__init__(name=name, **kwargs)
+        self.autocast = False  # of ids, see `SharedEmbedding`
         self.stack_options = {
             "num_layers": num_layers,
             "d_model": d_model,
@@ -238,7 +239,7 @@ def build_transformer(hparams, vocab_size, dtype=None):
     >>> from keras_transformer.hparam import HParams
     >>> hparams = HParams(num_layers=1, d_model=8, num_heads=2, d_ff=16)
     >>> build_transformer(hparams, vocab_size=100).count_params()
-    2016
+    2208
     """
     model = Transformer(
         vocab_size,

@@ -150,6 +150,27 @@ class HelpTest:
         assert lines[-1] == "set()"
 
 
+class LoadTensorflowTest:
+    def test_nothing_is_written_and_errors_are_again_after_it(self):
+        script = (
+            "import os, sys\n"
+            "os.environ['TF_CPP_MIN_LOG_LEVEL'] = '3'\n"
+            "from keras_transformer.bin import flags\n"
+            "flags.load_tensorflow()\n"
+            "import tensorflow as tf\n"
+            "tf.ones(2)\n"
+            "print('after', file=sys.stderr)\n"
+        )
+        result = subprocess.run(
+            [sys.executable, "-c", script],
+            check=True,
+            capture_output=True,
+            text=True,
+            cwd=ROOT,
+        )
+        assert result.stderr == "after\n"
+
+
 class DefineTest:
     def test_defining_twice_is_allowed(self):
         flags.define("problem", "data_dir")

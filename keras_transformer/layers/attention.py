@@ -5,6 +5,7 @@ import math
 import keras
 from keras import ops
 
+from keras_transformer.layers.initializer import kernel_initializer
 from keras_transformer.masks import combine_masks
 from keras_transformer.masks import neighbourhood_mask
 
@@ -192,7 +193,8 @@ class MultiHeadAttention(keras.layers.Layer):
         scores = ops.matmul(queries, ops.transpose(keys, (0, 1, 3, 2)))
         scores = ops.cast(scores, "float32")
         if attention_mask is not None:
-            allowed = ops.cast(attention_mask, "float32")[:, None]
+            allowed = ops.cast(attention_mask, "float32")
+            allowed = ops.expand_dims(allowed, -3)  # the same for all heads
             scores = scores + (1.0 - allowed) * MASKED_SCORE
         weights = ops.softmax(scores, axis=-1)
         dropped = self.dropout_layer(
@@ -242,7 +244,9 @@ class MultiHeadAttention(keras.layers.Layer):
 
     def _add_kernel(self, name, rows, columns):
         return self.add_weight(
-            name=name, shape=(rows, columns), initializer="glorot_uniform"
+            name=name,
+            shape=(rows, columns),
+            initializer=kernel_initializer(),
         )
 
     def get_config(self):

@@ -39,6 +39,8 @@ class SharedEmbedding(keras.layers.Layer):
 
     def __init__(self, vocab_size, d_model, **kwargs):
         super().__init__(**kwargs)
+        # Ids may come as floats, which low precision would round: 257 to 256.
+        self.autocast = False
         self.vocab_size = vocab_size
         self.d_model = d_model
 
@@ -63,6 +65,7 @@ class SharedEmbedding(keras.layers.Layer):
         batch, length = ops.shape(x)[:2]
         kernel = ops.transpose(ops.convert_to_tensor(self.embeddings))
         rows = ops.reshape(x, (-1, self.d_model))  # (batch x length, d_model)
+        rows = ops.cast(rows, self.compute_dtype)
         logits = ops.matmul(rows, ops.cast(kernel, self.compute_dtype))
         return ops.reshape(logits, (batch, length, self.vocab_size))
 

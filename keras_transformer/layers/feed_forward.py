@@ -3,6 +3,8 @@
 import keras
 from keras import ops
 
+from keras_transformer.layers.initializer import kernel_initializer
+
 
 @keras.saving.register_keras_serializable(package="keras_transformer")
 class FeedForward(keras.layers.Layer):
@@ -52,7 +54,9 @@ class FeedForward(keras.layers.Layer):
 
     def _add_kernel(self, name, rows, columns):
         return self.add_weight(
-            name=name, shape=(rows, columns), initializer="glorot_uniform"
+            name=name,
+            shape=(rows, columns),
+            initializer=kernel_initializer(),
         )
 
     def _add_bias(self, name, width):

@@ -5,6 +5,8 @@ import re
 
 import numpy as np
 
+from keras_transformer.files import written_aside
+
 FILE_NAME = re.compile(r"ckpt-(\d+)\.npz")
 
 
@@ -57,16 +59,8 @@ class Checkpoints:
         """
         os.makedirs(self.directory, exist_ok=True)
         path = self.path(step)
-        aside = path + ".incomplete"
-        try:
-            with open(aside, "wb") as file:
-                np.savez(file, **arrays)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(aside, path)
-        finally:
-            if os.path.exists(aside):
-                os.remove(aside)
+        with written_aside(path, "wb") as file:
+            np.savez(file, **arrays)
         for old in self.steps[: -keep if keep else 0]:
             os.remove(self.path(old))
         return path

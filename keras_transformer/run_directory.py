@@ -9,6 +9,7 @@ from keras_transformer import hparam
 from keras_transformer.checkpoints import Checkpoints
 from keras_transformer.checkpoints import average
 from keras_transformer.data.subwords import Subwords
+from keras_transformer.files import written_aside
 
 RECORD = "run.json"
 HPARAMS = "hparams.json"
@@ -156,7 +157,5 @@ def _read(path):
 
 
 def _write(path, content):
-    aside = path + ".incomplete"
-    with open(aside, "wb") as file:
+    with written_aside(path, "wb") as file:
         file.write(content)
-    os.replace(aside, path)

@@ -11,6 +11,13 @@ from keras_transformer.schedules import InverseSquareRootSchedule
 IDS = tf.TensorSpec((None, None), tf.int32)
 
 
+def make_schedule(hparams):
+    """Makes the learning-rate schedule of an `HParams`."""
+    return InverseSquareRootSchedule(
+        hparams.d_model, hparams.warmup_steps, hparams.learning_rate
+    )
+
+
 def make_optimizer(model, hparams):
     """Makes Adam with the paper's schedule, its variables built.
 
@@ -23,11 +30,8 @@ def make_optimizer(model, hparams):
     Returns:
         a Keras optimizer.
     """
-    schedule = InverseSquareRootSchedule(
-        hparams.d_model, hparams.warmup_steps, hparams.learning_rate
-    )
     optimizer = keras.optimizers.Adam(
-        schedule,
+        make_schedule(hparams),
         hparams.adam_beta1,
         hparams.adam_beta2,
         hparams.adam_epsilon,

@@ -12,6 +12,7 @@ from keras_transformer.data.batching import padded_batches
 from keras_transformer.decoding import Translator
 from keras_transformer.train_step import make_eval_step
 from keras_transformer.train_step import make_optimizer
+from keras_transformer.train_step import make_schedule
 from keras_transformer.train_step import make_train_step
 from keras_transformer.training_log import TrainingLog
 from keras_transformer.transformer import build_transformer
@@ -106,7 +107,8 @@ class Trainer:
                 self.progress["epoch"],
             )
             if self.step == 0:
-                self.log.describe(plan, self.model, self.optimizer)
+                peak = make_schedule(self.hparams).peak
+                self.log.describe(plan, self.model.count_params(), peak)
             batches = padded_batches(
                 self.problem.token_pairs("train"), plan, self.progress["batch"]
             )

@@ -7,6 +7,7 @@ import sys
 import numpy as np
 import tensorflow as tf
 
+from keras_transformer.files import written_aside
 from keras_transformer.visualization.learning_curve import plot_learning_curve
 
 CSV = "metrics.csv"
@@ -32,11 +33,10 @@ class TrainingLog:
         self.is_terminal = sys.stderr.isatty()
         self._reset()
 
-    def describe(self, plan, model, optimizer):
-        """Says what is about to be trained."""
-        peak = optimizer._learning_rate.peak
+    def describe(self, plan, num_parameters, peak):
+        """Says what is about to be trained, and how fast at the most."""
         self._say(
-            f"Model: {model.count_params():,} parameters. Data: {len(plan)} "
+            f"Model: {num_parameters:,} parameters. Data: {len(plan)} "
             f"batches an epoch of {len(plan.shapes)} shapes, padding "
             f"{plan.padding_share:.1%}, {plan.num_dropped} pairs dropped as "
             f"too long. Learning rate: peak {peak:.2e}."
@@ -129,14 +129,12 @@ class TrainingLog:
 
     def _write(self, row):
         self.rows.append({name: str(value) for name, value in row.items()})
-        names = COLUMNS + [name for name in row if name not in COLUMNS]
-        names += [n for n in self.rows[0] if n not in names]
-        known = dict.fromkeys(name for r in self.rows for name in r)
-        names = COLUMNS + [name for name in known if name not in COLUMNS]
-        with open(
-            self.run.file(CSV), "w", encoding="utf-8", newline=""
-        ) as file:
-            writer = csv.DictWriter(file, names, restval="")
+        found = dict.fromkeys(name for r in self.rows for name in r)
+        names = COLUMNS + [name for name in found if name not in COLUMNS]
+        with written_aside(self.run.file(CSV)) as file:
+            writer = csv.DictWriter(
+                file, names, restval="", lineterminator="\n"
+            )
             writer.writeheader()
             writer.writerows(self.rows)
         with self.writer.as_default(step=row["step"]):

@@ -1,0 +1,45 @@
+import os
+
+import pytest
+
+from keras_transformer.files import written_aside
+
+
+class WrittenAsideTest:
+    def test_file_appears_when_complete(self, tmp_path):
+        path = tmp_path / "a.txt"
+        with written_aside(str(path)) as file:
+            file.write("ä\n")
+            assert not path.exists()
+        assert path.read_bytes() == "ä\n".encode()
+        assert os.listdir(tmp_path) == ["a.txt"]
+
+    def test_error_leaves_what_was_there(self, tmp_path):
+        path = tmp_path / "a.txt"
+        path.write_text("before")
+        with pytest.raises(KeyError), written_aside(str(path)) as file:
+            file.write("after")
+            raise KeyError
+        assert path.read_text() == "before"
+        assert os.listdir(tmp_path) == ["a.txt"]
+
+    def test_bytes_are_written_as_they_are(self, tmp_path):
+        path = tmp_path / "a"
+        with written_aside(str(path), "wb") as file:
+            file.write(b"\r\n\xff")
+        assert path.read_bytes() == b"\r\n\xff"
+
+    def test_directory_is_refused(self, tmp_path):
+        with pytest.raises(ValueError, match="must be a file.*Name a file"):
+            with written_aside(str(tmp_path)):
+                pass
+
+    def test_full_disk_leaves_the_earlier_file(self, tmp_path):
+        path = tmp_path / "a"
+        path.write_bytes(b"before")
+        full = tmp_path / "a.incomplete"
+        full.symlink_to("/dev/full")  # every write to it fails for lack of room
+        with pytest.raises(OSError, match="No space left"):
+            with written_aside(str(path), "wb") as file:
+                file.write(b"x" * 100_000)
+        assert path.read_bytes() == b"before"

@@ -1,0 +1,41 @@
+"""A model must learn what it cannot guess."""
+
+import pytest
+
+from keras_transformer import hparam
+from keras_transformer import registry
+from keras_transformer.decoding import Translator
+from keras_transformer.run_directory import RunDirectory
+from keras_transformer.training import Trainer
+
+
+@pytest.mark.slow
+class LearningTest:
+    @pytest.mark.parametrize("norm", ["post", "pre"])
+    @pytest.mark.parametrize("positions", ["sinusoidal", "learned"])
+    def test_reverse_is_learned(self, tmp_path, norm, positions):
+        problem = registry.get_problem("reverse", str(tmp_path / "data"))
+        problem.generate(None)
+        hparams = hparam.HParams(
+            num_layers=2,
+            d_model=64,
+            d_ff=256,
+            num_heads=4,
+            norm=norm,
+            positional_encoding=positions,
+            batch_tokens=2048,
+            learning_rate=0.7,
+            warmup_steps=400,
+        )
+        record = {"problem": "reverse", "random_seed": 0}
+        run = RunDirectory.create(
+            str(tmp_path / "run"),
+            record,
+            hparams,
+            problem.vocabulary.model_bytes,
+        )
+        Trainer(problem, run, eval_frequency=1000).train(2500)
+        sources, references = problem.text_split("test")
+        translations = Translator.load(run.path)(sources)
+        right = sum(map(str.__eq__, translations, references))
+        assert right >= 0.98 * len(references)

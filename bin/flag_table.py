@@ -97,8 +97,9 @@ FLAG_TABLE = {
     ),
     "random_seed": (
         _seed,
-        0,
-        "Seed of initial weights, dropout and the order of the data.",
+        None,
+        "Seed of initial weights, dropout and the order of the data. Default: "
+        "that of output_dir, where it holds a run, or 0.",
     ),
     "decode_from_file": (
         _path,

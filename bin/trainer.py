@@ -37,18 +37,23 @@ FLAGS = flags.FLAGS
 
 def main(argv):
     flags.require("output_dir")
-    held = _held_record()
-    for name in ("problem", "hparams_set", "data_dir"):
-        if not held:
-            flags.require(name)
-    hparams = _hparams(held)
-    data_dir = os.path.abspath(FLAGS.data_dir or held["data_dir"])
-    problem = registry.get_problem(FLAGS.problem or held["problem"], data_dir)
+    known = _known()
+    if not known:
+        flags.require("problem", "hparams_set", "data_dir")
+    given = {
+        name: FLAGS[name].value
+        for name in ("problem", "hparams_set", "data_dir", "random_seed")
+        if FLAGS[name].value is not None
+    }
+    settings = {"random_seed": 0, **known, **given}
+    hparams = _hparams(settings, is_new=not known)
+    problem = registry.get_problem(
+        settings["problem"], os.path.abspath(settings["data_dir"])
+    )
     if FLAGS.generate_data:
         problem.generate(FLAGS.tmp_dir)
     _check_batches(problem, hparams)
-    run = _open_run(problem, hparams, held)
-
+    run = _open_run(problem, hparams, settings, is_new=not known)
     flags.load_tensorflow()
     from keras_transformer.training import Trainer
 
@@ -60,21 +65,22 @@ def main(argv):
     return 128 + trainer.stop_signal if trainer.stop_signal else 0
 
 
-def _held_record():
+def _known():
+    """What the run's directory says of the run; nothing for a new one."""
     path = os.path.join(FLAGS.output_dir, "run.json")
     if not os.path.exists(path):
-        return None
+        return {}
     with open(path, encoding="utf-8") as file:
         return json.load(file)
 
 
-def _hparams(held):
-    if held and not FLAGS.hparams_set and not FLAGS.hparams:
-        path = os.path.join(FLAGS.output_dir, "hparams.json")
-        with open(path, encoding="utf-8") as file:
-            return hparam.from_json(file.read())
-    named = FLAGS.hparams_set or held["hparams_set"]
-    return hparam.parse_overrides(registry.get_hparams(named), FLAGS.hparams)
+def _hparams(settings, is_new):
+    if is_new or FLAGS.hparams_set or FLAGS.hparams:
+        named = registry.get_hparams(settings["hparams_set"])
+        return hparam.parse_overrides(named, FLAGS.hparams)
+    path = os.path.join(FLAGS.output_dir, "hparams.json")
+    with open(path, encoding="utf-8") as file:
+        return hparam.from_json(file.read())
 
 
 def _check_batches(problem, hparams):
@@ -83,16 +89,16 @@ def _check_batches(problem, hparams):
     problem.batches("dev", hparams.batch_tokens)
 
 
-def _open_run(problem, hparams, held):
+def _open_run(problem, hparams, settings, is_new):
     from keras_transformer.run_directory import RunDirectory
 
     record = {
         "problem": problem.name,
-        "hparams_set": FLAGS.hparams_set or held["hparams_set"],
-        "random_seed": FLAGS.random_seed,
+        "hparams_set": settings["hparams_set"],
+        "random_seed": settings["random_seed"],
         "vocabulary_sha256": problem.vocabulary.sha256,
     }
-    if held:
+    if not is_new:
         run = RunDirectory(FLAGS.output_dir)
         run.check_same(record, hparams)
         return run

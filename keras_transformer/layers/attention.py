@@ -5,7 +5,7 @@ import math
 import keras
 from keras import ops
 
-from keras_transformer.layers.initializer import kernel_initializer
+from keras_transformer.layers.initializer import branch_end_initializer
 from keras_transformer.masks import combine_masks
 from keras_transformer.masks import neighbourhood_mask
 
@@ -88,7 +88,9 @@ class MultiHeadAttention(keras.layers.Layer):
         self.query_kernel = self._add_kernel("query", self.d_model, keys)
         self.key_kernel = self._add_kernel("key", self.d_model, keys)
         self.value_kernel = self._add_kernel("value", self.d_model, values)
-        self.output_kernel = self._add_kernel("output", values, self.d_model)
+        self.output_kernel = self._add_kernel(
+            "output", values, self.d_model, branch_end_initializer()
+        )
 
     def call(
         self,
@@ -242,11 +244,9 @@ class MultiHeadAttention(keras.layers.Layer):
         batch, length = ops.shape(x)[:2]
         return ops.reshape(x, (batch, length, self.num_heads * self.d_v))
 
-    def _add_kernel(self, name, rows, columns):
+    def _add_kernel(self, name, rows, columns, initializer="glorot_uniform"):
         return self.add_weight(
-            name=name,
-            shape=(rows, columns),
-            initializer=kernel_initializer(),
+            name=name, shape=(rows, columns), initializer=initializer
         )
 
     def get_config(self):

@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from keras_transformer.layers.initializer import kernel_initializer
+from keras_transformer.layers.initializer import branch_end_initializer
 
 
 @keras.saving.register_keras_serializable(package="keras_transformer")
@@ -44,7 +44,9 @@ class FeedForward(keras.layers.Layer):
     def build(self, input_shape):
         self.inner_kernel = self._add_kernel("inner", self.d_model, self.d_ff)
         self.inner_bias = self._add_bias("inner_bias", self.d_ff)
-        self.outer_kernel = self._add_kernel("outer", self.d_ff, self.d_model)
+        self.outer_kernel = self._add_kernel(
+            "outer", self.d_ff, self.d_model, branch_end_initializer()
+        )
         self.outer_bias = self._add_bias("outer_bias", self.d_model)
 
     def call(self, x, training=None):
@@ -52,11 +54,9 @@ class FeedForward(keras.layers.Layer):
         hidden = self.dropout_layer(hidden, training=training)
         return ops.matmul(hidden, self.outer_kernel) + self.outer_bias
 
-    def _add_kernel(self, name, rows, columns):
+    def _add_kernel(self, name, rows, columns, initializer="glorot_uniform"):
         return self.add_weight(
-            name=name,
-            shape=(rows, columns),
-            initializer=kernel_initializer(),
+            name=name, shape=(rows, columns), initializer=initializer
         )
 
     def _add_bias(self, name, width):

@@ -20,13 +20,13 @@ def plot_learning_curve(rows, path):
         1, 1 + len(scores), figsize=(5 * (1 + len(scores)), 3.6), dpi=120
     )
     axes = [axes] if not scores else list(axes)
-    for name, label in (("train_loss", "train"), ("dev_loss", "dev")):
+    for name, label in (("train_loss", "train, smoothed"), ("dev_loss", "dev")):
         axes[0].plot(*_series(rows, name), label=label)
     axes[0].set_title("loss per token")
     axes[0].legend(frameon=False)
     for axis, name in zip(axes[1:], scores):
         axis.plot(*_series(rows, name), color="tab:green")
-        axis.set_title(name.replace("_", " "))
+        axis.set_title(f"dev {name.removeprefix('dev_').upper()}")
     for axis in axes:
         axis.set_xlabel("updates")
         axis.grid(alpha=0.3)

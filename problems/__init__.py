@@ -1,0 +1,7 @@
+"""Registered problems: importing this package imports every one of them."""
+
+from keras_transformer.problems import synthetic  # noqa: F401
+from keras_transformer.problems import translate_ende  # noqa: F401
+from keras_transformer.problems import translate_ende_toy  # noqa: F401
+from keras_transformer.problems import translate_enfr  # noqa: F401
+from keras_transformer.problems import translate_files  # noqa: F401

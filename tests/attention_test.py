@@ -1,0 +1,241 @@
+import keras
+import numpy as np
+import pytest
+from layer_checks import PRECISIONS
+from layer_checks import attention
+from layer_checks import check_config_round_trip
+from layer_checks import check_functional_model
+from layer_checks import check_mixed_precision
+from layer_checks import multi_head_attention
+from layer_checks import random_array
+from layer_checks import to_numpy
+from layer_checks import weights_by_path
+
+from keras_transformer.layers import MultiHeadAttention
+from keras_transformer.masks import causal_mask
+
+X = random_array(2, 5, 8)
+MEMORY = random_array(2, 7, 8, seed=1)
+REAL = np.arange(7) < np.array([[7], [4]])  # the second row ends in padding
+
+
+def make(**options):
+    return MultiHeadAttention(**{"d_model": 8, "num_heads": 2, **options})
+
+
+def call(layer, *inputs, **options):
+    """Output and weights, as arrays."""
+    outputs = layer(*inputs, return_weights=True, **options)
+    return [to_numpy(x) for x in outputs]
+
+
+class FormulaTest:
+    def test_one_head_without_projections_is_equation_1(self):
+        layer = make(num_heads=1)
+        layer.build(X.shape)
+        layer.set_weights([np.eye(8)] * 4)
+        expected = attention(X, MEMORY, MEMORY)
+        output = to_numpy(layer(X, MEMORY))
+        np.testing.assert_allclose(output, expected, atol=1e-5)
+
+    @pytest.mark.parametrize("d_k,d_v", [(None, None), (3, 5), (16, 1)])
+    def test_self_attention_equals_numpy(self, d_k, d_v):
+        layer = make(d_k=d_k, d_v=d_v)
+        output = to_numpy(layer(X))
+        expected = multi_head_attention(weights_by_path(layer), 2, X, X)
+        np.testing.assert_allclose(output, expected, atol=1e-5)
+
+    @pytest.mark.parametrize("num_heads", [1, 2, 8])
+    def test_attention_to_memory_equals_numpy(self, num_heads):
+        layer = make(num_heads=num_heads)
+        allowed = REAL[:, None, :]
+        output = to_numpy(layer(X, MEMORY, attention_mask=allowed))
+        kernels = weights_by_path(layer)
+        expected = multi_head_attention(kernels, num_heads, X, MEMORY, allowed)
+        np.testing.assert_allclose(output, expected, atol=1e-5)
+
+    def test_the_query_as_memory_is_self_attention(self):
+        layer = make()
+        np.testing.assert_allclose(
+            to_numpy(layer(X)), to_numpy(layer(X, X)), atol=1e-6
+        )
+
+
+class MultiHeadAttentionTest:
+    def test_shapes(self):
+        output, weights = call(make(d_k=3, d_v=5), X, MEMORY)
+        assert output.shape == (2, 5, 8)
+        assert weights.shape == (2, 2, 5, 7)
+
+    @pytest.mark.parametrize("d_k,d_v", [(None, None), (3, 5)])
+    def test_four_matrices_and_no_bias(self, d_k, d_v):
+        layer = make(d_k=d_k, d_v=d_v)
+        layer(X)
+        expected = 2 * (8 * 2 * (d_k or 4)) + 2 * (8 * 2 * (d_v or 4))
+        assert layer.count_params() == expected
+        assert len(layer.weights) == 4
+
+    def test_config_round_trip(self):
+        layer = make(d_k=3, d_v=5, attention_dropout=0.2, neighbourhood=1)
+        check_config_round_trip(layer, X)
+
+    @pytest.mark.parametrize("neighbourhood", [None, 1])
+    def test_in_a_functional_model(self, neighbourhood, tmp_path):
+        layer = make(neighbourhood=neighbourhood)
+        mask = np.ones((2, 5, 5), bool)
+        check_functional_model(layer, tmp_path, X, attention_mask=mask)
+
+    def test_memory_in_a_functional_model(self, tmp_path):
+        check_functional_model(make(d_k=3), tmp_path, X, MEMORY)
+
+    @pytest.mark.parametrize("precision", PRECISIONS)
+    def test_mixed_precision(self, precision):
+        check_mixed_precision(make, precision, X, MEMORY)
+
+    @pytest.mark.parametrize("precision", ["float32", *PRECISIONS])
+    def test_rows_of_the_softmax_sum_to_one_in_float32(self, precision):
+        layer = make(dtype=precision)
+        _, weights = layer(X, MEMORY, return_weights=True)
+        assert keras.backend.standardize_dtype(weights.dtype) == "float32"
+        sums = to_numpy(weights).sum(-1)
+        np.testing.assert_allclose(sums, 1.0, atol=1e-6)
+
+    def test_returned_weights_recompute_the_output(self):
+        layer = make()
+        output, weights = call(layer, X, MEMORY)
+        kernels = weights_by_path(layer)
+        values = np.split(MEMORY @ kernels["value"], 2, axis=-1)
+        heads = [weights[:, i] @ values[i] for i in range(2)]
+        expected = np.concatenate(heads, -1) @ kernels["output"]
+        np.testing.assert_allclose(output, expected, atol=1e-5)
+
+    def test_dropout_changes_training_only(self):
+        layer = make(attention_dropout=0.5)
+        still = to_numpy(layer(X, training=False))
+        np.testing.assert_array_equal(to_numpy(layer(X)), still)
+        assert np.abs(to_numpy(layer(X, training=True)) - still).max() > 1e-3
+        plain = make()
+        np.testing.assert_array_equal(
+            to_numpy(plain(X, training=True)), to_numpy(plain(X))
+        )
+
+    def test_indivisible_width_is_an_error_that_names_both(self):
+        with pytest.raises(ValueError, match="d_model=8, num_heads=3"):
+            make(num_heads=3)
+        assert make(num_heads=3, d_k=2, d_v=2)(X).shape == (2, 5, 8)
+
+
+class AttentionMaskTest:
+    def test_masked_positions_get_weight_exactly_zero(self):
+        _, weights = call(make(), X, MEMORY, attention_mask=REAL[:, None, :])
+        assert np.all(weights[1, :, :, 4:] == 0.0)
+        assert np.all(weights[1, :, :, :4] > 0.0)
+        assert np.all(weights[0] > 0.0)
+
+    def test_future_positions_get_zero_weight(self):
+        _, weights = call(make(), X, attention_mask=causal_mask(5))
+        past = np.broadcast_to(np.tri(5, dtype=bool), weights.shape)
+        np.testing.assert_array_equal(weights > 0, past)
+
+    @pytest.mark.parametrize("precision", ["float32", *PRECISIONS])
+    def test_what_the_mask_hides_changes_no_bit(self, precision):
+        layer = make(dtype=precision)
+        mask = REAL[:, None, :]
+        changed = np.where(REAL[..., None], MEMORY, 100 * MEMORY[::-1] - 50)
+        before = call(layer, X, MEMORY, attention_mask=mask)
+        after = call(layer, X, changed, attention_mask=mask)
+        np.testing.assert_array_equal(before[0], after[0])
+        np.testing.assert_array_equal(before[1], after[1])
+        unmasked = [call(layer, X, memory)[0] for memory in (MEMORY, changed)]
+        assert not np.array_equal(*unmasked)
+
+    @pytest.mark.parametrize("precision", ["float32", *PRECISIONS])
+    def test_a_row_without_any_position_attends_to_all_alike(self, precision):
+        nowhere = np.zeros((2, 1, 7), bool)
+        layer = make(dtype=precision)
+        output, weights = call(layer, X, MEMORY, attention_mask=nowhere)
+        np.testing.assert_allclose(weights, 1 / 7, rtol=1e-6)
+        assert np.all(np.isfinite(output))
+
+    def test_a_mask_of_two_axes_is_one_of_query_and_key(self):
+        # As many heads as queries, so that a mix-up would not be an error.
+        layer = make(num_heads=4)
+        x = X[:, :4]
+        expected, _ = call(layer, x, attention_mask=causal_mask(4))
+        found, _ = call(layer, x, attention_mask=np.tri(4, dtype=bool))
+        np.testing.assert_array_equal(found, expected)
+
+
+class NeighbourhoodTest:
+    @pytest.mark.parametrize("radius", [0, 1, 3])
+    def test_weights_outside_are_exactly_zero(self, radius):
+        _, weights = call(make(neighbourhood=radius), X)
+        for i in range(5):
+            for j in range(5):
+                is_near = abs(i - j) <= radius
+                assert np.all((weights[:, :, i, j] > 0) == is_near)
+
+    @pytest.mark.parametrize("radius", [0, 1, 3])
+    def test_equals_attention_to_each_window_alone(self, radius):
+        layer, full = make(neighbourhood=radius), make()
+        output = to_numpy(layer(X))
+        full.build(X.shape)
+        full.set_weights(layer.get_weights())
+        for i in range(5):
+            window = X[:, max(0, i - radius) : i + radius + 1]
+            expected = to_numpy(full(X[:, i : i + 1], window))
+            np.testing.assert_allclose(
+                output[:, i : i + 1], expected, atol=1e-6
+            )
+
+    def test_a_radius_beyond_the_sequence_changes_nothing(self):
+        layer, full = make(neighbourhood=5), make()
+        full.build(X.shape)
+        output = to_numpy(layer(X))
+        full.set_weights(layer.get_weights())
+        np.testing.assert_array_equal(output, to_numpy(full(X)))
+
+    def test_other_masks_still_hold(self):
+        layer = make(neighbourhood=1)
+        _, weights = call(layer, X, attention_mask=causal_mask(5))
+        band = np.tri(5) - np.tri(5, k=-2)
+        np.testing.assert_array_equal(
+            weights > 0, np.broadcast_to(band > 0, weights.shape)
+        )
+
+    def test_attention_to_memory_is_not_restricted(self):
+        _, weights = call(make(neighbourhood=0), X, MEMORY)
+        assert np.all(weights > 0)
+
+
+class CacheTest:
+    @pytest.mark.parametrize("neighbourhood", [None, 1])
+    def test_steps_equal_causal_self_attention(self, neighbourhood):
+        layer = make(d_k=3, d_v=5, neighbourhood=neighbourhood)
+        expected = to_numpy(layer(X, attention_mask=causal_mask(5)))
+        cache = layer.init_cache(2, 6)  # a longer cache than sequence
+        for i in range(5):
+            output, cache = layer.step(X[:, i : i + 1], cache, i)
+            np.testing.assert_allclose(
+                to_numpy(output)[:, 0], expected[:, i], atol=1e-6
+            )
+
+    def test_projected_memory_gives_the_same_output(self):
+        layer = make(d_k=3, d_v=5)
+        mask = REAL[:, None, :]
+        expected = to_numpy(layer(X, MEMORY, attention_mask=mask))
+        keys, values = layer.project_memory(MEMORY)
+        assert keys.shape == (2, 2, 7, 3)
+        assert values.shape == (2, 2, 7, 5)
+        output = to_numpy(layer.attend(X, keys, values, mask))
+        np.testing.assert_allclose(output, expected, atol=1e-6)
+
+    @pytest.mark.parametrize("precision", PRECISIONS)
+    def test_the_cache_has_the_computing_dtype(self, precision):
+        layer = make(dtype=precision)
+        layer.build(X.shape)
+        dtype = precision.removeprefix("mixed_")
+        x = X[:, :1].astype(layer.compute_dtype)
+        output, cache = layer.step(x, layer.init_cache(2, 3), 0)
+        for tensor in (output, *cache):
+            assert keras.backend.standardize_dtype(tensor.dtype) == dtype

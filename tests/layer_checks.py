@@ -1,0 +1,188 @@
+"""What the tests of layers share: NumPy formulas, and checks that all pass."""
+
+import json
+
+import keras
+import numpy as np
+from keras import ops
+
+PRECISIONS = ("mixed_bfloat16", "mixed_float16")
+
+
+def random_array(*shape, seed=0):
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=shape).astype("float32")
+
+
+def to_numpy(x):
+    """Any tensor as an array; bfloat16 widened, for NumPy to compute with."""
+    x = ops.convert_to_numpy(x)
+    return x.astype("float32") if "float" in x.dtype.name else x
+
+
+def randomize(layer, seed=0):
+    """Gives every weight random values: no bias of zero, no scale of one."""
+    rng = np.random.default_rng(seed)
+    for weight in layer.trainable_weights:
+        values = rng.normal(size=weight.shape) / np.sqrt(weight.shape[0])
+        weight.assign(values.astype("float32"))
+
+
+def weights_by_path(layer):
+    """Arrays by the end of their path, e.g. "feed_forward/inner"."""
+    return {
+        weight.path.split("/", 1)[1]: to_numpy(weight)
+        for weight in layer.trainable_weights
+    }
+
+
+def softmax(scores):
+    shares = np.exp(scores - scores.max(-1, keepdims=True))
+    return shares / shares.sum(-1, keepdims=True)
+
+
+def attention(query, key, value, allowed=True):
+    """Equation 1 of the paper, with its mask."""
+    scores = query @ np.swapaxes(key, -1, -2) / np.sqrt(key.shape[-1])
+    return softmax(np.where(allowed, scores, -np.inf)) @ value
+
+
+def multi_head_attention(kernels, num_heads, query, memory, allowed=True):
+    """Section 3.2.2, one head after the other."""
+    queries, keys, values = (
+        np.split(x @ kernels[name], num_heads, axis=-1)
+        for x, name in ((query, "query"), (memory, "key"), (memory, "value"))
+    )
+    heads = [
+        attention(*head, allowed)
+        for head in zip(queries, keys, values, strict=True)
+    ]
+    return np.concatenate(heads, axis=-1) @ kernels["output"]
+
+
+def feed_forward(kernels, x):
+    """Equation 2 of the paper."""
+    hidden = np.maximum(0, x @ kernels["inner"] + kernels["inner_bias"])
+    return hidden @ kernels["outer"] + kernels["outer_bias"]
+
+
+def layer_norm(kernels, x):
+    mean, deviation = x.mean(-1, keepdims=True), x.std(-1, keepdims=True)
+    return (x - mean) / deviation * kernels["gamma"] + kernels["beta"]
+
+
+def part(kernels, prefix):
+    """The entries of `weights_by_path` below a path."""
+    return {
+        path.removeprefix(f"{prefix}/"): values
+        for path, values in kernels.items()
+        if path.startswith(f"{prefix}/")
+    }
+
+
+def sublayer(kernels, name, norm, function, x):
+    """A sub-layer with its residual, post-norm or pre-norm."""
+    inner = part(kernels, name)
+    around = part(kernels, f"{name}_residual/norm")
+    if norm == "pre":
+        return x + function(inner, layer_norm(around, x))
+    return layer_norm(around, x + function(inner, x))
+
+
+def encoder_layer(kernels, num_heads, norm, x, allowed=True):
+    def attend(inner, y):
+        return multi_head_attention(inner, num_heads, y, y, allowed)
+
+    x = sublayer(kernels, "self_attention", norm, attend, x)
+    return sublayer(kernels, "feed_forward", norm, feed_forward, x)
+
+
+def decoder_layer(kernels, num_heads, norm, x, encoded, allowed=True):
+    def attend_to_past(inner, y):
+        past = np.tri(y.shape[1], dtype=bool)
+        return multi_head_attention(inner, num_heads, y, y, past)
+
+    def attend_to_encoded(inner, y):
+        return multi_head_attention(inner, num_heads, y, encoded, allowed)
+
+    x = sublayer(kernels, "self_attention", norm, attend_to_past, x)
+    x = sublayer(kernels, "cross_attention", norm, attend_to_encoded, x)
+    return sublayer(kernels, "feed_forward", norm, feed_forward, x)
+
+
+def stack(layer, kernels, num_heads, norm, x, *others):
+    """Section 3.1: as many layers as there are kernels for."""
+    for i in range(
+        len({path.split("/")[0] for path in kernels} - {"final_norm"})
+    ):
+        x = layer(part(kernels, f"layer_{i}"), num_heads, norm, x, *others)
+    return layer_norm(part(kernels, "final_norm"), x) if norm == "pre" else x
+
+
+def gradient(function, x):
+    """Gradient of a function that returns a scalar."""
+    if keras.backend.backend() == "jax":
+        import jax
+
+        return to_numpy(jax.grad(function)(ops.convert_to_tensor(x)))
+    import tensorflow as tf
+
+    x = tf.convert_to_tensor(x)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        value = function(x)
+    return to_numpy(tf.convert_to_tensor(tape.gradient(value, x)))
+
+
+def check_config_round_trip(layer, *inputs):
+    """A layer made from the config, through JSON, is the same layer."""
+    expected = layer(*inputs)
+    config = json.loads(json.dumps(layer.get_config()))
+    copy = type(layer).from_config(config)
+    assert copy.get_config() == layer.get_config()
+    copy(*inputs)
+    copy.set_weights(layer.get_weights())
+    np.testing.assert_array_equal(to_numpy(copy(*inputs)), to_numpy(expected))
+
+
+def check_functional_model(layer, directory, *inputs, **named_inputs):
+    """The layer in a functional model, saved and loaded, batch and length open.
+
+    Loading gets no `custom_objects`: the class must be registered.
+    """
+    symbols = [symbol_of(x) for x in inputs]
+    named_symbols = {name: symbol_of(x) for name, x in named_inputs.items()}
+    model = keras.Model(
+        [*symbols, *named_symbols.values()], layer(*symbols, **named_symbols)
+    )
+    randomize(model)
+    arrays = [*inputs, *named_inputs.values()]
+    expected = to_numpy(model(arrays))
+    np.testing.assert_allclose(
+        expected, to_numpy(layer(*inputs, **named_inputs)), atol=1e-6
+    )
+    path = directory / "model.keras"
+    model.save(path)
+    loaded = keras.saving.load_model(path)
+    np.testing.assert_array_equal(to_numpy(loaded(arrays)), expected)
+
+
+def symbol_of(x):
+    is_vectors = x.dtype == "float32"
+    shape = (None, x.shape[-1]) if is_vectors else (None,) * (x.ndim - 1)
+    return keras.Input(shape=shape, dtype=x.dtype.name)
+
+
+def check_mixed_precision(make, precision, *inputs, tolerance=0.1):
+    """Low precision gives the low dtype and nearly the float32 output."""
+    full, mixed = make(), make(dtype=precision)
+    expected = full(*inputs)
+    mixed(*inputs)
+    mixed.set_weights(full.get_weights())
+    output = mixed(*inputs)
+    dtype = precision.removeprefix("mixed_")
+    assert keras.backend.standardize_dtype(output.dtype) == dtype
+    assert {weight.dtype for weight in mixed.weights} <= {"float32"}
+    np.testing.assert_allclose(
+        to_numpy(output), to_numpy(expected), atol=tolerance
+    )

@@ -1,0 +1,36 @@
+import numpy as np
+import pytest
+from layer_checks import to_numpy
+
+from keras_transformer.masks import causal_mask
+from keras_transformer.masks import combine_masks
+from keras_transformer.masks import neighbourhood_mask
+from keras_transformer.masks import padding_mask
+
+
+class MasksTest:
+    def test_padding_mask_is_true_for_real_tokens(self):
+        mask = to_numpy(padding_mask(np.array([[5, 1, 0], [0, 0, 0]])))
+        assert mask.dtype == bool
+        assert mask.tolist() == [[True, True, False], [False] * 3]
+
+    def test_causal_mask_is_the_lower_triangle(self):
+        mask = to_numpy(causal_mask(4))
+        assert mask.dtype == bool
+        np.testing.assert_array_equal(mask, [np.tri(4, dtype=bool)])
+
+    @pytest.mark.parametrize("radius", [0, 1, 2, 7])
+    def test_neighbourhood_mask_equals_brute_force(self, radius):
+        mask = to_numpy(neighbourhood_mask(5, radius))
+        for i in range(5):
+            for j in range(5):
+                assert mask[0, i, j] == (abs(i - j) <= radius)
+
+    def test_combined_masks_allow_what_all_allow(self):
+        padding = np.array([[[True, True, False]]])
+        combined = to_numpy(combine_masks(None, padding, causal_mask(3)))
+        expected = [[[1, 0, 0], [1, 1, 0], [1, 1, 0]]]
+        np.testing.assert_array_equal(combined, np.array(expected, bool))
+
+    def test_no_mask_at_all_stays_none(self):
+        assert combine_masks(None, None) is None

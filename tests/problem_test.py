@@ -152,6 +152,12 @@ class GenerateTest:
         assert files_of(problem) == before
         assert os.listdir(tmp_path) == ["numbers"]
 
+    def test_a_failure_takes_its_new_directory_back(self, tmp_path):
+        problem = with_pairs(tmp_path / "new", train=[])
+        with pytest.raises(ValueError, match="split=train with no such"):
+            problem.generate(None)
+        assert os.listdir(tmp_path) == []
+
     def test_a_given_vocabulary_is_taken(self, problem, tmp_path):
         path = tmp_path / "given.model"
         path.write_bytes(problem.vocabulary.model_bytes)

@@ -47,8 +47,7 @@ def generate(problem, tmp_dir):
     Raises:
         ValueError: if a split has no pairs.
     """
-    os.makedirs(problem.data_dir, exist_ok=True)
-    with _locked(problem.data_dir):
+    with _made(problem.data_dir), _locked(problem.data_dir):
         unfinished = problem.directory + ".unfinished"
         shutil.rmtree(unfinished, ignore_errors=True)
         made_from = _made_from(problem, tmp_dir)
@@ -82,6 +81,19 @@ def text_path(directory, split, side):
 def ids_path(directory, split, side):
     """Return where the token ids of a split's "source" or "target" lie."""
     return os.path.join(directory, f"{split}.{side}")
+
+
+@contextlib.contextmanager
+def _made(directory):
+    """Make a directory if need be; take it back if what follows fails."""
+    is_new = not os.path.isdir(directory)
+    os.makedirs(directory, exist_ok=True)
+    try:
+        yield
+    except BaseException:
+        if is_new and not os.listdir(directory):
+            os.rmdir(directory)
+        raise
 
 
 @contextlib.contextmanager

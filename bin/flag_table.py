@@ -154,6 +154,12 @@ FLAG_TABLE = {
         False,
         "Score without regard to case.",
     ),
+    "checkpoint_step": (
+        _count,
+        None,
+        "Updates after which the checkpoint to use was written. Default: the "
+        "newest.",
+    ),
     "num_last_checkpoints": (
         _count,
         5,

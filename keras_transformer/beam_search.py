@@ -35,7 +35,7 @@ def beam_search(
     A hypothesis is a sequence that ends in `end_id` and is at most as long as
     its sentence's limit, the end counted. Its score is its log-probability
     divided by `((5 + length) / 6) ** alpha` (section 6.1 of Vaswani et al.,
-    2017; Wu et al., 2016). One position before the limit `end_id` is the only
+    2017; Wu et al., 2016). At the limit's last position `end_id` is the only
     choice left and counts with its true probability, so that every sentence
     has a hypothesis and a wide beam returns what enumeration returns.
 

@@ -36,7 +36,7 @@ class CopyingModel:
         self.shapes = []
 
     def encode(self, inputs):
-        self.shapes.append(tuple(ops.shape(inputs)))
+        self.shapes.append(tuple(inputs.shape))
         return inputs, inputs != 0
 
     def init_cache(self, encoded, mask, beam_size, max_length):
@@ -67,12 +67,14 @@ def copier(vocabulary):
 @pytest.fixture(scope="module")
 def translator(vocabulary):
     """A real model with random weights, sure enough of what it says."""
-    keras.utils.set_random_seed(3)
+    keras.utils.set_random_seed(5)
     hparams = HParams(
         num_layers=1, d_model=16, d_ff=32, num_heads=2, extra_length=4
     )
     model = build_transformer(hparams, vocabulary.vocab_size)
-    model.embedding.embeddings.assign(4.0 * model.embedding.embeddings)
+    scales = np.full((vocabulary.vocab_size, 1), 4.0, "float32")
+    scales[END_ID] = 12.0  # or it would hardly ever end by itself
+    model.embedding.embeddings.assign(scales * model.embedding.embeddings)
     return Translator(model, vocabulary, hparams)
 
 
@@ -193,7 +195,7 @@ class TranslatorOnJaxTest:
         pytest.importorskip("jax")
         outcome = subprocess.run(
             [sys.executable, "-m", "pytest", "-q", __file__]
-            + ["-k", "its_order or argmax"],
+            + ["-k", "its_order"],
             env={**os.environ, "KERAS_BACKEND": "jax"},
             capture_output=True,
             text=True,

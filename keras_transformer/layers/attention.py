@@ -1,7 +1,5 @@
 """Multi-head scaled dot-product attention."""
 
-import math
-
 import keras
 from keras import ops
 
@@ -66,7 +64,7 @@ class MultiHeadAttention(keras.layers.Layer):
     ):
         super().__init__(**kwargs)
         if d_model % num_heads and not (d_k and d_v):
-            divisor = math.gcd(d_model, num_heads)
+            divisor = max(n for n in range(1, num_heads) if d_model % n == 0)
             raise ValueError(
                 "`d_model` must be divisible by `num_heads`. Received: "
                 f"d_model={d_model}, num_heads={num_heads}. Use a divisor of "

@@ -1,0 +1,43 @@
+"""Averages the last checkpoints of a run into a run of its own.
+
+    kt-avg-checkpoints --output_dir=run --num_last_checkpoints=10
+    kt-evaluate --output_dir=run/averaged
+
+The mean of the weights is taken in float64. It decodes and evaluates like any
+other run, but cannot be trained further. The directory written, by default
+averaged in --output_dir, is printed to standard output.
+"""
+
+import sys
+
+from keras_transformer.bin import flags
+
+flags.define("output_dir", "num_last_checkpoints", "averaged_dir")
+FLAGS = flags.FLAGS
+
+
+def main(argv):
+    flags.require("output_dir")
+    from keras_transformer.run_directory import RunDirectory
+    from keras_transformer.run_directory import average_run
+
+    run = RunDirectory(FLAGS.output_dir)
+    path = FLAGS.averaged_dir or run.file("averaged")
+    if RunDirectory.exists(path) and not RunDirectory(path).averaged_steps:
+        raise ValueError(
+            "`--averaged_dir` must not hold a training run, which the average "
+            f"would replace. Received: --averaged_dir={path}. Name another "
+            "directory."
+        )
+    averaged = average_run(run, FLAGS.num_last_checkpoints, path)
+    steps = ", ".join(map(str, averaged.averaged_steps))
+    print(f"Averaged the checkpoints of steps {steps}.", file=sys.stderr)
+    print(path)
+
+
+def run(argv=None):
+    flags.run(main, argv)
+
+
+if __name__ == "__main__":
+    run()

@@ -23,12 +23,6 @@ def main(argv):
 
     run = RunDirectory(FLAGS.output_dir)
     path = FLAGS.averaged_dir or run.file("averaged")
-    if RunDirectory.exists(path) and not RunDirectory(path).averaged_steps:
-        raise ValueError(
-            "`--averaged_dir` must not hold a training run, which the average "
-            f"would replace. Received: --averaged_dir={path}. Name another "
-            "directory."
-        )
     averaged = average_run(run, FLAGS.num_last_checkpoints, path)
     steps = ", ".join(map(str, averaged.averaged_steps))
     print(f"Averaged the checkpoints of steps {steps}.", file=sys.stderr)

@@ -135,14 +135,14 @@ FLAG_TABLE = {
     "hypotheses": (
         _path,
         None,
-        "File of translations to score, one a line. Default: none, which "
-        "decodes the split.",
+        "File of translations to score, one a line; goes with references. "
+        "Default: none, which decodes the split.",
     ),
     "references": (
         _path,
         None,
-        "File of reference translations, one a line. Default: those of the "
-        "split.",
+        "File of reference translations, one a line; goes with hypotheses. "
+        "Default: none, which decodes the split.",
     ),
     "tokenize": (
         _tokenizer,

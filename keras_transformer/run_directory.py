@@ -116,7 +116,19 @@ def average_run(run, num_last, path):
 
     Returns:
         the `RunDirectory` written.
+
+    Raises:
+        ValueError: if the directory holds anything but an earlier average.
     """
+    if os.path.isdir(path) and os.listdir(path):
+        if not (
+            RunDirectory.exists(path) and RunDirectory(path).averaged_steps
+        ):
+            raise ValueError(
+                "`averaged_dir` must be new or hold an earlier average, which "
+                f"is replaced. Received: averaged_dir={path!r}, which holds "
+                "other things. Name another directory."
+            )
     steps, arrays = average(run.checkpoints, num_last)
     record = {**run.record, "averaged_steps": steps}
     shutil.rmtree(os.path.join(path, "checkpoints"), ignore_errors=True)

@@ -113,14 +113,10 @@ class DecoderTest:
         assert capsys.readouterr().out == "a b c\n\nx y z\n"
 
     def test_interactive_answers_before_the_input_ends(self, trained_run):
+        command = [sys.executable, "-m", "keras_transformer.bin.decoder"]
+        flags = [f"--output_dir={trained_run}", "--decode_interactive"]
         process = subprocess.Popen(
-            [
-                sys.executable,
-                "-m",
-                "keras_transformer.bin.decoder",
-                f"--output_dir={trained_run}",
-                "--decode_interactive",
-            ],
+            command + flags,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -130,7 +126,7 @@ class DecoderTest:
             process.stdin.write(line + "\n")
             process.stdin.flush()
             assert process.stdout.readline() == line + "\n"
-        process.communicate(timeout=60)
+        process.communicate(timeout=300)
         assert process.returncode == 0
 
     def test_beam_and_alpha_can_be_given(self, trained_run, type_in, capsys):
@@ -377,7 +373,7 @@ class AverageCheckpointsTest:
         before = RunDirectory(trained_run).checkpoints.steps
         assert_fails(
             capsys,
-            ["--averaged_dir", trained_run],
+            ["averaged_dir", trained_run],
             avg_checkpoints,
             f"--output_dir={trained_run}",
             "--num_last_checkpoints=1",

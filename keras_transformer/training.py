@@ -79,7 +79,8 @@ class Trainer:
             train_steps: number of updates in all, earlier runs included.
 
         Returns:
-            the figures of the last evaluation, a dictionary.
+            the figures of the last evaluation, a dictionary; an empty one
+            after a signal.
 
         Raises:
             ValueError: if the loss is not finite; the checkpoints before it
@@ -124,7 +125,7 @@ class Trainer:
                         results = self.evaluate()
                 if done:
                     break
-        return results
+        return {} if self.stop_signal else results
 
     def evaluate(self):
         """Measures the model on dev; writes and returns the figures.

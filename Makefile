@@ -13,24 +13,22 @@ PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11; do \
 BIN = .venv/bin
 PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-DEMO_HPARAMS_SET = transformer_tiny
-DEMO_STEPS = 1200
-DEMO_EVAL_FREQUENCY = 200
-DEMO_FLAGS = --problem=translate_ende_toy --data_dir=demo/data
 
 .PHONY: demo test test-slow lint venv clean
 
 demo: .venv/installed
-	$(BIN)/kt-trainer $(DEMO_FLAGS) --generate_data --output_dir=demo/run \
-		--hparams_set=$(DEMO_HPARAMS_SET) --train_steps=$(DEMO_STEPS) \
-		--eval_frequency=$(DEMO_EVAL_FREQUENCY)
-	$(BIN)/kt-avg-checkpoints --output_dir=demo/run \
-		--averaged_dir=demo/averaged --num_last_checkpoints=2
-	head -n 5 demo/data/translate_ende_toy/test.source.txt
-	head -n 5 demo/data/translate_ende_toy/test.source.txt \
-		| $(BIN)/kt-decoder --output_dir=demo/averaged
-	$(BIN)/kt-evaluate $(DEMO_FLAGS) --output_dir=demo/averaged --split=test
-	@echo "The learning curve lies in demo/run/learning_curve.png."
+	$(BIN)/kt-trainer --problem=translate_ende_toy --generate_data \
+		--data_dir=demo/data --output_dir=demo/run \
+		--hparams_set=transformer_tiny --hparams=dropout=0.1 \
+		--train_steps=2000 --eval_frequency=250
+	$(BIN)/kt-avg-checkpoints --output_dir=demo/run --num_last_checkpoints=3
+	@echo "Five sentences of the test set, and their translations:"
+	@head -n 5 demo/data/translate_ende_toy/test.source.txt
+	@head -n 5 demo/data/translate_ende_toy/test.source.txt \
+		| $(BIN)/kt-decoder --output_dir=demo/run/averaged
+	$(BIN)/kt-evaluate --output_dir=demo/run/averaged --split=test
+	@echo "The learning curve lies in demo/run/learning_curve.png, sample" \
+		"translations in demo/run/samples."
 
 test: lint
 	$(BIN)/python -m pytest -q -m "not slow"

@@ -56,6 +56,10 @@ def _check_interactive():
 
 
 def _load():
+    from keras_transformer.run_directory import RunDirectory
+
+    RunDirectory(FLAGS.output_dir)  # what is wrong with it shows at once
+    flags.load_tensorflow()
     from keras_transformer.decoding import Translator
 
     return Translator.load(FLAGS.output_dir, FLAGS.checkpoint_step)

@@ -68,7 +68,6 @@ def _decode_split():
             "`--split` must be one whose text was kept. Received: "
             "--split=train. Use dev or test."
         )
-    from keras_transformer.decoding import Translator
     from keras_transformer.run_directory import RunDirectory
 
     run = RunDirectory(FLAGS.output_dir)
@@ -76,6 +75,9 @@ def _decode_split():
         run.problem_name, FLAGS.data_dir or run.record.get("data_dir")
     )
     sources, references = problem.text_split(FLAGS.split)
+    flags.load_tensorflow()
+    from keras_transformer.decoding import Translator
+
     translator = Translator.load(FLAGS.output_dir, FLAGS.checkpoint_step)
     progress = text_io.Progress(len(sources))
     hypotheses = list(

@@ -52,6 +52,15 @@ class CopyingModel:
         return 9.0 * ops.one_hot(copied, self.vocab_size), cache
 
 
+class HesitantModel(CopyingModel):
+    """Rather ends than says token 5, at every position."""
+
+    def decode_step(self, ids, position, cache):
+        logits = np.zeros((1, self.vocab_size), "float32")
+        logits[0, [END_ID, 5]] = 20.0, 19.9
+        return ops.repeat(logits, ops.shape(ids)[0], axis=0), cache
+
+
 @pytest.fixture(scope="module")
 def vocabulary(tmp_path_factory):
     path = tmp_path_factory.mktemp("vocabulary") / "vocab.model"
@@ -180,13 +189,14 @@ class TranslatorTest:
         given = translator(texts, hparams.beam_size, hparams.alpha)
         assert translator(texts) == given
 
-    def test_a_length_penalty_favours_long_translations(self, translator):
-        texts = [text for text in TEXTS if text.strip()]
-        short, long = (
-            sum(map(len, translator(texts, alpha=alpha)))
-            for alpha in (0.0, 3.0)
-        )
-        assert short < long
+    def test_a_length_penalty_favours_long_translations(self, vocabulary):
+        model = HesitantModel(vocabulary.vocab_size)
+        translator = Translator(model, vocabulary, HParams(beam_size=2))
+        sources = [[5, END_ID]]
+        (short,) = translator.translate_ids(sources, alpha=0.0)
+        (long,) = translator.translate_ids(sources, alpha=3.0)
+        assert short == [END_ID]
+        assert len(long) == len(sources[0]) + translator.hparams.extra_length
 
 
 class TranslatorOnJaxTest:

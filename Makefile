@@ -20,7 +20,7 @@ demo: .venv/installed
 	$(BIN)/kt-trainer --problem=translate_ende_toy --generate_data \
 		--data_dir=demo/data --output_dir=demo/run \
 		--hparams_set=transformer_tiny --hparams=dropout=0.1 \
-		--train_steps=2000 --eval_frequency=250
+		--train_steps=1500 --eval_frequency=250
 	$(BIN)/kt-avg-checkpoints --output_dir=demo/run --num_last_checkpoints=3
 	@echo "Five sentences of the test set, and their translations:"
 	@head -n 5 demo/data/translate_ende_toy/test.source.txt

@@ -176,6 +176,8 @@ def symbol_of(x):
 def check_mixed_precision(make, precision, *inputs, tolerance=0.1):
     """Low precision gives the low dtype and nearly the float32 output."""
     full, mixed = make(), make(dtype=precision)
+    full(*inputs)
+    randomize(full)
     expected = full(*inputs)
     mixed(*inputs)
     mixed.set_weights(full.get_weights())

@@ -166,6 +166,7 @@ class CacheTest:
     @pytest.mark.parametrize("precision", PRECISIONS)
     def test_steps_in_low_precision_give_float32_logits(self, precision):
         model = make(dtype=precision)
+        randomize(model)
         found = self.step_through(model, TARGETS, 1)
         assert found.dtype == "float32"
         np.testing.assert_allclose(found, logits_of(model), atol=0.1)
@@ -204,6 +205,7 @@ class PrecisionTest:
     @pytest.mark.parametrize("precision", PRECISIONS)
     def test_logits_are_nearly_those_of_float32(self, precision):
         full, mixed = make(), make(dtype=precision)
+        randomize(full)
         mixed.set_weights(full.get_weights())
         features = {"inputs": INPUTS, "targets": TARGETS}
         dtype = keras.backend.standardize_dtype(mixed(features).dtype)

@@ -6,7 +6,7 @@ from keras import ops
 from keras_transformer.layers.attention import MultiHeadAttention
 from keras_transformer.layers.feed_forward import FeedForward
 from keras_transformer.layers.residual import Residual
-from keras_transformer.layers.residual import layer_norm
+from keras_transformer.layers.stack import LayerStack
 from keras_transformer.masks import causal_mask
 
 
@@ -190,7 +190,7 @@ class DecoderLayer(keras.layers.Layer):
 
 
 @keras.saving.register_keras_serializable(package="keras_transformer")
-class Decoder(keras.layers.Layer):
+class Decoder(LayerStack):
     """A stack of `num_layers` decoder layers.
 
     Section 3.1 of Vaswani et al. (2017). Takes vectors, not ids. With
@@ -219,25 +219,10 @@ class Decoder(keras.layers.Layer):
     TensorShape([1, 3, 8])
     """
 
-    def __init__(
-        self, num_layers, name=None, dtype=None, trainable=True, **options
-    ):
-        super().__init__(name=name, dtype=dtype, trainable=trainable)
-        self.num_layers = num_layers
-        self.options = options
-        self.stack = [
-            DecoderLayer(**options, dtype=self.dtype_policy, name=f"layer_{i}")
-            for i in range(num_layers)
-        ]
-        self.final_norm = None
-        if options.get("norm") == "pre":
-            self.final_norm = layer_norm("final_norm", self.dtype_policy)
+    layer_class = DecoderLayer
 
     def build(self, x_shape, encoded_shape=None):
-        for layer in self.stack:
-            layer.build(x_shape)
-        if self.final_norm:
-            self.final_norm.build(x_shape)
+        super().build(x_shape)
 
     def call(
         self,
@@ -258,8 +243,7 @@ class Decoder(keras.layers.Layer):
             )
             self_weights.append(used_on_self)
             cross_weights.append(used_on_encoded)
-        if self.final_norm:
-            x = self.final_norm(x)
+        x = self.finish(x)
         return (x, self_weights, cross_weights) if return_weights else x
 
     def init_cache(self, encoded, beam_size, max_length):
@@ -302,13 +286,4 @@ class Decoder(keras.layers.Layer):
         for layer, cache, keys_values in zip(self.stack, caches, memory):
             x, cache = layer.step(x, cache, position, keys_values, padding_mask)
             updated.append(cache)
-        if self.final_norm:
-            x = self.final_norm(x)
-        return x, updated
-
-    def get_config(self):
-        return {
-            **super().get_config(),
-            "num_layers": self.num_layers,
-            **self.options,
-        }
+        return self.finish(x), updated

@@ -5,7 +5,7 @@ import keras
 from keras_transformer.layers.attention import MultiHeadAttention
 from keras_transformer.layers.feed_forward import FeedForward
 from keras_transformer.layers.residual import Residual
-from keras_transformer.layers.residual import layer_norm
+from keras_transformer.layers.stack import LayerStack
 
 
 @keras.saving.register_keras_serializable(package="keras_transformer")
@@ -126,7 +126,7 @@ class EncoderLayer(keras.layers.Layer):
 
 
 @keras.saving.register_keras_serializable(package="keras_transformer")
-class Encoder(keras.layers.Layer):
+class Encoder(LayerStack):
     """A stack of `num_layers` encoder layers.
 
     Section 3.1 of Vaswani et al. (2017). Takes vectors, not ids: embed and add
@@ -153,25 +153,7 @@ class Encoder(keras.layers.Layer):
     TensorShape([1, 3, 8])
     """
 
-    def __init__(
-        self, num_layers, name=None, dtype=None, trainable=True, **options
-    ):
-        super().__init__(name=name, dtype=dtype, trainable=trainable)
-        self.num_layers = num_layers
-        self.options = options
-        self.stack = [
-            EncoderLayer(**options, dtype=self.dtype_policy, name=f"layer_{i}")
-            for i in range(num_layers)
-        ]
-        self.final_norm = None
-        if options.get("norm") == "pre":
-            self.final_norm = layer_norm("final_norm", self.dtype_policy)
-
-    def build(self, input_shape):
-        for layer in self.stack:
-            layer.build(input_shape)
-        if self.final_norm:
-            self.final_norm.build(input_shape)
+    layer_class = EncoderLayer
 
     def call(self, x, padding_mask=None, return_weights=False, training=None):
         weights = []
@@ -180,13 +162,5 @@ class Encoder(keras.layers.Layer):
                 x, padding_mask, return_weights=True, training=training
             )
             weights.append(used)
-        if self.final_norm:
-            x = self.final_norm(x)
+        x = self.finish(x)
         return (x, weights) if return_weights else x
-
-    def get_config(self):
-        return {
-            **super().get_config(),
-            "num_layers": self.num_layers,
-            **self.options,
-        }

@@ -11,11 +11,8 @@ problem and its _rev share their data. Only translate_files takes files and
 summary goes to standard output, progress to standard error.
 """
 
-import logging
 import os
 import time
-
-from absl import logging as absl_logging
 
 from keras_transformer import registry
 from keras_transformer.bin import flags
@@ -31,18 +28,11 @@ FLAGS = flags.FLAGS
 
 def main(argv):
     flags.require("problem", "data_dir")
-    _show_progress()
     names = [name.strip() for name in FLAGS.problem.split(",")]
     problems = [registry.get_problem(name, FLAGS.data_dir) for name in names]
     _give_files(problems)
     for problem in problems:
         _generate(problem)
-
-
-def _show_progress():
-    logging.getLogger("keras_transformer").setLevel(logging.INFO)
-    handler = absl_logging.get_absl_handler()
-    handler.setFormatter(logging.Formatter("%(message)s"))
 
 
 def _give_files(problems):

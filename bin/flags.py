@@ -20,6 +20,7 @@ names with `require` the flags it cannot do without, and calls
 import difflib
 import functools
 import importlib
+import logging
 import os
 import sys
 import textwrap
@@ -27,6 +28,7 @@ import traceback
 
 from absl import app
 from absl import flags
+from absl import logging as absl_logging
 
 from keras_transformer import registry
 from keras_transformer.bin.flag_table import FLAG_TABLE
@@ -120,6 +122,10 @@ def _parse(main, argv):
 
 
 def _call(main, argv):
+    # What the library logs, as plain lines on standard error.
+    logging.getLogger("keras_transformer").setLevel(logging.INFO)
+    handler = absl_logging.get_absl_handler()
+    handler.setFormatter(logging.Formatter("%(message)s"))
     try:
         if FLAGS.usr_dir:
             registry.import_usr_dir(FLAGS.usr_dir)

@@ -115,17 +115,19 @@ class Trainer:
             )
             for inputs, targets in batches:
                 self._update(inputs, targets, train_steps)
-                done = self.step == train_steps or self.stop_signal
+                is_last = self.step == train_steps
                 if self.progress["batch"] == len(plan):
                     self.progress["epoch"] += 1
                     self.progress["batch"] = 0
-                if self.step % self.eval_frequency == 0 or done:
+                if self.step % self.eval_frequency == 0 or is_last:
                     self._save()
-                    if not self.stop_signal:
-                        results = self.evaluate()
-                if done:
+                    results = self.evaluate()
+                if is_last or self.stop_signal:
                     break
-        return {} if self.stop_signal else results
+        if not self.stop_signal:
+            return results
+        self._save()
+        return {}
 
     def evaluate(self):
         """Measures the model on dev; writes and returns the figures.

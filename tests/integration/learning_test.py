@@ -6,6 +6,7 @@ from keras_transformer import hparam
 from keras_transformer import registry
 from keras_transformer.decoding import Translator
 from keras_transformer.run_directory import RunDirectory
+from keras_transformer.run_directory import average_run
 from keras_transformer.training import Trainer
 
 
@@ -34,8 +35,9 @@ class LearningTest:
             hparams,
             problem.vocabulary.model_bytes,
         )
-        Trainer(problem, run, eval_frequency=1000).train(2500)
+        Trainer(problem, run, eval_frequency=500).train(3000)
+        averaged = average_run(run, 3, str(tmp_path / "averaged"))
         sources, references = problem.text_split("test")
-        translations = Translator.load(run.path)(sources)
+        translations = Translator.load(averaged.path)(sources)
         right = sum(map(str.__eq__, translations, references))
         assert right >= 0.98 * len(references)

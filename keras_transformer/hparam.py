@@ -37,10 +37,16 @@ class HParams:
     neighbourhood: int = 0  # self-attention's reach (r); 0 = everywhere
     label_smoothing: float = 0.1  # share spread over the vocabulary (eps_ls)
     max_length: int = 256  # longest sentence kept for training, in tokens
-    batch_tokens: int = 4096  # most positions per side in a batch, with padding
+    batch_tokens: int = 4096  # most positions per side a device takes at once
+    effective_batch_tokens: int = 0  # most in an update; 0 = batch_tokens
+    packed: bool = False  # several sentence pairs in a row of a batch
+    optimizer: str = "adam"  # or "adamw", "adafactor"
     adam_beta1: float = 0.9  # beta_1
     adam_beta2: float = 0.98  # beta_2
     adam_epsilon: float = 1e-9  # epsilon
+    weight_decay: float = 0.0  # of adamw and adafactor; 0 = none
+    gradient_clip_norm: float = 0.0  # largest norm of a gradient; 0 = any
+    ema_decay: float = 0.0  # of the moving average of the weights; 0 = none
     learning_rate: float = 1.0  # factor on the paper's schedule
     warmup_steps: int = 4000  # steps of linear increase
     train_steps: int = 100000  # updates in all
@@ -62,6 +68,20 @@ class HParams:
                 f"divisor of d_model such as {_near_divisor(self)}, or give "
                 "d_k and d_v."
             )
+        if 0 < self.effective_batch_tokens < self.batch_tokens:
+            raise ValueError(
+                "`effective_batch_tokens` must be 0 or at least "
+                "`batch_tokens`. Received: "
+                f"effective_batch_tokens={self.effective_batch_tokens}, "
+                f"batch_tokens={self.batch_tokens}. Lower batch_tokens, or "
+                "leave effective_batch_tokens at 0."
+            )
+        if self.weight_decay and self.optimizer == "adam":
+            raise ValueError(
+                "`weight_decay` must be 0 with an optimizer that has none. "
+                f"Received: weight_decay={self.weight_decay}, "
+                f"optimizer={self.optimizer!r}. Use optimizer=adamw."
+            )
 
 
 _RULES = (
@@ -74,13 +94,14 @@ _RULES = (
     (
         "0 or more",
         lambda value: value >= 0,
-        ("d_k", "d_v", "neighbourhood", "alpha", "extra_length"),
+        ("d_k", "d_v", "neighbourhood", "alpha", "extra_length")
+        + ("effective_batch_tokens", "weight_decay", "gradient_clip_norm"),
     ),
     (
         "at least 0 and less than 1",
         lambda value: 0 <= value < 1,
         ("dropout", "attention_dropout", "activation_dropout")
-        + ("label_smoothing", "adam_beta1", "adam_beta2"),
+        + ("label_smoothing", "adam_beta1", "adam_beta2", "ema_decay"),
     ),
     (
         "greater than 0",
@@ -93,7 +114,13 @@ _RULES = (
         ("sinusoidal", "learned").__contains__,
         ("positional_encoding",),
     ),
+    (
+        "'adam', 'adamw' or 'adafactor'",
+        ("adam", "adamw", "adafactor").__contains__,
+        ("optimizer",),
+    ),
 )
+_TRUTH = {"true": True, "1": True, "false": False, "0": False}
 
 
 def parse_overrides(hparams, text):
@@ -181,8 +208,8 @@ def _not_an_object(text):
 
 def _parse(field, text):
     try:
-        return field.type(text)
-    except ValueError:
+        return _TRUTH[text] if field.type is bool else field.type(text)
+    except (KeyError, ValueError):
         raise _wrong_type(field, text) from None
 
 
@@ -197,10 +224,16 @@ def _typed(field, value):
 
 
 def _wrong_type(field, value):
-    kind = {int: "a whole number", float: "a finite number", str: "text"}
+    kinds = {
+        bool: "true or false",
+        int: "a whole number",
+        float: "a finite number",
+        str: "text",
+    }
     return ValueError(
-        f"`{field.name}` must be {kind[field.type]}. Received: "
-        f"{field.name}={value!r}. Use a value such as {field.default!r}."
+        f"`{field.name}` must be {kinds[field.type]}. Received: "
+        f"{field.name}={value!r}. Use a value such as "
+        f"{json.dumps(field.default)}."
     )
 
 

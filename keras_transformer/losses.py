@@ -63,6 +63,104 @@ def smoothed_cross_entropy(targets, logits, label_smoothing=0.0):
     return ops.reshape(loss_of(rows), shape)
 
 
+def projected_cross_entropy(
+    states, embeddings, targets, label_smoothing=0.0, num_chunks=1
+):
+    """Sums the loss of all real target tokens, without keeping any logits.
+
+    The same as projecting the decoder's states to logits and summing
+    `smoothed_cross_entropy` where targets are not padding; but a chunk of
+    positions at a time, with the gradient computed beside the loss, so that
+    neither logits nor probabilities wait for the backward pass. For training:
+    the work of the gradient is done whether it is asked for or not.
+
+    Args:
+        states: tensor of shape `(batch, length, d_model)`.
+        embeddings: tensor of shape `(vocab_size, d_model)`.
+        targets: integer ids of shape `(batch, length)`, 0 where padded.
+        label_smoothing: eps_ls.
+        num_chunks: into how many chunks to divide the positions.
+
+    Returns:
+        float32 scalar.
+
+    Example:
+
+    >>> import numpy as np
+    >>> states, embeddings = np.zeros((1, 2, 4)), np.ones((8, 4))
+    >>> targets = np.array([[5, 0]])
+    >>> round(float(projected_cross_entropy(states, embeddings, targets)), 4)
+    2.0794
+    """
+    vocab_size, d_model = embeddings.shape
+    states = ops.convert_to_tensor(states)
+    embeddings = ops.convert_to_tensor(embeddings)
+    shape = ops.shape(states)
+    targets = ops.reshape(ops.cast(targets, "int32"), (-1,))
+    kept = 1.0 - label_smoothing
+    spread = label_smoothing / vocab_size
+
+    def chunk_loss(rows, kernel, targets):
+        real = ops.cast(padding_mask(targets), "float32")
+        cells = ops.stack([ops.arange(ops.shape(targets)[0]), targets], axis=-1)
+        scores = ops.matmul(rows, ops.transpose(kernel))  # (rows, vocab)
+        scores = ops.cast(scores, "float32")
+        gold = ops.take_along_axis(scores, targets[:, None], axis=-1)[:, 0]
+        largest = ops.max(scores, axis=-1, keepdims=True)
+        powers = ops.exp(scores - largest)
+        power_sum = ops.sum(powers, axis=-1, keepdims=True)
+        log_sum = (ops.log(power_sum) + largest)[:, 0]
+        loss = log_sum - kept * gold
+        if label_smoothing:
+            loss = loss - label_smoothing * ops.mean(scores, axis=-1)
+        slopes = powers * (real[:, None] / power_sum)
+        if label_smoothing:
+            slopes = slopes - real[:, None] * spread
+        at_gold = (ops.exp(gold - log_sum) - spread - kept) * real
+        slopes = ops.scatter_update(slopes, cells, at_gold)
+        slopes = ops.cast(slopes, rows.dtype)
+        return (
+            ops.sum(loss * real),
+            ops.matmul(slopes, kernel),
+            ops.cast(ops.matmul(ops.transpose(slopes), rows), "float32"),
+        )
+
+    @ops.custom_gradient
+    def loss_of(states, embeddings):
+        kernel = ops.cast(embeddings, states.dtype)
+        rows = ops.reshape(states, (-1, d_model))  # (batch x length, d_model)
+        loss, slopes, embedding_slopes = 0.0, [], 0.0
+        for part in zip(
+            _chunks(rows, num_chunks), _chunks(targets, num_chunks)
+        ):
+            sums = chunk_loss(part[0], kernel, part[1])
+            loss = loss + sums[0]
+            slopes.append(sums[1])
+            embedding_slopes = embedding_slopes + sums[2]
+        slopes = ops.concatenate(slopes, axis=0)[: ops.shape(rows)[0]]
+
+        def gradient(*args, upstream=None):
+            factor = args[0] if upstream is None else upstream
+            return (
+                ops.reshape(slopes * ops.cast(factor, slopes.dtype), shape),
+                ops.cast(embedding_slopes * factor, embeddings.dtype),
+            )
+
+        return loss, gradient
+
+    return loss_of(states, embeddings)
+
+
+def _chunks(rows, num_chunks):
+    """Splits the first axis, filled up with zeros, into equal parts."""
+    if num_chunks == 1:
+        return [rows]
+    missing = -ops.shape(rows)[0] % num_chunks
+    widths = [[0, missing]] + [[0, 0]] * (len(rows.shape) - 1)
+    rows = ops.reshape(ops.pad(rows, widths), (num_chunks, -1, *rows.shape[1:]))
+    return ops.unstack(rows, num=num_chunks)
+
+
 @keras.saving.register_keras_serializable(package="keras_transformer")
 class SmoothedCrossEntropy(keras.losses.Loss):
     """Mean label-smoothed cross-entropy of a batch's real target tokens.

@@ -48,6 +48,57 @@ def neighbourhood_mask(length, radius):
     return (distances <= radius)[None]
 
 
+def segment_numbers(ids):
+    """Numbers the sequences that share a packed row, from 0 on.
+
+    Each ends with the end id, 1; so the ids themselves tell where one stops.
+
+    Args:
+        ids: integer tensor of shape `(batch, length)`.
+
+    Returns:
+        int32 tensor of shape `(batch, length)`.
+    """
+    is_end = ops.cast(ops.equal(ids, 1), "int32")
+    return ops.cumsum(is_end, axis=-1) - is_end
+
+
+def segment_positions(segments):
+    """Counts positions from 0 on in each sequence of a packed row.
+
+    Args:
+        segments: integer tensor of shape `(batch, length)`, rising in each row,
+            as `segment_numbers` returns it.
+
+    Returns:
+        int32 tensor of shape `(batch, length)`.
+    """
+    is_earlier = segments[:, None, :] < segments[:, :, None]
+    start = ops.sum(ops.cast(is_earlier, "int32"), axis=-1)
+    return ops.arange(ops.shape(segments)[1], dtype="int32") - start
+
+
+def visible_mask(padding_mask=None, query_segments=None, key_segments=None):
+    """Lets queries attend to real keys, and to their own sequence alone.
+
+    Args:
+        padding_mask: boolean tensor of shape `(batch, key_len)`, True = a real
+            token; None stands for all.
+        query_segments: integer tensor of shape `(batch, query_len)`, the
+            sequence that each query belongs to; None where rows are not packed.
+        key_segments: likewise for the keys, `(batch, key_len)`.
+
+    Returns:
+        boolean tensor that broadcasts to `(batch, query_len, key_len)`, or None
+        if everything is visible.
+    """
+    real = None if padding_mask is None else padding_mask[:, None, :]
+    if query_segments is None:
+        return real
+    same = ops.equal(query_segments[:, :, None], key_segments[:, None, :])
+    return combine_masks(real, same)
+
+
 def combine_masks(*masks):
     """Joins masks with a logical and; `None` stands for "everything".
 

@@ -4,11 +4,14 @@ import keras
 from keras import ops
 
 from keras_transformer.layers import Decoder
+from keras_transformer.layers import Dropout
 from keras_transformer.layers import Encoder
 from keras_transformer.layers import LearnedPositionalEncoding
 from keras_transformer.layers import SharedEmbedding
 from keras_transformer.layers import SinusoidalPositionalEncoding
 from keras_transformer.masks import padding_mask
+from keras_transformer.masks import segment_numbers
+from keras_transformer.masks import segment_positions
 
 POSITIONAL_ENCODINGS = ("sinusoidal", "learned")
 
@@ -37,6 +40,10 @@ class Transformer(keras.Model):
         positional_encoding: "sinusoidal", or "learned" (table 3, row E).
         max_length: number of learned positions.
         neighbourhood: r, restricts self-attention to positions at most r away.
+        packed: whether a row may hold several sequences, one after another,
+            each with the end id 1 at its end. Every sequence then attends to
+            itself alone, and its positions count from 0. Rows of one sequence
+            give the same as without.
 
     Call arguments:
         features: dictionary of `inputs`, integer ids `(batch, input_len)`, and
@@ -77,6 +84,7 @@ class Transformer(keras.Model):
         positional_encoding="sinusoidal",
         max_length=256,
         neighbourhood=None,
+        packed=False,
         name="transformer",
         **kwargs,
     ):
@@ -99,18 +107,15 @@ class Transformer(keras.Model):
         self.d_model = d_model
         self.positional_encoding = positional_encoding
         self.max_length = max_length
+        self.packed = packed
         shared = {"dtype": self.dtype_policy}
         self.embedding = SharedEmbedding(
             vocab_size, d_model, name="embedding", **shared
         )
         self.input_positions = self._make_positions("input_positions")
         self.target_positions = self._make_positions("target_positions")
-        self.input_dropout = keras.layers.Dropout(
-            dropout, name="input_dropout", **shared
-        )
-        self.target_dropout = keras.layers.Dropout(
-            dropout, name="target_dropout", **shared
-        )
+        self.input_dropout = Dropout(dropout, name="input_dropout", **shared)
+        self.target_dropout = Dropout(dropout, name="target_dropout", **shared)
         self.encoder = Encoder(**self.stack_options, name="encoder", **shared)
         self.decoder = Decoder(**self.stack_options, name="decoder", **shared)
 
@@ -124,22 +129,50 @@ class Transformer(keras.Model):
         self.built = True
 
     def call(self, features, return_weights=False, training=None):
-        mask = padding_mask(features["inputs"])
-        x = self._embed_inputs(features["inputs"], training)
-        encoded, encoder_weights = self.encoder(
-            x, mask, return_weights=True, training=training
-        )
-        y = self._embed_targets(features["targets"], training)
-        decoded, decoder_weights, cross_weights = self.decoder(
-            y, encoded, mask, return_weights=True, training=training
-        )
+        decoded, weights = self._decode(features, training)
         logits = self.embedding(decoded, reverse=True)
-        weights = {
+        return (logits, weights) if return_weights else logits
+
+    def decoded(self, features, training=None):
+        """Computes what the logits are projected from.
+
+        For a loss that does without logits (`projected_cross_entropy`).
+
+        Args:
+            features: as in the call.
+            training: whether to drop out.
+
+        Returns:
+            tensor of shape `(batch, target_len, d_model)`.
+        """
+        return self._decode(features, training)[0]
+
+    def _decode(self, features, training):
+        inputs, targets = features["inputs"], features["targets"]
+        mask = padding_mask(inputs)
+        input_segments = segment_numbers(inputs) if self.packed else None
+        target_segments = segment_numbers(targets) if self.packed else None
+        encoded, encoder_weights = self.encoder(
+            self._embed_inputs(inputs, input_segments, training),
+            mask,
+            segments=input_segments,
+            return_weights=True,
+            training=training,
+        )
+        decoded, decoder_weights, cross_weights = self.decoder(
+            self._embed_targets(targets, target_segments, training),
+            encoded,
+            mask,
+            segments=target_segments,
+            encoded_segments=input_segments,
+            return_weights=True,
+            training=training,
+        )
+        return decoded, {
             "encoder": encoder_weights,
             "decoder": decoder_weights,
             "cross": cross_weights,
         }
-        return (logits, weights) if return_weights else logits
 
     def encode(self, inputs):
         """Encodes once what `decode_step` attends to.
@@ -189,14 +222,22 @@ class Transformer(keras.Model):
         logits = self.embedding(x, reverse=True)[:, 0]
         return ops.cast(logits, "float32"), {**cache, "self": own}
 
-    def _embed_inputs(self, inputs, training=None):
-        x = self.input_positions(self.embedding(inputs))
+    def _embed_inputs(self, inputs, segments=None, training=None):
+        x = self.embedding(inputs)
+        positions = None if segments is None else segment_positions(segments)
+        x = self.input_positions(x, positions=positions)
         return self.input_dropout(x, training=training)
 
-    def _embed_targets(self, targets, training=None):
+    def _embed_targets(self, targets, segments, training):
         y = self.embedding(targets)
         y = ops.pad(y[:, :-1], [[0, 0], [1, 0], [0, 0]])  # shifted right
-        return self.target_dropout(self.target_positions(y), training=training)
+        positions = None
+        if segments is not None:
+            positions = segment_positions(segments)
+            is_first = ops.equal(positions, 0)[:, :, None]
+            y = ops.where(is_first, ops.zeros_like(y), y)
+        y = self.target_positions(y, positions=positions)
+        return self.target_dropout(y, training=training)
 
     def _make_positions(self, name):
         shared = {"name": name, "dtype": self.dtype_policy}
@@ -220,6 +261,7 @@ class Transformer(keras.Model):
             "vocab_size": self.vocab_size,
             "positional_encoding": self.positional_encoding,
             "max_length": self.max_length,
+            "packed": self.packed,
         }
 
 
@@ -256,6 +298,7 @@ def build_transformer(hparams, vocab_size, dtype=None):
         positional_encoding=hparams.positional_encoding,
         max_length=hparams.max_length,
         neighbourhood=hparams.neighbourhood or None,
+        packed=hparams.packed,
         dtype=dtype,
     )
     model.build()

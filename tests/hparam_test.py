@@ -56,6 +56,15 @@ class HParamsTest:
             {"num_layers": True},
             {"num_layers": "6"},
             {"norm": None},
+            {"optimizer": "sgd"},
+            {"optimizer": "Adam"},
+            {"weight_decay": -0.1},
+            {"gradient_clip_norm": -1.0},
+            {"ema_decay": 1.0},
+            {"ema_decay": -0.1},
+            {"effective_batch_tokens": -1},
+            {"packed": 1},
+            {"packed": "true"},
         ],
     )
     def test_bad_value_is_named(self, changes):
@@ -82,6 +91,27 @@ class HParamsTest:
         with pytest.raises(ValueError, match="d_model=512, num_heads=6"):
             HParams(num_heads=6, d_k=64)
 
+    @pytest.mark.parametrize("optimizer", ["adamw", "adafactor"])
+    def test_weights_decay_with_the_optimizers_that_have_it(self, optimizer):
+        assert HParams(optimizer=optimizer, weight_decay=0.1).weight_decay
+
+    def test_weight_decay_that_would_be_ignored_is_an_error(self):
+        with pytest.raises(
+            ValueError, match="weight_decay=0.1, optimizer='adam'.*adamw"
+        ):
+            HParams(weight_decay=0.1)
+
+    @pytest.mark.parametrize("tokens", [0, 4096, 25000])
+    def test_update_may_be_as_large_as_a_batch_or_larger(self, tokens):
+        hparams = HParams(batch_tokens=4096, effective_batch_tokens=tokens)
+        assert hparams.effective_batch_tokens == tokens
+
+    def test_update_smaller_than_a_batch_is_an_error(self):
+        with pytest.raises(
+            ValueError, match="effective_batch_tokens=4095, batch_tokens=4096"
+        ):
+            HParams(batch_tokens=4096, effective_batch_tokens=4095)
+
 
 class ParseOverridesTest:
     def test_values_take_the_type_of_their_field(self):
@@ -91,6 +121,19 @@ class ParseOverridesTest:
         assert hparams == HParams(
             num_layers=2, dropout=0.0, norm="pre", adam_epsilon=1e-8
         )
+
+    @pytest.mark.parametrize(
+        "text, value",
+        [("true", True), ("1", True), ("false", False), ("0", False)],
+    )
+    def test_truth_is_written_in_four_ways(self, text, value):
+        start = HParams(packed=not value)
+        assert parse_overrides(start, f"packed={text}").packed is value
+
+    @pytest.mark.parametrize("text", ["yes", "True", "2", "", "on"])
+    def test_other_truth_is_an_error(self, text):
+        with pytest.raises(ValueError, match="true or false.*such as false"):
+            parse_overrides(HParams(), f"packed={text}")
 
     def test_spaces_around_names_and_values_do_not_matter(self):
         hparams = parse_overrides(HParams(), " d_ff = 64 , norm = pre ")
@@ -138,6 +181,15 @@ class JsonTest:
     def test_round_trip_keeps_everything(self):
         hparams = HParams(d_ff=64, dropout=1 / 3, norm="pre", adam_epsilon=1e-8)
         assert from_json(to_json(hparams)) == hparams
+
+    def test_truth_is_json_truth(self):
+        assert '"packed": true' in to_json(HParams(packed=True))
+        assert from_json('{"packed": true}').packed is True
+
+    @pytest.mark.parametrize("value", ["1", '"true"', "null"])
+    def test_truth_of_another_type_is_an_error(self, value):
+        with pytest.raises(ValueError, match="`packed` must be true or false"):
+            from_json(f'{{"packed": {value}}}')
 
     def test_every_field_is_written(self):
         names = {field.name for field in dataclasses.fields(HParams)}

@@ -6,6 +6,9 @@ from keras_transformer.masks import causal_mask
 from keras_transformer.masks import combine_masks
 from keras_transformer.masks import neighbourhood_mask
 from keras_transformer.masks import padding_mask
+from keras_transformer.masks import segment_numbers
+from keras_transformer.masks import segment_positions
+from keras_transformer.masks import visible_mask
 
 
 class MasksTest:
@@ -34,3 +37,19 @@ class MasksTest:
 
     def test_no_mask_at_all_stays_none(self):
         assert combine_masks(None, None) is None
+
+    def test_segments_end_with_the_end_id(self):
+        ids = np.array([[7, 1, 8, 9, 1, 1, 0, 0]])
+        segments = to_numpy(segment_numbers(ids))
+        np.testing.assert_array_equal(segments, [[0, 0, 1, 1, 1, 2, 3, 3]])
+        positions = to_numpy(segment_positions(segments))
+        np.testing.assert_array_equal(positions, [[0, 1, 0, 1, 2, 0, 0, 1]])
+
+    def test_visible_are_real_keys_of_the_same_segment(self):
+        real = np.array([[True, True, True, False]])
+        queries, keys = np.array([[0, 1, 1]]), np.array([[0, 1, 2, 1]])
+        mask = to_numpy(visible_mask(real, queries, keys))
+        expected = [[[1, 0, 0, 0], [0, 1, 0, 0], [0, 1, 0, 0]]]
+        np.testing.assert_array_equal(mask, np.array(expected, bool))
+        assert visible_mask() is None
+        assert visible_mask(real).shape == (1, 1, 4)

@@ -297,11 +297,12 @@ class BuildTest:
             positional_encoding="learned",
             neighbourhood=6,
             max_length=7,
+            packed=True,
         )
         config = build_transformer(hparams, vocab_size=11).get_config()
         fields = dataclasses.asdict(hparams)
         shared = fields.keys() & config.keys()
-        assert len(shared) == 13
+        assert len(shared) == 14
         assert {name: config[name] for name in shared} == {
             name: fields[name] for name in shared
         }
@@ -332,3 +333,57 @@ class FitTest:
         assert history["loss"][-1] < 0.7 * history["loss"][0]
         assert history["perplexity"][-1] < 0.7 * history["perplexity"][0]
         assert history["accuracy"][-1] > history["accuracy"][0]
+
+
+class PackedTest:
+    # Two rows: three pairs and two, and the rows of the same pairs alone.
+    PAIRS = [
+        ([3, 4, 1], [5, 1]),
+        ([5, 6, 7, 1], [8, 9, 4, 1]),
+        ([1], [6, 1]),
+        ([8, 1], [7, 7, 7, 1]),
+        ([9, 10, 4, 5, 1], [1]),
+    ]
+    ROWS = [[0, 1, 2], [3, 4]]
+
+    def packed_rows(self, side, length):
+        rows = [
+            sum((self.PAIRS[i][side] for i in row), []) for row in self.ROWS
+        ]
+        return np.array([row + [0] * (length - len(row)) for row in rows])
+
+    @VARIANTS
+    def test_each_pair_gets_the_logits_it_gets_alone(self, options):
+        model = make(**options, packed=True)
+        randomize(model)
+        found = logits_of(
+            model, self.packed_rows(0, 9), self.packed_rows(1, 10)
+        )
+        for row, pairs in zip(found, self.ROWS, strict=True):
+            begin = 0
+            for i in pairs:
+                inputs, targets = (np.array([ids]) for ids in self.PAIRS[i])
+                alone = logits_of(model, inputs, targets)[0]
+                part_of_row = row[begin : begin + len(alone)]
+                np.testing.assert_allclose(part_of_row, alone, atol=1e-4)
+                begin += len(alone)
+
+    def test_rows_of_one_pair_are_as_without_packing(self):
+        packed, plain = make(packed=True), make()
+        for model in (packed, plain):
+            randomize(model)
+        real = TARGETS != 0
+        np.testing.assert_allclose(
+            logits_of(packed)[real], logits_of(plain)[real], atol=1e-5
+        )
+
+
+class DecodedTest:
+    @pytest.mark.parametrize("packed", [False, True])
+    def test_its_projection_is_the_logits(self, packed):
+        model = make(packed=packed)
+        features = {"inputs": INPUTS, "targets": TARGETS}
+        projected = model.embedding(model.decoded(features), reverse=True)
+        np.testing.assert_allclose(
+            to_numpy(projected), logits_of(model), atol=1e-6
+        )

@@ -3,6 +3,8 @@
 from keras_transformer.layers.attention import MultiHeadAttention
 from keras_transformer.layers.decoder import Decoder
 from keras_transformer.layers.decoder import DecoderLayer
+from keras_transformer.layers.dropout import Dropout
+from keras_transformer.layers.dropout import dropout_noise
 from keras_transformer.layers.embedding import SharedEmbedding
 from keras_transformer.layers.encoder import Encoder
 from keras_transformer.layers.encoder import EncoderLayer
@@ -17,6 +19,7 @@ from keras_transformer.layers.positional_encoding import (
 __all__ = [
     "Decoder",
     "DecoderLayer",
+    "Dropout",
     "Encoder",
     "EncoderLayer",
     "FeedForward",
@@ -24,4 +27,5 @@ __all__ = [
     "MultiHeadAttention",
     "SharedEmbedding",
     "SinusoidalPositionalEncoding",
+    "dropout_noise",
 ]

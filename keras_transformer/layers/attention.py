@@ -3,6 +3,7 @@
 import keras
 from keras import ops
 
+from keras_transformer.layers.dropout import Dropout
 from keras_transformer.layers.initializer import branch_end_initializer
 from keras_transformer.masks import combine_masks
 from keras_transformer.masks import neighbourhood_mask
@@ -76,7 +77,7 @@ class MultiHeadAttention(keras.layers.Layer):
         self.d_v = d_v or d_model // num_heads
         self.attention_dropout = attention_dropout
         self.neighbourhood = neighbourhood
-        self.dropout_layer = keras.layers.Dropout(
+        self.dropout_layer = Dropout(
             attention_dropout, dtype=self.dtype_policy, name="dropout"
         )
 

@@ -8,6 +8,8 @@ from keras_transformer.layers.feed_forward import FeedForward
 from keras_transformer.layers.residual import Residual
 from keras_transformer.layers.stack import LayerStack
 from keras_transformer.masks import causal_mask
+from keras_transformer.masks import combine_masks
+from keras_transformer.masks import visible_mask
 
 
 @keras.saving.register_keras_serializable(package="keras_transformer")
@@ -34,6 +36,9 @@ class DecoderLayer(keras.layers.Layer):
         encoded: encoder output, tensor of shape `(batch, input_len, d_model)`.
         padding_mask: boolean tensor of shape `(batch, input_len)`, True = a
             real token of `encoded`. By default all are real.
+        segments: integer tensor of shape `(batch, target_len)`; where rows are
+            packed, positions attend to those of the same number only.
+        encoded_segments: the numbers of `encoded`, `(batch, input_len)`.
         return_weights: whether to return the attention weights as well.
 
     Returns:
@@ -110,17 +115,21 @@ class DecoderLayer(keras.layers.Layer):
         x,
         encoded,
         padding_mask=None,
+        segments=None,
+        encoded_segments=None,
         return_weights=False,
         training=None,
     ):
-        causal = causal_mask(ops.shape(x)[1])
-        visible = None if padding_mask is None else padding_mask[:, None, :]
+        earlier = combine_masks(
+            causal_mask(ops.shape(x)[1]), visible_mask(None, segments, segments)
+        )
+        visible = visible_mask(padding_mask, segments, encoded_segments)
         weights = []
 
         def attend_to_self(query):
             output, used = self.self_attention(
                 query,
-                attention_mask=causal,
+                attention_mask=earlier,
                 return_weights=True,
                 training=training,
             )
@@ -204,6 +213,7 @@ class Decoder(LayerStack):
         x: tensor of shape `(batch, target_len, d_model)`.
         encoded: encoder output, tensor of shape `(batch, input_len, d_model)`.
         padding_mask: boolean tensor of shape `(batch, input_len)`.
+        segments, encoded_segments: integer tensors as in the layer.
         return_weights: whether to return every layer's attention weights.
 
     Returns:
@@ -229,6 +239,8 @@ class Decoder(LayerStack):
         x,
         encoded,
         padding_mask=None,
+        segments=None,
+        encoded_segments=None,
         return_weights=False,
         training=None,
     ):
@@ -238,6 +250,8 @@ class Decoder(LayerStack):
                 x,
                 encoded,
                 padding_mask,
+                segments=segments,
+                encoded_segments=encoded_segments,
                 return_weights=True,
                 training=training,
             )

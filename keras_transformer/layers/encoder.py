@@ -6,6 +6,7 @@ from keras_transformer.layers.attention import MultiHeadAttention
 from keras_transformer.layers.feed_forward import FeedForward
 from keras_transformer.layers.residual import Residual
 from keras_transformer.layers.stack import LayerStack
+from keras_transformer.masks import visible_mask
 
 
 @keras.saving.register_keras_serializable(package="keras_transformer")
@@ -30,6 +31,8 @@ class EncoderLayer(keras.layers.Layer):
         x: tensor of shape `(batch, length, d_model)`.
         padding_mask: boolean tensor of shape `(batch, length)`, True = a real
             token. By default all are real.
+        segments: integer tensor of shape `(batch, length)`; where rows are
+            packed, positions attend to those of the same number only.
         return_weights: whether to return the attention weights as well.
 
     Returns:
@@ -98,8 +101,15 @@ class EncoderLayer(keras.layers.Layer):
         self.feed_forward.build(input_shape)
         self.feed_forward_residual.build(input_shape)
 
-    def call(self, x, padding_mask=None, return_weights=False, training=None):
-        visible = None if padding_mask is None else padding_mask[:, None, :]
+    def call(
+        self,
+        x,
+        padding_mask=None,
+        segments=None,
+        return_weights=False,
+        training=None,
+    ):
+        visible = visible_mask(padding_mask, segments, segments)
         weights = []
 
         def attend(query):
@@ -139,6 +149,7 @@ class Encoder(LayerStack):
     Call arguments:
         x: tensor of shape `(batch, length, d_model)`.
         padding_mask: boolean tensor of shape `(batch, length)`, True = real.
+        segments: integer tensor of shape `(batch, length)`, as in the layer.
         return_weights: whether to return every layer's attention weights.
 
     Returns:
@@ -155,11 +166,22 @@ class Encoder(LayerStack):
 
     layer_class = EncoderLayer
 
-    def call(self, x, padding_mask=None, return_weights=False, training=None):
+    def call(
+        self,
+        x,
+        padding_mask=None,
+        segments=None,
+        return_weights=False,
+        training=None,
+    ):
         weights = []
         for layer in self.stack:
             x, used = layer(
-                x, padding_mask, return_weights=True, training=training
+                x,
+                padding_mask,
+                segments=segments,
+                return_weights=True,
+                training=training,
             )
             weights.append(used)
         x = self.finish(x)

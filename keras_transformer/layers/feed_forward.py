@@ -3,6 +3,7 @@
 import keras
 from keras import ops
 
+from keras_transformer.layers.dropout import Dropout
 from keras_transformer.layers.initializer import branch_end_initializer
 
 
@@ -37,7 +38,7 @@ class FeedForward(keras.layers.Layer):
         self.d_model = d_model
         self.d_ff = d_ff
         self.activation_dropout = activation_dropout
-        self.dropout_layer = keras.layers.Dropout(
+        self.dropout_layer = Dropout(
             activation_dropout, dtype=self.dtype_policy, name="dropout"
         )
 

@@ -16,6 +16,8 @@ class SinusoidalPositionalEncoding(keras.layers.Layer):
     Call arguments:
         x: tensor of shape `(batch, length, d_model)`, d_model even.
         start: position of the first vector of `x`.
+        positions: integer tensor of shape `(batch, length)`; where rows are
+            packed, the position of each vector in its own sequence.
 
     Returns:
         tensor of shape `(batch, length, d_model)`.
@@ -35,14 +37,14 @@ class SinusoidalPositionalEncoding(keras.layers.Layer):
                 f"d_model={input_shape[-1]}. Add 1 to it."
             )
 
-    def call(self, x, start=0):
+    def call(self, x, start=0, positions=None):
         length, d_model = ops.shape(x)[1], x.shape[-1]
-        positions = ops.cast(start + ops.arange(length), "float32")
+        numbers = ops.cast(start + ops.arange(length), "float32")
         pairs = ops.arange(0, d_model, 2, dtype="float32")
-        angles = positions[:, None] * ops.power(10000.0, -pairs / d_model)
+        angles = numbers[:, None] * ops.power(10000.0, -pairs / d_model)
         waves = ops.stack([ops.sin(angles), ops.cos(angles)], axis=-1)
-        encoding = ops.reshape(waves, (1, length, d_model))
-        return x + ops.cast(encoding, x.dtype)
+        table = ops.reshape(waves, (length, d_model))
+        return _add_rows(x, table, positions)
 
 
 @keras.saving.register_keras_serializable(package="keras_transformer")
@@ -60,6 +62,8 @@ class LearnedPositionalEncoding(keras.layers.Layer):
     Call arguments:
         x: tensor of shape `(batch, length, d_model)`.
         start: position of the first vector of `x`.
+        positions: integer tensor of shape `(batch, length)`; where rows are
+            packed, the position of each vector in its own sequence.
 
     Returns:
         tensor of shape `(batch, length, d_model)`.
@@ -86,11 +90,11 @@ class LearnedPositionalEncoding(keras.layers.Layer):
             ),
         )
 
-    def call(self, x, start=0):
-        positions = start + ops.arange(ops.shape(x)[1])
-        positions = ops.minimum(positions, self.max_length - 1)
-        encoding = ops.take(self.positions, positions, axis=0)
-        return x + ops.cast(encoding, x.dtype)[None]
+    def call(self, x, start=0, positions=None):
+        numbers = start + ops.arange(ops.shape(x)[1])
+        numbers = ops.minimum(numbers, self.max_length - 1)
+        table = ops.take(self.positions, numbers, axis=0)
+        return _add_rows(x, table, positions)
 
     def get_config(self):
         return {
@@ -98,3 +102,8 @@ class LearnedPositionalEncoding(keras.layers.Layer):
             "max_length": self.max_length,
             "d_model": self.d_model,
         }
+
+
+def _add_rows(x, table, positions):
+    table = ops.cast(table, x.dtype)  # (length, d_model)
+    return x + (table if positions is None else ops.take(table, positions, 0))

@@ -2,6 +2,8 @@
 
 import keras
 
+from keras_transformer.layers.dropout import Dropout
+
 NORMS = ("post", "pre")
 
 
@@ -35,7 +37,7 @@ class Residual(keras.layers.Layer):
         self.dropout = dropout
         self.norm = norm
         self.norm_layer = layer_norm("norm", self.dtype_policy)
-        self.dropout_layer = keras.layers.Dropout(
+        self.dropout_layer = Dropout(
             dropout, dtype=self.dtype_policy, name="dropout"
         )
 

@@ -1,0 +1,99 @@
+"""Dropout whose choice depends on the row of the batch, not on the device."""
+
+import contextlib
+import threading
+
+import keras
+from keras import ops
+
+_CURRENT = threading.local()  # tf.distribute runs each replica in a thread
+
+
+@keras.saving.register_keras_serializable(package="keras_transformer")
+class Dropout(keras.layers.Dropout):
+    """Drops a share of its input's cells and scales up the rest.
+
+    Alone it is Keras' own layer. Inside `dropout_noise` the cells to drop are a
+    pure function of the row's key and of how many dropout layers were called
+    before: a row loses the same cells whatever device it is on and whatever
+    rows it shares a batch with, on every backend, and there is no random state
+    to save.
+
+    Args:
+        rate: P_drop, the share of the cells that is dropped.
+
+    Call arguments:
+        inputs: tensor of shape `(batch, ...)`.
+
+    Returns:
+        tensor of the same shape.
+
+    Example:
+
+    >>> import numpy as np
+    >>> x = np.ones((1, 4, 8), "float32")
+    >>> with dropout_noise(np.array([7], "int32")):
+    ...     once = Dropout(0.5)(x, training=True)
+    >>> with dropout_noise(np.array([7], "int32")):
+    ...     again = Dropout(0.5)(x, training=True)
+    >>> bool(ops.all(once == again))
+    True
+    """
+
+    def call(self, inputs, training=False):
+        noise = getattr(_CURRENT, "noise", None)
+        if noise is None or not training or not self.rate:
+            return super().call(inputs, training=training)
+        threshold = _uint32(round(self.rate * 2**32))
+        kept = noise.bits(ops.shape(inputs)) >= threshold
+        scale = ops.cast(1.0 / (1.0 - self.rate), inputs.dtype)
+        return inputs * (ops.cast(kept, inputs.dtype) * scale)
+
+
+@contextlib.contextmanager
+def dropout_noise(keys):
+    """Makes dropout inside a pure function of these keys.
+
+    Args:
+        keys: integer tensor of shape `(batch,)`, a random number for each row.
+    """
+    before = getattr(_CURRENT, "noise", None)
+    _CURRENT.noise = _Noise(ops.cast(keys, "uint32"))
+    try:
+        yield
+    finally:
+        _CURRENT.noise = before
+
+
+class _Noise:
+    """Random bits for one call after another, from a key for each row."""
+
+    def __init__(self, keys):
+        self.keys = keys
+        self.num_calls = 0
+
+    def bits(self, shape):
+        """Returns random uint32 of `shape`, whose first axis is the rows."""
+        self.num_calls += 1
+        bits = _scrambled(self.keys + _uint32(self.num_calls * 0x9E3779B1))
+        for length in shape[1:]:
+            numbers = ops.cast(ops.arange(length), "uint32")
+            numbers = _scrambled(numbers * _uint32(0x85EBCA6B) + _uint32(1))
+            bits = _mixed(ops.expand_dims(bits, -1) + numbers)
+        return bits
+
+
+def _mixed(x):
+    # A permutation of the 32-bit numbers, known from the cipher RC6, whose high
+    # bits depend on all bits: three operations for each cell to drop or keep.
+    return x * (x + x + _uint32(1))
+
+
+def _scrambled(x):
+    x = ops.bitwise_xor(x, ops.right_shift(x, _uint32(16)))
+    x = _mixed(x * _uint32(0x21F0AAAD))
+    return ops.bitwise_xor(x, ops.right_shift(x, _uint32(15)))
+
+
+def _uint32(number):
+    return ops.convert_to_tensor(number % 2**32, dtype="uint32")

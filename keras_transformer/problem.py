@@ -5,6 +5,7 @@ import os
 
 from keras_transformer.data import batching
 from keras_transformer.data import generation
+from keras_transformer.data import packing
 from keras_transformer.data import subwords
 from keras_transformer.data import token_arrays
 
@@ -152,8 +153,9 @@ class Problem:
         seed=0,
         epoch=0,
         shuffle=None,
+        packed=False,
     ):
-        """Plan the batches of one epoch; see `plan_batches`.
+        """Plan the batches of one epoch; see `plan_batches`, `plan_packed`.
 
         Args:
             split: one of `splits`.
@@ -162,12 +164,14 @@ class Problem:
             seed: chooses the order, together with `epoch`.
             epoch: number of the epoch.
             shuffle: whether to shuffle; by default only "train".
+            packed: whether several pairs share a row.
 
         Returns:
             A `BatchPlan` for `token_pairs(split)`.
         """
         pairs = self.token_pairs(split)
-        plan = batching.plan_batches(
+        make_plan = packing.plan_packed if packed else batching.plan_batches
+        plan = make_plan(
             pairs.inputs.lengths,
             pairs.targets.lengths,
             batch_tokens,
@@ -184,10 +188,13 @@ class Problem:
             )
         return plan
 
-    def dataset(self, split, batch_tokens=4096, max_length=None, seed=0):
+    def dataset(
+        self, split, batch_tokens=4096, max_length=None, seed=0, packed=False
+    ):
         """Return a split's padded batches as a `tf.data.Dataset`.
 
-        Each new iteration over it is the next epoch, in another order.
+        Each new iteration over it is the next epoch, in another order. The
+        arguments are those of `batches`.
 
         Returns:
             A dataset of known cardinality of `({"inputs": inputs, "targets":
@@ -201,7 +208,7 @@ class Problem:
 
         def plan(epoch):
             return self.batches(
-                split, batch_tokens, max_length, seed=seed, epoch=epoch
+                split, batch_tokens, max_length, seed, epoch, packed=packed
             )
 
         def padded():

@@ -145,6 +145,33 @@ class OrderTest:
         )
 
 
+class BiggestFirstTest:
+    LENGTHS = random_lengths(3000)
+
+    def plan(self, **options):
+        return batching.plan_batches(*self.LENGTHS, 1000, **options)
+
+    def test_epoch_0_begins_with_the_shape_of_most_memory(self):
+        for seed in range(10):
+            plan = self.plan(seed=seed)
+            memory = {
+                (rows * (input_len + target_len), input_len + target_len)
+                for rows, input_len, target_len in plan.shapes
+            }
+            rows, input_len, target_len = plan[0][1]
+            length = input_len + target_len
+            assert (rows * length, length) == max(memory)
+
+    def test_other_epochs_begin_anyhow(self):
+        first = {self.plan(epoch=epoch)[0][1] for epoch in range(1, 20)}
+        assert len(first) > 3
+
+    def test_unshuffled_stays_in_order(self):
+        plan = self.plan(shuffle=False)
+        shapes = [plan[i][1] for i in range(len(plan))]
+        assert list(dict.fromkeys(shapes)) == plan.shapes
+
+
 class BudgetTest:
     def test_a_sentence_of_the_whole_budget_is_a_batch(self):
         plan = batching.plan_batches([10, 1], [10, 1], 10)

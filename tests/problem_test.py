@@ -343,13 +343,22 @@ class BatchesTest:
         longest = np.maximum(inputs.lengths, targets.lengths)
         assert plan.num_dropped == np.sum(longest > 15) > 0
 
+    def test_packed_pairs_share_rows_of_one_shape(self, problem):
+        plan = problem.batches("train", 100, packed=True)
+        indices, shape = plan[0]
+        assert plan.shapes == [shape]
+        assert indices.shape[0] == shape[0]
+        assert np.sum(indices[0] >= 0) > 1
+
 
 class DatasetTest:
-    def test_each_iteration_is_the_next_epoch(self, problem):
-        dataset = problem.dataset("train", batch_tokens=100, seed=3)
+    @pytest.mark.parametrize("packed", [False, True])
+    def test_each_iteration_is_the_next_epoch(self, problem, packed):
+        options = {"seed": 3, "packed": packed}
+        dataset = problem.dataset("train", batch_tokens=100, **options)
         pairs = problem.token_pairs("train")
         for epoch in range(3):
-            plan = problem.batches("train", 100, seed=3, epoch=epoch)
+            plan = problem.batches("train", 100, epoch=epoch, **options)
             assert len(dataset) == len(plan)
             expected = list(batching.padded_batches(pairs, plan))
             for batch, (inputs, targets) in zip(

@@ -59,6 +59,26 @@ class TokenArrayTest:
         np.testing.assert_array_equal(padded, expected)
         assert padded.dtype == np.int32
 
+    def test_several_sequences_of_a_row_follow_one_another(self, tmp_path):
+        sequences = random_sequences(100)
+        tokens = write(tmp_path / "a", sequences)
+        indices = np.array([[3, 0, 49], [7, -1, -1], [-1, -1, -1], [1, 3, -1]])
+        padded = tokens.padded(indices, 30)
+        assert padded.shape == (4, 30)
+        for row, numbers in zip(padded.tolist(), indices):
+            joined = sum([sequences[n] for n in numbers if n >= 0], [])
+            assert row == joined + [0] * (30 - len(joined))
+
+    def test_a_row_longer_than_the_array_is_an_error(self, tmp_path):
+        tokens = write(tmp_path / "a", [[5, 6], [7]])
+        for indices in ([1, 0], [[0, 1]]):
+            with pytest.raises(ValueError):
+                tokens.padded(indices, 2 if np.ndim(indices) > 1 else 1)
+
+    def test_no_rows_are_an_empty_array(self, tmp_path):
+        tokens = write(tmp_path / "a", [[5, 6], [7]])
+        assert tokens.padded(np.zeros(0, int), 4).shape == (0, 4)
+
     def test_rows_exactly_as_long_as_the_array_fit(self, tmp_path):
         tokens = write(tmp_path / "a", [[5, 6], [7]])
         assert tokens.padded([0, 1], 2).tolist() == [[5, 6], [7, 0]]

@@ -17,12 +17,14 @@ class BatchPlan:
 
     `plan[i]` is `(indices, shape)`: the numbers of the sentence pairs of
     batch `i`, in an array of shape `(rows,)` that holds -1 for an empty row,
-    and the batch's `(rows, input_len, target_len)`. Build one with
-    `plan_batches` and fill its batches with `pad_batch`.
+    and the batch's `(rows, input_len, target_len)`. Where several pairs share
+    a row, `indices` is `(rows, pairs_per_row)`, each row's pairs first, then
+    -1. Build one with `plan_batches` or `plan_packed` and fill its batches
+    with `pad_batch`.
 
     Args:
-        buckets: list of integer arrays `(num_batches, rows)`, the pairs of
-            each bucket.
+        buckets: list of integer arrays `(num_batches, rows)` or
+            `(num_batches, rows, pairs_per_row)`, the pairs of each bucket.
         shapes: the shape `(rows, input_len, target_len)` of each bucket.
         order: integer array `(batches, 2)`, the bucket and the batch in it
             of each batch of the epoch.
@@ -48,8 +50,8 @@ class BatchPlan:
     def padding_share(self):
         """Share of source and target positions that hold no token."""
         positions = sum(
-            pairs.size * (input_len + target_len)
-            for pairs, (_, input_len, target_len) in zip(
+            len(pairs) * rows * (input_len + target_len)
+            for pairs, (rows, input_len, target_len) in zip(
                 self._buckets, self.shapes
             )
         )
@@ -73,6 +75,9 @@ def plan_batches(
     meet in a batch, and the order of the batches, is a pure function of the
     arguments: position `(epoch, batch)` is all that resuming needs.
 
+    A shuffled epoch 0 begins with a batch of the shape that needs the most
+    memory: what does not fit the device fails at once, not an hour later.
+
     Args:
         input_lengths: integers `(pairs,)`, tokens of each source sentence.
         target_lengths: integers `(pairs,)`, tokens of each target sentence.
@@ -90,14 +95,9 @@ def plan_batches(
     Raises:
         ValueError: if a kept sentence is longer than `batch_tokens`.
     """
-    lengths = np.array(
-        [input_lengths, target_lengths], np.int64
-    ).T  # (pairs, 2)
-    kept = np.arange(len(lengths))
-    if max_length is not None:
-        kept = np.flatnonzero(lengths.max(axis=1) <= max_length)
-    kept_lengths = lengths[kept]
-    _check_longest(kept_lengths, batch_tokens)
+    kept, kept_lengths = select_pairs(
+        input_lengths, target_lengths, batch_tokens, max_length
+    )
     bucket_of_pair, limits = _choose_buckets(kept_lengths, batch_tokens)
 
     generator = np.random.default_rng([seed, epoch])
@@ -107,14 +107,16 @@ def plan_batches(
     by_bucket = kept[np.argsort(bucket_of_pair, kind="stable")]
     ends = np.cumsum(np.bincount(bucket_of_pair, minlength=len(limits)))
     buckets = [
-        _fill_rows(pairs, batch_tokens // max(limit))
+        lay_out(pairs, batch_tokens // max(limit))
         for pairs, limit in zip(np.split(by_bucket, ends[:-1]), limits)
     ]
     shapes = [(pairs.shape[1], *limit) for pairs, limit in zip(buckets, limits)]
     order = _order_of_batches(buckets)
     if shuffle:
         generator.shuffle(order)
-    num_dropped = len(lengths) - len(kept)
+        if epoch == 0:
+            order = _biggest_first(order, shapes)
+    num_dropped = len(input_lengths) - len(kept)
     return BatchPlan(
         buckets, shapes, order, int(kept_lengths.sum()), num_dropped
     )
@@ -125,7 +127,8 @@ def pad_batch(token_pairs, indices, shape):
 
     Args:
         token_pairs: the `TokenPairs` that the plan was made for.
-        indices: integers `(rows,)`, pair numbers; -1 gives an empty row.
+        indices: integers `(rows,)` or `(rows, pairs_per_row)`, pair numbers;
+            -1 stands for no pair.
         shape: the batch's `(rows, input_len, target_len)`.
 
     Returns:
@@ -145,8 +148,22 @@ def padded_batches(token_pairs, plan, start=0):
         yield pad_batch(token_pairs, *plan[index])
 
 
-def _check_longest(lengths, batch_tokens):
-    longest = lengths.max(initial=0)
+def select_pairs(input_lengths, target_lengths, batch_tokens, max_length):
+    """Return the numbers of the pairs to keep, and their lengths.
+
+    Returns:
+        Integers `(kept,)` and `(kept, 2)`.
+
+    Raises:
+        ValueError: if a kept sentence is longer than `batch_tokens`.
+    """
+    lengths = np.array(
+        [input_lengths, target_lengths], np.int64
+    ).T  # (pairs, 2)
+    kept = np.arange(len(lengths))
+    if max_length is not None:
+        kept = np.flatnonzero(lengths.max(axis=1) <= max_length)
+    longest = lengths[kept].max(initial=0)
     if longest > batch_tokens:
         raise ValueError(
             "`batch_tokens` must be at least the number of tokens of the "
@@ -154,6 +171,46 @@ def _check_longest(lengths, batch_tokens):
             f"sentence={longest} tokens. Raise batch_tokens or lower "
             "max_length."
         )
+    return kept, lengths[kept]
+
+
+def count_cells(lengths):
+    """Group the pairs by their lengths; pairs of one cell have the same two.
+
+    Args:
+        lengths: integers `(pairs, 2)`.
+
+    Returns:
+        The cells, integers `(cells, 3)`: source length, target length, number
+        of pairs; and the cell of each pair, integers `(pairs,)`.
+    """
+    base = lengths.max() + 1
+    keys, cell_of_pair, counts = np.unique(
+        lengths[:, 0] * base + lengths[:, 1],
+        return_inverse=True,
+        return_counts=True,
+    )
+    return np.stack([keys // base, keys % base, counts], axis=1), cell_of_pair
+
+
+def lay_out(rows_of_pairs, most_rows):
+    """Divide rows among batches of one number of rows, all about full.
+
+    Args:
+        rows_of_pairs: integers `(all_rows,)` or `(all_rows, pairs_per_row)`.
+        most_rows: most rows of a batch.
+
+    Returns:
+        Integers `(num_batches, rows, ...)`; -1 fills up, at most one row of
+        each batch.
+    """
+    num_batches = math.ceil(len(rows_of_pairs) / most_rows)
+    rows = math.ceil(len(rows_of_pairs) / num_batches)
+    # Filled row by row over all batches, so that a batch misses one at most.
+    row_shape = rows_of_pairs.shape[1:]
+    filled = np.full((rows * num_batches, *row_shape), EMPTY_ROW, np.int64)
+    filled[: len(rows_of_pairs)] = rows_of_pairs
+    return filled.reshape(rows, num_batches, *row_shape).swapaxes(0, 1)
 
 
 def _choose_buckets(lengths, batch_tokens):
@@ -168,15 +225,7 @@ def _choose_buckets(lengths, batch_tokens):
     """
     if not len(lengths):
         return np.zeros(0, np.int64), []
-    # Pairs of equal lengths stay together in a cell: (input length, target
-    # length, number of pairs).
-    base = lengths.max() + 1
-    keys, cell_of_pair, counts = np.unique(
-        lengths[:, 0] * base + lengths[:, 1],
-        return_inverse=True,
-        return_counts=True,
-    )
-    cells = np.stack([keys // base, keys % base, counts], axis=1)
+    cells, cell_of_pair = count_cells(lengths)
     buckets = [np.arange(len(cells))]
     cuts = [_best_cut(cells, buckets[0], batch_tokens)]
     while len(buckets) < MAX_SHAPES:
@@ -236,16 +285,6 @@ def _positions(num_pairs, limit, batch_tokens):
     return num_batches * rows * limit.sum(axis=-1)
 
 
-def _fill_rows(pairs, most_rows):
-    """Lay out a bucket's pairs as `(num_batches, rows)`, all about full."""
-    num_batches = math.ceil(len(pairs) / most_rows)
-    rows = math.ceil(len(pairs) / num_batches)
-    # Filled row by row over all batches, so that a batch misses one at most.
-    filled = np.full(rows * num_batches, EMPTY_ROW, np.int64)
-    filled[: len(pairs)] = pairs
-    return filled.reshape(rows, num_batches).T  # (num_batches, rows)
-
-
 def _order_of_batches(buckets):
     """Return `(bucket, batch in the bucket)` of every batch, in order."""
     return np.array(
@@ -256,3 +295,16 @@ def _order_of_batches(buckets):
         ],
         np.int64,
     ).reshape(-1, 2)
+
+
+def _biggest_first(order, shapes):
+    """Move a batch of the shape that needs the most memory to the front."""
+    if not len(order):
+        return order
+    memory = [
+        (rows * (input_len + target_len), input_len + target_len)
+        for rows, input_len, target_len in shapes
+    ]
+    biggest = memory.index(max(memory))
+    at = np.argmax(order[:, 0] == biggest)
+    return np.concatenate([order[at : at + 1], np.delete(order, at, axis=0)])

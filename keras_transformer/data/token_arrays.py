@@ -52,19 +52,27 @@ class TokenArray:
         """Return the chosen sequences as one array, filled up with 0.
 
         Args:
-            indices: integers `(rows,)`; -1 gives an empty row.
-            length: width of the array, at least the longest sequence's.
+            indices: integers `(rows,)`, or `(rows, sequences_per_row)` for
+                several sequences one after another in a row; -1 stands for
+                none.
+            length: width of the array, at least the fullest row's.
 
         Returns:
             int32 array `(rows, length)`.
         """
         indices = np.asarray(indices)
-        starts = np.where(indices < 0, 0, self.offsets[indices])
-        ends = np.where(indices < 0, 0, self.offsets[indices + 1])
-        positions = starts[:, None] + np.arange(length)  # (rows, length)
-        is_token = positions < ends[:, None]
-        padded = np.zeros(positions.shape, np.int32)
-        padded[is_token] = self.ids[positions[is_token]]
+        if indices.ndim == 1:
+            indices = indices[:, None]
+        starts = self.offsets[indices]
+        lengths = np.where(indices < 0, 0, self.offsets[indices + 1] - starts)
+        row_lengths = lengths.sum(axis=1)
+        starts, lengths = starts.ravel(), lengths.ravel()
+        # Where to read: from each start on, less what was read before it.
+        positions = np.arange(lengths.sum()) + np.repeat(
+            starts + lengths - np.cumsum(lengths), lengths
+        )
+        padded = np.zeros((len(indices), length), np.int32)
+        padded[np.arange(length) < row_lengths[:, None]] = self.ids[positions]
         return padded
 
 

@@ -1,0 +1,94 @@
+"""Batches for updates: a plan's batches divided among rounds and replicas."""
+
+import math
+import typing
+
+import numpy as np
+
+from keras_transformer.data import batching
+
+
+class Layout(typing.NamedTuple):
+    """Say how the rows of a global batch are divided, and which are ours."""
+
+    num_rounds: int = 1  # parts that a replica computes one after another
+    num_replicas: int = 1  # devices of all workers together
+    first_replica: int = 0  # the first one that this worker feeds
+    local_replicas: int = 1  # the number of those it feeds
+
+
+def num_rounds(effective_batch_tokens, batch_tokens, num_replicas):
+    """Return how many rounds of accumulation a global batch takes.
+
+    Args:
+        effective_batch_tokens: positions of a global batch per side; 0 stands
+            for `batch_tokens`.
+        batch_tokens: positions that a replica takes at once.
+        num_replicas: number of devices of all workers together.
+    """
+    at_once = batch_tokens * num_replicas
+    return math.ceil((effective_batch_tokens or batch_tokens) / at_once)
+
+
+def update_batches(token_pairs, plan, layout, seed, epoch, start=0):
+    """Yield a plan's batches, each divided for gradient accumulation.
+
+    The rows of a batch go in order to the replicas of the first round, then
+    to those of the second, in parts of equal size that empty rows fill up. So
+    an update sees the same rows, each with the same key, in any layout. Only
+    the parts of this worker's replicas are read.
+
+    Args:
+        token_pairs: the `TokenPairs` that the plan was made for.
+        plan: the `BatchPlan` of an epoch.
+        layout: a `Layout`.
+        seed, epoch: choose the keys, together with the batch's number.
+        start: number of the first batch.
+
+    Yields:
+        Dictionaries of `"inputs"` and `"targets"`, int32 `(num_rounds,
+        local_replicas, rows, input_len)` and `(..., target_len)`; `"keys"`,
+        int32 `(num_rounds, local_replicas, rows)`, a random number for each
+        row and 0 for an empty one; `"num_tokens"`, a float32, the target
+        tokens of all workers' rows.
+    """
+    target_lengths = token_pairs.targets.lengths
+    for number in range(start, len(plan)):
+        indices, shape = plan[number]
+        keys = _keys(indices, (seed, epoch, number))
+        local = _local_part(indices, layout, batching.EMPTY_ROW)
+        rows = local.reshape(-1, *indices.shape[1:])
+        inputs, targets = batching.pad_batch(token_pairs, rows, shape)
+        yield {
+            "inputs": inputs.reshape(*local.shape[:3], -1),
+            "targets": targets.reshape(*local.shape[:3], -1),
+            "keys": _local_part(keys, layout, 0),
+            "num_tokens": np.float32(
+                target_lengths[indices[indices >= 0]].sum()
+            ),
+        }
+
+
+def _keys(indices, position):
+    """Draw the key of each row, int32 `(rows,)`."""
+    # NumPy takes missing words of a seed for zeros: the last one keeps this
+    # apart from the generator that ordered the epoch.
+    generator = np.random.default_rng([*position, 1])
+    bounds = np.iinfo(np.int32)
+    keys = generator.integers(
+        bounds.min, bounds.max, len(indices), np.int32, endpoint=True
+    )
+    is_empty = indices.reshape(len(indices), -1).max(axis=1) < 0
+    return np.where(is_empty, np.int32(0), keys)
+
+
+def _local_part(rows, layout, empty):
+    """Return `(num_rounds, local_replicas, rows, ...)` of all rows."""
+    num_parts = layout.num_rounds * layout.num_replicas
+    num_missing = -len(rows) % num_parts
+    missing = np.full((num_missing, *rows.shape[1:]), empty, rows.dtype)
+    parts = np.concatenate([rows, missing]).reshape(
+        layout.num_rounds, layout.num_replicas, -1, *rows.shape[1:]
+    )
+    last = layout.first_replica + layout.local_replicas
+    return parts[:, layout.first_replica : last]

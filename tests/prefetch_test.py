@@ -1,0 +1,123 @@
+"""Tests of computing an iterator's items ahead in the background."""
+
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+from keras_transformer.data.prefetch import prefetched
+
+
+class Counting:
+    """An iterator that says how many items were asked of it, and by whom."""
+
+    def __init__(self, length, error=None):
+        self.length = length
+        self.error = error
+        self.num_asked = 0
+        self.threads = set()
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        self.threads.add(threading.current_thread())
+        if self.num_asked == self.length:
+            raise self.error or StopIteration
+        self.num_asked += 1
+        return self.num_asked
+
+
+def wait_until(is_true):
+    end = time.monotonic() + 10
+    while not is_true() and time.monotonic() < end:
+        time.sleep(0.001)
+    return is_true()
+
+
+def is_over(counting):
+    return not any(thread.is_alive() for thread in counting.threads)
+
+
+class PrefetchedTest:
+    @pytest.mark.parametrize("depth", [1, 2, 100])
+    @pytest.mark.parametrize("length", [0, 1, 50])
+    def test_all_items_come_in_order(self, length, depth):
+        items = list(prefetched(Counting(length), depth))
+        assert items == list(range(1, length + 1))
+
+    def test_another_thread_computes(self):
+        counting = Counting(3)
+        list(prefetched(counting))
+        assert len(counting.threads) == 1
+        assert threading.current_thread() not in counting.threads
+
+    @pytest.mark.parametrize("depth", [1, 3])
+    def test_it_is_ahead_by_depth_items_and_no_more(self, depth):
+        counting = Counting(100)
+        items = prefetched(counting, depth)
+        for taken in (1, 2, 3):
+            assert next(items) == taken
+            assert wait_until(lambda: counting.num_asked == taken + depth)
+            time.sleep(0.02)
+            assert counting.num_asked == taken + depth
+        items.close()
+
+    def test_an_exception_comes_after_the_items_before_it(self):
+        counting = Counting(3, KeyError("lost"))
+        taken = []
+        with pytest.raises(KeyError, match="lost") as caught:
+            for item in prefetched(counting):
+                taken.append(item)
+        assert taken == [1, 2, 3]
+        assert caught.traceback[-1].name == "__next__"  # where it was raised
+        assert is_over(counting)
+
+    def test_the_thread_ends_with_the_items(self):
+        counting = Counting(5)
+        list(prefetched(counting))
+        assert is_over(counting)
+
+    def test_the_thread_ends_when_the_consumer_breaks_off(self):
+        counting = Counting(10**9)
+        for item in prefetched(counting):
+            if item == 3:
+                break
+        assert wait_until(lambda: is_over(counting))
+        assert counting.num_asked <= 6
+
+    def test_the_thread_ends_when_the_consumer_fails(self):
+        counting = Counting(10**9)
+
+        def consume():
+            for _ in prefetched(counting):
+                raise ValueError("full")
+
+        with pytest.raises(ValueError, match="full"):
+            consume()
+        assert wait_until(lambda: is_over(counting))
+
+    def test_close_waits_for_the_thread(self):
+        counting = Counting(10**9)
+        items = prefetched(counting)
+        next(items)
+        items.close()
+        assert is_over(counting)
+
+    def test_one_that_is_never_used_starts_no_thread(self):
+        counting = Counting(3)
+        prefetched(counting).close()
+        assert not counting.num_asked
+
+    def test_one_that_is_never_closed_lets_the_process_end(self):
+        code = (
+            "import itertools\n"
+            "from keras_transformer.data.prefetch import prefetched\n"
+            "items = prefetched(itertools.count())\n"
+            "print(next(items))\n"
+        )
+        command = [sys.executable, "-c", code]
+        output = subprocess.check_output(command, timeout=20)
+        assert output == b"0\n"

@@ -3,9 +3,10 @@
     kt-avg-checkpoints --output_dir=run --num_last_checkpoints=10
     kt-evaluate --output_dir=run/averaged
 
-The mean of the weights is taken in float64. It decodes and evaluates like any
-other run, but cannot be trained further. The directory written, by default
-averaged in --output_dir, is printed to standard output.
+The mean of the weights is taken in float64, over the newest checkpoints that
+were made at an evaluation. It decodes and evaluates like any other run, but
+cannot be trained further. The directory written, by default averaged in
+--output_dir, is printed to standard output.
 """
 
 import sys

@@ -5,9 +5,11 @@ import re
 
 import numpy as np
 
+from keras_transformer import retention
 from keras_transformer.files import written_aside
 
 FILE_NAME = re.compile(r"ckpt-(\d+)\.npz")
+EVALUATIONS = "evaluations.json"
 
 
 class Checkpoints:
@@ -17,7 +19,8 @@ class Checkpoints:
     `model/encoder/layer_0/self_attention/query`, in NumPy's own format: every
     backend reads it, and nothing in it can run code. It is written aside and
     renamed, so that a process killed at any moment leaves the earlier ones
-    whole.
+    whole. Beside them lies `evaluations.json`: which ones were made at an
+    evaluation, when, and how well they did.
 
     Args:
         directory: where the files lie; made at the first save.
@@ -46,27 +49,66 @@ class Checkpoints:
         """Returns the file of the checkpoint of `step`."""
         return os.path.join(self.directory, f"ckpt-{step}.npz")
 
-    def save(self, step, arrays, keep=None):
-        """Writes a checkpoint, then deletes all but the newest `keep`.
+    @property
+    def evaluations(self):
+        """List of `Evaluation`, also of checkpoints that were deleted since."""
+        return retention.read_evaluations(self._record, self.steps)
+
+    @property
+    def best_step(self):
+        """Step of the checkpoint with the best score on dev, or None."""
+        return retention.best_step(self.steps, self.evaluations)
+
+    def save(self, step, arrays):
+        """Writes a checkpoint and waits until it is on the disk.
 
         Args:
             step: number of updates done.
             arrays: dictionary of name to NumPy array.
-            keep: how many checkpoints to keep; None keeps all.
 
         Returns:
             the file's path.
+
+        Raises:
+            OSError: if it cannot be written, such as for lack of room. The
+                checkpoints before it are whole.
         """
         os.makedirs(self.directory, exist_ok=True)
         path = self.path(step)
         with written_aside(path, "wb") as file:
             np.savez(file, **arrays)
-        for old in self.steps[: -keep if keep else 0]:
-            os.remove(self.path(old))
         return path
 
+    def record(self, *evaluations):
+        """Writes down evaluations, each in place of an earlier one of its step.
+
+        From the first call on, only what is written down counts as evaluated.
+
+        Args:
+            *evaluations: `Evaluation`s.
+        """
+        known = {e.step: e for e in self.evaluations}
+        known.update((e.step, e) for e in evaluations)
+        os.makedirs(self.directory, exist_ok=True)
+        retention.write_evaluations(
+            self._record, [known[step] for step in sorted(known)]
+        )
+
+    def remove_outdated(self, keep_max=None, keep_every_n_hours=0.0):
+        """Deletes the checkpoints that need not stay, see `kept_steps`."""
+        steps = self.steps
+        kept = retention.kept_steps(
+            steps, self.evaluations, keep_max, keep_every_n_hours
+        )
+        for step in set(steps) - set(kept):
+            os.remove(self.path(step))
+
     def load(self, step=None):
-        """Reads the checkpoint of `step`, by default the newest.
+        """Reads a checkpoint.
+
+        Args:
+            step: number of updates done, or "best" for the one with the best
+                score on dev; by default the newest.
 
         Returns:
             dictionary of name to NumPy array.
@@ -74,15 +116,7 @@ class Checkpoints:
         Raises:
             ValueError: if there is no such checkpoint.
         """
-        steps = self.steps
-        if not steps or (step is not None and step not in steps):
-            wanted = "a checkpoint" if step is None else f"step {step}"
-            raise ValueError(
-                f"The run's directory must hold {wanted}. Received: "
-                f"{self.directory} with steps {steps}. Train with kt-trainer "
-                "first, or name another directory."
-            )
-        path = self.path(steps[-1] if step is None else step)
+        path = self.path(self._find(step))
         try:
             with np.load(path, allow_pickle=False) as file:
                 return dict(file)
@@ -98,6 +132,46 @@ class Checkpoints:
             for name in os.listdir(self.directory):
                 if name.endswith(".incomplete"):
                     os.remove(os.path.join(self.directory, name))
+
+    @property
+    def _record(self):
+        return os.path.join(self.directory, EVALUATIONS)
+
+    def _find(self, step):
+        steps = self.steps
+        found = self.best_step if step == "best" else step
+        if step is None and steps:
+            found = steps[-1]
+        if found not in steps:
+            wanted = {
+                None: "a checkpoint",
+                "best": "a checkpoint with a score on dev",
+            }.get(step, f"step {step}")
+            raise ValueError(
+                f"The run's directory must hold {wanted}. Received: "
+                f"{self.directory} with steps {steps}. Train with kt-trainer "
+                "first, or name another directory."
+            )
+        return found
+
+
+def weights(arrays):
+    """Returns the weights in a checkpoint that a model is used with.
+
+    Args:
+        arrays: dictionary of name to array.
+
+    Returns:
+        dictionary of the names `model/...` to arrays: where the checkpoint
+        holds a moving average, `average/...`, that in place of the weights
+        which the training goes on from.
+    """
+    found = {}
+    for name, array in arrays.items():
+        kind, _, place = name.partition("/")
+        if kind == "model":
+            found[name] = arrays.get(f"average/{place}", array)
+    return found
 
 
 def average(checkpoints, num_last):
@@ -119,19 +193,23 @@ def average(checkpoints, num_last):
         ValueError: if there are fewer checkpoints, or two do not hold the same
             weights.
     """
-    steps = checkpoints.steps[-num_last:]
-    if num_last < 1 or len(steps) < num_last:
+    steps = retention.newest_evaluated(
+        checkpoints.steps, checkpoints.evaluations
+    )
+    if not 1 <= num_last <= len(steps):
         raise ValueError(
-            "`num_last_checkpoints` must be from 1 to the number of "
-            f"checkpoints. Received: num_last_checkpoints={num_last}, and "
-            f"{len(steps)} checkpoints in {checkpoints.directory}. Lower the "
-            "number, or train on with a greater --keep_checkpoint_max."
+            "`num_last_checkpoints` must be from 1 to the number of newest "
+            "checkpoints made at evaluations. Received: num_last_checkpoints="
+            f"{num_last}, and {len(steps)} checkpoints in "
+            f"{checkpoints.directory}. Lower the number, or train on with a "
+            "greater --keep_checkpoint_max."
         )
-    sums = _model_arrays(checkpoints, steps[0])
+    steps = steps[-num_last:]
+    sums = weights(checkpoints.load(steps[0]))
     dtypes = {name: array.dtype for name, array in sums.items()}
     sums = {name: array.astype("float64") for name, array in sums.items()}
     for step in steps[1:]:
-        arrays = _model_arrays(checkpoints, step)
+        arrays = weights(checkpoints.load(step))
         _check_same(sums, arrays, checkpoints.path(step))
         for name, array in arrays.items():
             sums[name] += array
@@ -140,11 +218,6 @@ def average(checkpoints, num_last):
         for name, array in sums.items()
     }
     return steps, means
-
-
-def _model_arrays(checkpoints, step):
-    arrays = checkpoints.load(step)
-    return {n: array for n, array in arrays.items() if n.startswith("model/")}
 
 
 def _check_same(expected, arrays, path):

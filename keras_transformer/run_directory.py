@@ -8,6 +8,7 @@ import shutil
 from keras_transformer import hparam
 from keras_transformer.checkpoints import Checkpoints
 from keras_transformer.checkpoints import average
+from keras_transformer.checkpoints import weights
 from keras_transformer.data.subwords import Subwords
 from keras_transformer.files import written_aside
 
@@ -84,7 +85,9 @@ class RunDirectory:
 
         Args:
             record: dictionary as for `create`.
-            hparams: `HParams`; `train_steps` may differ.
+            hparams: `HParams`; `train_steps` may differ, and so may
+                `batch_tokens` where `effective_batch_tokens` is given, since
+                the updates do not depend on it.
 
         Raises:
             ValueError: naming the first contradiction and both values.
@@ -95,10 +98,15 @@ class RunDirectory:
                 f"no optimizer state. Received: output_dir={self.path!r}. "
                 "Resume the run that it was averaged from."
             )
-        held = {**self.record, **dataclasses.asdict(self.hparams)}
+        # Runs that do not say in which precision were trained in float32.
+        held = {"precision": "float32", **self.record}
+        held.update(dataclasses.asdict(self.hparams))
         given = {**record, **dataclasses.asdict(hparams)}
+        may_differ = {"train_steps"}
+        if hparams.effective_batch_tokens:
+            may_differ.add("batch_tokens")
         for name, value in given.items():
-            if name != "train_steps" and held.get(name) != value:
+            if name not in may_differ and held.get(name) != value:
                 raise ValueError(
                     f"`{name}` must be the one the run began with. Received: "
                     f"{name}={value!r}, while {self.path} was begun with "
@@ -111,7 +119,7 @@ def average_run(run, num_last, path):
 
     Args:
         run: a `RunDirectory`.
-        num_last: how many of the newest checkpoints to average.
+        num_last: how many checkpoints to average, see `average`.
         path: the directory to write, which decodes like any other run.
 
     Returns:
@@ -142,25 +150,67 @@ def average_run(run, num_last, path):
 def load_model(run, step=None):
     """Builds a run's model with the weights of a checkpoint.
 
+    These are the moving averages, where the run keeps them (`ema_decay`).
+
     Args:
         run: a `RunDirectory`.
-        step: of the checkpoint, by default the newest.
+        step: of the checkpoint, or "best"; by default the newest.
 
     Returns:
         a `Transformer`.
     """
-    from keras_transformer import variables
     from keras_transformer.transformer import build_transformer
 
-    arrays = run.checkpoints.load(step)
     model = build_transformer(run.hparams, run.vocabulary.vocab_size)
-    weights = {
-        name: variable
-        for name, variable in variables.model_variables(model).items()
-        if name.startswith("model/")
-    }
-    variables.write(weights, arrays, run.path)
+    _assign_weights(model, run, step)
     return model
+
+
+def warm_start(model, other, run, step=None):
+    """Gives a model the weights of another run.
+
+    Those that the other run decodes with: of its moving averages, where it
+    keeps them, and of an averaged run its average. The optimizer begins anew.
+
+    Args:
+        model: the built `Transformer` of `run`.
+        other: the `RunDirectory` to take the weights from.
+        run: the `RunDirectory` that is about to begin.
+        step: of the other run's checkpoint, or "best"; by default the newest.
+
+    Raises:
+        ValueError: if the vocabularies or the shapes of the weights differ.
+            Then the model is as it was.
+    """
+    check_same_vocabulary(run.vocabulary, other)
+    _assign_weights(model, other, step)
+
+
+def check_same_vocabulary(vocabulary, other):
+    """Checks that a run can begin with the weights of another one.
+
+    Args:
+        vocabulary: `Subwords` of the run that is about to begin.
+        other: the `RunDirectory` to take the weights from.
+
+    Raises:
+        ValueError: if the vocabularies differ.
+    """
+    ours, theirs = vocabulary.sha256, other.vocabulary.sha256
+    if ours != theirs:
+        raise ValueError(
+            "`warm_start_from` must be a run with the same vocabulary. "
+            f"Received: {other.path} with vocabulary_sha256={theirs}, while "
+            f"this run has {ours}. Train on the data of that run, or without "
+            "--warm_start_from."
+        )
+
+
+def _assign_weights(model, run, step):
+    from keras_transformer import variables
+
+    named = variables.model_variables(model)
+    variables.write(named, weights(run.checkpoints.load(step)), run.path)
 
 
 def _read(path):

@@ -1,28 +1,12 @@
 import os
-import signal
-import subprocess
-import sys
-import time
 
 import numpy as np
 import pytest
 
 from keras_transformer.checkpoints import Checkpoints
 from keras_transformer.checkpoints import average
-
-WRITER = """
-import sys
-import numpy as np
-from keras_transformer.checkpoints import Checkpoints
-
-checkpoints = Checkpoints(sys.argv[1])
-step = 0
-while True:
-    step += 1
-    array = np.full(3_000_000, step, "float32")
-    checkpoints.save(step, {"model/a": array, "step": np.int64(step)}, keep=3)
-    print(step, flush=True)
-"""
+from keras_transformer.checkpoints import weights
+from keras_transformer.retention import Evaluation
 
 
 @pytest.fixture
@@ -40,12 +24,14 @@ class CheckpointsTest:
 
     def test_newest_are_kept(self, checkpoints):
         for step in (1, 2, 10, 11):
-            checkpoints.save(step, {"a": np.zeros(1)}, keep=2)
+            checkpoints.save(step, {"a": np.zeros(1)})
+        checkpoints.remove_outdated(keep_max=2)
         assert checkpoints.steps == [10, 11]
 
     def test_without_a_limit_all_are_kept(self, checkpoints):
         for step in (1, 2, 3):
             checkpoints.save(step, {"a": np.zeros(1)})
+        checkpoints.remove_outdated()
         assert checkpoints.steps == [1, 2, 3]
 
     def test_steps_are_in_the_order_of_numbers(self, checkpoints):
@@ -76,25 +62,29 @@ class CheckpointsTest:
         assert os.listdir(checkpoints.directory) == ["ckpt-1.npz", "ckpt-2.npz"]
         np.testing.assert_array_equal(checkpoints.load(1)["a"], [0])
 
-    def test_kill_at_any_moment_leaves_a_whole_newest_one(self, tmp_path):
-        checkpoints = Checkpoints(str(tmp_path))
-        rng = np.random.default_rng()
-        for _ in range(5):
-            process = subprocess.Popen(
-                [sys.executable, "-c", WRITER, str(tmp_path)],
-                stdout=subprocess.PIPE,
-            )
-            process.stdout.readline()
-            process.stdout.readline()
-            time.sleep(rng.uniform(0, 0.1))
-            process.send_signal(signal.SIGKILL)
-            process.wait()
-            process.stdout.close()
-            arrays = checkpoints.load()
-            assert (arrays["model/a"] == arrays["step"]).all()
-            checkpoints.remove_incomplete()
-            names = os.listdir(tmp_path)
-            assert not [name for name in names if "incomplete" in name]
+    def test_best_is_the_one_with_the_greatest_score(self, checkpoints):
+        for step in (1, 2, 3):
+            checkpoints.save(step, {"a": np.full(1, step)})
+            checkpoints.record(Evaluation(step, score=-abs(step - 2.0)))
+        assert checkpoints.best_step == 2
+        assert checkpoints.load("best")["a"] == [2]
+
+    def test_best_without_a_score_is_refused(self, checkpoints):
+        checkpoints.save(1, {"a": np.zeros(1)})
+        with pytest.raises(ValueError, match="with a score on dev.*steps .1"):
+            checkpoints.load("best")
+
+    def test_record_replaces_what_is_known_of_a_step(self, checkpoints):
+        checkpoints.save(1, {"a": np.zeros(1)})
+        checkpoints.record(Evaluation(1, 60.0))
+        checkpoints.record(Evaluation(1, 60.0, 3.5))
+        assert checkpoints.evaluations == [Evaluation(1, 60.0, 3.5)]
+
+
+class WeightsTest:
+    def test_moving_average_takes_the_place_of_the_weight(self):
+        held = {"model/a": 1, "model/b": 2, "average/a": 3, "optimizer/a": 4}
+        assert weights(held) == {"model/a": 3, "model/b": 2}
 
 
 class AverageTest:
@@ -116,6 +106,31 @@ class AverageTest:
         checkpoints.save(1, {"model/a": np.ones(1), **state})
         _, means = average(checkpoints, 1)
         assert list(means) == ["model/a"]
+
+    def test_takes_moving_averages_where_they_are_held(self, checkpoints):
+        for step in (1, 2):
+            held = {"model/a": np.zeros(1), "average/a": np.full(1, 2.0 * step)}
+            checkpoints.save(step, held)
+        _, means = average(checkpoints, 2)
+        assert means == {"model/a": [3.0]}
+
+    def test_checkpoints_between_evaluations_do_not_count(self, checkpoints):
+        checkpoints.record()
+        for step in (10, 15, 20, 25):
+            checkpoints.save(step, {"model/a": np.full(1, step)})
+        checkpoints.record(Evaluation(10), Evaluation(20))
+        steps, means = average(checkpoints, 2)
+        assert steps == [10, 20]
+        assert means == {"model/a": [15]}
+
+    def test_best_from_long_before_does_not_count(self, checkpoints):
+        for step in (1, 2, 3, 4):
+            checkpoints.save(step, {"model/a": np.ones(1)})
+            checkpoints.record(Evaluation(step, score=-step))
+        checkpoints.remove_outdated(keep_max=2)
+        assert checkpoints.steps == [1, 3, 4]
+        with pytest.raises(ValueError, match="=3, and 2 checkpoints"):
+            average(checkpoints, 3)
 
     def test_too_few_checkpoints_are_refused(self, checkpoints):
         checkpoints.save(1, {"model/a": np.ones(1)})

@@ -1,4 +1,7 @@
+import errno
 import os
+import resource
+import signal
 
 import pytest
 
@@ -39,7 +42,45 @@ class WrittenAsideTest:
         path.write_bytes(b"before")
         full = tmp_path / "a.incomplete"
         full.symlink_to("/dev/full")  # every write to it fails for lack of room
-        with pytest.raises(OSError, match="No space left"):
+        with pytest.raises(OSError, match="a .No space left.*Make room"):
             with written_aside(str(path), "wb") as file:
                 file.write(b"x" * 100_000)
         assert path.read_bytes() == b"before"
+        assert os.listdir(tmp_path) == ["a"]
+
+    def test_limit_on_the_size_is_named_with_the_file(self, tmp_path, limit):
+        path = tmp_path / "a"
+        path.write_bytes(b"before")
+        limit(10_000)
+        with pytest.raises(OSError, match="File too large.*still") as caught:
+            with written_aside(str(path), "wb") as file:
+                file.write(b"x" * 100_000)
+        assert str(path) in str(caught.value)
+        assert path.read_bytes() == b"before"
+        assert os.listdir(tmp_path) == ["a"]
+
+    def test_other_faults_of_the_system_stay_as_they_are(self, tmp_path):
+        with pytest.raises(FileNotFoundError) as caught:
+            with written_aside(str(tmp_path / "a")):
+                open(tmp_path / "absent")
+        assert caught.value.errno == errno.ENOENT
+
+    def test_name_without_a_directory_is_in_the_working_one(
+        self, tmp_path, monkeypatch
+    ):
+        monkeypatch.chdir(tmp_path)
+        with written_aside("a") as file:
+            file.write("here")
+        assert (tmp_path / "a").read_text() == "here"
+
+
+@pytest.fixture
+def limit():
+    """A real limit on the size of files, as `ulimit -f` sets it."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    yield lambda size: resource.setrlimit(
+        resource.RLIMIT_FSIZE, (size, before[1])
+    )
+    resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    signal.signal(signal.SIGXFSZ, handler)

@@ -5,6 +5,7 @@ from keras import ops
 
 from keras_transformer.layers.dropout import Dropout
 from keras_transformer.layers.initializer import branch_end_initializer
+from keras_transformer.layers.projection import project
 from keras_transformer.masks import combine_masks
 from keras_transformer.masks import neighbourhood_mask
 
@@ -231,7 +232,7 @@ class MultiHeadAttention(keras.layers.Layer):
         # One product for all; the cast because `step` runs outside of
         # `__call__`, where Keras casts no weights.
         kernel = ops.concatenate(kernels, axis=-1)
-        return ops.matmul(x, ops.cast(kernel, self.compute_dtype))
+        return project(x, ops.cast(kernel, self.compute_dtype))
 
     def _split_heads(self, x, width):
         batch, length = ops.shape(x)[:2]

@@ -75,12 +75,16 @@ class _Noise:
     def bits(self, shape):
         """Returns random uint32 of `shape`, whose first axis is the rows."""
         self.num_calls += 1
-        bits = _scrambled(self.keys + _uint32(self.num_calls * 0x9E3779B1))
-        for length in shape[1:]:
-            numbers = ops.cast(ops.arange(length), "uint32")
-            numbers = _scrambled(numbers * _uint32(0x85EBCA6B) + _uint32(1))
-            bits = _mixed(ops.expand_dims(bits, -1) + numbers)
-        return bits
+        bits = self.keys + _uint32(self.num_calls * 0x9E3779B1)
+        for length in shape[1:-1]:
+            bits = _scrambled(ops.expand_dims(bits, -1) + _numbers(length))
+        columns = _scrambled(_numbers(shape[-1]))
+        return _mixed(ops.expand_dims(bits, -1) + columns)
+
+
+def _numbers(length):
+    numbers = ops.cast(ops.arange(length), "uint32")
+    return numbers * _uint32(0x85EBCA6B) + _uint32(1)
 
 
 def _mixed(x):

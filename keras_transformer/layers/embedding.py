@@ -5,6 +5,8 @@ import math
 import keras
 from keras import ops
 
+from keras_transformer.layers.projection import project
+
 
 @keras.saving.register_keras_serializable(package="keras_transformer")
 class SharedEmbedding(keras.layers.Layer):
@@ -61,13 +63,9 @@ class SharedEmbedding(keras.layers.Layer):
         return vectors * ops.cast(math.sqrt(self.d_model), self.compute_dtype)
 
     def _project(self, x):
-        # A 2-D product: three axes or an einsum take up to twice the time.
-        batch, length = ops.shape(x)[:2]
         kernel = ops.transpose(ops.convert_to_tensor(self.embeddings))
-        rows = ops.reshape(x, (-1, self.d_model))  # (batch x length, d_model)
-        rows = ops.cast(rows, self.compute_dtype)
-        logits = ops.matmul(rows, ops.cast(kernel, self.compute_dtype))
-        return ops.reshape(logits, (batch, length, self.vocab_size))
+        kernel = ops.cast(kernel, self.compute_dtype)
+        return project(ops.cast(x, self.compute_dtype), kernel)
 
     def get_config(self):
         return {

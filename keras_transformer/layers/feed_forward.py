@@ -5,6 +5,7 @@ from keras import ops
 
 from keras_transformer.layers.dropout import Dropout
 from keras_transformer.layers.initializer import branch_end_initializer
+from keras_transformer.layers.projection import project
 
 
 @keras.saving.register_keras_serializable(package="keras_transformer")
@@ -51,9 +52,9 @@ class FeedForward(keras.layers.Layer):
         self.outer_bias = self._add_bias("outer_bias", self.d_model)
 
     def call(self, x, training=None):
-        hidden = ops.relu(ops.matmul(x, self.inner_kernel) + self.inner_bias)
+        hidden = ops.relu(project(x, self.inner_kernel) + self.inner_bias)
         hidden = self.dropout_layer(hidden, training=training)
-        return ops.matmul(hidden, self.outer_kernel) + self.outer_bias
+        return project(hidden, self.outer_kernel) + self.outer_bias
 
     def _add_kernel(self, name, rows, columns, initializer="glorot_uniform"):
         return self.add_weight(

@@ -7,9 +7,9 @@ Reads standard input without --decode_from_file, or where that is -, and writes
 to standard output without --decode_to_file: kt-decoder --output_dir=run works
 in a pipe. There is exactly one line of output for each line of input; a blank
 line gives an empty one. With --decode_interactive each line is translated as it
-is typed. The newest checkpoint is used unless --checkpoint_step names another;
---output_dir may also be what kt-avg-checkpoints wrote. Progress goes to
-standard error.
+is typed. The newest checkpoint is used unless --checkpoint_step names another,
+or with --checkpoint_step=best the one with the best score on dev; --output_dir
+may also be what kt-avg-checkpoints wrote. Progress goes to standard error.
 """
 
 import contextlib
@@ -59,7 +59,7 @@ def _load():
     from keras_transformer.run_directory import RunDirectory
 
     RunDirectory(FLAGS.output_dir)  # what is wrong with it shows at once
-    flags.load_tensorflow()
+    flags.load_backend()
     from keras_transformer.decoding import Translator
 
     return Translator.load(FLAGS.output_dir, FLAGS.checkpoint_step)

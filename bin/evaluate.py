@@ -6,8 +6,9 @@
 The first decodes a split of the problem that the run was trained on, writes the
 translations to decodes/SPLIT.txt in the run's directory, and scores them
 against the split's references. The second scores one file against another, one
-sentence a line. The scores are sacreBLEU's, printed to standard output with the
-full signatures; --tokenize=none is for text that was tokenised before.
+sentence a line. --checkpoint_step is as in kt-decoder. The scores are
+sacreBLEU's, printed to standard output with the full signatures;
+--tokenize=none is for text that was tokenised before.
 """
 
 import os
@@ -75,7 +76,7 @@ def _decode_split():
         run.problem_name, FLAGS.data_dir or run.record.get("data_dir")
     )
     sources, references = problem.text_split(FLAGS.split)
-    flags.load_tensorflow()
+    flags.load_backend()
     from keras_transformer.decoding import Translator
 
     translator = Translator.load(FLAGS.output_dir, FLAGS.checkpoint_step)

@@ -13,18 +13,36 @@ class _PathParser(flags.ArgumentParser):
         return os.path.expanduser(argument)
 
 
+class _PathsParser(flags.ArgumentParser):
+    def parse(self, argument):
+        return [os.path.expanduser(path) for path in argument.split(",")]
+
+
 _text = flags.DEFINE_string
 _path = functools.partial(flags.DEFINE, _PathParser())
+_paths = functools.partial(flags.DEFINE, _PathsParser())
 _switch = flags.DEFINE_boolean
 _count = functools.partial(flags.DEFINE_integer, lower_bound=1)
-_seed = functools.partial(flags.DEFINE_integer, lower_bound=0)
-_factor = functools.partial(flags.DEFINE_float, lower_bound=0.0)
+_whole = functools.partial(flags.DEFINE_integer, lower_bound=0)
+_amount = functools.partial(flags.DEFINE_float, lower_bound=0.0)
 _split = functools.partial(
     flags.DEFINE_enum, enum_values=["train", "dev", "test"]
 )
 _tokenizer = functools.partial(
     flags.DEFINE_enum, enum_values=["13a", "none", "intl", "char", "zh"]
 )
+_precision = functools.partial(
+    flags.DEFINE_enum,
+    enum_values=["auto", "float32", "bfloat16", "float16"],
+)
+_xla = functools.partial(flags.DEFINE_enum, enum_values=["auto", "on", "off"])
+_stopping = functools.partial(
+    flags.DEFINE_enum, enum_values=["none", "bleu", "loss"]
+)
+_x_axis = functools.partial(
+    flags.DEFINE_enum, enum_values=["step", "seconds", "epoch"]
+)
+_mode = functools.partial(flags.DEFINE_enum, enum_values=["train", "input"])
 
 # name: (how to define it, default, help). A default of None means "not given":
 # the help then says what happens.
@@ -95,8 +113,73 @@ FLAG_TABLE = {
         20,
         "Number of newest checkpoints to keep.",
     ),
+    "keep_checkpoint_every_n_hours": (
+        _amount,
+        0.0,
+        "Hours of training after which another checkpoint is kept for good; 0 "
+        "keeps none.",
+    ),
+    "save_checkpoints_secs": (
+        _amount,
+        600.0,
+        "Most seconds between two checkpoints, where evaluations are rarer.",
+    ),
+    "early_stopping_metric": (
+        _stopping,
+        "none",
+        "What must get better for the training to go on: none, bleu or loss, "
+        "on dev.",
+    ),
+    "early_stopping_patience": (
+        _count,
+        10,
+        "Evaluations without a better early_stopping_metric that end the "
+        "training.",
+    ),
+    "warm_start_from": (
+        _path,
+        None,
+        "Directory of a run whose weights a new run begins with; it must have "
+        "the same vocabulary. Default: none.",
+    ),
+    "batch_tokens": (
+        _text,
+        None,
+        "Most positions per side that a device takes at once: a number, or "
+        "auto for the most that fits into its memory. Default: that of the "
+        "hparams.",
+    ),
+    "effective_batch_tokens": (
+        _whole,
+        None,
+        "Most positions per side in an update, on any number of devices; "
+        "gradients are summed over as many rounds as that takes. 0 means "
+        "batch_tokens. Default: that of the hparams.",
+    ),
+    "precision": (
+        _precision,
+        "auto",
+        "Numbers to compute with: float32, bfloat16, float16 or auto, which "
+        "is bfloat16 where the device is fast at it. Weights stay in float32.",
+    ),
+    "xla": (
+        _xla,
+        "auto",
+        "Compilation with XLA: on, off or auto, which is where it pays.",
+    ),
+    "worker_gpu": (
+        _whole,
+        0,
+        "Number of devices to use on this machine; 0 means all.",
+    ),
+    "profile_steps": (
+        _text,
+        None,
+        "First and last update to profile for TensorBoard, such as 10,20. "
+        "Default: none.",
+    ),
     "random_seed": (
-        _seed,
+        _whole,
         None,
         "Seed of initial weights, dropout and the order of the data. Default: "
         "that of output_dir, where it holds a run, or 0.",
@@ -123,7 +206,7 @@ FLAG_TABLE = {
         "Hypotheses kept in the beam search. Default: that of the run.",
     ),
     "alpha": (
-        _factor,
+        _amount,
         None,
         "Exponent of the length penalty. Default: that of the run.",
     ),
@@ -189,5 +272,42 @@ FLAG_TABLE = {
         None,
         "Number of subwords of the vocabulary that both languages share. "
         "Default: that of the problem.",
+    ),
+    "runs": (
+        _paths,
+        None,
+        "Directories of the runs to draw, with commas between them.",
+    ),
+    "metric": (
+        _text,
+        "dev_bleu",
+        "Column of metrics.csv to draw.",
+    ),
+    "x_axis": (
+        _x_axis,
+        "step",
+        "What to draw it against: step, seconds of training, or epoch.",
+    ),
+    "plot_to_file": (
+        _path,
+        None,
+        "Picture to write, a .png, .pdf or .svg file.",
+    ),
+    "mode": (_mode, None, "What to time: train or input."),
+    "vocabulary": (
+        _path,
+        None,
+        "SentencePiece model to encode the text with. Default: one is trained "
+        "on it, of 8,000 subwords if vocab_size does not say otherwise.",
+    ),
+    "packed": (
+        _switch,
+        False,
+        "Put several sentence pairs into a row, as --hparams=packed=true.",
+    ),
+    "num_passes": (
+        _count,
+        5,
+        "Times that the work is done for the figures.",
     ),
 }

@@ -2,14 +2,14 @@
 
 A command defines its flags with `define` and starts with `run`; its `main`
 names with `require` the flags it cannot do without, and calls
-`load_tensorflow` before it imports what needs TensorFlow:
+`load_backend` before it imports what needs Keras:
 
     flags.define("problem", "data_dir")
     FLAGS = flags.FLAGS
 
     def main(argv):
         flags.require("problem")
-        flags.load_tensorflow()
+        flags.load_backend()
         from keras_transformer.training import Trainer
         ...
 
@@ -58,17 +58,23 @@ def require(*names):
             )
 
 
-def load_tensorflow():
-    """Import TensorFlow without the messages that it starts with.
+def load_backend():
+    """Import Keras and its backend without the messages that they start with.
 
     `TF_CPP_MIN_LOG_LEVEL` does not reach what TensorFlow 2.21 writes before its
     log is set up, so standard error is closed to it for as long as that takes.
+    What XLA compiles is kept for the next run, in `~/.cache/keras_transformer`.
     """
+    cache = os.path.expanduser("~/.cache/keras_transformer")
+    os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", f"{cache}/jax")
+    os.environ.setdefault(
+        "TF_XLA_FLAGS", f"--tf_xla_persistent_cache_directory={cache}/xla"
+    )
     saved = os.dup(2)
     try:
         with open(os.devnull, "wb") as nowhere:
             os.dup2(nowhere.fileno(), 2)
-        importlib.import_module("tensorflow")
+        importlib.import_module("keras")
     finally:
         os.dup2(saved, 2)
         os.close(saved)

@@ -10,10 +10,18 @@ newest checkpoint; so does --output_dir alone. Progress goes to standard
 error, the figures of the last evaluation to standard output as JSON.
 Control-C and SIGTERM save a checkpoint first; the exit status is then 128 plus
 the signal's number.
+
+Trains on all GPUs of the machine, and with the environment variable TF_CONFIG
+on several machines, which share --output_dir. --batch_tokens is what one device
+takes at once, --effective_batch_tokens what an update sees: the rest is
+gradient accumulation, and the update is the same on any number of devices.
+With KERAS_BACKEND=jax it trains on JAX, and needs no TensorFlow.
 """
 
+import dataclasses
 import json
 import os
+import time
 
 from keras_transformer import hparam
 from keras_transformer import registry
@@ -28,11 +36,23 @@ flags.define(
     "hparams",
     "generate_data",
     "train_steps",
+    "batch_tokens",
+    "effective_batch_tokens",
+    "precision",
+    "xla",
+    "worker_gpu",
+    "warm_start_from",
     "eval_frequency",
+    "early_stopping_metric",
+    "early_stopping_patience",
     "keep_checkpoint_max",
+    "keep_checkpoint_every_n_hours",
+    "save_checkpoints_secs",
+    "profile_steps",
     "random_seed",
 )
 FLAGS = flags.FLAGS
+SECONDS_TO_WAIT = 60  # for the chief to make the run's directory
 
 
 def main(argv):
@@ -47,21 +67,30 @@ def main(argv):
     }
     settings = {"random_seed": 0, **known, **given}
     hparams = _hparams(settings, is_new=not known)
+    options = _options()
     problem = registry.get_problem(
         settings["problem"], os.path.abspath(settings["data_dir"])
     )
     if FLAGS.generate_data:
         problem.generate(FLAGS.tmp_dir)
     _check_batches(problem, hparams)
-    run = _open_run(problem, hparams, settings, is_new=not known)
-    flags.load_tensorflow()
+    _check_warm_start(problem)
+    flags.load_backend()
+    from keras_transformer.engines.choice import make_engine
+    from keras_transformer.engines.precision import resolve_precision
     from keras_transformer.training import Trainer
 
-    trainer = Trainer(
-        problem, run, FLAGS.eval_frequency, FLAGS.keep_checkpoint_max
-    )
+    if FLAGS.precision != "auto" or not known:
+        settings["precision"] = resolve_precision(FLAGS.precision)
+    precision = settings.setdefault("precision", "float32")
+    if FLAGS.batch_tokens == "auto" and not known:
+        hparams = _fitting(problem, hparams, precision)
+    engine = make_engine(hparams, precision, FLAGS.worker_gpu, FLAGS.xla)
+    run = _open_run(problem, hparams, settings, engine.is_chief, not known)
+    trainer = Trainer(problem, run, engine, **options)
     results = trainer.train(FLAGS.train_steps or hparams.train_steps)
-    print(json.dumps({"step": trainer.step, **results}))
+    if engine.is_chief:
+        print(json.dumps({"step": trainer.step, **results}))
     return 128 + trainer.stop_signal if trainer.stop_signal else 0
 
 
@@ -76,20 +105,79 @@ def _known():
 
 def _hparams(settings, is_new):
     if is_new or FLAGS.hparams_set or FLAGS.hparams:
-        named = registry.get_hparams(settings["hparams_set"])
-        return hparam.parse_overrides(named, FLAGS.hparams)
-    path = os.path.join(FLAGS.output_dir, "hparams.json")
-    with open(path, encoding="utf-8") as file:
-        return hparam.from_json(file.read())
+        hparams = registry.get_hparams(settings["hparams_set"])
+        hparams = hparam.parse_overrides(hparams, FLAGS.hparams)
+    else:
+        path = os.path.join(FLAGS.output_dir, "hparams.json")
+        with open(path, encoding="utf-8") as file:
+            hparams = hparam.from_json(file.read())
+    given = [
+        f"{name}={FLAGS[name].value}"
+        for name in ("batch_tokens", "effective_batch_tokens")
+        if FLAGS[name].value not in (None, "auto")
+    ]
+    return hparam.parse_overrides(hparams, ",".join(given))
+
+
+def _options():
+    names = (
+        "eval_frequency",
+        "keep_checkpoint_max",
+        "keep_checkpoint_every_n_hours",
+        "save_checkpoints_secs",
+        "early_stopping_metric",
+        "early_stopping_patience",
+        "warm_start_from",
+    )
+    options = {name: FLAGS[name].value for name in names}
+    return {**options, "profile_steps": _profile_steps()}
+
+
+def _profile_steps():
+    if not FLAGS.profile_steps:
+        return ()
+    try:
+        first, last = map(int, FLAGS.profile_steps.split(","))
+    except ValueError:
+        first, last = 0, 0
+    if not 1 <= first <= last:
+        raise ValueError(
+            "`--profile_steps` must be the first and the last update to "
+            f"profile. Received: --profile_steps={FLAGS.profile_steps}. Write "
+            "for example --profile_steps=10,20."
+        )
+    return first, last
 
 
 def _check_batches(problem, hparams):
     # Here, so that nothing is written for a run that cannot begin.
-    problem.batches("train", hparams.batch_tokens, hparams.max_length)
+    update_tokens = hparams.effective_batch_tokens or hparams.batch_tokens
+    problem.batches(
+        "train", update_tokens, hparams.max_length, packed=hparams.packed
+    )
     problem.batches("dev", hparams.batch_tokens)
 
 
-def _open_run(problem, hparams, settings, is_new):
+def _check_warm_start(problem):
+    from keras_transformer.run_directory import RunDirectory
+    from keras_transformer.run_directory import check_same_vocabulary
+
+    if FLAGS.warm_start_from:
+        other = RunDirectory(FLAGS.warm_start_from)
+        check_same_vocabulary(problem.vocabulary, other)
+
+
+def _fitting(problem, hparams, precision):
+    """The hparams with the largest batch that fits into a device's memory."""
+    from keras_transformer.engines.largest_batch import largest_batch_tokens
+
+    tokens = largest_batch_tokens(
+        hparams, problem.vocabulary.vocab_size, precision, FLAGS.xla
+    )
+    return dataclasses.replace(hparams, batch_tokens=tokens)
+
+
+def _open_run(problem, hparams, settings, is_chief, is_new):
     from keras_transformer.run_directory import RunDirectory
 
     record = {
@@ -97,15 +185,20 @@ def _open_run(problem, hparams, settings, is_new):
         "hparams_set": settings["hparams_set"],
         "random_seed": settings["random_seed"],
         "vocabulary_sha256": problem.vocabulary.sha256,
+        "precision": settings["precision"],
     }
-    if not is_new:
-        run = RunDirectory(FLAGS.output_dir)
-        run.check_same(record, hparams)
-        return run
-    record["data_dir"] = problem.data_dir
-    return RunDirectory.create(
-        FLAGS.output_dir, record, hparams, problem.vocabulary.model_bytes
-    )
+    if is_new and is_chief:
+        record["data_dir"] = problem.data_dir
+        return RunDirectory.create(
+            FLAGS.output_dir, record, hparams, problem.vocabulary.model_bytes
+        )
+    end = time.monotonic() + SECONDS_TO_WAIT
+    while not RunDirectory.exists(FLAGS.output_dir) and time.monotonic() < end:
+        time.sleep(0.1)  # until the chief has made it
+    run = RunDirectory(FLAGS.output_dir)
+    run.check_same(record, hparams)
+    run.hparams = hparams  # what may differ is as it was asked for now
+    return run
 
 
 def run(argv=None):

@@ -1,5 +1,7 @@
 """Trains a model on a problem, from a run's directory and into it."""
 
+import contextlib
+import dataclasses
 import math
 import signal
 import sys
@@ -7,33 +9,53 @@ import time
 
 import keras
 
+from keras_transformer import early_stopping
 from keras_transformer import variables
-from keras_transformer.data.batching import padded_batches
-from keras_transformer.decoding import Translator
-from keras_transformer.train_step import make_eval_step
-from keras_transformer.train_step import make_optimizer
-from keras_transformer.train_step import make_schedule
-from keras_transformer.train_step import make_train_step
+from keras_transformer.checkpoint_writer import CheckpointWriter
+from keras_transformer.data.prefetch import prefetched
+from keras_transformer.data.update_batches import Layout
+from keras_transformer.data.update_batches import num_rounds
+from keras_transformer.data.update_batches import update_batches
+from keras_transformer.engines.choice import make_engine
+from keras_transformer.evaluation import Evaluator
+from keras_transformer.optimizers import make_optimizer
+from keras_transformer.optimizers import make_schedule
+from keras_transformer.run_directory import RunDirectory
+from keras_transformer.run_directory import warm_start
 from keras_transformer.training_log import TrainingLog
 from keras_transformer.transformer import build_transformer
 
 LOG_FREQUENCY = 100  # updates between lines of the log
-NUM_SAMPLES = 5  # dev sentences whose translations are kept
+
+
+@dataclasses.dataclass(frozen=True)
+class TrainingOptions:
+    """How a training is watched and saved; nothing here changes an update."""
+
+    eval_frequency: int = 1000  # updates between evaluations, each saved
+    keep_checkpoint_max: int = 20  # evaluated checkpoints to keep
+    keep_checkpoint_every_n_hours: float = 0.0  # kept for good; 0 = none
+    save_checkpoints_secs: float = 600.0  # seconds between saves in between
+    early_stopping_metric: str = "none"  # or "bleu", "loss"
+    early_stopping_patience: int = 10  # evaluations without a better one
+    profile_steps: tuple = ()  # first and last update to profile
+    warm_start_from: str = ""  # run whose weights a new run begins with
 
 
 class Trainer:
     """Trains the model of a run's directory until `train_steps`.
 
-    Begins where the newest checkpoint stands: the weights, the optimizer, the
-    random state of dropout and the position in the data are all in it, so that
-    a run that was stopped and resumed equals one that was not.
+    Begins where the newest checkpoint stands: the weights, the optimizer and
+    the position in the data are all in it, and dropout is a function of that
+    position, so that a run that was stopped and resumed equals one that was
+    not. The updates are the same on any number of devices.
 
     Args:
         problem: a `Problem` whose data was generated.
         run: the `RunDirectory`.
-        eval_frequency: updates between evaluations on dev; each saves a
-            checkpoint as well.
-        keep_checkpoint_max: how many checkpoints to keep.
+        engine: what updates the model, see `make_engine`; by default on all
+            devices, in float32.
+        **options: fields of `TrainingOptions`.
 
     Example:
 
@@ -41,39 +63,55 @@ class Trainer:
         Trainer(problem, run).train(train_steps=1000)
     """
 
-    def __init__(
-        self, problem, run, eval_frequency=1000, keep_checkpoint_max=20
-    ):
+    def __init__(self, problem, run, engine=None, **options):
         self.problem = problem
         self.run = run
+        self.options = TrainingOptions(**options)
         self.hparams = run.hparams
-        self.eval_frequency = eval_frequency
-        self.keep_checkpoint_max = keep_checkpoint_max
         self.seed = run.record["random_seed"]
+        self.schedule = make_schedule(self.hparams)
+        self.engine = engine or make_engine(self.hparams)
         keras.utils.set_random_seed(self.seed)
-        vocabulary = run.vocabulary
-        self.model = build_transformer(self.hparams, vocabulary.vocab_size)
-        self.optimizer = make_optimizer(self.model, self.hparams)
-        self.translator = Translator(self.model, vocabulary, self.hparams)
-        self.train_step = make_train_step(
-            self.model, self.optimizer, self.hparams.label_smoothing
+        self.engine.build(
+            lambda dtype: build_transformer(
+                self.hparams, run.vocabulary.vocab_size, dtype
+            ),
+            lambda: make_optimizer(self.hparams),
         )
-        self.eval_step = make_eval_step(self.model)
+        self.evaluate = Evaluator(problem, self.engine, self.hparams)
+        self.layout = Layout(
+            num_rounds(
+                self._update_tokens,
+                self.hparams.batch_tokens,
+                self.engine.num_replicas,
+            ),
+            self.engine.num_replicas,
+            self.engine.first_replica,
+            self.engine.local_replicas,
+        )
         self.progress = {"step": 0, "epoch": 0, "batch": 0, "seconds": 0.0}
         self.stop_signal = None
+        self._asks_to_stop = self._must_stop = False
+        self._pending = None
+        self._results = {}
         self._restore()
-        self.log = TrainingLog(run, self.progress["step"])
+        self._saved_step, self._saved_at = self.step, time.monotonic()
+        self.log = TrainingLog(run, self.step, self.engine.is_chief)
 
     @property
     def step(self):
         """Number of updates done."""
         return self.progress["step"]
 
+    @property
+    def _update_tokens(self):
+        return self.hparams.effective_batch_tokens or self.hparams.batch_tokens
+
     def train(self, train_steps):
-        """Trains until `train_steps` updates are done or a signal says stop.
+        """Trains until `train_steps` updates are done, or something says stop.
 
         SIGINT and SIGTERM end the training after the current update, with a
-        checkpoint.
+        checkpoint; so does early stopping.
 
         Args:
             train_steps: number of updates in all, earlier runs included.
@@ -87,118 +125,199 @@ class Trainer:
                 are kept.
         """
         handlers = {
-            number: signal.signal(number, self._ask_to_stop)
+            number: signal.signal(number, self._receive)
             for number in (signal.SIGINT, signal.SIGTERM)
         }
         try:
-            return self._train(train_steps)
+            while self.step < train_steps and not self._must_stop:
+                self._train_epoch(train_steps)
+            self._finish_update()
+            if self._saved_step != self.step:
+                self._save()
+            return {} if self.stop_signal else self._results
         finally:
+            if self.engine.is_chief:
+                self.writer.wait()
             for number, handler in handlers.items():
                 signal.signal(number, handler)
             self.log.close()
 
-    def _train(self, train_steps):
-        results = {}
-        while self.step < train_steps and not self.stop_signal:
-            plan = self.problem.batches(
-                "train",
-                self.hparams.batch_tokens,
-                self.hparams.max_length,
-                self.seed,
-                self.progress["epoch"],
+    def _train_epoch(self, train_steps):
+        """Trains on what is left of the epoch, or until something says stop."""
+        plan = self._plan()
+        if self.step == 0:
+            self.log.describe(
+                plan, self.engine, self.layout, self.schedule.peak
             )
-            if self.step == 0:
-                peak = make_schedule(self.hparams).peak
-                self.log.describe(plan, self.model.count_params(), peak)
-            batches = padded_batches(
-                self.problem.token_pairs("train"), plan, self.progress["batch"]
-            )
-            for inputs, targets in batches:
-                self._update(inputs, targets, train_steps)
-                is_last = self.step == train_steps
+        batches = update_batches(
+            self.problem.token_pairs("train"),
+            plan,
+            self.layout,
+            self.seed,
+            self.progress["epoch"],
+            self.progress["batch"],
+        )
+        with contextlib.closing(prefetched(batches)) as ahead:
+            while self.step < train_steps and not self._must_stop:
+                begin = time.perf_counter()
+                batch = next(ahead, None)
+                if batch is None:
+                    break
+                self._update(batch, time.perf_counter() - begin)
                 if self.progress["batch"] == len(plan):
                     self.progress["epoch"] += 1
                     self.progress["batch"] = 0
-                if self.step % self.eval_frequency == 0 or is_last:
+                is_last = self.step == train_steps
+                if self.step % LOG_FREQUENCY == 0 or is_last:
+                    self._finish_update()
+                    self._log_training(train_steps)
+                if self.step % self.options.eval_frequency == 0 or is_last:
+                    self._evaluate_and_save()
+                elif self._is_save_due():
                     self._save()
-                    results = self.evaluate()
-                if is_last or self.stop_signal:
-                    break
-        if not self.stop_signal:
-            return results
-        self._save()
-        return {}
 
-    def evaluate(self):
-        """Measures the model on dev; writes and returns the figures.
-
-        Returns:
-            dictionary of `dev_loss` (per token, natural logarithm),
-            `dev_perplexity`, `dev_accuracy` and the problem's own scores of
-            greedy translations, such as `dev_bleu`.
-        """
-        sums = [0.0, 0.0, 0.0]
-        plan = self.problem.batches(
-            "dev", self.hparams.batch_tokens, shuffle=False
+    def _plan(self):
+        return self.problem.batches(
+            "train",
+            self._update_tokens,
+            self.hparams.max_length,
+            self.seed,
+            self.progress["epoch"],
+            packed=self.hparams.packed,
         )
-        for batch in padded_batches(self.problem.token_pairs("dev"), plan):
-            sums = [a + float(b) for a, b in zip(sums, self.eval_step(*batch))]
-        loss = sums[0] / sums[2]
-        sources, references = self.problem.text_split("dev")
-        hypotheses = self.translator(sources, beam_size=1)
-        scores = self.problem.score(hypotheses, references)
-        results = {
-            "dev_loss": loss,
-            "dev_perplexity": math.exp(loss),
-            "dev_accuracy": sums[1] / sums[2],
-            **{f"dev_{name}": value for name, value in scores.items()},
-        }
-        self.log.evaluation(self.progress, results)
-        samples = list(zip(sources, references, hypotheses))[:NUM_SAMPLES]
-        self.log.samples(self.step, samples)
-        return results
 
-    def _update(self, inputs, targets, train_steps):
-        begin = time.perf_counter()
-        loss_sum, num_tokens = map(float, self.train_step(inputs, targets))
-        if not math.isfinite(loss_sum):
-            raise ValueError(
-                "The loss must be finite. Received: "
-                f"loss={loss_sum} at step {self.step + 1}, epoch "
-                f"{self.progress['epoch']}, batch {self.progress['batch']}. "
-                "Lower learning_rate or raise warmup_steps, and resume."
-            )
-        seconds = time.perf_counter() - begin
+    def _update(self, batch, waited):
+        """Starts an update, then reads what the one before it has given.
+
+        One behind, so that the device has work while this process looks at
+        figures and fetches the next batch.
+        """
+        begin = time.perf_counter() - waited
+        self._profile(self.step + 1)
+        asks = self._asks_to_stop
+        figures = self.engine.update(batch, stop=asks)
+        self._read_figures()
+        self._pending = dict(self.progress), batch, figures
         self.progress["step"] += 1
         self.progress["batch"] += 1
-        self.progress["seconds"] += seconds
-        self.log.update(inputs, targets, loss_sum, num_tokens, seconds)
-        if self.step % LOG_FREQUENCY == 0 or self.step == train_steps:
-            rate = float(self.optimizer.learning_rate)
-            self.log.training(self.progress, rate, train_steps)
+        self._count_time(begin, waited)
+        # Several workers must stop after the same update: they agree in it.
+        if self.engine.num_workers == 1:
+            self._must_stop = self._asks_to_stop
 
-    def _save(self):
+    def _finish_update(self):
+        """Waits for the update that was started last."""
+        begin = time.perf_counter()
+        self._read_figures()
+        self._count_time(begin)
+
+    def _read_figures(self):
+        if self._pending is None:
+            return
+        (at, batch, figures), self._pending = self._pending, None
+        figures = {name: float(value) for name, value in figures.items()}
+        if not math.isfinite(figures["loss_sum"]):
+            raise ValueError(
+                "The loss must be finite. Received: "
+                f"loss={figures['loss_sum']} at step {at['step'] + 1}, epoch "
+                f"{at['epoch']}, batch {at['batch']}. Lower learning_rate or "
+                "raise warmup_steps, and resume."
+            )
+        self.log.update(batch, figures["loss_sum"], figures["gradient_norm"])
+        self._must_stop = self._must_stop or figures["stop"] > 0
+
+    def _count_time(self, begin, waited=0.0):
+        seconds = time.perf_counter() - begin
+        self.progress["seconds"] += seconds
+        self.log.time(seconds, waited)
+
+    def _log_training(self, train_steps):
+        self.log.training(
+            self.progress,
+            float(self.schedule(self.step - 1)),
+            train_steps,
+            self.engine.peak_bytes(),
+        )
+
+    def _profile(self, step):
+        """Profiles the updates from the first to the last asked for."""
+        if not self.options.profile_steps or not self.engine.is_chief:
+            return
+        first, last = self.options.profile_steps
+        if step == first:
+            self._finish_update()
+            self.engine.start_profile(self.run.file("tensorboard"))
+        elif step == last + 1:
+            self._finish_update()
+            self.engine.stop_profile()
+
+    def _evaluate_and_save(self):
+        self._save(is_evaluated=True)
+        if not self.engine.is_chief:
+            return
+        self._results, samples = self.evaluate()
+        self.log.evaluation(self.progress, self._results)
+        self.log.samples(self.step, samples)
+        metric = self.options.early_stopping_metric
+        best_by = "loss" if "dev_bleu" not in self._results else "bleu"
+        self.writer.score(
+            self.step, early_stopping.score_of(best_by, self._results)
+        )
+        if metric != "none":
+            scores = [
+                early_stopping.score_of(metric, row)
+                for row in self.log.evaluations
+            ]
+            if early_stopping.is_over(
+                scores, self.options.early_stopping_patience
+            ):
+                self._asks_to_stop = True
+
+    def _is_save_due(self):
+        elapsed = time.monotonic() - self._saved_at
+        return elapsed >= self.options.save_checkpoints_secs
+
+    def _save(self, is_evaluated=False):
+        self._finish_update()
+        self._saved_step, self._saved_at = self.step, time.monotonic()
+        if not self.engine.is_chief:
+            return
+        self.engine.synchronise()
         arrays = variables.read(self._state())
         for name, value in self.progress.items():
             arrays[f"progress/{name}"] = value
-        self.run.checkpoints.save(self.step, arrays, self.keep_checkpoint_max)
+        self.writer.save(
+            self.step, arrays, is_evaluated, self.progress["seconds"]
+        )
 
     def _restore(self):
         checkpoints = self.run.checkpoints
-        checkpoints.remove_incomplete()
-        if not checkpoints.steps:
-            return
-        arrays = checkpoints.load()
-        variables.write(self._state(), arrays, checkpoints.directory)
-        for name in self.progress:
-            self.progress[name] = arrays[f"progress/{name}"].item()
-        print(f"Resuming from step {self.step}.", file=sys.stderr)
+        if self.engine.is_chief:
+            checkpoints.remove_incomplete()
+            self.writer = CheckpointWriter(
+                checkpoints,
+                self.options.keep_checkpoint_max,
+                self.options.keep_checkpoint_every_n_hours,
+            )
+        if checkpoints.steps:
+            arrays = checkpoints.load()
+            variables.write(self._state(), arrays, checkpoints.directory)
+            for name in self.progress:
+                self.progress[name] = arrays[f"progress/{name}"].item()
+            print(f"Resuming from step {self.step}.", file=sys.stderr)
+        elif self.options.warm_start_from:
+            other = RunDirectory(self.options.warm_start_from)
+            warm_start(self.engine.model, other, self.run)
+        self.engine.reload()
 
     def _state(self):
+        model, optimizer = self.engine.model, self.engine.optimizer
         return {
-            **variables.model_variables(self.model),
-            **variables.optimizer_variables(self.optimizer),
+            **variables.model_variables(model),
+            **variables.optimizer_variables(optimizer),
+            **variables.averaged_variables(model, optimizer),
         }
 
-    def _ask_to_stop(self, number, frame):
+    def _receive(self, number, frame):
         self.stop_signal = number
+        self._asks_to_stop = True

@@ -1,20 +1,16 @@
 """What a training run tells: lines, `metrics.csv`, TensorBoard, pictures."""
 
-import csv
 import os
 import sys
 
 import numpy as np
-import tensorflow as tf
 
-from keras_transformer.files import written_aside
+from keras_transformer.event_file import EventFile
+from keras_transformer.metrics_table import MetricsTable
 from keras_transformer.visualization.learning_curve import plot_learning_curve
 
 CSV = "metrics.csv"
 PICTURE = "learning_curve.png"
-COLUMNS = ["step", "epoch", "seconds", "learning_rate", "train_loss"]
-COLUMNS += ["tokens_per_second", "padding_share"]
-COLUMNS += ["dev_loss", "dev_perplexity", "dev_accuracy"]
 
 
 class TrainingLog:
@@ -24,44 +20,87 @@ class TrainingLog:
         run: the `RunDirectory`.
         step: updates done before; what an earlier process wrote of later
             updates is dropped, since they are done again.
+        is_chief: False for all workers but one, which then write nothing.
     """
 
-    def __init__(self, run, step):
+    def __init__(self, run, step, is_chief=True):
         self.run = run
-        self.rows = [row for row in self._read() if int(row["step"]) <= step]
-        self.writer = tf.summary.create_file_writer(run.file("tensorboard"))
+        self.is_chief = is_chief
         self.is_terminal = sys.stderr.isatty()
+        if is_chief:
+            self.table = MetricsTable(run.file(CSV), step)
+            self.events = EventFile(run.file("tensorboard"), step)
         self._reset()
 
-    def describe(self, plan, num_parameters, peak):
-        """Says what is about to be trained, and how fast at the most."""
+    @property
+    def evaluations(self):
+        """The figures of all evaluations so far, dictionaries of strings."""
+        return [
+            {name: value for name, value in row.items() if value}
+            for row in self.table.rows
+            if row.get("dev_loss")
+        ]
+
+    def describe(self, plan, engine, layout, peak):
+        """Says what is about to be trained, and how fast at the most.
+
+        Args:
+            plan: the `BatchPlan` of the first epoch.
+            engine: the engine, its model built.
+            layout: the `Layout` of an update.
+            peak: the greatest learning rate.
+        """
         self._say(
-            f"Model: {num_parameters:,} parameters. Data: {len(plan)} "
-            f"batches an epoch of {len(plan.shapes)} shapes, padding "
-            f"{plan.padding_share:.1%}, {plan.num_dropped} pairs dropped as "
-            f"too long. Learning rate: peak {peak:.2e}."
+            f"Model: {engine.model.count_params():,} parameters, "
+            f"{engine.precision}. Data: {len(plan)} batches an epoch of "
+            f"{len(plan.shapes)} shapes, padding {plan.padding_share:.1%}, "
+            f"{plan.num_dropped} pairs dropped as too long. "
+            f"Each update: devices {layout.num_replicas}, rounds "
+            f"{layout.num_rounds}. Learning rate: peak {peak:.2e}."
         )
 
-    def update(self, inputs, targets, loss_sum, num_tokens, seconds):
-        """Counts one update."""
-        self.loss_sum += loss_sum
-        self.num_tokens += num_tokens
-        self.seconds += seconds
-        self.num_positions += inputs.size + targets.size
-        self.num_real += np.count_nonzero(inputs) + num_tokens
+    def update(self, batch, loss_sum, gradient_norm):
+        """Counts one update.
 
-    def training(self, progress, learning_rate, train_steps):
-        """Writes a row about the updates since the last one."""
+        Args:
+            batch: dictionary as `update_batches` yields it. With several
+                workers the padding is that of the chief's part.
+            loss_sum: sum of the losses of all target tokens.
+            gradient_norm: norm of the gradient.
+        """
+        self.num_updates += 1
+        self.loss_sum += loss_sum
+        self.gradient_norm += gradient_norm
+        self.num_tokens += float(batch["num_tokens"])
+        for ids in (batch["inputs"], batch["targets"]):
+            self.num_positions += ids.size
+            self.num_real += np.count_nonzero(ids)
+
+    def time(self, seconds, waited=0.0):
+        """Counts time that updates took, `waited` of it for a batch."""
+        self.seconds += seconds
+        self.waited += waited
+
+    def training(self, progress, learning_rate, train_steps, memory_bytes):
+        """Writes a row about the updates since the last one.
+
+        Args:
+            progress: dictionary with `step`, `epoch` and `seconds`.
+            learning_rate: that of the last update.
+            train_steps: number of updates in all.
+            memory_bytes: the greatest use of memory so far.
+        """
         step = progress["step"]
         speed = self.num_tokens / self.seconds
         row = {
-            "step": step,
-            "epoch": progress["epoch"],
-            "seconds": round(progress["seconds"], 3),
+            **_position(progress),
             "learning_rate": learning_rate,
             "train_loss": self.loss_sum / self.num_tokens,
+            "gradient_norm": self.gradient_norm / self.num_updates,
             "tokens_per_second": round(speed, 1),
             "padding_share": round(1 - self.num_real / self.num_positions, 4),
+            "input_wait_share": round(self.waited / self.seconds, 4),
+            "memory_bytes": memory_bytes,
         }
         left = (train_steps - step) * progress["seconds"] / step
         self._say(
@@ -75,18 +114,13 @@ class TrainingLog:
 
     def evaluation(self, progress, results):
         """Writes a row about an evaluation, and draws the curve anew."""
-        row = {
-            "step": progress["step"],
-            "epoch": progress["epoch"],
-            "seconds": round(progress["seconds"], 3),
-            **results,
-        }
         figures = "  ".join(
             f"{name} {value:.4g}" for name, value in results.items()
         )
         self._say(f"step {progress['step']:,}  {figures}")
-        self._write(row)
-        plot_learning_curve(self.rows, self.run.file(PICTURE))
+        self._write({**_position(progress), **results})
+        if self.is_chief:
+            plot_learning_curve(self.table.rows, self.run.file(PICTURE))
 
     def samples(self, step, samples):
         """Writes sample translations to a file of their own.
@@ -95,6 +129,8 @@ class TrainingLog:
             step: number of updates done.
             samples: list of (source, reference, translation).
         """
+        if not self.is_chief:
+            return
         path = self.run.file("samples", f"step-{step}.txt")
         os.makedirs(os.path.dirname(path), exist_ok=True)
         with open(path, "w", encoding="utf-8") as file:
@@ -106,41 +142,39 @@ class TrainingLog:
 
     def close(self):
         """Finishes the line on the terminal and the TensorBoard file."""
+        if not self.is_chief:
+            return
         if self.is_terminal:
             print(file=sys.stderr)
-        self.writer.close()
+        self.events.close()
 
     def _reset(self):
-        self.loss_sum = self.num_tokens = self.seconds = 0.0
-        self.num_positions = self.num_real = 0
+        self.num_updates = self.num_positions = self.num_real = 0
+        self.loss_sum = self.gradient_norm = self.num_tokens = 0.0
+        self.seconds = self.waited = 0.0
 
     def _say(self, line, passing=False):
+        if not self.is_chief:
+            return
         if self.is_terminal:
             end = "" if passing else "\n"
             print(f"\r\033[K{line}", end=end, file=sys.stderr, flush=True)
         else:
             print(line, file=sys.stderr, flush=True)
 
-    def _read(self):
-        if not os.path.exists(self.run.file(CSV)):
-            return []
-        with open(self.run.file(CSV), encoding="utf-8", newline="") as file:
-            return list(csv.DictReader(file))
-
     def _write(self, row):
-        self.rows.append({name: str(value) for name, value in row.items()})
-        found = dict.fromkeys(name for r in self.rows for name in r)
-        names = COLUMNS + [name for name in found if name not in COLUMNS]
-        with written_aside(self.run.file(CSV)) as file:
-            writer = csv.DictWriter(
-                file, names, restval="", lineterminator="\n"
-            )
-            writer.writeheader()
-            writer.writerows(self.rows)
-        with self.writer.as_default(step=row["step"]):
-            for name in row.keys() - {"step"}:
-                tf.summary.scalar(name, float(row[name]))
-        self.writer.flush()
+        if self.is_chief:
+            self.table.add(row)
+            scalars = {name: row[name] for name in row if name != "step"}
+            self.events.write(row["step"], scalars)
+
+
+def _position(progress):
+    return {
+        "step": progress["step"],
+        "epoch": progress["epoch"],
+        "seconds": round(progress["seconds"], 3),
+    }
 
 
 def _duration(seconds):

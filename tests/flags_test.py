@@ -156,7 +156,7 @@ class LoadTensorflowTest:
             "import os, sys\n"
             "os.environ['TF_CPP_MIN_LOG_LEVEL'] = '3'\n"
             "from keras_transformer.bin import flags\n"
-            "flags.load_tensorflow()\n"
+            "flags.load_backend()\n"
             "import tensorflow as tf\n"
             "tf.ones(2)\n"
             "print('after', file=sys.stderr)\n"

@@ -16,10 +16,18 @@ FILES = sorted(
 TEST_FILES = sorted((ROOT / "tests").rglob("*.py"))
 
 PLANT = {
+    "benchmark",
+    "checkpoint_writer",
     "checkpoints",
+    "compiled_search",
     "decoding",
+    "early_stopping",
+    "engines",
+    "evaluation",
+    "event_file",
+    "metrics_table",
+    "retention",
     "run_directory",
-    "train_step",
     "training",
     "training_log",
     "variables",
@@ -34,6 +42,7 @@ BELOW_PLANT = {
     "losses",
     "masks",
     "metrics",
+    "optimizers",
     "problem",
     "registry",
     "schedules",
@@ -53,12 +62,14 @@ MAY_IMPORT = {
     "losses": {"masks"},
     "masks": set(),
     "metrics": {"losses", "masks"},
+    "optimizers": {"schedules"},
     "problem": {"bleu", "data"},
     "problems": {"bleu", "data", "problem", "problems", "registry"},
     "registry": set(),
     "schedules": set(),
     "transformer": {"hparam", "layers", "masks"},
     **dict.fromkeys(PLANT, PLANT | BELOW_PLANT),
+    "engines": PLANT | BELOW_PLANT | {"layers"},
 }
 MATHS = {
     "beam_search",
@@ -66,6 +77,7 @@ MATHS = {
     "losses",
     "masks",
     "metrics",
+    "optimizers",
     "schedules",
     "transformer",
 }

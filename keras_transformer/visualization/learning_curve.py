@@ -10,16 +10,12 @@ def plot_learning_curve(rows, path):
         rows: rows of `metrics.csv`, dictionaries of strings.
         path: file to write.
     """
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
+    from matplotlib.figure import Figure
 
     scores = _score_names(rows)
-    figure, axes = pyplot.subplots(
-        1, 1 + len(scores), figsize=(5 * (1 + len(scores)), 3.6), dpi=120
-    )
-    axes = [axes] if not scores else list(axes)
+    num_axes = 1 + len(scores)
+    figure = Figure(figsize=(5 * num_axes, 3.6), dpi=120, layout="tight")
+    axes = figure.subplots(1, num_axes, squeeze=False)[0]
     for name, label in (("train_loss", "train, smoothed"), ("dev_loss", "dev")):
         axes[0].plot(*_series(rows, name), label=label)
     axes[0].set_title("loss per token")
@@ -31,9 +27,7 @@ def plot_learning_curve(rows, path):
         axis.set_xlabel("updates")
         axis.grid(alpha=0.3)
         axis.spines[["top", "right"]].set_visible(False)
-    figure.tight_layout()
     figure.savefig(path)
-    pyplot.close(figure)
 
 
 def _score_names(rows):

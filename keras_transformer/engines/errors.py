@@ -1,0 +1,25 @@
+"""What can go wrong on the devices, in words for the user."""
+
+
+class OutOfMemory(ValueError):
+    """A batch does not fit into the memory of a device."""
+
+    def __init__(self, batch_tokens):
+        super().__init__(
+            "A batch must fit into the device's memory. Received: "
+            f"batch_tokens={batch_tokens}. Lower it with --batch_tokens, or "
+            "use --batch_tokens=auto; with --effective_batch_tokens the update "
+            "stays the same."
+        )
+
+
+class WorkerLost(ValueError):
+    """Another machine of the training has gone."""
+
+    def __init__(self, reason):
+        super().__init__(
+            "All workers must run until the training ends. Received: "
+            f"{reason.splitlines()[0] if reason else 'no answer'}. Start all "
+            "of them again with the same command: they go on from the newest "
+            "checkpoint."
+        )

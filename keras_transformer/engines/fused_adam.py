@@ -1,0 +1,36 @@
+"""Adam in one pass over each weight."""
+
+import keras
+import tensorflow as tf
+
+
+class FusedAdam(keras.optimizers.Adam):
+    """Makes the updates of Keras' Adam with TensorFlow's kernel for them.
+
+    Keras composes them of a dozen operations, each of which goes through the
+    memory of all weights. For the base model on two cores that takes 140 ms,
+    this 55 ms.
+    """
+
+    @classmethod
+    def instead_of(cls, optimizer):
+        """Returns the same as `optimizer`, fused if it is Keras' Adam."""
+        if type(optimizer) is not keras.optimizers.Adam:
+            return optimizer
+        return cls.from_config(optimizer.get_config())
+
+    def update_step(self, gradient, variable, learning_rate):
+        index = self._get_variable_index(variable)
+        step = tf.cast(self.iterations.value + 1, tf.float32)
+        tf.raw_ops.ResourceApplyAdam(
+            var=variable.handle,
+            m=self._momentums[index].value.handle,
+            v=self._velocities[index].value.handle,
+            beta1_power=tf.pow(self.beta_1, step),
+            beta2_power=tf.pow(self.beta_2, step),
+            lr=tf.cast(learning_rate, tf.float32),
+            beta1=self.beta_1,
+            beta2=self.beta_2,
+            epsilon=self.epsilon,
+            grad=gradient,
+        )

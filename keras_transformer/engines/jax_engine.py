@@ -1,0 +1,250 @@
+"""Updates on JAX: one device, or all those of a kind that the machine has."""
+
+import contextlib
+
+import jax
+import keras
+import numpy as np
+from jax import lax
+from jax import numpy as jnp
+from jax.sharding import NamedSharding
+from jax.sharding import PartitionSpec
+
+from keras_transformer.engines.errors import OutOfMemory
+from keras_transformer.engines.memory import process_peak_bytes
+from keras_transformer.engines.objective import loss_sum
+from keras_transformer.engines.precision import POLICIES
+from keras_transformer.metrics import token_sums
+
+PARTS = ("inputs", "targets", "keys")
+AXIS = "batch"  # as `DataParallel` calls the axis of the devices
+EVERYWHERE = PartitionSpec()
+BY_ROW = PartitionSpec(AXIS)
+BY_REPLICA = PartitionSpec(None, AXIS)  # the axis after that of the rounds
+
+
+class JaxEngine:
+    """Makes a model and its optimizer, and updates them on batches.
+
+    The weights lie on every device (`keras.distribution.DataParallel`), and an
+    update is one compiled function. Each device adds up the gradients of its
+    rounds by itself; then those of all devices are summed, once, and divided by
+    the global number of target tokens. So the update is the same on any number
+    of devices.
+
+    From the first update on, the newest values lie in the engine, and the
+    memory of older ones is used again: `synchronise` before reading the
+    variables of the model or of the optimizer.
+
+    Args:
+        hparams: an `HParams`.
+        precision: "float32", "bfloat16" or "float16".
+        num_devices: how many devices to use; 0 means all.
+        cache_dir: folder that keeps what was compiled for the next run.
+    """
+
+    is_chief = True
+    num_workers = 1
+    first_replica = 0
+
+    def __init__(
+        self, hparams, precision="float32", num_devices=0, cache_dir=None
+    ):
+        self.hparams = hparams
+        self.precision = precision
+        if cache_dir is not None:
+            jax.config.update("jax_compilation_cache_dir", cache_dir)
+        self.distribution = keras.distribution.DataParallel(
+            devices=_choose_devices(num_devices)
+        )
+        self.num_replicas = self.distribution.num_model_replicas
+        self.local_replicas = self.num_replicas
+        self.mesh = self.distribution.device_mesh.backend_mesh
+        self._tried = set()
+        self._state = None
+
+    def build(self, make_model, make_optimizer):
+        """Makes the model and the optimizer on all devices.
+
+        Args:
+            make_model: function of a Keras dtype policy's name.
+            make_optimizer: function without arguments.
+        """
+        with self.distribution.scope():
+            self.model = make_model(POLICIES[self.precision])
+            self.optimizer = make_optimizer()
+            if self.precision == "float16":
+                self.optimizer = keras.optimizers.LossScaleOptimizer(
+                    self.optimizer
+                )
+            self.optimizer.build(self.model.trainable_variables)
+        self._gradients = self._on_each_device(
+            self._add_rounds, [EVERYWHERE] * 3 + [BY_REPLICA]
+        )
+        self._update = jax.jit(
+            self._updated,
+            donate_argnums=0,
+            out_shardings=NamedSharding(self.mesh, EVERYWHERE),
+        )
+        self._evaluate = jax.jit(
+            self._on_each_device(
+                self._token_sums,
+                [EVERYWHERE] * 2 + [BY_ROW] * 2,
+            )
+        )
+        self.reload()
+
+    def update(self, batch, stop=False):
+        """Updates the weights with the gradient of a whole batch.
+
+        Args:
+            batch: dictionary as `update_batches` yields it.
+            stop: whether this worker asks all of them to stop.
+
+        Returns:
+            dictionary of scalars: `loss_sum`, `gradient_norm` and `stop`, how
+            many workers ask to stop.
+
+        Raises:
+            OutOfMemory: if the batch does not fit into the device's memory.
+                Weights are lost then: `build` again, or assign and `reload`.
+        """
+        parts = {name: batch[name] for name in PARTS}
+        shapes = tuple(part.shape for part in parts.values())
+        parts = self._put(parts, BY_REPLICA)
+        try:
+            self._state, figures = self._update(
+                self._state, self._fixed, parts, batch["num_tokens"]
+            )
+            if shapes not in self._tried:  # memory is lacking now or never
+                jax.block_until_ready(figures)
+                self._tried.add(shapes)
+        except jax.errors.JaxRuntimeError as error:
+            if "RESOURCE_EXHAUSTED" not in str(error):
+                raise
+            raise OutOfMemory(self.hparams.batch_tokens) from error
+        return {**figures, "stop": float(stop)}
+
+    def evaluate(self, inputs, targets):
+        """Returns `token_sums` of a batch."""
+        missing = -len(inputs) % self.num_replicas
+        inputs, targets = (
+            np.pad(ids, [(0, missing), (0, 0)]) for ids in (inputs, targets)
+        )
+        return self._evaluate(self._state[0], self._fixed, inputs, targets)
+
+    def synchronise(self):
+        """Gives the newest values to the variables of model and optimizer."""
+        for variables, values in zip(self._variables(), self._state):
+            for variable, value in zip(variables, values, strict=True):
+                variable.assign(value)
+
+    def reload(self):
+        """Takes over values that were assigned to the variables."""
+        state, fixed = self._variables(), self.model.non_trainable_variables
+        self._state, self._fixed = self._put(
+            jax.tree.map(lambda variable: variable.value, (state, fixed)),
+            EVERYWHERE,
+        )
+
+    def peak_bytes(self):
+        """Greatest memory in use so far, of a device or this process."""
+        statistics = self.mesh.devices[0].memory_stats() or {}
+        return statistics.get("peak_bytes_in_use") or process_peak_bytes()
+
+    def start_profile(self, directory):
+        """Records what the devices do, until `stop_profile`."""
+        jax.profiler.start_trace(directory)
+
+    def stop_profile(self):
+        jax.profiler.stop_trace()
+
+    def _variables(self):
+        return self.model.trainable_variables, self.optimizer.variables
+
+    def _put(self, arrays, spec):
+        return jax.device_put(arrays, NamedSharding(self.mesh, spec))
+
+    def _on_each_device(self, function, in_specs):
+        """`function` run by each device on its part; the same result on all."""
+        return jax.shard_map(
+            function,
+            mesh=self.mesh,
+            in_specs=tuple(in_specs),
+            out_specs=EVERYWHERE,
+            check_vma=False,
+        )
+
+    def _updated(self, state, fixed, parts, num_tokens):
+        weights, moments = state
+        scale = self._loss_scale(moments)
+        total, gradients = self._gradients(
+            weights, fixed, scale / num_tokens, parts
+        )
+        squares = [jnp.sum(jnp.square(gradient)) for gradient in gradients]
+        norm = jnp.sqrt(sum(squares)) / scale
+        state = self.optimizer.stateless_apply(moments, gradients, weights)
+        return state, {"loss_sum": total, "gradient_norm": norm}
+
+    def _loss_scale(self, moments):
+        if self.precision != "float16":
+            return 1.0
+        mapping = list(zip(self.optimizer.variables, moments))
+        with keras.StatelessScope(state_mapping=mapping):
+            return self.optimizer.scale_loss(1.0)
+
+    def _add_rounds(self, weights, fixed, factor, parts):
+        """Sums loss and gradients over the rounds and over the devices."""
+        mine = jax.tree.map(lambda part: part[:, 0], parts)
+        loss_and_gradients = jax.value_and_grad(self._part_loss, has_aux=True)
+
+        def add(sums, part):
+            (_, total), gradients = loss_and_gradients(
+                weights, fixed, factor, part
+            )
+            return jax.tree.map(jnp.add, sums, (total, gradients)), None
+
+        zeros = jnp.zeros(()), jax.tree.map(jnp.zeros_like, weights)
+        is_one = len(mine["keys"]) == 1  # no loop then
+        sums, _ = lax.scan(add, zeros, mine, unroll=is_one)
+        return lax.psum(sums, AXIS)
+
+    @contextlib.contextmanager
+    def _model_with(self, weights, fixed):
+        """The model, whose variables have these values meanwhile."""
+        variables = (
+            self.model.trainable_variables + self.model.non_trainable_variables
+        )
+        mapping = list(zip(variables, [*weights, *fixed], strict=True))
+        with keras.StatelessScope(state_mapping=mapping):
+            yield self.model
+
+    def _part_loss(self, weights, fixed, factor, part):
+        with self._model_with(weights, fixed) as model:
+            total = loss_sum(
+                model,
+                part["inputs"],
+                part["targets"],
+                part["keys"],
+                self.hparams.label_smoothing,
+                part["targets"].size,
+            )
+        return total * factor, total
+
+    def _token_sums(self, weights, fixed, inputs, targets):
+        with self._model_with(weights, fixed) as model:
+            logits = model(
+                {"inputs": inputs, "targets": targets}, training=False
+            )
+            return lax.psum(token_sums(targets, logits), AXIS)
+
+
+def _choose_devices(num_devices):
+    devices = keras.distribution.list_devices()
+    if num_devices > len(devices):
+        raise ValueError(
+            "`worker_gpu` must be at most the number of devices. Received: "
+            f"worker_gpu={num_devices}, and JAX sees {len(devices)}: "
+            f"{', '.join(devices)}. Use 0 for all of them."
+        )
+    return devices[: num_devices or None]

@@ -1,0 +1,23 @@
+"""How much memory there is, and how much of it was used."""
+
+import os
+import resource
+import sys
+
+GROUP_LIMIT = "/sys/fs/cgroup/memory.max"  # of a container
+
+
+def process_peak_bytes():
+    """Greatest resident size of this process so far."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else 1024 * peak
+
+
+def machine_bytes():
+    """Memory of the machine, or of the container that this process is in."""
+    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    try:
+        with open(GROUP_LIMIT, encoding="utf-8") as file:
+            return min(total, int(file.read()))
+    except (OSError, ValueError):  # not in a container, or one without a limit
+        return total

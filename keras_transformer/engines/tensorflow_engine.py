@@ -1,0 +1,276 @@
+"""Updates on TensorFlow: one device, all GPUs, or several machines."""
+
+import json
+import os
+
+import keras
+import numpy as np
+import tensorflow as tf
+from tensorflow.python.client import device_lib
+
+from keras_transformer.engines.errors import OutOfMemory
+from keras_transformer.engines.errors import WorkerLost
+from keras_transformer.engines.fused_adam import FusedAdam
+from keras_transformer.engines.memory import machine_bytes
+from keras_transformer.engines.memory import process_peak_bytes
+from keras_transformer.engines.objective import loss_sum
+from keras_transformer.engines.precision import POLICIES
+from keras_transformer.metrics import token_sums
+
+IDS = tf.TensorSpec((None, None), tf.int32)
+
+
+class TensorflowEngine:
+    """Makes a model and its optimizer, and updates them on batches.
+
+    Uses all GPUs of the machine, or with the environment variable `TF_CONFIG`
+    those of several machines; without a GPU the processor. The update is the
+    same on any number of devices: sums of losses and of gradients are added up
+    over the replicas and divided by the global number of target tokens.
+
+    Args:
+        hparams: an `HParams`.
+        precision: "float32", "bfloat16" or "float16".
+        num_devices: how many devices to use; 0 means all.
+        xla: whether to compile forward and backward pass with XLA: "on", "off",
+            or "auto", which does so on a GPU.
+    """
+
+    def __init__(self, hparams, precision="float32", num_devices=0, xla="auto"):
+        self.hparams = hparams
+        self.precision = precision
+        self.strategy = _make_strategy(num_devices)
+        self.num_replicas = self.strategy.num_replicas_in_sync
+        self.num_workers, self.worker = _cluster()
+        self.local_replicas = self.num_replicas // self.num_workers
+        self.first_replica = self.worker * self.local_replicas
+        self.is_chief = self.worker == 0
+        if precision == "float16" and self.num_replicas > 1:
+            raise ValueError(
+                "`precision` must be float32 or bfloat16 on several devices. "
+                f"Received: precision=float16, {self.num_replicas} devices. "
+                "Use bfloat16, or KERAS_BACKEND=jax."
+            )
+        self._gradients = tf.function(
+            self._part_gradients,
+            input_signature=[
+                IDS,
+                IDS,
+                tf.TensorSpec((None,), tf.int32),
+                tf.TensorSpec((), tf.float32),
+            ],
+            autograph=False,
+            jit_compile=xla == "on" or (xla == "auto" and _gpus() != []),
+        )
+        self._update = None
+        self._evaluate = tf.function(
+            self._token_sums, input_signature=[IDS] * 2, autograph=False
+        )
+
+    def build(self, make_model, make_optimizer):
+        """Makes the model and the optimizer on all devices.
+
+        Args:
+            make_model: function of a Keras dtype policy's name.
+            make_optimizer: function without arguments.
+        """
+        with self.strategy.scope():
+            self.model = make_model(POLICIES[self.precision])
+            self.optimizer = FusedAdam.instead_of(make_optimizer())
+            # Keras would sum the gradients over the replicas; here they are
+            # summed before, so that their norm is that of the whole batch.
+            self.optimizer._all_reduce_sum_gradients = list
+            if self.precision == "float16":
+                self.optimizer = keras.optimizers.LossScaleOptimizer(
+                    self.optimizer
+                )
+            self.optimizer.build(self.model.trainable_variables)
+
+    def update(self, batch, stop=False):
+        """Updates the weights with the gradient of a whole batch.
+
+        Args:
+            batch: dictionary as `update_batches` yields it.
+            stop: whether this worker asks all of them to stop.
+
+        Returns:
+            dictionary of scalars: `loss_sum`, `gradient_norm` and `stop`, how
+            many workers ask to stop.
+
+        Raises:
+            OutOfMemory: if the batch does not fit into the device's memory.
+            WorkerLost: if another worker has gone.
+        """
+        parts = [batch[name] for name in ("inputs", "targets", "keys")]
+        first = self.first_replica
+
+        def arguments(context):
+            replica = context.replica_id_in_sync_group - first
+            asks = np.float32(stop and replica == 0)
+            return *(p[:, replica] for p in parts), batch["num_tokens"], asks
+
+        self._update = self._update or self._compiled_update(len(parts[0]))
+        try:
+            return self._update(*self._distributed(arguments))
+        except tf.errors.ResourceExhaustedError as error:
+            raise OutOfMemory(self.hparams.batch_tokens) from error
+        except (tf.errors.UnavailableError, tf.errors.AbortedError) as error:
+            if self.num_workers == 1:
+                raise
+            raise WorkerLost(error.message) from error
+
+    def evaluate(self, inputs, targets):
+        """Returns `token_sums` of a batch, computed by this process alone."""
+        return self._evaluate(inputs, targets)
+
+    def synchronise(self):
+        """Does nothing: the variables always hold the newest values."""
+
+    def reload(self):
+        """Does nothing: values assigned to the variables hold at once."""
+
+    def peak_bytes(self):
+        """Greatest memory in use so far, of the first GPU or this process."""
+        if _gpus():
+            return tf.config.experimental.get_memory_info("GPU:0")["peak"]
+        return process_peak_bytes()
+
+    def memory_bytes(self):
+        """Memory of the first GPU, or else of the machine."""
+        if not _gpus():
+            return machine_bytes()
+        (limit, *_) = (
+            device.memory_limit
+            for device in device_lib.list_local_devices()
+            if device.device_type == "GPU"
+        )
+        return limit
+
+    def start_profile(self, directory):
+        """Records for TensorBoard what the devices do."""
+        tf.profiler.experimental.start(directory)
+
+    def stop_profile(self):
+        tf.profiler.experimental.stop()
+
+    def _compiled_update(self, num_rounds):
+        if self.num_replicas > 1:
+            return tf.function(
+                self._run, autograph=False, reduce_retracing=True
+            )
+        ids = tf.TensorSpec((num_rounds, None, None), tf.int32)
+        keys = tf.TensorSpec((num_rounds, None), tf.int32)
+        scalar = tf.TensorSpec((), tf.float32)
+        return tf.function(
+            self._run,
+            input_signature=[ids, ids, keys, scalar, scalar],
+            autograph=False,
+        )
+
+    def _distributed(self, arguments):
+        """A list of values, each of them for all replicas."""
+        if self.num_replicas == 1:
+            return arguments(tf.distribute.get_replica_context())
+        return [
+            self.strategy.experimental_distribute_values_from_function(
+                lambda context, i=i: tf.constant(arguments(context)[i])
+            )
+            for i in range(5)
+        ]
+
+    def _run(self, *arguments):
+        results = self.strategy.run(self._update_replica, args=arguments)
+        return tf.nest.map_structure(
+            lambda value: self.strategy.experimental_local_results(value)[0],
+            results,
+        )
+
+    def _update_replica(self, inputs, targets, keys, num_tokens, stop):
+        losses, gradients = self._accumulate(inputs, targets, keys, num_tokens)
+        if self.num_replicas > 1:
+            context = tf.distribute.get_replica_context()
+            # `identity`, because all_reduce asks for tensors with a device.
+            losses, stop, gradients = context.all_reduce(
+                tf.distribute.ReduceOp.SUM,
+                tf.nest.map_structure(tf.identity, (losses, stop, gradients)),
+            )
+        norm = tf.linalg.global_norm(gradients)
+        if self.precision == "float16":
+            norm = norm / self.optimizer.dynamic_scale
+        self.optimizer.apply(gradients, self.model.trainable_variables)
+        return {"loss_sum": losses, "gradient_norm": norm, "stop": stop}
+
+    def _accumulate(self, inputs, targets, keys, num_tokens):
+        """Adds up loss and gradients over the rounds, the first axis."""
+        num_rounds = inputs.shape[0]
+        sums = self._gradients(inputs[0], targets[0], keys[0], num_tokens)
+        if num_rounds == 1:
+            return sums
+
+        def add(i, sums):
+            part = self._gradients(inputs[i], targets[i], keys[i], num_tokens)
+            return i + 1, tf.nest.map_structure(tf.add, sums, part)
+
+        return tf.while_loop(lambda i, sums: i < num_rounds, add, (1, sums))[1]
+
+    def _part_gradients(self, inputs, targets, keys, num_tokens):
+        weights = self.model.trainable_variables
+        with tf.GradientTape() as tape:
+            total = loss_sum(
+                self.model,
+                inputs,
+                targets,
+                keys,
+                self.hparams.label_smoothing,
+                self.hparams.batch_tokens,
+            )
+            loss = total / num_tokens
+            if self.precision == "float16":
+                loss = self.optimizer.scale_loss(loss)
+        gradients = tape.gradient(loss, [weight.value for weight in weights])
+        return total, [tf.convert_to_tensor(g) for g in gradients]
+
+    def _token_sums(self, inputs, targets):
+        logits = self.model(
+            {"inputs": inputs, "targets": targets}, training=False
+        )
+        return token_sums(targets, logits)
+
+
+def _gpus():
+    return tf.config.list_physical_devices("GPU")
+
+
+def _make_strategy(num_devices):
+    """A strategy for the devices, Keras' default one for a single device."""
+    gpus = _gpus()
+    for gpu in gpus:
+        tf.config.experimental.set_memory_growth(gpu, True)
+    if _cluster()[0] > 1:
+        return tf.distribute.MultiWorkerMirroredStrategy()
+    devices = [
+        device.name
+        for kind in ("GPU", "CPU")
+        for device in tf.config.list_logical_devices(kind)
+        if kind == "GPU" or not gpus
+    ]
+    if num_devices > len(devices):
+        raise ValueError(
+            "`worker_gpu` must be at most the number of devices. Received: "
+            f"worker_gpu={num_devices}, and TensorFlow sees {len(devices)}: "
+            f"{', '.join(devices)}. Use 0 for all of them."
+        )
+    devices = devices[: num_devices or None]
+    if len(devices) == 1:
+        return tf.distribute.get_strategy()
+    return tf.distribute.MirroredStrategy(devices)
+
+
+def _cluster():
+    """Number of workers, and which of them this process is; 0 is the chief."""
+    config = json.loads(os.environ.get("TF_CONFIG") or "{}")
+    cluster, task = config.get("cluster", {}), config.get("task", {})
+    num_chiefs = len(cluster.get("chief", []))
+    before = num_chiefs if task.get("type") == "worker" else 0
+    num_workers = num_chiefs + len(cluster.get("worker", []))
+    return max(1, num_workers), before + task.get("index", 0)

@@ -1,0 +1,51 @@
+"""Scalars for TensorBoard, written without TensorFlow."""
+
+import os
+import socket
+import time
+
+from tensorboard.compat.proto.event_pb2 import Event
+from tensorboard.compat.proto.event_pb2 import SessionLog
+from tensorboard.compat.proto.summary_pb2 import Summary
+from tensorboard.summary.writer.record_writer import RecordWriter
+
+
+class EventFile:
+    """Writes scalars to a new event file in a directory.
+
+    `EventFileWriter` of TensorBoard itself would import TensorFlow where there
+    is one.
+
+    Args:
+        directory: where TensorBoard finds the files of a run.
+        last_step: updates done before; TensorBoard drops what earlier files
+            say of later ones.
+    """
+
+    def __init__(self, directory, last_step):
+        os.makedirs(directory, exist_ok=True)
+        name = (
+            f"events.out.tfevents.{time.time_ns()}."
+            f"{socket.gethostname()}.{os.getpid()}"
+        )
+        self._writer = RecordWriter(open(os.path.join(directory, name), "wb"))
+        self._add(file_version="brain.Event:2")
+        start = SessionLog(status=SessionLog.START)
+        self._add(step=last_step + 1, session_log=start)
+
+    def write(self, step, values):
+        """Writes the scalars of a step, a dictionary of name to number."""
+        scalars = [
+            Summary.Value(tag=name, simple_value=float(value))
+            for name, value in values.items()
+        ]
+        self._add(step=step, summary=Summary(value=scalars))
+
+    def close(self):
+        """Closes the file, which is complete after each `write` as well."""
+        self._writer.close()
+
+    def _add(self, **fields):
+        event = Event(wall_time=time.time(), **fields)
+        self._writer.write(event.SerializeToString())
+        self._writer.flush()

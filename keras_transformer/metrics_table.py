@@ -1,0 +1,83 @@
+"""The table of a run's figures, `metrics.csv`."""
+
+import csv
+import io
+import os
+
+from keras_transformer.files import written_aside
+
+COLUMNS = ["step", "epoch", "seconds", "learning_rate", "train_loss"]
+COLUMNS += ["gradient_norm", "tokens_per_second", "padding_share"]
+COLUMNS += ["input_wait_share", "memory_bytes"]
+COLUMNS += ["dev_loss", "dev_perplexity", "dev_accuracy"]
+
+
+class MetricsTable:
+    """Rows of figures that go to a file one after another.
+
+    The first row of a process writes the whole file anew, and so does one with
+    a new column; others are appended.
+
+    Args:
+        path: the file; rows that it holds are taken over.
+        last_step: updates done before; rows about later ones are dropped,
+            since they are done again.
+
+    Example:
+
+    >>> import tempfile
+    >>> path = os.path.join(tempfile.mkdtemp(), "metrics.csv")
+    >>> MetricsTable(path, last_step=0).add({"step": 100, "train_loss": 4.5})
+    >>> MetricsTable(path, last_step=100).rows[0]["train_loss"]
+    '4.5'
+    """
+
+    def __init__(self, path, last_step):
+        self.path = path
+        rows = read_rows(path)
+        self.rows = [row for row in rows if int(row["step"]) <= last_step]
+        self._columns = _more_columns(COLUMNS, *rows[:1])
+        self._is_written = False
+
+    def add(self, row):
+        """Adds a row, a dictionary of name to figure with `step` in it."""
+        self.rows.append({name: str(value) for name, value in row.items()})
+        columns = _more_columns(self._columns, row)
+        if self._is_written and columns == self._columns:
+            with open(self.path, "a", encoding="utf-8", newline="") as file:
+                self._writer(file).writerow(self.rows[-1])
+            return
+        self._columns = columns
+        with written_aside(self.path) as file:
+            writer = self._writer(file)
+            writer.writeheader()
+            writer.writerows(self.rows)
+        self._is_written = True
+
+    def _writer(self, file):
+        return csv.DictWriter(
+            file, self._columns, restval="", lineterminator="\n"
+        )
+
+
+def read_rows(path):
+    """Reads the rows of `metrics.csv`, also while it is being written.
+
+    A last line without an end, as a killed process can leave it, is left out.
+
+    Args:
+        path: the file; may be absent.
+
+    Returns:
+        list of dictionaries of strings, "" where a row has no such figure.
+    """
+    if not os.path.exists(path):
+        return []
+    with open(path, encoding="utf-8", newline="") as file:
+        text = file.read()
+    complete = text[: text.rfind("\n") + 1]
+    return list(csv.DictReader(io.StringIO(complete, newline="")))
+
+
+def _more_columns(columns, *rows):
+    return columns + [n for row in rows for n in row if n not in columns]

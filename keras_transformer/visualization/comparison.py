@@ -1,0 +1,155 @@
+"""Draws a figure of several training runs into one picture."""
+
+import difflib
+import os
+
+from keras_transformer.metrics_table import read_rows
+
+CSV = "metrics.csv"
+X_AXES = ("step", "seconds", "epoch")
+PICTURES = (".png", ".pdf", ".svg")
+MOST_MARKED = 40  # points that a curve shows one by one
+
+
+def plot_comparison(runs, metric, x_axis, path):
+    """Draws a curve for each run.
+
+    Args:
+        runs: directories of the runs, which may be going on.
+        metric: a column of `metrics.csv`, such as "dev_bleu".
+        x_axis: "step", "seconds" (of training, without the evaluations) or
+            "epoch".
+        path: file to write, PNG, PDF or SVG by its ending.
+
+    Raises:
+        ValueError: if a run has no figures of the metric or of the axis, or the
+            ending is another.
+    """
+    if os.path.splitext(path)[1] not in PICTURES:
+        raise ValueError(
+            f"A picture must end in {', '.join(PICTURES)}. Received: {path}. "
+            "Add an ending, such as .png."
+        )
+    curves = read_curves(runs, metric, x_axis)
+    _draw(curves, _x_unit(x_axis, curves), _y_unit(metric), path)
+
+
+def read_curves(runs, metric, x_axis):
+    """Reads the points of each run's curve.
+
+    An epoch is told to about the rows of `metrics.csv` between two epochs,
+    which hold whole ones.
+
+    Args:
+        runs, metric, x_axis: as for `plot_comparison`.
+
+    Returns:
+        dictionary of list of (position, value); its keys are the names of the
+        directories, with as many parents as tell them apart.
+    """
+    runs = list(dict.fromkeys(runs))
+    tables = [_read_run(run) for run in runs]
+    _check_metric(tables, metric)
+    curves = {}
+    for run, name, rows in zip(runs, _short_names(runs), tables):
+        factor, column = 1.0, x_axis
+        if x_axis == "epoch":
+            factor, column = _epochs_per_update(run, rows), "step"
+        points = [
+            (factor * float(row[column]), float(row[metric]))
+            for row in rows
+            if row.get(metric)
+        ]
+        if not points:
+            raise ValueError(
+                "`metric` must have been measured in all runs. Received: "
+                f"metric={metric}, of which {run} has no figure. Leave that "
+                "run out, or choose another metric."
+            )
+        curves[name] = points
+    return curves
+
+
+def _draw(curves, x_unit, y_unit, path):
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import StrMethodFormatter
+
+    figure = Figure(figsize=(7, 4.2), dpi=150, layout="tight")
+    axis = figure.subplots()
+    (x_size, x_label), (y_size, y_label) = x_unit, y_unit
+    for name, points in curves.items():
+        is_dense = len(points) > MOST_MARKED
+        axis.plot(
+            [x / x_size for x, _ in points],
+            [y / y_size for _, y in points],
+            label=name,
+            marker=None if is_dense else ".",
+            linewidth=1.0 if is_dense else 1.5,
+            alpha=0.75 if is_dense else 1.0,
+        )
+    axis.set_xlabel(x_label)
+    axis.set_ylabel(y_label)
+    axis.xaxis.set_major_formatter(StrMethodFormatter("{x:,.10g}"))
+    axis.ticklabel_format(axis="y", useOffset=False)
+    axis.grid(alpha=0.3)
+    axis.spines[["top", "right"]].set_visible(False)
+    axis.legend(framealpha=0.8, edgecolor="none")
+    figure.savefig(path)
+
+
+def _read_run(run):
+    path = os.path.join(run, CSV)
+    if not os.path.isfile(path):
+        raise ValueError(
+            "`runs` must be directories that kt-trainer wrote. Received: "
+            f"{run}, which holds no {CSV}. Check the path."
+        )
+    return read_rows(path)
+
+
+def _check_metric(tables, metric):
+    names = dict.fromkeys(
+        name for rows in tables for row in rows[:1] for name in row
+    )
+    names = [name for name in names if name not in X_AXES]
+    if metric not in names:
+        matches = difflib.get_close_matches(metric, names)
+        suggestion = f"Did you mean: {', '.join(matches)}? " if matches else ""
+        raise ValueError(
+            "`metric` must be a column of metrics.csv. Received: "
+            f"metric={metric!r}. {suggestion}All are: {', '.join(names)}."
+        )
+
+
+def _epochs_per_update(run, rows):
+    newest = max((int(row["epoch"]) for row in rows), default=0)
+    if not newest:
+        raise ValueError(
+            "`x_axis` must not be epoch for a run in its first one. Received: "
+            f"x_axis=epoch, {run}. Use step or seconds."
+        )
+    first = next(row for row in rows if int(row["epoch"]) == newest)
+    return newest / int(first["step"])
+
+
+def _short_names(runs):
+    paths = [os.path.abspath(run) for run in runs]
+    common = os.path.commonpath([os.path.dirname(path) for path in paths])
+    return [os.path.relpath(path, common) for path in paths]
+
+
+def _x_unit(x_axis, curves):
+    """What to divide positions by, and how to call the result."""
+    if x_axis != "seconds":
+        return 1, {"step": "updates", "epoch": "epochs"}[x_axis]
+    longest = max(x for points in curves.values() for x, _ in points)
+    for seconds, name in ((3600, "hours"), (60, "minutes")):
+        if longest >= 2 * seconds:
+            return seconds, f"{name} of training"
+    return 1, "seconds of training"
+
+
+def _y_unit(metric):
+    if metric == "memory_bytes":
+        return 1e9, "memory in GB"
+    return 1, metric.replace("_", " ").replace("bleu", "BLEU")

@@ -1,0 +1,192 @@
+import keras
+import numpy as np
+import pytest
+from layer_checks import to_numpy
+
+from keras_transformer.hparam import HParams
+from keras_transformer.optimizers import Adafactor
+from keras_transformer.optimizers import make_optimizer
+from keras_transformer.optimizers import make_schedule
+from keras_transformer.transformer import build_transformer
+
+KERNEL = np.linspace(-1, 2, 12, dtype="float32").reshape(3, 4)
+BIAS = np.full(4, 0.5, "float32")
+NAMES = ("kernel", "bias")
+
+
+def make(**changes):
+    """A kernel and a bias, and the optimizer for both."""
+    kernel = keras.Variable(KERNEL, name="kernel")
+    bias = keras.Variable(BIAS, name="bias")
+    optimizer = make_optimizer(HParams(d_model=16, warmup_steps=4, **changes))
+    optimizer.build([kernel, bias])
+    return optimizer, kernel, bias
+
+
+def gradients(num_steps, seed=0):
+    random = np.random.default_rng(seed)
+    return [
+        [random.normal(size=shape).astype("float32") for shape in ((3, 4), 4)]
+        for _ in range(num_steps)
+    ]
+
+
+def state(optimizer):
+    return {
+        variable.path.split("/", 1)[1]: to_numpy(variable)
+        for variable in optimizer.variables
+    }
+
+
+def rate(step):
+    return 16**-0.5 * min(step**-0.5, step * 4**-1.5)
+
+
+class MakeScheduleTest:
+    def test_is_the_papers(self):
+        assert make_schedule(HParams()).peak == (512 * 4000) ** -0.5
+
+    def test_adafactor_measures_the_width_by_the_weights(self):
+        assert make_schedule(HParams(optimizer="adafactor")).peak == 4000**-0.5
+
+
+class MakeOptimizerTest:
+    @pytest.mark.parametrize("name", ["adam", "adamw", "adafactor"])
+    def test_loss_of_a_small_problem_falls(self, name):
+        optimizer, kernel, bias = make(optimizer=name)
+        goals = KERNEL[::-1], -BIAS
+        losses = []
+        for _ in range(200):
+            errors = [
+                to_numpy(value) - goal
+                for value, goal in zip((kernel, bias), goals)
+            ]
+            losses.append(sum(np.sum(error**2) for error in errors))
+            optimizer.apply(errors)
+        assert losses[-1] < 0.1 * losses[0]
+
+    def test_adam_equals_numpy(self):
+        optimizer, kernel, _ = make()
+        expected = KERNEL.astype("float64")
+        first = second = 0
+        for step, grads in enumerate(gradients(3), 1):
+            optimizer.apply(grads)
+            first = 0.9 * first + 0.1 * grads[0]
+            second = 0.98 * second + 0.02 * grads[0] ** 2
+            first_mean = first / (1 - 0.9**step)
+            root = np.sqrt(second / (1 - 0.98**step))
+            expected -= rate(step) * first_mean / (root + 1e-9)
+            np.testing.assert_allclose(to_numpy(kernel), expected, rtol=1e-4)
+
+    def test_gradient_is_clipped_to_the_norm(self):
+        optimizer, _, _ = make(gradient_clip_norm=0.5)
+        (grads,) = gradients(1)
+        norm = np.sqrt(sum(np.sum(g**2) for g in grads))
+        assert norm > 1
+        optimizer.apply(grads)
+        # From zero, the first moment goes a tenth of the way to the gradient.
+        clipped = [10 * state(optimizer)[f"{n}_momentum"] for n in NAMES]
+        for found, gradient in zip(clipped, grads):
+            np.testing.assert_allclose(found, 0.5 / norm * gradient, rtol=1e-4)
+
+    def test_gradient_below_the_norm_stays(self):
+        plain, clipped = make()[0], make(gradient_clip_norm=100.0)[0]
+        for optimizer in (plain, clipped):
+            optimizer.apply(gradients(1)[0])
+        for name, value in state(plain).items():
+            np.testing.assert_allclose(state(clipped)[name], value, rtol=1e-6)
+
+    def test_average_of_weights_equals_the_recursion(self):
+        optimizer, kernel, _ = make(ema_decay=0.8)
+        average = None
+        for grads in gradients(5):
+            optimizer.apply(grads)
+            new = to_numpy(kernel)
+            average = new if average is None else 0.8 * average + 0.2 * new
+        found = state(optimizer)["kernel_average"]
+        np.testing.assert_allclose(found, average, rtol=1e-5)
+
+    def test_average_of_weights_changes_no_update(self):
+        kernels = []
+        for decay in (0.0, 0.8):
+            optimizer, kernel, _ = make(ema_decay=decay)
+            for grads in gradients(3):
+                optimizer.apply(grads)
+            kernels.append(to_numpy(kernel))
+        np.testing.assert_array_equal(*kernels)
+
+    @pytest.mark.parametrize("name", ["adamw", "adafactor"])
+    def test_weights_decay_but_no_biases_scales_and_offsets(self, name):
+        hparams = HParams(
+            num_layers=1,
+            d_model=8,
+            d_ff=16,
+            num_heads=2,
+            positional_encoding="learned",
+            warmup_steps=1,
+            optimizer=name,
+            weight_decay=0.1,
+        )
+        weights = build_transformer(hparams, vocab_size=11).trainable_variables
+        for weight in weights:
+            weight.assign(np.ones(weight.shape))
+        optimizer = make_optimizer(hparams)
+        optimizer.build(weights)
+        optimizer.apply([np.zeros(w.shape, "float32") for w in weights])
+        kept = 1 - 0.1 * make_schedule(hparams).peak
+        for weight in weights:
+            expected = 1 if len(weight.shape) == 1 else kept
+            np.testing.assert_allclose(to_numpy(weight), expected, rtol=1e-6)
+
+    @pytest.mark.parametrize("name", ["adam", "adamw", "adafactor"])
+    def test_variables_have_distinct_names_for_a_checkpoint(self, name):
+        hparams = HParams(
+            num_layers=2, d_model=8, num_heads=2, optimizer=name, ema_decay=0.9
+        )
+        model = build_transformer(hparams, vocab_size=11)
+        optimizer = make_optimizer(hparams)
+        optimizer.build(model.trainable_variables)
+        assert len(state(optimizer)) == len(optimizer.variables)
+
+
+class AdafactorTest:
+    def test_equals_that_of_keras(self):
+        shapes = [(3, 4), (5,), (2, 3, 4)]
+        random = np.random.default_rng(1)
+        starts = [random.normal(size=s).astype("float32") for s in shapes]
+        ours, theirs = Adafactor(0.1), keras.optimizers.Adafactor(0.1)
+        copies = [[keras.Variable(s) for s in starts] for _ in range(2)]
+        for _ in range(4):
+            grads = [random.normal(size=s).astype("float32") for s in shapes]
+            for optimizer, weights in zip((ours, theirs), copies):
+                optimizer.apply(grads, weights)
+        for our, their in zip(*copies):
+            np.testing.assert_allclose(
+                to_numpy(our), to_numpy(their), rtol=1e-4, atol=1e-6
+            )
+
+    def test_state_of_a_matrix_is_a_row_and_a_column(self):
+        optimizer, _, _ = make(optimizer="adafactor")
+        shapes = {name: value.shape for name, value in state(optimizer).items()}
+        assert shapes == {
+            "iteration": (),
+            "kernel_rows": (3,),
+            "kernel_columns": (4,),
+            "bias_velocity": (4,),
+        }
+
+    def test_row_and_column_without_gradient_stay_finite(self):
+        optimizer, kernel, bias = make(optimizer="adafactor")
+        gradient = np.ones((3, 4), "float32")
+        gradient[1] = gradient[:, 2] = 0
+        optimizer.apply([gradient, np.zeros(4, "float32")])
+        moved = to_numpy(kernel) != KERNEL
+        np.testing.assert_array_equal(moved, gradient != 0)
+        np.testing.assert_array_equal(to_numpy(bias), BIAS)
+
+    def test_round_trip_keeps_everything(self):
+        optimizer = Adafactor(0.5, -0.7, 1e-20, 1e-2, 2.0, weight_decay=0.1)
+        config = keras.optimizers.serialize(optimizer)
+        copy = keras.optimizers.deserialize(config)
+        assert isinstance(copy, Adafactor)
+        assert copy.get_config() == optimizer.get_config()

@@ -2,11 +2,10 @@
 
 import itertools
 
-import keras
 import numpy as np
-from keras import ops
 
-from keras_transformer.beam_search import beam_search
+from keras_transformer.compiled_search import compile_search
+from keras_transformer.compiled_search import fitting_rows
 from keras_transformer.data.subwords import END_ID
 from keras_transformer.data.text_files import is_blank
 
@@ -121,7 +120,7 @@ class Translator:
                 [len(sources[i]) + self.hparams.extra_length for i in batch],
                 "int32",
             )
-            sequences = ops.convert_to_numpy(search(inputs, limits))
+            sequences, _ = search(inputs, limits)
             for i, sequence in zip(batch, sequences):
                 results[i] = _until_end(sequence)
             if report:
@@ -136,55 +135,17 @@ class Translator:
         order.sort(key=lambda i: len(sources[i]), reverse=True)
         while order:
             length = len(sources[order[0]]) + self.hparams.extra_length
-            rows = max(1, CACHE_POSITIONS // (length * beam_size))
+            rows = fitting_rows(CACHE_POSITIONS // (length * beam_size))
             yield order[:rows]
             order = order[rows:]
 
     def _search(self, beam_size, alpha):
-        """The compiled search, one for all shapes of batches."""
+        """The compiled search, one for all batches."""
         if (beam_size, alpha) not in self._searches:
-
-            def search(inputs, limits):
-                return _best_hypotheses(
-                    self.model, inputs, limits, beam_size, alpha
-                )
-
-            self._searches[beam_size, alpha] = _compiled(search)
+            self._searches[beam_size, alpha] = compile_search(
+                self.model, beam_size, alpha
+            )
         return self._searches[beam_size, alpha]
-
-
-def _best_hypotheses(model, inputs, limits, beam_size, alpha):
-    encoded, padding_mask = model.encode(inputs)
-    cache = model.init_cache(encoded, padding_mask, beam_size, ops.max(limits))
-
-    def step(ids, position, own):
-        logits, updated = model.decode_step(
-            ids, position, {**cache, "self": own}
-        )
-        return logits, updated["self"]
-
-    sequences, _ = beam_search(
-        step,
-        cache["self"],
-        beam_size,
-        limits,
-        alpha,
-        END_ID,
-        num_hypotheses=1,
-    )
-    return sequences[:, 0]  # (batch, length)
-
-
-def _compiled(search):
-    if keras.backend.backend() != "tensorflow":
-        return search  # the loop itself is compiled
-    import tensorflow as tf
-
-    signature = [
-        tf.TensorSpec([None, None], tf.int32),
-        tf.TensorSpec([None], tf.int32),
-    ]
-    return tf.function(search, input_signature=signature, autograph=False)
 
 
 def _pad(sequences):

@@ -3,15 +3,11 @@
 import contextlib
 import dataclasses
 import math
+import random
 import signal
-import sys
 import time
 
-import keras
-
 from keras_transformer import early_stopping
-from keras_transformer import variables
-from keras_transformer.checkpoint_writer import CheckpointWriter
 from keras_transformer.data.prefetch import prefetched
 from keras_transformer.data.update_batches import Layout
 from keras_transformer.data.update_batches import num_rounds
@@ -20,9 +16,8 @@ from keras_transformer.engines.choice import make_engine
 from keras_transformer.evaluation import Evaluator
 from keras_transformer.optimizers import make_optimizer
 from keras_transformer.optimizers import make_schedule
-from keras_transformer.run_directory import RunDirectory
-from keras_transformer.run_directory import warm_start
 from keras_transformer.training_log import TrainingLog
+from keras_transformer.training_state import TrainingState
 from keras_transformer.transformer import build_transformer
 
 LOG_FREQUENCY = 100  # updates between lines of the log
@@ -71,7 +66,9 @@ class Trainer:
         self.seed = run.record["random_seed"]
         self.schedule = make_schedule(self.hparams)
         self.engine = engine or make_engine(self.hparams)
-        keras.utils.set_random_seed(self.seed)
+        # What Keras draws the seeds of initializers from; its own function for
+        # this would import TensorFlow on JAX.
+        random.seed(self.seed)
         self.engine.build(
             lambda dtype: build_transformer(
                 self.hparams, run.vocabulary.vocab_size, dtype
@@ -89,19 +86,27 @@ class Trainer:
             self.engine.first_replica,
             self.engine.local_replicas,
         )
-        self.progress = {"step": 0, "epoch": 0, "batch": 0, "seconds": 0.0}
+        self.state = TrainingState(run, self.engine, self.options)
+        self.progress = self.state.progress
+        self.log = TrainingLog(
+            run, self.step, self.engine.is_chief, self.state.counts
+        )
         self.stop_signal = None
-        self._asks_to_stop = self._must_stop = False
+        self._asks_to_stop = self._agreed_to_stop = False
         self._pending = None
         self._results = {}
-        self._restore()
-        self._saved_step, self._saved_at = self.step, time.monotonic()
-        self.log = TrainingLog(run, self.step, self.engine.is_chief)
 
     @property
     def step(self):
         """Number of updates done."""
         return self.progress["step"]
+
+    @property
+    def _must_stop(self):
+        # Several workers must stop after the same update: they agree in it.
+        if self.engine.num_workers == 1:
+            return self._asks_to_stop
+        return self._agreed_to_stop
 
     @property
     def _update_tokens(self):
@@ -132,12 +137,11 @@ class Trainer:
             while self.step < train_steps and not self._must_stop:
                 self._train_epoch(train_steps)
             self._finish_update()
-            if self._saved_step != self.step:
+            if not self.state.is_saved:
                 self._save()
             return {} if self.stop_signal else self._results
         finally:
-            if self.engine.is_chief:
-                self.writer.wait()
+            self.state.wait()
             for number, handler in handlers.items():
                 signal.signal(number, handler)
             self.log.close()
@@ -173,7 +177,7 @@ class Trainer:
                     self._log_training(train_steps)
                 if self.step % self.options.eval_frequency == 0 or is_last:
                     self._evaluate_and_save()
-                elif self._is_save_due():
+                elif self.state.is_save_due:
                     self._save()
 
     def _plan(self):
@@ -194,16 +198,12 @@ class Trainer:
         """
         begin = time.perf_counter() - waited
         self._profile(self.step + 1)
-        asks = self._asks_to_stop
-        figures = self.engine.update(batch, stop=asks)
+        figures = self.engine.update(batch, stop=self._asks_to_stop)
         self._read_figures()
         self._pending = dict(self.progress), batch, figures
         self.progress["step"] += 1
         self.progress["batch"] += 1
         self._count_time(begin, waited)
-        # Several workers must stop after the same update: they agree in it.
-        if self.engine.num_workers == 1:
-            self._must_stop = self._asks_to_stop
 
     def _finish_update(self):
         """Waits for the update that was started last."""
@@ -224,7 +224,7 @@ class Trainer:
                 "raise warmup_steps, and resume."
             )
         self.log.update(batch, figures["loss_sum"], figures["gradient_norm"])
-        self._must_stop = self._must_stop or figures["stop"] > 0
+        self._agreed_to_stop |= figures["stop"] > 0
 
     def _count_time(self, begin, waited=0.0):
         seconds = time.perf_counter() - begin
@@ -258,65 +258,21 @@ class Trainer:
         self._results, samples = self.evaluate()
         self.log.evaluation(self.progress, self._results)
         self.log.samples(self.step, samples)
+        best_by = "bleu" if "dev_bleu" in self._results else "loss"
+        score = early_stopping.score_of(best_by, self._results)
+        self.state.writer.score(self.step, score)
         metric = self.options.early_stopping_metric
-        best_by = "loss" if "dev_bleu" not in self._results else "bleu"
-        self.writer.score(
-            self.step, early_stopping.score_of(best_by, self._results)
-        )
         if metric != "none":
             scores = [
-                early_stopping.score_of(metric, row)
-                for row in self.log.evaluations
+                early_stopping.score_of(metric, figures)
+                for figures in self.log.evaluations
             ]
-            if early_stopping.is_over(
-                scores, self.options.early_stopping_patience
-            ):
-                self._asks_to_stop = True
-
-    def _is_save_due(self):
-        elapsed = time.monotonic() - self._saved_at
-        return elapsed >= self.options.save_checkpoints_secs
+            patience = self.options.early_stopping_patience
+            self._asks_to_stop |= early_stopping.is_over(scores, patience)
 
     def _save(self, is_evaluated=False):
         self._finish_update()
-        self._saved_step, self._saved_at = self.step, time.monotonic()
-        if not self.engine.is_chief:
-            return
-        self.engine.synchronise()
-        arrays = variables.read(self._state())
-        for name, value in self.progress.items():
-            arrays[f"progress/{name}"] = value
-        self.writer.save(
-            self.step, arrays, is_evaluated, self.progress["seconds"]
-        )
-
-    def _restore(self):
-        checkpoints = self.run.checkpoints
-        if self.engine.is_chief:
-            checkpoints.remove_incomplete()
-            self.writer = CheckpointWriter(
-                checkpoints,
-                self.options.keep_checkpoint_max,
-                self.options.keep_checkpoint_every_n_hours,
-            )
-        if checkpoints.steps:
-            arrays = checkpoints.load()
-            variables.write(self._state(), arrays, checkpoints.directory)
-            for name in self.progress:
-                self.progress[name] = arrays[f"progress/{name}"].item()
-            print(f"Resuming from step {self.step}.", file=sys.stderr)
-        elif self.options.warm_start_from:
-            other = RunDirectory(self.options.warm_start_from)
-            warm_start(self.engine.model, other, self.run)
-        self.engine.reload()
-
-    def _state(self):
-        model, optimizer = self.engine.model, self.engine.optimizer
-        return {
-            **variables.model_variables(model),
-            **variables.optimizer_variables(optimizer),
-            **variables.averaged_variables(model, optimizer),
-        }
+        self.state.save(self.log.counts, is_evaluated)
 
     def _receive(self, number, frame):
         self.stop_signal = number

@@ -11,6 +11,9 @@ from keras_transformer.visualization.learning_curve import plot_learning_curve
 
 CSV = "metrics.csv"
 PICTURE = "learning_curve.png"
+# What is added up between two rows.
+COUNTS = ("updates", "loss", "gradient_norm", "tokens", "positions", "filled")
+COUNTS += ("seconds", "waited")
 
 
 class TrainingLog:
@@ -21,9 +24,10 @@ class TrainingLog:
         step: updates done before; what an earlier process wrote of later
             updates is dropped, since they are done again.
         is_chief: False for all workers but one, which then write nothing.
+        counts: the `counts` that a log before this one ended with.
     """
 
-    def __init__(self, run, step, is_chief=True):
+    def __init__(self, run, step, is_chief=True, counts=None):
         self.run = run
         self.is_chief = is_chief
         self.is_terminal = sys.stderr.isatty()
@@ -31,6 +35,7 @@ class TrainingLog:
             self.table = MetricsTable(run.file(CSV), step)
             self.events = EventFile(run.file("tensorboard"), step)
         self._reset()
+        self.counts.update(counts or {})
 
     @property
     def evaluations(self):
@@ -68,18 +73,18 @@ class TrainingLog:
             loss_sum: sum of the losses of all target tokens.
             gradient_norm: norm of the gradient.
         """
-        self.num_updates += 1
-        self.loss_sum += loss_sum
-        self.gradient_norm += gradient_norm
-        self.num_tokens += float(batch["num_tokens"])
+        self.counts["updates"] += 1
+        self.counts["loss"] += loss_sum
+        self.counts["gradient_norm"] += gradient_norm
+        self.counts["tokens"] += float(batch["num_tokens"])
         for ids in (batch["inputs"], batch["targets"]):
-            self.num_positions += ids.size
-            self.num_real += np.count_nonzero(ids)
+            self.counts["positions"] += ids.size
+            self.counts["filled"] += np.count_nonzero(ids)
 
     def time(self, seconds, waited=0.0):
         """Counts time that updates took, `waited` of it for a batch."""
-        self.seconds += seconds
-        self.waited += waited
+        self.counts["seconds"] += seconds
+        self.counts["waited"] += waited
 
     def training(self, progress, learning_rate, train_steps, memory_bytes):
         """Writes a row about the updates since the last one.
@@ -90,16 +95,17 @@ class TrainingLog:
             train_steps: number of updates in all.
             memory_bytes: the greatest use of memory so far.
         """
-        step = progress["step"]
-        speed = self.num_tokens / self.seconds
+        step, counts = progress["step"], self.counts
+        speed = counts["tokens"] / counts["seconds"]
+        padding = 1 - counts["filled"] / counts["positions"]
         row = {
             **_position(progress),
             "learning_rate": learning_rate,
-            "train_loss": self.loss_sum / self.num_tokens,
-            "gradient_norm": self.gradient_norm / self.num_updates,
+            "train_loss": counts["loss"] / counts["tokens"],
+            "gradient_norm": counts["gradient_norm"] / counts["updates"],
             "tokens_per_second": round(speed, 1),
-            "padding_share": round(1 - self.num_real / self.num_positions, 4),
-            "input_wait_share": round(self.waited / self.seconds, 4),
+            "padding_share": round(padding, 4),
+            "input_wait_share": round(counts["waited"] / counts["seconds"], 4),
             "memory_bytes": memory_bytes,
         }
         left = (train_steps - step) * progress["seconds"] / step
@@ -149,9 +155,8 @@ class TrainingLog:
         self.events.close()
 
     def _reset(self):
-        self.num_updates = self.num_positions = self.num_real = 0
-        self.loss_sum = self.gradient_norm = self.num_tokens = 0.0
-        self.seconds = self.waited = 0.0
+        """Starts to count for the next row."""
+        self.counts = dict.fromkeys(COUNTS, 0.0)
 
     def _say(self, line, passing=False):
         if not self.is_chief:

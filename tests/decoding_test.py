@@ -10,12 +10,17 @@ import pytest
 from keras import ops
 
 from keras_transformer import decoding
+from keras_transformer import variables
+from keras_transformer.compiled_search import compile_search
 from keras_transformer.data.subwords import END_ID
 from keras_transformer.data.subwords import train_subwords
 from keras_transformer.decoding import Translator
 from keras_transformer.hparam import HParams
 from keras_transformer.transformer import build_transformer
 
+HPARAMS = HParams(
+    num_layers=1, d_model=16, d_ff=32, num_heads=2, extra_length=4
+)
 TENSORFLOW = keras.backend.backend() == "tensorflow"
 TEXTS = [
     "a dog runs over the street",
@@ -33,6 +38,8 @@ class CopyingModel:
 
     def __init__(self, vocab_size):
         self.vocab_size = vocab_size
+        self.bias = keras.Variable(np.zeros(vocab_size), dtype="float32")
+        self.variables = [self.bias]
         self.shapes = []
 
     def encode(self, inputs):
@@ -49,7 +56,7 @@ class CopyingModel:
         copied = ops.sum(ops.where(here[None], inputs, 0), axis=1)
         beam_size = ops.shape(ids)[0] // ops.shape(inputs)[0]
         copied = ops.repeat(copied, beam_size, axis=0)
-        return 9.0 * ops.one_hot(copied, self.vocab_size), cache
+        return 9.0 * ops.one_hot(copied, self.vocab_size) + self.bias, cache
 
 
 class HesitantModel(CopyingModel):
@@ -77,14 +84,11 @@ def copier(vocabulary):
 def translator(vocabulary):
     """A real model with random weights, sure enough of what it says."""
     keras.utils.set_random_seed(5)
-    hparams = HParams(
-        num_layers=1, d_model=16, d_ff=32, num_heads=2, extra_length=4
-    )
-    model = build_transformer(hparams, vocabulary.vocab_size)
+    model = build_transformer(HPARAMS, vocabulary.vocab_size)
     scales = np.full((vocabulary.vocab_size, 1), 4.0, "float32")
     scales[END_ID] = 12.0  # or it would hardly ever end by itself
     model.embedding.embeddings.assign(scales * model.embedding.embeddings)
-    return Translator(model, vocabulary, hparams)
+    return Translator(model, vocabulary, HPARAMS)
 
 
 class TranslatorTest:
@@ -122,11 +126,29 @@ class TranslatorTest:
         assert copier.translate_ids(sources) == sources
 
     @pytest.mark.skipif(not TENSORFLOW, reason="tf.function")
-    def test_the_search_is_traced_once_for_all_shapes(self, copier):
+    def test_tensorflow_traces_the_search_once_for_all_shapes(self, copier):
         copier(TEXTS)
         copier(TEXTS[:1])
         copier(TEXTS[:2])
         assert copier.model.shapes == [(None, None)]
+
+    @pytest.mark.skipif(TENSORFLOW, reason="jax.jit")
+    def test_jax_traces_the_search_for_few_shapes(self, copier):
+        lengths = [2, 9, 16, 17, 3, 31, 5]
+        sources = [[5] * (n - 1) + [END_ID] for n in lengths]
+        for number in range(1, 8):
+            copier.translate_ids(sources[:number])
+        shapes = [(1, 16), (2, 16), (4, 16), (4, 32), (8, 32)]
+        assert copier.model.shapes == shapes
+
+    def test_new_weights_are_followed_without_another_trace(self, copier):
+        sources = [[5, 6, END_ID]]
+        assert copier.translate_ids(sources) == sources
+        bias = np.zeros(copier.model.vocab_size, "float32")
+        bias[END_ID] = 99.0
+        copier.model.bias.assign(bias)
+        assert copier.translate_ids(sources) == [[END_ID]]
+        assert len(copier.model.shapes) == 1
 
     @pytest.mark.parametrize("beam_size", [1, 3])
     def test_batches_and_order_do_not_change_the_text(
@@ -155,12 +177,13 @@ class TranslatorTest:
         limit = len(source) + translator.hparams.extra_length
         target = []
         while END_ID not in target and len(target) < limit - 1:
+            padded = target + [0] * (limit - len(target))
             features = {
                 "inputs": np.array([source]),
-                "targets": np.array([target + [0]]),
+                "targets": np.array([padded]),
             }
             logits = ops.convert_to_numpy(translator.model(features))
-            target.append(int(np.argmax(logits[0, -1])))
+            target.append(int(np.argmax(logits[0, len(target)])))
         if END_ID not in target:
             target.append(END_ID)
         assert translator.translate_ids([source], beam_size=1) == [target]
@@ -199,15 +222,57 @@ class TranslatorTest:
         assert len(long) == len(sources[0]) + translator.hparams.extra_length
 
 
+def search_with(weights):
+    """What a search finds with a model of these weights, and the scores."""
+    model = build_transformer(HPARAMS, vocab_size=50)
+    variables.write(variables.model_variables(model), weights, "a test")
+    generator = np.random.default_rng(0)
+    inputs = generator.integers(2, 50, (5, 20), "int32")
+    inputs[np.arange(20) >= np.array([[20], [19], [9], [4], [1]])] = 0
+    limits = np.array([24, 23, 13, 8, 5], "int32")
+    return compile_search(model, beam_size=3, alpha=0.6)(inputs, limits)
+
+
+@pytest.mark.skipif(not TENSORFLOW, reason="runs tests on JAX")
 class TranslatorOnJaxTest:
-    @pytest.mark.skipif(not TENSORFLOW, reason="runs a test on JAX")
-    def test_text_goes_through_on_jax(self):
+    def test_all_of_this_passes_on_jax(self):
         pytest.importorskip("jax")
-        outcome = subprocess.run(
-            [sys.executable, "-m", "pytest", "-q", __file__]
-            + ["-k", "its_order"],
-            env={**os.environ, "KERAS_BACKEND": "jax"},
-            capture_output=True,
-            text=True,
+        run_on_jax("-m", "pytest", "-q", "--tb=short", __file__)
+
+    def test_jax_finds_the_same_without_tensorflow(self, tmp_path):
+        pytest.importorskip("jax")
+        model = build_transformer(HPARAMS, vocab_size=50)
+        embeddings = model.embedding.embeddings
+        embeddings.assign(4.0 * embeddings)  # or all would be about as likely
+        weights = variables.read(variables.model_variables(model))
+        np.savez(tmp_path / "weights.npz", **weights)
+        script = (
+            "import sys, numpy\n"
+            "from decoding_test import search_with\n"
+            "weights = numpy.load('weights.npz')\n"
+            "numpy.savez('found.npz', *search_with(weights))\n"
+            "assert 'tensorflow' not in sys.modules\n"
         )
-        assert outcome.returncode == 0, outcome.stdout[-3000:]
+        run_on_jax("-c", script, cwd=tmp_path)
+        sequences, scores = search_with(weights)
+        found = np.load(tmp_path / "found.npz")
+        for row, expected in zip(found["arr_0"], sequences, strict=True):
+            assert decoding._until_end(row) == decoding._until_end(expected)
+        np.testing.assert_allclose(found["arr_1"], scores, rtol=0, atol=1e-4)
+
+
+def run_on_jax(*arguments, cwd=None):
+    outcome = subprocess.run(
+        [sys.executable, *arguments],
+        env={
+            **os.environ,
+            "KERAS_BACKEND": "jax",
+            "XLA_FLAGS": "--xla_backend_optimization_level=0",
+            "PYTHONPATH": os.path.dirname(__file__),
+        },
+        cwd=cwd,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    assert outcome.returncode == 0, outcome.stdout[-3000:]

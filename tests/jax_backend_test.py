@@ -10,6 +10,7 @@ import pytest
 
 LAYERS = (
     "masks",
+    "dropout",
     "attention",
     "feed_forward",
     "embedding",
@@ -19,6 +20,7 @@ LAYERS = (
     "decoder",
 )
 MODEL = ("transformer", "parameter_count", "losses", "schedules", "metrics")
+MODEL += ("optimizers",)
 
 
 def start_on_jax(names):

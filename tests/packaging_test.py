@@ -30,6 +30,7 @@ PLANT = {
     "run_directory",
     "training",
     "training_log",
+    "training_state",
     "variables",
     "visualization",
 }

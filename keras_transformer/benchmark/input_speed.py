@@ -1,0 +1,66 @@
+"""How fast batches are made, without a model to take them."""
+
+import itertools
+import statistics
+import time
+
+from keras_transformer.benchmark import machine
+from keras_transformer.data.batching import plan_batches
+from keras_transformer.data.packing import plan_packed
+from keras_transformer.data.prefetch import prefetched
+from keras_transformer.data.update_batches import Layout
+from keras_transformer.data.update_batches import update_batches
+
+
+def time_input(hparams, token_pairs, num_passes=5):
+    """Goes through epochs as training does: plan, pad, divide, prefetch.
+
+    Args:
+        hparams: an `HParams`.
+        token_pairs: `TokenPairs`.
+        num_passes: times that count, each of one epoch or more.
+
+    Returns:
+        dictionary of figures.
+    """
+    make_plan = plan_packed if hparams.packed else plan_batches
+    epochs = itertools.count()
+    planning_seconds = []
+
+    def plan(epoch):
+        return make_plan(
+            token_pairs.inputs.lengths,
+            token_pairs.targets.lengths,
+            hparams.effective_batch_tokens or hparams.batch_tokens,
+            hparams.max_length,
+            seed=0,
+            epoch=epoch,
+        )
+
+    def run_epochs(num_times):
+        for epoch in itertools.islice(epochs, num_times):
+            begin = time.perf_counter()
+            planned = plan(epoch)
+            planning_seconds.append(time.perf_counter() - begin)
+            batches = update_batches(
+                token_pairs, planned, Layout(), seed=0, epoch=epoch
+            )
+            for _ in prefetched(batches):
+                pass
+
+    first = plan(0)
+    num_pairs = len(token_pairs.inputs) - first.num_dropped
+    passes = machine.timed_passes(run_epochs, num_passes)
+    speed, speed_range = passes.rate(num_pairs)
+    planning_share = statistics.median(planning_seconds) * speed / num_pairs
+    return {
+        "pairs_per_second": round(speed),
+        "pairs_per_second_range": [round(x) for x in speed_range],
+        "planning_share": round(planning_share, 4),
+        "padding_share": round(first.padding_share, 4),
+        "num_pairs": num_pairs,
+        "num_batches": len(first),
+        "quiet_passes": passes.num_quiet,
+        "disturbed_passes": passes.num_disturbed,
+        "foreign_cores": round(passes.foreign_cores, 2),
+    }

@@ -1,0 +1,144 @@
+"""How fast a model trains on fixed batches."""
+
+import random
+
+from keras_transformer.benchmark import machine
+from keras_transformer.benchmark import workload
+from keras_transformer.data.update_batches import Layout
+from keras_transformer.data.update_batches import num_rounds
+from keras_transformer.data.update_batches import update_batches
+from keras_transformer.engines.choice import make_engine
+from keras_transformer.optimizers import make_optimizer
+from keras_transformer.transformer import build_transformer
+
+
+def time_training(
+    hparams,
+    token_pairs,
+    vocab_size,
+    precision="float32",
+    num_devices=0,
+    xla="auto",
+    num_passes=5,
+):
+    """Makes a new model, trains it on a few batches again and again.
+
+    These are whole updates, as `Trainer` makes them: the batches are divided
+    among rounds and devices, and come from the host's memory; the figures of an
+    update are read after the next one has started.
+
+    Args:
+        hparams: an `HParams`. An update takes `effective_batch_tokens`, or
+            `batch_tokens` where that is 0.
+        token_pairs: `TokenPairs` to choose the batches from.
+        vocab_size: number of token ids.
+        precision, num_devices, xla: see `make_engine`.
+        num_passes: times that the batches are gone through for the figures,
+            more than once each time where that takes less than a second.
+
+    Returns:
+        dictionary of figures. Positions count as source plus target, padded.
+    """
+    plan = workload.fixed_plan(
+        token_pairs,
+        hparams.effective_batch_tokens or hparams.batch_tokens,
+        workload.lengths_for(hparams),
+        hparams.packed,
+    )
+    random.seed(0)  # Keras draws the seeds of the weights from it
+    engine = make_engine(hparams, precision, num_devices, xla)
+    if engine.num_workers > 1:
+        raise ValueError(
+            "A benchmark must run on one machine. Received: TF_CONFIG with "
+            f"{engine.num_workers} workers. Unset TF_CONFIG."
+        )
+    engine.build(
+        lambda dtype: build_transformer(hparams, vocab_size, dtype),
+        lambda: make_optimizer(hparams),
+    )
+    batches = _make_batches(hparams, token_pairs, plan, engine)
+    startup_seconds = None
+    for batch in batches:
+        float(engine.update(batch)["loss_sum"])
+        startup_seconds = startup_seconds or machine.seconds_since_start()
+    losses = []
+    passes = machine.timed_passes(
+        lambda num_times: losses.append(_train(engine, batches * num_times)),
+        num_passes,
+    )
+    peak_bytes = engine.peak_bytes()  # before matrices come
+    num_tokens = sum(float(batch["num_tokens"]) for batch in batches)
+    speed, speed_range = passes.rate(num_tokens)
+    flops = sum(
+        update_flops(hparams, vocab_size, shape) for shape in plan.shapes
+    )
+    flops_rate, _ = passes.rate(flops)
+    peak_rate = machine.matrix_product_rate(precision, engine.num_replicas)
+    return {
+        "target_tokens_per_second": round(speed, 1),
+        "target_tokens_per_second_range": [round(x, 1) for x in speed_range],
+        "step_ms": round(1000 * num_tokens / speed / len(batches), 2),
+        "flops_per_second": round(flops_rate),
+        "matrix_product_flops_per_second": round(peak_rate),
+        "matrix_product_share": round(flops_rate / peak_rate, 4),
+        "padding_share": round(plan.padding_share, 4),
+        "startup_seconds": round(startup_seconds, 2),
+        "peak_memory_bytes": peak_bytes,
+        "loss": round(losses[-1], 4),
+        "batches": plan.shapes,
+        "num_parameters": engine.model.count_params(),
+        "num_devices": engine.num_replicas,
+        "quiet_passes": passes.num_quiet,
+        "disturbed_passes": passes.num_disturbed,
+        "foreign_cores": round(passes.foreign_cores, 2),
+    }
+
+
+def update_flops(hparams, vocab_size, shape):
+    """Counts the floating-point operations of an update.
+
+    Six for each position and each weight that it is multiplied by: two forward
+    and four backward. Logits count, embedding and the products of queries, keys
+    and values do not, as usual.
+
+    Args:
+        hparams: an `HParams`.
+        vocab_size: number of token ids.
+        shape: `(rows, input_len, target_len)` of the batch.
+    """
+    d_k = hparams.d_k or hparams.d_model // hparams.num_heads
+    d_v = hparams.d_v or hparams.d_model // hparams.num_heads
+    # Queries and keys of width d_k, values and outputs of width d_v.
+    attention = 2 * hparams.d_model * hparams.num_heads * (d_k + d_v)
+    feed_forward = 2 * hparams.d_model * hparams.d_ff
+    encoder = hparams.num_layers * (attention + feed_forward)
+    decoder = hparams.num_layers * (2 * attention + feed_forward)
+    decoder += hparams.d_model * vocab_size
+    rows, input_len, target_len = shape
+    return 6 * rows * (input_len * encoder + target_len * decoder)
+
+
+def _make_batches(hparams, token_pairs, plan, engine):
+    rounds = num_rounds(
+        hparams.effective_batch_tokens,
+        hparams.batch_tokens,
+        engine.num_replicas,
+    )
+    layout = Layout(
+        rounds,
+        engine.num_replicas,
+        engine.first_replica,
+        engine.local_replicas,
+    )
+    return list(update_batches(token_pairs, plan, layout, seed=0, epoch=0))
+
+
+def _train(engine, batches):
+    """Updates on each batch, and returns the last one's loss per token."""
+    pending = None
+    for batch in batches:
+        figures = engine.update(batch)
+        if pending is not None:
+            float(pending)
+        pending = figures["loss_sum"]
+    return float(pending) / float(batches[-1]["num_tokens"])

@@ -1,0 +1,82 @@
+"""Trains on JAX where there is no TensorFlow, and goes on with it on another.
+
+Rows are packed, so that there is one shape to compile.
+"""
+
+import json
+import os
+import subprocess
+import sys
+
+import keras
+import pytest
+
+from keras_transformer.data.text_files import read_lines
+from keras_transformer.decoding import Translator
+from keras_transformer.registry import get_problem
+from keras_transformer.run_directory import RunDirectory
+from keras_transformer.training import Trainer
+
+if keras.backend.backend() != "tensorflow":
+    pytest.skip("starts processes on JAX", allow_module_level=True)
+pytest.importorskip("jax")
+
+NUM_SENTENCES = 20
+# Stands for a machine without TensorFlow: to import it fails.
+SCRIPT = """
+import json
+import sys
+sys.modules["tensorflow"] = None
+from keras_transformer.bin import trainer
+from keras_transformer.decoding import Translator
+run, steps, num_sentences = sys.argv[1], sys.argv[2], int(sys.argv[3])
+try:
+    trainer.run(["kt-trainer", "--output_dir=" + run, "--train_steps=" + steps])
+except SystemExit as stop:
+    if stop.code:
+        raise
+lines = open(run + "/sentences.txt", encoding="utf-8").read().splitlines()
+print(json.dumps(Translator.load(run)(lines[:num_sentences])))
+"""
+
+
+def train_on_jax(run, steps):
+    """Trains in a process of its own; returns translations after it."""
+    result = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            SCRIPT,
+            run.path,
+            str(steps),
+            f"{NUM_SENTENCES}",
+        ],
+        env={**os.environ, "KERAS_BACKEND": "jax"},
+        capture_output=True,
+        text=True,
+    )
+    assert result.returncode == 0, result.stderr[-3000:]
+    figures, translations = result.stdout.splitlines()
+    assert json.loads(figures)["step"] == steps
+    return json.loads(translations), result.stderr
+
+
+class JaxTrainingTest:
+    def test_a_run_goes_from_jax_to_tensorflow_and_back(
+        self, make_run, copy_data
+    ):
+        run = make_run(packed=True, dropout=0.1)
+        problem = get_problem("copy", copy_data)
+        sentences = problem.text_split("dev")[0][:NUM_SENTENCES]
+        with open(run.file("sentences.txt"), "w", encoding="utf-8") as file:
+            file.writelines(f"{sentence}\n" for sentence in sentences)
+        assert list(read_lines(run.file("sentences.txt"))) == sentences
+
+        on_jax, _ = train_on_jax(run, 300)
+        assert Translator.load(run.path)(sentences) == on_jax
+        assert Trainer(problem, RunDirectory(run.path)).train(310)
+        on_jax, log = train_on_jax(run, 320)
+        assert "Resuming from step 310." in log
+        assert Translator.load(run.path)(sentences) == on_jax
+        # It has begun to copy, so that the translations say something.
+        assert any(a == b for a, b in zip(on_jax, sentences))

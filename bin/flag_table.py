@@ -18,9 +18,19 @@ class _PathsParser(flags.ArgumentParser):
         return [os.path.expanduser(path) for path in argument.split(",")]
 
 
+class _StepParser(flags.ArgumentParser):
+    def parse(self, argument):
+        if argument == "best":
+            return argument
+        if argument.isdecimal() and int(argument):
+            return int(argument)
+        raise ValueError("must be a number of updates, or best")
+
+
 _text = flags.DEFINE_string
 _path = functools.partial(flags.DEFINE, _PathParser())
 _paths = functools.partial(flags.DEFINE, _PathsParser())
+_step = functools.partial(flags.DEFINE, _StepParser())
 _switch = flags.DEFINE_boolean
 _count = functools.partial(flags.DEFINE_integer, lower_bound=1)
 _whole = functools.partial(flags.DEFINE_integer, lower_bound=0)
@@ -238,10 +248,10 @@ FLAG_TABLE = {
         "Score without regard to case.",
     ),
     "checkpoint_step": (
-        _count,
+        _step,
         None,
-        "Updates after which the checkpoint to use was written. Default: the "
-        "newest.",
+        "Updates after which the checkpoint to use was written, or best for "
+        "the one with the best score on dev. Default: the newest.",
     ),
     "num_last_checkpoints": (
         _count,

@@ -75,6 +75,11 @@ def load_backend():
         with open(os.devnull, "wb") as nowhere:
             os.dup2(nowhere.fileno(), 2)
         importlib.import_module("keras")
+    except ModuleNotFoundError as error:
+        raise ValueError(
+            "Keras needs TensorFlow, or JAX with KERAS_BACKEND=jax. Received: "
+            f"no module {error.name}. Install it, or set KERAS_BACKEND."
+        ) from error
     finally:
         os.dup2(saved, 2)
         os.close(saved)

@@ -104,19 +104,25 @@ def _known():
 
 
 def _hparams(settings, is_new):
+    held = None if is_new else _held_hparams()
+    hparams = held
     if is_new or FLAGS.hparams_set or FLAGS.hparams:
         hparams = registry.get_hparams(settings["hparams_set"])
         hparams = hparam.parse_overrides(hparams, FLAGS.hparams)
-    else:
-        path = os.path.join(FLAGS.output_dir, "hparams.json")
-        with open(path, encoding="utf-8") as file:
-            hparams = hparam.from_json(file.read())
-    given = [
-        f"{name}={FLAGS[name].value}"
-        for name in ("batch_tokens", "effective_batch_tokens")
-        if FLAGS[name].value not in (None, "auto")
-    ]
-    return hparam.parse_overrides(hparams, ",".join(given))
+    names = ("batch_tokens", "effective_batch_tokens")
+    given = {name: FLAGS[name].value for name in names}
+    if given["batch_tokens"] == "auto":
+        # What was found then; for now, anything that fits the update.
+        most = given["effective_batch_tokens"] or None
+        given["batch_tokens"] = held.batch_tokens if held else most
+    overrides = [f"{n}={v}" for n, v in given.items() if v is not None]
+    return hparam.parse_overrides(hparams, ",".join(overrides))
+
+
+def _held_hparams():
+    path = os.path.join(FLAGS.output_dir, "hparams.json")
+    with open(path, encoding="utf-8") as file:
+        return hparam.from_json(file.read())
 
 
 def _options():
@@ -155,7 +161,7 @@ def _check_batches(problem, hparams):
     problem.batches(
         "train", update_tokens, hparams.max_length, packed=hparams.packed
     )
-    problem.batches("dev", hparams.batch_tokens)
+    problem.evaluation_batches(hparams.batch_tokens)
 
 
 def _check_warm_start(problem):

@@ -8,6 +8,11 @@ from keras_transformer.data.batching import padded_batches
 from keras_transformer.decoding import Translator
 
 NUM_SAMPLES = 5  # sentences whose translations are returned
+MAX_EXPONENT = 700.0  # e to this fits into a float
+
+
+class _BrokenOff(Exception):
+    """Somebody asked to stop in the middle of an evaluation."""
 
 
 class Evaluator:
@@ -28,38 +33,51 @@ class Evaluator:
         self.hparams = hparams
         self.translator = Translator(engine.model, problem.vocabulary, hparams)
 
-    def __call__(self):
+    def __call__(self, must_stop=lambda: False):
         """Returns the figures, and some translations.
+
+        Args:
+            must_stop: function that is asked after each batch whether to break
+                off.
 
         Returns:
             dictionary of `dev_loss` (per token, natural logarithm),
             `dev_perplexity`, `dev_accuracy` and the problem's own scores of
             greedy translations, such as `dev_bleu`; and a list of (source,
-            reference, translation).
+            reference, translation). None if it broke off.
         """
-        with self._weights_to_measure():
-            negative_log, num_right, num_tokens = self._sums()
-            sources, references = self.problem.text_split("dev")
-            hypotheses = self.translator(sources, beam_size=1)
+
+        def check(_):
+            if must_stop():
+                raise _BrokenOff
+
+        sources, references = self.problem.text_split("dev")
+        try:
+            with self._weights_to_measure():
+                negative_log, num_right, num_tokens = self._sums(check)
+                hypotheses = list(
+                    self.translator.translate(sources, 1, report=check)
+                )
+        except _BrokenOff:
+            return None
         loss = negative_log / num_tokens
         scores = self.problem.score(hypotheses, references)
         results = {
             "dev_loss": loss,
-            "dev_perplexity": math.exp(loss),
+            "dev_perplexity": math.exp(min(loss, MAX_EXPONENT)),
             "dev_accuracy": num_right / num_tokens,
             **{f"dev_{name}": value for name, value in scores.items()},
         }
         samples = list(zip(sources, references, hypotheses))[:NUM_SAMPLES]
         return results, samples
 
-    def _sums(self):
+    def _sums(self, check):
         sums = [0.0, 0.0, 0.0]
-        plan = self.problem.batches(
-            "dev", self.hparams.batch_tokens, shuffle=False
-        )
+        plan = self.problem.evaluation_batches(self.hparams.batch_tokens)
         for batch in padded_batches(self.problem.token_pairs("dev"), plan):
             found = self.engine.evaluate(*batch)
             sums = [a + float(b) for a, b in zip(sums, found)]
+            check(len(batch))
         return sums
 
     @contextlib.contextmanager

@@ -9,6 +9,8 @@ from keras_transformer.data import packing
 from keras_transformer.data import subwords
 from keras_transformer.data import token_arrays
 
+EVALUATION_TOKENS = 4096  # most positions of a batch that is only measured
+
 
 class Problem:
     """Supply the sentence pairs of a text to text task.
@@ -187,6 +189,14 @@ class Problem:
                 f"{plan.num_dropped} pairs, all longer. Raise max_length."
             )
         return plan
+
+    def evaluation_batches(self, batch_tokens):
+        """Plan the batches that dev is measured in; see `plan_batches`.
+
+        Not larger than they must be: measuring keeps the logits of a batch.
+        """
+        most = min(batch_tokens, EVALUATION_TOKENS)
+        return self.batches("dev", most, shuffle=False)
 
     def dataset(
         self, split, batch_tokens=4096, max_length=None, seed=0, packed=False

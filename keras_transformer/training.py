@@ -92,7 +92,8 @@ class Trainer:
             run, self.step, self.engine.is_chief, self.state.counts
         )
         self.stop_signal = None
-        self._asks_to_stop = self._agreed_to_stop = False
+        self._asks_to_stop = self._is_profiling = False
+        self._agreed_last_step = math.inf
         self._pending = None
         self._results = {}
 
@@ -103,10 +104,10 @@ class Trainer:
 
     @property
     def _must_stop(self):
-        # Several workers must stop after the same update: they agree in it.
+        # Several workers must stop after the same update: they agree in one.
         if self.engine.num_workers == 1:
             return self._asks_to_stop
-        return self._agreed_to_stop
+        return self.step >= self._agreed_last_step
 
     @property
     def _update_tokens(self):
@@ -134,6 +135,7 @@ class Trainer:
             for number in (signal.SIGINT, signal.SIGTERM)
         }
         try:
+            self._catch_up()
             while self.step < train_steps and not self._must_stop:
                 self._train_epoch(train_steps)
             self._finish_update()
@@ -141,10 +143,21 @@ class Trainer:
                 self._save()
             return {} if self.stop_signal else self._results
         finally:
-            self.state.wait()
+            self._stop_profile()
+            self.log.close()
             for number, handler in handlers.items():
                 signal.signal(number, handler)
-            self.log.close()
+            self.state.wait()
+
+    def _catch_up(self):
+        """Makes the evaluation that a killed process saved for, but missed."""
+        if not self.engine.is_chief:
+            return
+        saved = {e.step for e in self.run.checkpoints.evaluations}
+        logged = {int(row["step"]) for row in self.log.evaluations}
+        if self.step in saved - logged:
+            self._evaluate()
+        self._stop_early()
 
     def _train_epoch(self, train_steps):
         """Trains on what is left of the epoch, or until something says stop."""
@@ -216,15 +229,29 @@ class Trainer:
             return
         (at, batch, figures), self._pending = self._pending, None
         figures = {name: float(value) for name, value in figures.items()}
-        if not math.isfinite(figures["loss_sum"]):
-            raise ValueError(
-                "The loss must be finite. Received: "
-                f"loss={figures['loss_sum']} at step {at['step'] + 1}, epoch "
-                f"{at['epoch']}, batch {at['batch']}. Lower learning_rate or "
-                "raise warmup_steps, and resume."
-            )
+        self._check_finite(figures, at)
         self.log.update(batch, figures["loss_sum"], figures["gradient_norm"])
-        self._agreed_to_stop |= figures["stop"] > 0
+        if figures["stop"]:
+            # The update after it: by then each worker has read this.
+            last = at["step"] + 2
+            self._agreed_last_step = min(last, self._agreed_last_step)
+
+    def _check_finite(self, figures, at):
+        # A weight that is not finite must not get into a checkpoint. With
+        # float16 such gradients are expected, and their updates left out.
+        names = ["loss_sum"]
+        if self.engine.precision != "float16":
+            names.append("gradient_norm")
+        for name in names:
+            if not math.isfinite(figures[name]):
+                raise ValueError(
+                    "Loss and gradient must be finite. Received: "
+                    f"{name}={figures[name]} at step {at['step'] + 1}, epoch "
+                    f"{at['epoch']}, batch {at['batch']}. Use a lower "
+                    "learning_rate, more warmup_steps or gradient_clip_norm "
+                    "in another --output_dir; --warm_start_from takes over "
+                    "the weights."
+                )
 
     def _count_time(self, begin, waited=0.0):
         seconds = time.perf_counter() - begin
@@ -247,28 +274,48 @@ class Trainer:
         if step == first:
             self._finish_update()
             self.engine.start_profile(self.run.file("tensorboard"))
+            self._is_profiling = True
         elif step == last + 1:
             self._finish_update()
+            self._stop_profile()
+
+    def _stop_profile(self):
+        if self._is_profiling:
+            self._is_profiling = False
             self.engine.stop_profile()
 
     def _evaluate_and_save(self):
         self._save(is_evaluated=True)
-        if not self.engine.is_chief:
+        if self.engine.is_chief:
+            self._evaluate()
+            self._stop_early()
+
+    def _evaluate(self):
+        """Measures the model, unless a signal comes meanwhile.
+
+        The row of the log comes last: without it, the next process evaluates.
+        """
+        found = self.evaluate(lambda: self.stop_signal is not None)
+        if found is None:
             return
-        self._results, samples = self.evaluate()
-        self.log.evaluation(self.progress, self._results)
-        self.log.samples(self.step, samples)
+        self._results, samples = found
         best_by = "bleu" if "dev_bleu" in self._results else "loss"
         score = early_stopping.score_of(best_by, self._results)
         self.state.writer.score(self.step, score)
+        self.log.samples(self.step, samples)
+        self.log.evaluation(self.progress, self._results)
+
+    def _stop_early(self):
+        """Asks to stop if the evaluations so far bring nothing better."""
         metric = self.options.early_stopping_metric
-        if metric != "none":
-            scores = [
-                early_stopping.score_of(metric, figures)
-                for figures in self.log.evaluations
-            ]
-            patience = self.options.early_stopping_patience
-            self._asks_to_stop |= early_stopping.is_over(scores, patience)
+        if metric == "none":
+            return
+        scores = [
+            early_stopping.score_of(metric, figures)
+            for figures in self.log.evaluations
+        ]
+        patience = self.options.early_stopping_patience
+        self._asks_to_stop |= early_stopping.is_over(scores, patience)
 
     def _save(self, is_evaluated=False):
         self._finish_update()

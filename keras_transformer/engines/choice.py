@@ -1,5 +1,7 @@
 """The engine of the backend that Keras was started with."""
 
+import os
+
 import keras
 
 
@@ -25,6 +27,11 @@ def make_engine(hparams, precision="float32", num_devices=0, xla="auto"):
 
         return TensorflowEngine(hparams, precision, num_devices, xla)
     if backend == "jax":
+        if os.environ.get("TF_CONFIG"):
+            raise ValueError(
+                "Several machines need TensorFlow. Received: KERAS_BACKEND=jax "
+                "and TF_CONFIG. Unset one of them."
+            )
         from keras_transformer.engines.jax_engine import JaxEngine
 
         return JaxEngine(hparams, precision, num_devices)

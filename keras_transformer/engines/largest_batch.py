@@ -1,6 +1,7 @@
 """The largest batch that fits into the memory of a device."""
 
 import dataclasses
+import os
 
 import numpy as np
 
@@ -30,7 +31,16 @@ def largest_batch_tokens(hparams, vocab_size, precision, xla="auto"):
     Returns:
         a number of positions, at most `effective_batch_tokens`, or the paper's
         25,000 where that is 0; at least `max_length`.
+
+    Raises:
+        ValueError: if `TF_CONFIG` says that there are several machines.
     """
+    if os.environ.get("TF_CONFIG"):
+        raise ValueError(
+            "`batch_tokens` must be a number on several machines, the same on "
+            "each. Received: batch_tokens=auto and TF_CONFIG. Try auto on one "
+            "machine, and give that number to all."
+        )
     longest = hparams.max_length
     most = hparams.effective_batch_tokens or MOST_TOKENS
     hparams = dataclasses.replace(

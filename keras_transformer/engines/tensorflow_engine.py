@@ -18,6 +18,14 @@ from keras_transformer.engines.precision import POLICIES
 from keras_transformer.metrics import token_sums
 
 IDS = tf.TensorSpec((None, None), tf.int32)
+# What TensorFlow raises when another worker was killed (at once), or gives no
+# sign of life (after 10 seconds).
+LOST = (
+    tf.errors.AbortedError,
+    tf.errors.CancelledError,
+    tf.errors.DeadlineExceededError,
+    tf.errors.UnavailableError,
+)
 
 
 class TensorflowEngine:
@@ -114,10 +122,10 @@ class TensorflowEngine:
             return self._update(*self._distributed(arguments))
         except tf.errors.ResourceExhaustedError as error:
             raise OutOfMemory(self.hparams.batch_tokens) from error
-        except (tf.errors.UnavailableError, tf.errors.AbortedError) as error:
+        except LOST as error:
             if self.num_workers == 1:
                 raise
-            raise WorkerLost(error.message) from error
+            raise WorkerLost(_reason(error)) from error
 
     def evaluate(self, inputs, targets):
         """Returns `token_sums` of a batch, computed by this process alone."""
@@ -247,6 +255,7 @@ def _make_strategy(num_devices):
     for gpu in gpus:
         tf.config.experimental.set_memory_growth(gpu, True)
     if _cluster()[0] > 1:
+        tf.get_logger().setLevel("WARNING")  # else it tells each step it takes
         return tf.distribute.MultiWorkerMirroredStrategy()
     devices = [
         device.name
@@ -264,6 +273,18 @@ def _make_strategy(num_devices):
     if len(devices) == 1:
         return tf.distribute.get_strategy()
     return tf.distribute.MirroredStrategy(devices)
+
+
+def _reason(error):
+    """The line that tells what happened, after where in the graph it did."""
+    lines = error.message.splitlines()
+    beginnings = ("Graph execution error", "Detected at node", "  File")
+    lines = [
+        line
+        for line in lines
+        if line.strip() and not line.startswith(beginnings)
+    ]
+    return lines[0] if lines else ""
 
 
 def _cluster():

@@ -46,8 +46,9 @@ class Dropout(keras.layers.Dropout):
             return super().call(inputs, training=training)
         threshold = _uint32(round(self.rate * 2**32))
         kept = noise.bits(ops.shape(inputs)) >= threshold
-        scale = ops.cast(1.0 / (1.0 - self.rate), inputs.dtype)
-        return inputs * (ops.cast(kept, inputs.dtype) * scale)
+        scaled = inputs * ops.cast(1.0 / (1.0 - self.rate), inputs.dtype)
+        # Not a product, for whose gradient the cells would be kept as floats.
+        return ops.where(kept, scaled, ops.zeros_like(scaled))
 
 
 @contextlib.contextmanager

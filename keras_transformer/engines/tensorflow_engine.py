@@ -18,6 +18,7 @@ from keras_transformer.engines.precision import POLICIES
 from keras_transformer.metrics import token_sums
 
 IDS = tf.TensorSpec((None, None), tf.int32)
+PARTS = ("inputs", "targets", "keys")
 # What TensorFlow raises when another worker was killed (at once), or gives no
 # sign of life (after 10 seconds).
 LOST = (
@@ -109,17 +110,13 @@ class TensorflowEngine:
             OutOfMemory: if the batch does not fit into the device's memory.
             WorkerLost: if another worker has gone.
         """
-        parts = [batch[name] for name in ("inputs", "targets", "keys")]
-        first = self.first_replica
-
-        def arguments(context):
-            replica = context.replica_id_in_sync_group - first
-            asks = np.float32(stop and replica == 0)
-            return *(p[:, replica] for p in parts), batch["num_tokens"], asks
-
-        self._update = self._update or self._compiled_update(len(parts[0]))
+        parts = [
+            tuple(batch[name][:, replica] for name in PARTS)
+            for replica in range(self.local_replicas)
+        ]
+        self._update = self._update or self._compiled_update(parts)
         try:
-            return self._update(*self._distributed(arguments))
+            return self._update(parts, batch["num_tokens"], np.float32(stop))
         except tf.errors.ResourceExhaustedError as error:
             raise OutOfMemory(self.hparams.batch_tokens) from error
         except LOST as error:
@@ -161,37 +158,47 @@ class TensorflowEngine:
     def stop_profile(self):
         tf.profiler.experimental.stop()
 
-    def _compiled_update(self, num_rounds):
-        if self.num_replicas > 1:
-            return tf.function(
-                self._run, autograph=False, reduce_retracing=True
-            )
-        ids = tf.TensorSpec((num_rounds, None, None), tf.int32)
-        keys = tf.TensorSpec((num_rounds, None), tf.int32)
+    def _compiled_update(self, parts):
+        """The update, traced once for batches of any shape.
+
+        Else what the graph makes of a shape, and with it the last bit of a
+        weight, would depend on the shapes before, and so on interruptions.
+        """
+        rounds = len(parts[0][0])
+        ids = tf.TensorSpec((rounds, None, None), tf.int32)
+        keys = tf.TensorSpec((rounds, None), tf.int32)
         scalar = tf.TensorSpec((), tf.float32)
         return tf.function(
             self._run,
-            input_signature=[ids, ids, keys, scalar, scalar],
+            input_signature=[[(ids, ids, keys)] * len(parts), scalar, scalar],
             autograph=False,
         )
 
-    def _distributed(self, arguments):
-        """A list of values, each of them for all replicas."""
-        if self.num_replicas == 1:
-            return arguments(tf.distribute.get_replica_context())
-        return [
-            self.strategy.experimental_distribute_values_from_function(
-                lambda context, i=i: tf.constant(arguments(context)[i])
-            )
-            for i in range(5)
-        ]
-
-    def _run(self, *arguments):
-        results = self.strategy.run(self._update_replica, args=arguments)
+    def _run(self, parts, num_tokens, stop):
+        """Updates on all replicas; a worker asks to stop through its first."""
+        asks = [stop, *[tf.zeros_like(stop)] * (len(parts) - 1)]
+        arguments = [(*part, num_tokens, ask) for part, ask in zip(parts, asks)]
+        results = self.strategy.run(
+            self._update_replica, args=self._distributed(arguments)
+        )
         return tf.nest.map_structure(
             lambda value: self.strategy.experimental_local_results(value)[0],
             results,
         )
+
+    def _distributed(self, arguments):
+        """The arguments of all replicas here as one list of values for each."""
+        if self.num_replicas == 1:
+            return arguments[0]
+        first = self.first_replica
+        return [
+            self.strategy.experimental_distribute_values_from_function(
+                lambda context, values=values: values[
+                    context.replica_id_in_sync_group - first
+                ]
+            )
+            for values in zip(*arguments)
+        ]
 
     def _update_replica(self, inputs, targets, keys, num_tokens, stop):
         losses, gradients = self._accumulate(inputs, targets, keys, num_tokens)

@@ -1,58 +1,62 @@
-import csv
+import dataclasses
+import glob
 import json
 import os
 import signal
-import subprocess
-import sys
 
 import numpy as np
 import pytest
+from runs import evaluations
+from runs import run_trainer
+from runs import train
 
-from keras_transformer import registry
+from keras_transformer import variables
+from keras_transformer.data.subwords import train_subwords
+from keras_transformer.engines.tensorflow_engine import TensorflowEngine
+from keras_transformer.hparam import HParams
 from keras_transformer.run_directory import RunDirectory
+from keras_transformer.run_directory import load_model
+
+TINY = {"d_model": 16, "d_ff": 32, "num_heads": 2, "batch_tokens": 512}
+TINY |= {"extra_length": 4}
 
 
-def run_trainer(*flags, **options):
-    return subprocess.run(
-        [sys.executable, "-m", "keras_transformer.bin.trainer", *flags],
-        capture_output=True,
-        text=True,
-        **options,
-    )
+def steps_of(rows):
+    return [int(row["step"]) for row in rows]
 
 
-def read_metrics(path):
-    file = os.path.join(path, "metrics.csv")
-    with open(file, encoding="utf-8", newline="") as lines:
-        return list(csv.DictReader(lines))
+def weights_of(model):
+    return variables.read(variables.model_variables(model))
 
 
-def train(make_run, data_dir, *until, **changes):
-    """Trains to each of `until` in turn, with a new Trainer each time."""
-    run = make_run(**changes)
-    for step in until:
-        resume(run, data_dir, step)
+def changed(run, **changes):
+    """The same run, its hparams changed behind its back."""
+    run = RunDirectory(run.path)
+    run.hparams = dataclasses.replace(run.hparams, **changes)
     return run
 
 
-def resume(run, data_dir, step):
-    from keras_transformer.training import Trainer
+class StoppedInEvaluation(TensorflowEngine):
+    """Sends SIGTERM to its own process in the first evaluation."""
 
-    problem = registry.get_problem("copy", data_dir)
-    Trainer(problem, run, eval_frequency=20).train(step)
+    was_stopped = False
+
+    def evaluate(self, inputs, targets):
+        if not self.was_stopped:
+            self.was_stopped = True
+            signal.raise_signal(signal.SIGTERM)
+        return super().evaluate(inputs, targets)
 
 
 class TrainerTest:
     def test_learns_to_copy(self, trained_run):
-        assert float(read_metrics(trained_run)[-1]["dev_bleu"]) > 95
+        run = RunDirectory(trained_run)
+        assert float(evaluations(run)[-1]["dev_bleu"]) > 95
 
     def test_learns_what_perplexity_measures(self, trained_run):
-        perplexities = [
-            float(row["dev_perplexity"])
-            for row in read_metrics(trained_run)
-            if row["dev_perplexity"]
-        ]
-        assert perplexities[-1] < 1.2 < perplexities[0]
+        rows = evaluations(RunDirectory(trained_run))
+        perplexities = [float(row["dev_perplexity"]) for row in rows]
+        assert 1 < perplexities[-1] < 1.2 < perplexities[0]
 
     def test_checkpoint_for_each_evaluation(self, trained_run):
         steps = RunDirectory(trained_run).checkpoints.steps
@@ -65,101 +69,244 @@ class TrainerTest:
         with open(path, encoding="utf-8") as file:
             assert file.read().count("translation ") == 5
 
-    def test_resumed_run_equals_an_uninterrupted_one(self, make_run, copy_data):
-        whole = train(make_run, copy_data, 60, dropout=0.3)
-        parts = train(make_run, copy_data, 17, 60, dropout=0.3)
-        expected, resumed = (r.checkpoints.load(60) for r in (whole, parts))
-        assert expected.keys() == resumed.keys()
-        for name in expected.keys() - {"progress/seconds"}:
-            np.testing.assert_array_equal(resumed[name], expected[name], name)
-
-    def test_rows_after_the_checkpoint_are_written_once(
-        self, make_run, copy_data
-    ):
-        run = train(make_run, copy_data, 40)
+    def test_rows_after_the_checkpoint_are_written_once(self, make_run):
+        run = make_run(**TINY)
+        train(run, 40, eval_frequency=20)
         os.remove(run.checkpoints.path(40))
-        resume(run, copy_data, 40)
-        steps = [
-            row["step"] for row in read_metrics(run.path) if row["dev_loss"]
-        ]
-        assert steps == ["20", "40"]
+        train(run, 40, eval_frequency=20)
+        assert steps_of(evaluations(run)) == [20, 40]
 
-    def test_loss_that_is_not_finite_stops_with_step_and_batch(
-        self, make_run, copy_data
+    def test_loss_that_is_not_finite_stops_with_step_and_batch(self, make_run):
+        run = make_run(**TINY)
+        train(run, 20)
+        too_fast = changed(run, learning_rate=1e30)
+        expected = "finite.* at step 2[1-9], epoch 0, batch 2[0-9]"
+        with pytest.raises(ValueError, match=expected):
+            train(too_fast, 60, save_checkpoints_secs=0.0)
+        for step in run.checkpoints.steps:
+            for array in run.checkpoints.load(step).values():
+                assert np.isfinite(array).all()
+        assert run.checkpoints.steps[0] == 20
+
+    def test_gradient_that_is_not_finite_gets_into_no_checkpoint(
+        self, make_run
     ):
-        with pytest.raises(ValueError, match="finite.*step .*batch"):
-            train(make_run, copy_data, 60, learning_rate=1e30)
+        run = make_run(**TINY)
+        trainer, _ = train(run, 0, save_checkpoints_secs=0.0)
+        # The squares of such weights are just beyond what a float32 can hold,
+        # their logits are not.
+        weights = trainer.engine.model.embedding.embeddings
+        weights.assign(3e18 * weights)
+        with pytest.raises(ValueError, match="gradient_norm=nan at step 1,"):
+            trainer.train(10)
+        assert run.checkpoints.steps == []
+
+    def test_perplexity_beyond_all_bounds_is_a_number(self, make_run):
+        trainer, _ = train(make_run(**TINY), 0)
+        trainer.engine.model.embedding.embeddings.assign(
+            1e6 * trainer.engine.model.embedding.embeddings
+        )
+        results, _ = trainer.evaluate()
+        assert results["dev_loss"] > 1000
+        assert np.isfinite(results["dev_perplexity"])
+
+    def test_only_hourly_ones_stay_beside_the_newest(self, make_run):
+        few, many = make_run(**TINY), make_run(**TINY)
+        # BLEU is 0 throughout, so that the first one is the best.
+        options = {"eval_frequency": 5, "keep_checkpoint_max": 1}
+        train(few, 15, **options)
+        train(many, 15, keep_checkpoint_every_n_hours=1e-7, **options)
+        assert few.checkpoints.steps == [5, 15]
+        assert many.checkpoints.steps == [5, 10, 15]
+
+    @pytest.mark.parametrize("last, until", [(8, 10), (9, 9)])
+    def test_profile_is_where_tensorboard_looks(self, make_run, last, until):
+        run = make_run(**TINY)
+        train(run, until, profile_steps=(7, last))
+        folder = run.file("tensorboard", "plugins", "profile", "*")
+        (path,) = glob.glob(os.path.join(folder, "*.xplane.pb"))
+        assert os.path.getsize(path) > 0
+
+
+class EarlyStoppingTest:
+    # One batch of whatever size changes nothing at such a rate.
+    STUCK = {**TINY, "learning_rate": 1e-30}
+
+    @pytest.mark.parametrize("metric", ["bleu", "loss"])
+    def test_stops_when_nothing_gets_better(self, make_run, metric):
+        run = make_run(**self.STUCK)
+        options = {"early_stopping_metric": metric, "eval_frequency": 5}
+        options["early_stopping_patience"] = 2
+        trainer, results = train(run, 100, **options)
+        assert trainer.step == 15
+        assert steps_of(evaluations(run)) == [5, 10, 15]
+        assert results["dev_loss"] == float(evaluations(run)[0]["dev_loss"])
+        # The same command again finds that it is over.
+        assert train(run, 100, **options)[0].step == 15
+
+    def test_goes_on_while_the_loss_falls(self, make_run):
+        run = make_run(**TINY)
+        trainer, _ = train(
+            run,
+            50,
+            early_stopping_metric="loss",
+            early_stopping_patience=1,
+            eval_frequency=10,
+        )
+        assert trainer.step == 50
+
+
+class MovingAverageTest:
+    @pytest.fixture(scope="class")
+    def run(self, make_run):
+        run = make_run(**TINY, ema_decay=0.9)
+        train(run, 30)
+        return run
+
+    def test_decoding_uses_the_averages(self, run):
+        arrays = run.checkpoints.load()
+        for name, weight in weights_of(load_model(run)).items():
+            average = arrays[name.replace("model/", "average/")]
+            np.testing.assert_array_equal(weight, average)
+            assert not np.array_equal(weight, arrays[name])
+
+    def test_evaluation_measures_the_averages(self, run, make_run):
+        from_averages = make_run(**TINY)
+        trainer, _ = train(from_averages, 0, warm_start_from=run.path)
+        results, _ = trainer.evaluate()
+        (row,) = evaluations(run)
+        assert float(row["dev_loss"]) == results["dev_loss"]
+
+    def test_training_goes_on_from_its_own_weights(self, run):
+        trainer, _ = train(run, 30)
+        before = weights_of(trainer.engine.model)
+        trainer.evaluate()
+        for name, value in weights_of(trainer.engine.model).items():
+            np.testing.assert_array_equal(value, before[name])
+
+
+class WarmStartTest:
+    def test_begins_with_the_weights_of_the_other_run(
+        self, make_run, trained_run
+    ):
+        run = make_run()
+        trainer, _ = train(run, 0, warm_start_from=trained_run)
+        assert trainer.step == int(trainer.engine.optimizer.iterations) == 0
+        theirs = load_model(RunDirectory(trained_run))
+        for name, value in weights_of(theirs).items():
+            found = weights_of(trainer.engine.model)[name]
+            np.testing.assert_array_equal(found, value)
+
+    def test_resumed_run_does_not_begin_again(self, make_run, trained_run):
+        run = make_run()
+        for _ in range(2):
+            trainer, _ = train(run, 3, warm_start_from=trained_run)
+        held = run.checkpoints.load()
+        for name, value in weights_of(trainer.engine.model).items():
+            np.testing.assert_array_equal(held[name], value)
+
+
+class InterruptedEvaluationTest:
+    def test_signal_breaks_it_off_and_the_next_run_makes_it(self, make_run):
+        run, whole = make_run(**TINY), make_run(**TINY)
+        engine = StoppedInEvaluation(run.hparams)
+        trainer, results = train(run, 20, engine, eval_frequency=10)
+        assert (trainer.step, results) == (10, {})
+        assert run.checkpoints.steps == [10]
+        assert evaluations(run) == []
+        for each in (run, whole):
+            train(each, 20, eval_frequency=10)
+        columns = ("step", "dev_loss", "dev_bleu")
+        found, expected = (
+            [[row[name] for name in columns] for row in evaluations(each)]
+            for each in (run, whole)
+        )
+        assert found == expected
+        assert run.checkpoints.evaluations[0].score is not None
 
 
 class TrainerCommandTest:
-    def test_same_command_resumes_and_output_dir_suffices(
-        self, make_run, copy_data
-    ):
-        run = train(make_run, copy_data, 20)
-        done = run_trainer(f"--output_dir={run.path}", "--train_steps=30")
-        assert done.returncode == 0, done.stderr
-        assert "Resuming from step 20" in done.stderr
-        assert json.loads(done.stdout)["step"] == 30
+    def test_same_command_resumes_and_output_dir_suffices(self, make_run):
+        run = make_run(**TINY)
+        train(run, 20)
+        status, out, messages = run_trainer(
+            f"--output_dir={run.path}", "--train_steps=30"
+        )
+        assert status == 0, messages
+        assert "Resuming from step 20" in messages
+        assert json.loads(out)["step"] == 30
+
+    def test_new_run_keeps_what_auto_has_chosen(self, copy_data, tmp_path):
+        command = (
+            "--problem=copy",
+            f"--data_dir={copy_data}",
+            f"--output_dir={tmp_path}",
+            "--hparams_set=transformer_tiny",
+            "--hparams=num_layers=1,d_model=16,d_ff=32,max_length=50",
+            "--precision=bfloat16",
+            "--batch_tokens=auto",
+            "--effective_batch_tokens=600",
+            "--train_steps=1",
+        )
+        status, out, messages = run_trainer(*command)
+        assert status == 0, messages
+        assert json.loads(out)["step"] == 1
+        run = RunDirectory(str(tmp_path))
+        assert 50 <= run.hparams.batch_tokens <= 600
+        assert run.record["precision"] == "bfloat16"
+        status, _, messages = run_trainer(*command)
+        assert status == 0, messages
 
     def test_contradiction_is_one_line_with_both_values(
         self, trained_run, copy_data
     ):
-        done = run_trainer(
+        status, _, messages = run_trainer(
             f"--output_dir={trained_run}",
             f"--data_dir={copy_data}",
             "--problem=copy_rev",
         )
-        assert done.returncode == 2
-        assert len(done.stderr.splitlines()) == 1
-        assert "'copy_rev'" in done.stderr
-        assert "begun with 'copy'" in done.stderr
+        assert status == 2
+        assert len(messages.splitlines()) == 1
+        assert "'copy_rev'" in messages
+        assert "begun with 'copy'" in messages
 
-    def test_budget_below_the_longest_sentence_is_one_line(
+    @pytest.mark.parametrize(
+        "flag, expected",
+        [
+            ("--hparams=batch_tokens=5", "batch_tokens=5, longest"),
+            ("--data_dir=nowhere", "kt-datagen --problem=copy"),
+            ("--profile_steps=9,8", "--profile_steps=10,20"),
+            ("--warm_start_from=nowhere", "output_dir='nowhere'"),
+        ],
+    )
+    def test_what_cannot_begin_is_one_line_and_writes_nothing(
+        self, copy_data, tmp_path, flag, expected
+    ):
+        check_refused(tmp_path / "run", expected, copy_data, flag)
+
+    def test_warm_start_with_another_vocabulary_writes_nothing(
         self, copy_data, tmp_path
     ):
-        done = run_trainer(
-            "--problem=copy",
-            f"--data_dir={copy_data}",
-            f"--output_dir={tmp_path / 'run'}",
-            "--hparams_set=transformer_tiny",
-            "--hparams=batch_tokens=5",
+        path = str(tmp_path / "vocab.model")
+        other = RunDirectory.create(
+            str(tmp_path / "other"),
+            {"problem": "copy"},
+            HParams(),
+            train_subwords(["other words"], 270, path).model_bytes,
         )
-        assert done.returncode == 2
-        assert len(done.stderr.splitlines()) == 1
-        assert "batch_tokens" in done.stderr
-        assert not os.path.exists(tmp_path / "run")
+        flag = f"--warm_start_from={other.path}"
+        check_refused(tmp_path / "run", "same vocabulary", copy_data, flag)
 
-    def test_missing_data_names_the_command_to_run(self, tmp_path):
-        done = run_trainer(
-            "--problem=copy",
-            f"--data_dir={tmp_path}",
-            f"--output_dir={tmp_path / 'run'}",
-            "--hparams_set=transformer_tiny",
-        )
-        assert done.returncode == 2
-        assert "kt-datagen --problem=copy" in done.stderr
-        assert not os.path.exists(tmp_path / "run")
 
-    @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-    def test_signal_saves_and_stops(self, make_run, number):
-        run = make_run()
-        process = subprocess.Popen(
-            [
-                sys.executable,
-                "-m",
-                "keras_transformer.bin.trainer",
-                f"--output_dir={run.path}",
-                "--train_steps=100000",
-            ],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        for line in process.stderr:
-            if line.startswith("step 100/"):
-                break
-        process.send_signal(number)
-        process.communicate(timeout=60)
-        assert process.returncode == 128 + number
-        (step,) = run.checkpoints.steps
-        assert step >= 100
+def check_refused(path, expected, data_dir, flag):
+    status, _, messages = run_trainer(
+        "--problem=copy",
+        f"--data_dir={data_dir}",
+        f"--output_dir={path}",
+        "--hparams_set=transformer_tiny",
+        flag,
+    )
+    assert status == 2
+    assert len(messages.splitlines()) == 1
+    assert expected in messages
+    assert not os.path.exists(path)

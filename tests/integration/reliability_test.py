@@ -1,0 +1,77 @@
+import dataclasses
+import signal
+
+import pytest
+import reliability
+
+SMALL = {
+    "d_model": 32,
+    "d_ff": 64,
+    "dropout": 0.2,
+    "attention_dropout": 0.1,
+    "batch_tokens": 256,
+    "learning_rate": 0.3,
+    "extra_length": 4,
+}
+# With checkpoints of a megabyte, so that saving takes its time.
+LARGER = {**SMALL, "d_model": 64, "d_ff": 512}
+ACCUMULATED = {**SMALL, "effective_batch_tokens": 1024, "ema_decay": 0.99}
+PACKED = {**SMALL, "packed": True, "optimizer": "adafactor"}
+SIGNALS = [signal.SIGTERM, signal.SIGINT]
+
+
+@pytest.fixture
+def show(capsys):
+    """A function that prints a report, also where a test passes."""
+
+    def show_report(report):
+        with capsys.disabled():
+            print(f"\n{report}")
+
+    return show_report
+
+
+def check_kills(report):
+    wrong = dataclasses.replace(report, kills=0, while_saving=0, updates=0)
+    assert wrong == reliability.Kills()
+
+
+class KillTest:
+    def test_nothing_complete_is_lost_and_the_run_ends_the_same(self, make_run):
+        runs = make_run(**LARGER), make_run(**LARGER)
+        check_kills(reliability.kill_often(*runs, num_kills=3))
+
+    @pytest.mark.slow
+    def test_nothing_is_lost_in_50_kills(self, make_run, show):
+        runs = make_run(**LARGER), make_run(**LARGER)
+        report = reliability.kill_often(*runs, num_kills=50)
+        show(report)
+        check_kills(report)
+        assert report.while_saving > 0
+        assert report.updates > 100
+
+
+class ResumeTest:
+    def test_resumed_run_equals_one_never_interrupted(self, make_run):
+        report = reliability.resume_often(make_run, 2, [ACCUMULATED])
+        assert report == reliability.Resumes(resumes=2, identical=2)
+
+    @pytest.mark.slow
+    def test_20_resumed_runs_equal_ones_never_interrupted(self, make_run, show):
+        changes = [SMALL, ACCUMULATED, PACKED, {**SMALL, "optimizer": "adamw"}]
+        report = reliability.resume_often(make_run, 20, changes)
+        show(report)
+        assert report == reliability.Resumes(resumes=20, identical=20)
+
+
+class StopTest:
+    def test_signal_saves_and_stops(self, make_run):
+        report = reliability.stop_often(make_run(**LARGER), 2, SIGNALS)
+        assert report.clean == report.stops == 2
+
+    @pytest.mark.slow
+    def test_20_signals_save_and_stop(self, make_run, show):
+        report = reliability.stop_often(make_run(**LARGER), 20, SIGNALS)
+        show(report)
+        assert report.clean == report.stops == 20
+        assert report.longest_seconds < 10

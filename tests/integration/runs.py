@@ -1,0 +1,77 @@
+"""What the tests of training share: starting it, and comparing two runs."""
+
+import subprocess
+import sys
+
+import numpy as np
+
+from keras_transformer import registry
+from keras_transformer.metrics_table import read_rows
+
+# What no two runs have in common, by the end of its name.
+TIMES = ("seconds", "waited", "tokens_per_second", "input_wait_share")
+TIMES += ("memory_bytes",)
+
+
+def start_trainer(*flags, **options):
+    """Starts kt-trainer as a process of its own, its output in pipes."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "keras_transformer.bin.trainer", *flags],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        **options,
+    )
+
+
+def run_trainer(*flags):
+    """Runs kt-trainer to its end; returns status, output and messages."""
+    process = start_trainer(*flags)
+    out, messages = process.communicate(timeout=300)
+    return process.returncode, out, messages
+
+
+def train(run, step, engine=None, **options):
+    """Trains a run on in this process; returns the trainer and its results."""
+    from keras_transformer.training import Trainer
+
+    problem = registry.get_problem(run.problem_name, run.record["data_dir"])
+    trainer = Trainer(problem, run, engine, **options)
+    return trainer, trainer.train(step)
+
+
+def metrics(run):
+    """The rows of metrics.csv, dictionaries of strings."""
+    return read_rows(run.file("metrics.csv"))
+
+
+def evaluations(run):
+    return [row for row in metrics(run) if row["dev_loss"]]
+
+
+def state_of(run):
+    """All that the newest checkpoint holds, but for times."""
+    arrays = run.checkpoints.load()
+    return {n: a for n, a in arrays.items() if not n.endswith(TIMES)}
+
+
+def differences(run, expected):
+    """Names of what differs in the newest checkpoints and in metrics.csv.
+
+    Nothing does if the two are bit for bit the same.
+    """
+    found, wanted = state_of(run), state_of(expected)
+    names = found.keys() ^ wanted.keys()
+    for name in found.keys() & wanted.keys():
+        if not np.array_equal(found[name], wanted[name], equal_nan=True):
+            names.add(name)
+    if _figures(run) != _figures(expected):
+        names.add("metrics.csv")
+    return sorted(names)
+
+
+def _figures(run):
+    return [
+        {n: v for n, v in row.items() if not n.endswith(TIMES)}
+        for row in metrics(run)
+    ]

@@ -1,0 +1,133 @@
+"""Training on several devices, which a process of its own makes of one."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from runs import metrics
+from runs import state_of
+from runs import train
+
+from keras_transformer import training
+
+HPARAMS = {
+    "d_model": 16,
+    "d_ff": 32,
+    "num_heads": 2,
+    "dropout": 0.3,
+    "attention_dropout": 0.1,
+    "learning_rate": 0.1,  # much more, and rounding errors would grow
+    "warmup_steps": 10,
+    "batch_tokens": 64,
+    "effective_batch_tokens": 256,
+    "gradient_clip_norm": 1.0,
+    "ema_decay": 0.9,
+    "extra_length": 4,
+}
+NUM_UPDATES, NUM_MORE = 50, 10
+
+SCRIPT = f"""
+import sys
+import tensorflow as tf
+
+cpus = tf.config.list_physical_devices("CPU")
+devices = [tf.config.LogicalDeviceConfiguration()] * int(sys.argv[2])
+tf.config.set_logical_device_configuration(cpus[0], devices)
+
+from keras_transformer import training
+from keras_transformer.engines.tensorflow_engine import TensorflowEngine
+from keras_transformer.run_directory import RunDirectory
+from runs import train
+
+training.LOG_FREQUENCY = 1
+run = RunDirectory(sys.argv[1])
+try:
+    TensorflowEngine(run.hparams, "float16")
+except ValueError as error:
+    print(error)
+trainer, _ = train(run, {NUM_UPDATES})
+num_traces = trainer.engine._update.experimental_get_tracing_count()
+print(trainer.layout, "traces:", num_traces)
+"""
+
+
+def train_on_several(run, num_devices):
+    """Trains a run in another process, with a row for each update."""
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT, run.path, str(num_devices)],
+        env={**os.environ, "PYTHONPATH": os.path.dirname(__file__)},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    return done.stdout
+
+
+def figures(run, name):
+    return np.array([float(row[name]) for row in metrics(run) if row[name]])
+
+
+@pytest.fixture(scope="module", autouse=True)
+def a_row_for_each_update():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(training, "LOG_FREQUENCY", 1)
+        yield
+
+
+@pytest.fixture(scope="module")
+def on_one(make_run):
+    """A run on one device, with four rounds of accumulation."""
+    run = make_run(**HPARAMS)
+    options = {"eval_frequency": NUM_UPDATES}
+    trainer, _ = train(run, NUM_UPDATES + NUM_MORE, **options)
+    assert trainer.layout.num_rounds == 4
+    return run
+
+
+def check_same_losses(run, on_one, num_updates):
+    losses = figures(run, "train_loss")
+    assert len(losses) == num_updates
+    expected = figures(on_one, "train_loss")[:num_updates]
+    np.testing.assert_allclose(losses, expected, rtol=1e-5)
+    # Evaluated are the averages of the weights, by one device alone.
+    evaluated = figures(run, "dev_loss")
+    expected = figures(on_one, "dev_loss")[: len(evaluated)]
+    np.testing.assert_allclose(evaluated, expected, rtol=1e-5)
+
+
+class SeveralDevicesTest:
+    def test_two_make_the_updates_of_one_which_goes_on_from_there(
+        self, make_run, on_one
+    ):
+        run = make_run(**HPARAMS)
+        output = train_on_several(run, 2)
+        assert "num_rounds=2, num_replicas=2" in output
+        assert "traces: 1\n" in output  # for all shapes
+        assert "2 devices. Use bfloat16" in output  # instead of float16
+        check_same_losses(run, on_one, NUM_UPDATES)
+        trainer, _ = train(run, NUM_UPDATES + NUM_MORE)
+        assert trainer.layout.num_replicas == 1
+        check_same_losses(run, on_one, NUM_UPDATES + NUM_MORE)
+        assert state_of(run).keys() == state_of(on_one).keys()
+
+    @pytest.mark.slow
+    @pytest.mark.parametrize("num_devices, num_rounds", [(3, 2), (4, 1)])
+    def test_more_make_the_updates_of_one(
+        self, make_run, on_one, num_devices, num_rounds
+    ):
+        run = make_run(**HPARAMS)
+        output = train_on_several(run, num_devices)
+        layout = f"num_rounds={num_rounds}, num_replicas={num_devices}"
+        assert layout in output
+        check_same_losses(run, on_one, NUM_UPDATES)
+
+    @pytest.mark.slow
+    def test_a_run_of_one_goes_on_with_four(self, make_run, on_one):
+        run = make_run(**HPARAMS)
+        train(run, 20)
+        train_on_several(run, 4)
+        losses = figures(run, "train_loss")
+        expected = figures(on_one, "train_loss")[:NUM_UPDATES]
+        np.testing.assert_allclose(losses, expected, rtol=1e-5)

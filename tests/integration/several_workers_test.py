@@ -1,0 +1,231 @@
+"""Training by several processes, each a machine of its own as far as it knows.
+
+They talk over the loopback address.
+"""
+
+import contextlib
+import json
+import os
+import resource
+import signal
+import socket
+import time
+
+import numpy as np
+import pytest
+from runs import differences
+from runs import metrics
+from runs import start_trainer
+from runs import train
+
+from keras_transformer.checkpoints import Checkpoints
+from keras_transformer.run_directory import RunDirectory
+
+HPARAMS = (
+    "num_layers=1,d_model=16,d_ff=32,num_heads=2,dropout=0.2,learning_rate=0.1,"
+    "warmup_steps=50,batch_tokens=64,extra_length=4,ema_decay=0.9"
+)
+NUM_UPDATES = 300
+OPTIONS = {"eval_frequency": 150}
+SECONDS = 300  # most that a start or an end may take
+
+
+class Workers:
+    """Starts all workers of a run with the same command."""
+
+    def __init__(self, path, data_dir, num_workers, *flags):
+        self.checkpoints = Checkpoints(os.path.join(path, "checkpoints"))
+        command = (
+            "--problem=copy",
+            f"--data_dir={data_dir}",
+            f"--output_dir={path}",
+            "--hparams_set=transformer_tiny",
+            f"--hparams={HPARAMS}",
+            "--effective_batch_tokens=192",
+            "--precision=float32",
+            f"--train_steps={NUM_UPDATES}",
+            f"--eval_frequency={OPTIONS['eval_frequency']}",
+            *flags,
+        )
+        addresses = free_addresses(num_workers)
+        self.processes = []
+        for index in range(num_workers):
+            task = {"type": "worker", "index": index}
+            config = {"cluster": {"worker": addresses}, "task": task}
+            self.processes.append(
+                start_trainer(
+                    *command,
+                    env={**os.environ, "TF_CONFIG": json.dumps(config)},
+                    preexec_fn=forbid_files if index else None,
+                )
+            )
+
+    def wait_for(self, step):
+        """Waits until there is a checkpoint of `step` or later."""
+        end = time.monotonic() + SECONDS
+        while max(self.checkpoints.steps, default=0) < step:
+            ended = [p for p in self.processes if p.poll() is not None]
+            if ended or time.monotonic() > end:
+                self.kill()
+                raise AssertionError(self.end())
+            time.sleep(0.005)
+
+    def end(self):
+        """Statuses, outputs and messages of all, once they have ended."""
+        try:
+            found = [p.communicate(timeout=SECONDS) for p in self.processes]
+        finally:
+            self.kill()
+        statuses = [process.returncode for process in self.processes]
+        return statuses, *zip(*found)
+
+    def kill(self):
+        for process in self.processes:
+            process.kill()
+
+
+def free_addresses(number):
+    with contextlib.ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(number)]
+        for each in sockets:
+            each.bind(("127.0.0.1", 0))
+        return [f"127.0.0.1:{each.getsockname()[1]}" for each in sockets]
+
+
+def forbid_files():
+    """Has every file stay tiny: only the chief may write any.
+
+    Python itself tries with 4 bytes where it may make temporary files.
+    """
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4, 4))
+
+
+def train_alone(path, workers_run):
+    """The same run, trained by this process in one go."""
+    alone = RunDirectory.create(
+        str(path),
+        workers_run.record,
+        workers_run.hparams,
+        workers_run.vocabulary.model_bytes,
+    )
+    train(alone, NUM_UPDATES, **OPTIONS)
+    return alone
+
+
+def check_same_losses(run, alone):
+    for name in ("train_loss", "dev_loss"):
+        losses, expected = (
+            [float(row[name]) for row in metrics(each) if row[name]]
+            for each in (run, alone)
+        )
+        assert len(losses) == len(expected) >= 2
+        np.testing.assert_allclose(losses, expected, rtol=1e-5)
+
+
+def interrupt(path, data_dir):
+    """Stops two workers, later kills one, and lets them end; all by one."""
+    always = "--save_checkpoints_secs=0"
+    workers = Workers(path, data_dir, 2, always)
+    workers.wait_for(10)
+    workers.processes[1].send_signal(signal.SIGTERM)
+    stopped = workers.end()
+    arrays = workers.checkpoints.load()
+    step = workers.checkpoints.steps[-1]
+
+    workers = Workers(path, data_dir, 2, always)
+    workers.wait_for(step + 10)
+    workers.processes[1].kill()
+    begin = time.monotonic()
+    lost = *workers.end(), time.monotonic() - begin
+    newest = workers.checkpoints.steps[-1]
+    ended = Workers(path, data_dir, 2).end()
+    return (step, stopped, arrays), (newest, lost), ended
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory):
+    return str(tmp_path_factory.mktemp("workers") / "run")
+
+
+@pytest.fixture(scope="module")
+def interrupted(copy_data, path):
+    return interrupt(path, copy_data)
+
+
+class TwoWorkersTest:
+    def test_signal_to_one_stops_both_with_a_checkpoint(self, interrupted):
+        (step, (statuses, outs, _), _), _, _ = interrupted
+        assert statuses == [0, 128 + signal.SIGTERM]
+        assert json.loads(outs[0])["step"] == step < NUM_UPDATES
+
+    def test_each_pads_its_own_rows_only(self, interrupted):
+        (*_, arrays), _, _ = interrupted
+        # The chief has padded about half of the sources and of the targets,
+        # which are of the same length; `tokens` are all targets.
+        share = arrays["log/filled"] / (2 * arrays["log/tokens"])
+        assert 0.4 < share < 0.6
+
+    def test_loss_of_one_is_a_line_of_the_other(self, interrupted):
+        _, (_, (statuses, _, messages, seconds)), _ = interrupted
+        assert statuses == [2, -signal.SIGKILL]
+        line = messages[0].splitlines()[-1]
+        assert line.startswith("kt-trainer: error: All workers must run until")
+        assert "Received: Graph" not in line
+        assert "Traceback" not in messages[0]
+        assert seconds < 60
+
+    def test_same_command_goes_on_where_they_were(self, interrupted):
+        _, (newest, _), (statuses, outs, messages) = interrupted
+        assert statuses == [0, 0]
+        for each in messages:
+            assert f"Resuming from step {newest}." in each
+        assert json.loads(outs[0])["step"] == NUM_UPDATES
+
+    def test_only_the_chief_speaks(self, interrupted):
+        _, _, (_, outs, messages) = interrupted
+        assert outs[1] == ""
+        assert "dev_loss" in messages[0]
+        assert "dev_loss" not in messages[1]
+
+    @pytest.mark.usefixtures("interrupted")
+    def test_losses_are_those_of_one_process(self, path, tmp_path):
+        run = RunDirectory(path)
+        check_same_losses(run, train_alone(tmp_path / "alone", run))
+
+    @pytest.mark.slow
+    @pytest.mark.usefixtures("interrupted")
+    def test_interruptions_change_no_bit(self, path, copy_data, tmp_path):
+        whole = str(tmp_path / "whole")
+        assert Workers(whole, copy_data, 2).end()[0] == [0, 0]
+        assert differences(RunDirectory(path), RunDirectory(whole)) == []
+
+
+@pytest.mark.slow
+class MoreWorkersTest:
+    def test_losses_of_three_are_those_of_one(self, copy_data, tmp_path):
+        path = str(tmp_path / "run")
+        statuses, *_ = Workers(path, copy_data, 3).end()
+        assert statuses == [0, 0, 0]
+        run = RunDirectory(path)
+        check_same_losses(run, train_alone(tmp_path / "alone", run))
+
+    def test_loss_of_the_chief_ends_all(self, copy_data, tmp_path):
+        path = str(tmp_path / "run")
+        workers = Workers(path, copy_data, 3, "--save_checkpoints_secs=0")
+        workers.wait_for(10)
+        workers.processes[0].kill()
+        statuses, _, messages = workers.end()
+        assert statuses == [-signal.SIGKILL, 2, 2]
+        for each in messages[1:]:
+            assert "error: All workers must run" in each.splitlines()[-1]
+
+    def test_worker_that_hangs_ends_the_others(self, copy_data, tmp_path):
+        path = str(tmp_path / "run")
+        workers = Workers(path, copy_data, 3, "--save_checkpoints_secs=0")
+        workers.wait_for(10)
+        hanging = workers.processes.pop(1)
+        hanging.send_signal(signal.SIGSTOP)
+        statuses, *_ = workers.end()
+        hanging.kill()
+        hanging.communicate()
+        assert statuses == [2, 2]

@@ -56,7 +56,7 @@ class TrainerTest:
     def test_learns_what_perplexity_measures(self, trained_run):
         rows = evaluations(RunDirectory(trained_run))
         perplexities = [float(row["dev_perplexity"]) for row in rows]
-        assert 1 < perplexities[-1] < 1.2 < perplexities[0]
+        assert 1 < perplexities[-1] < min(1.2, perplexities[0])
 
     def test_checkpoint_for_each_evaluation(self, trained_run):
         steps = RunDirectory(trained_run).checkpoints.steps

@@ -74,7 +74,7 @@ def main(argv):
     if FLAGS.generate_data:
         problem.generate(FLAGS.tmp_dir)
     _check_batches(problem, hparams)
-    _check_warm_start(problem)
+    _check_warm_start(problem, hparams)
     flags.load_backend()
     from keras_transformer.engines.choice import make_engine
     from keras_transformer.engines.precision import resolve_precision
@@ -164,13 +164,13 @@ def _check_batches(problem, hparams):
     problem.evaluation_batches(hparams.batch_tokens)
 
 
-def _check_warm_start(problem):
+def _check_warm_start(problem, hparams):
     from keras_transformer.run_directory import RunDirectory
-    from keras_transformer.run_directory import check_same_vocabulary
+    from keras_transformer.run_directory import check_warm_start
 
     if FLAGS.warm_start_from:
         other = RunDirectory(FLAGS.warm_start_from)
-        check_same_vocabulary(problem.vocabulary, other)
+        check_warm_start(problem.vocabulary, hparams, other)
 
 
 def _fitting(problem, hparams, precision):

@@ -15,6 +15,9 @@ from keras_transformer.files import written_aside
 RECORD = "run.json"
 HPARAMS = "hparams.json"
 VOCABULARY = "vocab.model"
+# What the weights of a model are made for.
+DIMENSIONS = ("num_layers", "d_model", "d_ff", "num_heads", "d_k", "d_v")
+DIMENSIONS += ("norm", "positional_encoding", "neighbourhood")
 
 
 class RunDirectory:
@@ -182,20 +185,29 @@ def warm_start(model, other, run, step=None):
         ValueError: if the vocabularies or the shapes of the weights differ.
             Then the model is as it was.
     """
-    check_same_vocabulary(run.vocabulary, other)
+    check_warm_start(run.vocabulary, run.hparams, other)
     _assign_weights(model, other, step)
 
 
-def check_same_vocabulary(vocabulary, other):
+def check_warm_start(vocabulary, hparams, other):
     """Checks that a run can begin with the weights of another one.
 
     Args:
         vocabulary: `Subwords` of the run that is about to begin.
+        hparams: its `HParams`.
         other: the `RunDirectory` to take the weights from.
 
     Raises:
-        ValueError: if the vocabularies differ.
+        ValueError: if the vocabularies or the dimensions differ.
     """
+    for name in DIMENSIONS:
+        ours, theirs = getattr(hparams, name), getattr(other.hparams, name)
+        if ours != theirs:
+            raise ValueError(
+                "`warm_start_from` must be a run with the same dimensions. "
+                f"Received: {other.path} with {name}={theirs!r}, while this "
+                f"run has {ours!r}. Use its hparams, or another run."
+            )
     ours, theirs = vocabulary.sha256, other.vocabulary.sha256
     if ours != theirs:
         raise ValueError(

@@ -13,7 +13,7 @@ from runs import train
 from keras_transformer import variables
 from keras_transformer.data.subwords import train_subwords
 from keras_transformer.engines.tensorflow_engine import TensorflowEngine
-from keras_transformer.hparam import HParams
+from keras_transformer.registry import get_hparams
 from keras_transformer.run_directory import RunDirectory
 from keras_transformer.run_directory import load_model
 
@@ -291,7 +291,7 @@ class TrainerCommandTest:
         other = RunDirectory.create(
             str(tmp_path / "other"),
             {"problem": "copy"},
-            HParams(),
+            get_hparams("transformer_tiny"),
             train_subwords(["other words"], 270, path).model_bytes,
         )
         flag = f"--warm_start_from={other.path}"

@@ -5,7 +5,8 @@
 
 The first decodes a split of the problem that the run was trained on, writes the
 translations to decodes/SPLIT.txt in the run's directory, and scores them
-against the split's references. The second scores one file against another, one
+against the split's references; the scores go to scores/SPLIT.json and to the
+model card, README.md. The second scores one file against another, one
 sentence a line. --checkpoint_step is as in kt-decoder. The scores are
 sacreBLEU's, printed to standard output with the full signatures;
 --tokenize=none is for text that was tokenised before.
@@ -31,6 +32,7 @@ flags.define(
     "lowercase",
     "beam_size",
     "alpha",
+    "decode_hparams",
 )
 FLAGS = flags.FLAGS
 
@@ -38,13 +40,13 @@ FLAGS = flags.FLAGS
 def main(argv):
     from keras_transformer.bleu import bleu_report
 
-    if FLAGS.hypotheses or FLAGS.references:
-        hypotheses, references = _read_files()
-    else:
-        hypotheses, references = _decode_split()
+    is_run = not (FLAGS.hypotheses or FLAGS.references)
+    hypotheses, references = _decode_split() if is_run else _read_files()
     report = bleu_report(
         hypotheses, references, FLAGS.tokenize, FLAGS.lowercase
     )
+    if is_run:
+        _record(report, len(references))
     print(report.text)
 
 
@@ -82,9 +84,7 @@ def _decode_split():
     translator = Translator.load(FLAGS.output_dir, FLAGS.checkpoint_step)
     progress = text_io.Progress(len(sources))
     hypotheses = list(
-        translator.translate(
-            sources, FLAGS.beam_size, FLAGS.alpha, report=progress.add
-        )
+        translator.translate(sources, report=progress.add, **_changes())
     )
     progress.finish()
     path = run.file("decodes", f"{FLAGS.split}.txt")
@@ -93,6 +93,29 @@ def _decode_split():
         file.writelines(hypothesis + "\n" for hypothesis in hypotheses)
     print(f"Translations: {path}", file=sys.stderr)
     return hypotheses, references
+
+
+def _changes():
+    """What the flags change of how the run decodes, by option."""
+    from keras_transformer.decode_options import parse_decode_hparams
+
+    return parse_decode_hparams(
+        FLAGS.decode_hparams, beam_size=FLAGS.beam_size, alpha=FLAGS.alpha
+    )
+
+
+def _record(report, num_pairs):
+    """Writes the scores into the run's directory and onto its card."""
+    from keras_transformer.decode_options import DecodeOptions
+    from keras_transformer.model_card import write_model_card
+    from keras_transformer.run_directory import RunDirectory
+    from keras_transformer.scores import record_scores
+
+    run = RunDirectory(FLAGS.output_dir)
+    decode = DecodeOptions.of(run.hparams).replace(**_changes())
+    step = run.checkpoints.find(FLAGS.checkpoint_step)
+    record_scores(run, FLAGS.split, step, num_pairs, decode, report)
+    write_model_card(run.path, run)
 
 
 def run(argv=None):

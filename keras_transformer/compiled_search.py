@@ -6,13 +6,13 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_transformer.beam_search import beam_search
-from keras_transformer.data.subwords import END_ID
+from keras_transformer.search import find_hypotheses
+from keras_transformer.search import score_targets
 
 LENGTH_STEP = 16  # lengths on JAX are rounded up to multiples of it
 
 
-def compile_search(model, beam_size, alpha):
+def compile_search(model, options):
     """Makes a function that translates batches with a model.
 
     It follows the model's weights: a model in training can be translated with
@@ -22,31 +22,60 @@ def compile_search(model, beam_size, alpha):
 
     Args:
         model: a built `Transformer`.
-        beam_size: hypotheses kept.
-        alpha: exponent of the length penalty.
+        options: a `DecodeOptions`.
 
     Returns:
-        function of the source ids, int32 `(batch, input_len)`, and the greatest
-        lengths of the translations, int32 `(batch,)`. It returns the ids of
-        the best translations, `(batch, length)`, filled up with 0, and their
-        scores `(batch,)`, both NumPy arrays.
+        function of the source ids, int32 `(batch, input_len)`, the greatest
+        lengths of the translations, int32 `(batch,)`, and where given the ids
+        that they begin with, int32 `(batch, prefix_len)`, filled up with 0, and
+        a random number for each to draw samples with, int32 `(batch,)`. It
+        returns the ids of the translations, `(batch, num_hypotheses, length)`,
+        filled up with 0, and their scores `(batch, num_hypotheses)`, NumPy
+        arrays.
     """
 
-    def search(inputs, limits, num_steps=None):
-        return _best_hypotheses(
-            model, inputs, limits, num_steps, beam_size, alpha
+    def search(inputs, limits, prefixes, keys, num_steps=None):
+        return find_hypotheses(
+            model, inputs, limits, options, prefixes, keys, num_steps
         )
 
     backend = keras.backend.backend()
     if backend == "tensorflow":
-        search = _compiled_by_tensorflow(search)
+        search = _compiled_by_tensorflow(search, [2, 1, 2, 1])
     elif backend == "jax":
         search = _compiled_by_jax(search, model)
 
-    def to_arrays(inputs, limits):
-        return tuple(map(ops.convert_to_numpy, search(inputs, limits)))
+    def to_arrays(inputs, limits, prefixes=None, keys=None):
+        batch = len(inputs)
+        if prefixes is None:
+            prefixes = np.zeros((batch, 0), "int32")
+        if keys is None:
+            keys = np.zeros(batch, "int32")
+        found = search(inputs, limits, prefixes, keys)
+        return tuple(map(ops.convert_to_numpy, found))
 
     return to_arrays
+
+
+def compile_scoring(model, alpha):
+    """Makes a function that scores batches of given translations.
+
+    Args:
+        model: a built `Transformer`.
+        alpha: exponent of the length penalty.
+
+    Returns:
+        function of the source ids, int32 `(batch, input_len)`, and those of the
+        translations with their ends, int32 `(batch, target_len)`. It returns
+        the scores that the search gives them, a NumPy array `(batch,)`.
+    """
+
+    def score(inputs, targets):
+        return score_targets(model, inputs, targets, alpha)
+
+    if keras.backend.backend() == "tensorflow":
+        score = _compiled_by_tensorflow(score, [2, 2])
+    return lambda *pair: ops.convert_to_numpy(score(*pair))
 
 
 def fitting_rows(rows):
@@ -56,66 +85,44 @@ def fitting_rows(rows):
     return 1 << max(1, rows).bit_length() - 1  # a power of two
 
 
-def _best_hypotheses(model, inputs, limits, num_steps, beam_size, alpha):
-    if num_steps is None:
-        num_steps = ops.max(limits)
-    encoded, padding_mask = model.encode(inputs)
-    cache = model.init_cache(encoded, padding_mask, beam_size, num_steps)
-
-    def step(ids, position, own):
-        logits, updated = model.decode_step(
-            ids, position, {**cache, "self": own}
-        )
-        return logits, updated["self"]
-
-    sequences, scores = beam_search(
-        step,
-        cache["self"],
-        beam_size,
-        limits,
-        alpha,
-        END_ID,
-        num_hypotheses=1,
-        max_length=num_steps,
-    )
-    return sequences[:, 0], scores[:, 0]  # (batch, length), (batch,)
-
-
-def _compiled_by_tensorflow(search):
+def _compiled_by_tensorflow(function, ranks):
     import tensorflow as tf
 
-    signature = [
-        tf.TensorSpec([None, None], tf.int32),
-        tf.TensorSpec([None], tf.int32),
-    ]
-    return tf.function(search, input_signature=signature, autograph=False)
+    signature = [tf.TensorSpec([None] * rank, tf.int32) for rank in ranks]
+    return tf.function(function, input_signature=signature, autograph=False)
 
 
 def _compiled_by_jax(search, model):
     import jax
 
     @functools.partial(jax.jit, static_argnames="num_steps")
-    def run(values, inputs, limits, num_steps):
+    def run(values, *arrays, num_steps):
         mapping = list(zip(model.variables, values))
         with keras.StatelessScope(state_mapping=mapping):
-            return search(inputs, limits, num_steps)
+            return search(*arrays, num_steps=num_steps)
 
-    def search_filled_up(inputs, limits):
+    def search_filled_up(inputs, limits, prefixes, keys):
         batch, input_len = inputs.shape
-        rows = 1 << (batch - 1).bit_length()  # a power of two
+        missing = (1 << (batch - 1).bit_length()) - batch  # to a power of two
         positions = _rounded(input_len)
         num_steps = _rounded(positions + int(limits.max()) - input_len)
-        widths = [(0, rows - batch), (0, positions - input_len)]
+        prefix_len = _rounded(prefixes.shape[1])
         values = [variable.value for variable in model.variables]
         sequences, scores = run(
             values,
-            np.pad(inputs, widths),
-            np.pad(limits, widths[0], constant_values=1),
-            num_steps,
+            _filled_up(inputs, missing, positions),
+            np.pad(limits, (0, missing), constant_values=1),
+            _filled_up(prefixes, missing, prefix_len),
+            np.pad(keys, (0, missing)),
+            num_steps=num_steps,
         )
         return sequences[:batch], scores[:batch]
 
     return search_filled_up
+
+
+def _filled_up(ids, missing, length):
+    return np.pad(ids, [(0, missing), (0, length - ids.shape[1])])
 
 
 def _rounded(length):

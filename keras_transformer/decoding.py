@@ -1,16 +1,28 @@
-"""Sentences in, translations out: batches, beam search, order restored."""
+"""Sentences in, translations out: batches, search, order restored."""
 
 import itertools
+import typing
 
 import numpy as np
 
+from keras_transformer.compiled_search import compile_scoring
 from keras_transformer.compiled_search import compile_search
 from keras_transformer.compiled_search import fitting_rows
 from keras_transformer.data.subwords import END_ID
 from keras_transformer.data.text_files import is_blank
+from keras_transformer.decode_options import DecodeOptions
 
 WINDOW = 1024  # sentences that are sorted by length together
 CACHE_POSITIONS = 16384  # most keys of a layer's cache: rows x beam x length
+MAX_SOURCE_TOKENS = 4096  # beyond, attention takes gigabytes
+
+
+class Hypothesis(typing.NamedTuple):
+    """A translation, its score, and its ids with the end id."""
+
+    text: str
+    score: float
+    ids: list
 
 
 class Translator:
@@ -31,47 +43,106 @@ class Translator:
 
         translator = Translator.load("runs/ende")
         translator(["A dog is running.", ""])  # ["Ein Hund läuft.", ""]
+        translator(["A dog."], num_hypotheses=2, return_scores=True)
+        translator(["A dog."], temperature=0.8, top_k=10, seed=3)
     """
 
     def __init__(self, model, vocabulary, hparams):
         self.model = model
         self.vocabulary = vocabulary
-        self.hparams = hparams
+        self.options = DecodeOptions.of(hparams)
         self._searches = {}
+        self._scorings = {}
 
     @classmethod
-    def load(cls, run_dir, step=None):
-        """Makes the translator of a run's directory.
+    def load(cls, path, step=None, precision="float32"):
+        """Makes the translator of a run's directory or of an exported model.
 
         Args:
-            run_dir: path of the directory that kt-trainer or
-                kt-avg-checkpoints wrote.
-            step: of the checkpoint, by default the newest.
+            path: the directory that kt-trainer, kt-avg-checkpoints or
+                kt-exporter wrote.
+            step: of a run's checkpoint, or "best"; by default the newest.
+            precision: "float32", "bfloat16" or "float16", of a run's model; an
+                exported one has its own.
 
         Returns:
-            a `Translator`.
+            a `Translator`, `SavedModelTranslator` or `CTranslate2Translator`.
+            All are called alike.
         """
+        from keras_transformer.export import forms
+
+        form = forms.form_of(path)
+        if form == "ctranslate2":
+            from keras_transformer.export import ctranslate2_translator
+
+            return ctranslate2_translator.CTranslate2Translator(path)
+        if form == "saved_model":
+            from keras_transformer.export import saved_model_translator
+
+            return saved_model_translator.SavedModelTranslator(path)
         from keras_transformer.run_directory import RunDirectory
         from keras_transformer.run_directory import load_model
 
-        run = RunDirectory(run_dir)
-        return cls(load_model(run, step), run.vocabulary, run.hparams)
+        run = RunDirectory(path)
+        model = load_model(run, step, precision)
+        return cls(model, run.vocabulary, run.hparams)
 
-    def __call__(self, texts, beam_size=None, alpha=None):
+    def __call__(
+        self,
+        texts,
+        num_hypotheses=None,
+        return_scores=False,
+        return_attention=False,
+        prefixes=None,
+        seed=0,
+        **options,
+    ):
         """Translates a list of sentences.
 
         Args:
             texts: list of str.
-            beam_size: hypotheses kept, by default that of the run; 1 is
-                greedy.
-            alpha: exponent of the length penalty, by default that of the run.
+            num_hypotheses: how many translations of each to return.
+            return_scores: whether to return the scores as well.
+            return_attention: whether to return the attention weights as well,
+                those of the best translations.
+            prefixes: list of str that the translations begin with.
+            seed: of samples.
+            **options: other fields of `DecodeOptions` to change, such as
+                `beam_size` (1 is greedy), `alpha`, `temperature`.
 
         Returns:
-            list of str; a blank text gives an empty one.
+            list of str, or with `num_hypotheses` a list of lists of str, best
+            first; a blank text gives an empty one. With `return_scores` a
+            tuple of that and the scores in the same form: log-probabilities
+            divided by the length penalty. With `return_attention` the tuple
+            ends in a list of `Attention`.
         """
-        return list(self.translate(texts, beam_size, alpha))
+        found = list(
+            self.hypotheses(
+                texts,
+                prefixes=prefixes,
+                seed=seed,
+                num_hypotheses=num_hypotheses,
+                **options,
+            )
+        )
+        results = [in_form(found, "text", num_hypotheses)]
+        if return_scores:
+            results.append(in_form(found, "score", num_hypotheses))
+        if return_attention:
+            results.append(self._attention(texts, found))
+        return results[0] if len(results) == 1 else tuple(results)
 
-    def translate(self, texts, beam_size=None, alpha=None, report=None):
+    def translate(self, texts, report=None, **options):
+        """Yields the best translations of any number of sentences, str.
+
+        Args:
+            texts, report, **options: see `hypotheses`.
+        """
+        for found in self.hypotheses(texts, report, **options):
+            yield found[0].text
+
+    def hypotheses(self, texts, report=None, prefixes=None, seed=0, **options):
         """Yields the translations of any number of sentences.
 
         Reads `texts` a window at a time, so that a large file need not fit
@@ -79,78 +150,216 @@ class Translator:
 
         Args:
             texts: iterable of str.
-            beam_size, alpha: as in the call.
             report: function that is told the number of sentences after each
                 batch.
-        """
-        if isinstance(texts, str):
-            raise ValueError(
-                "`texts` must be a list of str. Received: one str, "
-                f"{texts[:40]!r}. Put it into a list."
-            )
-        texts = iter(texts)
-        while window := list(itertools.islice(texts, WINDOW)):
-            sources = self.vocabulary.encode(window)
-            sources = [
-                [] if is_blank(text) else ids
-                for text, ids in zip(window, sources)
-            ]
-            found = self.translate_ids(sources, beam_size, alpha, report)
-            for text in self.vocabulary.decode(found):
-                # A model can spell a line's end in bytes; a line stays one.
-                yield text.replace("\n", " ")
+            prefixes: iterable of str, as many as texts, that the translations
+                begin with.
+            seed: of samples.
+            **options: fields of `DecodeOptions` to change.
 
-    def translate_ids(self, sources, beam_size=None, alpha=None, report=None):
+        Yields:
+            list of `Hypothesis` of each text, best first.
+        """
+        check_texts(texts)
+        texts = enumerate(texts, 1)
+        beginnings = iter(prefixes or ())
+        generator = np.random.default_rng(seed)
+        while window := list(itertools.islice(texts, WINDOW)):
+            sources = self._encode(window)
+            keys = generator.integers(2**31, size=len(window), dtype="int32")
+            yield from self.translate_ids(
+                sources,
+                report,
+                self._encode_prefixes(window, beginnings) if prefixes else None,
+                keys,
+                **options,
+            )
+
+    def translate_ids(
+        self, sources, report=None, prefixes=None, keys=None, **options
+    ):
         """Translates sentences that are encoded already.
 
         Args:
             sources: list of lists of ids, with the end id.
-            beam_size, alpha, report: as in `translate`.
+            report: as in `hypotheses`.
+            prefixes: list of lists of ids, without the end id.
+            keys: int32 array, a random number for each, to draw samples with.
+            **options: fields of `DecodeOptions` to change.
 
         Returns:
-            list of lists of ids, with the end id; empty gives empty.
+            list of lists of `Hypothesis`, best first; an empty source gives
+            one that is empty.
         """
-        beam_size = beam_size or self.hparams.beam_size
-        alpha = self.hparams.alpha if alpha is None else alpha
-        search = self._search(beam_size, alpha)
-        results = [[] for _ in sources]
-        for batch in self._batches(sources, beam_size):
-            inputs = _pad([sources[i] for i in batch])
-            limits = np.array(
-                [len(sources[i]) + self.hparams.extra_length for i in batch],
-                "int32",
+        options = self.options.replace(**options)
+        search = self._search(options)
+        results = [[Hypothesis("", 0.0, [])] for _ in sources]
+        for batch in self._batches(sources, options):
+            lengths = [len(sources[i]) for i in batch]
+            begun = [prefixes[i] for i in batch] if prefixes else None
+            if prefixes:
+                lengths = np.maximum(lengths, [len(ids) + 1 for ids in begun])
+            sequences, scores = search(
+                _pad([sources[i] for i in batch]),
+                np.array(lengths, "int32") + options.extra_length,
+                _pad(begun) if prefixes else None,
+                None if keys is None else keys[batch],
             )
-            sequences, _ = search(inputs, limits)
-            for i, sequence in zip(batch, sequences):
-                results[i] = _until_end(sequence)
+            for i, *found in zip(batch, sequences, scores.tolist()):
+                results[i] = self._hypotheses(*found)
             if report:
                 report(len(batch))
         if report:
             report(sum(not ids for ids in sources))
         return results
 
-    def _batches(self, sources, beam_size):
-        """Yields indices of sentences to decode together, longest first."""
-        order = [i for i, ids in enumerate(sources) if ids]
-        order.sort(key=lambda i: len(sources[i]), reverse=True)
-        while order:
-            length = len(sources[order[0]]) + self.hparams.extra_length
-            rows = fitting_rows(CACHE_POSITIONS // (length * beam_size))
-            yield order[:rows]
-            order = order[rows:]
+    def score(self, texts, translations, alpha=None):
+        """Scores given translations as the search would have scored them.
 
-    def _search(self, beam_size, alpha):
-        """The compiled search, one for all batches."""
-        if (beam_size, alpha) not in self._searches:
-            self._searches[beam_size, alpha] = compile_search(
-                self.model, beam_size, alpha
+        Args:
+            texts: list of str.
+            translations: list of str, one for each.
+            alpha: exponent of the length penalty, by default that of the run.
+
+        Returns:
+            list of float: log-probabilities divided by the length penalty.
+        """
+        check_texts(texts)
+        sources = self._encode(list(enumerate(texts, 1)))
+        targets = self._encode(list(enumerate(translations, 1)))
+        return self.score_ids(sources, targets, alpha)
+
+    def score_ids(self, sources, targets, alpha=None):
+        """Scores translations that are encoded already, see `score`.
+
+        Args:
+            sources, targets: lists of lists of ids, with the end ids; a source
+                without any gives 0.
+            alpha: see `score`.
+        """
+        alpha = self.options.alpha if alpha is None else alpha
+        if alpha not in self._scorings:
+            self._scorings[alpha] = compile_scoring(self.model, alpha)
+        longest = [
+            max(len(source), len(target)) if source else 0
+            for source, target in zip(sources, targets, strict=True)
+        ]
+        scores = [0.0] * len(sources)
+        for batch in batches(longest, CACHE_POSITIONS // 2):
+            inputs, outputs = (
+                _pad([(ids[i] or [END_ID]) for i in batch])
+                for ids in (sources, targets)
             )
-        return self._searches[beam_size, alpha]
+            found = self._scorings[alpha](inputs, outputs)
+            for i, score in zip(batch, found.tolist()):
+                scores[i] = score
+        return scores
+
+    def _encode(self, numbered):
+        """Ids of (number, text), none for a blank text."""
+        encoded = self.vocabulary.encode([text for _, text in numbered])
+        for (number, text), ids in zip(numbered, encoded):
+            if len(ids) > MAX_SOURCE_TOKENS:
+                raise ValueError(
+                    f"A sentence must have at most {MAX_SOURCE_TOKENS:,} "
+                    f"tokens. Received: sentence {number} with {len(ids):,}, "
+                    f"{text[:20]!r}... Put one sentence on a line."
+                )
+        return [
+            [] if is_blank(text) else ids
+            for (_, text), ids in zip(numbered, encoded)
+        ]
+
+    def _encode_prefixes(self, window, beginnings):
+        prefixes = list(itertools.islice(beginnings, len(window)))
+        if len(prefixes) < len(window):
+            raise ValueError(
+                "`prefixes` must be as many as texts. Received: none for text "
+                f"{window[len(prefixes)][0]}. Give an empty one where the "
+                "translation is free."
+            )
+        return [ids[:-1] for ids in self._encode(list(enumerate(prefixes, 1)))]
+
+    def _batches(self, sources, options):
+        """Indices of sentences to decode together, longest first."""
+        samples = options.num_hypotheses if options.temperature else 0
+        lengths = [
+            (len(ids) + options.extra_length) * (samples or options.beam_size)
+            if ids
+            else 0
+            for ids in sources
+        ]
+        return batches(lengths, CACHE_POSITIONS)
+
+    def _hypotheses(self, sequences, scores):
+        # Where fewer than asked for exist, the others never scored.
+        ids = [
+            _until_end(sequence)
+            for sequence, score in zip(sequences, scores)
+            if score > float("-inf")
+        ]
+        return [
+            # A model can spell a line's end in bytes; a line stays one.
+            Hypothesis(text.replace("\n", " "), *rest)
+            for text, *rest in zip(self.vocabulary.decode(ids), scores, ids)
+        ]
+
+    def _attention(self, texts, found):
+        from keras_transformer.visualization.attention_weights import (
+            attention_of,
+        )
+
+        sources = self._encode(list(enumerate(texts, 1)))
+        return [
+            attention_of(
+                self.model, self.vocabulary, ids or [END_ID], best.ids or [END_ID]
+            )
+            for ids, (best, *_) in zip(sources, found)
+        ]
+
+    def _search(self, options):
+        """The compiled search, one for all batches."""
+        if options not in self._searches:
+            self._searches[options] = compile_search(self.model, options)
+        return self._searches[options]
+
+
+def check_texts(texts):
+    """Checks that `texts` is not one text.
+
+    Raises:
+        ValueError: if it is.
+    """
+    if isinstance(texts, str):
+        raise ValueError(
+            "`texts` must be a list of str. Received: one str, "
+            f"{texts[:40]!r}. Put it into a list."
+        )
+
+
+def in_form(found, field, num_hypotheses):
+    """A field of the best of each, or of all where a number was asked for."""
+    values = [[getattr(one, field) for one in each] for each in found]
+    return values if num_hypotheses else [best for best, *_ in values]
+
+
+def batches(lengths, budget):
+    """Yields indices of what goes together, longest first.
+
+    Args:
+        lengths: of each, what it takes of the budget; 0 leaves it out.
+        budget: most that number times longest may be.
+    """
+    order = [i for i, length in enumerate(lengths) if length]
+    order.sort(key=lambda i: lengths[i], reverse=True)
+    while order:
+        rows = fitting_rows(budget // lengths[order[0]])
+        yield order[:rows]
+        order = order[rows:]
 
 
 def _pad(sequences):
-    longest = max(map(len, sequences))
-    padded = np.zeros((len(sequences), longest), "int32")
+    padded = np.zeros((len(sequences), max(map(len, sequences))), "int32")
     for row, ids in zip(padded, sequences):
         row[: len(ids)] = ids
     return padded

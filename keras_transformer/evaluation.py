@@ -56,7 +56,7 @@ class Evaluator:
             with self._weights_to_measure():
                 negative_log, num_right, num_tokens = self._sums(check)
                 hypotheses = list(
-                    self.translator.translate(sources, 1, report=check)
+                    self.translator.translate(sources, check, beam_size=1)
                 )
         except _BrokenOff:
             return None

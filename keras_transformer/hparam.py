@@ -1,9 +1,9 @@
 """Hyper-parameters: one frozen dataclass, strict overrides, JSON."""
 
 import dataclasses
-import difflib
 import json
-import math
+
+from keras_transformer import options
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,12 +55,7 @@ class HParams:
     extra_length: int = 50  # output holds at most input + this many tokens
 
     def __post_init__(self):
-        for field in dataclasses.fields(self):
-            value = _typed(field, getattr(self, field.name))
-            object.__setattr__(self, field.name, value)
-        for rule, accepts, names in _RULES:
-            for name in names:
-                _check(rule, accepts, name, getattr(self, name))
+        options.check(self, _RULES)
         if self.d_model % self.num_heads and not (self.d_k and self.d_v):
             raise ValueError(
                 "`d_model` must be divisible by `num_heads`. Received: "
@@ -120,7 +115,6 @@ _RULES = (
         ("optimizer",),
     ),
 )
-_TRUTH = {"true": True, "1": True, "false": False, "0": False}
 
 
 def parse_overrides(hparams, text):
@@ -139,20 +133,7 @@ def parse_overrides(hparams, text):
     >>> parse_overrides(HParams(), "dropout=0.3, num_layers=2").num_layers
     2
     """
-    changes = {}
-    for item in filter(None, (item.strip() for item in text.split(","))):
-        name, equals, value = (part.strip() for part in item.partition("="))
-        if not equals:
-            raise ValueError(
-                "`hparams` must be name=value pairs with commas between them. "
-                f"Received: {item!r}. Write for example dropout=0.3,d_ff=1024."
-            )
-        if name in changes:
-            raise ValueError(
-                "`hparams` must name each hyper-parameter once. Received: "
-                f"{name}={changes[name]} and {name}={value}. Remove one."
-            )
-        changes[name] = _parse(_field(name), value)
+    changes = options.parse_changes(HParams, text, "hparams")
     return dataclasses.replace(hparams, **changes)
 
 
@@ -183,20 +164,8 @@ def from_json(text):
     if not isinstance(values, dict):
         raise _not_an_object(text)
     for name in values:
-        _field(name)
+        options.field(HParams, name, "hparams")
     return HParams(**values)
-
-
-def _field(name):
-    fields = {field.name: field for field in dataclasses.fields(HParams)}
-    if name in fields:
-        return fields[name]
-    matches = difflib.get_close_matches(name, fields)
-    suggestion = f"Did you mean: {', '.join(matches)}? " if matches else ""
-    raise ValueError(
-        "A hyper-parameter must be a field of HParams. Received: "
-        f"hparams={name!r}. {suggestion}All are: {', '.join(fields)}."
-    )
 
 
 def _not_an_object(text):
@@ -204,46 +173,6 @@ def _not_an_object(text):
         "Saved hyper-parameters must be one JSON object. Received: "
         f"{text[:40]!r}. Restore the file from a copy."
     )
-
-
-def _parse(field, text):
-    try:
-        return _TRUTH[text] if field.type is bool else field.type(text)
-    except (KeyError, ValueError):
-        raise _wrong_type(field, text) from None
-
-
-def _typed(field, value):
-    if field.type is float and type(value) is int:
-        return float(value)
-    if type(value) is not field.type:
-        raise _wrong_type(field, value)
-    if field.type is float and not math.isfinite(value):
-        raise _wrong_type(field, value)
-    return value
-
-
-def _wrong_type(field, value):
-    kinds = {
-        bool: "true or false",
-        int: "a whole number",
-        float: "a finite number",
-        str: "text",
-    }
-    return ValueError(
-        f"`{field.name}` must be {kinds[field.type]}. Received: "
-        f"{field.name}={value!r}. Use a value such as "
-        f"{json.dumps(field.default)}."
-    )
-
-
-def _check(rule, accepts, name, value):
-    if not accepts(value):
-        default = getattr(HParams, name)
-        raise ValueError(
-            f"`{name}` must be {rule}. Received: {name}={value!r}. "
-            f"Use a value such as {default!r}."
-        )
 
 
 def _near_divisor(hparams):

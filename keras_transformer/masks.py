@@ -99,6 +99,26 @@ def visible_mask(padding_mask=None, query_segments=None, key_segments=None):
     return combine_masks(real, same)
 
 
+def ancestor_mask(ancestors, beam_size):
+    """Lets each beam attend to the positions that it grew from.
+
+    Every beam of a sentence leaves its keys and values in a slot of its own at
+    each position. Beams fork and die, but what they left stays where it is; a
+    beam remembers in which slot its ancestor at each position stood.
+
+    Args:
+        ancestors: integer tensor of shape `(batch, beam, length)`, the slot of
+            each beam's ancestor at each position; -1 hides a position.
+        beam_size: slots of a position.
+
+    Returns:
+        boolean tensor of shape `(batch, beam, length x beam)`.
+    """
+    batch, _, length = ops.shape(ancestors)
+    is_ancestor = ops.equal(ancestors[..., None], ops.arange(beam_size))
+    return ops.reshape(is_ancestor, (batch, beam_size, length * beam_size))
+
+
 def combine_masks(*masks):
     """Joins masks with a logical and; `None` stands for "everything".
 

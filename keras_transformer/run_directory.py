@@ -11,6 +11,8 @@ from keras_transformer.checkpoints import average
 from keras_transformer.checkpoints import weights
 from keras_transformer.data.subwords import Subwords
 from keras_transformer.files import written_aside
+from keras_transformer.model_card import write_model_card
+from keras_transformer.run_facts import training_of
 
 RECORD = "run.json"
 HPARAMS = "hparams.json"
@@ -75,8 +77,21 @@ class RunDirectory:
 
     @property
     def vocabulary(self):
-        """The run's `Subwords`."""
-        return Subwords(self.file(VOCABULARY))
+        """The run's `Subwords`.
+
+        Raises:
+            ValueError: if it is not the one that the run was trained with.
+        """
+        vocabulary = Subwords(self.file(VOCABULARY))
+        expected = self.record.get("vocabulary_sha256", vocabulary.sha256)
+        if vocabulary.sha256 != expected:
+            raise ValueError(
+                "A run's vocabulary must be the one it was trained with. "
+                f"Received: {self.file(VOCABULARY)} with sha256="
+                f"{vocabulary.sha256}, while {RECORD} says {expected}. Restore "
+                "the file from a copy."
+            )
+        return vocabulary
 
     @property
     def averaged_steps(self):
@@ -141,16 +156,26 @@ def average_run(run, num_last, path):
                 "other things. Name another directory."
             )
     steps, arrays = average(run.checkpoints, num_last)
-    record = {**run.record, "averaged_steps": steps}
-    shutil.rmtree(os.path.join(path, "checkpoints"), ignore_errors=True)
+    record = {
+        **run.record,
+        "averaged_steps": steps,
+        "training": {
+            name: figure
+            for name, figure in training_of(run, steps[-1]).items()
+            if name in ("seconds", "epochs")
+        },
+    }
+    for outdated in ("checkpoints", "scores"):
+        shutil.rmtree(os.path.join(path, outdated), ignore_errors=True)
     averaged = RunDirectory.create(
         path, record, run.hparams, run.vocabulary.model_bytes
     )
     averaged.checkpoints.save(steps[-1], arrays)
+    write_model_card(path, averaged)
     return averaged
 
 
-def load_model(run, step=None):
+def load_model(run, step=None, precision="float32"):
     """Builds a run's model with the weights of a checkpoint.
 
     These are the moving averages, where the run keeps them (`ema_decay`).
@@ -158,13 +183,16 @@ def load_model(run, step=None):
     Args:
         run: a `RunDirectory`.
         step: of the checkpoint, or "best"; by default the newest.
+        precision: "float32", "bfloat16" or "float16", of what is computed.
 
     Returns:
         a `Transformer`.
     """
+    from keras_transformer.engines.precision import POLICIES
     from keras_transformer.transformer import build_transformer
 
-    model = build_transformer(run.hparams, run.vocabulary.vocab_size)
+    vocab_size = run.vocabulary.vocab_size
+    model = build_transformer(run.hparams, vocab_size, POLICIES[precision])
     _assign_weights(model, run, step)
     return model
 

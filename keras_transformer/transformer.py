@@ -187,40 +187,49 @@ class Transformer(keras.Model):
         mask = padding_mask(inputs)
         return self.encoder(self._embed_inputs(inputs), mask), mask
 
-    def init_cache(self, encoded, mask, beam_size, max_length):
-        """Prepares step-by-step decoding.
+    def init_cache(self, encoded, mask, beam_size, max_length=None):
+        """Prepares decoding step by step.
 
         Args:
             encoded, mask: as `encode` returns them.
-            beam_size: hypotheses per sentence.
-            max_length: greatest number of steps, an integer or a scalar.
+            beam_size, max_length: see `Decoder.init_cache`.
 
         Returns:
-            dictionary of `self`, tensors of `batch x beam` rows that change
-            with each step, and `cross`, tensors of `batch` rows that do not.
+            dictionary of tensors whose first axis is `batch`.
         """
-        own, memory = self.decoder.init_cache(encoded, beam_size, max_length)
-        return {"self": own, "cross": (memory, mask)}
+        return self.decoder.init_cache(encoded, mask, beam_size, max_length)
 
-    def decode_step(self, ids, position, cache):
+    def decode_step(self, ids, position, cache, growing=False):
         """Computes the logits of the next token of each hypothesis.
 
         Args:
-            ids: integer tensor of shape `(batch x beam,)`, the token before
+            ids: integer tensor of shape `(batch, beam)`, the tokens before
                 `position`; ignored at position 0.
             position: scalar integer tensor, counted from 0.
-            cache: as `init_cache` or the last step returned it.
+            cache: as `init_cache`, `reorder_cache` or the last step made it.
+            growing: whether it was made without a `max_length`.
 
         Returns:
-            float32 logits of shape `(batch x beam, vocab_size)`; the cache.
+            float32 logits of shape `(batch, beam, vocab_size)`; the cache.
         """
-        memory, mask = cache["cross"]
-        x = self.embedding(ids[:, None])  # (batch x beam, 1, d_model)
+        x = self.embedding(ids)  # (batch, beam, d_model)
         x = x * ops.cast(position > 0, x.dtype)
-        x = self.target_positions(x, start=position)
-        x, own = self.decoder.step(x, cache["self"], position, memory, mask)
-        logits = self.embedding(x, reverse=True)[:, 0]
-        return ops.cast(logits, "float32"), {**cache, "self": own}
+        origin = ops.zeros((1, 1, self.d_model), dtype=x.dtype)
+        x = x + self.target_positions(origin, start=position)
+        x, cache = self.decoder.step(x, cache, position, growing)
+        return ops.cast(self.embedding(x, reverse=True), "float32"), cache
+
+    def reorder_cache(self, cache, beams):
+        """Makes beam j of a sentence go on from what was beam `beams[j]`.
+
+        Args:
+            cache: as the last step returned it.
+            beams: integer tensor of shape `(batch, beam)`.
+
+        Returns:
+            the cache.
+        """
+        return self.decoder.reorder_cache(cache, beams)
 
     def _embed_inputs(self, inputs, segments=None, training=None):
         x = self.embedding(inputs)

@@ -220,15 +220,38 @@ class NeighbourhoodTest:
 
 
 class CacheTest:
-    @pytest.mark.parametrize("neighbourhood", [None, 1])
-    def test_steps_equal_causal_self_attention(self, neighbourhood):
-        layer = make(d_k=3, d_v=5, neighbourhood=neighbourhood)
+    @pytest.mark.parametrize("growing", [True, False])
+    def test_steps_equal_causal_self_attention(self, growing):
+        layer = make(d_k=3, d_v=5)
         expected = to_numpy(layer(X, attention_mask=causal_mask(5)))
-        cache = layer.init_cache(2, 6)  # a longer cache than sequence
+        num_slots = 0 if growing else 6  # more than the sequence needs
+        cache = layer.init_cache(2, num_slots)
         for i in range(5):
-            output, cache = layer.step(X[:, i : i + 1], cache, i)
+            visible = np.arange(i + 1 if growing else 6) <= i
+            output, cache = layer.step(
+                X[:, i : i + 1], cache, i, visible[None, None], growing
+            )
             np.testing.assert_allclose(
                 to_numpy(output)[:, 0], expected[:, i], atol=1e-6
+            )
+        assert cache[0].shape == (2, 2, 5 if growing else 6, 3)
+
+    @pytest.mark.parametrize("growing", [True, False])
+    def test_beams_see_what_is_visible_to_each(self, growing):
+        layer = make()
+        layer.build(X.shape)
+        cache = layer.init_cache(2, 0 if growing else 10)
+        _, cache = layer.step(
+            X, cache, 0, np.eye(5, 5 if growing else 10)[None] > 0, growing
+        )
+        parents = [3, 3, 0, 1, 4]
+        visible = np.concatenate([np.eye(5)[parents], np.eye(5)], axis=1) > 0
+        output, _ = layer.step(X[::-1], cache, 1, visible[None], growing)
+        for beam, parent in enumerate(parents):
+            pair = np.stack([X[:, parent], X[::-1, beam]], axis=1)
+            expected = layer(pair, attention_mask=causal_mask(2))
+            np.testing.assert_allclose(
+                to_numpy(output)[:, beam], to_numpy(expected)[:, 1], atol=1e-6
             )
 
     def test_projected_memory_gives_the_same_output(self):
@@ -247,6 +270,8 @@ class CacheTest:
         layer.build(X.shape)
         dtype = precision.removeprefix("mixed_")
         x = X[:, :1].astype(layer.compute_dtype)
-        output, cache = layer.step(x, layer.init_cache(2, 3), 0)
+        visible = np.ones((1, 1, 1), bool)
+        cache = layer.init_cache(2, 0)
+        output, cache = layer.step(x, cache, 0, visible, growing=True)
         for tensor in (output, *cache):
             assert keras.backend.standardize_dtype(tensor.dtype) == dtype

@@ -20,7 +20,7 @@ class TreeLanguage:
     """Random next-word logits that depend on the sentence and whole prefix.
 
     A prefix is a node of the vocabulary's tree. The node and the sentence
-    travel in the cache, so that a cache in the wrong order gives wrong scores.
+    travel in the state, so that a state in the wrong order gives wrong scores.
     """
 
     def __init__(self, vocab_size, length, num_sentences=4, seed=0, end=0.0):
@@ -33,6 +33,7 @@ class TreeLanguage:
         shares = np.exp(self.logits.astype("float64"))
         self.log_probs = np.log(shares / shares.sum(-1, keepdims=True))
         self.num_steps = 0
+        self.batches = []
 
     def search(self, sentences, beam_size, max_lengths, **options):
         """Returns per sentence its hypotheses, as tuples, and the scores."""
@@ -41,33 +42,35 @@ class TreeLanguage:
         return self.to_tuples(
             *beam_search(
                 self.step,
-                self.cache(sentences, beam_size),
+                self.state(sentences, beam_size),
                 beam_size,
                 ops.convert_to_tensor(limits, dtype="int32"),
                 **options,
             )
         )
 
-    def cache(self, sentences, beam_size):
-        sentences = ops.repeat(ops.cast(sentences, "int32"), beam_size)
+    def state(self, sentences, beam_size):
+        sentences = ops.cast(sentences, "int32")[:, None]
+        sentences = ops.repeat(sentences, beam_size, axis=1)
         return {
             "sentence": sentences,
-            "node": [ops.zeros_like(sentences)[:, None]],
+            "node": [ops.zeros_like(sentences)[:, :, None]],
         }
 
-    def step(self, ids, position, cache):
+    def step(self, ids, position, state):
         self.num_steps += 1
+        self.batches.append(ids.shape[0])
         _, num_nodes, vocab_size = self.logits.shape
-        node = cache["node"][0][:, 0] * vocab_size + ids + 1
+        node = state["node"][0][:, :, 0] * vocab_size + ids + 1
         node = ops.where(position == 0, 0, node)
         logits = ops.take(
             ops.reshape(self.logits, (-1, vocab_size)),
-            cache["sentence"] * num_nodes + node,
+            state["sentence"] * num_nodes + node,
             axis=0,
         )
         return logits, {
-            "sentence": cache["sentence"],
-            "node": [node[:, None]],
+            "sentence": state["sentence"],
+            "node": [node[:, :, None]],
         }
 
     def to_tuples(self, sequences, scores):
@@ -126,6 +129,12 @@ class TreeLanguage:
             log_probs = self.next_log_probs(sentence, sequence)
             sequence = (*sequence, int(np.argmax(log_probs)))
         return sequence if END in sequence else (*sequence, END)
+
+
+def cycling_sampler(logits, position, rows):
+    """Says word `sentence + position`, whatever the logits."""
+    words = (rows[:, None] + position) % logits.shape[-1]
+    return ops.repeat(words, logits.shape[1], axis=1)
 
 
 class BeamSearchTest:
@@ -218,11 +227,85 @@ class BeamSearchTest:
         fewer, _ = language.search(range(8), 4, 5, num_hypotheses=2)
         assert fewer == [h[:2] for h in more]
 
+    @pytest.mark.parametrize("min_length", [1, 3, 9])
+    def test_no_shorter_hypothesis_than_the_least(self, min_length):
+        language = TreeLanguage(3, 5, end=1.0)
+        limits = [5, 3, 1, 4]
+        found, scores = language.search(
+            range(4), 3**5, limits, min_length=min_length
+        )
+        for sentence, limit in enumerate(limits):
+            least = min(min_length, limit - 1)
+            expected = [
+                (score, h)
+                for score, h in language.enumerate(sentence, limit)
+                if len(h) - 1 >= least
+            ]
+            assert found[sentence] == [h for _, h in expected]
+            np.testing.assert_allclose(
+                scores[sentence, : len(expected)],
+                [score for score, _ in expected],
+                rtol=1e-5,
+            )
+
+    def test_hypotheses_begin_with_their_prefixes(self):
+        language = TreeLanguage(4, 5)
+        prefixes = [(2,), (), (3, 2), (0, 0)]
+        padded = np.array([(*p, 0, 0)[:2] for p in prefixes], "int32")
+        found, scores = language.search(range(4), 4**5, 5, prefixes=padded)
+        for sentence, prefix in enumerate(prefixes[:3]):
+            expected = [
+                (score, h)
+                for score, h in language.enumerate(sentence, 5)
+                if h[: len(prefix)] == prefix
+            ]
+            assert found[sentence] == [h for _, h in expected]
+            np.testing.assert_allclose(
+                scores[sentence, : len(expected)],
+                [score for score, _ in expected],
+                rtol=1e-5,
+            )
+        free, _ = language.search(range(4), 4**5, 5)
+        assert found[3] == free[3]
+
+    @pytest.mark.parametrize("sampler", [None, "first"])
+    @pytest.mark.parametrize("seed", range(3))
+    @pytest.mark.skipif(not TENSORFLOW, reason="loops of fixed shapes")
+    def test_shrinking_changes_no_result(self, seed, sampler):
+        language = TreeLanguage(4, 7, num_sentences=9, seed=seed, end=1.0)
+        limits = [7, 1, 3, 7, 5, 7, 2, 7, 6]
+        options = {"num_hypotheses": 2, "max_length": 7}
+        if sampler:
+            options["sampler"] = cycling_sampler
+        expected, scores = language.search(range(9), 2, limits, **options)
+        language.batches.clear()
+        found, same = language.search(
+            range(9), 2, limits, shrinking=True, **options
+        )
+        assert found == expected
+        np.testing.assert_allclose(same, scores, rtol=1e-6)
+        assert language.batches[0] == 9
+        assert 1 < len(set(language.batches))
+        assert language.batches == sorted(language.batches, reverse=True)
+
+    def test_a_sampler_decides_alone(self):
+        language = TreeLanguage(4, 5, num_sentences=6)
+        found, scores = language.search(range(6), 3, 5, sampler=cycling_sampler)
+        for sentence in range(6):
+            words = [(sentence + position) % 4 for position in range(4)]
+            words = [*words, END][: [*words, END].index(END) + 1]
+            assert found[sentence] == [tuple(words)] * 3
+            np.testing.assert_allclose(
+                scores[sentence],
+                [language.score(sentence, tuple(words))] * 3,
+                rtol=1e-5,
+            )
+
     def test_sequences_end_in_the_end_id_and_are_padded_with_zeros(self):
         language = TreeLanguage(4, 5)
         sequences, _ = beam_search(
             language.step,
-            language.cache(range(4), 3),
+            language.state(range(4), 3),
             3,
             ops.convert_to_tensor([5, 2, 4, 3], dtype="int32"),
         )
@@ -252,8 +335,10 @@ class BeamSearchTest:
 
         @tf.function(input_signature=[tf.TensorSpec([batch], tf.int32)] * 2)
         def search(sentences, limits):
-            cache = language.cache(sentences, 3)
-            return beam_search(language.step, cache, 3, limits)
+            state = language.state(sentences, 3)
+            return beam_search(
+                language.step, state, 3, limits, shrinking=batch is None
+            )
 
         found, scores = language.to_tuples(*search(range(4), limits))
         assert found == expected
@@ -269,8 +354,8 @@ class BeamSearchTest:
 
         @jax.jit
         def search(sentences, limits):
-            cache = language.cache(sentences, 3)
-            return beam_search(language.step, cache, 3, limits, max_length=5)
+            state = language.state(sentences, 3)
+            return beam_search(language.step, state, 3, limits, max_length=5)
 
         found, _ = language.to_tuples(*search(np.arange(4), limits))
         assert found == expected

@@ -176,17 +176,30 @@ class DecoderWeightsTest:
 
 
 class DecoderStepTest:
+    @pytest.mark.parametrize("growing", [True, False])
+    @pytest.mark.parametrize("neighbourhood", [None, 1])
     @pytest.mark.parametrize("norm", NORMS)
-    def test_steps_of_beams_equal_the_call(self, norm):
+    def test_steps_of_beams_that_fork_equal_the_call(
+        self, norm, neighbourhood, growing
+    ):
         """Each beam reads its own past and its sentence's encoder output."""
-        layer = make_stack(norm=norm, d_k=3, d_v=5)
-        beams = random_array(2 * 3, 4, 8, seed=2)
-        repeated = np.repeat(ENCODED, 3, axis=0), np.repeat(REAL, 3, axis=0)
-        expected = to_numpy(layer(beams, *repeated))
-        caches, memory = layer.init_cache(ENCODED, 3, 4)
-        for i in range(4):
-            x = beams[:, i : i + 1]
-            output, caches = layer.step(x, caches, i, memory, REAL)
-            np.testing.assert_allclose(
-                to_numpy(output)[:, 0], expected[:, i], atol=1e-5
-            )
+        layer = make_stack(norm=norm, neighbourhood=neighbourhood, d_k=3, d_v=5)
+        layer.build((None, None, 8))
+        randomize(layer)
+        steps = random_array(5, 2, 3, 8, seed=2)
+        past = np.zeros((2, 3, 0, 8), "float32")
+        cache = layer.init_cache(ENCODED, REAL, 3, None if growing else 6)
+        generator = np.random.default_rng(3)
+        for i, x in enumerate(steps):
+            output, cache = layer.step(x, cache, i, growing)
+            past = np.concatenate([past, x[:, :, None]], axis=2)
+            for beam in range(3):
+                expected = layer(past[:, beam], ENCODED, REAL)
+                np.testing.assert_allclose(
+                    to_numpy(output)[:, beam],
+                    to_numpy(expected)[:, -1],
+                    atol=1e-5,
+                )
+            beams = generator.integers(3, size=(2, 3))
+            cache = layer.reorder_cache(cache, ops.convert_to_tensor(beams))
+            past = np.take_along_axis(past, beams[:, :, None, None], axis=1)

@@ -8,70 +8,29 @@ import keras
 import numpy as np
 import pytest
 from keras import ops
+from small_translators import HPARAMS
+from small_translators import TEXTS
+from small_translators import CopyingModel
+from small_translators import HesitantModel
+from small_translators import ids_of
+from small_translators import make_translator
+from small_translators import make_vocabulary
 
 from keras_transformer import decoding
 from keras_transformer import variables
 from keras_transformer.compiled_search import compile_search
 from keras_transformer.data.subwords import END_ID
-from keras_transformer.data.subwords import train_subwords
+from keras_transformer.decode_options import DecodeOptions
 from keras_transformer.decoding import Translator
 from keras_transformer.hparam import HParams
 from keras_transformer.transformer import build_transformer
 
-HPARAMS = HParams(
-    num_layers=1, d_model=16, d_ff=32, num_heads=2, extra_length=4
-)
 TENSORFLOW = keras.backend.backend() == "tensorflow"
-TEXTS = [
-    "a dog runs over the street",
-    "two women",
-    "",
-    "the man reads a very long book about dogs and women on the street",
-    "  ",
-    "a book",
-    "dogs run",
-]
-
-
-class CopyingModel:
-    """Gives each input token back; ends when the input does."""
-
-    def __init__(self, vocab_size):
-        self.vocab_size = vocab_size
-        self.bias = keras.Variable(np.zeros(vocab_size), dtype="float32")
-        self.variables = [self.bias]
-        self.shapes = []
-
-    def encode(self, inputs):
-        self.shapes.append(tuple(inputs.shape))
-        return inputs, inputs != 0
-
-    def init_cache(self, encoded, mask, beam_size, max_length):
-        rows = ops.shape(encoded)[0] * beam_size
-        return {"self": ops.zeros((rows, 1)), "cross": encoded}
-
-    def decode_step(self, ids, position, cache):
-        inputs = cache["cross"]
-        here = ops.equal(ops.arange(ops.shape(inputs)[1]), position)
-        copied = ops.sum(ops.where(here[None], inputs, 0), axis=1)
-        beam_size = ops.shape(ids)[0] // ops.shape(inputs)[0]
-        copied = ops.repeat(copied, beam_size, axis=0)
-        return 9.0 * ops.one_hot(copied, self.vocab_size) + self.bias, cache
-
-
-class HesitantModel(CopyingModel):
-    """Rather ends than says token 5, at every position."""
-
-    def decode_step(self, ids, position, cache):
-        logits = np.zeros((1, self.vocab_size), "float32")
-        logits[0, [END_ID, 5]] = 20.0, 19.9
-        return ops.repeat(logits, ops.shape(ids)[0], axis=0), cache
 
 
 @pytest.fixture(scope="module")
 def vocabulary(tmp_path_factory):
-    path = tmp_path_factory.mktemp("vocabulary") / "vocab.model"
-    return train_subwords(TEXTS * 20, 310, str(path))
+    return make_vocabulary(tmp_path_factory.mktemp("vocabulary") / "model")
 
 
 @pytest.fixture
@@ -82,13 +41,7 @@ def copier(vocabulary):
 
 @pytest.fixture(scope="module")
 def translator(vocabulary):
-    """A real model with random weights, sure enough of what it says."""
-    keras.utils.set_random_seed(5)
-    model = build_transformer(HPARAMS, vocabulary.vocab_size)
-    scales = np.full((vocabulary.vocab_size, 1), 4.0, "float32")
-    scales[END_ID] = 12.0  # or it would hardly ever end by itself
-    model.embedding.embeddings.assign(scales * model.embedding.embeddings)
-    return Translator(model, vocabulary, HPARAMS)
+    return make_translator(vocabulary)
 
 
 class TranslatorTest:
@@ -123,7 +76,7 @@ class TranslatorTest:
 
     def test_ids_are_translated_without_text(self, copier):
         sources = [[5, 6, 7, END_ID], [], [9, END_ID]]
-        assert copier.translate_ids(sources) == sources
+        assert ids_of(copier, sources) == sources
 
     @pytest.mark.skipif(not TENSORFLOW, reason="tf.function")
     def test_tensorflow_traces_the_search_once_for_all_shapes(self, copier):
@@ -137,17 +90,17 @@ class TranslatorTest:
         lengths = [2, 9, 16, 17, 3, 31, 5]
         sources = [[5] * (n - 1) + [END_ID] for n in lengths]
         for number in range(1, 8):
-            copier.translate_ids(sources[:number])
+            ids_of(copier, sources[:number])
         shapes = [(1, 16), (2, 16), (4, 16), (4, 32), (8, 32)]
         assert copier.model.shapes == shapes
 
     def test_new_weights_are_followed_without_another_trace(self, copier):
         sources = [[5, 6, END_ID]]
-        assert copier.translate_ids(sources) == sources
+        assert ids_of(copier, sources) == sources
         bias = np.zeros(copier.model.vocab_size, "float32")
         bias[END_ID] = 99.0
         copier.model.bias.assign(bias)
-        assert copier.translate_ids(sources) == [[END_ID]]
+        assert ids_of(copier, sources) == [[END_ID]]
         assert len(copier.model.shapes) == 1
 
     @pytest.mark.parametrize("beam_size", [1, 3])
@@ -166,7 +119,8 @@ class TranslatorTest:
         monkeypatch.setattr(decoding, "CACHE_POSITIONS", 100)
         lengths = [3, 30, 7, 7, 200, 1, 1, 2]
         sources = [[5] * (n - 1) + [END_ID] for n in lengths]
-        batches = list(translator._batches(sources, beam_size=2))
+        options = translator.options.replace(beam_size=2)
+        batches = list(translator._batches(sources, options))
         assert sorted(sum(batches, [])) == list(range(len(lengths)))
         for batch in batches:
             longest = max(lengths[i] for i in batch) + 4
@@ -174,7 +128,7 @@ class TranslatorTest:
 
     def test_a_beam_of_one_is_the_argmax_of_the_whole_model(self, translator):
         source = translator.vocabulary.encode(["two women run"])[0]
-        limit = len(source) + translator.hparams.extra_length
+        limit = len(source) + translator.options.extra_length
         target = []
         while END_ID not in target and len(target) < limit - 1:
             padded = target + [0] * (limit - len(target))
@@ -186,13 +140,13 @@ class TranslatorTest:
             target.append(int(np.argmax(logits[0, len(target)])))
         if END_ID not in target:
             target.append(END_ID)
-        assert translator.translate_ids([source], beam_size=1) == [target]
+        assert ids_of(translator, [source], beam_size=1) == [target]
 
     def test_no_translation_exceeds_its_source_by_more_than_the_extra(
         self, translator
     ):
         sources = [[5, END_ID], [5] * 20 + [END_ID]]
-        for source, found in zip(sources, translator.translate_ids(sources)):
+        for source, found in zip(sources, ids_of(translator, sources)):
             assert found[-1] == END_ID
             assert len(found) <= len(source) + 4
 
@@ -208,18 +162,17 @@ class TranslatorTest:
 
     def test_beam_and_alpha_are_those_of_the_run_unless_given(self, translator):
         texts = ["two women on the street", "a very long book"]
-        hparams = translator.hparams
-        given = translator(texts, hparams.beam_size, hparams.alpha)
+        given = translator(texts, beam_size=4, alpha=0.6)
         assert translator(texts) == given
 
     def test_a_length_penalty_favours_long_translations(self, vocabulary):
         model = HesitantModel(vocabulary.vocab_size)
         translator = Translator(model, vocabulary, HParams(beam_size=2))
         sources = [[5, END_ID]]
-        (short,) = translator.translate_ids(sources, alpha=0.0)
-        (long,) = translator.translate_ids(sources, alpha=3.0)
+        (short,) = ids_of(translator, sources, alpha=0.0)
+        (long,) = ids_of(translator, sources, alpha=3.0)
         assert short == [END_ID]
-        assert len(long) == len(sources[0]) + translator.hparams.extra_length
+        assert len(long) == len(sources[0]) + translator.options.extra_length
 
 
 def search_with(weights):
@@ -230,7 +183,9 @@ def search_with(weights):
     inputs = generator.integers(2, 50, (5, 20), "int32")
     inputs[np.arange(20) >= np.array([[20], [19], [9], [4], [1]])] = 0
     limits = np.array([24, 23, 13, 8, 5], "int32")
-    return compile_search(model, beam_size=3, alpha=0.6)(inputs, limits)
+    search = compile_search(model, DecodeOptions(beam_size=3))
+    sequences, scores = search(inputs, limits)
+    return sequences[:, 0], scores[:, 0]
 
 
 @pytest.mark.skipif(not TENSORFLOW, reason="runs tests on JAX")

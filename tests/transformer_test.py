@@ -154,51 +154,52 @@ class WeightsTest:
 class CacheTest:
     @VARIANTS
     @pytest.mark.parametrize("beam_size", [1, 3])
-    def test_steps_equal_the_teacher_forced_logits(self, options, beam_size):
+    @pytest.mark.parametrize("growing", [True, False])
+    def test_steps_equal_the_teacher_forced_logits(
+        self, options, beam_size, growing
+    ):
         model = make(max_length=12, **options)
         randomize(model)
-        targets = np.random.default_rng(0).integers(1, 11, (2 * beam_size, 5))
-        repeated = np.repeat(INPUTS, beam_size, axis=0)
-        expected = logits_of(model, repeated, targets)
-        found = self.step_through(model, targets, beam_size)
-        np.testing.assert_allclose(found, expected, atol=1e-5)
+        shape = (2, beam_size, 5)
+        targets = np.random.default_rng(0).integers(1, 11, shape)
+        found = step_through(model, targets, growing)
+        for beam in range(beam_size):
+            expected = logits_of(model, INPUTS, targets[:, beam])
+            np.testing.assert_allclose(found[:, beam], expected, atol=1e-5)
 
     @pytest.mark.parametrize("precision", PRECISIONS)
     def test_steps_in_low_precision_give_float32_logits(self, precision):
         model = make(dtype=precision)
         randomize(model)
-        found = self.step_through(model, TARGETS, 1)
+        found = step_through(model, TARGETS[:, None], growing=True)
         assert found.dtype == "float32"
-        np.testing.assert_allclose(found, logits_of(model), atol=0.1)
+        np.testing.assert_allclose(found[:, 0], logits_of(model), atol=0.1)
 
     def test_the_id_at_position_0_is_ignored(self):
         model = make()
         cache = model.init_cache(*model.encode(INPUTS), 1, 5)
-        first, _ = model.decode_step(np.array([1, 2]), 0, cache)
-        second, _ = model.decode_step(np.array([9, 0]), 0, cache)
+        first, _ = model.decode_step(np.array([[1], [2]]), 0, cache)
+        second, _ = model.decode_step(np.array([[9], [0]]), 0, cache)
         np.testing.assert_array_equal(to_numpy(first), to_numpy(second))
 
-    def test_only_self_attention_has_a_row_per_beam(self):
-        model = make()
-        cache = model.init_cache(*model.encode(INPUTS), 3, 7)
-        own, cross = (
-            [x.shape[0] for x in keras.tree.flatten(cache[name])]
-            for name in ("self", "cross")
-        )
-        assert set(own) == {6}
-        assert set(cross) == {2}
+    @pytest.mark.parametrize("max_length", [None, 7])
+    def test_nothing_is_tiled_for_the_beams(self, max_length):
+        cache = make().init_cache(*make().encode(INPUTS), 3, max_length)
+        assert {x.shape[0] for x in keras.tree.flatten(cache)} == {2}
 
-    def step_through(self, model, targets, beam_size):
-        """Logits of one step after the other, the last token fed back."""
-        length = targets.shape[1]
-        cache = model.init_cache(*model.encode(INPUTS), beam_size, length + 2)
-        steps = []
-        for i in range(length):
-            ids = ops.convert_to_tensor(targets[:, max(0, i - 1)])
-            position = ops.convert_to_tensor(i, dtype="int32")
-            logits, cache = model.decode_step(ids, position, cache)
-            steps.append(to_numpy(logits))
-        return np.stack(steps, axis=1)
+
+def step_through(model, targets, growing):
+    """Logits of one step after the other, the last tokens fed back."""
+    _, beam_size, length = targets.shape
+    max_length = None if growing else length + 2
+    cache = model.init_cache(*model.encode(INPUTS), beam_size, max_length)
+    steps = []
+    for i in range(length):
+        ids = ops.convert_to_tensor(targets[:, :, max(0, i - 1)])
+        position = ops.convert_to_tensor(i, dtype="int32")
+        logits, cache = model.decode_step(ids, position, cache, growing)
+        steps.append(to_numpy(logits))
+    return np.stack(steps, axis=2)
 
 
 class PrecisionTest:

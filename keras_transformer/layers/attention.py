@@ -3,6 +3,7 @@
 import keras
 from keras import ops
 
+from keras_transformer.layers.cache import extended
 from keras_transformer.layers.dropout import Dropout
 from keras_transformer.layers.initializer import branch_end_initializer
 from keras_transformer.layers.projection import project
@@ -140,47 +141,57 @@ class MultiHeadAttention(keras.layers.Layer):
         queries = self._project_query(query)
         return self._attend(queries, keys, values, attention_mask)
 
-    def init_cache(self, batch, max_length):
-        """Returns empty keys and values for `max_length` decoding steps.
+    def init_cache(self, batch, num_slots):
+        """Returns the keys and values of no position yet.
 
         Args:
-            batch: number of sequences, an integer or a scalar tensor.
-            max_length: number of positions, likewise.
+            batch: number of sentences, an integer or a scalar tensor.
+            num_slots: positions times beams, likewise; 0 for a cache that is to
+                grow.
 
         Returns:
-            keys `(batch, num_heads, max_length, d_k)` and
-            values `(batch, num_heads, max_length, d_v)`, zeros.
+            keys `(batch, num_heads, num_slots, d_k)` and
+            values `(batch, num_heads, num_slots, d_v)`, zeros.
         """
-        shape = (batch, self.num_heads, max_length)
+        shape = (batch, self.num_heads, num_slots)
         return tuple(
             ops.zeros((*shape, width), dtype=self.compute_dtype)
             for width in (self.d_k, self.d_v)
         )
 
-    def step(self, query, cache, position):
-        """Self-attention of the newest position to itself and all before it.
+    def step(self, query, cache, position, visible, growing=False):
+        """Self-attention of a sentence's beams to all that led to them.
+
+        The beams stand where positions would: they share the sentence's keys
+        and values, among which `visible` chooses.
 
         Args:
-            query: tensor of shape `(batch, 1, d_model)`.
-            cache: keys and values as `init_cache` makes them.
+            query: tensor of shape `(batch, beam, d_model)`, the newest position
+                of each beam.
+            cache: keys and values of all beams at all positions before, as
+                `init_cache` makes them.
             position: scalar integer tensor, the position of `query`.
+            visible: boolean tensor of shape `(batch, beam, num_slots)`, those
+                of `query` among the slots (`ancestor_mask`).
+            growing: see `extended`.
 
         Returns:
-            tensor of shape `(batch, 1, d_model)`, and the cache with the
-            newest key and value in it.
+            tensor of shape `(batch, beam, d_model)`, and the cache with the
+            newest keys and values in it.
         """
-        queries, key, value = self._project_all(query)
-        positions = ops.arange(ops.shape(cache[0])[2])
-        is_newest = ops.equal(positions, position)[None, None, :, None]
-        # `ops.slice_update` would become an XLA kernel call on TensorFlow.
-        keys = ops.where(is_newest, key, cache[0])
-        values = ops.where(is_newest, value, cache[1])
-        visible = positions <= position
-        if self.neighbourhood is not None:
-            near = position - positions <= self.neighbourhood
-            visible = ops.logical_and(visible, near)
-        output = self._attend(queries, keys, values, visible[None, None, :])
-        return output, (keys, values)
+        # Three products: to join the kernels would copy them at each step.
+        queries = self._project_query(query)
+        keys = self._split_heads(
+            self._project(query, self.key_kernel), self.d_k
+        )
+        values = self._split_heads(
+            self._project(query, self.value_kernel), self.d_v
+        )
+        cache = tuple(
+            extended(earlier, newest, position, axis=2, growing=growing)
+            for earlier, newest in zip(cache, (keys, values))
+        )
+        return self._attend(queries, *cache, visible), cache
 
     def _attend(
         self,
@@ -231,7 +242,9 @@ class MultiHeadAttention(keras.layers.Layer):
     def _project(self, x, *kernels):
         # One product for all; the cast because `step` runs outside of
         # `__call__`, where Keras casts no weights.
-        kernel = ops.concatenate(kernels, axis=-1)
+        kernel = kernels[0]
+        if len(kernels) > 1:
+            kernel = ops.concatenate(kernels, axis=-1)
         return project(x, ops.cast(kernel, self.compute_dtype))
 
     def _split_heads(self, x, width):

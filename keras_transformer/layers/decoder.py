@@ -4,9 +4,11 @@ import keras
 from keras import ops
 
 from keras_transformer.layers.attention import MultiHeadAttention
+from keras_transformer.layers.cache import extended
 from keras_transformer.layers.feed_forward import FeedForward
 from keras_transformer.layers.residual import Residual
 from keras_transformer.layers.stack import LayerStack
+from keras_transformer.masks import ancestor_mask
 from keras_transformer.masks import causal_mask
 from keras_transformer.masks import combine_masks
 from keras_transformer.masks import visible_mask
@@ -159,34 +161,39 @@ class DecoderLayer(keras.layers.Layer):
         )
         return (x, *weights) if return_weights else x
 
-    def step(self, x, cache, position, memory, padding_mask):
-        """Decodes one position, with keys and values of earlier ones cached.
+    def step(
+        self, x, cache, position, visible, memory, padding_mask, growing=False
+    ):
+        """Decodes one position of each beam, with those before it cached.
 
         Args:
-            x: tensor of shape `(batch x beam, 1, d_model)`.
-            cache: keys and values of self-attention (`init_cache`).
+            x: tensor of shape `(batch, beam, d_model)`.
+            cache: keys and values of self-attention.
             position: scalar integer tensor.
-            memory: keys and values of `encoded` for cross-attention, of
-                `batch` rows: beams of a sentence share them.
+            visible: boolean tensor of shape `(batch, beam, num_slots)`, what
+                each beam may attend to of itself (`ancestor_mask`).
+            memory: keys and values of `encoded` for cross-attention, which the
+                beams of a sentence share.
             padding_mask: boolean tensor of shape `(batch, input_len)`.
+            growing: see `extended`.
 
         Returns:
-            tensor of shape `(batch x beam, 1, d_model)` and the new cache.
+            tensor of shape `(batch, beam, d_model)` and the new cache.
         """
         caches = []
 
         def attend_to_self(query):
-            output, updated = self.self_attention.step(query, cache, position)
+            output, updated = self.self_attention.step(
+                query, cache, position, visible, growing
+            )
             caches.append(updated)
             return output
 
         def attend_to_encoded(query):
-            batch, d_model = ops.shape(memory[0])[0], query.shape[-1]
-            beams = ops.reshape(query, (batch, -1, d_model))
-            output = self.cross_attention.attend(
-                beams, *memory, padding_mask[:, None, :]
-            )  # (batch, beam, d_model): beams stand where positions would
-            return ops.reshape(output, (-1, 1, d_model))
+            # Beams stand where positions would.
+            return self.cross_attention.attend(
+                query, *memory, padding_mask[:, None, :]
+            )
 
         x = self.self_residual(x, sublayer=attend_to_self)
         x = self.cross_residual(x, sublayer=attend_to_encoded)
@@ -260,44 +267,92 @@ class Decoder(LayerStack):
         x = self.finish(x)
         return (x, self_weights, cross_weights) if return_weights else x
 
-    def init_cache(self, encoded, beam_size, max_length):
-        """Prepares keys and values for `step`.
+    def init_cache(self, encoded, padding_mask, beam_size, max_length=None):
+        """Prepares decoding step by step.
 
         Args:
             encoded: tensor of shape `(batch, input_len, d_model)`.
+            padding_mask: boolean tensor of shape `(batch, input_len)`.
             beam_size: number of hypotheses per sentence.
-            max_length: greatest number of steps.
+            max_length: greatest number of steps. By default the cache grows
+                with each step, for which a backend's loops must be able to
+                change shapes.
 
         Returns:
-            a pair of lists with an entry per layer: empty keys and values of
-            self-attention, `(batch x beam, ...)`; keys and values of
-            `encoded`, `(batch, ...)`.
+            dictionary of tensors whose first axis is `batch`: of
+            self-attention `ancestors` (`ancestor_mask`) and a list of keys and
+            values per layer, `own`; a list of those of `encoded`, `memory`; and
+            `padding_mask`.
         """
-        rows = ops.shape(encoded)[0] * beam_size
-        own = [
-            layer.self_attention.init_cache(rows, max_length)
-            for layer in self.stack
-        ]
-        memory = [
-            layer.cross_attention.project_memory(encoded)
-            for layer in self.stack
-        ]
-        return own, memory
+        batch = ops.shape(encoded)[0]
+        # No length yet; written so that its shape is not taken for final.
+        length = 0 * batch if max_length is None else max_length
+        return {
+            "ancestors": ops.full((batch, beam_size, length), -1, "int32"),
+            "own": [
+                layer.self_attention.init_cache(batch, length * beam_size)
+                for layer in self.stack
+            ],
+            "memory": [
+                layer.cross_attention.project_memory(encoded)
+                for layer in self.stack
+            ],
+            "padding_mask": padding_mask,
+        }
 
-    def step(self, x, caches, position, memory, padding_mask):
-        """Decodes one position through every layer.
+    def step(self, x, cache, position, growing=False):
+        """Decodes one position of each beam through every layer.
 
         Args:
-            x: tensor of shape `(batch x beam, 1, d_model)`.
-            caches, memory: as `init_cache` makes them.
+            x: tensor of shape `(batch, beam, d_model)`.
+            cache: as `init_cache` or `reorder_cache` made it.
             position: scalar integer tensor.
-            padding_mask: boolean tensor of shape `(batch, input_len)`.
+            growing: whether the cache was made without a `max_length`.
 
         Returns:
-            tensor of shape `(batch x beam, 1, d_model)` and the new caches.
+            tensor of shape `(batch, beam, d_model)` and the new cache.
         """
-        updated = []
-        for layer, cache, keys_values in zip(self.stack, caches, memory):
-            x, cache = layer.step(x, cache, position, keys_values, padding_mask)
-            updated.append(cache)
-        return self.finish(x), updated
+        beam_size = x.shape[1]
+        itself = ops.arange(beam_size, dtype="int32")[None, :, None]
+        itself = ops.repeat(itself, ops.shape(x)[0], axis=0)
+        ancestors = extended(
+            cache["ancestors"], itself, position, axis=2, growing=growing
+        )
+        visible = ancestor_mask(self._near(ancestors, position), beam_size)
+        own = []
+        for layer, earlier, memory in zip(
+            self.stack, cache["own"], cache["memory"]
+        ):
+            x, extended_cache = layer.step(
+                x,
+                earlier,
+                position,
+                visible,
+                memory,
+                cache["padding_mask"],
+                growing,
+            )
+            own.append(extended_cache)
+        return self.finish(x), {**cache, "ancestors": ancestors, "own": own}
+
+    def reorder_cache(self, cache, beams):
+        """Makes beam j of a sentence go on from what was beam `beams[j]`.
+
+        Args:
+            cache: as `step` returned it.
+            beams: integer tensor of shape `(batch, beam)`.
+
+        Returns:
+            the cache. Only who stems from whom has moved in it.
+        """
+        ancestors = ops.take_along_axis(
+            cache["ancestors"], beams[:, :, None], axis=1
+        )
+        return {**cache, "ancestors": ancestors}
+
+    def _near(self, ancestors, position):
+        radius = self.options.get("neighbourhood")
+        if radius is None:
+            return ancestors
+        positions = ops.arange(ops.shape(ancestors)[2])
+        return ops.where(position - positions <= radius, ancestors, -1)

@@ -6,6 +6,9 @@ import threading
 import keras
 from keras import ops
 
+from keras_transformer.random_bits import RandomBits
+from keras_transformer.random_bits import uint32
+
 _CURRENT = threading.local()  # tf.distribute runs each replica in a thread
 
 
@@ -44,8 +47,8 @@ class Dropout(keras.layers.Dropout):
         noise = getattr(_CURRENT, "noise", None)
         if noise is None or not training or not self.rate:
             return super().call(inputs, training=training)
-        threshold = _uint32(round(self.rate * 2**32))
-        kept = noise.bits(ops.shape(inputs)) >= threshold
+        threshold = uint32(round(self.rate * 2**32))
+        kept = noise.draw(ops.shape(inputs)) >= threshold
         scaled = inputs * ops.cast(1.0 / (1.0 - self.rate), inputs.dtype)
         # Not a product, for whose gradient the cells would be kept as floats.
         return ops.where(kept, scaled, ops.zeros_like(scaled))
@@ -59,46 +62,8 @@ def dropout_noise(keys):
         keys: integer tensor of shape `(batch,)`, a random number for each row.
     """
     before = getattr(_CURRENT, "noise", None)
-    _CURRENT.noise = _Noise(ops.cast(keys, "uint32"))
+    _CURRENT.noise = RandomBits(keys)
     try:
         yield
     finally:
         _CURRENT.noise = before
-
-
-class _Noise:
-    """Random bits for one call after another, from a key for each row."""
-
-    def __init__(self, keys):
-        self.keys = keys
-        self.num_calls = 0
-
-    def bits(self, shape):
-        """Returns random uint32 of `shape`, whose first axis is the rows."""
-        self.num_calls += 1
-        bits = self.keys + _uint32(self.num_calls * 0x9E3779B1)
-        for length in shape[1:-1]:
-            bits = _scrambled(ops.expand_dims(bits, -1) + _numbers(length))
-        columns = _scrambled(_numbers(shape[-1]))
-        return _mixed(ops.expand_dims(bits, -1) + columns)
-
-
-def _numbers(length):
-    numbers = ops.cast(ops.arange(length), "uint32")
-    return numbers * _uint32(0x85EBCA6B) + _uint32(1)
-
-
-def _mixed(x):
-    # A permutation of the 32-bit numbers, known from the cipher RC6, whose high
-    # bits depend on all bits: three operations for each cell to drop or keep.
-    return x * (x + x + _uint32(1))
-
-
-def _scrambled(x):
-    x = ops.bitwise_xor(x, ops.right_shift(x, _uint32(16)))
-    x = _mixed(x * _uint32(0x21F0AAAD))
-    return ops.bitwise_xor(x, ops.right_shift(x, _uint32(15)))
-
-
-def _uint32(number):
-    return ops.convert_to_tensor(number % 2**32, dtype="uint32")

@@ -1,7 +1,9 @@
 """A run on the problem `copy`, trained once for all integration tests."""
 
 import dataclasses
+import io
 import os
+import sys
 
 import pytest
 
@@ -65,3 +67,14 @@ def trained_run(make_run, copy_data):
     problem = registry.get_problem("copy", copy_data)
     Trainer(problem, run, eval_frequency=300).train(900)
     return os.fspath(run.path)
+
+
+@pytest.fixture
+def type_in(monkeypatch):
+    """A function that puts bytes on standard input."""
+
+    def give(content):
+        stdin = io.TextIOWrapper(io.BytesIO(content))
+        monkeypatch.setattr(sys, "stdin", stdin)
+
+    return give

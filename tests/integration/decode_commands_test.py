@@ -1,12 +1,14 @@
 """kt-decoder, kt-evaluate and kt-avg-checkpoints on a run that can copy."""
 
-import io
 import os
 import subprocess
 import sys
 
 import numpy as np
 import pytest
+from commands import assert_fails
+from commands import call
+from commands import call_apart
 
 from keras_transformer import registry
 from keras_transformer.bin import avg_checkpoints
@@ -17,40 +19,6 @@ from keras_transformer.run_directory import RunDirectory
 
 LINES = ["a b c d", "", "q w e r t y", "   ", "h u k", "m n o p q"]
 COPIED = [line.strip() for line in LINES]
-
-
-def call(command, *flags):
-    """Runs a command within this process; returns its exit status."""
-    with pytest.raises(SystemExit) as exit:
-        command.run([command.__name__, *flags])
-    return exit.value.code or 0
-
-
-def call_apart(name, *flags, **options):
-    return subprocess.run(
-        [sys.executable, "-m", f"keras_transformer.bin.{name}", *flags],
-        capture_output=True,
-        **options,
-    )
-
-
-def assert_fails(capsys, words, command, *flags):
-    """Asserts one line on standard error that holds the words, status 2."""
-    assert call(command, *flags) == 2
-    output = capsys.readouterr()
-    assert output.out == ""
-    assert output.err.count("\n") == 1
-    for word in words:
-        assert word in output.err
-
-
-@pytest.fixture
-def type_in(monkeypatch):
-    def give(content):
-        stdin = io.TextIOWrapper(io.BytesIO(content))
-        monkeypatch.setattr(sys, "stdin", stdin)
-
-    return give
 
 
 @pytest.fixture

@@ -1,0 +1,144 @@
+"""kt-decoder: n-best lists, scores, samples, prefixes and given pairs."""
+
+import pytest
+from commands import assert_fails
+from commands import call
+
+from keras_transformer.bin import decoder
+
+
+@pytest.fixture
+def run_decoder(trained_run, type_in, capsys):
+    def decode(text, *flags):
+        type_in(text.encode())
+        assert call(decoder, f"--output_dir={trained_run}", *flags) == 0
+        output = capsys.readouterr().out
+        return [line.split("\t") for line in output.split("\n")[:-1]]
+
+    return decode
+
+
+class HypothesesTest:
+    def test_they_and_their_scores_are_columns(self, run_decoder):
+        rows = run_decoder(
+            "a b c\n\nq w e\n",
+            "--decode_hparams=num_hypotheses=3",
+            "--write_scores",
+        )
+        assert [len(row) for row in rows] == [6, 2, 6]
+        assert rows[0][0] == "a b c"
+        assert rows[1] == ["", "0.000000"]
+        scores = [float(score) for score in rows[2][1::2]]
+        assert scores == sorted(scores, reverse=True)
+        assert len(set(rows[2][::2])) == 3
+
+    def test_the_score_of_a_pair_is_that_of_the_search(
+        self, run_decoder, tmp_path
+    ):
+        rows = run_decoder(
+            "a b c\nq w e r\n", "--decode_hparams=beam_size=2", "--write_scores"
+        )
+        pairs = tmp_path / "pairs.tsv"
+        pairs.write_text(
+            "".join(f"{text}\t{text}\n" for text, _ in rows), encoding="utf-8"
+        )
+        scores = run_decoder("", f"--score_file={pairs}")
+        for (_, expected), (score,) in zip(rows, scores, strict=True):
+            assert float(score) == pytest.approx(float(expected), abs=1e-4)
+
+    def test_samples_follow_the_seed(self, run_decoder):
+        flags = ["--decode_hparams=temperature=3,num_hypotheses=4"]
+        first = run_decoder("a b c\n", *flags, "--random_seed=1")
+        assert first == run_decoder("a b c\n", *flags, "--random_seed=1")
+        assert first != run_decoder("a b c\n", *flags, "--random_seed=2")
+
+    def test_translations_begin_with_the_lines_of_a_file(
+        self, run_decoder, tmp_path
+    ):
+        prefixes = tmp_path / "prefixes.txt"
+        prefixes.write_text("x y\n\n", encoding="utf-8")
+        rows = run_decoder("a b c\nq w e\n", f"--prefix_file={prefixes}")
+        assert rows[0][0].startswith("x y")
+        assert rows[1] == ["q w e"]
+
+    def test_low_precision_copies_as_well(self, run_decoder):
+        assert run_decoder("a b c\n", "--precision=bfloat16") == [["a b c"]]
+
+
+class BadInputTest:
+    @pytest.mark.parametrize(
+        "flags, words",
+        [
+            (["--decode_hparams=beams=3"], ["'beams'", "beam_size"]),
+            (["--decode_hparams=top_p=2"], ["`top_p`", "2.0"]),
+            (
+                ["--beam_size=2", "--decode_hparams=num_hypotheses=3"],
+                ["num_hypotheses=3, beam_size=2"],
+            ),
+        ],
+    )
+    def test_a_wrong_option_is_one_line(
+        self, trained_run, type_in, capsys, flags, words
+    ):
+        type_in(b"a b\n")
+        assert_fails(
+            capsys, words, decoder, f"--output_dir={trained_run}", *flags
+        )
+
+    def test_an_overlong_line_leaves_no_half_file(
+        self, trained_run, tmp_path, capsys
+    ):
+        source = tmp_path / "source.txt"
+        source.write_text("a b\n" + "a b c d e " * 20_000 + "\n")
+        assert_fails(
+            capsys,
+            ["at most 4,096 tokens", "sentence 2", "'a b c d e a b c d e '"],
+            decoder,
+            f"--output_dir={trained_run}",
+            f"--decode_from_file={source}",
+            f"--decode_to_file={tmp_path / 'target.txt'}",
+        )
+        assert [path.name for path in tmp_path.iterdir()] == ["source.txt"]
+
+    def test_a_pair_without_a_tab_is_one_line(
+        self, trained_run, tmp_path, capsys
+    ):
+        pairs = tmp_path / "pairs.tsv"
+        pairs.write_text("a\ta\nb b\n")
+        assert_fails(
+            capsys,
+            [f"{pairs}, line 2", "0 tabs"],
+            decoder,
+            f"--output_dir={trained_run}",
+            f"--score_file={pairs}",
+        )
+
+    def test_too_few_prefixes_are_one_line(self, trained_run, tmp_path, capsys):
+        source, prefixes = tmp_path / "source.txt", tmp_path / "prefixes.txt"
+        source.write_text("a\nb\n")
+        prefixes.write_text("x\n")
+        assert_fails(
+            capsys,
+            [f"{prefixes} with 1 lines, for 2"],
+            decoder,
+            f"--output_dir={trained_run}",
+            f"--decode_from_file={source}",
+            f"--prefix_file={prefixes}",
+        )
+
+    def test_a_foreign_vocabulary_is_one_line(self, make_run, type_in, capsys):
+        run = make_run()
+        run.record["vocabulary_sha256"] = "0" * 64
+        copy = type(run).create(
+            run.path + "-copy",
+            run.record,
+            run.hparams,
+            type(run)(run.path).vocabulary.model_bytes,
+        )
+        type_in(b"a b\n")
+        assert_fails(
+            capsys,
+            ["the one it was trained with", "vocab.model", "0" * 64],
+            decoder,
+            f"--output_dir={copy.path}",
+        )

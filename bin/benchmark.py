@@ -20,6 +20,16 @@ a sentence. Without it one is trained first, and start-up includes that.
 
 --mode=input times the making of batches alone: all of the text, in pairs per
 second.
+
+    kt-benchmark --mode=decode --hparams_set=transformer_base \\
+        --decode_from_file=test.en --vocabulary=spm.model --target_length=24
+
+times translation: sentences and target tokens per second, seconds from the
+start of the process to the first translation, peak memory. With --target_length
+every translation has as many tokens, so that random weights do; without, and
+with --output_dir=RUN instead of hparams set and vocabulary, a trained model
+decides how long it speaks. --batch_size sentences of similar lengths, or with
+--nosort_by_length those that follow one another, are decoded together.
 """
 
 import dataclasses
@@ -43,20 +53,24 @@ flags.define(
     "xla",
     "worker_gpu",
     "num_passes",
+    "output_dir",
+    "decode_from_file",
+    "decode_hparams",
+    "batch_size",
+    "target_length",
+    "sort_by_length",
 )
 FLAGS = flags.FLAGS
 PACKAGES = ("keras_transformer", "keras", "tensorflow", "jax", "numpy")
 
 
 def main(argv):
-    flags.require("mode", "train_source", "train_target", "hparams_set")
-    hparams = _hparams()
-    figures = MODES[FLAGS.mode](hparams)
+    flags.require("mode")
+    figures = MODES[FLAGS.mode]()
     about = {
         "mode": FLAGS.mode,
         "hparams_set": FLAGS.hparams_set,
         "hparams": FLAGS.hparams,
-        "packed": hparams.packed,
     }
     print(json.dumps({**about, **figures, "versions": _versions()}))
 
@@ -64,6 +78,7 @@ def main(argv):
 def _hparams():
     from keras_transformer.benchmark.workload import BATCH_TOKENS
 
+    flags.require("hparams_set")
     hparams = dataclasses.replace(
         registry.get_hparams(FLAGS.hparams_set), batch_tokens=BATCH_TOKENS
     )
@@ -73,7 +88,8 @@ def _hparams():
     return hparams
 
 
-def _train(hparams):
+def _train():
+    hparams = _hparams()
     text = _text()
     flags.load_backend()
     import keras
@@ -91,6 +107,7 @@ def _train(hparams):
         FLAGS.num_passes,
     )
     return {
+        "packed": hparams.packed,
         "backend": keras.backend.backend(),
         "precision": precision,
         "xla": FLAGS.xla,
@@ -98,20 +115,89 @@ def _train(hparams):
     }
 
 
-def _input(hparams):
+def _input():
     from keras_transformer.benchmark.input_speed import time_input
 
+    hparams = _hparams()
     token_pairs, _ = _text()
-    return time_input(hparams, token_pairs, FLAGS.num_passes)
+    figures = time_input(hparams, token_pairs, FLAGS.num_passes)
+    return {"packed": hparams.packed, **figures}
 
 
-MODES = {"train": _train, "input": _input}
+def _decode():
+    from keras_transformer.decode_options import DecodeOptions
+    from keras_transformer.decode_options import parse_options
+
+    flags.require("decode_from_file")
+    precision = "float32" if FLAGS.precision == "auto" else FLAGS.precision
+    hparams, sources, make_model = (
+        _trained(precision) if FLAGS.output_dir else _untrained(precision)
+    )
+    options = parse_options(DecodeOptions.of(hparams), FLAGS.decode_hparams)
+    flags.load_backend()
+    import keras
+
+    from keras_transformer.benchmark.decode import time_decoding
+
+    figures = time_decoding(
+        make_model(),
+        sources,
+        options,
+        FLAGS.batch_size,
+        FLAGS.target_length,
+        FLAGS.sort_by_length,
+        FLAGS.num_passes,
+    )
+    return {
+        "output_dir": FLAGS.output_dir,
+        "backend": keras.backend.backend(),
+        "precision": precision,
+        "decode": dataclasses.asdict(options),
+        **figures,
+    }
+
+
+def _trained(precision):
+    """A run's hparams, the text in its ids, and how to make its model."""
+    from keras_transformer.benchmark import workload
+    from keras_transformer.run_directory import RunDirectory
+
+    run = RunDirectory(FLAGS.output_dir)
+
+    def make_model():
+        from keras_transformer.run_directory import load_model
+
+        return load_model(run, precision=precision)
+
+    lines = workload.read_sentences(FLAGS.decode_from_file)
+    return run.hparams, run.vocabulary.encode(lines), make_model
+
+
+def _untrained(precision):
+    from keras_transformer.benchmark import workload
+
+    flags.require("hparams_set", "vocabulary")
+    hparams = _hparams()
+    sources, vocab_size = workload.load_sentences(
+        FLAGS.decode_from_file, FLAGS.vocabulary
+    )
+
+    def make_model():
+        from keras_transformer.benchmark.decode import random_model
+
+        return random_model(hparams, vocab_size, precision)
+
+    return hparams, sources, make_model
+
+
+MODES = {"train": _train, "input": _input, "decode": _decode}
 
 
 def _text():
     """Token arrays, and the number of ids."""
     from keras_transformer.benchmark import workload
 
+    flags.require("train_source", "train_target")
     return workload.load_text(
         FLAGS.train_source,
         FLAGS.train_target,

@@ -187,12 +187,28 @@ DECODING_FLAGS = {
         None,
         "Picture to write, a .png, .pdf or .svg file.",
     ),
-    "mode": (kinds.mode, None, "What to time: train or input."),
+    "mode": (kinds.mode, None, "What to time: train, input or decode."),
     "vocabulary": (
         kinds.path,
         None,
         "SentencePiece model to encode the text with. Default: one is trained "
         "on it, of 8,000 subwords if vocab_size does not say otherwise.",
+    ),
+    "batch_size": (
+        kinds.count,
+        32,
+        "Sentences that are decoded together.",
+    ),
+    "target_length": (
+        kinds.whole,
+        0,
+        "Tokens of every translation, its end included; 0 leaves that to the "
+        "model.",
+    ),
+    "sort_by_length": (
+        kinds.switch,
+        True,
+        "Decode sentences of similar lengths together.",
     ),
     "packed": (
         kinds.switch,

@@ -5,6 +5,8 @@ import collections
 from keras import ops
 from keras import tree
 
+from keras_transformer.top_k import top_k
+
 NEVER = float("-inf")
 
 # What can still grow: sequences (batch, beam, length), log-probabilities
@@ -253,7 +255,7 @@ def _extend(logits, search, position, end_allowed, end_id, sampler):
         ids = sampler(allowed, position, search.rows)[:, :, None]
         best = ops.take_along_axis(logits, ids, axis=-1)
     else:
-        best, ids = ops.top_k(allowed, min(num_candidates, logits.shape[-1]))
+        best, ids = top_k(allowed, min(num_candidates, logits.shape[-1]))
     per_beam = ids.shape[-1]
     best, ids = _obey(best, ids, logits, search.forced, position)
     best = best - ops.logsumexp(logits, axis=-1, keepdims=True)

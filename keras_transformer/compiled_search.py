@@ -73,8 +73,11 @@ def compile_scoring(model, alpha):
     def score(inputs, targets):
         return score_targets(model, inputs, targets, alpha)
 
-    if keras.backend.backend() == "tensorflow":
+    backend = keras.backend.backend()
+    if backend == "tensorflow":
         score = _compiled_by_tensorflow(score, [2, 2])
+    elif backend == "jax":
+        score = _scoring_compiled_by_jax(score, model)
     return lambda *pair: ops.convert_to_numpy(score(*pair))
 
 
@@ -93,32 +96,55 @@ def _compiled_by_tensorflow(function, ranks):
 
 
 def _compiled_by_jax(search, model):
-    import jax
-
-    @functools.partial(jax.jit, static_argnames="num_steps")
-    def run(values, *arrays, num_steps):
-        mapping = list(zip(model.variables, values))
-        with keras.StatelessScope(state_mapping=mapping):
-            return search(*arrays, num_steps=num_steps)
+    run = _jitted(search, model)
 
     def search_filled_up(inputs, limits, prefixes, keys):
         batch, input_len = inputs.shape
-        missing = (1 << (batch - 1).bit_length()) - batch  # to a power of two
+        missing = _missing_rows(batch)
         positions = _rounded(input_len)
-        num_steps = _rounded(positions + int(limits.max()) - input_len)
-        prefix_len = _rounded(prefixes.shape[1])
-        values = [variable.value for variable in model.variables]
         sequences, scores = run(
-            values,
             _filled_up(inputs, missing, positions),
             np.pad(limits, (0, missing), constant_values=1),
-            _filled_up(prefixes, missing, prefix_len),
+            _filled_up(prefixes, missing, _rounded(prefixes.shape[1])),
             np.pad(keys, (0, missing)),
-            num_steps=num_steps,
+            num_steps=_rounded(positions + int(limits.max()) - input_len),
         )
         return sequences[:batch], scores[:batch]
 
     return search_filled_up
+
+
+def _scoring_compiled_by_jax(score, model):
+    run = _jitted(score, model)
+
+    def score_filled_up(*pair):
+        batch = len(pair[0])
+        missing = _missing_rows(batch)
+        return run(
+            *(_filled_up(ids, missing, _rounded(ids.shape[1])) for ids in pair)
+        )[:batch]
+
+    return score_filled_up
+
+
+def _jitted(function, model):
+    """Compiles a function that reads the model's weights, which may change."""
+    import jax
+
+    @functools.partial(jax.jit, static_argnames="num_steps")
+    def run(values, *arrays, **static):
+        mapping = list(zip(model.variables, values))
+        with keras.StatelessScope(state_mapping=mapping):
+            return function(*arrays, **static)
+
+    return lambda *arrays, **static: run(
+        [variable.value for variable in model.variables], *arrays, **static
+    )
+
+
+def _missing_rows(batch):
+    """What a batch lacks to a power of two."""
+    return (1 << (batch - 1).bit_length()) - batch
 
 
 def _filled_up(ids, missing, length):

@@ -1,9 +1,6 @@
 """Beam search against enumeration, on step functions that need no model."""
 
 import itertools
-import os
-import subprocess
-import sys
 
 import keras
 import numpy as np
@@ -359,16 +356,3 @@ class BeamSearchTest:
 
         found, _ = language.to_tuples(*search(np.arange(4), limits))
         assert found == expected
-
-
-class BeamSearchOnJaxTest:
-    @pytest.mark.skipif(not TENSORFLOW, reason="runs these tests on JAX")
-    def test_every_claim_holds_on_jax(self):
-        pytest.importorskip("jax")
-        outcome = subprocess.run(
-            [sys.executable, "-m", "pytest", "-q", __file__],
-            env={**os.environ, "KERAS_BACKEND": "jax"},
-            capture_output=True,
-            text=True,
-        )
-        assert outcome.returncode == 0, outcome.stdout[-3000:]

@@ -190,10 +190,6 @@ def search_with(weights):
 
 @pytest.mark.skipif(not TENSORFLOW, reason="runs tests on JAX")
 class TranslatorOnJaxTest:
-    def test_all_of_this_passes_on_jax(self):
-        pytest.importorskip("jax")
-        run_on_jax("-m", "pytest", "-q", "--tb=short", __file__)
-
     def test_jax_finds_the_same_without_tensorflow(self, tmp_path):
         pytest.importorskip("jax")
         model = build_transformer(HPARAMS, vocab_size=50)

@@ -21,14 +21,15 @@ LAYERS = (
 )
 MODEL = ("transformer", "parameter_count", "losses", "schedules", "metrics")
 MODEL += ("optimizers",)
+SEARCH = ("beam_search", "sampling", "decoding", "translator_options")
 
 
-def start_on_jax(names):
+def run_on_jax(names):
     folder = pathlib.Path(__file__).parent
     files = [str(folder / f"{name}_test.py") for name in names]
     # JAX compiles every operation for every shape: that is where time goes.
     flags = "--xla_backend_optimization_level=0"
-    return subprocess.Popen(
+    return subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "--tb=short", *files],
         env={**os.environ, "KERAS_BACKEND": "jax", "XLA_FLAGS": flags},
         stdout=subprocess.PIPE,
@@ -40,9 +41,8 @@ def start_on_jax(names):
     keras.backend.backend() != "tensorflow", reason="starts the tests on JAX"
 )
 class JaxBackendTest:
-    def test_the_maths_half_passes_on_jax(self):
+    @pytest.mark.parametrize("names", [LAYERS, MODEL, SEARCH], ids=" ".join)
+    def test_the_maths_half_passes_on_jax(self, names):
         pytest.importorskip("jax")
-        runs = [start_on_jax(LAYERS), start_on_jax(MODEL)]  # on two cores
-        outputs = [run.communicate()[0] for run in runs]
-        for run, output in zip(runs, outputs, strict=True):
-            assert run.returncode == 0, output[-3000:]
+        outcome = run_on_jax(names)
+        assert outcome.returncode == 0, outcome.stdout[-3000:]

@@ -58,13 +58,14 @@ BELOW_PLANT = {
     "sampling",
     "schedules",
     "search",
+    "top_k",
     "transformer",
 }
 # Who may import whom, by the first name inside the package; `bin` may import
 # everything, and only `bin` imports `bin`.
 MAY_IMPORT = {
     "": set(),
-    "beam_search": set(),
+    "beam_search": {"top_k"},
     "bleu": set(),
     "data": {"data"},
     "decode_options": {"options"},
@@ -84,6 +85,7 @@ MAY_IMPORT = {
     "sampling": {"beam_search", "random_bits"},
     "schedules": set(),
     "search": {"beam_search", "sampling"},
+    "top_k": set(),
     "transformer": {"hparam", "layers", "masks"},
     **dict.fromkeys(PLANT, PLANT | BELOW_PLANT),
     "engines": PLANT | BELOW_PLANT | {"layers"},
@@ -99,6 +101,7 @@ MATHS = {
     "sampling",
     "schedules",
     "search",
+    "top_k",
     "transformer",
 }
 

@@ -33,7 +33,7 @@ class OptionsTest:
         for each in (scores[0], scores[2]):
             assert each == sorted(each, reverse=True)
             assert each[0] < 0.0
-        best, best_scores = translator(texts, beam_size=3, return_scores=True)
+        best, best_scores = translator(texts, return_scores=True)
         assert best == [each[0] for each in found]
         np.testing.assert_allclose(
             best_scores, [each[0] for each in scores], atol=1e-5

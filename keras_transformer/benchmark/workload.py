@@ -68,6 +68,32 @@ def load_text(
     return TokenPairs(*arrays), len(new_ids)
 
 
+def read_sentences(path):
+    """Read the sentences of a file, without blank lines.
+
+    Raises:
+        ValueError: if there are none.
+    """
+    lines = [line for line in text_files.read_lines(path) if line.strip()]
+    if not lines:
+        raise ValueError(
+            "The text must have at least one sentence. Received: "
+            f"{path}, which has none. Check that this is the right file."
+        )
+    return lines
+
+
+def load_sentences(path, vocabulary_path):
+    """Turn a file's sentences into lists of ids, and count the ids.
+
+    Args:
+        path, vocabulary_path: see `load_text`.
+    """
+    processor, new_ids = _load_vocabulary(vocabulary_path)
+    encoded = processor.encode(read_sentences(path), add_eos=True)
+    return [new_ids[ids].tolist() for ids in encoded], len(new_ids)
+
+
 def lengths_for(hparams):
     """Return the padded lengths of the batches to time a model on."""
     is_large = hparams.d_model >= LARGE_D_MODEL

@@ -1,0 +1,92 @@
+"""How fast a model translates, to a forced length or as long as it likes."""
+
+import dataclasses
+import random
+
+import numpy as np
+
+from keras_transformer.benchmark import machine
+from keras_transformer.compiled_search import compile_search
+from keras_transformer.engines.memory import process_peak_bytes
+from keras_transformer.engines.precision import POLICIES
+from keras_transformer.transformer import build_transformer
+
+
+def random_model(hparams, vocab_size, precision):
+    """Makes the model to time where none is trained."""
+    random.seed(0)  # Keras draws the seeds of the weights from it
+    return build_transformer(hparams, vocab_size, POLICIES[precision])
+
+
+def time_decoding(
+    model,
+    sources,
+    options,
+    batch_size=32,
+    target_length=0,
+    by_length=True,
+    num_passes=5,
+):
+    """Translates sentences that are encoded already, again and again.
+
+    Args:
+        model: a built `Transformer`.
+        sources: list of lists of ids, with the end id.
+        options: a `DecodeOptions`.
+        batch_size: sentences that are decoded together.
+        target_length: tokens of every translation, its end included. 0 leaves
+            the lengths to the model.
+        by_length: whether sentences of similar lengths go together, or those
+            that follow one another.
+        num_passes: times that count.
+
+    Returns:
+        dictionary of figures.
+    """
+    if target_length:
+        options = dataclasses.replace(options, min_length=target_length - 1)
+    search = compile_search(model, options)
+    order = sorted(sources, key=len) if by_length else list(sources)
+    batches = [
+        _batch(order[start : start + batch_size], options, target_length)
+        for start in range(0, len(order), batch_size)
+    ]
+    search(*_batch(order[:1], options, target_length))
+    startup_seconds = machine.seconds_since_start()
+    search(*max(batches, key=lambda batch: batch[0].size))
+    num_tokens = []
+
+    def run(num_times):
+        for _ in range(num_times):
+            found = [search(*batch)[0][:, 0] for batch in batches]
+            num_tokens.append(sum(np.count_nonzero(ids) for ids in found))
+
+    passes = machine.timed_passes(run, num_passes)
+    tokens_rate, _ = passes.rate(num_tokens[-1])
+    speed, speed_range = passes.rate(len(sources))
+    return {
+        "sentences_per_second": round(speed, 2),
+        "sentences_per_second_range": [round(x, 2) for x in speed_range],
+        "target_tokens_per_second": round(tokens_rate, 1),
+        "tokens_per_sentence": round(num_tokens[-1] / len(sources), 2),
+        "startup_seconds": round(startup_seconds, 2),
+        "peak_memory_bytes": process_peak_bytes(),
+        "num_sentences": len(sources),
+        "batch_size": batch_size,
+        "target_length": target_length,
+        "num_parameters": model.count_params(),
+        "quiet_passes": passes.num_quiet,
+        "disturbed_passes": passes.num_disturbed,
+        "foreign_cores": round(passes.foreign_cores, 2),
+    }
+
+
+def _batch(sources, options, target_length):
+    lengths = [len(ids) for ids in sources]
+    inputs = np.zeros((len(sources), max(lengths)), "int32")
+    for row, ids in zip(inputs, sources):
+        row[: len(ids)] = ids
+    limits = np.array(lengths, "int32") + options.extra_length
+    return inputs, np.full_like(
+        limits, target_length
+    ) if target_length else limits

@@ -107,9 +107,9 @@ def _changes():
 def _record(report, num_pairs):
     """Writes the scores into the run's directory and onto its card."""
     from keras_transformer.decode_options import DecodeOptions
+    from keras_transformer.model_card import record_scores
     from keras_transformer.model_card import write_model_card
     from keras_transformer.run_directory import RunDirectory
-    from keras_transformer.scores import record_scores
 
     run = RunDirectory(FLAGS.output_dir)
     decode = DecodeOptions.of(run.hparams).replace(**_changes())

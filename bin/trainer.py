@@ -184,6 +184,7 @@ def _fitting(problem, hparams, precision):
 
 
 def _open_run(problem, hparams, settings, is_chief, is_new):
+    from keras_transformer.model_card import describe_data
     from keras_transformer.run_directory import RunDirectory
 
     record = {
@@ -195,6 +196,7 @@ def _open_run(problem, hparams, settings, is_chief, is_new):
     }
     if is_new and is_chief:
         record["data_dir"] = problem.data_dir
+        record["data"] = describe_data(problem)
         return RunDirectory.create(
             FLAGS.output_dir, record, hparams, problem.vocabulary.model_bytes
         )

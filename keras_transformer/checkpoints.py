@@ -116,7 +116,7 @@ class Checkpoints:
         Raises:
             ValueError: if there is no such checkpoint.
         """
-        path = self.path(self._find(step))
+        path = self.path(self.find(step))
         try:
             with np.load(path, allow_pickle=False) as file:
                 return dict(file)
@@ -137,7 +137,12 @@ class Checkpoints:
     def _record(self):
         return os.path.join(self.directory, EVALUATIONS)
 
-    def _find(self, step):
+    def find(self, step=None):
+        """Returns the step of a checkpoint that is held.
+
+        Args:
+            step, and errors: as for `load`.
+        """
         steps = self.steps
         found = self.best_step if step == "best" else step
         if step is None and steps:

@@ -11,8 +11,8 @@ from keras_transformer.checkpoints import average
 from keras_transformer.checkpoints import weights
 from keras_transformer.data.subwords import Subwords
 from keras_transformer.files import written_aside
+from keras_transformer.model_card import training_of
 from keras_transformer.model_card import write_model_card
-from keras_transformer.run_facts import training_of
 
 RECORD = "run.json"
 HPARAMS = "hparams.json"

@@ -14,6 +14,7 @@ from keras_transformer.data.update_batches import num_rounds
 from keras_transformer.data.update_batches import update_batches
 from keras_transformer.engines.choice import make_engine
 from keras_transformer.evaluation import Evaluator
+from keras_transformer.model_card import write_model_card
 from keras_transformer.optimizers import make_optimizer
 from keras_transformer.optimizers import make_schedule
 from keras_transformer.training_log import TrainingLog
@@ -141,6 +142,9 @@ class Trainer:
             self._finish_update()
             if not self.state.is_saved:
                 self._save()
+            self.state.wait()
+            if self.engine.is_chief and self.run.checkpoints.steps:
+                write_model_card(self.run.path, self.run)
             return {} if self.stop_signal else self._results
         finally:
             self._stop_profile()

@@ -17,7 +17,6 @@ TEST_FILES = sorted((ROOT / "tests").rglob("*.py"))
 
 PLANT = {
     "benchmark",
-    "card_sections",
     "checkpoint_writer",
     "checkpoints",
     "compiled_search",
@@ -29,11 +28,8 @@ PLANT = {
     "export",
     "metrics_table",
     "model_card",
-    "model_use",
     "retention",
     "run_directory",
-    "run_facts",
-    "scores",
     "serving",
     "training",
     "training_log",

@@ -1,0 +1,219 @@
+const SCALE = 65535;
+const GAP = 200;         // width between the two columns, as in the style
+const PALETTE = ["#3f7fd9", "#e07b1a", "#2e9f4f", "#d64545", "#8f62d4",
+  "#97633f", "#d957a8", "#1c9fa6"];
+const SVG = "http://www.w3.org/2000/svg";
+
+const find = (id) => document.getElementById(id);
+const range = (count) => [...Array(count).keys()];
+const data = JSON.parse(find("data").textContent);
+const colours = range(data.heads).map((head) => data.heads <= PALETTE.length
+  ? PALETTE[head]
+  : `hsl(${Math.round(360 * head / data.heads)}, 60%, ${head % 2 ? 52 : 42}%)`);
+
+for (const kind of data.kinds) {
+  const bytes = Uint8Array.from(atob(kind.weights), (c) => c.charCodeAt(0));
+  const view = new DataView(bytes.buffer);
+  const values = new Float32Array(bytes.length / 2);
+  values.forEach((_, place) => {
+    values[place] = view.getUint16(2 * place, true) / SCALE;
+  });
+  const [rows, columns] = [kind.queries.length, kind.keys.length];
+  kind.weight = (layer, head, query, key) =>
+    values[((layer * data.heads + head) * rows + query) * columns + key];
+}
+
+// `kept` and `pointed` are tokens, {side: "queries" | "keys", index}, or null.
+const state = {
+  kind: data.kinds[data.kinds.length - 1], layer: data.layers - 1,
+  heads: new Set(range(data.heads)), kept: null, pointed: null,
+  raised: false,
+};
+const focused = () => state.pointed || state.kept;
+const chosenHeads = () => range(data.heads).filter((h) => state.heads.has(h));
+const weight = (head, query, key) =>
+  state.kind.weight(state.layer, head, query, key);
+const mean = (query, key) => chosenHeads().reduce(
+  (sum, head) => sum + weight(head, query, key), 0)
+  / Math.max(1, state.heads.size);
+const opacity = (value) => state.raised ? Math.sqrt(value) : value;
+// The weights of the focused token: a function of head and other token.
+const otherSide = (side) => side === "queries" ? "keys" : "queries";
+const weightOf = (token, head, other) => token.side === "queries"
+  ? weight(head, token.index, other) : weight(head, other, token.index);
+const meanOf = (token, other) => token.side === "queries"
+  ? mean(token.index, other) : mean(other, token.index);
+
+function make(name, attributes = {}, ...children) {
+  const element = document.createElement(name);
+  return fill(element, attributes, children);
+}
+
+function draw(name, attributes = {}, ...children) {
+  return fill(document.createElementNS(SVG, name), attributes, children);
+}
+
+function fill(element, attributes, children) {
+  for (const [name, value] of Object.entries(attributes)) {
+    if (name === "style") for (const [key, text] of Object.entries(value)) {
+      element.style.setProperty(key, text);
+    } else element.setAttribute(name, value);
+  }
+  element.append(...children);
+  return element;
+}
+
+// A token for reading: pieces that begin a word lose SentencePiece's mark, the
+// others get a faint dot before them.
+function parts(token) {
+  if (/^\((start|end)\)$/.test(token)) return ["", token, "special"];
+  const byte = token.match(/^<0x([2-7][0-9A-F])>$/);
+  if (byte) return ["\u00b7", String.fromCharCode(parseInt(byte[1], 16)), ""];
+  if (token === "\u2581") return ["", "\u2423", "mark"];
+  if (token.startsWith("\u2581")) return ["", token.slice(1), ""];
+  return ["\u00b7", token, ""];
+}
+
+function named(token) {
+  const [dot, text, name] = parts(token);
+  return make("span", {class: name}, make("span", {class: "mark"}, dot), text);
+}
+
+// ---- what is shown, in the address
+
+function readAddress() {
+  const given = new URLSearchParams(location.hash.slice(1));
+  const within = (name, count) => {
+    const number = parseInt(given.get(name), 10);
+    return number >= 1 && number <= count ? number - 1 : null;
+  };
+  state.kind = data.kinds.find((k) => k.name === given.get("kind"))
+    || state.kind;
+  state.layer = within("layer", data.layers) ?? state.layer;
+  if (given.has("heads")) {
+    const numbers = given.get("heads").split(",").map(Number);
+    state.heads = new Set(range(data.heads).filter(
+      (head) => numbers.includes(head + 1)));
+  }
+  state.raised = given.get("raised") === "1";
+  state.kept = null;
+  for (const [name, side] of [["query", "queries"], ["key", "keys"]]) {
+    const index = within(name, state.kind[side].length);
+    if (index !== null) state.kept = {side, index};
+  }
+  setTheme(given.get("theme") || (matchMedia("(prefers-color-scheme: dark)")
+    .matches ? "dark" : "light"));
+}
+
+function writeAddress() {
+  const parts = [`kind=${state.kind.name}`, `layer=${state.layer + 1}`];
+  if (state.heads.size < data.heads) {
+    parts.push(`heads=${chosenHeads().map((head) => head + 1).join(",")}`);
+  }
+  if (state.kept) {
+    const name = state.kept.side === "queries" ? "query" : "key";
+    parts.push(`${name}=${state.kept.index + 1}`);
+  }
+  if (state.raised) parts.push("raised=1");
+  const theme = new URLSearchParams(location.hash.slice(1)).get("theme");
+  if (theme) parts.push(`theme=${document.documentElement.dataset.theme}`);
+  history.replaceState(null, "", `#${parts.join("&")}`);
+}
+
+function setTheme(theme) {
+  document.documentElement.dataset.theme = theme === "dark" ? "dark" : "light";
+}
+
+function change(changes) {
+  if (changes.kind && changes.kind !== state.kind) {
+    state.kept = state.pointed = null;
+  }
+  Object.assign(state, changes);
+  writeAddress();
+  show();
+}
+
+// ---- controls
+
+function makeChoices(name, labels, choose) {
+  labels.forEach((label, index) => {
+    const input = make("input", {type: "radio", name, value: index});
+    input.addEventListener("change", () => choose(index));
+    find(name).append(make("label", {}, input, label));
+  });
+}
+
+function setHead(head, alone) {
+  const heads = alone ? new Set([head]) : new Set(state.heads);
+  if (!alone && !heads.delete(head)) heads.add(head);
+  change({heads});
+}
+
+function headButton(head, ...children) {
+  const button = make("button", {type: "button", class: "head",
+    "data-head": head, style: {"--colour": colours[head]}}, ...children);
+  button.addEventListener("click", (e) => setHead(head, e.shiftKey));
+  button.addEventListener("dblclick", () => setHead(head, true));
+  return button;
+}
+
+function makeControls() {
+  makeChoices("kinds", data.kinds.map((kind) => kind.title),
+    (index) => change({kind: data.kinds[index]}));
+  makeChoices("layers", range(data.layers).map((layer) => `${layer + 1}`),
+    (layer) => change({layer}));
+  for (const head of range(data.heads)) {
+    const button = headButton(head, `${head + 1}`);
+    button.setAttribute("aria-label", `Head ${head + 1}`);
+    find("heads").append(button);
+  }
+  for (const [text, heads] of [["All", range(data.heads)], ["None", []]]) {
+    const button = make("button", {type: "button"}, text);
+    button.addEventListener("click", () => change({heads: new Set(heads)}));
+    find("heads").append(button);
+  }
+  find("raise").addEventListener("click",
+    () => change({raised: !state.raised}));
+  find("controls").addEventListener("submit", (e) => e.preventDefault());
+  find("theme").addEventListener("click", () => {
+    const isDark = document.documentElement.dataset.theme === "dark";
+    setTheme(isDark ? "light" : "dark");
+    show();
+  });
+}
+
+function showControls() {
+  const chosen = {kinds: data.kinds.indexOf(state.kind), layers: state.layer};
+  for (const [name, index] of Object.entries(chosen)) {
+    find(name).querySelectorAll("label").forEach((label, place) => {
+      label.classList.toggle("chosen", place === index);
+      label.firstChild.checked = place === index;
+    });
+  }
+  find("raise").setAttribute("aria-pressed", state.raised);
+  document.querySelectorAll("[data-head]").forEach((button) => {
+    const isOn = state.heads.has(Number(button.dataset.head));
+    button.setAttribute("aria-pressed", isOn);
+  });
+}
+
+// ---- start
+
+function show() {
+  showControls();
+  showColumns();
+  showMatrix();
+  showOverview();
+  showFocus();
+}
+
+addEventListener("DOMContentLoaded", () => {
+  makeControls();
+  makeColumns();
+  readAddress();
+  show();
+  addEventListener("hashchange", () => { readAddress(); show(); });
+  addEventListener("keydown", (e) => {
+    if (e.key === "Escape") change({kept: null, pointed: null});
+  });
+});

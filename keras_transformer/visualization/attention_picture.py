@@ -1,0 +1,96 @@
+"""Draws attention weights into one picture, a heat map for each head."""
+
+import warnings
+
+from keras_transformer.files import written_aside
+
+MOST_LABELS = 70  # tokens that all get a label
+TITLES = {
+    "encoder": "Encoder self-attention",
+    "decoder": "Decoder self-attention",
+    "cross": "Cross-attention",
+}
+QUERIES = {"encoder": "source", "decoder": "target", "cross": "target"}
+
+
+def write_attention_picture(attention, path, kind="cross"):
+    """Draws all heads of all layers into a PNG file.
+
+    A row for each layer and a column for each head; in a heat map, a row for
+    each token that attends and a column for each that is attended to. Each has
+    the same scale, from 0 to 1. A character that no font at hand has becomes a
+    box.
+
+    Args:
+        attention: an `Attention`.
+        path: file to write.
+        kind: "encoder", "decoder" or "cross".
+    """
+    from matplotlib.figure import Figure
+
+    queries, keys, weights = attention.of(kind)
+    queries, keys = (list(map(_label, tokens)) for tokens in (queries, keys))
+    num_layers, num_heads = weights.shape[:2]
+    height, width = (_inches(len(tokens)) for tokens in (queries, keys))
+    size = num_heads * width + 2.2, num_layers * height + 1.6
+    figure = Figure(figsize=size, dpi=120, layout="constrained")
+    large = 6 + 2.5 * height  # points, of what is read from further away
+    axes = figure.subplots(num_layers, num_heads, squeeze=False)
+    for layer, row in enumerate(axes):
+        for head, axis in enumerate(row):
+            image = axis.imshow(
+                weights[layer, head], "Blues", vmin=0, vmax=1, aspect="auto"
+            )
+            axis.set_xticks([])
+            axis.set_yticks([])
+            axis.spines[:].set_color("0.7")
+            if layer == 0:
+                axis.set_title(f"head {head + 1}", fontsize=large)
+            if layer == num_layers - 1:
+                _set_labels(axis, "x", keys, rotation=90)
+            if head == 0:
+                _set_labels(axis, "y", queries)
+                axis.set_ylabel(f"layer {layer + 1}", fontsize=large)
+    bar = figure.colorbar(
+        image,
+        ax=axes,
+        fraction=0.3 / size[0],
+        shrink=min(1.0, 5 / size[1]),
+        aspect=min(5, size[1]) / 0.2,
+    )
+    bar.set_label("weight", fontsize=large)
+    figure.suptitle(
+        f"{TITLES[kind]}: {QUERIES[kind]} tokens attend, from top to bottom, "
+        "to those named below",
+        fontsize=large + 1,
+    )
+    with written_aside(path, "wb") as file, warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing")
+        figure.savefig(file, format="png")
+
+
+def _inches(num_tokens):
+    """Width of a heat map in which each token's label has its place."""
+    return max(1.5, 0.115 * min(num_tokens, MOST_LABELS))
+
+
+def _label(token):
+    """A piece for reading: the start of a word without its mark."""
+    if token.startswith("▁"):
+        return token[1:] or "␣"
+    return token
+
+
+def _set_labels(axis, name, tokens, **options):
+    """Labels the positions along an axis, or every so many of them."""
+    step = -(-len(tokens) // MOST_LABELS)
+    places = range(0, len(tokens), step)
+    labels = [_shortened(tokens[place]) for place in places]
+    # Without `parse_math`, a "$" is a dollar.
+    options = {"fontsize": 7, "parse_math": False, **options}
+    getattr(axis, f"set_{name}ticks")(places, labels, **options)
+    axis.tick_params(axis=name, length=2, color="0.7")
+
+
+def _shortened(text, most=18):
+    return text if len(text) <= most else text[: most - 1] + "…"

@@ -1,0 +1,298 @@
+"use strict";
+
+// ---- two columns of tokens, with lines between them
+
+const rowHeight = () => Math.max(state.kind.queries.length,
+  state.kind.keys.length) > 40 ? 17 : 22;
+
+// Weights below it are not drawn as lines, unless they are of one token.
+const least = () => rowHeight() > 20 ? 0.01 : 0.03;
+const LEAST_OF_ONE = 0.002;
+
+function point(token) {
+  state.pointed = token;
+  showFocus();
+}
+
+function tokenOf(event) {
+  const element = event.target.closest(".token");
+  return element && {side: element.dataset.side,
+    index: Number(element.dataset.index)};
+}
+
+function makeColumns() {
+  for (const side of ["queries", "keys"]) {
+    const column = find(side);
+    column.addEventListener("pointerover", (e) => point(tokenOf(e)));
+    column.addEventListener("pointerleave", () => point(null));
+    column.addEventListener("focusin", (e) => point(tokenOf(e)));
+    column.addEventListener("focusout", () => point(null));
+    column.addEventListener("click", (e) => keep(tokenOf(e)));
+    column.addEventListener("keydown", move);
+  }
+}
+
+function keep(token) {
+  if (!token) return;
+  const isKept = state.kept && state.kept.side === token.side
+    && state.kept.index === token.index;
+  state.kept = isKept ? null : token;
+  writeAddress();
+  showFocus();
+}
+
+function move(event) {
+  const token = tokenOf(event);
+  const steps = {ArrowUp: -1, ArrowDown: 1, Home: -1e6, End: 1e6};
+  if (["Enter", " "].includes(event.key)) keep(token);
+  else if (["ArrowLeft", "ArrowRight"].includes(event.key)) {
+    token.side = event.key === "ArrowLeft" ? "queries" : "keys";
+  } else if (event.key in steps) token.index += steps[event.key];
+  else return;
+  event.preventDefault();
+  const column = find(token.side).children;
+  const last = column.length - 1;
+  column[Math.min(last, Math.max(0, token.index))].focus();
+}
+
+function showColumns() {
+  const kind = state.kind;
+  const style = {"--row": `${rowHeight()}px`,
+    "--size": `${rowHeight() > 20 ? 13.5 : 12}px`,
+    "--strip": `${data.heads > 8 ? 4 : 6}px`,
+    "--strips": `${data.heads * (data.heads > 8 ? 5 : 7)}px`};
+  for (const [name, value] of Object.entries(style)) {
+    find("columns").style.setProperty(name, value);
+  }
+  const heads = chosenHeads();
+  find("details-view").style.flexBasis = `${170 + 37 * data.heads}px`;
+  find("lines-title").replaceChildren(...heading(kind));
+  find("least").textContent = least();
+  find("query-title").textContent = `query: ${kind.query}`;
+  find("key-title").textContent = `key: ${kind.key}`;
+  for (const side of ["queries", "keys"]) {
+    find(side).replaceChildren(...kind[side].map((token, index) => make(
+      "div", {class: "token", role: "option", title: token, "data-side": side,
+        "data-index": index, tabindex: index ? -1 : 0},
+      make("span", {class: "name"}, named(token)),
+      make("span", {class: "strip"}), make("span", {class: "number"}))));
+  }
+  const height = rowHeight() * Math.max(kind.queries.length, kind.keys.length);
+  const all = draw("g", {id: "all-lines"});
+  for (const head of heads) all.append(headLines(head, heads, null));
+  find("lines").replaceChildren(all, draw("g", {id: "token-lines"}));
+  fill(find("lines"),
+    {width: GAP, height, viewBox: `0 0 ${GAP} ${height}`}, []);
+}
+
+function heading(kind) {
+  const count = state.heads.size;
+  const heads = count === data.heads ? "all heads" : count === 1
+    ? `head ${chosenHeads()[0] + 1}` : `${count} of ${data.heads} heads`;
+  return [`${kind.long} `, make("small", {},
+    `layer ${state.layer + 1} of ${data.layers}, ${heads}`)];
+}
+
+// The lines of a head: all of them, or those of one token.
+function headLines(head, heads, token) {
+  const group = draw("g", {stroke: colours[head], "data-lines": head + 1});
+  const row = rowHeight();
+  const apart = Math.min(2.2, 0.6 * row / heads.length);
+  const shift = (heads.indexOf(head) - (heads.length - 1) / 2) * apart;
+  const {queries, keys} = state.kind;
+  const width = token ? 2.2 : 1.5;
+  for (const query of range(queries.length)) {
+    if (token && token.side === "queries" && token.index !== query) continue;
+    for (const key of range(keys.length)) {
+      if (token && token.side === "keys" && token.index !== key) continue;
+      const value = weight(head, query, key);
+      if (value < (token ? LEAST_OF_ONE : least())) continue;
+      group.append(draw("line", {x1: 0, y1: (query + 0.5) * row + shift,
+        x2: GAP, y2: (key + 0.5) * row + shift, "stroke-width": width,
+        "stroke-opacity": opacity(value).toFixed(3)}));
+    }
+  }
+  return group;
+}
+
+// ---- what the token pointed at, or kept, attends to
+
+function showFocus() {
+  const token = focused();
+  const heads = chosenHeads();
+  find("all-lines").style.display = token ? "none" : "";
+  find("token-lines").replaceChildren(
+    ...(token ? heads.map((head) => headLines(head, heads, token)) : []));
+  for (const side of ["queries", "keys"]) {
+    [...find(side).children].forEach((element, index) => {
+      const isIt = Boolean(token) && token.side === side
+        && token.index === index;
+      element.classList.toggle("focused", isIt);
+      element.setAttribute("aria-selected", isIt);
+      const isOther = token && token.side !== side;
+      element.querySelector(".number").textContent =
+        isOther ? meanOf(token, index).toFixed(2) : "";
+      element.querySelector(".strip").replaceChildren(
+        ...(isOther ? heads.map((head) => strip(token, head, index)) : []));
+    });
+  }
+  showBand(token);
+  showDetails(token, heads);
+}
+
+function strip(token, head, other) {
+  const value = weightOf(token, head, other);
+  return make("i", {title: `head ${head + 1}: ${value.toFixed(3)}`},
+    make("b", {style: {background: colours[head], opacity: `${opacity(value)}`}}));
+}
+
+function showDetails(token, heads) {
+  const title = find("details-title");
+  if (!token || !heads.length) {
+    title.textContent = "Weights of a token";
+    find("details").replaceChildren(make("p", {}, heads.length
+      ? "Point at a token or at a cell of the matrix."
+      : "No head is chosen."));
+    return;
+  }
+  const others = state.kind[otherSide(token.side)];
+  title.replaceChildren(named(state.kind[token.side][token.index]),
+    token.side === "queries" ? " attends to" : " is attended to by",
+    make("small", {}, ` (position ${token.index + 1})`));
+  const order = range(others.length)
+    .sort((a, b) => meanOf(token, b) - meanOf(token, a)).slice(0, 10);
+  const names = heads.map((head) => make("th", {scope: "col",
+    title: `head ${head + 1}`}, make("span", {class: "dot",
+    style: {background: colours[head]}}), `${head + 1}`));
+  const head = make("tr", {}, make("th", {scope: "col"}, "token"),
+    ...(heads.length > 1 ? [make("th", {scope: "col"}, "mean")] : []),
+    ...names);
+  const body = order.map((other) => make("tr", {},
+    make("th", {scope: "row", title: others[other]}, named(others[other])),
+    ...(heads.length > 1 ? [make("td", {class: "strong"},
+      meanOf(token, other).toFixed(3))] : []),
+    ...heads.map((h) => make("td", {},
+      weightOf(token, h, other).toFixed(heads.length > 2 ? 2 : 3)))));
+  const rest = others.length - order.length;
+  find("details").replaceChildren(
+    make("table", {}, make("thead", {}, head), make("tbody", {}, ...body)),
+    make("p", {}, rest > 0 ? `and ${rest} more with less` : ""));
+}
+
+// ---- the weights as a matrix
+
+const cellSize = () => Math.min(22, Math.max(9, Math.floor(
+  720 / Math.max(state.kind.queries.length, state.kind.keys.length))));
+const SHOWN = 14;  // most characters of a label of the matrix
+
+function painted(colour, value) {
+  const canvas = make("canvas", {width: state.kind.keys.length,
+    height: state.kind.queries.length, class: "map"});
+  const context = canvas.getContext("2d");
+  context.fillStyle = colour;
+  for (const query of range(canvas.height)) {
+    for (const key of range(canvas.width)) {
+      context.globalAlpha = opacity(value(query, key));
+      context.fillRect(key, query, 1, 1);
+    }
+  }
+  return canvas;
+}
+
+function showMatrix() {
+  const {queries, keys} = state.kind;
+  const heads = chosenHeads();
+  const cell = cellSize();
+  const size = Math.min(12, cell - 0.5);
+  const short = (text) => text.length > SHOWN
+    ? `${text.slice(0, SHOWN - 1)}\u2026` : text;
+  const room = (tokens) => 12 + 0.62 * size * Math.max(
+    ...tokens.map((token) => short(parts(token)[1]).length));
+  const [left, top] = [room(queries), room(keys)];
+  const [width, height] = [cell * keys.length, cell * queries.length];
+  const colour = heads.length === 1 ? colours[heads[0]]
+    : getComputedStyle(document.documentElement).getPropertyValue("--cell");
+  const text = (token, side, index, attributes) => draw("text", {
+    ...attributes, "font-size": size, "data-side": side, "data-index": index},
+    draw("title", {}, token),
+    draw("tspan", {class: "mark"}, parts(token)[0]),
+    draw("tspan", {class: parts(token)[2]}, short(parts(token)[1])));
+  const matrix = find("matrix");
+  const box = {width: left + width + 2, height: top + height + 2};
+  fill(matrix, {...box, viewBox: `0 0 ${box.width} ${box.height}`,
+    style: {"min-width": `${0.6 * box.width}px`}}, []);
+  matrix.replaceChildren(
+    ...queries.map((token, index) => text(token, "queries", index, {
+      x: left - 5, y: top + (index + 0.5) * cell + 0.35 * size,
+      "text-anchor": "end"})),
+    ...keys.map((token, index) => text(token, "keys", index, {
+      transform: `translate(${left + (index + 0.5) * cell + 0.35 * size}, `
+        + `${top - 5}) rotate(-90)`})),
+    draw("image", {x: left, y: top, width, height, preserveAspectRatio: "none",
+      href: painted(colour, mean).toDataURL()}),
+    draw("rect", {class: "frame", x: left, y: top, width, height}),
+    draw("rect", {class: "band", id: "band", visibility: "hidden"}));
+  const place = {left, top, cell};
+  matrix.onpointermove = (e) => pointAtCell(e, place);
+  matrix.onpointerleave = () => point(null);
+  matrix.onclick = () => { if (state.pointed) keep(state.pointed); };
+  matrix.place = place;
+  find("matrix-title").replaceChildren("Matrix ", make("small", {},
+    heads.length === 1 ? `weights of head ${heads[0] + 1}`
+      : `mean weights of ${heads.length} heads`));
+}
+
+function pointAtCell(event, {left, top, cell}) {
+  const box = find("matrix").getBoundingClientRect();
+  const scale = find("matrix").viewBox.baseVal.width / box.width;
+  const query = Math.floor(((event.clientY - box.top) * scale - top) / cell);
+  const key = Math.floor(((event.clientX - box.left) * scale - left) / cell);
+  const {queries, keys} = state.kind;
+  const isInside = (index, tokens) => index >= 0 && index < tokens.length;
+  let token = null;
+  if (isInside(query, queries)) token = {side: "queries", index: query};
+  else if (isInside(key, keys)) token = {side: "keys", index: key};
+  find("matrix").style.cursor = token ? "pointer" : "";
+  if (token && isInside(query, queries) && isInside(key, keys)) {
+    const value = chosenHeads().length ? mean(query, key).toFixed(3) : "";
+    find("matrix-title").lastChild.textContent =
+      `${queries[query]} \u2192 ${keys[key]}: ${value}`;
+  }
+  point(token);
+}
+
+function showBand(token) {
+  const {left, top, cell} = find("matrix").place;
+  const {queries, keys} = state.kind;
+  const band = find("band");
+  band.setAttribute("visibility", token ? "visible" : "hidden");
+  find("matrix").querySelectorAll("text").forEach((label) => {
+    label.classList.toggle("focused", Boolean(token)
+      && label.dataset.side === token.side
+      && Number(label.dataset.index) === token.index);
+  });
+  if (!token) return;
+  const isRow = token.side === "queries";
+  fill(band, {x: left + (isRow ? 0 : token.index * cell),
+    y: top + (isRow ? token.index * cell : 0),
+    width: isRow ? cell * keys.length : cell,
+    height: isRow ? cell : cell * queries.length}, []);
+}
+
+// ---- all heads of the layer, small
+
+function showOverview() {
+  find("overview-title").replaceChildren(`All heads of layer ${
+    state.layer + 1} `, make("small", {}, "queries from top to bottom, keys "
+    + "from left to right; click to see one alone"));
+  find("overview").style.maxWidth = `${220 * data.heads}px`;
+  find("overview").replaceChildren(...range(data.heads).map((head) => {
+    const map = painted(colours[head],
+      (query, key) => weight(head, query, key));
+    const button = make("button", {type: "button", "data-map": head + 1,
+      "aria-pressed": state.heads.has(head),
+      style: {"--colour": colours[head]}}, `Head ${head + 1}`, map);
+    button.addEventListener("click", () => change({heads: new Set([head])}));
+    return button;
+  }));
+}

@@ -1,0 +1,59 @@
+import warnings
+
+import numpy as np
+import pytest
+from attention_examples import random_attention
+
+from keras_transformer.visualization.attention_picture import (
+    write_attention_picture,
+)
+
+TOKENS = ["▁the", "▁cat", "(end)"]
+
+
+def draw(path, attention, kind="cross"):
+    from matplotlib.image import imread
+
+    write_attention_picture(attention, str(path), kind)
+    return imread(path)
+
+
+class WriteAttentionPictureTest:
+    def test_it_grows_with_layers_heads_and_tokens(self, tmp_path):
+        path = tmp_path / "picture.png"
+        small = draw(path, random_attention(TOKENS, TOKENS, 1, 1)).shape
+        tall = draw(path, random_attention(TOKENS, TOKENS, 3, 1)).shape
+        wide = draw(path, random_attention(TOKENS, TOKENS, 1, 3)).shape
+        many = draw(path, random_attention(TOKENS * 10, TOKENS, 1, 1)).shape
+        assert tall[0] > 1.5 * small[0] and tall[1] == small[1]
+        assert wide[1] > 1.5 * small[1] and wide[0] == small[0]
+        assert many[1] > small[1]
+
+    @pytest.mark.parametrize("kind", ["encoder", "decoder", "cross"])
+    def test_other_weights_give_another_picture(self, tmp_path, kind):
+        attention = random_attention(TOKENS, ["▁die", "(end)"])
+        before = draw(tmp_path / "a.png", attention, kind)
+        turned = getattr(attention, kind)[:, ::-1]
+        after = draw(
+            tmp_path / "b.png", attention._replace(**{kind: turned}), kind
+        )
+        assert np.any(before != after)
+
+    def test_any_text_can_be_a_label(self, tmp_path):
+        tokens = ["$\\frac{$", "狗", "الكلب", "_^{", "\n", "x" * 300, "(end)"]
+        attention = random_attention(tokens, tokens)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            picture = draw(tmp_path / "picture.png", attention)
+        assert picture.shape[1] < 3000
+
+    def test_a_long_sentence_has_a_picture_of_bounded_size(self, tmp_path):
+        tokens = ["▁word"] * 200
+        attention = random_attention(tokens, tokens, 1, 2)
+        picture = draw(tmp_path / "picture.png", attention)
+        assert max(picture.shape[:2]) < 3000
+
+    def test_an_unwritable_place_is_an_error_of_the_system(self, tmp_path):
+        attention = random_attention(TOKENS, TOKENS)
+        with pytest.raises(FileNotFoundError):
+            draw(tmp_path / "missing" / "picture.png", attention)

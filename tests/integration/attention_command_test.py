@@ -1,0 +1,146 @@
+"""kt-attention on a run that can copy, and the cards that commands write."""
+
+import os
+
+import numpy as np
+import pytest
+from attention_examples import Page
+from attention_examples import decoded
+
+from keras_transformer.bin import attention
+from keras_transformer.bin import evaluate
+from keras_transformer.decoding import Translator
+from keras_transformer.visualization.attention_weights import attention_of
+
+TEXT = "a b c d"
+
+
+def call(command, *flags):
+    """Runs a command within this process; returns its exit status."""
+    with pytest.raises(SystemExit) as exit:
+        command.run([command.__name__, *flags])
+    return exit.value.code or 0
+
+
+@pytest.fixture(scope="module")
+def translator(trained_run):
+    return Translator.load(trained_run)
+
+
+def expected(translator, text, target):
+    ids = translator.vocabulary.encode([text, target])
+    return attention_of(translator.model, translator.vocabulary, *ids)
+
+
+def assert_page_shows(path, attention):
+    page = Page(path.read_text(encoding="utf-8"))
+    for kind in page.data["kinds"]:
+        queries, keys, weights = attention.of(kind["name"])
+        assert (kind["queries"], kind["keys"]) == (queries, keys)
+        np.testing.assert_allclose(
+            decoded(attention, kind), weights, rtol=0, atol=2e-5
+        )
+
+
+class AttentionCommandTest:
+    def test_a_page_and_a_picture_of_the_runs_own_translation(
+        self, trained_run, translator, tmp_path, capsys
+    ):
+        from matplotlib.image import imread
+
+        page, picture = tmp_path / "a.html", tmp_path / "a.png"
+        status = call(
+            attention,
+            f"--output_dir={trained_run}",
+            f"--text={TEXT}",
+            f"--html={page}",
+            f"--png={picture}",
+        )
+        output = capsys.readouterr()
+        assert status == 0, output.err
+        assert output.out == f"{TEXT}\n"
+        assert f"Page: {page}" in output.err
+        assert_page_shows(page, expected(translator, TEXT, TEXT))
+        assert imread(picture).ndim == 3
+        assert sorted(os.listdir(tmp_path)) == ["a.html", "a.png"]
+
+    def test_a_target_is_forced_and_the_title_is_the_text(
+        self, trained_run, translator, tmp_path, capsys
+    ):
+        page = tmp_path / "a.html"
+        text = "a < b </script>"
+        status = call(
+            attention,
+            f"--output_dir={trained_run}",
+            "--checkpoint_step=best",
+            f"--text={text}",
+            "--target_text=q w",
+            f"--html={page}",
+        )
+        assert status == 0
+        assert capsys.readouterr().out == ""
+        best = Translator.load(trained_run, "best")
+        assert_page_shows(page, expected(best, text, "q w"))
+        page = Page(page.read_text(encoding="utf-8"))
+        assert page.texts["title"] == [f"Attention: {text}"]
+
+    @pytest.mark.parametrize(
+        "flags, words",
+        [
+            (["--text=a b"], ["--html", "--png"]),
+            (["--html={out}"], ["--text"]),
+            (["--text=  ", "--html={out}"], ["--text", "sentence"]),
+            (["--text=\udcff", "--html={out}"], ["--text", "UTF-8"]),
+            (
+                ["--text=a", "--target_text= ", "--html={out}"],
+                ["--target_text", "sentence"],
+            ),
+            (["--text=a", "--html={tmp}"], ["--html={tmp}"]),
+            (
+                ["--text=a", "--html={out}", "--png={tmp}/no/a.png"],
+                ["--png={tmp}/no/a.png"],
+            ),
+            (["--text=" + "a b " * 200, "--html={out}"], ["at most 256"]),
+            (
+                ["--text=a", "--html={out}", "--checkpoint_step=7"],
+                ["step 7"],
+            ),
+            (
+                ["--text=a", "--html={out}", "--output_dir={tmp}"],
+                ["run.json", "{tmp}"],
+            ),
+        ],
+    )
+    def test_bad_input_is_one_line_and_leaves_no_file(
+        self, trained_run, tmp_path, capsys, flags, words
+    ):
+        places = {"tmp": tmp_path, "out": tmp_path / "a.html"}
+        flags = [flag.format(**places) for flag in flags]
+        status = call(attention, f"--output_dir={trained_run}", *flags)
+        output = capsys.readouterr()
+        assert status == 2
+        assert output.out == ""
+        assert output.err.count("\n") == 1
+        for word in words:
+            assert word.format(**places) in output.err
+        assert os.listdir(tmp_path) == []
+
+
+class CardTest:
+    def test_training_writes_a_card_with_counts_and_time(self, trained_run):
+        card = self.read(trained_run)
+        assert "| train | 10,000 |" in card
+        assert "| Updates | 900 |" in card
+        assert "| Training time |" in card
+        assert "at update 900," in card
+
+    def test_evaluation_adds_its_scores(self, trained_run, capsys):
+        assert call(evaluate, f"--output_dir={trained_run}") == 0
+        lines = capsys.readouterr().out.splitlines()
+        card = self.read(trained_run)
+        for line in lines:
+            assert f"test: {line}\n" in card
+
+    def read(self, run):
+        with open(os.path.join(run, "README.md"), encoding="utf-8") as file:
+            return file.read()

@@ -1,7 +1,6 @@
 """Sentences in, translations out: batches, search, order restored."""
 
 import itertools
-import typing
 
 import numpy as np
 
@@ -11,21 +10,16 @@ from keras_transformer.compiled_search import fitting_rows
 from keras_transformer.data.subwords import END_ID
 from keras_transformer.data.text_files import is_blank
 from keras_transformer.decode_options import DecodeOptions
-
-WINDOW = 1024  # sentences that are sorted by length together
-CACHE_POSITIONS = 16384  # most keys of a layer's cache: rows x beam x length
-MAX_SOURCE_TOKENS = 4096  # beyond, attention takes gigabytes
-
-
-class Hypothesis(typing.NamedTuple):
-    """A translation, its score, and its ids with the end id."""
-
-    text: str
-    score: float
-    ids: list
+from keras_transformer.translations import CACHE_POSITIONS
+from keras_transformer.translations import WINDOW
+from keras_transformer.translations import Hypothesis
+from keras_transformer.translations import TextTranslator
+from keras_transformer.translations import batches
+from keras_transformer.translations import check_length
+from keras_transformer.translations import check_texts
 
 
-class Translator:
+class Translator(TextTranslator):
     """Translates sentences with a trained model.
 
     Sentences of similar lengths are decoded together, as many as fit the
@@ -87,79 +81,7 @@ class Translator:
         model = load_model(run, step, precision)
         return cls(model, run.vocabulary, run.hparams)
 
-    def __call__(
-        self,
-        texts,
-        num_hypotheses=None,
-        return_scores=False,
-        return_attention=False,
-        prefixes=None,
-        seed=0,
-        **options,
-    ):
-        """Translates a list of sentences.
-
-        Args:
-            texts: list of str.
-            num_hypotheses: how many translations of each to return.
-            return_scores: whether to return the scores as well.
-            return_attention: whether to return the attention weights as well,
-                those of the best translations.
-            prefixes: list of str that the translations begin with.
-            seed: of samples.
-            **options: other fields of `DecodeOptions` to change, such as
-                `beam_size` (1 is greedy), `alpha`, `temperature`.
-
-        Returns:
-            list of str, or with `num_hypotheses` a list of lists of str, best
-            first; a blank text gives an empty one. With `return_scores` a
-            tuple of that and the scores in the same form: log-probabilities
-            divided by the length penalty. With `return_attention` the tuple
-            ends in a list of `Attention`.
-        """
-        found = list(
-            self.hypotheses(
-                texts,
-                prefixes=prefixes,
-                seed=seed,
-                num_hypotheses=num_hypotheses,
-                **options,
-            )
-        )
-        results = [in_form(found, "text", num_hypotheses)]
-        if return_scores:
-            results.append(in_form(found, "score", num_hypotheses))
-        if return_attention:
-            results.append(self._attention(texts, found))
-        return results[0] if len(results) == 1 else tuple(results)
-
-    def translate(self, texts, report=None, **options):
-        """Yields the best translations of any number of sentences, str.
-
-        Args:
-            texts, report, **options: see `hypotheses`.
-        """
-        for found in self.hypotheses(texts, report, **options):
-            yield found[0].text
-
     def hypotheses(self, texts, report=None, prefixes=None, seed=0, **options):
-        """Yields the translations of any number of sentences.
-
-        Reads `texts` a window at a time, so that a large file need not fit
-        into memory, and its first translations come early.
-
-        Args:
-            texts: iterable of str.
-            report: function that is told the number of sentences after each
-                batch.
-            prefixes: iterable of str, as many as texts, that the translations
-                begin with.
-            seed: of samples.
-            **options: fields of `DecodeOptions` to change.
-
-        Yields:
-            list of `Hypothesis` of each text, best first.
-        """
         check_texts(texts)
         texts = enumerate(texts, 1)
         beginnings = iter(prefixes or ())
@@ -245,7 +167,7 @@ class Translator:
             for source, target in zip(sources, targets, strict=True)
         ]
         scores = [0.0] * len(sources)
-        for batch in batches(longest, CACHE_POSITIONS // 2):
+        for batch in batches(longest, CACHE_POSITIONS // 2, fitting_rows):
             inputs, outputs = (
                 _pad([(ids[i] or [END_ID]) for i in batch])
                 for ids in (sources, targets)
@@ -259,12 +181,7 @@ class Translator:
         """Ids of (number, text), none for a blank text."""
         encoded = self.vocabulary.encode([text for _, text in numbered])
         for (number, text), ids in zip(numbered, encoded):
-            if len(ids) > MAX_SOURCE_TOKENS:
-                raise ValueError(
-                    f"A sentence must have at most {MAX_SOURCE_TOKENS:,} "
-                    f"tokens. Received: sentence {number} with {len(ids):,}, "
-                    f"{text[:20]!r}... Put one sentence on a line."
-                )
+            check_length(number, text, len(ids))
         return [
             [] if is_blank(text) else ids
             for (_, text), ids in zip(numbered, encoded)
@@ -289,7 +206,7 @@ class Translator:
             else 0
             for ids in sources
         ]
-        return batches(lengths, CACHE_POSITIONS)
+        return batches(lengths, CACHE_POSITIONS, fitting_rows)
 
     def _hypotheses(self, sequences, scores):
         # Where fewer than asked for exist, the others never scored.
@@ -304,7 +221,7 @@ class Translator:
             for text, *rest in zip(self.vocabulary.decode(ids), scores, ids)
         ]
 
-    def _attention(self, texts, found):
+    def attention(self, texts, found):
         from keras_transformer.visualization.attention_weights import (
             attention_of,
         )
@@ -312,7 +229,10 @@ class Translator:
         sources = self._encode(list(enumerate(texts, 1)))
         return [
             attention_of(
-                self.model, self.vocabulary, ids or [END_ID], best.ids or [END_ID]
+                self.model,
+                self.vocabulary,
+                ids or [END_ID],
+                best.ids or [END_ID],
             )
             for ids, (best, *_) in zip(sources, found)
         ]
@@ -322,40 +242,6 @@ class Translator:
         if options not in self._searches:
             self._searches[options] = compile_search(self.model, options)
         return self._searches[options]
-
-
-def check_texts(texts):
-    """Checks that `texts` is not one text.
-
-    Raises:
-        ValueError: if it is.
-    """
-    if isinstance(texts, str):
-        raise ValueError(
-            "`texts` must be a list of str. Received: one str, "
-            f"{texts[:40]!r}. Put it into a list."
-        )
-
-
-def in_form(found, field, num_hypotheses):
-    """A field of the best of each, or of all where a number was asked for."""
-    values = [[getattr(one, field) for one in each] for each in found]
-    return values if num_hypotheses else [best for best, *_ in values]
-
-
-def batches(lengths, budget):
-    """Yields indices of what goes together, longest first.
-
-    Args:
-        lengths: of each, what it takes of the budget; 0 leaves it out.
-        budget: most that number times longest may be.
-    """
-    order = [i for i, length in enumerate(lengths) if length]
-    order.sort(key=lambda i: lengths[i], reverse=True)
-    while order:
-        rows = fitting_rows(budget // lengths[order[0]])
-        yield order[:rows]
-        order = order[rows:]
 
 
 def _pad(sequences):

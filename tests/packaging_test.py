@@ -56,6 +56,7 @@ BELOW_PLANT = {
     "search",
     "top_k",
     "transformer",
+    "translations",
 }
 # Who may import whom, by the first name inside the package; `bin` may import
 # everything, and only `bin` imports `bin`.
@@ -83,6 +84,7 @@ MAY_IMPORT = {
     "search": {"beam_search", "sampling"},
     "top_k": set(),
     "transformer": {"hparam", "layers", "masks"},
+    "translations": set(),
     **dict.fromkeys(PLANT, PLANT | BELOW_PLANT),
     "engines": PLANT | BELOW_PLANT | {"layers"},
 }

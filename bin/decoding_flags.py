@@ -118,7 +118,8 @@ DECODING_FLAGS = {
     "batch_timeout_micros": (
         kinds.whole,
         2000,
-        "Microseconds that a sentence waits for others to join its batch.",
+        "Microseconds that a batch waits for one more sentence, and ten times "
+        "that in all.",
     ),
     "text": (
         kinds.text,

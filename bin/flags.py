@@ -58,7 +58,7 @@ def require(*names):
             )
 
 
-def load_backend():
+def load_backend(module="keras"):
     """Import Keras and its backend without the messages that they start with.
 
     `TF_CPP_MIN_LOG_LEVEL` does not reach what TensorFlow 2.21 writes before its
@@ -74,7 +74,7 @@ def load_backend():
     try:
         with open(os.devnull, "wb") as nowhere:
             os.dup2(nowhere.fileno(), 2)
-        importlib.import_module("keras")
+        importlib.import_module(module)
     except ModuleNotFoundError as error:
         raise ValueError(
             "Keras needs TensorFlow, or JAX with KERAS_BACKEND=jax. Received: "

@@ -1,0 +1,166 @@
+"""How a server stands many clients at once, some of which send nonsense.
+
+report = run_load(
+    {"rest": "localhost:8501", "grpc": "localhost:8500"},
+    "translate", texts, lambda text, best: best == expected[text],
+    seconds=120)
+print(report.figures())
+"""
+
+import dataclasses
+import http.client
+import json
+import math
+import random
+import threading
+import time
+
+from keras_transformer.serving import client
+
+# What is wrong with a request: where it goes below the model's address, what is
+# sent, and the status that it must get.
+MALFORMED = (
+    (":predict", b'{"instances": ["A dog"]', 400),
+    (":predict", b"\xff\xfe\x00", 400),
+    (":predict", b'{"instances": [1, 2]}', 400),
+    (":predict", b'{"instances": [["A", "dog"]]}', 400),
+    (":predict", b'{"instances": []}', 400),
+    (":predict", b'{"inputs": {"words": ["A dog"]}}', 400),
+    (":predict", b'{"signature_name": "none", "inputs": ["A dog"]}', 400),
+    (":predict", b"[" * 5000, 400),
+    ("/versions/999999:predict", b'{"inputs": ["A dog"]}', 404),
+    ("-none:predict", b'{"inputs": ["A dog"]}', 404),
+    (":translate", b"{}", 400),
+    (":classify", b"{}", 501),
+)
+
+
+@dataclasses.dataclass
+class LoadReport:
+    """What came of the requests of all clients."""
+
+    seconds: float = 0.0
+    latencies: list = dataclasses.field(default_factory=list)  # seconds
+    num_wrong: int = 0  # answers that are not right
+    num_malformed: int = 0  # requests that are wrong on purpose
+    num_malformed_wrong: int = 0  # those that got no or another error
+    errors: list = dataclasses.field(default_factory=list)  # of good requests
+
+    def figures(self):
+        """Return the figures as a dictionary for JSON."""
+        in_order = sorted(self.latencies)
+        return {
+            "seconds": round(self.seconds, 1),
+            "requests": len(in_order),
+            "requests_per_second": round(len(in_order) / self.seconds, 1),
+            "p50_ms": _milliseconds(in_order, 0.5),
+            "p99_ms": _milliseconds(in_order, 0.99),
+            "max_ms": _milliseconds(in_order, 1),
+            "wrong_answers": self.num_wrong,
+            "failed": len(self.errors),
+            "malformed": self.num_malformed,
+            "malformed_not_refused_rightly": self.num_malformed_wrong,
+        }
+
+
+def run_load(
+    addresses,
+    model_name,
+    texts,
+    is_right,
+    seconds,
+    num_clients=16,
+    malformed_share=0.1,
+    random_seed=0,
+):
+    """Ask a server from many threads, each as fast as it is answered.
+
+    Args:
+        addresses: where to ask, by protocol; clients take turns with them.
+            Malformed requests go over REST, if it is among them.
+        model_name: name of the model on the server.
+        texts: sentences, one of which is taken for each request.
+        is_right: function of a text and its best translation.
+        seconds: how long to go on.
+        num_clients: number of threads.
+        malformed_share: part of all requests that is to be malformed.
+        random_seed: seed of what is asked.
+
+    Returns:
+        `LoadReport`.
+    """
+    reports = [LoadReport() for _ in range(num_clients)]
+    protocols = sorted(addresses)
+    begin = time.monotonic()
+    threads = []
+    for number, report in enumerate(reports):
+        protocol = protocols[number % len(protocols)]
+        ask = client.connect(
+            addresses[protocol], protocol, model_name, timeout_secs=60
+        )
+        disturb = None
+        if "rest" in addresses:
+            disturb = _Disturber(addresses["rest"], model_name)
+        generator = random.Random(f"{random_seed} {number}")
+
+        def work(ask=ask, disturb=disturb, report=report, draw=generator):
+            while time.monotonic() < begin + seconds:
+                if disturb and draw.random() < malformed_share:
+                    report.num_malformed += 1
+                    refused = disturb(draw.choice(MALFORMED))
+                    report.num_malformed_wrong += not refused
+                else:
+                    _ask(ask, draw.choice(texts), is_right, report)
+            ask.close()
+
+        threads.append(threading.Thread(target=work))
+    begin = time.monotonic()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return LoadReport(
+        time.monotonic() - begin,
+        sum((report.latencies for report in reports), []),
+        sum(report.num_wrong for report in reports),
+        sum(report.num_malformed for report in reports),
+        sum(report.num_malformed_wrong for report in reports),
+        sum((report.errors for report in reports), []),
+    )
+
+
+def _ask(ask, text, is_right, report):
+    begin = time.monotonic()
+    try:
+        answer = ask([text])
+    except ValueError as error:
+        report.errors.append(str(error))
+        return
+    report.latencies.append(time.monotonic() - begin)
+    report.num_wrong += not is_right(text, answer.translations[0][0])
+
+
+class _Disturber:
+    """Sends malformed requests; tells whether they are refused as they must."""
+
+    def __init__(self, address, model_name):
+        self._connection = http.client.HTTPConnection(address, timeout=60)
+        self._path = f"/v1/models/{model_name}"
+
+    def __call__(self, malformed):
+        path, body, status = malformed
+        try:
+            self._connection.request("POST", self._path + path, body)
+            response = self._connection.getresponse()
+            answer = json.loads(response.read())
+        except (OSError, http.client.HTTPException, ValueError):
+            self._connection.close()
+            return False
+        return response.status == status and list(answer) == ["error"]
+
+
+def _milliseconds(in_order, share):
+    if not in_order:
+        return math.nan
+    index = min(int(share * len(in_order)), len(in_order) - 1)
+    return round(1000 * in_order[index], 1)

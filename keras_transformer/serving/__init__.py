@@ -1,0 +1,1 @@
+"""Exported models over a network, in TF Serving's protocol."""

@@ -1,0 +1,232 @@
+"""Ask a server for translations in TF Serving's protocol."""
+
+import http.client
+import json
+import re
+import typing
+import urllib.parse
+
+_PORTS = {"grpc": 8500, "rest": 8501}
+_HOST = re.compile(r"[\w.:%-]+")
+_EXTRA = "pip install 'keras-transformer[serving]'"
+
+
+class Answer(typing.NamedTuple):
+    """What the server made of some texts."""
+
+    translations: list  # for each text, a list of str, best first
+    scores: list  # for each text, a list of float
+
+
+def connect(
+    server="localhost",
+    protocol="grpc",
+    model_name="translate",
+    model_version=None,
+    timeout_secs=10.0,
+):
+    """Return a client of kt-serve or of TF Serving.
+
+    Args:
+        server: host, with its port after a colon where that is not the usual
+            one; for REST also a URL.
+        protocol: "grpc", which needs the extra `serving`, or "rest".
+        model_name: name of the model on the server.
+        model_version: number of the version to ask. Default: the newest.
+        timeout_secs: most seconds to wait for an answer.
+
+    Returns:
+        A client: call it with a list of texts for an `Answer`. It serves one
+        thread, and ends with `close`.
+
+    Raises:
+        ValueError: if the address is none or the extra is missing. Calls raise
+            it for what the server refuses, and where there is no server.
+    """
+    if protocol not in _PORTS:
+        raise ValueError(
+            "`protocol` must be grpc or rest. Received: "
+            f"protocol={protocol!r}. Choose one of them."
+        )
+    url = _parse_address(server, _PORTS[protocol])
+    client = RestClient if protocol == "rest" else GrpcClient
+    return client(url, model_name, model_version, timeout_secs)
+
+
+class RestClient:
+    """Asks over HTTP, on a connection that it keeps."""
+
+    def __init__(self, url, model_name, model_version, timeout_secs):
+        secure = url.scheme == "https"
+        kind = http.client.HTTPSConnection if secure else None
+        kind = kind or http.client.HTTPConnection
+        self._address = f"{url.hostname}:{url.port}"
+        self._connection = kind(url.hostname, url.port, timeout=timeout_secs)
+        name = urllib.parse.quote(model_name, safe="")
+        version = "" if model_version is None else f"/versions/{model_version}"
+        self._path = f"{url.path.rstrip('/')}/v1/models/{name}{version}:predict"
+        self._timeout = timeout_secs
+
+    def __call__(self, texts):
+        """Return the `Answer` for a list of texts."""
+        request = json.dumps({"inputs": {"text": list(texts)}}).encode()
+        try:
+            status, body = self._post(request)
+        except TimeoutError as error:
+            self.close()
+            raise _too_late(self._address, self._timeout) from error
+        except (OSError, UnicodeError) as error:
+            self.close()
+            reason = getattr(error, "strerror", None) or error
+            raise _unreachable(self._address, reason) from error
+        except http.client.HTTPException as error:
+            self.close()
+            raise _unreachable(self._address, "it is no HTTP") from error
+        try:
+            answer = json.loads(body)
+            if status == 200:
+                outputs = answer["outputs"]
+                return Answer(outputs["translations"], outputs["scores"])
+            reason = answer["error"]
+        except (KeyError, TypeError, ValueError) as error:
+            shown = body[:100].decode(errors="replace")
+            raise _foreign(self._address, f"{status}, {shown!r}") from error
+        raise _refused(self._address, f"{status}, {reason}")
+
+    def close(self):
+        """End the connection; another call would make a new one."""
+        self._connection.close()
+
+    def _post(self, request):
+        is_kept = self._connection.sock is not None
+        try:
+            return self._post_once(request)
+        except (ConnectionError, http.client.BadStatusLine):
+            # A server may close a connection that has been silent.
+            self.close()
+            if not is_kept:
+                raise
+            return self._post_once(request)
+
+    def _post_once(self, request):
+        headers = {"Content-Type": "application/json"}
+        self._connection.request("POST", self._path, request, headers)
+        response = self._connection.getresponse()
+        return response.status, response.read()
+
+
+class GrpcClient:
+    """Asks over gRPC."""
+
+    def __init__(self, url, model_name, model_version, timeout_secs):
+        try:
+            import grpc
+            from tensorflow_serving.apis import predict_pb2
+            from tensorflow_serving.apis import prediction_service_pb2_grpc
+        except ModuleNotFoundError as error:
+            raise ValueError(
+                "gRPC needs the extra `serving`. Received: no module "
+                f"{error.name}. {_EXTRA}, or ask with protocol=rest."
+            ) from error
+        self._address = f"{url.hostname}:{url.port}"
+        host = f"[{url.hostname}]" if ":" in url.hostname else url.hostname
+        self._channel = grpc.insecure_channel(
+            f"{host}:{url.port}",
+            options=[("grpc.max_receive_message_length", -1)],
+        )
+        stub = prediction_service_pb2_grpc.PredictionServiceStub(self._channel)
+        self._predict = stub.Predict
+        self._request = predict_pb2.PredictRequest()
+        self._request.model_spec.name = model_name
+        if model_version is not None:
+            self._request.model_spec.version.value = model_version
+        self._timeout = timeout_secs
+
+    def __call__(self, texts):
+        """Return the `Answer` for a list of texts."""
+        import grpc
+        import tensorflow as tf
+
+        text = tf.make_tensor_proto(list(texts), tf.string, [len(texts)])
+        self._request.inputs["text"].CopyFrom(text)
+        try:
+            response = self._predict(self._request, self._timeout)
+        except grpc.RpcError as error:
+            raise self._explained(error, grpc.StatusCode) from error
+        missing = {"translations", "scores"} - set(response.outputs)
+        if missing:
+            names = ", ".join(response.outputs)
+            raise _foreign(self._address, f"results {names}")
+        translations = tf.make_ndarray(response.outputs["translations"])
+        return Answer(
+            [[t.decode(errors="replace") for t in row] for row in translations],
+            tf.make_ndarray(response.outputs["scores"]).tolist(),
+        )
+
+    def close(self):
+        """End the connection."""
+        self._channel.close()
+
+    def _explained(self, error, codes):
+        if error.code() == codes.UNAVAILABLE:
+            return _unreachable(self._address, error.details())
+        if error.code() == codes.DEADLINE_EXCEEDED:
+            return _too_late(self._address, self._timeout)
+        return _refused(
+            self._address, f"{error.code().name}, {error.details()}"
+        )
+
+
+def _parse_address(server, port):
+    try:
+        url = urllib.parse.urlsplit(
+            server if "://" in server else f"http://{server}"
+        )
+        if url.scheme in ("http", "https") and _HOST.fullmatch(
+            url.hostname or ""
+        ):
+            default = 443 if url.scheme == "https" else port
+            return _Address(
+                url.scheme, url.hostname, url.port or default, url.path
+            )
+    except ValueError:
+        pass  # a port that is no number
+    raise ValueError(
+        "`server` must be a host, or a host and a port. Received: "
+        f"server={server!r}. Write for example localhost:{port}."
+    )
+
+
+class _Address(typing.NamedTuple):
+    scheme: str
+    hostname: str
+    port: int
+    path: str
+
+
+def _unreachable(address, reason):
+    return ValueError(
+        f"A server must answer. Received: {address} ({reason}). Start kt-serve "
+        "there, or correct --server and --protocol."
+    )
+
+
+def _too_late(address, seconds):
+    return ValueError(
+        f"A server must answer in {seconds:g} s. Received: nothing from "
+        f"{address}. Give it longer with --timeout_secs."
+    )
+
+
+def _refused(address, reason):
+    return ValueError(
+        f"The server must accept the request. Received: {reason} from "
+        f"{address}. Check --model_name, --model_version and the text."
+    )
+
+
+def _foreign(address, received):
+    return ValueError(
+        "The server must have a model that translates. Received: "
+        f"{received} from {address}. Check --server and --model_name."
+    )

@@ -1,0 +1,198 @@
+"""TF Serving's gRPC services: prediction and model status."""
+
+import concurrent.futures
+import math
+import threading
+
+import grpc
+import numpy as np
+import tensorflow as tf
+from tensorflow.core.framework import tensor_pb2
+from tensorflow_serving.apis import get_model_metadata_pb2
+from tensorflow_serving.apis import get_model_status_pb2
+from tensorflow_serving.apis import model_service_pb2_grpc
+from tensorflow_serving.apis import predict_pb2
+from tensorflow_serving.apis import prediction_service_pb2_grpc
+
+from keras_transformer.serving.errors import CODES
+from keras_transformer.serving.errors import RequestError
+from keras_transformer.serving.errors import invalid
+from keras_transformer.serving.rest import MOST_BODY_BYTES
+
+NUM_THREADS = 128  # each waits for the results of one request
+
+# Where a `TensorProto` has the values of a type, for clients in any language.
+_FIELDS = {
+    np.dtype(object): "string_val",
+    np.dtype("float32"): "float_val",
+    np.dtype("float64"): "double_val",
+    np.dtype("int32"): "int_val",
+    np.dtype("int64"): "int64_val",
+    np.dtype("bool"): "bool_val",
+}
+
+
+def make_server(service, host, port):
+    """Return a gRPC server that is ready to be started, and its port.
+
+    Args:
+        service: the `Service` that answers.
+        host: address to listen on.
+        port: port to listen on; 0 for any that is free.
+
+    Raises:
+        OSError: if it cannot listen there.
+    """
+    server = grpc.server(
+        concurrent.futures.ThreadPoolExecutor(NUM_THREADS, "grpc"),
+        options=[
+            ("grpc.max_receive_message_length", MOST_BODY_BYTES),
+            ("grpc.max_send_message_length", -1),
+            # Else two servers could share a port, unnoticed.
+            ("grpc.so_reuseport", 0),
+        ],
+    )
+    prediction_service_pb2_grpc.add_PredictionServiceServicer_to_server(
+        _PredictionService(service), server
+    )
+    model_service_pb2_grpc.add_ModelServiceServicer_to_server(
+        _ModelService(service), server
+    )
+    address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    try:
+        bound = server.add_insecure_port(address)
+    except RuntimeError as error:
+        raise OSError(str(error)) from error
+    return server, bound
+
+
+class _PredictionService(prediction_service_pb2_grpc.PredictionServiceServicer):
+    def __init__(self, service):
+        self._service = service
+
+    def Predict(self, request, context):
+        return _answered(context, self._predict, request)
+
+    def GetModelMetadata(self, request, context):
+        return _answered(context, self._metadata, request)
+
+    def _predict(self, request, seconds_left):
+        service = self._service
+        version, model = service.find(*_asked(request.model_spec))
+        name, signature = service.signature(
+            model, request.model_spec.signature_name
+        )
+        wanted = list(request.output_filter) or list(signature.outputs)
+        if not set(wanted) <= set(signature.outputs):
+            raise invalid(
+                "output tensor alias not found in signature: "
+                f"{', '.join(wanted)}. Known are: "
+                f"{', '.join(signature.outputs)}."
+            )
+        arrays = {
+            name: array_of(name, proto)
+            for name, proto in request.inputs.items()
+        }
+        outputs = service.predict(model, name, arrays, seconds_left)
+        response = predict_pb2.PredictResponse()
+        _fill_spec(response.model_spec, request, version)
+        response.model_spec.signature_name = name
+        for name in wanted:
+            response.outputs[name].CopyFrom(proto_of(outputs[name]))
+        return response
+
+    def _metadata(self, request, seconds_left):
+        fields = list(request.metadata_field)
+        if fields != ["signature_def"]:
+            raise invalid(
+                "metadata_field must be signature_def. Received: "
+                f"{', '.join(fields) or 'none'}."
+            )
+        version, model = self._service.find(*_asked(request.model_spec))
+        signatures = get_model_metadata_pb2.SignatureDefMap()
+        for name, definition in model.signature_defs.items():
+            signatures.signature_def[name].CopyFrom(definition)
+        response = get_model_metadata_pb2.GetModelMetadataResponse()
+        _fill_spec(response.model_spec, request, version)
+        response.metadata["signature_def"].Pack(signatures)
+        return response
+
+
+class _ModelService(model_service_pb2_grpc.ModelServiceServicer):
+    def __init__(self, service):
+        self._service = service
+
+    def GetModelStatus(self, request, context):
+        return _answered(context, self._status, request)
+
+    def _status(self, request, seconds_left):
+        found = self._service.statuses(*_asked(request.model_spec))
+        response = get_model_status_pb2.GetModelStatusResponse()
+        states = get_model_status_pb2.ModelVersionStatus.State
+        for number, status in found.items():
+            entry = response.model_version_status.add()
+            entry.version = number
+            entry.state = states.Value(status.state)
+            entry.status.error_code = CODES.index(status.code)
+            entry.status.error_message = status.message
+        return response
+
+
+def array_of(name, proto):
+    """Return the array in a `TensorProto`.
+
+    Args:
+        name: name of the argument, for an error.
+        proto: the `TensorProto`.
+
+    Raises:
+        RequestError: if it holds none.
+    """
+    # One value stands for any number of equal ones: a few bytes could ask for
+    # an array larger than the memory.
+    sizes = [axis.size for axis in proto.tensor_shape.dim]
+    if min(sizes, default=0) < 0 or math.prod(sizes) > MOST_BODY_BYTES:
+        raise invalid(f"Input {name!r} cannot have shape {tuple(sizes)}.")
+    try:
+        return tf.make_ndarray(proto)
+    except (TypeError, ValueError) as error:
+        raise invalid(f"Input {name!r} is no tensor: {error}.") from error
+
+
+def proto_of(array):
+    """Return an array as a `TensorProto`."""
+    if array.dtype not in _FIELDS:
+        return tf.make_tensor_proto(array)
+    proto = tensor_pb2.TensorProto(
+        dtype=tf.as_dtype(array.dtype).as_datatype_enum,
+        tensor_shape=tf.TensorShape(array.shape).as_proto(),
+    )
+    getattr(proto, _FIELDS[array.dtype]).extend(array.ravel().tolist())
+    return proto
+
+
+def _answered(context, answer, request):
+    """The answer, or the end of the call with an error's code."""
+    if not request.HasField("model_spec"):
+        context.abort(grpc.StatusCode.INVALID_ARGUMENT, "Missing ModelSpec")
+    seconds = context.time_remaining()
+    if seconds and seconds > threading.TIMEOUT_MAX:
+        seconds = None  # how gRPC says that there is no deadline
+    try:
+        return answer(request, seconds)
+    except RequestError as error:
+        code, message = error.code, str(error)
+    except Exception as error:
+        code, message = "INTERNAL", repr(error)
+    context.abort(getattr(grpc.StatusCode, code), message)
+
+
+def _asked(spec):
+    """The name, version and label of the model that is meant."""
+    version = spec.version.value if spec.HasField("version") else None
+    return spec.name, version, spec.version_label
+
+
+def _fill_spec(spec, request, version):
+    spec.name = request.model_spec.name
+    spec.version.value = version

@@ -1,0 +1,242 @@
+"""Predict requests and answers as JSON, in TF Serving's row and column format.
+
+In row format, `instances` is a list with one item for each row; in column
+format, `inputs` has each argument as a whole. The answer has `predictions` or
+`outputs` in the same format.
+"""
+
+import base64
+import binascii
+import json
+import typing
+
+import numpy as np
+
+from keras_transformer.serving.errors import invalid
+from keras_transformer.serving.signature import check_names
+
+MOST_AXES = 8
+_SHOWN = 100  # characters of a wrong value that its error repeats
+
+
+class JsonRequest(typing.NamedTuple):
+    """The body of a predict request, before its values are looked at."""
+
+    signature_name: str
+    is_row: bool
+    values: typing.Any  # of `instances` or `inputs`
+
+
+def parse_request(body):
+    """Return the `JsonRequest` in the body of a request.
+
+    Args:
+        body: bytes.
+
+    Raises:
+        RequestError: if it is not such a request.
+
+    Example:
+
+    >>> parse_request(b'{"instances": ["A dog"]}').values
+    ['A dog']
+    """
+    try:
+        request = json.loads(body.decode())
+    except UnicodeDecodeError as error:
+        raise invalid(f"JSON must be UTF-8. Received: {error}.") from error
+    except RecursionError as error:
+        raise invalid("JSON Parse error: nested too deeply.") from error
+    except ValueError as error:
+        raise invalid(f"JSON Parse error: {error}.") from error
+    if not isinstance(request, dict):
+        raise invalid(f"JSON Value: {_shown(request)} is not an object.")
+    name = request.get("signature_name", "")
+    if not isinstance(name, str):
+        raise invalid(f"'signature_name' must be a string: {_shown(name)}.")
+    formats = [key for key in ("instances", "inputs") if key in request]
+    if len(formats) != 1:
+        raise invalid(
+            "A request must have one of the keys 'instances' and 'inputs'. "
+            f"Received: {', '.join(map(repr, formats)) or 'none'}."
+        )
+    is_row = formats == ["instances"]
+    values = request[formats[0]]
+    if is_row and (not isinstance(values, list) or not values):
+        raise invalid(
+            f"'instances' must be a list of one row or more: {_shown(values)}."
+        )
+    return JsonRequest(name, is_row, values)
+
+
+def arrays_of(request, inputs):
+    """Return the arguments of a request as a dictionary of arrays.
+
+    Args:
+        request: a `JsonRequest`.
+        inputs: dictionary of `Tensor`s, those of the signature.
+
+    Raises:
+        RequestError: if names or types are wrong, or lists are ragged.
+    """
+    columns = request.values
+    if request.is_row and _is_named(columns[0]):
+        for number, row in enumerate(columns):
+            if not _is_named(row):
+                raise invalid(f"Instance {number} must be an object too.")
+            check_names(inputs, row)
+        columns = {name: [row[name] for row in columns] for name in inputs}
+    elif not _is_named(columns) or request.is_row:
+        if len(inputs) != 1:
+            raise invalid(
+                "Values must be named, since there are several inputs: "
+                f"{', '.join(sorted(inputs))}."
+            )
+        columns = {name: columns for name in inputs}
+    check_names(inputs, columns)
+    return {
+        name: _array(name, columns[name], tensor)
+        for name, tensor in inputs.items()
+    }
+
+
+def format_response(outputs, is_row):
+    """Return the body of an answer, bytes.
+
+    A single result has no name. Strings that are not UTF-8 need a name that
+    ends in `_bytes`, and are then in base 64.
+
+    Args:
+        outputs: dictionary of arrays.
+        is_row: whether the request was in row format.
+
+    Example:
+
+    >>> format_response({"scores": np.array([0.2, 1], np.float32)}, True)
+    b'{"predictions": [0.2, 1.0]}'
+    """
+    columns = {
+        name: _plain(array, name.endswith("_bytes"))
+        for name, array in outputs.items()
+    }
+    if not is_row:
+        only = next(iter(columns.values()))
+        return dump({"outputs": columns if len(columns) > 1 else only})
+    lengths = {array.shape[:1] for array in outputs.values()}
+    if len(lengths) != 1 or () in lengths:
+        raise invalid(
+            "Results must have a row for each instance, to be answered in row "
+            "format. Send 'inputs' instead of 'instances'."
+        )
+    if len(columns) == 1:
+        (rows,) = columns.values()
+    else:
+        rows = [dict(zip(columns, row)) for row in zip(*columns.values())]
+    return dump({"predictions": rows})
+
+
+def dump(value):
+    """Return a value as JSON, bytes."""
+    return json.dumps(value, ensure_ascii=False).encode()
+
+
+def _is_named(value):
+    return isinstance(value, dict) and not _is_base64(value)
+
+
+def _is_base64(value):
+    return list(value) == ["b64"] and isinstance(value["b64"], str)
+
+
+def _array(name, value, tensor):
+    shape, inner = [], value
+    while isinstance(inner, list) and len(shape) <= MOST_AXES:
+        shape.append(len(inner))
+        inner = inner[0] if inner else None
+    if len(shape) > MOST_AXES:
+        raise invalid(f"Input {name!r} has more than {MOST_AXES} axes.")
+    if inner is None and shape and shape[-1] == 0 and tensor.shape:
+        # An empty list does not say how many axes would follow.
+        rest = tensor.shape[len(shape) :]
+        shape += [size or 0 for size in rest]
+    values = []
+    _flatten(name, value, shape, tensor, values)
+    array = np.empty(len(values), tensor.dtype)
+    array[:] = values
+    return array.reshape(shape)
+
+
+def _flatten(name, value, shape, tensor, values):
+    if not shape:
+        values.append(_scalar(name, value, tensor))
+        return
+    if not isinstance(value, list) or len(value) != shape[0]:
+        raise invalid(
+            f"Lists of input {name!r} must be equally long and deep. "
+            f"Received: {_shown(value)} where {shape[0]} values were expected."
+        )
+    for item in value:
+        _flatten(name, item, shape[1:], tensor, values)
+
+
+def _scalar(name, value, tensor):
+    dtype = tensor.dtype
+    if dtype.kind == "O":
+        converted = _bytes(value)
+    elif dtype.kind == "b":
+        converted = value if isinstance(value, bool) else None
+    elif dtype.kind in "iu":
+        limits = np.iinfo(dtype)
+        fits = type(value) is int and limits.min <= value <= limits.max
+        converted = value if fits else None
+    else:
+        converted = _float(value, dtype)
+    if converted is None:
+        raise invalid(
+            f"JSON Value: {_shown(value)} of input {name!r} is not of expected "
+            f"type: {tensor.type_name}."
+        )
+    return converted
+
+
+def _bytes(value):
+    try:
+        if isinstance(value, str):
+            return value.encode()
+        if isinstance(value, dict) and _is_base64(value):
+            return base64.b64decode(value["b64"], validate=True)
+    except (UnicodeEncodeError, binascii.Error) as error:
+        raise invalid(f"JSON Value: {_shown(value)}: {error}.") from error
+    return None
+
+
+def _float(value, dtype):
+    if dtype.kind != "f" or type(value) not in (int, float):
+        return None
+    try:
+        converted = float(value)
+    except OverflowError:
+        return None
+    is_too_large = abs(converted) > np.finfo(dtype).max
+    return None if is_too_large and np.isfinite(converted) else converted
+
+
+def _plain(array, is_binary):
+    """Nested lists of what JSON has."""
+    if isinstance(array, np.ndarray) and array.ndim:
+        return [_plain(item, is_binary) for item in array]
+    value = array.item() if hasattr(array, "item") else array
+    if isinstance(value, bytes):
+        if is_binary:
+            return {"b64": base64.b64encode(value).decode()}
+        return value.decode(errors="replace")
+    # A float32 as its own shortest digits, not as those of its double.
+    return float(str(array)) if isinstance(value, float) else value
+
+
+def _shown(value):
+    try:
+        text = value if isinstance(value, str) else json.dumps(value)
+    except RecursionError:
+        return "a deeply nested value"
+    return text if len(text) <= _SHOWN else text[:_SHOWN] + "..."

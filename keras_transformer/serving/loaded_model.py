@@ -1,0 +1,147 @@
+"""A SavedModel whose signatures can be called with arrays."""
+
+import contextlib
+import logging
+import os
+
+import numpy as np
+
+from keras_transformer.serving.errors import CODES
+from keras_transformer.serving.errors import RequestError
+from keras_transformer.serving.signature import Signature
+from keras_transformer.serving.signature import Tensor
+
+WARMUP_FILE = os.path.join("assets.extra", "tf_serving_warmup_requests")
+MOST_WARMUP_REQUESTS = 1000  # as TF Serving
+_log = logging.getLogger(__name__)
+
+
+class LoadedModel:
+    """Loads a SavedModel of any origin.
+
+    Runs the requests that are stored with it for warming up, if the extra
+    `serving` is installed: the first calls are slow.
+
+    Args:
+        path: directory of the SavedModel.
+
+    Raises:
+        OSError, ValueError, tf.errors.OpError: if it cannot be loaded.
+    """
+
+    def __init__(self, path):
+        import tensorflow as tf
+        import tensorflow_text  # noqa: F401 - a graph may have its operations
+
+        if not tf.saved_model.contains_saved_model(path):
+            raise ValueError("there is no saved_model.pb")
+        with _silence():
+            self._model = tf.saved_model.load(path)
+        self._functions = dict(self._model.signatures)
+        self.signature_defs = _signature_defs(path)
+        self.signatures = {
+            name: _signature(function)
+            for name, function in self._functions.items()
+        }
+        self._warm_up(os.path.join(path, WARMUP_FILE))
+
+    def call(self, name, arrays):
+        """Return the results of a signature, a dictionary of arrays.
+
+        Args:
+            name: name of the signature.
+            arrays: dictionary of arrays that fit it.
+
+        Raises:
+            RequestError: if the graph raises an error.
+        """
+        import tensorflow as tf
+
+        try:
+            tensors = {
+                name: tf.constant(array, tf.string if _is_text(array) else None)
+                for name, array in arrays.items()
+            }
+            outputs = self._functions[name](**tensors)
+            return {name: value.numpy() for name, value in outputs.items()}
+        except tf.errors.OpError as error:
+            raise RequestError(
+                CODES[error.error_code], _core(error.message)
+            ) from error
+
+    def _warm_up(self, path):
+        if not os.path.exists(path):
+            return
+        try:
+            from tensorflow_serving.apis import prediction_log_pb2
+        except ModuleNotFoundError:
+            return
+        import tensorflow as tf
+
+        try:
+            for record in _records(path):
+                log = prediction_log_pb2.PredictionLog.FromString(record)
+                request = log.predict_log.request
+                name = request.model_spec.signature_name or "serving_default"
+                arrays = {
+                    name: tf.make_ndarray(proto)
+                    for name, proto in request.inputs.items()
+                }
+                self.signatures[name].check(arrays)
+                self.call(name, arrays)
+        # What is stored beside a model is no reason not to serve it.
+        except Exception as error:
+            _log.warning("%s cannot be used: %s", path, _core(str(error)))
+
+
+@contextlib.contextmanager
+def _silence():
+    """Keeps from standard error what SentencePiece logs as it is loaded."""
+    saved = os.dup(2)
+    try:
+        with open(os.devnull, "wb") as nowhere:
+            os.dup2(nowhere.fileno(), 2)
+        yield
+    finally:
+        os.dup2(saved, 2)
+        os.close(saved)
+
+
+def _is_text(array):
+    return array.dtype.kind == "O"
+
+
+def _records(path):
+    import tensorflow as tf
+
+    dataset = tf.data.TFRecordDataset(path).take(MOST_WARMUP_REQUESTS)
+    return dataset.as_numpy_iterator()
+
+
+def _signature_defs(path):
+    from tensorflow.core.protobuf import saved_model_pb2
+
+    with open(os.path.join(path, "saved_model.pb"), "rb") as file:
+        saved_model = saved_model_pb2.SavedModel.FromString(file.read())
+    return dict(saved_model.meta_graphs[0].signature_def)
+
+
+def _signature(function):
+    _, inputs = function.structured_input_signature
+    return Signature(
+        {name: _tensor(spec) for name, spec in inputs.items()},
+        {n: _tensor(spec) for n, spec in function.structured_outputs.items()},
+    )
+
+
+def _tensor(spec):
+    shape = None if spec.shape.rank is None else tuple(spec.shape)
+    return Tensor(np.dtype(spec.dtype.as_numpy_dtype), shape)
+
+
+def _core(message):
+    """An error of TensorFlow without where in the graph it arose."""
+    noise = ("Graph execution error", "Detected at", "<stack traces", "[[")
+    lines = [line.strip() for line in message.splitlines()]
+    kept = [line for line in lines if line and not line.startswith(noise)]
+    return " ".join(kept) or message.strip()

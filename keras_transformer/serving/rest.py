@@ -1,0 +1,264 @@
+"""TF Serving's REST interface over HTTP."""
+
+import http.server
+import json
+import re
+import socket
+import socketserver
+import threading
+import time
+import urllib.parse
+
+from keras_transformer.serving import json_tensors
+from keras_transformer.serving.errors import RequestError
+from keras_transformer.serving.errors import invalid
+
+MOST_BODY_BYTES = 16 * 2**20
+SECONDS_IDLE = 60  # that a connection may stay silent
+_ADDRESS = re.compile(
+    "/v1/models/(?P<name>[^/:]+)"
+    "(?:/versions/(?P<version>[0-9]{1,18})|/labels/(?P<label>[^/:]+))?"
+    "(?:/(?P<metadata>metadata)|:(?P<method>classify|regress|predict))?",
+    re.IGNORECASE,
+)
+
+
+class RestServer(http.server.ThreadingHTTPServer):
+    """Answers with a `Service`, one thread for each connection.
+
+    Args:
+        service: the `Service`.
+        host: address to listen on.
+        port: port to listen on; 0 for any that is free.
+    """
+
+    request_queue_size = 128
+    daemon_threads = True  # waited for in `stop`, which has a limit
+
+    def __init__(self, service, host, port):
+        self.service = service
+        self.is_stopping = False
+        self._connections = {}  # connection: whether it is answered just now
+        self._changed = threading.Condition()
+        self.address_family = address_family(host)
+        super().__init__((host, port), _Handler, bind_and_activate=False)
+        try:
+            self.server_bind()
+        except OSError:
+            self.server_close()
+            raise
+        self._thread = threading.Thread(
+            target=self.serve_forever, args=(0.05,), name="rest", daemon=True
+        )
+
+    def server_bind(self):
+        # The one of HTTPServer asks for the host's full name, which may take
+        # long and is not needed.
+        socketserver.TCPServer.server_bind(self)
+        self.server_name, self.server_port = self.server_address[:2]
+
+    def start(self):
+        """Begin to answer, in the background; before, clients are refused."""
+        self.server_activate()
+        self._thread.start()
+
+    def stop(self, seconds):
+        """Take no more requests; answer those that have begun.
+
+        Args:
+            seconds: time for that.
+        """
+        self.is_stopping = True
+        self.shutdown()
+        self.socket.close()
+        end = time.monotonic() + seconds
+        with self._changed:
+            for connection, is_busy in self._connections.items():
+                if not is_busy:
+                    _end_reading(connection)
+            while self._connections and time.monotonic() < end:
+                self._changed.wait(end - time.monotonic())
+
+    def mark(self, connection, is_busy):
+        """Note whether a request of a connection is being answered."""
+        with self._changed:
+            self._connections[connection] = is_busy
+
+    def process_request(self, request, client_address):
+        # Known before its thread starts, so that `stop` misses none.
+        self.mark(request, False)
+        super().process_request(request, client_address)
+
+    def shutdown_request(self, request):
+        super().shutdown_request(request)
+        with self._changed:
+            self._connections.pop(request, None)
+            self._changed.notify_all()
+
+    def handle_error(self, request, client_address):
+        """Stay silent about a client that is gone."""
+
+
+class _Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server_version = "kt-serve"
+    sys_version = ""
+    timeout = SECONDS_IDLE
+    wbufsize = -1  # headers and body leave together
+    disable_nagle_algorithm = True
+
+    def handle_one_request(self):
+        self.server.mark(self.connection, False)
+        super().handle_one_request()
+
+    def _answer(self):
+        self.server.mark(self.connection, True)
+        try:
+            status, body = 200, self._result()
+        except RequestError as error:
+            status = error.http_status
+            body = json_tensors.dump({"error": str(error)})
+        except (ConnectionError, TimeoutError):
+            raise  # nobody is there to be answered
+        except Exception as error:
+            status = 500
+            body = json_tensors.dump({"error": f"Internal: {error!r}"})
+        self._send(status, body)
+
+    # Each method that HTTP has; most are none of ours.
+    do_GET = do_POST = do_PUT = do_DELETE = do_PATCH = _answer
+    do_OPTIONS = do_HEAD = do_TRACE = _answer
+
+    def _result(self):
+        body = self._read_body()
+        path = urllib.parse.urlsplit(self.path).path
+        match = _ADDRESS.fullmatch(path)
+        wanted = match and ("POST" if match["method"] else "GET")
+        if not match or wanted != self.command:
+            raise invalid(f"Malformed request: {self.command} {path}")
+        asked = (
+            urllib.parse.unquote(match["name"]),
+            int(match["version"]) if match["version"] else None,
+            urllib.parse.unquote(match["label"] or ""),
+        )
+        if match["metadata"]:
+            return _metadata(self.server.service, *asked)
+        if not match["method"]:
+            return _status(self.server.service, *asked)
+        if match["method"].lower() != "predict":
+            raise RequestError(
+                "UNIMPLEMENTED",
+                f"Only :predict is answered. Received: :{match['method']}",
+            )
+        return _predict(self.server.service, *asked, body)
+
+    def _read_body(self):
+        encoding = self.headers.get("Transfer-Encoding", "identity")
+        length = self.headers.get("Content-Length", "0")
+        if encoding != "identity" or not re.fullmatch("[0-9]{1,18}", length):
+            self.close_connection = True
+            raise RequestError(
+                "INVALID_ARGUMENT", "Content-Length must be given.", 411
+            )
+        length = int(length)
+        if length > MOST_BODY_BYTES:
+            # Read past, since a client that is still sending would see a
+            # broken connection instead of the answer.
+            self.close_connection = True
+            left = min(length, 4 * MOST_BODY_BYTES)
+            while left > 0 and (read := self.rfile.read1(2**16)):
+                left -= len(read)
+            raise RequestError(
+                "INVALID_ARGUMENT",
+                f"A request must have at most {MOST_BODY_BYTES} bytes. "
+                f"Received: {length}.",
+                413,
+            )
+        body = self.rfile.read(length)
+        if len(body) < length:
+            raise ConnectionAbortedError
+        return body
+
+    def _send(self, status, body):
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        if self.server.is_stopping or self.close_connection:
+            self.close_connection = True
+            self.send_header("Connection", "close")
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
+
+    def handle_expect_100(self):
+        proceeds = super().handle_expect_100()
+        self.wfile.flush()
+        return proceeds
+
+    def send_error(self, code, message=None, explain=None):
+        """Answer what is not even HTTP, in the shape of all errors."""
+        self.close_connection = True
+        self._send(code, json_tensors.dump({"error": message or str(code)}))
+
+    def log_message(self, format, *args):
+        """Write no line for each request."""
+
+
+def _predict(service, name, version, label, body):
+    request = json_tensors.parse_request(body)
+    _, model = service.find(name, version, label)
+    name, signature = service.signature(model, request.signature_name)
+    arrays = json_tensors.arrays_of(request, signature.inputs)
+    outputs = service.predict(model, name, arrays)
+    return json_tensors.format_response(outputs, request.is_row)
+
+
+def _status(service, *asked):
+    statuses = [
+        {
+            "version": str(number),
+            "state": status.state,
+            "status": {
+                "error_code": status.code,
+                "error_message": status.message,
+            },
+        }
+        for number, status in service.statuses(*asked).items()
+    ]
+    return json.dumps({"model_version_status": statuses}, indent=1).encode()
+
+
+def _metadata(service, name, version, label):
+    from google.protobuf import json_format
+
+    version, model = service.find(name, version, label)
+    signatures = {
+        key: json_format.MessageToDict(
+            definition,
+            preserving_proto_field_name=True,
+            always_print_fields_with_no_presence=True,
+        )
+        for key, definition in sorted(model.signature_defs.items())
+    }
+    spec = {"name": name, "signature_name": "", "version": str(version)}
+    metadata = {"signature_def": {"signature_def": signatures}}
+    answer = {"model_spec": spec, "metadata": metadata}
+    return json.dumps(answer, indent=1).encode()
+
+
+def address_family(host):
+    """Return the family of a host's address, IPv4 if it has both.
+
+    Raises:
+        OSError: if it has none.
+    """
+    found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    families = [info[0] for info in found]
+    return socket.AF_INET if socket.AF_INET in families else families[0]
+
+
+def _end_reading(connection):
+    try:
+        connection.shutdown(socket.SHUT_RD)
+    except OSError:
+        pass  # closed by its thread in the meantime

@@ -1,0 +1,101 @@
+"""What a function of a SavedModel takes and gives."""
+
+import dataclasses
+import typing
+
+import numpy as np
+
+from keras_transformer.serving.errors import invalid
+
+
+class Tensor(typing.NamedTuple):
+    """Type and shape that one argument or result has."""
+
+    dtype: np.dtype  # object for strings, which are bytes
+    shape: tuple | None  # None for an axis of any size; None for any rank
+
+    @property
+    def type_name(self):
+        return "string" if self.dtype == object else self.dtype.name
+
+    def accepts(self, shape):
+        """Return whether an array of this shape fits."""
+        return self.shape is None or (
+            len(self.shape) == len(shape)
+            and all(
+                size in (None, given) for size, given in zip(self.shape, shape)
+            )
+        )
+
+
+@dataclasses.dataclass(frozen=True)
+class Signature:
+    """The arguments and results of a function, by name.
+
+    Example:
+
+    >>> text = Tensor(np.dtype(object), (None,))
+    >>> signature = Signature({"text": text}, {"translations": text})
+    >>> signature.check({"text": np.array([b"A dog", b"A cat"], object)})
+    >>> signature.num_rows({"text": np.array([b"A dog", b"A cat"], object)})
+    2
+    """
+
+    inputs: dict[str, Tensor]
+    outputs: dict[str, Tensor]
+
+    def check(self, arrays):
+        """Raise a `RequestError` if these arguments do not fit.
+
+        Args:
+            arrays: dictionary of arrays, strings as arrays of objects.
+        """
+        check_names(self.inputs, arrays)
+        for name, tensor in self.inputs.items():
+            array = arrays[name]
+            if array.dtype != tensor.dtype:
+                given = Tensor(array.dtype, None).type_name
+                raise invalid(
+                    f"Input {name!r} must be of type {tensor.type_name}. "
+                    f"Received: {given}."
+                )
+            if not tensor.accepts(array.shape):
+                raise invalid(
+                    f"Input {name!r} must have shape {_shown(tensor.shape)}. "
+                    f"Received: shape {_shown(array.shape)}."
+                )
+
+    def num_rows(self, arrays):
+        """Return how many independent rows the arguments hold.
+
+        None if they cannot be told apart: the first axis of every argument must
+        be free, and equally long here.
+        """
+        if not all(tensor.shape for tensor in self.inputs.values()):
+            return None
+        if any(tensor.shape[0] is not None for tensor in self.inputs.values()):
+            return None
+        lengths = {len(array) for array in arrays.values()}
+        return lengths.pop() if len(lengths) == 1 else None
+
+
+def check_names(inputs, given):
+    """Raise a `RequestError` unless the same names are in both."""
+    missing = [name for name in inputs if name not in given]
+    extra = [name for name in given if name not in inputs]
+    if missing or extra:
+        raise invalid(
+            f"Inputs must be {_listed(inputs)}. Received: {_listed(given)}. "
+            f"Missing but required: {_listed(missing)}. "
+            f"Sent extra: {_listed(extra)}."
+        )
+
+
+def _listed(names):
+    return "{" + ", ".join(sorted(map(str, names))) + "}"
+
+
+def _shown(shape):
+    if shape is None:
+        return "of any rank"
+    return "(" + ", ".join("?" if n is None else str(n) for n in shape) + ")"

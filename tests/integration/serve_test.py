@@ -1,0 +1,316 @@
+"""kt-serve and kt-query as processes, under load and through bad input."""
+
+import contextlib
+import http.client
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+import toy_saved_model as toy
+
+from keras_transformer.benchmark.serve_load import run_load
+from keras_transformer.serving.server import has_grpc
+
+TEXTS = [f"Sentence {i} of {'a few ' * (i % 7)}words" for i in range(50)]
+
+
+def call(command, *flags, **options):
+    """Runs a command to its end; returns what it printed, and its status."""
+    return subprocess.run(
+        [sys.executable, "-m", f"keras_transformer.bin.{command}", *flags],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        **options,
+    )
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("localhost", 0))
+        return s.getsockname()[1]
+
+
+class Served:
+    """A kt-serve of its own on free ports."""
+
+    def __init__(self, export_dir, *flags):
+        self.rest = free_port()
+        self.grpc = free_port() if has_grpc() else 0
+        self.addresses = {"rest": f"localhost:{self.rest}"}
+        if self.grpc:
+            self.addresses["grpc"] = f"localhost:{self.grpc}"
+        self.process = subprocess.Popen(
+            [
+                *(sys.executable, "-m", "keras_transformer.bin.serve"),
+                f"--export_dir={export_dir}",
+                f"--port={self.grpc}",
+                f"--rest_api_port={self.rest}",
+                *flags,
+            ],
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        self.first_line = self.process.stderr.readline()
+
+    def get(self, path):
+        connection = http.client.HTTPConnection("localhost", self.rest)
+        with contextlib.closing(connection):
+            connection.request("GET", path)
+            return json.loads(connection.getresponse().read())
+
+    def wait_for_newest(self, version):
+        for _ in range(200):
+            newest = self.get("/v1/models/translate")["model_version_status"][0]
+            if newest["version"] == str(version):
+                if newest["state"] == "AVAILABLE":
+                    return
+            time.sleep(0.05)
+        raise AssertionError(f"version {version} never came")
+
+    def end(self, number=signal.SIGTERM):
+        """Sends a signal; returns the exit status and what was left to say."""
+        self.process.send_signal(number)
+        _, messages = self.process.communicate(timeout=60)
+        return self.process.returncode, messages
+
+
+@pytest.fixture(scope="module")
+def export_dir(tmp_path_factory):
+    path = str(tmp_path_factory.mktemp("export"))
+    toy.write_version(path, 1)
+    return path
+
+
+@pytest.fixture(scope="module")
+def served(export_dir):
+    served = Served(export_dir)
+    yield served
+    served.process.kill()
+    served.process.communicate()
+
+
+@pytest.fixture
+def serve(request):
+    """A function that starts servers which the test ends, or we do."""
+
+    def start(*arguments):
+        served = Served(*arguments)
+        request.addfinalizer(served.process.kill)
+        return served
+
+    return start
+
+
+def assert_one_line(done, *words):
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr.count("\n") == 1, done.stderr
+    for word in words:
+        assert word in done.stderr
+
+
+class ServeTest:
+    def test_one_line_says_where_it_is(self, served):
+        assert "Serving translate, version 1" in served.first_line
+        for address in served.addresses.values():
+            assert address in served.first_line
+
+    def test_many_clients_get_right_answers_amid_nonsense(self, served):
+        report = run_load(
+            served.addresses,
+            "translate",
+            TEXTS,
+            lambda text, best: best == toy.best(text),
+            seconds=3,
+        )
+        figures = report.figures()
+        assert report.errors == []
+        assert figures["wrong_answers"] == 0
+        assert figures["malformed_not_refused_rightly"] == 0
+        assert figures["requests"] > 100
+        assert figures["malformed"] > 10
+
+    def test_versions_change_under_load(self, tmp_path, serve):
+        export_dir = str(tmp_path)
+        toy.write_version(export_dir, 1)
+        served = serve(export_dir)
+        seen = set()
+
+        def is_right(text, best):
+            version = best.split(":")[0]
+            seen.add(version)
+            return best == toy.best(text, version) and version in "123"
+
+        def change():
+            for version in (2, 3):
+                toy.write_version(export_dir, version)
+                served.wait_for_newest(version)
+                shutil.rmtree(os.path.join(export_dir, str(version - 1)))
+            os.mkdir(os.path.join(export_dir, "4"))
+
+        changing = threading.Thread(target=change)
+        changing.start()
+        report = run_load(
+            served.addresses, "translate", TEXTS, is_right, seconds=5
+        )
+        changing.join()
+        assert report.errors == []
+        assert report.num_wrong == 0
+        assert seen == {"1", "2", "3"}
+        status = served.get("/v1/models/translate")["model_version_status"]
+        states = {entry["version"]: entry["state"] for entry in status}
+        assert states["3"] == "AVAILABLE"
+        assert states["1"] == "END"
+        (broken,) = [entry for entry in status if entry["version"] == "4"]
+        assert broken["state"] == "END"
+        assert "saved_model.pb" in broken["status"]["error_message"]
+        code, messages = served.end()
+        assert code == 0
+        assert "Version 4 cannot be loaded" in messages
+        assert "Traceback" not in messages
+
+    def test_a_signal_lets_it_finish_what_runs(self, export_dir, serve):
+        served = serve(export_dir, "--model_name=toy")
+        connection = http.client.HTTPConnection("localhost", served.rest)
+        connection.request(
+            "POST", "/v1/models/toy:predict", '{"instances": ["slow"]}'
+        )
+        time.sleep(0.3)
+        assert served.end() == (0, "")
+        response = connection.getresponse()
+        assert response.status == 200
+        (prediction,) = json.loads(response.read())["predictions"]
+        assert prediction["translations"][0] == toy.best("slow")
+
+    def test_bad_input_is_one_line(self, export_dir, served, tmp_path):
+        missing = str(tmp_path / "missing")
+        rest = f"--rest_api_port={free_port()}"
+        (tmp_path / "1").mkdir()
+        for flags, words in (
+            ([], "--export_dir"),
+            ([f"--export_dir={missing}"], missing),
+            ([f"--export_dir={export_dir}/1"], "Name the folder above"),
+            ([f"--export_dir={tmp_path}", "--port=0", rest], "saved_model.pb"),
+            (
+                [f"--export_dir={export_dir}", "--port=0", "--rest_api_port=0"],
+                "One of `port` and `rest_api_port`",
+            ),
+            (
+                [
+                    f"--export_dir={export_dir}",
+                    "--port=0",
+                    f"--rest_api_port={served.rest}",
+                ],
+                "already in use",
+            ),
+        ):
+            assert_one_line(call("serve", *flags), words)
+
+    def test_without_the_extra_there_is_rest_alone(self, export_dir, tmp_path):
+        # A package that hides the real one, as if it were not installed.
+        script = (
+            "import sys, importlib.util as util\n"
+            "find = util.find_spec\n"
+            "util.find_spec = lambda name: None if name == 'grpc' else "
+            "find(name)\n"
+            "from keras_transformer.bin import serve\n"
+            "serve.run(sys.argv)\n"
+        )
+        port = free_port()
+        process = subprocess.Popen(
+            [
+                *(sys.executable, "-c", script, f"--export_dir={export_dir}"),
+                f"--rest_api_port={port}",
+            ],
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        lines = [process.stderr.readline() for _ in range(2)]
+        process.send_signal(signal.SIGINT)
+        _, more = process.communicate(timeout=60)
+        assert "keras-transformer[serving]" in lines[0]
+        assert f"version 1: REST on http://localhost:{port}." in lines[1]
+        assert (process.returncode, more) == (0, "")
+
+
+class QueryTest:
+    def query(self, served, protocol, *flags, **options):
+        if protocol not in served.addresses:
+            pytest.skip("the extra `serving` is not installed")
+        return call(
+            "query",
+            f"--server={served.addresses[protocol]}",
+            f"--protocol={protocol}",
+            *flags,
+            **options,
+        )
+
+    @pytest.mark.parametrize("protocol", ["rest", "grpc"])
+    def test_lines_in_lines_out(self, served, protocol):
+        lines = [f"{'wörd ' * (i % 5)}{i}" for i in range(100)] + [""]
+        text = "\n".join(lines) + "\n"
+        done = self.query(served, protocol, "--write_scores", input=text)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert done.stdout == "".join(
+            f"{len(t) + 2:.6f}\t{toy.best(t)}\n" for t in lines
+        )
+
+    @pytest.mark.parametrize("protocol", ["rest", "grpc"])
+    def test_an_error_of_the_server_is_one_line(self, served, protocol):
+        done = self.query(served, protocol, "--text=poison")
+        assert_one_line(done, "assertion failed", "localhost")
+
+    def test_one_sentence_and_other_errors(self, served):
+        done = self.query(served, "rest", "--text=a dog")
+        assert done.stdout == "1:A DOG\n"
+        for flags, word in (
+            (["--text=a", "--model_name=other"], "Servable not found"),
+            (["--text=a", "--model_version=7"], "Specific(translate, 7)"),
+            (["--text=slow", "--timeout_secs=0.1"], "in 0.1 s"),
+            (["--text=a", f"--server=localhost:{free_port()}"], "refused"),
+            (["--text=a", "--server=no host"], "`server` must be a host"),
+        ):
+            assert_one_line(self.query(served, "rest", *flags), word)
+
+    def test_rest_starts_without_tensorflow(self, served):
+        script = (
+            "import sys\n"
+            "from keras_transformer.bin import query\n"
+            "try:\n"
+            "    query.run(['query'] + sys.argv[1:])\n"
+            "finally:\n"
+            "    print({'tensorflow', 'grpc', 'keras'} & set(sys.modules))\n"
+        )
+        flags = [f"--server=localhost:{served.rest}", "--protocol=rest"]
+        done = subprocess.run(
+            [sys.executable, "-c", script, *flags, "--text=a"],
+            capture_output=True,
+            text=True,
+        )
+        assert done.stdout == "1:A\nset()\n"
+
+
+@pytest.mark.slow
+class LoadTest:
+    def test_two_minutes_of_many_clients(self, served):
+        report = run_load(
+            served.addresses,
+            "translate",
+            TEXTS,
+            lambda text, best: best == toy.best(text),
+            seconds=120,
+        )
+        figures = report.figures()
+        print(json.dumps(figures))
+        assert report.errors == []
+        assert figures["wrong_answers"] == 0
+        assert figures["malformed_not_refused_rightly"] == 0
+        assert figures["p99_ms"] < 1000

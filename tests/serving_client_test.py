@@ -1,0 +1,154 @@
+import http.server
+import json
+import socket
+import threading
+
+import pytest
+import toy_saved_model as toy
+
+from keras_transformer.serving import client
+from keras_transformer.serving.server import Server
+from keras_transformer.serving.server import has_grpc
+
+PROTOCOLS = ["rest"] + ["grpc"] * has_grpc()
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    export_dir = str(tmp_path_factory.mktemp("export"))
+    toy.write_version(export_dir, 1)
+    port = 0 if has_grpc() else None
+    server = Server(export_dir, "toy", port=port, rest_api_port=0)
+    server.start()
+    yield server
+    server.stop()
+
+
+@pytest.fixture(params=PROTOCOLS)
+def connect(request, server):
+    port = server.port if request.param == "grpc" else server.rest_api_port
+    clients = []
+
+    def connect(server=f"localhost:{port}", **options):
+        options = {"model_name": "toy", "protocol": request.param, **options}
+        clients.append(client.connect(server, **options))
+        return clients[-1]
+
+    yield connect
+    for each in clients:
+        each.close()
+
+
+@pytest.fixture
+def free_port():
+    with socket.socket() as s:
+        s.bind(("localhost", 0))
+        return s.getsockname()[1]
+
+
+class ClientTest:
+    def test_texts_become_translations_with_scores(self, connect):
+        ask = connect()
+        for texts in (["ä", "b c"], ["x"], []):
+            answer = ask(texts)
+            assert answer.translations == [[toy.best(t), t] for t in texts]
+            assert answer.scores == [[len(t) + 2, len(t)] for t in texts]
+
+    def test_a_version_can_be_asked(self, connect):
+        assert connect(model_version=1)(["x"]).translations[0][0] == "1:X"
+        with pytest.raises(ValueError, match="Received:.*NOT.FOUND|404"):
+            connect(model_version=2)(["x"])
+
+    def test_what_the_server_refuses_is_told(self, connect):
+        ask = connect()
+        with pytest.raises(ValueError, match="assertion failed.*localhost"):
+            ask(["poison"])
+        assert ask(["x"]).translations[0][0] == "1:X"
+        with pytest.raises(ValueError, match="Servable not found.*model_name"):
+            connect(model_name="other name")(["x"])
+
+    def test_a_server_that_is_not_there(self, connect, free_port):
+        ask = connect(f"localhost:{free_port}")
+        with pytest.raises(
+            ValueError, match=f"localhost:{free_port}.*kt-serve"
+        ):
+            ask(["x"])
+
+    def test_a_server_that_takes_too_long(self, connect):
+        ask = connect(timeout_secs=0.2)
+        with pytest.raises(ValueError, match="in 0.2 s"):
+            ask(["slow"])
+
+    def test_a_name_that_stands_for_no_host(self, connect):
+        for name in ("nowhere.invalid", "a..b"):
+            with pytest.raises(ValueError, match="A server must answer"):
+                connect(name)(["x"])
+
+    @pytest.mark.parametrize(
+        "address", ["", "host:port", "ftp://host", "host:70000", ":8500", "a b"]
+    )
+    def test_what_is_no_address(self, connect, address):
+        with pytest.raises(ValueError, match="`server` must be a host"):
+            connect(address)
+
+
+class RestClientTest:
+    @pytest.fixture
+    def foreign(self):
+        """A function that starts a server which always gives one answer."""
+        servers = []
+
+        def start(status, body, protocol="HTTP/1.1"):
+            class Handler(http.server.BaseHTTPRequestHandler):
+                protocol_version = protocol
+
+                def do_POST(self):
+                    self.rfile.read(int(self.headers["Content-Length"]))
+                    self.send_response(status)
+                    self.send_header("Content-Length", str(len(body)))
+                    self.end_headers()
+                    self.wfile.write(body)
+
+                def log_message(self, *args):
+                    pass
+
+            server = http.server.ThreadingHTTPServer(("localhost", 0), Handler)
+            server.daemon_threads = True
+            threading.Thread(
+                target=server.serve_forever, args=(0.01,), daemon=True
+            ).start()
+            servers.append(server)
+            return client.connect(f"localhost:{server.server_port}", "rest")
+
+        yield start
+        for server in servers:
+            server.shutdown()
+            server.server_close()
+
+    @pytest.mark.parametrize(
+        "status, body",
+        [
+            (200, b"<html>hello</html>"),
+            (200, b"[]"),
+            (200, b'{"outputs": {"scores": [1]}}'),
+            (200, b'{"outputs": 1}'),
+            (502, b"<html>Bad Gateway</html>"),
+            (500, b'{"message": "no"}'),
+            (200, b"\xff"),
+        ],
+    )
+    def test_an_answer_that_is_not_meant_for_us(self, foreign, status, body):
+        with pytest.raises(ValueError, match="model that translates"):
+            foreign(status, body)(["x"])
+
+    def test_a_connection_that_was_closed_is_opened_again(self, foreign):
+        answer = {"outputs": {"translations": [["y"]], "scores": [[0]]}}
+        ask = foreign(200, json.dumps(answer).encode())
+        assert ask(["x"]).translations == [["y"]]
+        ask._connection.sock.shutdown(socket.SHUT_RDWR)
+        assert ask(["x"]).translations == [["y"]]
+
+    def test_a_url_can_have_a_path(self, server):
+        ask = client.connect("https://host/models", "rest")
+        assert ask._path == "/models/v1/models/translate:predict"
+        assert ask._address == "host:443"

@@ -1,0 +1,177 @@
+import base64
+import json
+
+import numpy as np
+import pytest
+
+from keras_transformer.serving import json_tensors
+from keras_transformer.serving.errors import RequestError
+from keras_transformer.serving.signature import Tensor
+
+TEXT = {"text": Tensor(np.dtype(object), (None,))}
+PAIR = {**TEXT, "targets": Tensor(np.dtype(object), (None,))}
+IDS = {"inputs": Tensor(np.dtype("int32"), (None, None))}
+
+
+def arrays(value, inputs):
+    body = value if isinstance(value, bytes) else json.dumps(value).encode()
+    return json_tensors.arrays_of(json_tensors.parse_request(body), inputs)
+
+
+def refused(value, inputs, words):
+    with pytest.raises(RequestError, match=words) as error:
+        arrays(value, inputs)
+    assert error.value.code == "INVALID_ARGUMENT"
+
+
+class RequestTest:
+    @pytest.mark.parametrize(
+        "request_",
+        [
+            {"instances": ["a", "ä"]},
+            {"instances": [{"text": "a"}, {"text": "ä"}]},
+            {"inputs": ["a", "ä"]},
+            {"inputs": {"text": ["a", "ä"]}},
+            {"inputs": {"text": ["a", {"b64": "w6Q="}]}},
+            {"instances": [{"b64": "YQ=="}, "ä"]},
+        ],
+    )
+    def test_each_form_of_the_same_text(self, request_):
+        assert arrays(request_, TEXT)["text"].tolist() == [b"a", b"\xc3\xa4"]
+
+    def test_several_inputs_in_rows_and_in_columns(self):
+        rows = {
+            "instances": [
+                {"text": "a", "targets": "b"},
+                {"targets": "d", "text": "c"},
+            ]
+        }
+        columns = {"inputs": {"text": ["a", "c"], "targets": ["b", "d"]}}
+        for request in (rows, columns):
+            found = arrays(request, PAIR)
+            assert found["text"].tolist() == [b"a", b"c"]
+            assert found["targets"].tolist() == [b"b", b"d"]
+
+    def test_numbers_have_the_type_of_the_signature(self):
+        found = arrays({"instances": [[1, 2], [3, -4]]}, IDS)["inputs"]
+        assert found.dtype == np.int32
+        assert found.tolist() == [[1, 2], [3, -4]]
+        inputs = {
+            "x": Tensor(np.dtype("float32"), (None,)),
+            "y": Tensor(np.dtype(bool), (None,)),
+        }
+        found = arrays(
+            b'{"inputs": {"x": [1, 2.5, NaN, Infinity], "y": [true, false]}}',
+            inputs,
+        )
+        np.testing.assert_array_equal(found["x"], [1, 2.5, np.nan, np.inf])
+        assert found["y"].tolist() == [True, False]
+
+    def test_an_empty_list_has_the_rank_of_the_signature(self):
+        assert arrays({"inputs": []}, TEXT)["text"].shape == (0,)
+        assert arrays({"inputs": []}, IDS)["inputs"].shape == (0, 0)
+
+    def test_a_scalar_is_one(self):
+        scalar = {"x": Tensor(np.dtype("int64"), ())}
+        assert arrays({"inputs": 7}, scalar)["x"].shape == ()
+
+    @pytest.mark.parametrize(
+        "body, words",
+        [
+            (b"", "JSON Parse error"),
+            (b'{"instances": ["a"]', "JSON Parse error"),
+            (b"\xff\xfe", "UTF-8"),
+            (b"[" * 100_000, "nested too deeply"),
+            (b'{"inputs": ' + b"9" * 5000 + b"}", "JSON Parse error"),
+            (b'["a"]', "is not an object"),
+            (b"{}", "one of the keys 'instances' and 'inputs'"),
+            (b'{"instances": ["a"], "inputs": ["a"]}', "one of the keys"),
+            (b'{"instances": "a"}', "list of one row or more"),
+            (b'{"instances": []}', "list of one row or more"),
+            (b'{"signature_name": 3, "inputs": ["a"]}', "must be a string"),
+        ],
+    )
+    def test_a_body_that_is_no_request(self, body, words):
+        refused(body, TEXT, words)
+
+    @pytest.mark.parametrize(
+        "request_, words",
+        [
+            ({"instances": [1]}, "not of expected type: string"),
+            ({"instances": [None]}, "not of expected type: string"),
+            ({"instances": ["a", ["b"]]}, "not of expected type: string"),
+            ({"instances": [["a"], "b"]}, "equally long and deep"),
+            ({"instances": [{"b64": "???"}]}, "b64"),
+            ({"instances": ["\ud800"]}, "surrogates"),
+            ({"instances": [{"text": "a"}, "b"]}, "Instance 1 must be"),
+            ({"instances": ["a", {"text": "b"}]}, "not of expected type"),
+            ({"instances": [{"txet": "a"}]}, "Missing but required: {text}"),
+            ({"inputs": {"text": ["a"], "more": 1}}, "Sent extra: {more}"),
+            ({"inputs": {}}, "Missing but required: {text}"),
+            ({"inputs": [[[[[[[[["a"]]]]]]]]]}, "more than 8 axes"),
+        ],
+    )
+    def test_values_that_do_not_fit(self, request_, words):
+        refused(request_, TEXT, words)
+
+    @pytest.mark.parametrize(
+        "values",
+        [[[1], [2, 3]], [[2**31]], [[1.5]], [["1"]], [[True]], [[{"b64": ""}]]],
+    )
+    def test_ids_that_do_not_fit(self, values):
+        refused({"instances": values}, IDS, "'inputs'")
+
+    def test_several_inputs_must_be_named(self):
+        refused({"inputs": ["a"]}, PAIR, "must be named")
+        refused({"instances": ["a"]}, PAIR, "must be named")
+
+    def test_an_error_shows_only_the_start_of_a_long_value(self):
+        with pytest.raises(RequestError) as error:
+            arrays({"inputs": {"inputs": "x" * 10_000}}, IDS)
+        assert len(str(error.value)) < 300
+
+
+class ResponseTest:
+    outputs = {
+        "translations": np.array([[b"\xc3\xa4", b"b"], [b"c", b"d"]], object),
+        "scores": np.array([[-0.1, -1], [-2, np.nan]], np.float32),
+    }
+
+    def answer(self, outputs, is_row):
+        return json.loads(json_tensors.format_response(outputs, is_row))
+
+    def test_rows_are_objects(self):
+        answer = self.answer(self.outputs, True)
+        assert answer["predictions"][0] == {
+            "translations": ["ä", "b"],
+            "scores": [-0.1, -1.0],
+        }
+        assert np.isnan(answer["predictions"][1]["scores"][1])
+
+    def test_columns_are_lists(self):
+        answer = self.answer(self.outputs, False)
+        assert answer["outputs"]["translations"] == [["ä", "b"], ["c", "d"]]
+
+    def test_a_single_result_has_no_name(self):
+        only = {"scores": np.array([1.5, 2], np.float32)}
+        assert self.answer(only, True) == {"predictions": [1.5, 2.0]}
+        assert self.answer(only, False) == {"outputs": [1.5, 2.0]}
+        scalar = {"count": np.array(3)}
+        assert self.answer(scalar, False) == {"outputs": 3}
+
+    def test_binary_results_are_in_base_64(self):
+        answer = self.answer({"picture_bytes": np.array([b"\xff"], object)}, 1)
+        (value,) = answer["predictions"]
+        assert base64.b64decode(value["b64"]) == b"\xff"
+
+    def test_a_float_has_its_own_digits(self):
+        for value in np.random.default_rng(0).normal(size=100):
+            given = np.array([value], np.float32)
+            (back,) = self.answer({"x": given}, True)["predictions"]
+            assert np.float32(back) == given[0]
+            assert len(repr(back)) <= 16
+
+    @pytest.mark.parametrize("other", [np.array(1), np.array([1, 2, 3])])
+    def test_rows_need_equally_many_of_each(self, other):
+        with pytest.raises(RequestError, match="row for each instance"):
+            self.answer({"x": np.array([1, 2]), "y": other}, True)

@@ -1,0 +1,255 @@
+import http.client
+import json
+import socket
+import threading
+import time
+
+import pytest
+import toy_saved_model as toy
+
+from keras_transformer.serving import rest
+from keras_transformer.serving.server import Server
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    export_dir = str(tmp_path_factory.mktemp("export"))
+    toy.write_version(export_dir, 1)
+    toy.write_version(export_dir, 2)
+    server = Server(export_dir, "toy", rest_api_port=0)
+    server.start()
+    while server.service.statuses("toy")[1].state != "AVAILABLE":
+        time.sleep(0.01)
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def connection(server):
+    connection = http.client.HTTPConnection(
+        "localhost", server.rest_api_port, timeout=20
+    )
+    yield connection
+    connection.close()
+
+
+@pytest.fixture
+def ask(connection):
+    def ask(method, path, body=None, headers={}):
+        if isinstance(body, dict):
+            body = json.dumps(body)
+        connection.request(method, path, body, headers)
+        response = connection.getresponse()
+        assert response.headers["Content-Type"] == "application/json"
+        return response.status, json.loads(response.read())
+
+    return ask
+
+
+def raw(server, content):
+    """Sends bytes on a connection of their own; returns all that comes."""
+    with socket.create_connection(("localhost", server.rest_api_port)) as s:
+        s.settimeout(20)
+        s.sendall(content)
+        answer = b""
+        while part := s.recv(2**16):
+            answer += part
+    return answer
+
+
+class PredictTest:
+    def test_row_format(self, ask):
+        status, answer = ask(
+            "POST", "/v1/models/toy:predict", {"instances": ["ä", "b"]}
+        )
+        assert status == 200
+        assert answer == {
+            "predictions": [
+                {"translations": ["2:Ä", "ä"], "scores": [3, 1]},
+                {"translations": ["2:B", "b"], "scores": [3, 1]},
+            ]
+        }
+
+    def test_column_format(self, ask):
+        status, answer = ask(
+            "POST", "/v1/models/toy:predict", {"inputs": {"text": ["ä"]}}
+        )
+        assert (status, answer) == (
+            200,
+            {"outputs": {"translations": [["2:Ä", "ä"]], "scores": [[3, 1]]}},
+        )
+
+    def test_a_version_can_be_named(self, ask):
+        for version in (1, 2):
+            path = f"/v1/models/toy/versions/{version}:predict"
+            _, answer = ask("POST", path, {"inputs": ["x"]})
+            best = answer["outputs"]["translations"][0][0]
+            assert best == toy.best("x", version)
+
+    def test_other_signatures(self, ask):
+        path = "/v1/models/toy:predict"
+        pair = {"text": "abc", "targets": "d"}
+        body = {"signature_name": "score", "instances": [pair, pair]}
+        assert ask("POST", path, body) == (200, {"predictions": [2, 2]})
+        body = {"signature_name": "ids", "inputs": [[1, 2]]}
+        _, answer = ask("POST", path, body)
+        assert answer["outputs"]["outputs"] == [[[1, 2], [-1, -2]]]
+
+    def test_a_name_is_unquoted_and_a_query_ignored(self, ask):
+        path = "/V1/Models/%74oy:Predict?a=b"
+        assert ask("POST", path, {"inputs": ["x"]})[0] == 200
+
+    @pytest.mark.parametrize(
+        "path, body, status, words",
+        [
+            ("toy", "{", 400, "JSON Parse error"),
+            ("toy", "", 400, "JSON Parse error"),
+            ("toy", {"instances": [1]}, 400, "type: string"),
+            ("toy", {"inputs": [["a"]]}, 400, "must have shape (?)"),
+            ("toy", {"inputs": "a"}, 400, "must have shape (?)"),
+            ("toy", {"inputs": {"txet": ["a"]}}, 400, "{txet}"),
+            ("toy", {"inputs": ["poison"]}, 400, "assertion failed"),
+            ("toy", {"inputs": ["a"] * 5000}, 400, "at most 2048 rows"),
+            (
+                "toy",
+                {"signature_name": "other", "inputs": ["a"]},
+                400,
+                '"other" not found',
+            ),
+            ("other", {"inputs": ["a"]}, 404, "Latest(other)"),
+            ("toy/versions/9", {"inputs": ["a"]}, 404, "Specific(toy, 9)"),
+            ("toy/labels/stable", {"inputs": ["a"]}, 400, "label: stable"),
+            ("toy/versions/x", {"inputs": ["a"]}, 400, "Malformed request"),
+            ("toy/more", {"inputs": ["a"]}, 400, "Malformed request"),
+        ],
+    )
+    def test_wrong_requests_get_their_error(
+        self, ask, path, body, status, words
+    ):
+        found, answer = ask("POST", f"/v1/models/{path}:predict", body)
+        assert list(answer) == ["error"]
+        assert words in answer["error"]
+        assert found == status
+
+    def test_other_methods_are_not_there(self, ask):
+        for name in ("classify", "regress"):
+            status, answer = ask("POST", f"/v1/models/toy:{name}", {})
+            assert (status, list(answer)) == (501, ["error"])
+        assert ask("GET", "/v1/models/toy:predict")[0] == 400
+        assert ask("POST", "/v1/models/toy", {})[0] == 400
+        assert ask("DELETE", "/v1/models/toy")[0] == 400
+        assert ask("GET", "/elsewhere")[0] == 400
+
+    def test_errors_and_answers_share_a_connection(self, ask):
+        path = "/v1/models/toy:predict"
+        for _ in range(5):
+            assert ask("POST", path, "[")[0] == 400
+            assert ask("POST", path, {"inputs": ["x"]})[0] == 200
+
+
+class StatusTest:
+    def test_all_versions_or_one(self, ask):
+        status, answer = ask("GET", "/v1/models/toy")
+        good = {"error_code": "OK", "error_message": ""}
+        entries = [
+            {"version": version, "state": "AVAILABLE", "status": good}
+            for version in ("2", "1")
+        ]
+        assert (status, answer) == (200, {"model_version_status": entries})
+        _, answer = ask("GET", "/v1/models/toy/versions/1")
+        assert answer == {"model_version_status": entries[1:]}
+
+    def test_unknown_ones_are_not_found(self, ask):
+        assert ask("GET", "/v1/models/other")[0] == 404
+        assert ask("GET", "/v1/models/toy/versions/9")[0] == 404
+        assert ask("GET", "/v1/models")[0] == 400
+
+    def test_metadata(self, ask):
+        status, answer = ask("GET", "/v1/models/toy/versions/1/metadata")
+        assert status == 200
+        assert answer["model_spec"]["name"] == "toy"
+        assert answer["model_spec"]["version"] == "1"
+        signatures = answer["metadata"]["signature_def"]["signature_def"]
+        ids = signatures["ids"]["inputs"]["inputs"]
+        assert ids["dtype"] == "DT_INT32"
+        assert [d["size"] for d in ids["tensor_shape"]["dim"]] == ["-1", "-1"]
+        assert (
+            signatures["score"]["method_name"] == "tensorflow/serving/predict"
+        )
+        _, newest = ask("GET", "/v1/models/toy/metadata")
+        assert newest["model_spec"]["version"] == "2"
+
+
+class HttpTest:
+    def test_a_body_that_is_too_large_is_refused_in_words(self, ask):
+        body = b" " * (rest.MOST_BODY_BYTES + 1)
+        status, answer = ask("POST", "/v1/models/toy:predict", body)
+        assert status == 413
+        assert "must have at most" in answer["error"]
+
+    def test_a_body_of_unknown_length_is_refused(self, server):
+        answer = raw(
+            server,
+            b"POST /v1/models/toy:predict HTTP/1.1\r\nHost: x\r\n"
+            b"Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n",
+        )
+        assert answer.startswith(b"HTTP/1.1 411 ")
+        assert b'{"error": "Content-Length must be given."}' in answer
+
+    @pytest.mark.parametrize(
+        "content",
+        [b"hello\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n", b"G" * 70_000 + b"\r\n"],
+    )
+    def test_what_is_not_http_gets_an_error_too(self, server, content):
+        answer = raw(server, content)
+        assert b'{"error": ' in answer
+
+    def test_a_client_that_goes_away_does_no_harm(self, server, ask):
+        for end in (b"", b"Content-Length: 100\r\n\r\n{"):
+            with socket.create_connection(
+                ("localhost", server.rest_api_port)
+            ) as s:
+                s.sendall(b"POST /v1/models/toy:predict HTTP/1.1\r\n" + end)
+        assert (
+            ask("POST", "/v1/models/toy:predict", {"inputs": ["x"]})[0] == 200
+        )
+
+    def test_a_client_that_asks_first_is_told_to_go_on(self, server):
+        body = b'{"inputs": ["x"]}'
+        with socket.create_connection(("localhost", server.rest_api_port)) as s:
+            s.settimeout(20)
+            s.sendall(
+                b"POST /v1/models/toy:predict HTTP/1.1\r\nHost: x\r\n"
+                b"Expect: 100-continue\r\nContent-Length: %d\r\n\r\n"
+                % len(body)
+            )
+            assert s.recv(100) == b"HTTP/1.1 100 Continue\r\n\r\n"
+            s.sendall(body)
+            assert s.recv(1000).startswith(b"HTTP/1.1 200 ")
+
+
+class StopTest:
+    def test_it_answers_what_has_begun_and_no_more(self, tmp_path):
+        toy.write_version(str(tmp_path), 1)
+        server = Server(str(tmp_path), "toy", rest_api_port=0)
+        server.start()
+        address = ("localhost", server.rest_api_port)
+        idle = http.client.HTTPConnection(*address, timeout=20)
+        idle.request("GET", "/v1/models/toy")
+        idle.getresponse().read()
+        busy = http.client.HTTPConnection(*address, timeout=20)
+        busy.request("POST", "/v1/models/toy:predict", '{"inputs": ["slow"]}')
+        time.sleep(0.3)
+        begin = time.monotonic()
+        stopping = threading.Thread(target=server.stop)
+        stopping.start()
+        response = busy.getresponse()
+        assert response.status == 200
+        assert response.headers["Connection"] == "close"
+        answer = json.loads(response.read())
+        assert answer["outputs"]["translations"][0][0] == "1:SLOW"
+        stopping.join(20)
+        assert not stopping.is_alive()
+        assert time.monotonic() - begin < 20
+        with pytest.raises(OSError):
+            socket.create_connection(address)

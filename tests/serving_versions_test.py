@@ -1,0 +1,158 @@
+import os
+import shutil
+import threading
+import time
+
+import pytest
+
+from keras_transformer.serving.errors import RequestError
+from keras_transformer.serving.versions import Versions
+
+
+def write(directory, name, content="good"):
+    path = directory / str(name)
+    path.mkdir()
+    (path / "content").write_text(content, encoding="utf-8")
+    return path
+
+
+def load(path):
+    with open(os.path.join(path, "content"), encoding="utf-8") as file:
+        content = file.read()
+    if content != "good":
+        raise ValueError(f"it is {content}")
+    return f"model of {os.path.basename(path)}"
+
+
+def states(versions):
+    return {n: status.state for n, status in versions.statuses().items()}
+
+
+def wait_until(condition):
+    end = time.monotonic() + 10
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+@pytest.fixture
+def start(tmp_path):
+    started = []
+
+    def start(poll_seconds=0.01, load=load):
+        versions = Versions(str(tmp_path), load, poll_seconds)
+        versions.start()
+        started.append(versions)
+        return versions
+
+    yield start
+    for versions in started:
+        versions.stop()
+
+
+class VersionsTest:
+    def test_the_newest_is_the_default_and_all_are_there(self, tmp_path, start):
+        for name in (2, 10, 9):
+            write(tmp_path, name)
+        versions = start()
+        assert versions.get() == (10, "model of 10")
+        wait_until(lambda: set(states(versions).values()) == {"AVAILABLE"})
+        assert versions.get(2) == (2, "model of 2")
+        assert list(versions.statuses()) == [10, 9, 2]
+
+    def test_the_newest_is_there_before_the_others(self, tmp_path, start):
+        write(tmp_path, 1)
+        write(tmp_path, 2)
+        go = threading.Event()
+
+        def load_slowly(path):
+            if path.endswith("1"):
+                go.wait(10)
+            return load(path)
+
+        versions = start(load=load_slowly)
+        assert versions.get() == (2, "model of 2")
+        assert states(versions)[1] in ("START", "LOADING")
+        with pytest.raises(RequestError):
+            versions.get(1)
+        go.set()
+        wait_until(lambda: states(versions)[1] == "AVAILABLE")
+
+    def test_what_appears_takes_over_and_what_vanishes_goes(
+        self, tmp_path, start
+    ):
+        first = write(tmp_path, 1)
+        versions = start()
+        write(tmp_path, "2.incomplete")
+        (tmp_path / "notes.txt").write_text("3", encoding="utf-8")
+        time.sleep(0.1)
+        assert states(versions) == {1: "AVAILABLE"}
+        os.rename(tmp_path / "2.incomplete", tmp_path / "2")
+        wait_until(lambda: versions.get()[0] == 2)
+        shutil.rmtree(first)
+        wait_until(lambda: states(versions)[1] == "END")
+        with pytest.raises(RequestError) as error:
+            versions.get(1)
+        assert error.value.code == "NOT_FOUND"
+        write(tmp_path, 1)
+        wait_until(lambda: states(versions)[1] == "AVAILABLE")
+        assert versions.get()[0] == 2
+
+    def test_a_bad_version_is_reported_and_the_old_one_stays(
+        self, tmp_path, start
+    ):
+        write(tmp_path, 1)
+        versions = start()
+        bad = write(tmp_path, 2, "bad")
+        wait_until(lambda: states(versions).get(2) == "END")
+        status = versions.statuses()[2]
+        assert (status.code, status.message) == ("UNKNOWN", "it is bad")
+        assert versions.get() == (1, "model of 1")
+        (bad / "content").write_text("good", encoding="utf-8")
+        wait_until(lambda: versions.get() == (2, "model of 2"))
+
+    def test_a_bad_version_is_tried_once(self, tmp_path, start):
+        write(tmp_path, 1)
+        write(tmp_path, 2, "bad")
+        tried = []
+
+        def note(path):
+            tried.append(path)
+            return load(path)
+
+        versions = start(load=note)
+        assert versions.get()[0] == 1
+        time.sleep(0.2)
+        assert len(tried) == 2
+
+    def test_what_is_loaded_stays_while_the_directory_is_away(
+        self, tmp_path, start
+    ):
+        directory = tmp_path / "export"
+        directory.mkdir()
+        write(directory, 1)
+        versions = Versions(str(directory), load, 0.01)
+        versions.start()
+        os.rename(directory, tmp_path / "away")
+        time.sleep(0.1)
+        assert versions.get() == (1, "model of 1")
+        os.rename(tmp_path / "away", directory)
+        write(directory, 2)
+        wait_until(lambda: versions.get()[0] == 2)
+        versions.stop()
+
+    def test_nothing_to_serve(self, tmp_path):
+        versions = Versions(str(tmp_path / "missing"), load)
+        with pytest.raises(ValueError, match="must be a directory"):
+            versions.start()
+        with pytest.raises(ValueError, match="there are none. Write one"):
+            Versions(str(tmp_path), load).start()
+        (tmp_path / "saved_model.pb").write_bytes(b"")
+        with pytest.raises(ValueError, match="Name the folder above"):
+            Versions(str(tmp_path), load).start()
+
+    def test_no_version_that_can_be_loaded(self, tmp_path):
+        write(tmp_path, 1, "bad")
+        write(tmp_path, 2, "worse")
+        with pytest.raises(ValueError, match="2 .it is worse"):
+            Versions(str(tmp_path), load).start()

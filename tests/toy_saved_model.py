@@ -1,0 +1,80 @@
+"""A SavedModel with the signatures of an exported one, made in a second.
+
+Its first translation is the text in capitals after the version, its second the
+text as it is; scores are lengths. It refuses the text "poison", and takes a
+second for the text "slow".
+"""
+
+import os
+
+import tensorflow as tf
+import tensorflow_text
+
+STEPS_OF_SLOW = 500_000  # of a loop that does nothing, 1 s
+
+
+class ToyModule(tf.Module):
+    def __init__(self, version):
+        super().__init__()
+        self._version = str(version)
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.string, "text")])
+    def translate(self, text):
+        is_slow = tf.reduce_any(text == "slow")
+        steps = tf.where(is_slow, STEPS_OF_SLOW, 0)
+        count = tf.while_loop(lambda i: i < steps, lambda i: [i + 1], [0])[0]
+        checks = [
+            tf.debugging.assert_none_equal(text, "poison"),
+            tf.debugging.assert_equal(count, steps),
+        ]
+        with tf.control_dependencies(checks):
+            # An operation that is not TensorFlow's own.
+            text = tensorflow_text.normalize_utf8(text, "NFC")
+        best = tf.strings.join(
+            [self._version, tf.strings.upper(text, "utf-8")], ":"
+        )
+        translations = tf.stack([best, text], axis=1)
+        return {"translations": translations, "scores": _lengths(translations)}
+
+    @tf.function(
+        input_signature=[tf.TensorSpec([None, None], tf.int32, "inputs")]
+    )
+    def translate_ids(self, inputs):
+        outputs = tf.stack([inputs, -inputs], axis=1)
+        sums = tf.reduce_sum(outputs, axis=2)
+        return {"outputs": outputs, "scores": tf.cast(sums, tf.float32)}
+
+    @tf.function(
+        input_signature=[
+            tf.TensorSpec([None], tf.string, "text"),
+            tf.TensorSpec([None], tf.string, "targets"),
+        ]
+    )
+    def score(self, text, targets):
+        return {"scores": _lengths(text) - _lengths(targets)}
+
+
+def _lengths(strings):
+    return tf.cast(tf.strings.length(strings, unit="UTF8_CHAR"), tf.float32)
+
+
+def best(text, version=1):
+    """The best translation that the model gives."""
+    return f"{version}:{text.upper()}"
+
+
+def write_version(export_dir, version):
+    """Writes a version aside, then renames it, as an exporter does."""
+    module = ToyModule(version)
+    path = os.path.join(export_dir, str(version))
+    tf.saved_model.save(
+        module,
+        path + ".incomplete",
+        signatures={
+            "serving_default": module.translate,
+            "ids": module.translate_ids,
+            "score": module.score,
+        },
+    )
+    os.rename(path + ".incomplete", path)
+    return path

@@ -1,7 +1,5 @@
 """Sentences in, translations out: batches, search, order restored."""
 
-import itertools
-
 import numpy as np
 
 from keras_transformer.compiled_search import compile_scoring
@@ -17,6 +15,7 @@ from keras_transformer.translations import TextTranslator
 from keras_transformer.translations import batches
 from keras_transformer.translations import check_length
 from keras_transformer.translations import check_texts
+from keras_transformer.translations import windows
 
 
 class Translator(TextTranslator):
@@ -82,19 +81,14 @@ class Translator(TextTranslator):
         return cls(model, run.vocabulary, run.hparams)
 
     def hypotheses(self, texts, report=None, prefixes=None, seed=0, **options):
-        check_texts(texts)
-        texts = enumerate(texts, 1)
-        beginnings = iter(prefixes or ())
         generator = np.random.default_rng(seed)
-        while window := list(itertools.islice(texts, WINDOW)):
-            sources = self._encode(window)
+        for window, beginnings in windows(texts, prefixes, WINDOW):
+            if beginnings:
+                beginnings = self._encode(list(enumerate(beginnings, 1)))
+                beginnings = [ids[:-1] for ids in beginnings]
             keys = generator.integers(2**31, size=len(window), dtype="int32")
             yield from self.translate_ids(
-                sources,
-                report,
-                self._encode_prefixes(window, beginnings) if prefixes else None,
-                keys,
-                **options,
+                self._encode(window), report, beginnings, keys, **options
             )
 
     def translate_ids(
@@ -186,16 +180,6 @@ class Translator(TextTranslator):
             [] if is_blank(text) else ids
             for (_, text), ids in zip(numbered, encoded)
         ]
-
-    def _encode_prefixes(self, window, beginnings):
-        prefixes = list(itertools.islice(beginnings, len(window)))
-        if len(prefixes) < len(window):
-            raise ValueError(
-                "`prefixes` must be as many as texts. Received: none for text "
-                f"{window[len(prefixes)][0]}. Give an empty one where the "
-                "translation is free."
-            )
-        return [ids[:-1] for ids in self._encode(list(enumerate(prefixes, 1)))]
 
     def _batches(self, sources, options):
         """Indices of sentences to decode together, longest first."""

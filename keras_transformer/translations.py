@@ -1,5 +1,6 @@
 """What all translators have in common, whatever does the work."""
 
+import itertools
 import typing
 
 WINDOW = 1024  # sentences that are sorted by length together
@@ -124,6 +125,37 @@ def check_texts(texts):
             "`texts` must be a list of str. Received: one str, "
             f"{texts[:40]!r}. Put it into a list."
         )
+
+
+def windows(texts, prefixes, size):
+    """Yields texts and their prefixes, some at a time.
+
+    Args:
+        texts: iterable of str.
+        prefixes: iterable of str, as many as texts, or None.
+        size: most texts to take together.
+
+    Yields:
+        list of (number, text), numbers from 1 on, and the list of prefixes, or
+        None where there are none.
+
+    Raises:
+        ValueError: if `texts` is one str, or the prefixes are fewer.
+    """
+    check_texts(texts)
+    numbered = enumerate(texts, 1)
+    prefixes = None if prefixes is None else iter(prefixes)
+    while window := list(itertools.islice(numbered, size)):
+        beginnings = None
+        if prefixes is not None:
+            beginnings = list(itertools.islice(prefixes, len(window)))
+            if len(beginnings) < len(window):
+                raise ValueError(
+                    "`prefixes` must be as many as texts. Received: none for "
+                    f"text {window[len(beginnings)][0]}. Give an empty one "
+                    "where the translation is free."
+                )
+        yield window, beginnings
 
 
 def check_length(number, text, length, most=MAX_SOURCE_TOKENS):

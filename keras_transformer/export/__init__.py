@@ -1,0 +1,1 @@
+"""Models in forms that others serve: SavedModel and CTranslate2."""

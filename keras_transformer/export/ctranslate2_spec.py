@@ -1,0 +1,208 @@
+"""A run's weights in the layout that CTranslate2 knows as TransformerSpec."""
+
+import numpy as np
+from ctranslate2.converters import Converter
+from ctranslate2.specs import TransformerSpec
+from ctranslate2.specs import model_spec
+from ctranslate2.specs import transformer_spec
+
+NUM_POSITIONS = 2048  # at least; CTranslate2 wants a table of them
+EPSILON = 1e-6  # of our layer normalisation
+PAD_ID = 0
+END_ID = 1
+UNKNOWN_ID = 2
+
+
+class RunConverter(Converter):
+    """Converts the weights of a checkpoint.
+
+    CTranslate2's own converters read models of other tools; this one reads
+    NumPy arrays, so that neither TensorFlow nor Keras is needed. The decoder
+    starts from a zero vector, which CTranslate2 knows from Marian: the token
+    that it asks for there, here that of padding, is not looked at.
+
+    Args:
+        hparams: the model's `HParams`.
+        arrays: dictionary of name to array, see `checkpoints.weights`.
+        tokens: list of str, the text of each id.
+        source: where the arrays come from, for error messages.
+    """
+
+    def __init__(self, hparams, arrays, tokens, source):
+        self.hparams = hparams
+        self.arrays = arrays
+        self.tokens = tokens
+        self.source = source
+        self.d_k = hparams.d_k or hparams.d_model // hparams.num_heads
+        self.d_v = hparams.d_v or hparams.d_model // hparams.num_heads
+        # CTranslate2 has one width for queries, keys and values.
+        self.head_width = max(self.d_k, self.d_v)
+        self.num_positions = NUM_POSITIONS
+        if hparams.positional_encoding == "learned":
+            self.num_positions = max(NUM_POSITIONS, hparams.max_length)
+
+    def _load(self):
+        hparams = self.hparams
+        options = {"pre_norm": hparams.norm == "pre"}
+        if self.head_width * hparams.num_heads != hparams.d_model:
+            options["head_dim"] = self.head_width
+        sizes = (hparams.num_layers, hparams.num_heads)
+        spec = TransformerSpec(
+            transformer_spec.TransformerEncoderSpec(*sizes, **options),
+            transformer_spec.TransformerDecoderSpec(*sizes, **options),
+        )
+        spec.config.layer_norm_epsilon = EPSILON
+        spec.config.unk_token = self.tokens[UNKNOWN_ID]
+        spec.config.eos_token = self.tokens[END_ID]
+        spec.config.bos_token = self.tokens[PAD_ID]
+        spec.config.decoder_start_token = self.tokens[PAD_ID]
+        spec.register_source_vocabulary(self.tokens)
+        spec.register_target_vocabulary(self.tokens)
+        embeddings = self._weight(
+            "embedding/embeddings", len(self.tokens), hparams.d_model
+        )
+        # Both are multiplied by sqrt(d_model), CTranslate2's default.
+        spec.encoder.embeddings[0].weight = embeddings
+        spec.decoder.embeddings.weight = embeddings
+        spec.decoder.projection.weight = embeddings
+        spec.decoder.start_from_zero_embedding = True
+        self._fill_stack(spec.encoder, "encoder", "input_positions")
+        self._fill_stack(spec.decoder, "decoder", "target_positions")
+        return spec
+
+    def _fill_stack(self, spec, name, positions):
+        spec.position_encodings.encodings = Weight(self._positions(positions))
+        for i, layer in enumerate(spec.layer):
+            place = f"{name}/layer_{i}"
+            self._fill_attention(layer, place, "self_attention")
+            if name == "decoder":
+                self._fill_attention(layer, place, "cross_attention")
+            self._fill_feed_forward(layer.ffn, place)
+        if self.hparams.norm == "pre":
+            self._fill_norm(spec.layer_norm, f"{name}/final_norm")
+
+    def _fill_attention(self, layer, place, kind):
+        d_model, num_heads = self.hparams.d_model, self.hparams.num_heads
+        keys, values = num_heads * self.d_k, num_heads * self.d_v
+        name = f"{place}/{kind}"
+        query = self._heads(self._array(f"{name}/query", d_model, keys))
+        key = self._heads(self._array(f"{name}/key", d_model, keys))
+        value = self._heads(self._array(f"{name}/value", d_model, values))
+        output = self._array(f"{name}/output", values, d_model)
+        if kind == "self_attention":
+            spec = layer.self_attention
+            fused = [[query, key, value]]
+        else:
+            spec = layer.attention
+            fused = [[query], [key, value]]
+        for linear, kernels in zip(spec.linear, fused):
+            linear.weight = Weight(np.concatenate(kernels))
+        spec.linear[-1].weight = Weight(self._heads(output.T).T)
+        spec.queries_scale = np.float32(self.d_k**-0.5)
+        self._fill_norm(spec.layer_norm, f"{name}_residual/norm")
+
+    def _fill_feed_forward(self, spec, place):
+        d_model, d_ff = self.hparams.d_model, self.hparams.d_ff
+        name = f"{place}/feed_forward"
+        inner = self._array(f"{name}/inner", d_model, d_ff)
+        outer = self._array(f"{name}/outer", d_ff, d_model)
+        spec.linear_0.weight = Weight(inner.T)
+        spec.linear_0.bias = self._weight(f"{name}/inner_bias", d_ff)
+        spec.linear_1.weight = Weight(outer.T)
+        spec.linear_1.bias = self._weight(f"{name}/outer_bias", d_model)
+        self._fill_norm(spec.layer_norm, f"{name}_residual/norm")
+
+    def _fill_norm(self, spec, name):
+        spec.gamma = self._weight(f"{name}/gamma", self.hparams.d_model)
+        spec.beta = self._weight(f"{name}/beta", self.hparams.d_model)
+
+    def _heads(self, kernel):
+        """Turns a kernel, its heads filled up with zeros to one width.
+
+        They change neither the scores of keys nor what the values add up to.
+        """
+        rows, columns = kernel.shape
+        num_heads = self.hparams.num_heads
+        width = columns // num_heads
+        kernel = kernel.T.reshape(num_heads, width, rows)
+        kernel = np.pad(kernel, [(0, 0), (0, self.head_width - width), (0, 0)])
+        return kernel.reshape(-1, rows)  # (num_heads * head_width, rows)
+
+    def _positions(self, name):
+        hparams = self.hparams
+        if hparams.positional_encoding == "learned":
+            table = self._array(
+                f"{name}/positions", hparams.max_length, hparams.d_model
+            )
+            # Those from `max_length` on share the last vector.
+            missing = self.num_positions - len(table)
+            return np.pad(table, [(0, missing), (0, 0)], mode="edge")
+        return sinusoids(self.num_positions, hparams.d_model)
+
+    def _weight(self, name, *shape):
+        return Weight(self._array(name, *shape))
+
+    def _array(self, name, *shape):
+        name = f"model/{name}"
+        found = self.arrays[name].shape if name in self.arrays else "absent"
+        if found != shape:
+            raise ValueError(
+                "A checkpoint must fit the model. Received: "
+                f"{name} with shape {found} in {self.source}, where the model "
+                f"has {shape}. Use the hparams and the vocabulary it was "
+                "trained with."
+            )
+        return self.arrays[name].astype("float32")
+
+
+class Weight(model_spec.NumpyVariable):
+    """An array that becomes bfloat16 without PyTorch.
+
+    Args:
+        array: float32 array.
+
+    Example:
+
+    >>> weight = Weight(np.array([1.0, 1.00390625], "float32")).to("bfloat16")
+    >>> weight.dtype, weight.shape, weight.num_bytes()
+    ('bfloat16', (2,), 4)
+    """
+
+    def __init__(self, array):
+        super().__init__(np.array(array, "float32", order="C"))
+
+    @property
+    def dtype(self):
+        # NumPy has no bfloat16: its bits lie in whole numbers.
+        name = super().dtype
+        return "bfloat16" if name == "uint16" else name
+
+    def _to(self, dtype):
+        if dtype != "bfloat16":
+            return super()._to(dtype)
+        bits = self.array.view("uint32")
+        half = 0x7FFF + (bits >> 16 & 1)  # to the nearest, ties to even
+        self.array = (bits + half >> 16).astype("uint16")
+        return self
+
+
+def sinusoids(length, d_model):
+    """Computes the table that `SinusoidalPositionalEncoding` adds.
+
+    Args:
+        length: number of positions.
+        d_model: width of a vector, even.
+
+    Returns:
+        float32 array `(length, d_model)`.
+
+    Example:
+
+    >>> sinusoids(1, 4)
+    array([[0., 1., 0., 1.]], dtype=float32)
+    """
+    pairs = np.arange(0, d_model, 2, dtype="float32")
+    scale = np.power(np.float32(10000), -pairs / np.float32(d_model))
+    angles = np.arange(length, dtype="float32")[:, None] * scale
+    waves = np.stack([np.sin(angles), np.cos(angles)], axis=-1)
+    return waves.reshape(length, d_model)

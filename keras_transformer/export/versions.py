@@ -1,0 +1,138 @@
+"""Directories of numbered versions, as model servers watch them."""
+
+import contextlib
+import fcntl
+import os
+import re
+import shutil
+
+_VERSION = re.compile(r"[1-9]\d*")
+INCOMPLETE = ".incomplete"  # not a number, so that no server loads it
+
+
+def versions(export_dir):
+    """Returns the numbers of the versions in a directory, ascending.
+
+    Example:
+
+    >>> import tempfile
+    >>> export_dir = tempfile.mkdtemp()
+    >>> os.mkdir(os.path.join(export_dir, "10"))
+    >>> os.mkdir(os.path.join(export_dir, "9"))
+    >>> os.mkdir(os.path.join(export_dir, "11.incomplete"))
+    >>> versions(export_dir)
+    [9, 10]
+    """
+    if not os.path.isdir(export_dir):
+        return []
+    names = filter(_VERSION.fullmatch, os.listdir(export_dir))
+    return sorted(int(name) for name in names)
+
+
+def newest_version(path):
+    """Returns the directory of the newest version.
+
+    Args:
+        path: directory of versions; any other is returned as it is.
+    """
+    numbers = versions(path)
+    return os.path.join(path, str(numbers[-1])) if numbers else path
+
+
+@contextlib.contextmanager
+def new_version(export_dir):
+    """Makes the next version of an export, which appears once it is whole.
+
+    Yields the directory to fill, `N.incomplete`, and renames it to `N` at the
+    end. An error or a kill leaves no version. What an earlier one left behind
+    is removed first.
+
+    Args:
+        export_dir: directory of the versions; made if it is not there.
+
+    Yields:
+        the directory to write into and the one that it becomes.
+
+    Raises:
+        ValueError: if `export_dir` holds other things, or another process is
+            writing a version.
+    """
+    check_export_dir(export_dir)
+    is_new = not os.path.isdir(export_dir)
+    os.makedirs(export_dir, exist_ok=True)
+    with _locked(export_dir):
+        _remove_leftovers(export_dir)
+        number = max(versions(export_dir), default=0) + 1
+        path = os.path.join(export_dir, str(number))
+        aside = path + INCOMPLETE
+        try:
+            os.mkdir(aside)
+            yield aside, path
+            synchronise(aside)
+            os.rename(aside, path)
+            _synchronise_names(export_dir)
+        finally:
+            shutil.rmtree(aside, ignore_errors=True)
+            if is_new and not os.listdir(export_dir):
+                os.rmdir(export_dir)
+
+
+def check_export_dir(export_dir):
+    """Checks that a directory is new, empty or one of versions.
+
+    Raises:
+        ValueError: if it is a file or holds other things.
+    """
+    if not os.path.lexists(export_dir):
+        return
+    names = os.listdir(export_dir) if os.path.isdir(export_dir) else None
+    if names == [] or (names and any(map(_is_ours, names))):
+        return
+    what = "which is a file" if names is None else "which holds other things"
+    raise ValueError(
+        "`export_dir` must be new, empty or hold earlier versions. Received: "
+        f"export_dir={export_dir!r}, {what}. Name another directory."
+    )
+
+
+def _is_ours(name):
+    return bool(_VERSION.fullmatch(name.removesuffix(INCOMPLETE)))
+
+
+@contextlib.contextmanager
+def _locked(directory):
+    """Holds the directory against other exports; ends with the process."""
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    except BlockingIOError as error:
+        raise ValueError(
+            "`export_dir` must be written by one export at a time. Received: "
+            f"export_dir={directory!r}, which another process is writing "
+            "into. Wait for it, or name another directory."
+        ) from error
+    finally:
+        os.close(descriptor)
+
+
+def _remove_leftovers(export_dir):
+    for name in os.listdir(export_dir):
+        if name.endswith(INCOMPLETE) and _is_ours(name):
+            shutil.rmtree(os.path.join(export_dir, name))
+
+
+def synchronise(directory):
+    """Puts all files in a directory on the disk."""
+    for folder, _, names in os.walk(directory):
+        for name in names:
+            _synchronise_names(os.path.join(folder, name))
+        _synchronise_names(folder)
+
+
+def _synchronise_names(path):
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

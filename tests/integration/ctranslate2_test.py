@@ -1,0 +1,35 @@
+"""A trained run gives the same translations from CTranslate2."""
+
+import pytest
+
+from keras_transformer import registry
+from keras_transformer.decode_options import DecodeOptions
+from keras_transformer.decoding import Translator
+from keras_transformer.export.ctranslate2_model import export_ctranslate2
+from keras_transformer.run_directory import RunDirectory
+
+pytest.importorskip("ctranslate2")
+
+
+class TrainedRunTest:
+    @pytest.mark.parametrize("beam_size", [1, 4])
+    def test_translations_and_scores_are_ours(
+        self, beam_size, trained_run, tmp_path
+    ):
+        run = RunDirectory(trained_run)
+        problem = registry.get_problem("copy", run.record["data_dir"])
+        texts = [source for source, _ in problem.text_pairs("test", None)][:200]
+        path = export_ctranslate2(
+            run, str(tmp_path / "out"), DecodeOptions.of(run.hparams)
+        )
+        options = {"beam_size": beam_size, "return_scores": True}
+        expected, scores = Translator.load(trained_run)(texts, **options)
+        found, given = Translator.load(path)(texts, **options)
+        pairs = zip(found, expected, given, scores)
+        differ = [pair for pair in pairs if pair[0] != pair[1]]
+        # Only an unlikely end may be missed, see `ctranslate2_search`.
+        assert len(differ) <= len(texts) // 100
+        assert all(score < wanted for *_, score, wanted in differ)
+        assert len(differ) < len(texts) == len(found)
+        equal = [abs(a - b) for a, b in zip(given, scores)]
+        assert sorted(equal)[len(texts) - len(differ) - 1] < 1e-4

@@ -137,8 +137,10 @@ def _decode():
     flags.load_backend()
     import keras
 
+    from keras_transformer import workers
     from keras_transformer.benchmark.decode import time_decoding
 
+    workers.give_each_a_core()
     figures = time_decoding(
         make_model(),
         sources,

@@ -91,9 +91,16 @@ def _load():
     from keras_transformer.export.forms import form_of
     from keras_transformer.run_directory import RunDirectory
 
-    if not form_of(FLAGS.output_dir):
+    form = form_of(FLAGS.output_dir)
+    if form == "saved_model":
+        flags.load_backend("keras_transformer.export.lean_tensorflow")
+    elif not form:
         RunDirectory(FLAGS.output_dir)  # what is wrong with it shows at once
-    flags.load_backend()
+        flags.load_backend()
+        from keras_transformer import workers
+
+        if not FLAGS.decode_interactive:
+            workers.give_each_a_core()
     from keras_transformer.decoding import Translator
 
     precision = FLAGS.precision

@@ -62,7 +62,8 @@ DECODING_FLAGS = {
         kinds.format,
         "saved_model",
         "Form of the exported model: saved_model for TensorFlow Serving and "
-        "TensorFlow, ctranslate2 for CTranslate2.",
+        "TensorFlow, saved_model_ids the same for ids alone, without the "
+        "operations of tensorflow-text, or ctranslate2.",
     ),
     "quantization": (
         kinds.quantization,

@@ -79,7 +79,10 @@ def _decode_split():
     )
     sources, references = problem.text_split(FLAGS.split)
     flags.load_backend()
+    from keras_transformer import workers
     from keras_transformer.decoding import Translator
+
+    workers.give_each_a_core()
 
     translator = Translator.load(FLAGS.output_dir, FLAGS.checkpoint_step)
     progress = text_io.Progress(len(sources))

@@ -55,7 +55,8 @@ mode = functools.partial(
     flags.DEFINE_enum, enum_values=["train", "input", "decode"]
 )
 format = functools.partial(
-    flags.DEFINE_enum, enum_values=["saved_model", "ctranslate2"]
+    flags.DEFINE_enum,
+    enum_values=["saved_model", "saved_model_ids", "ctranslate2"],
 )
 quantization = functools.partial(
     flags.DEFINE_enum,

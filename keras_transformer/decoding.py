@@ -2,9 +2,7 @@
 
 import numpy as np
 
-from keras_transformer.compiled_search import compile_scoring
-from keras_transformer.compiled_search import compile_search
-from keras_transformer.compiled_search import fitting_rows
+from keras_transformer import workers
 from keras_transformer.data.subwords import END_ID
 from keras_transformer.data.text_files import is_blank
 from keras_transformer.decode_options import DecodeOptions
@@ -15,6 +13,7 @@ from keras_transformer.translations import TextTranslator
 from keras_transformer.translations import batches
 from keras_transformer.translations import check_length
 from keras_transformer.translations import check_texts
+from keras_transformer.translations import in_parallel
 from keras_transformer.translations import windows
 
 
@@ -31,6 +30,7 @@ class Translator(TextTranslator):
         model: a `Transformer`.
         vocabulary: its `Subwords`.
         hparams: its `HParams`, for `beam_size`, `alpha` and `extra_length`.
+        num_workers: batches that are decoded side by side.
 
     Example:
 
@@ -40,9 +40,10 @@ class Translator(TextTranslator):
         translator(["A dog."], temperature=0.8, top_k=10, seed=3)
     """
 
-    def __init__(self, model, vocabulary, hparams):
+    def __init__(self, model, vocabulary, hparams, num_workers=1):
         self.model = model
         self.vocabulary = vocabulary
+        self.num_workers = num_workers
         self.options = DecodeOptions.of(hparams)
         self._searches = {}
         self._scorings = {}
@@ -78,7 +79,7 @@ class Translator(TextTranslator):
 
         run = RunDirectory(path)
         model = load_model(run, step, precision)
-        return cls(model, run.vocabulary, run.hparams)
+        return cls(model, run.vocabulary, run.hparams, workers.num_workers())
 
     def hypotheses(self, texts, report=None, prefixes=None, seed=0, **options):
         generator = np.random.default_rng(seed)
@@ -109,20 +110,24 @@ class Translator(TextTranslator):
         """
         options = self.options.replace(**options)
         search = self._search(options)
-        results = [[Hypothesis("", 0.0, [])] for _ in sources]
-        for batch in self._batches(sources, options):
+
+        def find(batch):
             lengths = [len(sources[i]) for i in batch]
             begun = [prefixes[i] for i in batch] if prefixes else None
             if prefixes:
                 lengths = np.maximum(lengths, [len(ids) + 1 for ids in begun])
-            sequences, scores = search(
+            return search(
                 _pad([sources[i] for i in batch]),
                 np.array(lengths, "int32") + options.extra_length,
                 _pad(begun) if prefixes else None,
                 None if keys is None else keys[batch],
             )
-            for i, *found in zip(batch, sequences, scores.tolist()):
-                results[i] = self._hypotheses(*found)
+
+        results = [[Hypothesis("", 0.0, [])] for _ in sources]
+        planned = self._batches(sources, options)
+        for batch, found in in_parallel(find, planned, self.num_workers):
+            for i, sequences, scores in zip(batch, *found):
+                results[i] = self._hypotheses(sequences, scores.tolist())
             if report:
                 report(len(batch))
         if report:
@@ -155,18 +160,26 @@ class Translator(TextTranslator):
         """
         alpha = self.options.alpha if alpha is None else alpha
         if alpha not in self._scorings:
-            self._scorings[alpha] = compile_scoring(self.model, alpha)
+            self._scorings[alpha] = _compiler().compile_scoring(
+                self.model, alpha
+            )
         longest = [
             max(len(source), len(target)) if source else 0
             for source, target in zip(sources, targets, strict=True)
         ]
-        scores = [0.0] * len(sources)
-        for batch in batches(longest, CACHE_POSITIONS // 2, fitting_rows):
-            inputs, outputs = (
-                _pad([(ids[i] or [END_ID]) for i in batch])
-                for ids in (sources, targets)
+        scoring = self._scorings[alpha]
+
+        def find(batch):
+            return scoring(
+                *(
+                    _pad([(ids[i] or [END_ID]) for i in batch])
+                    for ids in (sources, targets)
+                )
             )
-            found = self._scorings[alpha](inputs, outputs)
+
+        scores = [0.0] * len(sources)
+        planned = self._fitting(longest, CACHE_POSITIONS // 2)
+        for batch, found in in_parallel(find, planned, self.num_workers):
             for i, score in zip(batch, found.tolist()):
                 scores[i] = score
         return scores
@@ -190,7 +203,11 @@ class Translator(TextTranslator):
             else 0
             for ids in sources
         ]
-        return batches(lengths, CACHE_POSITIONS, fitting_rows)
+        return self._fitting(lengths, CACHE_POSITIONS)
+
+    def _fitting(self, costs, budget):
+        fitting_rows = _compiler().fitting_rows
+        return batches(costs, budget, self.num_workers, fitting_rows)
 
     def _hypotheses(self, sequences, scores):
         # Where fewer than asked for exist, the others never scored.
@@ -224,8 +241,17 @@ class Translator(TextTranslator):
     def _search(self, options):
         """The compiled search, one for all batches."""
         if options not in self._searches:
-            self._searches[options] = compile_search(self.model, options)
+            self._searches[options] = _compiler().compile_search(
+                self.model, options
+            )
         return self._searches[options]
+
+
+def _compiler():
+    # Late, since exported models are translated with without Keras.
+    from keras_transformer import compiled_search
+
+    return compiled_search
 
 
 def _pad(sequences):

@@ -2,6 +2,7 @@
 
 import itertools
 import typing
+from concurrent import futures
 
 WINDOW = 1024  # sentences that are sorted by length together
 CACHE_POSITIONS = 16384  # most keys of a layer's cache: rows x beam x length
@@ -178,12 +179,13 @@ def check_length(number, text, length, most=MAX_SOURCE_TOKENS):
         )
 
 
-def batches(costs, budget, fitting_rows=lambda rows: max(1, rows)):
+def batches(costs, budget, num_workers=1, fitting_rows=lambda rows: rows):
     """Yields indices of what goes together, the dearest first.
 
     Args:
         costs: of each, what it takes of the budget; 0 leaves it out.
         budget: most that number times greatest cost may be, but for one alone.
+        num_workers: at least as many batches are made, if there is as much.
         fitting_rows: function of the most that would fit; returns how many to
             take.
 
@@ -194,10 +196,32 @@ def batches(costs, budget, fitting_rows=lambda rows: max(1, rows)):
     """
     order = [i for i, cost in enumerate(costs) if cost]
     order.sort(key=lambda i: costs[i], reverse=True)
+    most = -(-len(order) // num_workers)
     while order:
-        rows = fitting_rows(budget // costs[order[0]])
+        rows = fitting_rows(max(1, min(most, budget // costs[order[0]])))
         yield order[:rows]
         order = order[rows:]
+
+
+def in_parallel(function, items, num_workers):
+    """Yields each item with what a function makes of it, in order.
+
+    Args:
+        function: of one item; called in threads where there are more workers.
+        items: iterable.
+        num_workers: calls at the same time.
+    """
+    if num_workers == 1:
+        for item in items:
+            yield item, function(item)
+        return
+    pool = futures.ThreadPoolExecutor(num_workers)
+    try:
+        begun = [(item, pool.submit(function, item)) for item in items]
+        for item, result in begun:
+            yield item, result.result()
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 def _in_form(found, field, num_hypotheses):

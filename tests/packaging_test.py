@@ -36,6 +36,7 @@ PLANT = {
     "training_state",
     "variables",
     "visualization",
+    "workers",
 }
 BELOW_PLANT = {
     "beam_search",

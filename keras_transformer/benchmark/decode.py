@@ -10,6 +10,8 @@ from keras_transformer.compiled_search import compile_search
 from keras_transformer.engines.memory import process_peak_bytes
 from keras_transformer.engines.precision import POLICIES
 from keras_transformer.transformer import build_transformer
+from keras_transformer.translations import in_parallel
+from keras_transformer.workers import num_workers
 
 
 def random_model(hparams, vocab_size, precision):
@@ -33,7 +35,8 @@ def time_decoding(
         model: a built `Transformer`.
         sources: list of lists of ids, with the end id.
         options: a `DecodeOptions`.
-        batch_size: sentences that are decoded together.
+        batch_size: sentences that are decoded together; several such batches
+            side by side, see `workers`.
         target_length: tokens of every translation, its end included. 0 leaves
             the lengths to the model.
         by_length: whether sentences of similar lengths go together, or those
@@ -53,13 +56,15 @@ def time_decoding(
     ]
     search(*_batch(order[:1], options, target_length))
     startup_seconds = machine.seconds_since_start()
-    search(*max(batches, key=lambda batch: batch[0].size))
     num_tokens = []
+    workers = num_workers()
 
     def run(num_times):
         for _ in range(num_times):
-            found = [search(*batch)[0][:, 0] for batch in batches]
-            num_tokens.append(sum(np.count_nonzero(ids) for ids in found))
+            found = in_parallel(lambda batch: search(*batch), batches, workers)
+            num_tokens.append(
+                sum(np.count_nonzero(ids[:, 0]) for _, (ids, _) in found)
+            )
 
     passes = machine.timed_passes(run, num_passes)
     tokens_rate, _ = passes.rate(num_tokens[-1])
@@ -73,6 +78,7 @@ def time_decoding(
         "peak_memory_bytes": process_peak_bytes(),
         "num_sentences": len(sources),
         "batch_size": batch_size,
+        "num_workers": workers,
         "target_length": target_length,
         "num_parameters": model.count_params(),
         "quiet_passes": passes.num_quiet,

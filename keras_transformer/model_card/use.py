@@ -45,6 +45,25 @@ tensorflow_model_server --port=8500 --rest_api_port=8501 \\
 kt-query --server=localhost --model_name={model_name} < source.txt
 ```"""
 
+SAVED_MODEL_IDS = """\
+It takes and gives ids of the vocabulary in `assets.extra/vocab.model`, 0 for
+padding and 1 at the end of each sentence. With `tensorflow` and `sentencepiece`
+alone; `path/to/model` is the directory that holds `saved_model.pb`:
+
+```python
+import sentencepiece
+import tensorflow as tf
+
+vocabulary = sentencepiece.SentencePieceProcessor(
+    "path/to/model/assets.extra/vocab.model"
+)
+ids = vocabulary.encode("A sentence to translate.") + [1]
+translate = tf.saved_model.load("path/to/model").signatures["ids"]
+found = translate(inputs=tf.constant([ids], tf.int32))
+best = found["outputs"][0, 0].numpy().tolist()  # its score: found["scores"]
+vocabulary.decode(best[: best.index(1)])
+```"""
+
 CTRANSLATE2 = """\
 In Python, with `keras-transformer[ctranslate2]`; `path/to/model` is the
 directory that holds `model.bin`:
@@ -85,6 +104,8 @@ def how_to_use(run, step, extra):
     if format == "saved_model":
         model_name = extra.get("model_name", "translate")
         return SAVED_MODEL.format(model_name=model_name)
+    if format == "saved_model_ids":
+        return SAVED_MODEL_IDS
     if format == "ctranslate2":
         decode = extra.get("decode", {})
         beam_size = decode.get("beam_size", run.hparams.beam_size)

@@ -1,0 +1,241 @@
+"""What an exported model computes: text in, text out, as TensorFlow graphs."""
+
+import functools
+
+import tensorflow as tf
+import tensorflow_text
+
+from keras_transformer import variables
+from keras_transformer.beam_search import Finished
+from keras_transformer.data.subwords import END_ID
+from keras_transformer.search import find_hypotheses
+from keras_transformer.search import score_targets
+
+# What `str.isspace` takes for space, in the syntax of RE2.
+_BLANK = (
+    r"[\x09-\x0d\x1c-\x20\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}"
+    r"\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}]*"
+)
+
+TEXTS = tf.TensorSpec([None], tf.string)
+IDS = tf.TensorSpec([None, None], tf.int32)
+
+
+class TextModule(tf.Module):
+    """A model with its vocabulary, as the functions that are exported.
+
+    Holds the bare variables. The Keras model stays in the functions' closures:
+    `tf.saved_model.save` would try to export it too. Each function of
+    text makes its own tokenizer, so that nothing of `ids` hangs on one.
+
+    Args:
+        model: a built `Transformer`.
+        vocabulary: its `Subwords`.
+        options: a `DecodeOptions`; the graphs are made for it.
+        max_tokens: the longest source that the model can take, in tokens.
+    """
+
+    def __init__(self, model, vocabulary, options, max_tokens):
+        super().__init__(name="translator")
+        self._new_tokenizer = lambda: tensorflow_text.SentencepieceTokenizer(
+            vocabulary.model_bytes, add_eos=True
+        )
+        self._weights = [
+            variable.value
+            for variable in variables.model_variables(model).values()
+        ]
+        self._vocab_size = vocabulary.vocab_size
+        self._max_tokens = max_tokens
+        self._options = options
+        self._find = _make_search(model, options)
+        self._score = functools.partial(_score, model, options)
+
+    def signatures(self, of_text=True):
+        """Traces the functions.
+
+        Args:
+            of_text: whether to make those of text; else `ids` alone, which is
+                the default then.
+
+        Returns:
+            dictionary of name to concrete function:
+            `serving_default` of `text` to `translations` and `scores`;
+            `ids` of `inputs` to `outputs` and `scores`, without the tokenizer;
+            `score` of `text` and `targets` to `scores`;
+            `lengths` of `text` to `lengths`, in tokens.
+        """
+        if not of_text:
+            ids = _traced(self._translate_ids, {"inputs": IDS})
+            return {"serving_default": ids, "ids": ids}
+        specs = {
+            "serving_default": (self._translate, {"text": TEXTS}),
+            "ids": (self._translate_ids, {"inputs": IDS}),
+            "score": (self._score_texts, {"text": TEXTS, "targets": TEXTS}),
+            "lengths": (self._lengths, {"text": TEXTS}),
+        }
+        return {
+            name: _traced(function, arguments)
+            for name, (function, arguments) in specs.items()
+        }
+
+    def _translate(self, text):
+        tokenizer = self._new_tokenizer()
+        inputs, lengths, blank = self._encode(tokenizer, text, "text")
+        limits = lengths + self._options.extra_length
+        limits = tf.where(blank, 1, limits)
+        found = self._find(inputs, limits)
+        blank = blank[:, None]
+        translations = tf.where(blank, "", _decode(tokenizer, found.sequences))
+        scores = tf.where(blank, 0.0, found.scores)
+        return {"translations": translations, "scores": scores}
+
+    def _translate_ids(self, inputs):
+        lengths = self._check_ids(inputs)
+        empty = tf.equal(lengths, 0)
+        limits = tf.where(empty, 1, lengths + self._options.extra_length)
+        found = self._find(inputs, limits)
+        empty = empty[:, None]
+        outputs = tf.where(empty[:, :, None], 0, found.sequences)
+        scores = tf.where(empty, 0.0, found.scores)
+        return {"outputs": outputs, "scores": scores}
+
+    def _score_texts(self, text, targets):
+        sizes = tf.shape(text)[0], tf.shape(targets)[0]
+        same = tf.debugging.assert_equal(
+            *sizes,
+            "`text` and `targets` must be equally many. Received: batches of "
+            "two sizes. Send one target for each text.",
+        )
+        tokenizer = self._new_tokenizer()
+        with tf.control_dependencies([same]):
+            inputs, _, blank = self._encode(tokenizer, text, "text")
+            outputs, _, empty = self._encode(tokenizer, targets, "targets")
+        scores = self._score(inputs, outputs)
+        return {"scores": tf.where(blank & empty, 0.0, scores)}
+
+    def _lengths(self, text):
+        ids, _ = _tokenize(self._new_tokenizer(), text)
+        return {"lengths": ids.row_lengths()}
+
+    def _encode(self, tokenizer, text, name):
+        """Ids `(batch, length)`, their numbers and which texts are blank."""
+        ids, blank = _tokenize(tokenizer, text)
+        lengths = ids.row_lengths()
+        check = self._check_lengths(lengths, name)
+        with tf.control_dependencies([check]):
+            return ids.to_tensor(), lengths, blank
+
+    def _check_ids(self, inputs):
+        """The numbers of ids `(batch,)`, once they are what they must be."""
+        real = tf.not_equal(inputs, 0)
+        lengths = tf.reduce_sum(tf.cast(real, tf.int32), axis=1)
+        places = tf.range(tf.shape(inputs)[1])[None, :]
+        last = tf.equal(places, lengths[:, None] - 1)
+        way_out = "Fill up with 0 on the right."
+        checks = [
+            self._check_lengths(lengths, "inputs"),
+            _check(
+                (inputs >= 0) & (inputs < self._vocab_size),
+                f"`inputs` must be ids from 0 to {self._vocab_size - 1}. "
+                "Received: ids outside. Use the vocabulary of the model.",
+            ),
+            _check(
+                tf.equal(last, tf.equal(inputs, END_ID)),
+                f"`inputs` must have {END_ID}, the end id, as the last id of "
+                f"each row and nowhere else. Received: other rows. {way_out}",
+            ),
+            _check(
+                tf.equal(real, places < lengths[:, None]),
+                "`inputs` must hold 0 after the end id alone. Received: a 0 "
+                f"before. {way_out}",
+            ),
+        ]
+        with tf.control_dependencies(checks):
+            return tf.identity(lengths)
+
+    def _check_lengths(self, lengths, name):
+        longest = tf.reduce_max(tf.concat([lengths, [0]], axis=0))
+        return tf.debugging.assert_less_equal(
+            longest,
+            self._max_tokens,
+            f"`{name}` must have at most {self._max_tokens} tokens each, the "
+            "end included. Received: a longer one, see x. Split it.",
+        )
+
+
+def _tokenize(tokenizer, text):
+    # ICU puts U+FFFD where bytes are no character, and changes no other.
+    legible = tf.strings.unicode_transcode(text, "UTF-8", "UTF-8")
+    check = _check(
+        tf.equal(text, legible),
+        "Text must be UTF-8. Received: bytes that are not. Convert it, for "
+        "example with iconv -t UTF-8.",
+    )
+    with tf.control_dependencies([check]):
+        blank = tf.strings.regex_full_match(text, _BLANK)
+        ids = tokenizer.tokenize(tf.where(blank, "", text))
+    return ids.with_row_splits_dtype(tf.int32), blank
+
+
+def _decode(tokenizer, sequences):
+    """Texts `(batch, num_hypotheses)` of ids with a last axis more."""
+    shape = tf.shape(sequences)
+    flat = tf.reshape(sequences, [-1, shape[2]])
+    ids = tf.ragged.boolean_mask(flat, flat > END_ID)
+    texts = tokenizer.detokenize(ids)
+    # A model can spell a line's end in bytes; a line stays one.
+    texts = tf.strings.regex_replace(texts, "\n", " ")
+    return tf.reshape(texts, shape[:2])
+
+
+def _make_search(model, options):
+    """The search as one graph, for all that call it.
+
+    Within a bare function, or `tf.saved_model.save` would save it once more.
+    """
+
+    @tf.function(
+        input_signature=[IDS, tf.TensorSpec([None], tf.int32)],
+        autograph=False,
+    )
+    def find(inputs, limits):
+        keys = None
+        if options.temperature:  # other samples at each call
+            keys = tf.random.uniform(
+                tf.shape(limits), maxval=tf.int32.max, dtype=tf.int32
+            )
+        return find_hypotheses(model, inputs, limits, options, keys=keys)
+
+    def find_any(inputs, limits):
+        # No sentence has no longest one: then one of padding is translated.
+        count = tf.shape(limits)[0]
+        missing = tf.cast(tf.equal(count, 0), tf.int32)
+        inputs = tf.pad(inputs, [[0, missing], [0, missing]])
+        limits = tf.pad(limits, [[0, missing]], constant_values=1)
+        found = find(inputs, limits)
+        return Finished(found.sequences[:count], found.scores[:count])
+
+    return find_any
+
+
+def _score(model, options, inputs, targets):
+    count = tf.shape(inputs)[0]
+    missing = tf.cast(tf.equal(count, 0), tf.int32)  # as in `find_any`
+    inputs, targets = (
+        tf.pad(ids, [[0, missing], [0, missing]]) for ids in (inputs, targets)
+    )
+    return score_targets(model, inputs, targets, options.alpha)[:count]
+
+
+def _traced(function, arguments):
+    function = tf.function(function, autograph=False)
+    return function.get_concrete_function(
+        **{
+            name: tf.TensorSpec(spec.shape, spec.dtype, name)
+            for name, spec in arguments.items()
+        }
+    )
+
+
+def _check(holds, message):
+    return tf.debugging.Assert(tf.reduce_all(holds), [message])

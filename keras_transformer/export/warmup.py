@@ -1,0 +1,104 @@
+"""Requests that TensorFlow Serving runs before it serves a new model."""
+
+import logging
+import os
+
+import tensorflow as tf
+
+from keras_transformer.data import generation
+from keras_transformer.model_card import facts
+
+LOG = logging.getLogger("keras_transformer")
+FILE_NAME = "tf_serving_warmup_requests"
+BATCH_SIZES = (1, 4, 16)
+MAX_LENGTH = 100  # tokens of a text; longer ones would hold up the start
+
+
+def warmup_texts(run, max_tokens):
+    """Returns sentences to warm a model up with, each with a reference.
+
+    Args:
+        run: a `RunDirectory`.
+        max_tokens: the longest text that the model can take.
+
+    Returns:
+        as many pairs of str as the largest batch wants: from the problem's dev
+        split where it is at hand, made of tokens of the vocabulary elsewhere.
+    """
+    pairs = _dev_pairs(run) or [(text, text) for text in _made_up(run)]
+    vocabulary = run.vocabulary
+    lengths = [max(map(len, vocabulary.encode(list(pair)))) for pair in pairs]
+    fitting = [
+        pair
+        for pair, length in zip(pairs, lengths)
+        if length <= min(MAX_LENGTH, max_tokens) and all(map(str.strip, pair))
+    ]
+    return fitting[: max(BATCH_SIZES)]
+
+
+def write_warmup(directory, signatures, pairs, vocabulary):
+    """Writes the requests, and what the model answers, as a TFRecord file.
+
+    Without `tensorflow-serving-api` it says so in the log and writes nothing.
+
+    Args:
+        directory: where to write it, `assets.extra` of a SavedModel.
+        signatures: dictionary of name to concrete function.
+        pairs: list of (text, reference).
+        vocabulary: the `Subwords` of the model.
+    """
+    try:
+        from tensorflow_serving.apis import prediction_log_pb2
+    except ImportError:
+        LOG.info(
+            "No warm-up requests for TensorFlow Serving are written: that "
+            "needs pip install 'keras-transformer[serving]'"
+        )
+        return
+    with tf.io.TFRecordWriter(os.path.join(directory, FILE_NAME)) as writer:
+        for name, inputs in _requests(pairs, vocabulary):
+            if "score" not in signatures and name != "ids":
+                continue  # a model of ids alone
+            log = prediction_log_pb2.PredictionLog()
+            request = log.predict_log.request
+            request.model_spec.signature_name = name
+            response = log.predict_log.response
+            response.model_spec.signature_name = name
+            _fill(request.inputs, inputs)
+            _fill(response.outputs, signatures[name](**inputs))
+            writer.write(log.SerializeToString())
+
+
+def _requests(pairs, vocabulary):
+    """Yields names of signatures and their inputs."""
+    for size in BATCH_SIZES:
+        texts, references = zip(*pairs[:size])
+        ids = tf.ragged.constant(vocabulary.encode(texts), tf.int32)
+        texts, references = map(tf.constant, (texts, references))
+        yield "serving_default", {"text": texts}
+        yield "ids", {"inputs": ids.to_tensor()}
+        yield "score", {"text": texts, "targets": references}
+
+
+def _fill(protos, tensors):
+    for name, tensor in tensors.items():
+        protos[name].CopyFrom(tf.make_tensor_proto(tensor.numpy()))
+
+
+def _dev_pairs(run):
+    problem = facts.problem_of(run)
+    if problem is None or problem.data_dir is None:
+        return []
+    manifest = generation.read_manifest(problem.directory)
+    if manifest is None or "dev" not in manifest["splits"]:
+        return []
+    return list(zip(*problem.text_split("dev")))
+
+
+def _made_up(run):
+    vocabulary = run.vocabulary
+    first = vocabulary.vocab_size // 2  # past bytes, which may be no text
+    count = vocabulary.vocab_size - first
+    for number in range(max(BATCH_SIZES)):
+        ids = [first + (7 * i + 31 * number) % count for i in range(number + 1)]
+        yield vocabulary.decode([ids])[0]

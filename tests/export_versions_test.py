@@ -1,0 +1,68 @@
+"""Versions of exports: numbered, whole or not there."""
+
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from keras_transformer.export import versions
+
+
+class VersionsTest:
+    def test_versions_count_up_as_numbers(self, tmp_path):
+        path = tmp_path / "export"
+        for _ in range(11):
+            with versions.new_version(str(path)) as (aside, _):
+                open(os.path.join(aside, "file"), "w").close()
+        assert versions.versions(path) == list(range(1, 12))
+        assert versions.newest_version(str(path)) == str(path / "11")
+
+    def test_no_number_is_there_before_the_end(self, tmp_path):
+        with versions.new_version(str(tmp_path)) as (aside, path):
+            assert os.listdir(tmp_path) == ["1.incomplete"]
+            assert os.path.dirname(aside) == str(tmp_path)
+        assert os.listdir(tmp_path) == ["1"]
+        assert path == str(tmp_path / "1")
+
+    def test_an_error_leaves_nothing(self, tmp_path):
+        with pytest.raises(RuntimeError):
+            with versions.new_version(str(tmp_path / "export")):
+                raise RuntimeError
+        assert os.listdir(tmp_path) == []
+
+    def test_what_a_kill_leaves_is_no_version_and_goes_next_time(
+        self, tmp_path
+    ):
+        script = (
+            "import sys\n"
+            "from keras_transformer.export import versions\n"
+            "with versions.new_version(sys.argv[1]) as (aside, _):\n"
+            "    open(aside + '/saved_model.pb', 'w').write('half')\n"
+            "    print(flush=True)\n"
+            "    sys.stdin.read()\n"
+        )
+        process = subprocess.Popen(
+            [sys.executable, "-c", script, tmp_path],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
+        process.stdout.readline()
+        with pytest.raises(ValueError, match="one export at a time"):
+            with versions.new_version(str(tmp_path)):
+                pass
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+        assert os.listdir(tmp_path) == ["1.incomplete"]
+        assert versions.versions(tmp_path) == []
+        with versions.new_version(str(tmp_path)) as (aside, _):
+            assert os.listdir(aside) == []
+        assert os.listdir(tmp_path) == ["1"]
+
+    def test_a_foreign_directory_is_an_error(self, tmp_path):
+        (tmp_path / "thesis.txt").write_text("years of work")
+        with pytest.raises(ValueError, match="holds other things"):
+            with versions.new_version(str(tmp_path)):
+                pass
+        assert os.listdir(tmp_path) == ["thesis.txt"]

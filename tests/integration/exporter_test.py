@@ -1,0 +1,156 @@
+"""kt-exporter on a run that can copy, and what others do with its output."""
+
+import json
+import os
+import random
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from keras_transformer.bin import exporter
+from keras_transformer.decoding import Translator
+from keras_transformer.run_directory import RunDirectory
+
+# A process without this package; Keras is TensorFlow's own business.
+STRANGER = """
+import json, sys
+sys.modules["keras_transformer"] = None
+import tensorflow as tf
+import tensorflow_text
+translate = tf.saved_model.load(sys.argv[1]).signatures["serving_default"]
+found = translate(text=tf.constant(json.load(sys.stdin)))["translations"]
+print(json.dumps([text.decode() for text in found.numpy()[:, 0]]))
+"""
+
+
+def call(*flags):
+    """Runs the command within this process; returns its exit status."""
+    with pytest.raises(SystemExit) as exit:
+        exporter.run(["exporter", *flags])
+    return exit.value.code or 0
+
+
+def assert_fails(capsys, words, *flags):
+    """Asserts one line on standard error that holds the words, status 2."""
+    assert call(*flags) == 2
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert output.err.count("\n") == 1
+    for word in words:
+        assert word in output.err
+
+
+@pytest.fixture(scope="module")
+def export_dir(trained_run, tmp_path_factory):
+    export_dir = str(tmp_path_factory.mktemp("export") / "copy")
+    flags = [f"--output_dir={trained_run}", f"--export_dir={export_dir}"]
+    assert call(*flags, "--beam_size=3", "--alpha=0.5") == 0
+    return export_dir
+
+
+class ExporterTest:
+    def test_the_settings_are_written_down(self, export_dir, trained_run):
+        path = os.path.join(export_dir, "1", "assets.extra", "export.json")
+        with open(path, encoding="utf-8") as file:
+            record = json.load(file)
+        run = RunDirectory(trained_run)
+        assert record["problem"] == "copy"
+        assert record["step"] == run.checkpoints.steps[-1]
+        assert record["vocabulary_sha256"] == run.vocabulary.sha256
+        assert record["decode"]["beam_size"] == 3
+        assert record["decode"]["alpha"] == 0.5
+        assert record["precision"] == "float32"
+
+    def test_the_model_card_is_with_it(self, export_dir):
+        for path in ("README.md", "1/assets.extra/README.md"):
+            assert os.path.getsize(os.path.join(export_dir, path))
+
+    def test_a_stranger_gets_the_same_text(self, export_dir, trained_run):
+        draw = random.Random(0)
+        texts = [
+            " ".join(draw.choices("abcdefghijklmnop", k=draw.randint(0, 12)))
+            for _ in range(200)
+        ]
+        done = subprocess.run(
+            [sys.executable, "-c", STRANGER, os.path.join(export_dir, "1")],
+            input=json.dumps(texts),
+            capture_output=True,
+            text=True,
+            timeout=300,
+        )
+        assert done.returncode == 0, done.stderr[-2000:]
+        expected = Translator.load(trained_run)(texts, beam_size=3, alpha=0.5)
+        assert json.loads(done.stdout) == expected
+
+    def test_the_path_of_the_next_version_is_printed(
+        self, export_dir, trained_run, capsys
+    ):
+        flags = [f"--output_dir={trained_run}", f"--export_dir={export_dir}"]
+        assert call(*flags) == 0
+        path = os.path.join(export_dir, "2")
+        assert capsys.readouterr().out == path + "\n"
+        assert os.path.isfile(os.path.join(path, "saved_model.pb"))
+
+
+class BadInputTest:
+    def test_a_missing_run_is_one_line(self, tmp_path, capsys):
+        assert_fails(capsys, ["run.json"], f"--output_dir={tmp_path / 'none'}")
+        assert os.listdir(tmp_path) == []
+
+    @pytest.mark.parametrize("name", ["thesis", "file"])
+    def test_a_foreign_target_is_one_line(
+        self, trained_run, tmp_path, capsys, name
+    ):
+        (tmp_path / "thesis").mkdir()
+        (tmp_path / "thesis" / "notes.txt").write_text("mine")
+        (tmp_path / "file").write_text("mine")
+        flags = [f"--output_dir={trained_run}"]
+        flags.append(f"--export_dir={tmp_path / name}")
+        assert_fails(capsys, ["export_dir", str(tmp_path / name)], *flags)
+        assert os.listdir(tmp_path / "thesis") == ["notes.txt"]
+
+    def test_an_unwritable_target_is_one_line(
+        self, trained_run, tmp_path, capsys
+    ):
+        (tmp_path / "file").write_text("mine")
+        target = tmp_path / "file" / "export"
+        assert_fails(
+            capsys,
+            [str(target)],
+            f"--output_dir={trained_run}",
+            f"--export_dir={target}",
+        )
+
+    def test_the_run_itself_is_no_target(self, trained_run, capsys):
+        assert_fails(
+            capsys,
+            ["directory of a run"],
+            f"--output_dir={trained_run}",
+            f"--export_dir={trained_run}",
+        )
+
+    def test_a_corrupt_checkpoint_writes_nothing(
+        self, make_run, tmp_path, capsys
+    ):
+        run = make_run()
+        run.checkpoints.save(5, {"model/a": np.zeros(3)})
+        with open(run.checkpoints.path(5), "r+b") as file:
+            file.truncate(20)
+        target = tmp_path / "export"
+        assert_fails(
+            capsys,
+            ["complete .npz", "ckpt-5"],
+            f"--output_dir={run.path}",
+            f"--export_dir={target}",
+        )
+        assert not target.exists()
+
+    def test_a_flag_of_the_other_format_is_one_line(self, trained_run, capsys):
+        assert_fails(
+            capsys,
+            ["--quantization", "--precision"],
+            f"--output_dir={trained_run}",
+            "--quantization=int8",
+        )

@@ -31,7 +31,7 @@ demo: .venv/installed
 		"translations in demo/run/samples."
 
 test: lint
-	$(BIN)/python -m pytest -q -m "not slow"
+	$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not slow"
 
 test-slow: .venv/installed-test
 	$(BIN)/python -m pytest -q -m slow

@@ -198,7 +198,7 @@ def batches(costs, budget, num_workers=1, fitting_rows=lambda rows: rows):
     order.sort(key=lambda i: costs[i], reverse=True)
     most = -(-len(order) // num_workers)
     while order:
-        rows = fitting_rows(max(1, min(most, budget // costs[order[0]])))
+        rows = min(most, fitting_rows(max(1, budget // costs[order[0]])))
         yield order[:rows]
         order = order[rows:]
 

@@ -191,14 +191,16 @@ SCRIPT = """
 import sys
 import numpy as np
 from jax_engine_test import HPARAMS, evaluated, make_from, train
-from keras_transformer.decoding import Translator
+from keras_transformer.compiled_search import compile_search
+from keras_transformer.decode_options import DecodeOptions
 
 engine = make_from(np.load("state.npz"), num_devices=4)
 figures = train(engine, num_rounds=2)
 engine.synchronise()
 sums = evaluated(engine)
-(found,) = Translator(engine.model, None, HPARAMS).translate_ids([[5, 6, 1]])
-np.savez("found.npz", figures=figures, sums=sums, translation=found)
+search = compile_search(engine.model, DecodeOptions.of(HPARAMS))
+found, _ = search(np.array([[5, 6, 1]], "int32"), np.array([53], "int32"))
+np.savez("found.npz", figures=figures, sums=sums, translation=found[0, 0])
 assert "tensorflow" not in sys.modules
 """
 
@@ -227,6 +229,7 @@ def start_on_jax(*arguments, cwd=None):
 
 @pytest.mark.skipif(BACKEND != "tensorflow", reason="starts tests on JAX")
 class EnginesTest:
+    @pytest.mark.slow
     def test_the_engine_works_on_jax(self):
         pytest.importorskip("jax")
         run = start_on_jax("-m", "pytest", "-q", "--tb=short", __file__)
@@ -244,4 +247,4 @@ class EnginesTest:
         found = np.load(tmp_path / "found.npz")
         np.testing.assert_allclose(found["figures"], expected, rtol=1e-4)
         np.testing.assert_allclose(found["sums"], evaluated(engine), rtol=1e-4)
-        assert found["translation"][-1] == 1
+        assert 1 in found["translation"]  # it ended

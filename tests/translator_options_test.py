@@ -3,11 +3,13 @@
 import keras
 import numpy as np
 import pytest
+from keras import ops
 from small_translators import TEXTS
 from small_translators import make_translator
 from small_translators import make_vocabulary
 
 from keras_transformer import decoding
+from keras_transformer.beam_search import beam_search
 from keras_transformer.decode_options import DecodeOptions
 from keras_transformer.search import find_hypotheses
 
@@ -125,6 +127,38 @@ class OptionsTest:
         texts = ["a dog", "a book " * 50_000]
         with pytest.raises(ValueError, match="at most 4,096.*sentence 2 with"):
             translator(texts)
+
+
+class CacheTest:
+    def test_cached_and_uncached_search_find_the_same(self, translator):
+        model = translator.model
+        generator = np.random.default_rng(0)
+        vocab_size = translator.vocabulary.vocab_size
+        inputs = generator.integers(3, vocab_size, (4, 6), "int32")
+        inputs[:, 1:] *= np.arange(5) < np.array([[5, 3, 1, 0]]).T
+        limits = np.array([9, 7, 5, 4], "int32")
+        options = DecodeOptions(beam_size=3, num_hypotheses=3)
+
+        def step(ids, position, state):
+            """The whole decoder, for each position anew."""
+            before = ops.arange(9)[None, None] == position - 1
+            targets = ops.where(before, ids[:, :, None], state["targets"])
+            logits = [
+                model({"inputs": inputs, "targets": targets[:, beam]})
+                for beam in range(3)
+            ]
+            at = ops.take(ops.stack(logits, axis=1), position, axis=2)
+            return at, {"targets": targets}
+
+        expected = beam_search(
+            step,
+            {"targets": ops.zeros((4, 3, 9), "int32")},
+            beam_size=3,
+            max_lengths=limits,
+        )
+        found = find_hypotheses(model, inputs, limits, options, num_steps=9)
+        np.testing.assert_array_equal(found.sequences, expected.sequences)
+        np.testing.assert_allclose(found.scores, expected.scores, atol=1e-4)
 
 
 @pytest.mark.skipif(not TENSORFLOW, reason="growing caches")

@@ -30,7 +30,7 @@ def write_model_card(directory, run, step=None, extra=None):
         run: the `RunDirectory` the model comes from.
         step: of the checkpoint, or "best"; by default the newest.
         extra: None for a run itself. For an exported model a dictionary:
-            `format`, "saved_model" or "ctranslate2"; `decode`, the
+            `format`, as `kt-exporter` takes it; `decode`, the
             `DecodeOptions` it was exported with, or a dictionary of them; and,
             where there are such, `quantization`, `precision` and
             `model_name`.
@@ -175,6 +175,7 @@ def _form(extra):
         return None
     name = {
         "saved_model": "TensorFlow SavedModel",
+        "saved_model_ids": "TensorFlow SavedModel of ids",
         "ctranslate2": "CTranslate2",
     }
     text = name[extra["format"]]

@@ -62,6 +62,7 @@ def train_on_jax(run, steps):
 
 
 class JaxTrainingTest:
+    @pytest.mark.slow
     def test_a_run_goes_from_jax_to_tensorflow_and_back(
         self, make_run, copy_data
     ):

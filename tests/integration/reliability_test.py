@@ -52,6 +52,7 @@ class KillTest:
 
 
 class ResumeTest:
+    @pytest.mark.slow
     def test_resumed_run_equals_one_never_interrupted(self, make_run):
         report = reliability.resume_often(make_run, 2, [ACCUMULATED])
         assert report == reliability.Resumes(resumes=2, identical=2)

@@ -20,6 +20,7 @@ import matplotlib
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
+from keras_transformer import workers
 from keras_transformer.benchmark.decode import time_decoding
 from keras_transformer.benchmark.workload import read_sentences
 from keras_transformer.decode_options import DecodeOptions
@@ -47,6 +48,7 @@ def sources_of_length(sources, length, number):
 
 
 def main(run_dir, text_path, picture_path):
+    workers.give_each_a_core()
     run = RunDirectory(run_dir)
     model = load_model(run)
     options = DecodeOptions.of(run.hparams)

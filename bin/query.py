@@ -4,8 +4,8 @@
     kt-query --server=translator.example:8501 --protocol=rest <news.en >news.de
 
 Reads standard input without --text, and prints the best translation of each
-line on a line of its own, in order; with --write_scores its score and a tab go
-before it. gRPC, the default, needs `pip install 'keras-transformer[serving]'`
+line on a line of its own, in order; with --write_scores a tab and its score
+follow. gRPC, the default, needs `pip install 'keras-transformer[serving]'`
 and takes some seconds to start; REST needs nothing and starts at once.
 """
 
@@ -45,8 +45,8 @@ def main(argv):
     for texts in _batches():
         translations, scores = server(texts)
         for (best, *_), (score, *_) in zip(translations, scores):
-            before = f"{score:.6f}\t" if FLAGS.write_scores else ""
-            print(before + " ".join(best.splitlines()))
+            after = f"\t{score:.6f}" if FLAGS.write_scores else ""
+            print(" ".join(best.splitlines()) + after)
         sys.stdout.flush()
     server.close()
 

@@ -260,7 +260,7 @@ class QueryTest:
         done = self.query(served, protocol, "--write_scores", input=text)
         assert (done.returncode, done.stderr) == (0, "")
         assert done.stdout == "".join(
-            f"{len(t) + 2:.6f}\t{toy.best(t)}\n" for t in lines
+            f"{toy.best(t)}\t{len(t) + 2:.6f}\n" for t in lines
         )
 
     @pytest.mark.parametrize("protocol", ["rest", "grpc"])

@@ -1,19 +1,17 @@
 """Writes a run's model for CTranslate2, a fast engine for CPU and GPU."""
 
-import dataclasses
-import importlib.metadata
 import importlib.util
-import json
 import os
 import shutil
 
 from keras_transformer.checkpoints import weights
+from keras_transformer.export.record import RECORD
+from keras_transformer.export.record import write_record
 from keras_transformer.export.versions import synchronise
 from keras_transformer.files import written_aside
 from keras_transformer.model_card import write_model_card
 
 MODEL = "model.bin"
-RECORD = "export.json"
 VOCABULARY = "vocab.model"
 FORMAT = "ctranslate2"
 QUANTIZATIONS = ("float32", "float16", "bfloat16", "int16", "int8")
@@ -126,13 +124,6 @@ def _check(run, quantization):
             f"{run.path} with neighbourhood={run.hparams.neighbourhood}. "
             "Export it with --format=saved_model."
         )
-    recorded = run.record.get("vocabulary_sha256", run.vocabulary.sha256)
-    if recorded != run.vocabulary.sha256:
-        raise ValueError(
-            "A run's vocabulary must be the one it was trained with. Received: "
-            f"{run.file(VOCABULARY)} with sha256 {run.vocabulary.sha256}, "
-            f"while run.json says {recorded}. Put the right file back."
-        )
 
 
 def _write(run, directory, options, step, quantization):
@@ -147,24 +138,18 @@ def _write(run, directory, options, step, quantization):
         run.path,
     )
     converter.convert(directory, quantization=quantization)
-    record = {
-        "format": FORMAT,
-        "problem": run.problem_name,
-        "hparams_set": run.record.get("hparams_set"),
-        "step": step,
-        "checkpoint_steps": run.averaged_steps or [step],
-        "vocabulary_sha256": vocabulary.sha256,
-        "decode": dataclasses.asdict(options),
-        "precision": quantization,
-        "max_tokens": converter.num_positions,
-        "versions": {
-            name: importlib.metadata.version(name) for name in PACKAGES
-        },
-    }
     with written_aside(os.path.join(directory, VOCABULARY), "wb") as file:
         file.write(vocabulary.model_bytes)
-    with written_aside(os.path.join(directory, RECORD)) as file:
-        file.write(json.dumps(record, indent=2) + "\n")
+    write_record(
+        directory,
+        run,
+        step,
+        options,
+        PACKAGES,
+        format=FORMAT,
+        precision=quantization,
+        max_tokens=converter.num_positions,
+    )
     extra = {
         "format": FORMAT,
         "decode": options,

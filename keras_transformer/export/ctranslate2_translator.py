@@ -7,12 +7,12 @@ from keras_transformer.data.subwords import Subwords
 from keras_transformer.data.text_files import is_blank
 from keras_transformer.decode_options import DecodeOptions
 from keras_transformer.export.ctranslate2_model import MODEL
-from keras_transformer.export.ctranslate2_model import RECORD
 from keras_transformer.export.ctranslate2_model import VOCABULARY
 from keras_transformer.export.ctranslate2_model import is_ctranslate2
 from keras_transformer.export.ctranslate2_model import require_ctranslate2
 from keras_transformer.export.ctranslate2_search import CTranslate2Search
 from keras_transformer.export.ctranslate2_search import Request
+from keras_transformer.export.record import RECORD
 from keras_transformer.translations import WINDOW
 from keras_transformer.translations import Hypothesis
 from keras_transformer.translations import TextTranslator

@@ -1,23 +1,20 @@
 """A run as a SavedModel: what TensorFlow Serving and TensorFlow load."""
 
 import contextlib
-import dataclasses
-import importlib.metadata
-import json
-import logging
 import os
 
 import keras
+from absl import logging as absl_logging
 
 from keras_transformer.decode_options import DecodeOptions
 from keras_transformer.export import versions
+from keras_transformer.export.record import write_record
 from keras_transformer.files import written_aside
 from keras_transformer.model_card import write_model_card
 from keras_transformer.run_directory import load_model
 from keras_transformer.translations import MAX_SOURCE_TOKENS
 
 PRECISIONS = ("float32", "bfloat16")
-RECORD = "export.json"
 EXTRA = "assets.extra"
 PACKAGES = ("keras-transformer", "keras", "tensorflow", "tensorflow-text")
 
@@ -58,39 +55,20 @@ def export_saved_model(
     options = options or DecodeOptions.of(run.hparams)
     step = run.checkpoints.find(step)
     model = load_model(run, step, precision)
-    record = describe_export(run, step, options, precision)
-    record["of_text"] = of_text
+    form = "saved_model" if of_text else "saved_model_ids"
+    card = {"format": form, "decode": options, "precision": precision}
+    facts = {
+        "precision": precision,
+        "of_text": of_text,
+        "max_tokens": _max_tokens(run.hparams),
+    }
     with versions.new_version(export_dir) as (aside, path):
-        _save(model, run, options, record, aside)
-        form = "saved_model" if of_text else "saved_model_ids"
-        card = {"format": form, "decode": options, "precision": precision}
-        write_model_card(os.path.join(aside, EXTRA), run, step, card)
+        _save(model, run, options, facts, aside)
+        extra = os.path.join(aside, EXTRA)
+        write_record(extra, run, step, options, PACKAGES, **facts)
+        write_model_card(extra, run, step, card)
     write_model_card(export_dir, run, step, card)
     return path
-
-
-def describe_export(run, step, options, precision):
-    """Returns what `export.json` holds: where a model is from, how it decodes.
-
-    Args:
-        run: the `RunDirectory`.
-        step: of the checkpoint.
-        options: the `DecodeOptions`.
-        precision: the name of the number format.
-    """
-    return {
-        "problem": run.problem_name,
-        "hparams_set": run.record.get("hparams_set"),
-        "step": step,
-        "checkpoint_steps": run.averaged_steps or [step],
-        "vocabulary_sha256": run.vocabulary.sha256,
-        "decode": dataclasses.asdict(options),
-        "precision": precision,
-        "max_tokens": _max_tokens(run.hparams),
-        "versions": {
-            name: importlib.metadata.version(name) for name in PACKAGES
-        },
-    }
 
 
 def _check(run, export_dir, precision):
@@ -111,26 +89,19 @@ def _check(run, export_dir, precision):
             f"export_dir={export_dir!r}. Name one inside it, or elsewhere."
         )
     versions.check_export_dir(export_dir)
-    recorded = run.record.get("vocabulary_sha256", run.vocabulary.sha256)
-    if recorded != run.vocabulary.sha256:
-        raise ValueError(
-            "A run's vocabulary must be the one it was trained with. Received: "
-            f"{run.file('vocab.model')} with sha256 {run.vocabulary.sha256}, "
-            f"while run.json says {recorded}. Put the right file back."
-        )
 
 
-def _save(model, run, options, record, directory):
+def _save(model, run, options, facts, directory):
     import tensorflow as tf
 
     from keras_transformer.export import warmup
     from keras_transformer.export.text_module import TextModule
 
     vocabulary = run.vocabulary
-    module = TextModule(model, vocabulary, options, record["max_tokens"])
-    signatures = module.signatures(record["of_text"])
+    module = TextModule(model, vocabulary, options, facts["max_tokens"])
+    signatures = module.signatures(facts["of_text"])
     try:
-        with _quiet("absl", "tensorflow"):
+        with _quiet():
             tf.saved_model.save(module, directory, signatures)
     except tf.errors.OpError as error:
         # TensorFlow's own file system says so where the disk takes no more.
@@ -140,27 +111,22 @@ def _save(model, run, options, record, directory):
         ) from error
     extra = os.path.join(directory, EXTRA)
     os.mkdir(extra)
-    with written_aside(os.path.join(extra, RECORD)) as file:
-        file.write(json.dumps(record, indent=2) + "\n")
-    if not record["of_text"]:
+    if not facts["of_text"]:
         with written_aside(os.path.join(extra, "vocab.model"), "wb") as file:
             file.write(vocabulary.model_bytes)
-    pairs = warmup.warmup_texts(run, record["max_tokens"])
+    pairs = warmup.warmup_texts(run, facts["max_tokens"])
     warmup.write_warmup(extra, signatures, pairs, vocabulary)
 
 
 @contextlib.contextmanager
-def _quiet(*names):
-    """Keeps what libraries tell their own developers out of the log."""
-    loggers = [logging.getLogger(name) for name in names]
-    levels = [logger.level for logger in loggers]
-    for logger in loggers:
-        logger.setLevel(logging.WARNING)
+def _quiet():
+    """Keeps what TensorFlow tells its own developers out of the log."""
+    verbosity = absl_logging.get_verbosity()
+    absl_logging.set_verbosity(absl_logging.WARNING)
     try:
         yield
     finally:
-        for logger, level in zip(loggers, levels):
-            logger.setLevel(level)
+        absl_logging.set_verbosity(verbosity)
 
 
 def _max_tokens(hparams):

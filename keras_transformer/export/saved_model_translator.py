@@ -7,6 +7,7 @@ from keras_transformer.data.text_files import is_blank
 from keras_transformer.decode_options import DecodeOptions
 from keras_transformer.export.lean_session import SAVED_MODEL
 from keras_transformer.export.lean_session import LeanSession
+from keras_transformer.export.record import RECORD
 from keras_transformer.export.versions import newest_version
 from keras_transformer.translations import CACHE_POSITIONS
 from keras_transformer.translations import WINDOW
@@ -19,7 +20,7 @@ from keras_transformer.translations import in_parallel
 from keras_transformer.translations import windows
 from keras_transformer.workers import num_tensorflow_workers
 
-RECORD = os.path.join("assets.extra", "export.json")
+RECORD_PATH = os.path.join("assets.extra", RECORD)
 
 
 class SavedModelTranslator(TextTranslator):
@@ -43,14 +44,15 @@ class SavedModelTranslator(TextTranslator):
 
     def __init__(self, path):
         self.path = newest_version(path)
-        for name in (SAVED_MODEL, RECORD):
+        for name in (SAVED_MODEL, RECORD_PATH):
             if not os.path.isfile(os.path.join(self.path, name)):
                 raise ValueError(
                     "A SavedModel must be one that kt-exporter wrote. "
                     f"Received: {path!r}, where {name} is missing. Export the "
                     "run with kt-exporter."
                 )
-        with open(os.path.join(self.path, RECORD), encoding="utf-8") as file:
+        path = os.path.join(self.path, RECORD_PATH)
+        with open(path, encoding="utf-8") as file:
             self.record = json.load(file)
         if not self.record["of_text"]:
             raise ValueError(

@@ -1,0 +1,37 @@
+"""What an exported model says of itself: export.json."""
+
+import dataclasses
+import importlib.metadata
+import json
+import os
+
+from keras_transformer.files import written_aside
+
+RECORD = "export.json"
+
+
+def write_record(directory, run, step, options, packages, **more):
+    """Writes `export.json`: where a model is from, and how it decodes.
+
+    Args:
+        directory: where to write it.
+        run: the `RunDirectory` it comes from.
+        step: of the checkpoint.
+        options: the `DecodeOptions` it was exported with.
+        packages: names of those whose versions matter.
+        **more: what else to tell, such as `precision` and `max_tokens`.
+    """
+    record = {
+        "problem": run.problem_name,
+        "hparams_set": run.record.get("hparams_set"),
+        "step": step,
+        "checkpoint_steps": run.averaged_steps or [step],
+        "vocabulary_sha256": run.vocabulary.sha256,
+        "decode": dataclasses.asdict(options),
+        **more,
+        "versions": {
+            name: importlib.metadata.version(name) for name in packages
+        },
+    }
+    with written_aside(os.path.join(directory, RECORD)) as file:
+        file.write(json.dumps(record, indent=2) + "\n")

@@ -38,6 +38,7 @@ import json
 
 from keras_transformer import hparam
 from keras_transformer import registry
+from keras_transformer.bin import decode_settings
 from keras_transformer.bin import flags
 
 flags.define(
@@ -125,15 +126,12 @@ def _input():
 
 
 def _decode():
-    from keras_transformer.decode_options import DecodeOptions
-    from keras_transformer.decode_options import parse_options
-
     flags.require("decode_from_file")
-    precision = "float32" if FLAGS.precision == "auto" else FLAGS.precision
+    precision = decode_settings.precision()
     hparams, sources, make_model = (
         _trained(precision) if FLAGS.output_dir else _untrained(precision)
     )
-    options = parse_options(DecodeOptions.of(hparams), FLAGS.decode_hparams)
+    options = decode_settings.options(hparams)
     flags.load_backend()
     import keras
 

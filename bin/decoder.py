@@ -24,6 +24,7 @@ the lines of --prefix_file, where that is given.
 import contextlib
 import sys
 
+from keras_transformer.bin import decode_settings
 from keras_transformer.bin import flags
 from keras_transformer.bin import text_io
 from keras_transformer.data import text_files
@@ -53,7 +54,7 @@ def main(argv):
     _check_alone("decode_interactive", "decode_from_file", "decode_to_file")
     _check_alone("decode_interactive", "prefix_file", "score_file")
     _check_alone("score_file", "decode_from_file", "prefix_file")
-    changes = _changes()
+    changes = decode_settings.changes()
     sys.stdout.reconfigure(encoding="utf-8")
     if FLAGS.decode_interactive:
         _decode_interactively(_load(), changes)
@@ -78,15 +79,6 @@ def _check_alone(name, *others):
             )
 
 
-def _changes():
-    """What the flags change of how the model decodes, by option."""
-    from keras_transformer.decode_options import parse_decode_hparams
-
-    return parse_decode_hparams(
-        FLAGS.decode_hparams, beam_size=FLAGS.beam_size, alpha=FLAGS.alpha
-    )
-
-
 def _load():
     from keras_transformer.export.forms import form_of
     from keras_transformer.run_directory import RunDirectory
@@ -103,11 +95,8 @@ def _load():
             workers.give_each_a_core()
     from keras_transformer.decoding import Translator
 
-    precision = FLAGS.precision
     return Translator.load(
-        FLAGS.output_dir,
-        FLAGS.checkpoint_step,
-        "float32" if precision == "auto" else precision,
+        FLAGS.output_dir, FLAGS.checkpoint_step, decode_settings.precision()
     )
 
 

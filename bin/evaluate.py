@@ -16,6 +16,7 @@ import os
 import sys
 
 from keras_transformer import registry
+from keras_transformer.bin import decode_settings
 from keras_transformer.bin import flags
 from keras_transformer.bin import text_io
 from keras_transformer.data import text_files
@@ -87,7 +88,9 @@ def _decode_split():
     translator = Translator.load(FLAGS.output_dir, FLAGS.checkpoint_step)
     progress = text_io.Progress(len(sources))
     hypotheses = list(
-        translator.translate(sources, report=progress.add, **_changes())
+        translator.translate(
+            sources, report=progress.add, **decode_settings.changes()
+        )
     )
     progress.finish()
     path = run.file("decodes", f"{FLAGS.split}.txt")
@@ -98,24 +101,14 @@ def _decode_split():
     return hypotheses, references
 
 
-def _changes():
-    """What the flags change of how the run decodes, by option."""
-    from keras_transformer.decode_options import parse_decode_hparams
-
-    return parse_decode_hparams(
-        FLAGS.decode_hparams, beam_size=FLAGS.beam_size, alpha=FLAGS.alpha
-    )
-
-
 def _record(report, num_pairs):
     """Writes the scores into the run's directory and onto its card."""
-    from keras_transformer.decode_options import DecodeOptions
     from keras_transformer.model_card import record_scores
     from keras_transformer.model_card import write_model_card
     from keras_transformer.run_directory import RunDirectory
 
     run = RunDirectory(FLAGS.output_dir)
-    decode = DecodeOptions.of(run.hparams).replace(**_changes())
+    decode = decode_settings.options(run.hparams)
     step = run.checkpoints.find(FLAGS.checkpoint_step)
     record_scores(run, FLAGS.split, step, num_pairs, decode, report)
     write_model_card(run.path, run)

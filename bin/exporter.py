@@ -20,6 +20,7 @@ requests that TensorFlow Serving warms it up with.
 
 import os
 
+from keras_transformer.bin import decode_settings
 from keras_transformer.bin import flags
 
 flags.define(
@@ -47,7 +48,7 @@ def main(argv):
     from keras_transformer.run_directory import RunDirectory
 
     run = RunDirectory(FLAGS.output_dir)
-    options = _options(run)
+    options = decode_settings.options(run.hparams)
     run.checkpoints.find(FLAGS.checkpoint_step)
     export_dir = FLAGS.export_dir or run.file(DEFAULT_DIRS[FLAGS.format])
     print(_export(run, os.path.normpath(export_dir), options))
@@ -67,14 +68,6 @@ def _check_format():
         )
 
 
-def _options(run):
-    from keras_transformer.decode_options import DecodeOptions
-    from keras_transformer.decode_options import parse_options
-
-    options = parse_options(DecodeOptions.of(run.hparams), FLAGS.decode_hparams)
-    return options.replace(beam_size=FLAGS.beam_size, alpha=FLAGS.alpha)
-
-
 def _export(run, export_dir, options):
     if FLAGS.format == "ctranslate2":
         from keras_transformer.export.ctranslate2_model import (
@@ -92,7 +85,7 @@ def _export(run, export_dir, options):
         export_dir,
         options,
         FLAGS.checkpoint_step,
-        "float32" if FLAGS.precision == "auto" else FLAGS.precision,
+        decode_settings.precision(),
         of_text=FLAGS.format == "saved_model",
     )
 

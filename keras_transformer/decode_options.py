@@ -83,32 +83,23 @@ _RULES = (
 )
 
 
-def parse_options(options, text):
-    """Returns `options` with the changes that `text` names.
-
-    Args:
-        options: the `DecodeOptions` to start from.
-        text: `name=value` pairs with commas between them, as
-            `--decode_hparams` takes them; may be empty.
-
-    Raises:
-        ValueError: if a name is unknown or repeated, or a value does not fit.
-
-    Example:
-
-    >>> parse_options(DecodeOptions(), "temperature=0.8,top_k=10").top_k
-    10
-    """
-    return options.replace(**parse_decode_hparams(text))
-
-
 def parse_decode_hparams(text, **flags):
     """Returns the changes that `text` and single flags name, a dictionary.
 
     Args:
-        text: see `parse_options`.
+        text: `name=value` pairs with commas between them, as
+            `--decode_hparams` takes them; may be empty.
         **flags: options that have a flag of their own, which come first; None
             where that was not given.
+
+    Raises:
+        ValueError: if a name is unknown or repeated, or a value is of the
+            wrong type.
+
+    Example:
+
+    >>> parse_decode_hparams("temperature=0.8,top_k=10", alpha=None)
+    {'temperature': 0.8, 'top_k': 10}
     """
     changes = checks.parse_changes(DecodeOptions, text, "decode_hparams")
     given = {name: value for name, value in flags.items() if value is not None}

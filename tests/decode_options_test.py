@@ -1,7 +1,7 @@
 import pytest
 
 from keras_transformer.decode_options import DecodeOptions
-from keras_transformer.decode_options import parse_options
+from keras_transformer.decode_options import parse_decode_hparams
 from keras_transformer.hparam import HParams
 
 
@@ -42,18 +42,21 @@ class DecodeOptionsTest:
         assert options.replace(alpha=None, beam_size=None) == options
 
 
-class ParseOptionsTest:
-    def test_pairs_change_their_fields(self):
-        options = parse_options(DecodeOptions(), "alpha=1, num_hypotheses=6")
-        expected = DecodeOptions(alpha=1.0, num_hypotheses=6, beam_size=6)
-        assert options == expected
+class ParseDecodeHparamsTest:
+    def test_pairs_and_flags_are_changes(self):
+        changes = parse_decode_hparams(
+            "alpha=1, num_hypotheses=6", alpha=0.5, beam_size=None
+        )
+        assert changes == {"alpha": 0.5, "num_hypotheses": 6}
+        expected = DecodeOptions(alpha=0.5, num_hypotheses=6, beam_size=6)
+        assert DecodeOptions().replace(**changes) == expected
 
     def test_an_unknown_name_gets_close_ones(self):
         with pytest.raises(
             ValueError, match="decode_hparams='temprature'.*mean: temperature"
         ):
-            parse_options(DecodeOptions(), "temprature=1")
+            parse_decode_hparams("temprature=1")
 
     def test_a_wrong_type_is_an_error(self):
         with pytest.raises(ValueError, match="`top_k` must be a whole number"):
-            parse_options(DecodeOptions(), "top_k=many")
+            parse_decode_hparams("top_k=many")

@@ -12,7 +12,7 @@ from keras_transformer.translations import Hypothesis
 from keras_transformer.translations import TextTranslator
 from keras_transformer.translations import batches
 from keras_transformer.translations import check_length
-from keras_transformer.translations import check_texts
+from keras_transformer.translations import check_pairs
 from keras_transformer.translations import in_parallel
 from keras_transformer.translations import windows
 
@@ -145,7 +145,7 @@ class Translator(TextTranslator):
         Returns:
             list of float: log-probabilities divided by the length penalty.
         """
-        check_texts(texts)
+        check_pairs(texts, translations)
         sources = self._encode(list(enumerate(texts, 1)))
         targets = self._encode(list(enumerate(translations, 1)))
         return self.score_ids(sources, targets, alpha)

@@ -128,6 +128,20 @@ def check_texts(texts):
         )
 
 
+def check_pairs(texts, translations):
+    """Checks that there is one translation for each text.
+
+    Raises:
+        ValueError: if not, or if `texts` is one str.
+    """
+    check_texts(texts)
+    if len(texts) != len(translations):
+        raise ValueError(
+            "`translations` must be as many as texts. Received: "
+            f"{len(translations)} for {len(texts)}. Give one for each."
+        )
+
+
 def windows(texts, prefixes, size):
     """Yields texts and their prefixes, some at a time.
 

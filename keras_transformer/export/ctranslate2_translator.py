@@ -17,7 +17,7 @@ from keras_transformer.translations import WINDOW
 from keras_transformer.translations import Hypothesis
 from keras_transformer.translations import TextTranslator
 from keras_transformer.translations import check_length
-from keras_transformer.translations import check_texts
+from keras_transformer.translations import check_pairs
 from keras_transformer.translations import windows
 
 MAX_WORKERS = 8  # batches that are translated at the same time on a CPU
@@ -94,7 +94,7 @@ class CTranslate2Translator(TextTranslator):
             list of float: log-probabilities divided by the length penalty; 0
             for a blank text.
         """
-        check_texts(texts)
+        check_pairs(texts, translations)
         options = self.options.replace(alpha=alpha, num_hypotheses=1)
         sources = self._encode(list(enumerate(texts, 1)))
         targets = self._encode(list(enumerate(translations, 1)))

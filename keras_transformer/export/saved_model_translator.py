@@ -15,7 +15,7 @@ from keras_transformer.translations import Hypothesis
 from keras_transformer.translations import TextTranslator
 from keras_transformer.translations import batches
 from keras_transformer.translations import check_length
-from keras_transformer.translations import check_texts
+from keras_transformer.translations import check_pairs
 from keras_transformer.translations import in_parallel
 from keras_transformer.translations import windows
 from keras_transformer.workers import num_tensorflow_workers
@@ -94,13 +94,8 @@ class SavedModelTranslator(TextTranslator):
         Returns:
             list of float: log-probabilities divided by the length penalty.
         """
-        check_texts(texts)
+        check_pairs(texts, translations)
         self._check_options({"alpha": alpha})
-        if len(texts) != len(translations):
-            raise ValueError(
-                "`translations` must be as many as texts. Received: "
-                f"{len(translations)} for {len(texts)}. Give one for each."
-            )
         lengths = map(
             max,
             *(self._lengths(enumerate(x, 1)) for x in (texts, translations)),

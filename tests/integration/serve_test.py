@@ -296,21 +296,3 @@ class QueryTest:
             text=True,
         )
         assert done.stdout == "1:A\nset()\n"
-
-
-@pytest.mark.slow
-class LoadTest:
-    def test_two_minutes_of_many_clients(self, served):
-        report = run_load(
-            served.addresses,
-            "translate",
-            TEXTS,
-            lambda text, best: best == toy.best(text),
-            seconds=120,
-        )
-        figures = report.figures()
-        print(json.dumps(figures))
-        assert report.errors == []
-        assert figures["wrong_answers"] == 0
-        assert figures["malformed_not_refused_rightly"] == 0
-        assert figures["p99_ms"] < 1000

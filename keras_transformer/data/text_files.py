@@ -10,7 +10,7 @@ import zlib
 _GZIP_START = b"\x1f\x8b"  # never the start of UTF-8 text
 
 
-def read_lines(path):
+def read_lines(path, errors="strict"):
     r"""Yield the lines of a text file without their ends.
 
     Only the byte `\n` ends a line, as `wc -l` counts them: Unicode's other line
@@ -20,6 +20,7 @@ def read_lines(path):
 
     Args:
         path: a file of UTF-8 text; if gzip-compressed, it is decompressed.
+        errors: what `bytes.decode` makes of bytes that are not UTF-8.
 
     Raises:
         ValueError: if there is no such file, or it is not UTF-8, or its
@@ -31,7 +32,8 @@ def read_lines(path):
             for number, line in enumerate(file, 1):
                 if number == 1:
                     line = line.removeprefix(codecs.BOM_UTF8)
-                yield line.removesuffix(b"\n").removesuffix(b"\r").decode()
+                line = line.removesuffix(b"\n").removesuffix(b"\r")
+                yield line.decode(errors=errors)
         except UnicodeDecodeError as error:
             raise ValueError(
                 f"Text must be UTF-8. Received: {path}, line {number}, where "

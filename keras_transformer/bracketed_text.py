@@ -1,0 +1,143 @@
+"""Trees written with brackets: where each begins, and what it says.
+
+Knows text and steps only; `trees` makes trees of them.
+"""
+
+import re
+
+# A bracket around a tag and its word; an opening bracket with its label, which
+# only the root may lack; a closing bracket; a word without its own bracket.
+_TOKEN = re.compile(
+    r"\(\s*(?:(?P<tag>[^\s()]+)\s+(?P<word>[^\s()]+)\s*\)|(?P<label>[^\s()]*))"
+    r"|(?P<close>\))|(?P<stray>[^\s()]+)"
+)
+_EXCERPT = 30  # characters
+_ESCAPE = "Write a bracket that is text as -LRB- or -RRB-."
+_INDENT = "Indent a tree's further lines."
+
+
+def tree_blocks(lines):
+    """Yield (number of the first line, text) for each tree of the lines.
+
+    A tree takes one line or several. The next one begins at a line that starts
+    with a bracket as far to the left as the tree did, even if that still has
+    brackets open: so no fault of one tree reaches the next. Further lines of a
+    tree must therefore be indented, as they are in the Penn Treebank.
+    """
+    block, first, margin, inner, depth = [], 0, 0, 0, 0
+    for number, line in enumerate(lines, 1):
+        text = line.strip()
+        if text:
+            indent = len(line.expandtabs()) - len(line.expandtabs().lstrip())
+            if block and _is_beginning(text, indent, margin, inner, depth):
+                yield first, "\n".join(block)
+                block = []
+            if not block:
+                first, margin, depth = number, indent, 0
+                # A tree that lost the first bracket of "( (S" is one further in
+                # than the tree before, but is no part of it.
+                inner = indent + (2 if text[0] == "(" else 1)
+            elif text[0] == "(":
+                inner = min(inner, indent)
+            depth += text.count("(") - text.count(")")
+        if text or block:
+            block.append(line)
+    if block:
+        yield first, "\n".join(block)
+
+
+def _is_beginning(text, indent, margin, inner, depth):
+    """Return whether a line belongs to another tree than the lines before."""
+    if depth > 0:
+        return text[0] == "(" and indent <= margin
+    return indent < inner and not set(text) <= set(") \t")
+
+
+def tree_steps(text, name="the text", first=1):
+    """Yield the steps through the one tree that a text holds.
+
+    Args:
+        text: a tree in brackets, over one line or several.
+        name: what errors call the text, such as its file.
+        first: number of its first line.
+
+    Yields:
+        (step, label, word), as `trees.steps`; the root's label may be "".
+
+    Raises:
+        ValueError: at the first fault; the message names text and line.
+    """
+    _check_encoding(text, name, first)
+    labels = []  # of the open brackets
+    is_empty = True  # whether the innermost of them is
+    is_complete = False
+    for match in _TOKEN.finditer(text):
+        token = match.lastgroup
+        if token == "stray" or is_complete or (token == "close" and is_empty):
+            break
+        if token == "word":
+            yield "leaf", match["tag"], match["word"]
+        elif token == "close":
+            yield "close", labels.pop(), None
+        elif labels and not match["label"]:
+            break
+        else:
+            labels.append(match["label"])
+            yield "open", match["label"], None
+        is_empty = token == "label"
+        is_complete = not labels
+    else:
+        if is_complete:
+            return
+        match = None
+    raise ValueError(_fault(text, match, is_complete, name, first))
+
+
+def _check_encoding(text, name, first):
+    """Raise an error if a text was not UTF-8, or holds zero bytes."""
+    if text.isascii() and "\0" not in text:
+        return
+    for number, line in enumerate(text.split("\n"), first):
+        # A byte that is no UTF-8 has been read as a lone surrogate.
+        damage = re.search("[\0\ud800-\udfff]", line)
+        if damage:
+            before = line[: damage.start()].encode()
+            raise ValueError(
+                f"Text must be UTF-8. Received: {name}, line {number}, where "
+                f"byte {len(before) + 1} is 0x{ord(damage[0]) & 0xFF:02x}. "
+                "Convert the file, for example with iconv -t UTF-8."
+            )
+
+
+def _fault(text, match, is_complete, name, first):
+    """Return the message about a text that is no tree from `match` on."""
+    opening, closing = text.count("("), text.count(")")
+    start, end = match.span() if match else (0, 0)
+    kind = match.lastgroup if match else None
+    line = first + text.count("\n", 0, start)
+    excerpt = text[start:].partition("\n")[0].rstrip()
+    if len(excerpt) > _EXCERPT:
+        excerpt = excerpt[: _EXCERPT - 3] + "..."
+    what = f"at {excerpt!r}"
+    before, after = text[:start][-1:], text[end:][:1]
+    if not text.strip():
+        rule, what = "A text must hold a tree", "which is empty"
+        way_out = "Write one such as (TOP (NN word))."
+    elif kind == "stray" and (before == ")" or after == "("):
+        rule, way_out = "A word must hold no bracket", _ESCAPE
+    elif opening != closing:
+        rule, line = "The brackets of a tree must balance", first
+        what = f"where {opening:,} are opened and {closing:,} are closed"
+        way_out = f"Complete the tree. {_ESCAPE} {_INDENT}"
+    elif is_complete:
+        rule = "A line must hold one tree and nothing else"
+        way_out = f"Write each tree on a line of its own. {_INDENT}"
+    elif kind == "close":
+        rule = "A tree must hold words, and no empty bracket"
+        way_out = f"Leave the bracket out. {_ESCAPE}"
+    elif kind == "stray":
+        rule = "A word must stand alone in a bracket with its tag"
+        way_out = "Write it as (NN word)."
+    else:
+        rule, way_out = "Only the root may lack a label", _ESCAPE
+    return f"{rule}. Received: {name}, line {line}, {what}. {way_out}"

@@ -11,6 +11,11 @@ class BleuReport:
     chrf: float  # chrF2, 0 to 100
     text: str  # a line per metric: sacreBLEU's signature, score and parts
 
+    @property
+    def scores(self):
+        """The scores by name."""
+        return {"bleu": self.bleu, "chrf": self.chrf}
+
 
 def bleu_report(hypotheses, references, tokenize="13a", lowercase=False):
     """Scores translations with BLEU and chrF.

@@ -7,6 +7,7 @@ from keras_transformer.data import batching
 from keras_transformer.data import generation
 from keras_transformer.data import packing
 from keras_transformer.data import subwords
+from keras_transformer.data import text_files
 from keras_transformer.data import token_arrays
 
 EVALUATION_TOKENS = 4096  # most positions of a batch that is only measured
@@ -25,6 +26,8 @@ class Problem:
         vocabulary_path: a vocabulary file that is given; then none is
             trained.
         inputs_language, targets_language: language codes.
+        measure: the score that tells which checkpoint is best; one of those
+            that `score` returns.
         splits: what `text_pairs` knows; "train" first.
 
     Args:
@@ -48,6 +51,7 @@ class Problem:
     vocabulary_path = None
     inputs_language = "en"
     targets_language = "de"
+    measure = "bleu"
     splits = ("train", "dev", "test")
 
     def __init__(self, data_dir=None, reverse=False):
@@ -73,6 +77,25 @@ class Problem:
         """
         raise NotImplementedError
 
+    def target_text(self, target):
+        """Return what the model learns to write for a target: its subwords.
+
+        By default the target itself. A problem whose targets are no text, such
+        as trees, says here how they become a sequence.
+        """
+        return target
+
+    def symbols(self, tmp_dir):
+        """Return the words of `target_text` that get one id each."""
+        return ()
+
+    def output(self, source, decoded):
+        """Return what a user gets for a source, given what the model wrote.
+
+        The inverse of `target_text`: in the form of the targets.
+        """
+        return decoded
+
     def source_files(self, tmp_dir):
         """Return the paths of the files that the text comes from.
 
@@ -80,6 +103,21 @@ class Problem:
         where the text is always the same.
         """
         return []
+
+    def fingerprints(self, tmp_dir):
+        """Return name and SHA-256 of what the text comes from, for `generate`.
+
+        By default those of `source_files`, a list of dicts.
+        """
+        return text_files.fingerprints(self.source_files(tmp_dir))
+
+    def settings(self):
+        """Return what else the data depends on, a dict that JSON can hold."""
+        return {}
+
+    def num_left_out(self, split):
+        """Return how many texts `text_pairs` left out, a dict of reasons."""
+        return {}
 
     def generate(self, tmp_dir):
         """Write vocabulary, token arrays and `manifest.json`, if not there.
@@ -232,20 +270,24 @@ class Problem:
             .prefetch(tf.data.AUTOTUNE)
         )
 
-    def score(self, hypotheses, references):
-        """Score the model's output against the references.
+    def report(self, hypotheses, references):
+        """Score outputs against the references.
 
         Args:
-            hypotheses: list of str, the model's output.
+            hypotheses: list of str, as `output` returns them.
             references: list of str, as `text_split` returns them.
 
         Returns:
-            Dict of metric name to float.
+            An object with `scores`, a dict of metric name to float, and
+            `text`, some lines for people.
         """
         from keras_transformer import bleu
 
-        report = bleu.bleu_report(hypotheses, references)
-        return {"bleu": report.bleu, "chrf": report.chrf}
+        return bleu.bleu_report(hypotheses, references)
+
+    def score(self, hypotheses, references):
+        """Return the `scores` of `report`, which see."""
+        return self.report(hypotheses, references).scores
 
     def _sides(self):
         return ("target", "source") if self.reverse else ("source", "target")

@@ -50,14 +50,14 @@ def generate(problem, tmp_dir):
     with _made(problem.data_dir), _locked(problem.data_dir):
         unfinished = problem.directory + ".unfinished"
         shutil.rmtree(unfinished, ignore_errors=True)
-        made_from = _made_from(problem, tmp_dir)
+        depends_on = made_from(problem, tmp_dir)
         manifest = read_manifest(problem.directory)
-        if manifest and manifest["made_from"] == made_from:
+        if manifest and manifest["made_from"] == depends_on:
             _logger.info("%s is complete already.", problem.directory)
             return manifest
         with _written_aside(unfinished, problem.directory):
             manifest = {
-                "made_from": made_from,
+                "made_from": depends_on,
                 **_write_data(problem, tmp_dir, unfinished),
             }
             _write_manifest(manifest, unfinished)
@@ -71,6 +71,20 @@ def read_manifest(directory):
             return json.load(file)
     except FileNotFoundError:
         return None
+
+
+def made_from(problem, tmp_dir):
+    """Describe all that the data depends on, for comparison."""
+    given = problem.vocabulary_path
+    settings = problem.settings()
+    return {
+        "problem": problem.data_name,
+        "splits": list(problem.splits),
+        "vocab_size": None if given else problem.vocab_size,
+        "vocab_sha256": text_files.sha256(given) if given else None,
+        "files": problem.fingerprints(tmp_dir),
+        **({"settings": settings} if settings else {}),
+    }
 
 
 def text_path(directory, split, side):
@@ -128,18 +142,6 @@ def _written_aside(unfinished, directory):
         shutil.rmtree(unfinished)
 
 
-def _made_from(problem, tmp_dir):
-    """Describe all that the data depends on, for comparison."""
-    given = problem.vocabulary_path
-    return {
-        "problem": problem.data_name,
-        "splits": list(problem.splits),
-        "vocab_size": None if given else problem.vocab_size,
-        "vocab_sha256": text_files.sha256(given) if given else None,
-        "files": text_files.fingerprints(problem.source_files(tmp_dir)),
-    }
-
-
 def _write_data(problem, tmp_dir, directory):
     """Write vocabulary and splits; return what the manifest says of them."""
     vocabulary = _make_vocabulary(problem, tmp_dir, directory)
@@ -164,8 +166,13 @@ def _make_vocabulary(problem, tmp_dir, directory):
         MAX_VOCABULARY_PAIRS,
     )
     _check_pairs(len(pairs), problem, "train")
+    texts = (
+        text
+        for source, target in pairs
+        for text in (source, problem.target_text(target))
+    )
     vocabulary = subwords.train_subwords(
-        itertools.chain.from_iterable(pairs), problem.vocab_size, path
+        texts, problem.vocab_size, path, problem.symbols(tmp_dir)
     )
     _logger.info(
         "Trained a vocabulary of %d on %d pairs in %.1f s.",
@@ -179,8 +186,11 @@ def _make_vocabulary(problem, tmp_dir, directory):
 def _encode_split(problem, split, tmp_dir, vocabulary, directory):
     """Encode a split and return its entry in the manifest."""
     sides = [
-        _SideWriter(directory, split, side, vocabulary)
-        for side in ("source", "target")
+        _SideWriter(directory, split, side, vocabulary, to_encode)
+        for side, to_encode in (
+            ("source", str),
+            ("target", problem.target_text),
+        )
     ]
     counts = collections.Counter()
     with contextlib.ExitStack() as stack:
@@ -200,7 +210,10 @@ def _encode_split(problem, split, tmp_dir, vocabulary, directory):
     source, target = sides
     return {
         "pairs": counts["pairs"],
-        "dropped": {"empty_side": counts["empty_side"]},
+        "dropped": {
+            "empty_side": counts["empty_side"],
+            **problem.num_left_out(split),
+        },
         "source_tokens": source.num_tokens,
         "target_tokens": target.num_tokens,
         "source_sha256": source.sha256,
@@ -224,9 +237,10 @@ def _check_pairs(num_pairs, problem, split):
 class _SideWriter(contextlib.ExitStack):
     """Write the ids and, but for training, the text of one side of a split."""
 
-    def __init__(self, directory, split, side, vocabulary):
+    def __init__(self, directory, split, side, vocabulary, to_encode):
         super().__init__()
         self._vocabulary = vocabulary
+        self._to_encode = to_encode
         self._sha256 = hashlib.sha256()
         self._ids = self.enter_context(
             token_arrays.TokenArrayWriter(
@@ -249,7 +263,7 @@ class _SideWriter(contextlib.ExitStack):
         self._sha256.update(lines.encode("utf-8"))
 
     def append(self, texts):
-        for ids in self._vocabulary.encode(texts):
+        for ids in self._vocabulary.encode(map(self._to_encode, texts)):
             self._ids.append(ids)
         if self._text:
             for text in texts:

@@ -10,6 +10,8 @@ PAD_ID = 0
 END_ID = 1
 UNKNOWN_ID = 2
 
+_WORD_START = "\N{LOWER ONE EIGHTH BLOCK}"  # SentencePiece's mark
+
 
 class Subwords:
     """Turn text into ids of subwords and ids into text.
@@ -98,7 +100,7 @@ class Subwords:
         return self._processor.id_to_piece([int(id_) for id_ in ids])
 
 
-def train_subwords(texts, vocab_size, model_path):
+def train_subwords(texts, vocab_size, model_path, symbols=()):
     """Train a byte-pair encoding and write it to a file.
 
     The text is taken as it is (no Unicode normalisation, no lower case).
@@ -110,6 +112,8 @@ def train_subwords(texts, vocab_size, model_path):
         vocab_size: number of ids, including 3 for pad, end and unknown and
             256 for bytes.
         model_path: path of the file to write.
+        symbols: words that get one id each, however often they occur. A word
+            that begins with one of them begins with its id.
 
     Returns:
         The vocabulary, a `Subwords`.
@@ -133,6 +137,7 @@ def train_subwords(texts, vocab_size, model_path):
             normalization_rule_name="identity",
             character_coverage=0.9999,
             max_sentence_length=1 << 16,  # bytes; longer ones are skipped
+            user_defined_symbols=[_WORD_START + word for word in symbols],
             minloglevel=2,
         )
     except RuntimeError as error:

@@ -1,0 +1,111 @@
+"""What the problems that learn from anybody's own files have in common."""
+
+from keras_transformer.data import generation
+from keras_transformer.problem import Problem
+
+
+class OwnFiles(Problem):
+    """Takes the files of each split once; later its data alone are enough.
+
+    A subclass names its `sides`, writes `text_pairs` with the paths of
+    `self.files`, and checks them in `check_files`.
+
+    Class attributes:
+        sides: what the files of a split hold; with the split before it, the
+            name of a flag: `--train_source`.
+        way_of_files: how a split's files must be, for messages.
+    """
+
+    sides = ()
+    way_of_files = ""
+
+    def __init__(self, data_dir=None, reverse=False):
+        super().__init__(data_dir, reverse)
+        self.files = {}
+
+    def use_files(self, files, vocab_size=None):
+        """Set the files to generate the data from.
+
+        Args:
+            files: dict of split to a tuple of paths, one for each of `sides`;
+                a split without paths is left out.
+            vocab_size: number of subwords. Default: that of the problem.
+
+        Raises:
+            ValueError: unless there are all files of "train" and "dev" and,
+                if there is one, of "test".
+        """
+        files = {split: paths for split, paths in files.items() if any(paths)}
+        for split in ("train", "dev", *files):
+            missing = (None,) * len(self.sides)
+            for side, path in zip(self.sides, files.get(split, missing)):
+                if not path:
+                    raise self._missing_file(split, side, files)
+        self.files = files
+        self.vocab_size = vocab_size or self.vocab_size
+
+    def check_files(self):
+        """Read all files to their ends, so that all their faults show."""
+        raise NotImplementedError
+
+    @property
+    def splits(self):
+        return tuple(self.files or self.manifest["splits"])
+
+    def source_files(self, tmp_dir):
+        return [path for paths in self.files.values() for path in paths]
+
+    def generate(self, tmp_dir):
+        manifest = generation.read_manifest(self.directory)
+        if manifest:
+            if self.files:
+                self._check_unchanged(manifest)
+            return manifest
+        if not self.files:
+            raise self._missing_file("train", self.sides[0], self.files)
+        self.check_files()
+        return super().generate(tmp_dir)
+
+    def _check_unchanged(self, manifest):
+        before = self._described(manifest["made_from"])
+        after = self._described(generation.made_from(self, None))
+        for name in {**before, **after}:
+            if before.get(name) != after.get(name):
+                raise ValueError(
+                    "Each data_dir must hold the data of one set of files and "
+                    f"one vocab_size. Received: {name}={after.get(name)} for "
+                    f"{self.directory}, which was made with "
+                    f"{name}={before.get(name)}. Use another --data_dir, or "
+                    f"remove {self.directory}."
+                )
+
+    def _described(self, made_from):
+        """What the data depend on, by the names of the flags."""
+        names = [
+            f"{split}_{side}"
+            for split in made_from["splits"]
+            for side in self.sides
+        ]
+        files = [
+            f"{file['name']} (sha256 {file['sha256'][:16]})"
+            for file in made_from["files"]
+        ]
+        return {
+            "vocab_size": made_from["vocab_size"],
+            **made_from.get("settings", {}),
+            **dict(zip(names, files)),
+        }
+
+    def _missing_file(self, split, side, files):
+        given = ", ".join(
+            f"{split}_{side}={path}"
+            for split, paths in files.items()
+            for side, path in zip(self.sides, paths)
+            if path
+        )
+        return ValueError(
+            f"{self.data_name} must have {self.way_of_files} for train, for "
+            f"dev and, if there is one, for test. Received: no {split}_{side} "
+            f"beside {given or 'no other file'}. Add --{split}_{side}=FILE to "
+            "kt-datagen."
+        )

@@ -8,11 +8,12 @@ from keras import ops
 
 from keras_transformer.search import find_hypotheses
 from keras_transformer.search import score_targets
+from keras_transformer.tree_constraint import make_constraint
 
 LENGTH_STEP = 16  # lengths on JAX are rounded up to multiples of it
 
 
-def compile_search(model, options):
+def compile_search(model, options, vocabulary=None):
     """Makes a function that translates batches with a model.
 
     It follows the model's weights: a model in training can be translated with
@@ -23,6 +24,8 @@ def compile_search(model, options):
     Args:
         model: a built `Transformer`.
         options: a `DecodeOptions`.
+        vocabulary: the model's `Subwords`; one of trees has only trees found,
+            see `make_constraint`.
 
     Returns:
         function of the source ids, int32 `(batch, input_len)`, the greatest
@@ -33,10 +36,18 @@ def compile_search(model, options):
         filled up with 0, and their scores `(batch, num_hypotheses)`, NumPy
         arrays.
     """
+    constraint = make_constraint(options, vocabulary)
 
     def search(inputs, limits, prefixes, keys, num_steps=None):
         return find_hypotheses(
-            model, inputs, limits, options, prefixes, keys, num_steps
+            model,
+            inputs,
+            limits,
+            options,
+            prefixes,
+            keys,
+            num_steps,
+            constraint,
         )
 
     backend = keras.backend.backend()
@@ -47,6 +58,11 @@ def compile_search(model, options):
 
     def to_arrays(inputs, limits, prefixes=None, keys=None):
         batch = len(inputs)
+        if prefixes is not None and constraint:
+            raise ValueError(
+                "`prefixes` must not be given where the output is a tree. "
+                "Received: some. Leave them out, or use constrained=false."
+            )
         if prefixes is None:
             prefixes = np.zeros((batch, 0), "int32")
         if keys is None:
@@ -102,12 +118,13 @@ def _compiled_by_jax(search, model):
         batch, input_len = inputs.shape
         missing = _missing_rows(batch)
         positions = _rounded(input_len)
+        limit = max(int(limits.max()), input_len + 2)  # as trees may need
         sequences, scores = run(
             _filled_up(inputs, missing, positions),
             np.pad(limits, (0, missing), constant_values=1),
             _filled_up(prefixes, missing, _rounded(prefixes.shape[1])),
             np.pad(keys, (0, missing)),
-            num_steps=_rounded(positions + int(limits.max()) - input_len),
+            num_steps=_rounded(positions + limit - input_len),
         )
         return sequences[:batch], scores[:batch]
 

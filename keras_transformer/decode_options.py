@@ -14,6 +14,10 @@ class DecodeOptions:
     distribution sharpened or flattened by the temperature, among the `top_k`
     likeliest tokens and the fewest that together have the probability `top_p`.
 
+    A parsing run finds nothing but well-formed trees over the input's words,
+    see `TreeConstraint`, unless it is not to be `constrained`. That option
+    changes nothing for a run that translates.
+
     Raises:
         ValueError: if a value is of the wrong type or out of range.
 
@@ -31,6 +35,7 @@ class DecodeOptions:
     temperature: float = 0.0  # of sampling; 0 = beam search
     top_k: int = 0  # likeliest tokens to sample from; 0 = all
     top_p: float = 1.0  # probability of the tokens to sample from (nucleus)
+    constrained: bool = True  # whether a parsing run finds trees alone
 
     def __post_init__(self):
         checks.check(self, _RULES)

@@ -14,7 +14,9 @@ from keras_transformer.translations import batches
 from keras_transformer.translations import check_length
 from keras_transformer.translations import check_pairs
 from keras_transformer.translations import in_parallel
+from keras_transformer.translations import search_costs
 from keras_transformer.translations import windows
+from keras_transformer.tree_text import linearization_of
 
 
 class Translator(TextTranslator):
@@ -45,6 +47,7 @@ class Translator(TextTranslator):
         self.vocabulary = vocabulary
         self.num_workers = num_workers
         self.options = DecodeOptions.of(hparams)
+        self.linearization = linearization_of(vocabulary)
         self._searches = {}
         self._scorings = {}
 
@@ -137,6 +140,9 @@ class Translator(TextTranslator):
     def score(self, texts, translations, alpha=None):
         """Scores given translations as the search would have scored them.
 
+        Of trees, as a search that is not `constrained` would have; one that is
+        shares the probability of what is illegal among the legal.
+
         Args:
             texts: list of str.
             translations: list of str, one for each.
@@ -196,14 +202,10 @@ class Translator(TextTranslator):
 
     def _batches(self, sources, options):
         """Indices of sentences to decode together, longest first."""
-        samples = options.num_hypotheses if options.temperature else 0
-        lengths = [
-            (len(ids) + options.extra_length) * (samples or options.beam_size)
-            if ids
-            else 0
-            for ids in sources
-        ]
-        return self._fitting(lengths, CACHE_POSITIONS)
+        writes_trees = bool(self.linearization) and options.constrained
+        lengths = map(len, sources)
+        costs = search_costs(lengths, options, writes_trees)
+        return self._fitting(costs, CACHE_POSITIONS)
 
     def _fitting(self, costs, budget):
         fitting_rows = _compiler().fitting_rows
@@ -242,7 +244,7 @@ class Translator(TextTranslator):
         """The compiled search, one for all batches."""
         if options not in self._searches:
             self._searches[options] = _compiler().compile_search(
-                self.model, options
+                self.model, options, self.vocabulary
             )
         return self._searches[options]
 

@@ -7,13 +7,21 @@ import keras
 from keras import ops
 
 from keras_transformer.beam_search import beam_search
+from keras_transformer.beam_search import gather_beams
 from keras_transformer.sampling import make_sampler
 
 END_ID = 1
 
 
 def find_hypotheses(
-    model, inputs, limits, options, prefixes=None, keys=None, num_steps=None
+    model,
+    inputs,
+    limits,
+    options,
+    prefixes=None,
+    keys=None,
+    num_steps=None,
+    constraint=None,
 ):
     """Finds the translations of a batch of encoded sentences.
 
@@ -30,6 +38,9 @@ def find_hypotheses(
         num_steps: the length of the result. By default it is the largest
             limit, caches grow with each step and sentences that are done leave
             the batch; `jax.jit`, whose shapes are fixed, needs a number.
+        constraint: a `TreeConstraint` where only trees over the words of the
+            sentences may be found, without `prefixes`. Limits are raised to
+            what a tree takes at least, `num_steps` is not.
 
     Returns:
         `Finished`: ids `(batch, num_hypotheses, length)`, int32, each ending in
@@ -42,13 +53,20 @@ def find_hypotheses(
     sampler = make_sampler(options, keys) if sampling else None
     encoded, padding_mask = model.encode(inputs)
     with _weights_cast_once(model):
+        num_ids = constraint.num_ids if constraint else None
 
         def step(ids, position, cache):
-            return model.decode_step(ids, position, cache, growing)
+            return model.decode_step(ids, position, cache, growing, num_ids)
 
+        reorder = model.reorder_cache
+        state = model.init_cache(encoded, padding_mask, beam_size, num_steps)
+        if constraint:
+            limits = constraint.raised_limits(limits, inputs)
+            state = state, constraint.begin(inputs, limits, beam_size)
+            step, reorder = _constrained(step, reorder, constraint)
         return beam_search(
             step,
-            model.init_cache(encoded, padding_mask, beam_size, num_steps),
+            state,
             beam_size,
             limits,
             options.alpha,
@@ -58,9 +76,25 @@ def find_hypotheses(
             min_length=options.min_length,
             prefixes=prefixes,
             sampler=sampler,
-            reorder=model.reorder_cache,
+            reorder=reorder,
             shrinking=growing,
         )
+
+
+def _constrained(step, reorder, constraint):
+    """Both functions for a state that is a pair, the model's and a `Begun`."""
+
+    def constrained_step(ids, position, state):
+        cache, begun = state
+        begun = constraint.advance(begun, ids)
+        logits, cache = step(ids, position, cache)
+        return constraint.legal_alone(logits, begun), (cache, begun)
+
+    def constrained_reorder(state, beams):
+        cache, begun = state
+        return reorder(cache, beams), gather_beams(begun, beams)
+
+    return constrained_step, constrained_reorder
 
 
 def score_targets(model, inputs, targets, alpha):

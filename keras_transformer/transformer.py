@@ -199,7 +199,7 @@ class Transformer(keras.Model):
         """
         return self.decoder.init_cache(encoded, mask, beam_size, max_length)
 
-    def decode_step(self, ids, position, cache, growing=False):
+    def decode_step(self, ids, position, cache, growing=False, num_ids=None):
         """Computes the logits of the next token of each hypothesis.
 
         Args:
@@ -208,16 +208,18 @@ class Transformer(keras.Model):
             position: scalar integer tensor, counted from 0.
             cache: as `init_cache`, `reorder_cache` or the last step made it.
             growing: whether it was made without a `max_length`.
+            num_ids: how many ids get logits, the first ones; by default all.
 
         Returns:
-            float32 logits of shape `(batch, beam, vocab_size)`; the cache.
+            float32 logits of shape `(batch, beam, num_ids)`; the cache.
         """
         x = self.embedding(ids)  # (batch, beam, d_model)
         x = x * ops.cast(position > 0, x.dtype)
         origin = ops.zeros((1, 1, self.d_model), dtype=x.dtype)
         x = x + self.target_positions(origin, start=position)
         x, cache = self.decoder.step(x, cache, position, growing)
-        return ops.cast(self.embedding(x, reverse=True), "float32"), cache
+        logits = self.embedding(x, reverse=True, num_ids=num_ids)
+        return ops.cast(logits, "float32"), cache
 
     def reorder_cache(self, cache, beams):
         """Makes beam j of a sentence go on from what was beam `beams[j]`.

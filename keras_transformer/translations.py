@@ -6,6 +6,7 @@ from concurrent import futures
 
 WINDOW = 1024  # sentences that are sorted by length together
 CACHE_POSITIONS = 16384  # most keys of a layer's cache: rows x beam x length
+TREE_GROWTH = 3  # a tree has at most 4.0 symbols a word, in 3,669 of the WSJ
 MAX_SOURCE_TOKENS = 4096  # beyond, attention takes gigabytes
 
 
@@ -21,8 +22,12 @@ class TextTranslator:
     """Translates lists of sentences.
 
     Subclasses write `hypotheses`, and hold the `options`, a `DecodeOptions`,
-    that apply where a call changes nothing.
+    that apply where a call changes nothing. What a model that parses writes is
+    the `linearization` of trees, in this form of `tree_text.FORMS`; see
+    `Parser`.
     """
+
+    linearization = None
 
     def __call__(
         self,
@@ -191,6 +196,26 @@ def check_length(number, text, length, most=MAX_SOURCE_TOKENS):
             f"{number} with {length:,}, {text[:20]!r}... Put one sentence on a "
             "line."
         )
+
+
+def search_costs(lengths, options, writes_trees):
+    """Returns how many positions of a cache each sentence's search may take.
+
+    Args:
+        lengths: numbers of tokens of the sentences; 0 of an empty one.
+        options: a `DecodeOptions`.
+        writes_trees: whether what is found are trees. They grow with the
+            sentence, whatever room there is.
+    """
+    samples = options.num_hypotheses if options.temperature else 0
+    rows = samples or options.beam_size
+    extra = options.extra_length
+    return [
+        (n + (min(extra, TREE_GROWTH * n) if writes_trees else extra)) * rows
+        if n
+        else 0
+        for n in lengths
+    ]
 
 
 def batches(costs, budget, num_workers=1, fitting_rows=lambda rows: rows):

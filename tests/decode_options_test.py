@@ -51,6 +51,11 @@ class ParseDecodeHparamsTest:
         expected = DecodeOptions(alpha=0.5, num_hypotheses=6, beam_size=6)
         assert DecodeOptions().replace(**changes) == expected
 
+    def test_trees_may_be_left_unconstrained(self):
+        assert DecodeOptions().constrained
+        changes = parse_decode_hparams("constrained=false")
+        assert not DecodeOptions().replace(**changes).constrained
+
     def test_an_unknown_name_gets_close_ones(self):
         with pytest.raises(
             ValueError, match="decode_hparams='temprature'.*mean: temperature"

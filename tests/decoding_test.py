@@ -14,6 +14,7 @@ from small_translators import CopyingModel
 from small_translators import HesitantModel
 from small_translators import ids_of
 from small_translators import make_translator
+from small_translators import make_tree_vocabulary
 from small_translators import make_vocabulary
 
 from keras_transformer import decoding
@@ -24,6 +25,8 @@ from keras_transformer.decode_options import DecodeOptions
 from keras_transformer.decoding import Translator
 from keras_transformer.hparam import HParams
 from keras_transformer.transformer import build_transformer
+from keras_transformer.tree_text import FORMS
+from keras_transformer.tree_text import is_tree
 
 TENSORFLOW = keras.backend.backend() == "tensorflow"
 
@@ -173,6 +176,29 @@ class TranslatorTest:
         (long,) = ids_of(translator, sources, alpha=3.0)
         assert short == [END_ID]
         assert len(long) == len(sources[0]) + translator.options.extra_length
+
+
+class TreesTest:
+    @pytest.mark.parametrize("form", FORMS)
+    def test_every_output_is_a_tree_over_the_words(self, tmp_path, form):
+        vocabulary = make_tree_vocabulary(tmp_path / "model", form)
+        translator = make_translator(vocabulary)
+        bracket = "-LRB-" if form == "lexicalised" else "(S"
+        texts = [*TEXTS, f"a  dog 漢字 <NP> {bracket} XXX _", "dog " * 50]
+
+        def well_formed(**options):
+            return [
+                is_tree(tree, text.split(), form)
+                for text, trees in zip(texts, translator(texts, **options))
+                for tree in trees
+                if text.strip()
+            ]
+
+        found = well_formed(num_hypotheses=5, extra_length=1)
+        assert all(found) and len(found) > 25
+        assert not all(well_formed(num_hypotheses=1, constrained=False))
+        with pytest.raises(ValueError, match="`prefixes`.*constrained"):
+            translator(["a dog"], prefixes=["(S"])
 
 
 def search_with(weights):

@@ -13,7 +13,8 @@ QUICK = ("masks", "attention", "decoder", "beam_search", "sampling", "top_k")
 LAYERS = ("dropout", "feed_forward", "embedding", "positional_encoding")
 LAYERS += ("residual", "encoder")
 MODEL = ("transformer", "parameter_count", "losses", "schedules", "metrics")
-MODEL += ("optimizers", "decoding", "translator_options")
+MODEL += ("optimizers", "decoding", "translator_options", "tree_constraint")
+MODEL += ("lexicalised_constraint",)
 
 
 def run_on_jax(names):

@@ -12,6 +12,7 @@ if keras.backend.backend() != "tensorflow":
     pytest.skip("SavedModels are TensorFlow's", allow_module_level=True)
 
 import tensorflow as tf
+from small_translators import make_tree_vocabulary
 from tensorflow.core.protobuf import saved_model_pb2
 
 from keras_transformer import variables
@@ -21,6 +22,7 @@ from keras_transformer.decoding import Translator
 from keras_transformer.export.saved_model import export_saved_model
 from keras_transformer.export.saved_model_translator import SavedModelTranslator
 from keras_transformer.hparam import HParams
+from keras_transformer.linearization import is_well_formed
 from keras_transformer.run_directory import RunDirectory
 from keras_transformer.transformer import build_transformer
 
@@ -48,9 +50,12 @@ SIGNATURES = {"serving_default", "ids", "score", "lengths"}
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    """A run with random weights, sure enough of what it says."""
     path = tmp_path_factory.mktemp("run")
-    vocabulary = train_subwords(TEXTS * 20, 310, str(path / "vocab"))
+    return make_run(path, train_subwords(TEXTS * 20, 310, str(path / "vocab")))
+
+
+def make_run(path, vocabulary):
+    """A run with random weights, sure enough of what it says."""
     record = {"problem": "mine", "vocabulary_sha256": vocabulary.sha256}
     run = RunDirectory.create(
         str(path / "run"), record, HPARAMS, vocabulary.model_bytes
@@ -322,6 +327,23 @@ class WarmupTest:
             )
         assert seen.keys() == {"serving_default", "ids", "score"}
         assert all(len(sizes) > 1 for sizes in seen.values())
+
+
+class TreesTest:
+    def test_every_output_is_a_tree_over_the_words(self, tmp_path):
+        run = make_run(tmp_path, make_tree_vocabulary(tmp_path / "vocab"))
+        options = OPTIONS.replace(extra_length=0)
+        path = export_saved_model(run, str(tmp_path / "export"), options)
+        texts = ["a dog", *TEXTS[:4], "dog"]
+        found = SavedModelTranslator(path)(texts, num_hypotheses=2)
+        assert found == Translator.load(run.path)(
+            texts, num_hypotheses=2, beam_size=3, extra_length=0
+        )
+        for text, trees in zip(texts, found):
+            if text:
+                assert len(trees) == 2
+                for tree in trees:
+                    assert is_well_formed(tree.split(), len(text.split()))
 
 
 class TranslatorTest:

@@ -9,6 +9,8 @@ from keras_transformer.data.subwords import train_subwords
 from keras_transformer.decoding import Translator
 from keras_transformer.hparam import HParams
 from keras_transformer.transformer import build_transformer
+from keras_transformer.tree_text import tree_symbols
+from keras_transformer.trees import parse_tree
 
 HPARAMS = HParams(
     num_layers=1, d_model=16, d_ff=32, num_heads=2, extra_length=4
@@ -44,7 +46,7 @@ class CopyingModel:
     def reorder_cache(self, cache, beams):
         return cache
 
-    def decode_step(self, ids, position, cache, growing=False):
+    def decode_step(self, ids, position, cache, growing, num_ids):
         inputs = cache["inputs"]
         here = ops.equal(ops.arange(ops.shape(inputs)[1]), position)
         copied = ops.sum(ops.where(here[None], inputs, 0), axis=1)
@@ -55,7 +57,7 @@ class CopyingModel:
 class HesitantModel(CopyingModel):
     """Rather ends than says token 5, at every position."""
 
-    def decode_step(self, ids, position, cache, growing=False):
+    def decode_step(self, ids, position, cache, growing, num_ids):
         logits = np.zeros((1, 1, self.vocab_size), "float32")
         logits[..., [END_ID, 5]] = 20.0, 19.9
         return logits + 0.0 * ops.cast(ids, "float32")[:, :, None], cache
@@ -63,6 +65,12 @@ class HesitantModel(CopyingModel):
 
 def make_vocabulary(path):
     return train_subwords(TEXTS * 20, 310, str(path))
+
+
+def make_tree_vocabulary(path, form="normalised"):
+    tree = parse_tree("(S (NP (DT a) (NN dog)) (VP (VBZ runs)) (. .))")
+    symbols = tree_symbols([tree], form)
+    return train_subwords(TEXTS * 20, 320, str(path), symbols)
 
 
 def make_translator(vocabulary):

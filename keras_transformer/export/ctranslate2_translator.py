@@ -19,6 +19,7 @@ from keras_transformer.translations import TextTranslator
 from keras_transformer.translations import check_length
 from keras_transformer.translations import check_pairs
 from keras_transformer.translations import windows
+from keras_transformer.tree_text import linearization_of
 
 MAX_WORKERS = 8  # batches that are translated at the same time on a CPU
 
@@ -67,6 +68,7 @@ class CTranslate2Translator(TextTranslator):
                 f"{self.vocabulary.sha256}, while {RECORD} says "
                 f"{self.record['vocabulary_sha256']}. Export the run again."
             )
+        self.linearization = linearization_of(self.vocabulary)
         self._engine_arguments = (path, device, compute_type)
         self._search = self._new_search()
 

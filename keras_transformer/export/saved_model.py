@@ -13,6 +13,7 @@ from keras_transformer.files import written_aside
 from keras_transformer.model_card import write_model_card
 from keras_transformer.run_directory import load_model
 from keras_transformer.translations import MAX_SOURCE_TOKENS
+from keras_transformer.tree_text import linearization_of
 
 PRECISIONS = ("float32", "bfloat16")
 EXTRA = "assets.extra"
@@ -61,6 +62,7 @@ def export_saved_model(
         "precision": precision,
         "of_text": of_text,
         "max_tokens": _max_tokens(run.hparams),
+        "linearization": linearization_of(run.vocabulary),
     }
     with versions.new_version(export_dir) as (aside, path):
         _save(model, run, options, facts, aside)

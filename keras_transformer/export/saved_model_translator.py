@@ -17,6 +17,7 @@ from keras_transformer.translations import batches
 from keras_transformer.translations import check_length
 from keras_transformer.translations import check_pairs
 from keras_transformer.translations import in_parallel
+from keras_transformer.translations import search_costs
 from keras_transformer.translations import windows
 from keras_transformer.workers import num_tensorflow_workers
 
@@ -61,6 +62,7 @@ class SavedModelTranslator(TextTranslator):
                 "--format=saved_model_ids. Use --format=saved_model."
             )
         self.options = DecodeOptions(**self.record["decode"])
+        self.linearization = self.record.get("linearization")
         self._call = LeanSession(self.path, ["serving_default", "lengths"])
         self._num_workers = num_tensorflow_workers()
 
@@ -115,16 +117,8 @@ class SavedModelTranslator(TextTranslator):
     def _translate(self, window, report):
         """A list of `Hypothesis` of each (number, text)."""
         results = [[Hypothesis("", 0.0)] for _ in window]
-        extra = self.options.extra_length
-        rows = (
-            self.options.num_hypotheses
-            if self.options.temperature
-            else self.options.beam_size
-        )
-        costs = [
-            (length + extra) * rows if length else 0
-            for length in self._lengths(window)
-        ]
+        writes_trees = bool(self.linearization) and self.options.constrained
+        costs = search_costs(self._lengths(window), self.options, writes_trees)
 
         def find(batch):
             texts = [window[i][1] for i in batch]

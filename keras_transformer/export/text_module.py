@@ -10,6 +10,7 @@ from keras_transformer.beam_search import Finished
 from keras_transformer.data.subwords import END_ID
 from keras_transformer.search import find_hypotheses
 from keras_transformer.search import score_targets
+from keras_transformer.tree_constraint import make_constraint
 
 # What `str.isspace` takes for space, in the syntax of RE2.
 _BLANK = (
@@ -47,7 +48,8 @@ class TextModule(tf.Module):
         self._vocab_size = vocabulary.vocab_size
         self._max_tokens = max_tokens
         self._options = options
-        self._find = _make_search(model, options)
+        constraint = make_constraint(options, vocabulary)
+        self._find = _make_search(model, options, constraint)
         self._score = functools.partial(_score, model, options)
 
     def signatures(self, of_text=True):
@@ -188,7 +190,7 @@ def _decode(tokenizer, sequences):
     return tf.reshape(texts, shape[:2])
 
 
-def _make_search(model, options):
+def _make_search(model, options, constraint):
     """The search as one graph, for all that call it.
 
     Within a bare function, or `tf.saved_model.save` would save it once more.
@@ -204,7 +206,9 @@ def _make_search(model, options):
             keys = tf.random.uniform(
                 tf.shape(limits), maxval=tf.int32.max, dtype=tf.int32
             )
-        return find_hypotheses(model, inputs, limits, options, keys=keys)
+        return find_hypotheses(
+            model, inputs, limits, options, keys=keys, constraint=constraint
+        )
 
     def find_any(inputs, limits):
         # No sentence has no longest one: then one of padding is translated.

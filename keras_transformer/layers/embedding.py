@@ -25,10 +25,11 @@ class SharedEmbedding(keras.layers.Layer):
         x: integer ids of shape `(batch, length)`, or with `reverse` a tensor
             of shape `(batch, length, d_model)`.
         reverse: whether to project to logits instead of embedding.
+        num_ids: how many ids get logits, the first ones; by default all.
 
     Returns:
         tensor of shape `(batch, length, d_model)`, or with `reverse`
-        `(batch, length, vocab_size)`.
+        `(batch, length, num_ids)`.
 
     Example:
 
@@ -55,15 +56,16 @@ class SharedEmbedding(keras.layers.Layer):
             ),
         )
 
-    def call(self, x, reverse=False):
+    def call(self, x, reverse=False, num_ids=None):
         if reverse:
-            return self._project(x)
+            return self._project(x, num_ids)
         vectors = ops.take(self.embeddings, ops.cast(x, "int32"), axis=0)
         vectors = ops.cast(vectors, self.compute_dtype)
         return vectors * ops.cast(math.sqrt(self.d_model), self.compute_dtype)
 
-    def _project(self, x):
-        kernel = ops.transpose(ops.convert_to_tensor(self.embeddings))
+    def _project(self, x, num_ids):
+        kernel = ops.convert_to_tensor(self.embeddings)[:num_ids]
+        kernel = ops.transpose(kernel)
         kernel = ops.cast(kernel, self.compute_dtype)
         return project(ops.cast(x, self.compute_dtype), kernel)
 

@@ -1,0 +1,175 @@
+"""Trees in symbols without text, and a model that says them at random."""
+
+import functools
+import itertools
+import math
+
+import numpy as np
+from keras import ops
+
+END = 1
+NODES = 997
+
+
+class Pieces:
+    """A vocabulary of one leaf, several or none, without text."""
+
+    def __init__(self, labels="AB", leaves=("XX",)):
+        tagged = len(leaves) > 1
+        forms = ("<{}>", "</{}>") if tagged else ("({}", "){}")
+        symbols = [form.format(label) for label in labels for form in forms]
+        symbols += [f"<{leaf}/>" if tagged else leaf for leaf in leaves]
+        self.symbols = dict(enumerate(symbols, 3))
+        self.all = ["<pad>", "</s>", "<unk>", *("▁" + s for s in symbols)]
+        self.all += ["<0x00>", "<0xFF>", "ing", "▁dog", "▁"]
+        self.vocab_size = len(self.all)
+
+    def pieces(self, ids):
+        return [self.all[i] for i in ids]
+
+    def kind(self, id_):
+        symbol = self.symbols.get(id_, "")
+        if symbol == "XX" or symbol.endswith("/>"):
+            return "leaf"
+        if symbol.startswith((")", "</")):
+            return "close"
+        return "open" if symbol else None
+
+    def starts_word(self, id_):
+        return self.all[id_].startswith("▁")
+
+    def label(self, id_):
+        return self.symbols[id_].strip("()<>/")
+
+    def sources(self, *nums_words, salt=0):
+        """Rows of ids, words of one to three pieces; others for other salt."""
+        size = self.vocab_size
+        words = [
+            [size - 1 - i % 2] + [size - 3] * ((i + salt) % 3)
+            for i in range(max(nums_words))
+        ]
+        rows = [sum(words[:n], []) + [END] for n in nums_words]
+        padded = np.zeros((len(rows), max(map(len, rows))), "int32")
+        for row, ids in zip(padded, rows):
+            row[: len(ids)] = ids
+        return padded
+
+    def is_tree(self, ids, num_words):
+        """Whether ids are one tree over so many words, and the end."""
+        opened, leaves, before = [], 0, None
+        *ids, last = ids
+        for place, id_ in enumerate(ids):
+            kind = self.kind(id_)
+            if kind is None or (place and not opened):
+                return False
+            if kind == "open":
+                opened.append(self.label(id_))
+            elif not opened:
+                return False
+            elif kind == "leaf":
+                leaves += 1
+            elif before == "open" or opened.pop() != self.label(id_):
+                return False
+            before = kind
+        return last == END and not opened and leaves == num_words and bool(ids)
+
+    def trees(self, num_words, limit, max_depth=99, max_opened=99):
+        """All trees with the end, at most `limit` ids long."""
+        by_kind = {
+            kind: [i for i in self.symbols if self.kind(i) == kind]
+            for kind in ("open", "close", "leaf")
+        }
+
+        @functools.cache
+        def constituents(words, room, depth):
+            if not depth or room < words + 2:
+                return []
+            return [
+                (open_id, *children, close_id)
+                for open_id, close_id in zip(by_kind["open"], by_kind["close"])
+                for children in sequences(words, room - 2, depth - 1)
+            ]
+
+        @functools.cache
+        def sequences(words, room, depth):
+            """Of children; none where there is no word left."""
+            found = [] if words else [()]
+            for first_words in range(1, words + 1):
+                first = constituents(first_words, room, depth)
+                if first_words == 1 and room:
+                    first = [*first, *((leaf,) for leaf in by_kind["leaf"])]
+                found += [
+                    one + rest
+                    for one in first
+                    for rest in sequences(
+                        words - first_words, room - len(one), depth
+                    )
+                ]
+            return found
+
+        def most_opened(ids):
+            groups = itertools.groupby(ids, lambda i: self.kind(i) == "open")
+            return max(len(list(group)) for key, group in groups if key)
+
+        return [
+            (*ids, END)
+            for ids in constituents(num_words, limit - 1, max_depth)
+            if most_opened(ids) <= max_opened
+        ]
+
+
+class RandomModel:
+    """Logits that depend on the sentence and on all that was said."""
+
+    compute_dtype = "float32"
+
+    def __init__(self, vocabulary, seed=0, dtype="float32", bias=()):
+        self.variables = []
+        rng = np.random.default_rng(seed)
+        logits = rng.normal(0.0, 2.0, (NODES, vocabulary.vocab_size))
+        logits[:, [0, 2]] += 3.0  # it would rather say what is illegal
+        for id_, value in dict(bias).items():
+            logits[:, id_] += value
+        self.table = np.array(ops.cast(logits.astype("float32"), dtype))
+        self.dtype = dtype
+
+    def encode(self, inputs):
+        return inputs, inputs != 0
+
+    def init_cache(self, inputs, mask, beam_size, max_length=None):
+        places = ops.arange(1, ops.shape(inputs)[1] + 1)
+        node = ops.sum(ops.cast(inputs, "int32") * places, axis=1) % NODES
+        return {"node": ops.repeat(node[:, None], beam_size, axis=1)}
+
+    def reorder_cache(self, cache, beams):
+        return {"node": ops.take_along_axis(cache["node"], beams, axis=1)}
+
+    def decode_step(self, ids, position, cache, growing, num_ids):
+        node = (cache["node"] * 31 + ids + 1) % NODES
+        table = np.float32(self.table)[:, :num_ids]
+        logits = ops.take(table, node, axis=0)
+        return ops.cast(logits, self.dtype), {"node": node}
+
+    def log_prob(self, source, ids, legal):
+        """Of ids, with what is not in `legal[prefix]` left out."""
+        places = np.arange(1, len(source) + 1)
+        node = int(np.sum(source * places)) % NODES
+        total, before = 0.0, 0
+        for place, id_ in enumerate(ids):
+            node = (node * 31 + before + 1) % NODES
+            shares = {
+                i: math.exp(float(self.table[node, i]))
+                for i in legal[ids[:place]]
+            }
+            total += math.log(shares[id_] / sum(shares.values()))
+            before = id_
+        return total
+
+
+def legal_after(trees):
+    """What can follow each prefix of any of the trees."""
+    legal = {}
+    for ids in trees:
+        for place, id_ in enumerate(ids):
+            legal.setdefault(ids[:place], set()).add(id_)
+    return legal

@@ -1,4 +1,5 @@
 # make demo       train on a toy language, translate, print BLEU
+# make demo-parsing  train on a toy treebank, parse, print F1
 # make test       style, unit and integration tests
 # make test-slow  the tests that learn or run for minutes
 # make lint       style only
@@ -14,7 +15,7 @@ BIN = .venv/bin
 PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 
-.PHONY: demo test test-slow lint venv clean
+.PHONY: demo demo-parsing test test-slow lint venv clean
 
 demo: .venv/installed
 	$(BIN)/kt-trainer --problem=translate_ende_toy --generate_data \
@@ -29,6 +30,17 @@ demo: .venv/installed
 	$(BIN)/kt-evaluate --output_dir=demo/run/averaged --split=test
 	@echo "The learning curve lies in demo/run/learning_curve.png, sample" \
 		"translations in demo/run/samples."
+
+demo-parsing: .venv/installed
+	$(BIN)/kt-trainer --problem=parsing_toy --generate_data \
+		--data_dir=demo/data --output_dir=demo/parser \
+		--hparams_set=transformer_parsing_small \
+		--train_steps=1500 --eval_frequency=500
+	@echo "Three sentences of the test set, and their trees:"
+	@head -n 3 demo/data/parsing_toy/test.source.txt
+	@head -n 3 demo/data/parsing_toy/test.source.txt \
+		| $(BIN)/kt-decoder --output_dir=demo/parser --tokenized
+	$(BIN)/kt-evaluate --output_dir=demo/parser --split=test
 
 test: lint
 	$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not slow"

@@ -7,7 +7,7 @@
 decoder and cross-attention, to open in a browser; --png a picture of all heads
 of cross-attention. The translation is the run's own, which is printed to
 standard output, or that of --target_text; --checkpoint_step is as in
-kt-decoder.
+kt-decoder. With a parsing run the text is raw, the target a tree in brackets.
 """
 
 import os
@@ -103,8 +103,10 @@ def _load():
             )
     flags.load_backend()
     from keras_transformer.decoding import Translator
+    from keras_transformer.parsing import Parser
 
-    return Translator.load(FLAGS.output_dir, FLAGS.checkpoint_step)
+    translator = Translator.load(FLAGS.output_dir, FLAGS.checkpoint_step)
+    return Parser(translator) if translator.linearization else translator
 
 
 def _attention(translator):
@@ -119,9 +121,12 @@ def _attention(translator):
         return attentions[0]
     from keras_transformer.visualization.attention_weights import attention_of
 
-    source, target = translator.vocabulary.encode(
-        [FLAGS.text, FLAGS.target_text]
-    )
+    text, target_text = FLAGS.text, FLAGS.target_text
+    if translator.linearization:
+        text = " ".join(translator.words(text))
+        target_text = translator.symbols(target_text)
+        translator = translator.translator
+    source, target = translator.vocabulary.encode([text, target_text])
     return attention_of(translator.model, translator.vocabulary, source, target)
 
 

@@ -128,7 +128,7 @@ def _input():
 def _decode():
     flags.require("decode_from_file")
     precision = decode_settings.precision()
-    hparams, sources, make_model = (
+    hparams, sources, make_model, vocabulary = (
         _trained(precision) if FLAGS.output_dir else _untrained(precision)
     )
     options = decode_settings.options(hparams)
@@ -147,6 +147,7 @@ def _decode():
         FLAGS.target_length,
         FLAGS.sort_by_length,
         FLAGS.num_passes,
+        vocabulary,
     )
     return {
         "output_dir": FLAGS.output_dir,
@@ -158,7 +159,7 @@ def _decode():
 
 
 def _trained(precision):
-    """A run's hparams, the text in its ids, and how to make its model."""
+    """A run's hparams, the text in its ids, how to make its model, its ids."""
     from keras_transformer.benchmark import workload
     from keras_transformer.run_directory import RunDirectory
 
@@ -170,7 +171,8 @@ def _trained(precision):
         return load_model(run, precision=precision)
 
     lines = workload.read_sentences(FLAGS.decode_from_file)
-    return run.hparams, run.vocabulary.encode(lines), make_model
+    sources = run.vocabulary.encode(lines)
+    return run.hparams, sources, make_model, run.vocabulary
 
 
 def _untrained(precision):
@@ -187,7 +189,7 @@ def _untrained(precision):
 
         return random_model(hparams, vocab_size, precision)
 
-    return hparams, sources, make_model
+    return hparams, sources, make_model, None
 
 
 MODES = {"train": _train, "input": _input, "decode": _decode}

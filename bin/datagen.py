@@ -3,14 +3,17 @@
     kt-datagen --problem=translate_files --data_dir=data --vocab_size=8000 \\
         --train_source=train.en --train_target=train.de \\
         --dev_source=dev.en --dev_target=dev.de
+    kt-datagen --problem=parsing_files --data_dir=data \\
+        --train_trees=wsj:02-21 --dev_trees=wsj:22 --test_trees=wsj:23
 
 Writes to the problem's own folder in --data_dir, once: the same command again
 does nothing. --problem takes one name or several with commas between them; a
-problem and its _rev share their data. Only translate_files takes files and
---vocab_size; the other problems know theirs, or download them to --tmp_dir. A
-summary goes to standard output, progress to standard error.
+problem and its _rev share their data. Only translate_files and parsing_files
+take files and --vocab_size; the other problems know theirs, or download them to
+--tmp_dir. A summary goes to standard output, progress to standard error.
 """
 
+import itertools
 import os
 import time
 
@@ -18,11 +21,17 @@ from keras_transformer import registry
 from keras_transformer.bin import flags
 
 _SPLITS = ("train", "dev", "test")
-_FILE_FLAGS = [
-    f"{split}_{side}" for split in _SPLITS for side in ("source", "target")
-]
+_FILES = [f"{s}_{side}" for s in _SPLITS for side in ("source", "target")]
+_TREES = [f"{split}_trees" for split in _SPLITS]
+_OF_TREES = ["linearization", "augmentation_rounds", "skip_bad"]
 
-flags.define("problem", "data_dir", "tmp_dir", *_FILE_FLAGS, "vocab_size")
+_REASONS = {
+    "empty_side": "dropped for an empty side",
+    "bad_trees": "bad trees left out",
+}
+
+flags.define("problem", "data_dir", "tmp_dir", *_FILES, *_TREES)
+flags.define(*_OF_TREES, "vocab_size")
 FLAGS = flags.FLAGS
 
 
@@ -30,29 +39,40 @@ def main(argv):
     flags.require("problem", "data_dir")
     names = [name.strip() for name in FLAGS.problem.split(",")]
     problems = [registry.get_problem(name, FLAGS.data_dir) for name in names]
-    _give_files(problems)
+    _check_flags(problems)
     for problem in problems:
+        _give_files(problem)
         _generate(problem)
 
 
-def _give_files(problems):
-    given = [name for name in (*_FILE_FLAGS, "vocab_size") if FLAGS[name].value]
-    if not given:
-        return
-    takers = [problem for problem in problems if hasattr(problem, "use_files")]
-    if not takers:
-        raise ValueError(
-            f"`--{given[0]}` must go with translate_files. Received: "
-            f"--{given[0]}={FLAGS[given[0]].value} with "
-            f"--problem={FLAGS.problem}. Remove it, or use "
-            "--problem=translate_files."
-        )
+def _check_flags(problems):
+    """Checks that some problem takes each flag that was given."""
+    sides = {side for p in problems for side in getattr(p, "sides", ())}
+    for name in (*_FILES, *_TREES, *_OF_TREES, "vocab_size"):
+        side = "trees" if name in _OF_TREES else name.split("_")[1]
+        is_taken = side in sides or (sides and name == "vocab_size")
+        if FLAGS[name].value != FLAGS[name].default and not is_taken:
+            takers = {"trees": "parsing_files"}
+            taker = takers.get(side, "translate_files")
+            raise ValueError(
+                f"`--{name}` must go with {taker}. Received: "
+                f"--{name}={FLAGS[name].value} with "
+                f"--problem={FLAGS.problem}. Remove it, or use "
+                f"--problem={taker}."
+            )
+
+
+def _give_files(problem):
+    sides = getattr(problem, "sides", ())
     files = {
-        split: (FLAGS[f"{split}_source"].value, FLAGS[f"{split}_target"].value)
+        split: tuple(FLAGS[f"{split}_{side}"].value for side in sides)
         for split in _SPLITS
     }
-    for problem in takers:
-        problem.use_files(files, FLAGS.vocab_size)
+    if not any(map(any, files.values())):
+        return
+    of_trees = {name: FLAGS[name].value for name in _OF_TREES}
+    settings = of_trees if "trees" in sides else {}
+    problem.use_files(files, FLAGS.vocab_size, **settings)
 
 
 def _generate(problem):
@@ -64,6 +84,8 @@ def _generate(problem):
     print(f"  vocabulary {manifest['vocab_size']:,}")
     for split, counts in manifest["splits"].items():
         print(f"  {split:<5} {_summary(counts)}")
+    for line in itertools.chain(*getattr(problem, "bad", {}).values()):
+        print(f"  left out: {line}")
     if before == _time_of_manifest(problem):
         print("  Nothing to do: these data were there already.")
     else:
@@ -78,7 +100,10 @@ def _summary(counts):
     return (
         f"{counts['pairs']:,} pairs, {counts['source_tokens']:,} source and "
         f"{counts['target_tokens']:,} target tokens; "
-        f"{_num_read(counts) - counts['pairs']:,} dropped for an empty side"
+        + ", ".join(
+            f"{number:,} {_REASONS[reason]}"
+            for reason, number in counts["dropped"].items()
+        )
     )
 
 

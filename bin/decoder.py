@@ -19,6 +19,9 @@ temperature=0.8,top_k=10 draws translations at random, the same for the same
 --random_seed. --score_file=pairs.tsv writes the score of each of its pairs, a
 source, a tab and a translation, instead of translating. Translations begin with
 the lines of --prefix_file, where that is given.
+
+With a parsing run each line becomes a tree in brackets. The lines are raw text,
+or with --tokenized words with spaces between them, as a treebank has them.
 """
 
 import contextlib
@@ -42,6 +45,7 @@ flags.define(
     "alpha",
     "decode_hparams",
     "write_scores",
+    "tokenized",
     "random_seed",
     "precision",
 )
@@ -95,9 +99,14 @@ def _load():
             workers.give_each_a_core()
     from keras_transformer.decoding import Translator
 
-    return Translator.load(
+    translator = Translator.load(
         FLAGS.output_dir, FLAGS.checkpoint_step, decode_settings.precision()
     )
+    if not FLAGS.tokenized and not translator.linearization:
+        return translator
+    from keras_transformer.parsing import Parser
+
+    return Parser(translator, FLAGS.tokenized)
 
 
 def _input():

@@ -159,6 +159,23 @@ DECODING_FLAGS = {
         "File of reference translations, one a line; goes with hypotheses. "
         "Default: none, which decodes the split.",
     ),
+    "measure": (
+        kinds.measure,
+        "bleu",
+        "What to score files with: bleu, or f1 for files of trees. A run's "
+        "problem knows its own.",
+    ),
+    "evalb_files": (
+        kinds.switch,
+        False,
+        "Write the gold trees and the parsed ones for EVALB as well.",
+    ),
+    "tokenized": (
+        kinds.switch,
+        False,
+        "Whether the sentences to parse are words with spaces between them, as "
+        "the treebank has them, and not raw text.",
+    ),
     "tokenize": (
         kinds.tokenizer,
         "13a",

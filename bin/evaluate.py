@@ -1,15 +1,18 @@
-"""Scores translations with BLEU and chrF: a run's, or those in a file.
+"""Scores translations with BLEU and chrF, trees with labelled bracket F1.
 
     kt-evaluate --output_dir=run --split=test
     kt-evaluate --hypotheses=news.hyp.de --references=news.de
+    kt-evaluate --hypotheses=parsed.trees --references=wsj/23 --measure=f1
 
 The first decodes a split of the problem that the run was trained on, writes the
-translations to decodes/SPLIT.txt in the run's directory, and scores them
+outputs to decodes/SPLIT.txt in the run's directory, and scores them
 against the split's references; the scores go to scores/SPLIT.json and to the
-model card, README.md. The second scores one file against another, one
-sentence a line. --checkpoint_step is as in kt-decoder. The scores are
-sacreBLEU's, printed to standard output with the full signatures;
---tokenize=none is for text that was tokenised before.
+model card, README.md. The others score one file against another, one sentence
+a line. --checkpoint_step is as in kt-decoder. Results go to standard output.
+
+BLEU and chrF are sacreBLEU's, with the full signatures; --tokenize=none is for
+text that was tokenised before. F1 is by EVALB's rules; with --evalb_files, the
+files SPLIT.gold and SPLIT.test for EVALB itself are written beside the outputs.
 """
 
 import os
@@ -29,8 +32,10 @@ flags.define(
     "split",
     "hypotheses",
     "references",
+    "measure",
     "tokenize",
     "lowercase",
+    "evalb_files",
     "beam_size",
     "alpha",
     "decode_hparams",
@@ -39,21 +44,35 @@ FLAGS = flags.FLAGS
 
 
 def main(argv):
-    from keras_transformer.bleu import bleu_report
-
-    is_run = not (FLAGS.hypotheses or FLAGS.references)
-    hypotheses, references = _decode_split() if is_run else _read_files()
-    report = bleu_report(
-        hypotheses, references, FLAGS.tokenize, FLAGS.lowercase
-    )
-    if is_run:
-        _record(report, len(references))
+    if FLAGS.hypotheses or FLAGS.references:
+        _refuse("evalb_files", "--output_dir")
+        print(_score_files().text)
+        return
+    problem = _problem()
+    hypotheses, references = _decode(problem)
+    report = _score(problem, hypotheses, references)
+    _record(report, len(references))
     print(report.text)
 
 
-def _read_files():
+def _refuse(name, rule):
+    if FLAGS[name].value != FLAGS[name].default:
+        raise ValueError(
+            f"`--{name}` must go with {rule}. Received: "
+            f"--{name}={FLAGS[name].value}. Remove it."
+        )
+
+
+def _score_files():
     flags.require("hypotheses", "references")
     paths = (FLAGS.hypotheses, FLAGS.references)
+    if FLAGS.measure == "f1":
+        _refuse("tokenize", "BLEU, not F1")
+        from keras_transformer import parseval
+        from keras_transformer.data.treebank import read_treebank
+
+        test, gold = (list(read_treebank([path])) for path in paths)
+        return parseval.parseval(gold, test)
     pairs = list(text_files.read_pairs(*paths))
     if not pairs:
         raise ValueError(
@@ -61,11 +80,17 @@ def _read_files():
             f"{paths[0]} and {paths[1]}, which are empty. Check that these "
             "are the right files."
         )
-    return zip(*pairs)
+    return _bleu(*zip(*pairs))
 
 
-def _decode_split():
-    """Hypotheses and references; writes the hypotheses to the run."""
+def _bleu(hypotheses, references):
+    from keras_transformer.bleu import bleu_report
+
+    return bleu_report(hypotheses, references, FLAGS.tokenize, FLAGS.lowercase)
+
+
+def _problem():
+    """The problem of the run; what is wrong with the flags shows at once."""
     flags.require("output_dir")
     if FLAGS.split == "train":
         raise ValueError(
@@ -78,14 +103,28 @@ def _decode_split():
     problem = registry.get_problem(
         run.problem_name, FLAGS.data_dir or run.record.get("data_dir")
     )
+    _refuse("measure", "--hypotheses")
+    if problem.measure == "bleu":
+        _refuse("evalb_files", "a parsing run")
+    else:
+        _refuse("tokenize", f"BLEU, not {problem.measure}")
+    problem.text_split(FLAGS.split)
+    return problem
+
+
+def _decode(problem):
+    """Hypotheses and references; writes the hypotheses to the run."""
     sources, references = problem.text_split(FLAGS.split)
     flags.load_backend()
     from keras_transformer import workers
     from keras_transformer.decoding import Translator
+    from keras_transformer.parsing import Parser
 
     workers.give_each_a_core()
-
     translator = Translator.load(FLAGS.output_dir, FLAGS.checkpoint_step)
+    parser = None
+    if translator.linearization:
+        translator = parser = Parser(translator, tokenized=True)
     progress = text_io.Progress(len(sources))
     hypotheses = list(
         translator.translate(
@@ -93,12 +132,47 @@ def _decode_split():
         )
     )
     progress.finish()
-    path = run.file("decodes", f"{FLAGS.split}.txt")
+    if parser:
+        print(
+            f"Malformed and repaired: {parser.num_malformed} of "
+            f"{len(sources)} ({parser.num_malformed / len(sources):.1%}).",
+            file=sys.stderr,
+        )
+    else:
+        hypotheses = list(map(problem.output, sources, hypotheses))
+    path = _decodes("txt")
     os.makedirs(os.path.dirname(path), exist_ok=True)
     with written_aside(path) as file:
         file.writelines(hypothesis + "\n" for hypothesis in hypotheses)
-    print(f"Translations: {path}", file=sys.stderr)
+    print(f"Outputs: {path}", file=sys.stderr)
     return hypotheses, references
+
+
+def _decodes(ending):
+    return os.path.join(FLAGS.output_dir, "decodes", f"{FLAGS.split}.{ending}")
+
+
+def _score(problem, hypotheses, references):
+    if problem.measure == "bleu":
+        return _bleu(hypotheses, references)
+    if FLAGS.evalb_files:
+        from keras_transformer.parseval import write_evalb
+        from keras_transformer.trees import parse_tree
+
+        paths = (_decodes("gold"), _decodes("test"))
+        too_large = write_evalb(
+            *paths,
+            list(map(parse_tree, references)),
+            list(map(parse_tree, hypotheses)),
+        )
+        print(f"For EVALB: {paths[0]}, {paths[1]}", file=sys.stderr)
+        if too_large:
+            print(
+                "EVALB must be compiled with larger limits for the trees of "
+                f"lines {', '.join(map(str, too_large))}.",
+                file=sys.stderr,
+            )
+    return problem.report(hypotheses, references)
 
 
 def _record(report, num_pairs):

@@ -44,9 +44,13 @@ precision = functools.partial(
     flags.DEFINE_enum,
     enum_values=["auto", "float32", "bfloat16", "float16"],
 )
+measure = functools.partial(flags.DEFINE_enum, enum_values=["bleu", "f1"])
+linearization = functools.partial(
+    flags.DEFINE_enum, enum_values=["normalised", "tagged", "lexicalised"]
+)
 xla = functools.partial(flags.DEFINE_enum, enum_values=["auto", "on", "off"])
 stopping = functools.partial(
-    flags.DEFINE_enum, enum_values=["none", "bleu", "loss"]
+    flags.DEFINE_enum, enum_values=["none", "bleu", "f1", "loss"]
 )
 x_axis = functools.partial(
     flags.DEFINE_enum, enum_values=["step", "seconds", "epoch"]

@@ -86,8 +86,8 @@ TRAINING_FLAGS = {
     "early_stopping_metric": (
         kinds.stopping,
         "none",
-        "What must get better for the training to go on: none, bleu or loss, "
-        "on dev.",
+        "What must get better for the training to go on: none, bleu, f1 or "
+        "loss, on dev.",
     ),
     "early_stopping_patience": (
         kinds.count,
@@ -173,6 +173,31 @@ TRAINING_FLAGS = {
         kinds.path,
         None,
         "Target side of the test text. Default: none.",
+    ),
+    "train_trees": (
+        kinds.path,
+        None,
+        "Trees to train on: files or directories with commas between them; "
+        "wsj:02-21 means the folders or files of these numbers in wsj.",
+    ),
+    "dev_trees": (kinds.path, None, "Trees for development."),
+    "test_trees": (kinds.path, None, "Trees for the test. Default: none."),
+    "linearization": (
+        kinds.linearization,
+        "normalised",
+        "How a tree becomes a sequence: normalised, with XX for every word, "
+        "tagged, with its tag, or lexicalised, with the word itself.",
+    ),
+    "augmentation_rounds": (
+        kinds.whole,
+        0,
+        "How often an epoch goes through the training trees and others that "
+        "are made of their parts; 0 for the trees alone.",
+    ),
+    "skip_bad": (
+        kinds.switch,
+        False,
+        "Name what is no tree and leave it out, instead of ending.",
     ),
     "vocab_size": (
         kinds.count,

@@ -1,5 +1,6 @@
 """Registered hparams sets: each is a recipe, stated as its differences."""
 
+from keras_transformer.hparams import parsing  # noqa: F401
 from keras_transformer.hparams import small  # noqa: F401
 from keras_transformer.hparams import table3  # noqa: F401
 from keras_transformer.hparams import transformer  # noqa: F401

@@ -1,8 +1,5 @@
 """When to stop a training that no longer gets better."""
 
-# Metric: its name among the figures of an evaluation, and its sign.
-METRICS = {"bleu": ("dev_bleu", 1), "loss": ("dev_loss", -1)}
-
 
 def is_over(scores, patience):
     """Tells whether the last `patience` evaluations brought nothing better.
@@ -27,7 +24,7 @@ def score_of(metric, results):
     """Returns the figure of an evaluation that training is to better.
 
     Args:
-        metric: "bleu" or "loss".
+        metric: "loss", or the name of one of the problem's scores.
         results: dictionary of name to figure.
 
     Returns:
@@ -36,7 +33,7 @@ def score_of(metric, results):
     Raises:
         ValueError: if the problem has no such figure.
     """
-    name, sign = METRICS[metric]
+    name, sign = f"dev_{metric}", -1 if metric == "loss" else 1
     if name not in results:
         raise ValueError(
             "`early_stopping_metric` must be a figure that the problem has. "

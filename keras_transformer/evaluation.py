@@ -55,11 +55,12 @@ class Evaluator:
         try:
             with self._weights_to_measure():
                 negative_log, num_right, num_tokens = self._sums(check)
-                hypotheses = list(
+                decoded = list(
                     self.translator.translate(sources, check, beam_size=1)
                 )
         except _BrokenOff:
             return None
+        hypotheses = list(map(self.problem.output, sources, decoded))
         loss = negative_log / num_tokens
         scores = self.problem.score(hypotheses, references)
         results = {

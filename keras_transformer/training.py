@@ -32,7 +32,7 @@ class TrainingOptions:
     keep_checkpoint_max: int = 20  # evaluated checkpoints to keep
     keep_checkpoint_every_n_hours: float = 0.0  # kept for good; 0 = none
     save_checkpoints_secs: float = 600.0  # seconds between saves in between
-    early_stopping_metric: str = "none"  # or "bleu", "loss"
+    early_stopping_metric: str = "none"  # or "bleu", "f1", "loss"
     early_stopping_patience: int = 10  # evaluations without a better one
     profile_steps: tuple = ()  # first and last update to profile
     warm_start_from: str = ""  # run whose weights a new run begins with
@@ -303,7 +303,8 @@ class Trainer:
         if found is None:
             return
         self._results, samples = found
-        best_by = "bleu" if "dev_bleu" in self._results else "loss"
+        measure = self.problem.measure
+        best_by = measure if f"dev_{measure}" in self._results else "loss"
         score = early_stopping.score_of(best_by, self._results)
         self.state.writer.score(self.step, score)
         self.log.samples(self.step, samples)

@@ -1,5 +1,8 @@
 """Registered problems: importing this package imports every one of them."""
 
+from keras_transformer.problems import parsing  # noqa: F401
+from keras_transformer.problems import parsing_files  # noqa: F401
+from keras_transformer.problems import parsing_toy  # noqa: F401
 from keras_transformer.problems import synthetic  # noqa: F401
 from keras_transformer.problems import translate_ende  # noqa: F401
 from keras_transformer.problems import translate_ende_toy  # noqa: F401

@@ -56,6 +56,30 @@ class HParamsSetsTest:
         assert prenorm.adam_beta2 == 0.997
         assert peak_learning_rate(prenorm) == pytest.approx(9.88e-4, rel=1e-3)
 
+    def test_parsing_is_the_papers_section_6_3(self):
+        assert changes("transformer_parsing") == {
+            "num_layers": 4,
+            "d_model": 1024,
+            "dropout": 0.2,
+            "attention_dropout": 0.2,
+            "max_length": 512,
+            "learning_rate": 0.5,
+            "warmup_steps": 16000,
+            "beam_size": 21,
+            "alpha": 0.3,
+            "extra_length": 300,
+        }
+        parsing = registry.get_hparams("transformer_parsing")
+        assert peak_learning_rate(parsing) == pytest.approx(1.24e-4, rel=1e-2)
+
+    def test_both_parsing_sets_decode_alike(self):
+        names = ("beam_size", "alpha", "extra_length")
+        values = [
+            [getattr(registry.get_hparams(set_), name) for name in names]
+            for set_ in ("transformer_parsing", "transformer_parsing_small")
+        ]
+        assert values[0] == values[1]
+
     def test_tiny_has_the_published_dimensions(self):
         tiny = registry.get_hparams("transformer_tiny")
         assert (tiny.num_layers, tiny.d_model, tiny.d_ff) == (4, 128, 256)

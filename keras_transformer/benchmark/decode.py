@@ -28,6 +28,7 @@ def time_decoding(
     target_length=0,
     by_length=True,
     num_passes=5,
+    vocabulary=None,
 ):
     """Translates sentences that are encoded already, again and again.
 
@@ -42,13 +43,15 @@ def time_decoding(
         by_length: whether sentences of similar lengths go together, or those
             that follow one another.
         num_passes: times that count.
+        vocabulary: that of a run, whose search it constrains if it is one of
+            trees.
 
     Returns:
         dictionary of figures.
     """
     if target_length:
         options = dataclasses.replace(options, min_length=target_length - 1)
-    search = compile_search(model, options)
+    search = compile_search(model, options, vocabulary)
     order = sorted(sources, key=len) if by_length else list(sources)
     batches = [
         _batch(order[start : start + batch_size], options, target_length)

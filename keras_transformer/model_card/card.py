@@ -8,6 +8,7 @@ from keras_transformer.files import written_aside
 from keras_transformer.model_card import facts
 from keras_transformer.model_card import sections
 from keras_transformer.model_card.use import how_to_use
+from keras_transformer.tree_text import linearization_of
 
 FILE_NAME = "README.md"
 MARK = (
@@ -91,6 +92,8 @@ def _languages(data):
 
 
 def _title(run, data):
+    if linearization_of(run.vocabulary):
+        return "A constituency parser, a Transformer"
     languages = _languages(data)
     if languages:
         return f"{languages[0]} to {languages[1]}, a Transformer"
@@ -100,7 +103,9 @@ def _title(run, data):
 def _summary(run, data):
     languages = _languages(data)
     task = "maps one text to another"
-    if languages:
+    if linearization_of(run.vocabulary):
+        task = "parses: it writes the tree of a sentence's constituents"
+    elif languages:
         task = f"translates {languages[0]} into {languages[1]}"
     text = (
         'An encoder-decoder model of "Attention Is All You Need" (Vaswani et '

@@ -20,14 +20,13 @@ def record_scores(run, split, step, num_pairs, decode, report):
         step: of the checkpoint that was decoded with.
         num_pairs: number of sentences.
         decode: the `DecodeOptions` it was decoded with.
-        report: a `BleuReport`.
+        report: what the problem's `report` returns.
     """
     entry = {
         "step": step,
         "num_pairs": num_pairs,
         "decode": dataclasses.asdict(decode),
-        "bleu": report.bleu,
-        "chrf": report.chrf,
+        **report.scores,
         "lines": report.text.splitlines(),
     }
     entries = [
@@ -50,8 +49,8 @@ def read_scores(run):
 
     Returns:
         dictionary of split to a list of dictionaries of `step`, `num_pairs`,
-        `decode`, `bleu`, `chrf` and `lines`, sacreBLEU's own with their
-        signatures; oldest first.
+        `decode`, the scores by name, such as `bleu`, and `lines`, the report
+        with its signatures; oldest first.
     """
     directory = run.file(DIRECTORY)
     if not os.path.isdir(directory):

@@ -6,6 +6,24 @@ from keras_transformer.bleu import bleu_report
 from keras_transformer.model_card import facts
 from keras_transformer.model_card import scores
 from keras_transformer.problem import Problem
+from keras_transformer.tree_text import linearization_of
+
+# The scores that a table shows, and how they are written.
+SCORES = {"bleu": "BLEU", "chrf": "chrF2", "f1": "F1", "exact_match": "exact"}
+
+_TRANSLATING = [
+    "A translation can be wrong and read well: words left out or added, names, "
+    "numbers and negations changed. Nothing is guaranteed; let somebody check "
+    "what matters. What is unfair or offensive in the data can come out again.",
+    "Each input is one sentence, translated without those around it. A "
+    "translation may end unfinished at the greatest length.",
+]
+_PARSING = [
+    "A tree is always well-formed and over the words of the sentence; nothing "
+    "says that it is right. A sentence without a sense gets a tree as well.",
+    "Each input is one sentence of English, split into words as the Penn "
+    "Treebank has them.",
+]
 
 
 def training_pairs(data):
@@ -87,18 +105,18 @@ def scores_section(run, step, training, extra):
         if entry["step"] == step or not extra
     ]
     if entries:
+        names = [name for name in entries[0][1] if name in SCORES]
         rows = [
             (
                 split,
                 f"{entry['num_pairs']:,}",
                 f"{entry['step']:,}",
                 decoding_words(entry["decode"]),
-                f"{entry['bleu']:.2f}",
-                f"{entry['chrf']:.2f}",
+                *(f"{entry[name]:.2f}" for name in names if name in entry),
             )
             for split, entry in entries
         ]
-        head = ("Split", "Pairs", "Updates", "Decoding", "BLEU", "chrF2")
+        head = ("Split", "Pairs", "Updates", "Decoding", *map(_metric, names))
         lines = [
             f"{split}: {line}"
             for split, entry in entries
@@ -106,7 +124,7 @@ def scores_section(run, step, training, extra):
         ]
         parts.append("By `kt-evaluate`:")
         parts.append(table(head, rows, numbers=True))
-        parts.append("In full, with sacreBLEU's signatures:")
+        parts.append("In full, with the signatures:")
         parts.append(_block(lines))
     if not parts:
         return (
@@ -123,7 +141,7 @@ def scores_section(run, step, training, extra):
 def _dev_signatures(run):
     """The signatures of BLEU and chrF, where the problem scores with them."""
     problem = facts.problem_of(run)
-    if problem is None or type(problem).score is not Problem.score:
+    if problem is None or problem.measure != Problem.measure:
         return []
     lines = bleu_report(["a"], ["a"]).text.splitlines()
     return ["Signatures of sacreBLEU:", _block(map(scores.signature, lines))]
@@ -144,7 +162,7 @@ def _block(lines):
 
 
 def _metric(name):
-    return {"bleu": "BLEU", "chrf": "chrF2"}.get(name, name)
+    return SCORES.get(name, name)
 
 
 def limits_section(run, data, extra):
@@ -157,15 +175,13 @@ def limits_section(run, data, extra):
         f"It knows what {learned} of `{run.problem_name}` taught it. On other "
         "subjects and styles expect worse: scores on text like that of the "
         "training say nothing about them.",
-        "A translation can be wrong and read well: words left out or added, "
-        "names, numbers and negations changed. Nothing is guaranteed; let "
-        "somebody check what matters. What is unfair or offensive in the data "
-        "can come out again.",
-        "Each input is one sentence, translated without those around it. "
-        f"In training none had more than {hparams.max_length} tokens; longer "
-        "ones are taken, but translated worse.",
-        f"A translation ends at {decode.get('extra_length', 50)} tokens more "
-        "than its source has, finished or not.",
+    ]
+    limits += _PARSING if linearization_of(run.vocabulary) else _TRANSLATING
+    limits += [
+        "In training no input had more than "
+        f"{hparams.max_length} tokens; longer ones are taken, but worse done.",
+        f"An output ends at {decode.get('extra_length', 50)} tokens more than "
+        "its input has.",
         "Characters that are not in the vocabulary are spelled in bytes, which "
         "the model has hardly seen.",
         "The licence of the data may restrict what the model can be used for.",

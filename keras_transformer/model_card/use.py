@@ -1,5 +1,7 @@
 """How to load a model, in the words of its card."""
 
+from keras_transformer.tree_text import linearization_of
+
 RUN = """\
 In Python, where `{name}` is this directory:
 
@@ -18,6 +20,23 @@ kt-decoder --output_dir={name}{flag} < source.txt > translated.txt
 
 Look at its attention with `kt-attention --output_dir={name}{flag}
 --text="A sentence to translate." --html=attention.html`."""
+
+PARSER = """\
+In Python, where `{name}` is this directory:
+
+```python
+from keras_transformer.parsing import Parser
+
+parser = Parser.load("{name}"{step})
+parser(["A sentence to parse."])  # its tree in brackets
+```
+
+On a command line, one sentence on each line; with `--tokenized`, words with
+spaces between them as the treebank has them:
+
+```sh
+kt-decoder --output_dir={name}{flag} < sentences.txt > parsed.trees
+```"""
 
 SAVED_MODEL = """\
 In Python, with `tensorflow` and `tensorflow-text` alone; `path/to/model` is the
@@ -92,6 +111,21 @@ vocabulary.decode(found.hypotheses[0])
 ```"""
 
 
+EXPORTED_PARSER = """\
+In Python, with `keras-transformer`; `path/to/model` is this directory:
+
+```python
+from keras_transformer.parsing import Parser
+
+parser = Parser.load("path/to/model")
+parser(["A sentence to parse."])  # its tree in brackets
+```
+
+The model itself takes words with spaces between them, as the treebank has them,
+and gives the tree in the {linearization} form of
+`keras_transformer.linearization`."""
+
+
 def how_to_use(run, step, extra):
     """Returns Markdown that says how to load a model and to call it.
 
@@ -101,6 +135,9 @@ def how_to_use(run, step, extra):
         extra: dictionary as for `write_model_card`; may be empty.
     """
     format = extra.get("format")
+    linearization = linearization_of(run.vocabulary)
+    if format and linearization:
+        return EXPORTED_PARSER.format(linearization=linearization)
     if format == "saved_model":
         model_name = extra.get("model_name", "translate")
         return SAVED_MODEL.format(model_name=model_name)
@@ -111,7 +148,8 @@ def how_to_use(run, step, extra):
         beam_size = decode.get("beam_size", run.hparams.beam_size)
         return CTRANSLATE2.format(beam_size=beam_size)
     is_newest = step == run.checkpoints.find()
-    return RUN.format(
+    text = PARSER if linearization else RUN
+    return text.format(
         name="path/to/run",
         step="" if is_newest else f", step={step}",
         flag="" if is_newest else f" --checkpoint_step={step}",

@@ -1,0 +1,210 @@
+"""English constituency parsing: words in, a linearised tree out.
+
+Section 6.3 of Vaswani et al. (2017), after Vinyals et al. (2015), "Grammar as a
+Foreign Language".
+"""
+
+import functools
+import glob
+import os
+
+from keras_transformer import parseval
+from keras_transformer import tree_text
+from keras_transformer.data import generation
+from keras_transformer.data import treebank
+from keras_transformer.data.augmentation import augment
+from keras_transformer.problem import Problem
+from keras_transformer.registry import register_problem
+from keras_transformer.trees import parse_tree
+
+WSJ_SECTIONS = {"train": "02-21", "dev": "22", "test": "23"}
+WSJ_NUM_TREES = {"train": 39832, "dev": 1700, "test": 2416}
+
+_SETTINGS = ("linearization", "augmentation_rounds", "skip_bad")
+
+
+class ParsingProblem(Problem):
+    """Supplies the trees of a task of parsing.
+
+    Subclass it, write `trees`, and register it. A source is a sentence's words
+    with spaces between them, a target its tree in brackets. What the model
+    learns to write is the tree's linearization: of it each bracket is one id of
+    the vocabulary, which holds the words as well.
+
+    Class attributes:
+        linearization: "normalised", where all tags are XX (Vinyals et al.,
+            2015), "tagged", where they are kept (Tensor2Tensor), or
+            "lexicalised", with the words instead.
+        augmentation_rounds: how often training goes through the trees and
+            others that are made of them; 0 for the trees alone. See `augment`.
+        skip_bad: whether what is no tree is left out of a treebank, and named
+            in `bad`, instead of being an error.
+
+    Example:
+
+    >>> class ParsingYes(ParsingProblem):
+    ...     name = "parsing_yes"
+    ...     def trees(self, split, tmp_dir):
+    ...         yield parse_tree("(TOP (INTJ (UH Yes) (. .)))")
+    >>> problem = ParsingYes("data")
+    >>> next(problem.text_pairs("dev", tmp_dir=None))
+    ('Yes .', '(TOP (INTJ (UH Yes) (. .)))')
+    >>> problem.target_text("(TOP (INTJ (UH Yes) (. .)))")
+    '(INTJ XX XX )INTJ'
+    """
+
+    vocab_size = 16000
+    inputs_language = "words"
+    targets_language = "trees"
+    measure = "f1"
+    linearization = "normalised"
+    augmentation_rounds = 0
+    skip_bad = False
+
+    def __init__(self, data_dir=None, reverse=False):
+        super().__init__(data_dir, reverse)
+        if reverse:
+            raise ValueError(
+                "A parsing problem must have the words as its source. "
+                f"Received: {self.name}. Use {self.data_name}."
+            )
+        self.bad = {}  # split: a line for each thing that is no tree
+
+    def trees(self, split, tmp_dir):
+        """Yield the cleaned trees of a split, as `trees.clean` makes them.
+
+        Args:
+            split: one of `splits`.
+            tmp_dir: directory with the treebank.
+        """
+        raise NotImplementedError
+
+    def settings(self):
+        return {name: getattr(self, name) for name in _SETTINGS}
+
+    def text_pairs(self, split, tmp_dir):
+        trees = self.trees(split, tmp_dir)
+        if split == "train":
+            trees = augment(trees, self.augmentation_rounds)
+        for tree in trees:
+            yield " ".join(tree.words()), str(tree)
+
+    def target_text(self, target):
+        return tree_text.write_tree(parse_tree(target), self.linearization)
+
+    def symbols(self, tmp_dir):
+        trees = self.trees("train", tmp_dir)
+        return tree_text.tree_symbols(trees, self.linearization)
+
+    def output(self, source, decoded):
+        # The data may have been generated in another form than this class's.
+        form = self._form_of_data
+        return str(tree_text.read_tree(decoded, source.split(), form))
+
+    @functools.cached_property
+    def _form_of_data(self):
+        return tree_text.linearization_of(self.vocabulary)
+
+    def num_left_out(self, split):
+        return {"bad_trees": len(self.bad.get(split, ()))}
+
+    def report(self, hypotheses, references):
+        """Score trees by EVALB's rules, see `parseval`."""
+        gold, test = (
+            list(map(parse_tree, trees)) for trees in (references, hypotheses)
+        )
+        return parseval.parseval(gold, test)
+
+
+@register_problem
+class ParsingWsj(ParsingProblem):
+    """Parse as in the Wall Street Journal of the Penn Treebank.
+
+    Trained on sections 02 to 21, with 22 for dev and 23 for test, and 16,000
+    subwords, as in section 6.3 of the paper: F1 91.3 on 23. The treebank is
+    licensed (LDC99T42). `tmp_dir` holds its sections, `wsj/00` to `wsj/24`, or
+    trees that were extracted from them, `parsing_wsj.train.trees` and so on,
+    plain or as `.gz`.
+    """
+
+    num_trees = WSJ_NUM_TREES
+
+    def trees(self, split, tmp_dir):
+        return treebank.read_treebank(self._paths(split, tmp_dir))
+
+    def generate(self, tmp_dir):
+        if generation.read_manifest(self.directory) is None:
+            self._check_counts(tmp_dir)
+        return super().generate(tmp_dir)
+
+    def source_files(self, tmp_dir):
+        paths = [p for s in self.splits for p in self._paths(s, tmp_dir)]
+        return treebank.treebank_files(paths)
+
+    def fingerprints(self, tmp_dir):
+        return [
+            treebank.fingerprint(split, self._paths(split, tmp_dir))
+            for split in self.splits
+        ]
+
+    def _check_counts(self, tmp_dir):
+        for split, expected in self.num_trees.items():
+            found = sum(1 for _ in self.trees(split, tmp_dir))
+            if found != expected:
+                raise ValueError(
+                    f"{self.data_name} must have {expected:,} trees for "
+                    f"{split}. Received: {found:,} trees in "
+                    f"{', '.join(self._paths(split, tmp_dir))}. Place the "
+                    "whole sections there, or use parsing_files."
+                )
+
+    def _paths(self, split, tmp_dir):
+        """Where the trees of a split lie, a list of paths."""
+        sections = os.path.join(tmp_dir, "wsj")
+        if os.path.isdir(sections):
+            return [f"{sections}:{WSJ_SECTIONS[split]}"]
+        stem = os.path.join(tmp_dir, f"parsing_wsj.{split}.trees")
+        for path in (stem, stem + ".gz"):
+            if os.path.exists(path):
+                return [path]
+        raise ValueError(
+            "`--tmp_dir` must hold the treebank, which nobody may hand out. "
+            f"Received: {tmp_dir} without wsj/ and without {stem}. Place there "
+            "the sections of LDC99T42, wsj/00 to wsj/24, or "
+            "parsing_wsj.{train,dev,test}.trees, plain or as .gz."
+        )
+
+
+@register_problem
+class ParsingWsjTagged(ParsingWsj):
+    """The same treebank; the model writes the parts of speech as well."""
+
+    linearization = "tagged"
+
+
+@register_problem
+class ParsingWsjSemi(ParsingWsj):
+    """The same treebank, and sentences that other parsers have parsed.
+
+    The paper's semi-supervised setting: 32,000 subwords; F1 92.7 on section 23
+    with about 17 million sentences. The second corpus is your own: files
+    `parsing_wsj_semi.*.trees` in `tmp_dir`, plain or as `.gz`, one tree a line.
+    Training sees each tree of both once an epoch.
+    """
+
+    vocab_size = 32000
+    num_trees = {split: WSJ_NUM_TREES[split] for split in ("dev", "test")}
+
+    def _paths(self, split, tmp_dir):
+        paths = super()._paths(split, tmp_dir)
+        if split != "train":
+            return paths
+        pattern = os.path.join(tmp_dir, "parsing_wsj_semi.*.trees")
+        parsed = sorted(glob.glob(pattern) + glob.glob(pattern + ".gz"))
+        if not parsed:
+            raise ValueError(
+                "`--tmp_dir` must hold automatically parsed sentences beside "
+                f"the treebank. Received: {tmp_dir} without {pattern}. Place "
+                "files of one tree a line there, or use parsing_wsj."
+            )
+        return paths + parsed

@@ -1,0 +1,256 @@
+"""Commands on a treebank: from files of trees to trees of sentences."""
+
+import json
+import os
+
+import pytest
+from commands import assert_fails
+from commands import call
+
+from keras_transformer.bin import attention
+from keras_transformer.bin import avg_checkpoints
+from keras_transformer.bin import datagen
+from keras_transformer.bin import decoder
+from keras_transformer.bin import evaluate
+from keras_transformer.bin import exporter
+from keras_transformer.bin import trainer
+from keras_transformer.parsing import Parser
+from keras_transformer.problems import toy_treebank
+from keras_transformer.trees import parse_tree
+
+SENTENCE = 'The teacher said: "I can\'t see (any) dogs."'
+WORDS = "The teacher said : `` I ca n't see -LRB- any -RRB- dogs . ''".split()
+HPARAMS = "num_layers=1,d_model=32,d_ff=64,num_heads=2,batch_tokens=2048"
+HPARAMS += ",warmup_steps=40,beam_size=2"
+
+
+@pytest.fixture(scope="module")
+def treebank(tmp_path_factory):
+    """A directory of trees, 300 to train on and two times 12."""
+    directory = tmp_path_factory.mktemp("treebank")
+    trees = toy_treebank.trees("train")
+    parts = {
+        "train": trees[:300],
+        "dev": trees[300:312],
+        "test": trees[312:324],
+    }
+    for split, part in parts.items():
+        lines = "".join(f"{tree}\n" for tree in part)
+        (directory / f"{split}.trees").write_text(lines, encoding="utf-8")
+    return directory
+
+
+def file_flags(treebank):
+    splits = ("train", "dev", "test")
+    return [f"--{split}_trees={treebank}/{split}.trees" for split in splits]
+
+
+@pytest.fixture(scope="module", params=["lexicalised", "normalised", "tagged"])
+def run(request, treebank, tmp_path_factory):
+    """A run that has seen a few batches; it knows next to nothing."""
+    data_dir = str(tmp_path_factory.mktemp("data"))
+    path = str(tmp_path_factory.mktemp("runs") / "parser")
+    made = call(
+        datagen,
+        "--problem=parsing_files",
+        f"--data_dir={data_dir}",
+        *file_flags(treebank),
+        "--vocab_size=600",
+        "--augmentation_rounds=1",
+        f"--linearization={request.param}",
+    )
+    trained = call(
+        trainer,
+        "--problem=parsing_files",
+        f"--data_dir={data_dir}",
+        f"--output_dir={path}",
+        "--hparams_set=transformer_parsing",
+        f"--hparams={HPARAMS}",
+        "--train_steps=40",
+        "--eval_frequency=20",
+        "--precision=float32",
+    )
+    assert (made, trained) == (0, 0)
+    return path
+
+
+@pytest.fixture
+def sentences(tmp_path):
+    path = tmp_path / "sentences.txt"
+    path.write_text(f"{SENTENCE}\n\nDogs bark.\n", encoding="utf-8")
+    return str(path)
+
+
+class TrainTest:
+    def test_f1_on_dev_chooses_the_best_checkpoint(self, run):
+        with open(os.path.join(run, "metrics.csv"), encoding="utf-8") as file:
+            header = file.readline()
+        assert "dev_f1" in header and "dev_bleu" not in header
+        step = "--checkpoint_step=best"
+        assert call(evaluate, f"--output_dir={run}", "--split=dev", step) == 0
+
+    def test_samples_are_trees_over_the_words(self, run):
+        path = os.path.join(run, "samples", "step-40.txt")
+        with open(path, encoding="utf-8") as file:
+            lines = file.read().splitlines()
+        for source, translation in zip(lines[0::4], lines[2::4]):
+            words = source.removeprefix("source").split()
+            tree = parse_tree(translation.removeprefix("translation"))
+            assert tree.words() == words
+
+
+class DecodeTest:
+    def test_raw_sentences_become_trees(self, run, sentences, capsys):
+        flag = f"--decode_from_file={sentences}"
+        assert call(decoder, f"--output_dir={run}", flag) == 0
+        first, blank, second = capsys.readouterr().out.splitlines()
+        assert parse_tree(first).words() == WORDS
+        assert blank == ""
+        assert parse_tree(second).words() == ["Dogs", "bark", "."]
+
+    def test_sentences_may_be_words_already(self, run, tmp_path, capsys):
+        path = tmp_path / "words.txt"
+        path.write_text("Mr. X-1 ( can't ) .\n", encoding="utf-8")
+        flags = (f"--decode_from_file={path}", "--tokenized")
+        assert call(decoder, f"--output_dir={run}", *flags) == 0
+        tree = parse_tree(capsys.readouterr().out)
+        assert tree.words() == "Mr. X-1 -LRB- can't -RRB- .".split()
+
+    def test_several_trees_have_scores_that_fall(self, run, sentences, capsys):
+        flags = ("--decode_hparams=num_hypotheses=3", "--write_scores")
+        flag = f"--decode_from_file={sentences}"
+        assert call(decoder, f"--output_dir={run}", flag, *flags) == 0
+        columns = capsys.readouterr().out.splitlines()[2].split("\t")
+        trees, scores = columns[0::2], [float(score) for score in columns[1::2]]
+        assert len(set(trees)) == 3
+        assert scores == sorted(scores, reverse=True)
+        assert {tuple(parse_tree(t).words()) for t in trees} == {
+            ("Dogs", "bark", ".")
+        }
+
+    def test_what_is_not_constrained_is_repaired(self, run):
+        parser = Parser.load(run)
+        sources = [SENTENCE, "Dogs bark."]
+        trees = parser(sources, constrained=False)
+        assert [parse_tree(tree).words() for tree in trees] == [
+            WORDS,
+            ["Dogs", "bark", "."],
+        ]
+        assert parser.num_malformed > 0
+        parser = Parser.load(run)
+        parser(sources)
+        assert parser.num_malformed == 0
+
+    def test_a_tree_is_scored_by_its_symbols(self, run):
+        parser = Parser.load(run)
+        tree = "(TOP (S (NP (NNS Dogs)) (VP (VBP bark)) (. .)))"
+        (score,) = parser.score(["Dogs bark."], [tree])
+        symbols = parser.symbols(tree)
+        (expected,) = parser.translator.score(["Dogs bark ."], [symbols])
+        assert score == pytest.approx(expected)
+        assert len(symbols.split()) == 9
+
+    def test_prefixes_are_refused(self, run, sentences, capsys):
+        assert_fails(
+            capsys,
+            ["prefixes", "translation"],
+            decoder,
+            f"--output_dir={run}",
+            f"--decode_from_file={sentences}",
+            f"--prefix_file={sentences}",
+        )
+
+
+class EvaluateTest:
+    def test_f1_goes_to_the_card_and_the_scores(self, run, capsys):
+        flags = ("--split=test", "--evalb_files")
+        assert call(evaluate, f"--output_dir={run}", *flags) == 0
+        output = capsys.readouterr()
+        assert "F1" in output.out and "COLLINS" in output.out
+        assert "Malformed and repaired: 0 of 12 (0.0%)." in output.err
+        with open(os.path.join(run, "scores", "test.json")) as file:
+            (entry,) = json.load(file)
+        assert 0 <= entry["f1"] < 100
+        with open(os.path.join(run, "README.md"), encoding="utf-8") as file:
+            card = file.read()
+        assert f"{entry['f1']:.2f}" in card and "Parser.load" in card
+
+    def test_files_for_evalb_score_the_same(self, run, treebank, capsys):
+        call(evaluate, f"--output_dir={run}", "--split=test", "--evalb_files")
+        scored = capsys.readouterr().out
+        gold, test = (
+            os.path.join(run, "decodes", f"test.{name}")
+            for name in ("gold", "test")
+        )
+        flags = (f"--hypotheses={test}", f"--references={gold}")
+        assert call(evaluate, *flags, "--measure=f1") == 0
+        assert capsys.readouterr().out == scored
+        flags = (f"--hypotheses={gold}", f"--references={treebank}/test.trees")
+        assert call(evaluate, *flags, "--measure=f1") == 0
+        assert "100.00" in capsys.readouterr().out
+
+    def test_flags_of_bleu_are_refused(self, run, capsys):
+        words = ["--tokenize", "BLEU"]
+        flag = f"--output_dir={run}"
+        assert_fails(capsys, words, evaluate, flag, "--tokenize=none")
+
+
+class OtherCommandsTest:
+    def test_averages_and_exports_give_the_same_trees(
+        self, run, sentences, tmp_path, capsys
+    ):
+        averaged = str(tmp_path / "averaged")
+        flags = (f"--output_dir={run}", f"--averaged_dir={averaged}")
+        assert call(avg_checkpoints, *flags, "--num_last_checkpoints=2") == 0
+        exported = str(tmp_path / "export")
+        flags = (f"--output_dir={averaged}", f"--export_dir={exported}")
+        assert call(exporter, *flags) == 0
+        capsys.readouterr()
+        outputs = []
+        for path in (averaged, exported):
+            flags = (f"--output_dir={path}", f"--decode_from_file={sentences}")
+            assert call(decoder, *flags) == 0
+            outputs.append(capsys.readouterr().out)
+        assert outputs[0] == outputs[1] != ""
+
+    def test_ctranslate2_gives_trees_as_well(self, run, tmp_path):
+        pytest.importorskip("ctranslate2")
+        exported = str(tmp_path / "export")
+        flags = (f"--output_dir={run}", f"--export_dir={exported}")
+        assert call(exporter, *flags, "--format=ctranslate2") == 0
+        (tree,) = Parser.load(exported)([SENTENCE])
+        assert parse_tree(tree).words() == WORDS
+
+    def test_attention_is_that_of_the_words(self, run, tmp_path, capsys):
+        page = tmp_path / "attention.html"
+        flags = (f"--text={SENTENCE}", f"--html={page}")
+        assert call(attention, f"--output_dir={run}", *flags) == 0
+        tree = parse_tree(capsys.readouterr().out)
+        assert tree.words() == WORDS
+        assert "teacher" in page.read_text(encoding="utf-8")
+        given = f"--target_text={tree}"
+        assert call(attention, f"--output_dir={run}", *flags, given) == 0
+
+
+class DatagenTest:
+    def test_bad_trees_are_named_and_left_out(self, treebank, tmp_path, capsys):
+        bad = tmp_path / "bad.trees"
+        lines = (treebank / "dev.trees").read_text().splitlines()
+        lines[3] = lines[3][:-1]
+        lines[5] = lines[5] + " " + lines[6]
+        bad.write_text("\n".join(lines) + "\n")
+        train, _, _ = file_flags(treebank)
+        flags = ["--problem=parsing_files", f"--data_dir={tmp_path / 'data'}"]
+        flags += [train, f"--dev_trees={bad}", "--vocab_size=600"]
+        assert_fails(capsys, [f"{bad}", "line 4"], datagen, *flags)
+        assert not (tmp_path / "data").exists()
+        assert call(datagen, *flags, "--skip_bad") == 0
+        output = capsys.readouterr().out
+        assert "2 bad trees left out" in output
+        assert "line 4" in output and "line 6" in output
+
+    @pytest.mark.parametrize("flag", ["--train_trees=x", "--skip_bad"])
+    def test_flags_of_trees_need_a_treebank(self, flag, tmp_path, capsys):
+        words = [flag.split("=")[0], "parsing_files"]
+        flags = ("--problem=copy", f"--data_dir={tmp_path / 'data'}", flag)
+        assert_fails(capsys, words, datagen, *flags)

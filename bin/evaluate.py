@@ -138,6 +138,11 @@ def _decode(problem):
             f"{len(sources)} ({parser.num_malformed / len(sources):.1%}).",
             file=sys.stderr,
         )
+        if parser.linearization != "tagged":
+            print(
+                "This run writes no tags; its words count as tagged wrongly.",
+                file=sys.stderr,
+            )
     else:
         hypotheses = list(map(problem.output, sources, hypotheses))
     path = _decodes("txt")

@@ -66,8 +66,9 @@ class TreeConstraint:
     logits need not be computed: that makes the search faster than without.
 
     In the lexicalised form a leaf is a piece of a word: that of the source
-    which comes next. It has the probability of all pieces together, since what
-    the model is asked is whether a word comes, not which.
+    which comes next. It is as likely as the likeliest piece of all: the model
+    is asked whether a word comes, not which. (The sum of all has a share of the
+    label smoothing that brackets lack, and gives fewer brackets.)
 
     Args:
         symbols: dictionary of id to symbol, such as `{3: "(S", 4: ")S"}`: both
@@ -271,11 +272,10 @@ class TreeConstraint:
         """
         logits = ops.cast(logits, "float32")
         if self._repeats_words:
-            # That any word comes is that the next one comes.
             is_leaf = self._is["leaf"]
             of_leaves = ops.where(is_leaf, logits, NEVER)
-            of_any = ops.logsumexp(of_leaves, axis=-1, keepdims=True)
-            logits = ops.where(is_leaf, of_any, logits)
+            likeliest = ops.max(of_leaves, axis=-1, keepdims=True)
+            logits = ops.where(is_leaf, likeliest, logits)
         return ops.where(self.legal(begun), logits, NEVER)
 
 

@@ -14,6 +14,7 @@ class ParsingToy(ParsingProblem):
     """
 
     vocab_size = 1500
+    linearization = "lexicalised"
 
     def trees(self, split, tmp_dir):
         return iter(toy_treebank.trees(split))

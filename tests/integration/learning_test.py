@@ -5,6 +5,7 @@ import pytest
 from keras_transformer import hparam
 from keras_transformer import registry
 from keras_transformer.decoding import Translator
+from keras_transformer.parsing import Parser
 from keras_transformer.run_directory import RunDirectory
 from keras_transformer.run_directory import average_run
 from keras_transformer.training import Trainer
@@ -41,3 +42,17 @@ class LearningTest:
         translations = Translator.load(averaged.path)(sources)
         right = sum(map(str.__eq__, translations, references))
         assert right >= 0.98 * len(references)
+
+    def test_parsing_is_learned(self, tmp_path):
+        problem = registry.get_problem("parsing_toy", str(tmp_path / "data"))
+        problem.generate(None)
+        run = RunDirectory.create(
+            str(tmp_path / "run"),
+            {"problem": "parsing_toy", "random_seed": 0},
+            registry.get_hparams("transformer_parsing_small"),
+            problem.vocabulary.model_bytes,
+        )
+        Trainer(problem, run, eval_frequency=500).train(1500)
+        sources, references = problem.text_split("test")
+        trees = Parser.load(run.path, tokenized=True)(sources)
+        assert problem.score(trees, references)["f1"] >= 97

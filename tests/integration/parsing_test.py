@@ -45,7 +45,14 @@ def file_flags(treebank):
     return [f"--{split}_trees={treebank}/{split}.trees" for split in splits]
 
 
-@pytest.fixture(scope="module", params=["lexicalised", "normalised", "tagged"])
+@pytest.fixture(
+    scope="module",
+    params=[
+        "lexicalised",
+        pytest.param("normalised", marks=pytest.mark.slow),
+        pytest.param("tagged", marks=pytest.mark.slow),
+    ],
+)
 def run(request, treebank, tmp_path_factory):
     """A run that has seen a few batches; it knows next to nothing."""
     data_dir = str(tmp_path_factory.mktemp("data"))

@@ -1,10 +1,10 @@
-# make demo       train on a toy language, translate, print BLEU
+# make demo          train on a toy language, translate, print BLEU
 # make demo-parsing  train on a toy treebank, parse, print F1
-# make test       style, unit and integration tests
-# make test-slow  the tests that learn or run for minutes
-# make lint       style only
-# make venv       install into .venv, with what the tests need
-# make clean      remove what demo and builds leave; .venv stays
+# make test          style, unit and integration tests
+# make test-slow     the tests that learn or run for minutes
+# make lint          style only
+# make venv          install into .venv, with what the tests need
+# make clean         remove what demo and builds leave; .venv stays
 
 # The first Python from 3.11 to 3.13.
 PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11; do \

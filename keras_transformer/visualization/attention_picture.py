@@ -60,7 +60,7 @@ def write_attention_picture(attention, path, kind="cross"):
     )
     bar.set_label("weight", fontsize=large)
     figure.suptitle(
-        f"{TITLES[kind]}: {QUERIES[kind]} tokens attend, from top to bottom, "
+        f"{TITLES[kind]}\n{QUERIES[kind]} tokens, from top to bottom, attend "
         "to those named below",
         fontsize=large + 1,
     )

@@ -1,8 +1,10 @@
 """A run on the problem `copy`, trained once for all integration tests."""
 
 import dataclasses
+import fcntl
 import io
 import os
+import shutil
 import sys
 
 import pytest
@@ -59,14 +61,33 @@ def make_run(copy_data, tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def trained_run(make_run, copy_data):
-    """Path of a run that has learned to copy."""
+def trained_run(make_run, copy_data, tmp_path_factory):
+    """Path of a run that has learned to copy, each process its own."""
     from keras_transformer.training import Trainer
 
-    run = make_run()
-    problem = registry.get_problem("copy", copy_data)
-    Trainer(problem, run, eval_frequency=300).train(900)
-    return os.fspath(run.path)
+    def train():
+        run = make_run()
+        problem = registry.get_problem("copy", copy_data)
+        Trainer(problem, run, eval_frequency=300).train(900)
+        return run.path
+
+    path = tmp_path_factory.mktemp("runs") / "trained"
+    shutil.copytree(made_once(tmp_path_factory, "trained_run", train), path)
+    return os.fspath(path)
+
+
+def made_once(tmp_path_factory, name, make):
+    """A directory that the first of pytest's processes makes for all."""
+    base = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        base = base.parent
+    path = base / name
+    with open(base / f"{name}.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not path.exists():
+            shutil.copytree(make(), base / f"{name}.unfinished")
+            os.rename(base / f"{name}.unfinished", path)
+    return path
 
 
 @pytest.fixture

@@ -203,6 +203,7 @@ class EvaluateTest:
 
 
 class OtherCommandsTest:
+    @pytest.mark.slow
     def test_averages_and_exports_give_the_same_trees(
         self, run, sentences, tmp_path, capsys
     ):

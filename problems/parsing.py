@@ -115,6 +115,11 @@ class ParsingProblem(Problem):
         )
         return parseval.parseval(gold, test)
 
+    def score(self, hypotheses, references):
+        """Return what of `report` tells how a training goes."""
+        scores = self.report(hypotheses, references).scores
+        return {name: scores[name] for name in ("f1", "exact_match")}
+
 
 @register_problem
 class ParsingWsj(ParsingProblem):

@@ -22,7 +22,8 @@ def plot_learning_curve(rows, path):
     axes[0].legend(frameon=False)
     for axis, name in zip(axes[1:], scores):
         axis.plot(*_series(rows, name), color="tab:green")
-        axis.set_title(f"dev {name.removeprefix('dev_').upper()}")
+        title = name.removeprefix("dev_").replace("_", " ")
+        axis.set_title(f"dev {title.upper()}")
     for axis in axes:
         axis.set_xlabel("updates")
         axis.grid(alpha=0.3)

@@ -10,10 +10,11 @@ from keras_transformer.serving.versions import Versions
 
 
 def write(directory, name, content="good"):
-    path = directory / str(name)
-    path.mkdir()
-    (path / "content").write_text(content, encoding="utf-8")
-    return path
+    """Write a version that appears at once, as kt-exporter's do."""
+    incomplete = directory / f"{name}.tmp"
+    incomplete.mkdir()
+    (incomplete / "content").write_text(content, encoding="utf-8")
+    return incomplete.rename(directory / str(name))
 
 
 def load(path):

@@ -30,7 +30,7 @@ def states(versions):
 
 
 def wait_until(condition):
-    end = time.monotonic() + 10
+    end = time.monotonic() + 60
     while not condition():
         assert time.monotonic() < end
         time.sleep(0.01)

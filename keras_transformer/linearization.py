@@ -13,22 +13,11 @@ import re
 from keras_transformer.tree_repair import repaired_tree
 from keras_transformer.trees import ROOT
 from keras_transformer.trees import Tree
-from keras_transformer.trees import escape
 from keras_transformer.trees import steps
 from keras_transformer.trees import trees_of
 
 LEAF = "XX"  # any word, in the normalised form; its tag in a tree read from it
-_UNKNOWN = "NN"  # the tag of a word whose own is not known and must be one
-# What words are always punctuation, and their tags; see `_punctuation`.
-_PUNCTUATION = {
-    **dict.fromkeys([".", "?", "!"], "."),
-    **dict.fromkeys([":", ";", "-", "--", "..."], ":"),
-    **dict.fromkeys(["``", "`"], "``"),
-    **dict.fromkeys(["-LRB-", "-LCB-", "-LSB-"], "-LRB-"),
-    **dict.fromkeys(["-RRB-", "-RCB-", "-RSB-"], "-RRB-"),
-    **{word: word for word in (",", "''", "$", "#")},
-}
-_IGNORED_TAGS = {",", ":", "``", "''", "."}  # by EVALB with COLLINS.prm
+_UNKNOWN = "NN"  # the tag of a word that a tree is repaired with
 
 
 def linearize(tree, tagged=False):
@@ -118,10 +107,8 @@ def is_well_formed(symbols, num_words):
 def delinearize(symbols, words):
     """Return the tree that symbols make of words, with the root TOP.
 
-    The tagged form gives the words their tags, the normalised one the tag XX.
-    But punctuation is known by the word and gets its own tag in both; and where
-    the tagged form calls another word so, it is NN, since EVALB takes words
-    that are tagged as punctuation out of a tree, and the gold tree has them.
+    It is the tree that they were made of, but for the tags in the normalised
+    form, which are all XX.
 
     Args:
         symbols: well-formed, see `is_well_formed` and `repair`; TOP may stand
@@ -137,12 +124,9 @@ def delinearize(symbols, words):
             f"{len(symbols):,} symbols, which are none over {len(words):,} "
             "words. Use `repair` first."
         )
-    tags = _punctuation(words)
-    remaining = iter(zip(words, tags, strict=True))
+    remaining = iter(words)
     (tree,) = trees_of(
-        (step, name, None)
-        if step != "leaf"
-        else ("leaf", *_leaf(name, *next(remaining)))
+        (step, name, next(remaining) if step == "leaf" else None)
         for step, name, _ in map(_read, symbols)
     )
     return tree if tree.label == ROOT else Tree(ROOT, (tree,))
@@ -206,28 +190,3 @@ def _read(symbol):
     step = "close" if match[1] else "leaf" if match[3] else "open"
     name = match[2].replace("&#47;", "/").replace("&amp;", "&")
     return step, name, True
-
-
-def _punctuation(words):
-    """Return the list of the words' tags as punctuation, None of the others.
-
-    A single quote is one after an opening one and after punctuation, else the
-    sign of a possessive: so it is in all 68 places of the treebank's sample.
-    """
-    tags = []
-    is_quoted = False
-    for word in words:
-        tag = _PUNCTUATION.get(escape(word))
-        if word == "'" and (is_quoted or not tags or tags[-1]):
-            tag = "''"
-        if word in ("`", "'"):
-            is_quoted = word == "`"
-        tags.append(tag)
-    return tags
-
-
-def _leaf(tag, word, punctuation):
-    """Return (tag, word) of a word from its symbol's tag."""
-    if punctuation:
-        return punctuation, word
-    return _UNKNOWN if tag in _IGNORED_TAGS else tag, word

@@ -15,6 +15,7 @@ from keras_transformer.linearization import label
 from keras_transformer.linearization import linearize
 from keras_transformer.linearization import repair
 from keras_transformer.linearization import symbols_of
+from keras_transformer.punctuation import tag_punctuation
 
 FORMS = ("normalised", "tagged", "lexicalised")
 FIRST_SYMBOL = 3  # after the ids of padding, end and unknown
@@ -49,12 +50,17 @@ def read_tree(text, words, form):
         text: a str, whatever it holds.
         words: list of str, the sentence; at least one.
         form: one of `FORMS`.
+
+    Returns:
+        a `Tree`. In the tagged form its words have the tags that were written,
+        in the others XX; but what is punctuation is known by the word, see
+        `tag_punctuation`.
     """
     symbols = text.split()
     if form == "lexicalised":
         symbols = _without_words(symbols)
     symbols = repair(symbols, len(words), form == "tagged")
-    return delinearize(symbols, words)
+    return tag_punctuation(delinearize(symbols, words))
 
 
 def is_tree(text, words, form):

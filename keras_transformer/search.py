@@ -53,10 +53,10 @@ def find_hypotheses(
     sampler = make_sampler(options, keys) if sampling else None
     encoded, padding_mask = model.encode(inputs)
     with _weights_cast_once(model):
-        num_ids = constraint.num_ids if constraint else None
+        num_logits = constraint.num_logits if constraint else None
 
         def step(ids, position, cache):
-            return model.decode_step(ids, position, cache, growing, num_ids)
+            return model.decode_step(ids, position, cache, growing, num_logits)
 
         reorder = model.reorder_cache
         state = model.init_cache(encoded, padding_mask, beam_size, num_steps)
@@ -64,7 +64,7 @@ def find_hypotheses(
             limits = constraint.raised_limits(limits, inputs)
             state = state, constraint.begin(inputs, limits, beam_size)
             step, reorder = _constrained(step, reorder, constraint)
-        return beam_search(
+        found = beam_search(
             step,
             state,
             beam_size,
@@ -79,6 +79,10 @@ def find_hypotheses(
             reorder=reorder,
             shrinking=growing,
         )
+    if constraint:
+        sequences = constraint.spelled_out(found.sequences, inputs)
+        found = found._replace(sequences=sequences)
+    return found
 
 
 def _constrained(step, reorder, constraint):
@@ -86,8 +90,8 @@ def _constrained(step, reorder, constraint):
 
     def constrained_step(ids, position, state):
         cache, begun = state
+        logits, cache = step(constraint.spelled(ids, begun), position, cache)
         begun = constraint.advance(begun, ids)
-        logits, cache = step(ids, position, cache)
         return constraint.legal_alone(logits, begun), (cache, begun)
 
     def constrained_reorder(state, beams):

@@ -7,12 +7,12 @@ from keras import ops
 
 from keras_transformer import linearization
 from keras_transformer.beam_search import NEVER
-from keras_transformer.tree_text import FIRST_SYMBOL
 from keras_transformer.tree_text import WORD_START
 from keras_transformer.tree_text import form_of
 from keras_transformer.tree_text import symbol_ids
 
 END_ID = 1
+PIECE = 2  # in a search, whatever piece of a word comes next in the source
 MAX_DEPTH = 64  # brackets open at once; 28 in 3,669 sentences of the WSJ
 MAX_OPENED = 10  # brackets opened one right after another; 6 in the same
 
@@ -62,13 +62,18 @@ class TreeConstraint:
     and then the end is all that can come. So a beam never gets stuck.
 
     An illegal symbol has no probability: it is as if the model had never heard
-    of it. Nor has any id from `num_ids` on, those of the words' pieces, whose
-    logits need not be computed: that makes the search faster than without.
+    of it. Nor has any id from `num_ids` on, those of the words' pieces: the
+    search goes on without them, which makes it faster.
 
     In the lexicalised form a leaf is a piece of a word: that of the source
-    which comes next. It is as likely as the likeliest piece of all: the model
-    is asked whether a word comes, not which. (The sum of all has a share of the
-    label smoothing that brackets lack, and gives fewer brackets.)
+    which comes next. In the search it is `PIECE`, for `spelled` to replace. It
+    is as likely as the likeliest piece of all: the model is asked whether a
+    word comes, not which. (The sum of all has a share of the label smoothing
+    that brackets lack, and gives fewer brackets.)
+
+    Attributes:
+        num_ids: the ids that a search is about are those below.
+        num_logits: how many logits of the model it takes; None for all.
 
     Args:
         symbols: dictionary of id to symbol, such as `{3: "(S", 4: ")S"}`: both
@@ -97,24 +102,23 @@ class TreeConstraint:
     def __init__(self, symbols, starts_word):
         form = form_of(symbols.values())
         self._repeats_words = form == "lexicalised"
-        is_leaf = "leaf" if self._repeats_words else None
         self.num_ids = max(symbols) + 1
-        if self._repeats_words:
-            self.num_ids = len(starts_word)
+        self.num_logits = None if self._repeats_words else self.num_ids
         names = sorted({linearization.label(s) for s in symbols.values()})
-        kinds, labels = [is_leaf] * self.num_ids, [-1] * self.num_ids
+        kinds, labels = [None] * self.num_ids, [-1] * self.num_ids
         for id_, symbol in symbols.items():
             kinds[id_] = linearization.kind(symbol)
             labels[id_] = names.index(linearization.label(symbol))
-        kinds[:FIRST_SYMBOL] = [None] * FIRST_SYMBOL
         kinds[END_ID] = "end"
+        if self._repeats_words:
+            kinds[PIECE] = "leaf"
         self._is = {
             name: np.array([kind == name for kind in kinds])
             for name in ("open", "close", "leaf", "end")
         }
         self._labels = np.array(labels, "int32")
         self._closed_label = np.where(self._is["close"], self._labels, -1)
-        self._starts_word = np.array(starts_word, "int32")
+        self._starts_word = np.array(starts_word)
 
     @classmethod
     def of(cls, vocabulary):
@@ -136,10 +140,11 @@ class TreeConstraint:
         Returns:
             int32 tensor of shape `(batch,)`.
         """
-        is_leaf = self._starts_word
         if self._repeats_words:
-            is_leaf = np.array(self._is["leaf"], "int32")
-        return ops.sum(ops.take(is_leaf, inputs), axis=-1)
+            is_leaf = inputs > END_ID
+        else:
+            is_leaf = ops.take(self._starts_word, inputs)
+        return ops.sum(ops.cast(is_leaf, "int32"), axis=-1)
 
     def raised_limits(self, limits, inputs):
         """Raises limits to what a tree over the words takes at least.
@@ -227,12 +232,8 @@ class TreeConstraint:
             opened < MAX_OPENED,
             leaves + depth + 2 <= room,
         )
-        leaf_ids = self._is["leaf"]
-        if self._repeats_words:
-            next_ids = self._next_ids(begun)
-            leaf_ids = ops.equal(ops.arange(self.num_ids), next_ids[:, :, None])
-            # Within a word nothing but the rest of it can come.
-            is_whole = ops.cast(ops.take(self._starts_word, next_ids), "bool")
+        if self._repeats_words:  # within a word nothing but the rest can come
+            is_whole = ops.take(self._starts_word, _next_piece(begun))
             is_whole = ops.logical_or(is_whole, ops.logical_not(some_left))
             opens, closes = _all(opens, is_whole), _all(closes, is_whole)
         is_leaf_legal = ops.logical_and(some_left, depth > 0)
@@ -246,25 +247,18 @@ class TreeConstraint:
         found = ops.equal(label, self._closed_label)
         for is_kind, is_legal in (
             (self._is["open"], opens),
-            (leaf_ids, is_leaf_legal),
+            (self._is["leaf"], is_leaf_legal),
             (self._is["end"], ends),
         ):
             of_kind = ops.logical_and(is_legal[:, :, None], is_kind)
             found = ops.logical_or(found, of_kind)
         return found  # (batch, beam, num_ids)
 
-    def _next_ids(self, begun):
-        """The source ids that the next leaves repeat, `(batch, beam)`."""
-        before = self.num_leaves(begun.source) - begun.leaves
-        input_len = ops.shape(begun.source)[2]
-        here = ops.equal(ops.arange(input_len), before[:, :, None])
-        return ops.sum(ops.where(here, begun.source, 0), axis=-1)
-
     def legal_alone(self, logits, begun):
         """Takes all probability from what may not come next.
 
         Args:
-            logits: tensor of shape `(batch, beam, num_ids)`.
+            logits: tensor of shape `(batch, beam, num_logits)`.
             begun: a `Begun`.
 
         Returns:
@@ -272,11 +266,54 @@ class TreeConstraint:
         """
         logits = ops.cast(logits, "float32")
         if self._repeats_words:
-            is_leaf = self._is["leaf"]
-            of_leaves = ops.where(is_leaf, logits, NEVER)
-            likeliest = ops.max(of_leaves, axis=-1, keepdims=True)
-            logits = ops.where(is_leaf, likeliest, logits)
+            of_pieces = logits[:, :, self.num_ids :]
+            likeliest = ops.max(of_pieces, axis=-1, keepdims=True)
+            logits = logits[:, :, : self.num_ids]
+            logits = ops.where(self._is["leaf"], likeliest, logits)
         return ops.where(self.legal(begun), logits, NEVER)
+
+    def spelled(self, ids, begun):
+        """Puts the next piece of the source in the place of `PIECE`.
+
+        Args:
+            ids: int32 `(batch, beam)`.
+            begun: the `Begun` that does not know of them yet.
+
+        Returns:
+            int32 tensor of shape `(batch, beam)`.
+        """
+        if not self._repeats_words:
+            return ids
+        return ops.where(ops.equal(ids, PIECE), _next_piece(begun), ids)
+
+    def spelled_out(self, sequences, inputs):
+        """Puts the pieces of the source in the places of all `PIECE`, in order.
+
+        Args:
+            sequences: ids `(batch, num_hypotheses, length)`.
+            inputs: source ids, int32 `(batch, input_len)`.
+
+        Returns:
+            int32 tensor of the shape of `sequences`.
+        """
+        if not self._repeats_words:
+            return sequences
+        is_piece = ops.equal(sequences, PIECE)
+        places = ops.cumsum(ops.cast(is_piece, "int32"), axis=-1) - 1
+        # What has no probability may hold more of them than the source.
+        places = ops.clip(places, 0, ops.shape(inputs)[1] - 1)
+        shape = ops.shape(sequences)
+        places = ops.reshape(places, (shape[0], -1))
+        pieces = ops.take_along_axis(inputs, places, axis=1)
+        return ops.where(is_piece, ops.reshape(pieces, shape), sequences)
+
+
+def _next_piece(begun):
+    """The source ids that the next leaves repeat, `(batch, beam)`."""
+    is_piece = ops.cast(begun.source > END_ID, "int32")
+    before = ops.sum(is_piece, axis=-1) - begun.leaves
+    here = ops.equal(ops.arange(ops.shape(begun.source)[2]), before[:, :, None])
+    return ops.sum(ops.where(here, begun.source, 0), axis=-1)
 
 
 def _all(first, *others):

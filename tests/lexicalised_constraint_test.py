@@ -3,17 +3,30 @@
 import numpy as np
 import pytest
 from keras import ops
+from random_trees import END
 from random_trees import Pieces
+from random_trees import RandomModel
 from random_trees import legal_after
 
 from keras_transformer import tree_constraint
+from keras_transformer.compiled_search import compile_search
+from keras_transformer.decode_options import DecodeOptions
+from keras_transformer.tree_constraint import PIECE
 from keras_transformer.tree_constraint import TreeConstraint
 
 ONE_LEAF = Pieces()
 NO_LEAF = Pieces(leaves=())
+FIRST_PIECE = max(NO_LEAF.symbols) + 1
 
 
-def with_pieces(ids, words):
+def words_of(source):
+    """The ids of a source, by words."""
+    ids = [id_ for id_ in source.tolist() if id_ > END]
+    starts = [i for i, id_ in enumerate(ids) if NO_LEAF.starts_word(id_)]
+    return [ids[a:b] for a, b in zip(starts, [*starts[1:], None])]
+
+
+def with_words(ids, words):
     """Ids of a tree with those of a word in place of each leaf of ONE_LEAF."""
     words = iter(words)
     (leaf,) = (i for i in ONE_LEAF.symbols if ONE_LEAF.kind(i) == "leaf")
@@ -27,12 +40,10 @@ class LegalTest:
         monkeypatch.setattr(tree_constraint, "MAX_DEPTH", 3)
         monkeypatch.setattr(tree_constraint, "MAX_OPENED", 2)
         inputs = NO_LEAF.sources(3)
-        *source, _ = inputs[0].tolist()
-        starts = [i for i, id_ in enumerate(source) if NO_LEAF.starts_word(id_)]
-        words = [source[a:b] for a, b in zip(starts, [*starts[1:], None])]
-        assert list(map(len, words)) == [1, 2, 3]
+        pieces = [len(word) * [PIECE] for word in words_of(inputs[0])]
+        assert list(map(len, pieces)) == [1, 2, 3]
         trees = [
-            with_pieces(ids, words)
+            with_words(ids, pieces)
             for ids in ONE_LEAF.trees(3, 99, max_depth=3, max_opened=2)
         ]
         expected = legal_after(trees)
@@ -48,22 +59,77 @@ class LegalTest:
                 if place < len(ids):
                     assert set(np.flatnonzero(found)) == expected[ids[:place]]
 
+    def test_whatever_was_said_something_is_legal(self):
+        constraint = TreeConstraint.of(NO_LEAF)
+        rng = np.random.default_rng(0)
+        inputs = NO_LEAF.sources(0, 1, 2, 5)
+        begun = constraint.begin(inputs, np.array([1, 4, 5, 9]), 50)
+        for _ in range(20):
+            begun = constraint.advance(begun, rng.integers(0, 7, (4, 50)))
+            legal = ops.convert_to_numpy(constraint.legal(begun))
+            assert legal.any(axis=-1).all()
+
     def test_a_word_is_as_likely_as_the_likeliest(self):
         constraint = TreeConstraint.of(NO_LEAF)
-        inputs = NO_LEAF.sources(1)
-        begun = constraint.begin(inputs, np.array([9]), 1)
+        begun = constraint.begin(NO_LEAF.sources(1), np.array([9]), 1)
         for id_ in (0, 3):
             begun = constraint.advance(begun, np.array([[id_]]))
         rng = np.random.default_rng(0)
-        logits = rng.normal(size=(1, 1, NO_LEAF.vocab_size))
-        found = constraint.legal_alone(logits.astype("float32"), begun)
-        found = np.exp(ops.convert_to_numpy(found)[0, 0])
-        is_word = [NO_LEAF.kind(i) is None for i in range(len(found))]
-        is_word[:3] = False, False, False
-        assert found[inputs[0, 0]] == pytest.approx(
-            np.exp(logits[0, 0, is_word]).max(), rel=1e-5
-        )
-        np.testing.assert_allclose(
-            found[[3, 5]], np.exp(logits[0, 0, [3, 5]]), 1e-5
-        )
-        assert (found > 0).sum() == 3
+        logits = rng.normal(size=(1, 1, NO_LEAF.vocab_size)).astype("float32")
+        found = ops.convert_to_numpy(constraint.legal_alone(logits, begun))
+        expected = np.full((1, 1, FIRST_PIECE), -np.inf, "float32")
+        expected[..., [3, 5]] = logits[..., [3, 5]]  # the opening brackets
+        expected[..., PIECE] = logits[..., FIRST_PIECE:].max()
+        np.testing.assert_array_equal(found, expected)
+
+
+class SearchTest:
+    def test_a_wide_beam_equals_enumeration(self):
+        inputs = NO_LEAF.sources(3)
+        words = words_of(inputs[0])
+        trees = [with_words(ids, words) for ids in ONE_LEAF.trees(3, 9)]
+        legal = legal_after(trees)
+        wide = len(trees) + 7
+        options = DecodeOptions(alpha=0.3).replace(num_hypotheses=wide)
+        model = RandomModel(NO_LEAF, seed=1)
+        find = compile_search(model, options, NO_LEAF)
+        (sequences,), (scores,) = find(inputs, np.array([12], "int32"))
+        found = [
+            tuple(ids[: list(ids).index(END) + 1].tolist())
+            for ids, score in zip(sequences, scores)
+            if score > -np.inf
+        ]
+        likeliest = model.table[:, FIRST_PIECE:].max(axis=1, keepdims=True)
+        model.table[:, FIRST_PIECE:] = likeliest
+        expected = {
+            ids: model.log_prob(inputs[0], ids, legal)
+            / ((5 + len(ids)) / 6) ** 0.3
+            for ids in trees
+        }
+        assert 10 < len(found) == len(set(found)) == len(trees)
+        for best_first in (
+            sorted(expected.values(), reverse=True),
+            [expected[ids] for ids in found],
+        ):
+            np.testing.assert_allclose(
+                scores[: len(found)], best_first, rtol=1e-4
+            )
+
+    @pytest.mark.parametrize("more", [{}, {"temperature": 1.5}], ids=str)
+    def test_hypotheses_have_the_words_in_order(self, more):
+        numbers = [1, 9, 0, 2, 30, 5]
+        inputs = NO_LEAF.sources(*numbers)
+        limits = np.array([1, 60, 9, 4, 300, 40], "int32")
+        options = DecodeOptions(**more).replace(num_hypotheses=4)
+        find = compile_search(RandomModel(NO_LEAF), options, NO_LEAF)
+        found, scores = find(inputs, limits, keys=np.arange(6, dtype="int32"))
+        assert (scores[:, 0] > -np.inf).all()
+        for source, hypotheses, of_each in zip(inputs, found, scores):
+            expected = [id_ for id_ in source.tolist() if id_ > END]
+            for ids, score in zip(hypotheses.tolist(), of_each):
+                if expected and score > -np.inf:
+                    steps = [NO_LEAF.kind(id_) for id_ in ids]
+                    assert steps.count("open") == steps.count("close") > 0
+                    pieces = [i for i in ids if i >= FIRST_PIECE or i == PIECE]
+                    assert pieces == expected
+                    assert ids[ids.index(END) + 1 :] == [0] * ids.count(0)

@@ -6,6 +6,7 @@ from keras import ops
 from random_trees import END
 from random_trees import Pieces
 from random_trees import RandomModel
+from random_trees import assert_legal_is_what_comes_next
 from random_trees import legal_after
 
 from keras_transformer import tree_constraint
@@ -46,18 +47,8 @@ class LegalTest:
             with_words(ids, pieces)
             for ids in ONE_LEAF.trees(3, 99, max_depth=3, max_opened=2)
         ]
-        expected = legal_after(trees)
         constraint = TreeConstraint.of(NO_LEAF)
-        begun = constraint.begin(inputs, np.array([99]), len(trees))
-        said = np.zeros((len(trees), 1 + max(map(len, trees))), "int32")
-        for row, ids in zip(said, trees):
-            row[1 : len(ids) + 1] = ids
-        for place in range(said.shape[1] - 1):
-            begun = constraint.advance(begun, said[None, :, place])
-            legal = ops.convert_to_numpy(constraint.legal(begun))[0]
-            for ids, found in zip(trees, legal):
-                if place < len(ids):
-                    assert set(np.flatnonzero(found)) == expected[ids[:place]]
+        assert_legal_is_what_comes_next(constraint, inputs, 99, trees)
 
     def test_whatever_was_said_something_is_legal(self):
         constraint = TreeConstraint.of(NO_LEAF)

@@ -9,6 +9,7 @@ from keras import ops
 from random_trees import END
 from random_trees import Pieces
 from random_trees import RandomModel
+from random_trees import assert_legal_is_what_comes_next
 from random_trees import legal_after
 
 from keras_transformer import tree_constraint
@@ -84,19 +85,9 @@ class LegalTest:
         trees = vocabulary.trees(num_words, limit, depth, opened)
         assert trees
         assert all(vocabulary.is_tree(ids, num_words) for ids in trees)
-        expected = legal_after(trees)
         constraint = TreeConstraint.of(vocabulary)
         inputs = vocabulary.sources(num_words)
-        begun = constraint.begin(inputs, np.array([limit]), len(trees))
-        said = np.zeros((len(trees), limit + 1), "int32")
-        for row, ids in zip(said, trees):
-            row[1 : len(ids) + 1] = ids
-        for place in range(limit):
-            begun = constraint.advance(begun, said[None, :, place])
-            legal = ops.convert_to_numpy(constraint.legal(begun))[0]
-            for ids, found in zip(trees, legal):
-                if place < len(ids):
-                    assert set(np.flatnonzero(found)) == expected[ids[:place]]
+        assert_legal_is_what_comes_next(constraint, inputs, limit, trees)
 
     def test_whatever_was_said_something_is_legal(self):
         constraint = TreeConstraint.of(ONE_LEAF)

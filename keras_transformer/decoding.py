@@ -202,9 +202,8 @@ class Translator(TextTranslator):
 
     def _batches(self, sources, options):
         """Indices of sentences to decode together, longest first."""
-        writes_trees = bool(self.linearization) and options.constrained
         lengths = map(len, sources)
-        costs = search_costs(lengths, options, writes_trees)
+        costs = search_costs(lengths, options, self.linearization)
         return self._fitting(costs, CACHE_POSITIONS)
 
     def _fitting(self, costs, budget):

@@ -1,6 +1,7 @@
 """What all translators have in common, whatever does the work."""
 
 import itertools
+import math
 import typing
 from concurrent import futures
 
@@ -198,22 +199,20 @@ def check_length(number, text, length, most=MAX_SOURCE_TOKENS):
         )
 
 
-def search_costs(lengths, options, writes_trees):
+def search_costs(lengths, options, linearization):
     """Returns how many positions of a cache each sentence's search may take.
 
     Args:
         lengths: numbers of tokens of the sentences; 0 of an empty one.
         options: a `DecodeOptions`.
-        writes_trees: whether what is found are trees. They grow with the
-            sentence, whatever room there is.
+        linearization: in which form the model writes trees, None if none.
+            Trees grow with the sentence, whatever room there is.
     """
     samples = options.num_hypotheses if options.temperature else 0
     rows = samples or options.beam_size
-    extra = options.extra_length
+    growth = TREE_GROWTH if linearization and options.constrained else math.inf
     return [
-        (n + (min(extra, TREE_GROWTH * n) if writes_trees else extra)) * rows
-        if n
-        else 0
+        (n + min(options.extra_length, growth * n)) * rows if n else 0
         for n in lengths
     ]
 

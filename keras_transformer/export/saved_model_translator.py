@@ -117,8 +117,8 @@ class SavedModelTranslator(TextTranslator):
     def _translate(self, window, report):
         """A list of `Hypothesis` of each (number, text)."""
         results = [[Hypothesis("", 0.0)] for _ in window]
-        writes_trees = bool(self.linearization) and self.options.constrained
-        costs = search_costs(self._lengths(window), self.options, writes_trees)
+        lengths = self._lengths(window)
+        costs = search_costs(lengths, self.options, self.linearization)
 
         def find(batch):
             texts = [window[i][1] for i in batch]

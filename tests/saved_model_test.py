@@ -22,9 +22,9 @@ from keras_transformer.decoding import Translator
 from keras_transformer.export.saved_model import export_saved_model
 from keras_transformer.export.saved_model_translator import SavedModelTranslator
 from keras_transformer.hparam import HParams
-from keras_transformer.linearization import is_well_formed
 from keras_transformer.run_directory import RunDirectory
 from keras_transformer.transformer import build_transformer
+from keras_transformer.tree_text import is_tree
 
 HPARAMS = HParams(
     num_layers=1,
@@ -330,8 +330,10 @@ class WarmupTest:
 
 
 class TreesTest:
-    def test_every_output_is_a_tree_over_the_words(self, tmp_path):
-        run = make_run(tmp_path, make_tree_vocabulary(tmp_path / "vocab"))
+    @pytest.mark.parametrize("form", ["normalised", "lexicalised"])
+    def test_every_output_is_a_tree_over_the_words(self, form, tmp_path):
+        vocabulary = make_tree_vocabulary(tmp_path / "vocab", form)
+        run = make_run(tmp_path, vocabulary)
         options = OPTIONS.replace(extra_length=0)
         path = export_saved_model(run, str(tmp_path / "export"), options)
         texts = ["a dog", *TEXTS[:4], "dog"]
@@ -343,7 +345,7 @@ class TreesTest:
             if text:
                 assert len(trees) == 2
                 for tree in trees:
-                    assert is_well_formed(tree.split(), len(text.split()))
+                    assert is_tree(tree, text.split(), form)
 
 
 class TranslatorTest:

@@ -52,8 +52,7 @@ def _check_flags(problems):
         side = "trees" if name in _OF_TREES else name.split("_")[1]
         is_taken = side in sides or (sides and name == "vocab_size")
         if FLAGS[name].value != FLAGS[name].default and not is_taken:
-            takers = {"trees": "parsing_files"}
-            taker = takers.get(side, "translate_files")
+            taker = "parsing_files" if side == "trees" else "translate_files"
             raise ValueError(
                 f"`--{name}` must go with {taker}. Received: "
                 f"--{name}={FLAGS[name].value} with "

@@ -5,6 +5,8 @@ import os
 
 from absl import flags
 
+from keras_transformer.tree_text import FORMS
+
 
 class _PathParser(flags.ArgumentParser):
     # The shell leaves the `~` of `--data_dir=~/data` alone.
@@ -45,9 +47,7 @@ precision = functools.partial(
     enum_values=["auto", "float32", "bfloat16", "float16"],
 )
 measure = functools.partial(flags.DEFINE_enum, enum_values=["bleu", "f1"])
-linearization = functools.partial(
-    flags.DEFINE_enum, enum_values=["normalised", "tagged", "lexicalised"]
-)
+linearization = functools.partial(flags.DEFINE_enum, enum_values=FORMS)
 xla = functools.partial(flags.DEFINE_enum, enum_values=["auto", "on", "off"])
 stopping = functools.partial(
     flags.DEFINE_enum, enum_values=["none", "bleu", "f1", "loss"]

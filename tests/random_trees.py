@@ -188,3 +188,34 @@ def assert_legal_is_what_comes_next(constraint, inputs, limit, trees):
         for ids, found in zip(trees, legal):
             if place < len(ids):
                 assert set(np.flatnonzero(found)) == expected[ids[:place]]
+
+
+def as_tuples(sequences, scores):
+    """What a search found, ids up to the end, without what never scored."""
+    sequences, scores = map(ops.convert_to_numpy, (sequences, scores))
+    assert not np.isnan(scores).any()
+    found = [
+        [
+            tuple(ids[: list(ids).index(END) + 1].tolist())
+            for ids, score in zip(*each)
+            if score > -np.inf
+        ]
+        for each in zip(sequences, scores)
+    ]
+    return found, scores
+
+
+def assert_is_all_best_first(found, scores, expected):
+    """Asserts that what was found for a sentence are these, with their scores.
+
+    Args:
+        found: list of ids.
+        scores: those of found, then others.
+        expected: dictionary of ids to scores.
+    """
+    assert len(found) == len(set(found)) == len(expected)
+    for best_first in (
+        sorted(expected.values(), reverse=True),
+        [expected[ids] for ids in found],
+    ):
+        np.testing.assert_allclose(scores[: len(found)], best_first, rtol=1e-4)

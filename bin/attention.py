@@ -91,7 +91,7 @@ def _check_text(name, text):
 
 
 def _load():
-    from keras_transformer.run_directory import RunDirectory
+    from keras_transformer.runs.run_directory import RunDirectory
 
     run = RunDirectory(FLAGS.output_dir)  # what is wrong with it shows at once
     for name in ("text", "target_text"):
@@ -102,8 +102,8 @@ def _load():
                 f"looked at. Received: {tokens:,} tokens. Give one sentence."
             )
     flags.load_backend()
-    from keras_transformer.decoding import Translator
-    from keras_transformer.parsing import Parser
+    from keras_transformer.decoding.parser import Parser
+    from keras_transformer.decoding.translator import Translator
 
     translator = Translator.load(FLAGS.output_dir, FLAGS.checkpoint_step)
     return Parser(translator) if translator.linearization else translator
@@ -119,7 +119,7 @@ def _attention(translator):
         )
         print(translations[0])
         return attentions[0]
-    from keras_transformer.visualization.attention_weights import attention_of
+    from keras_transformer.decoding.attention import attention_of
 
     text, target_text = FLAGS.text, FLAGS.target_text
     if translator.linearization:

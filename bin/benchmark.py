@@ -135,10 +135,10 @@ def _decode():
     flags.load_backend()
     import keras
 
-    from keras_transformer import workers
     from keras_transformer.benchmark.decode import time_decoding
+    from keras_transformer.decoding import threads
 
-    workers.give_each_a_core()
+    threads.give_each_a_core()
     figures = time_decoding(
         make_model(),
         sources,
@@ -161,12 +161,12 @@ def _decode():
 def _trained(precision):
     """A run's hparams, the text in its ids, how to make its model, its ids."""
     from keras_transformer.benchmark import workload
-    from keras_transformer.run_directory import RunDirectory
+    from keras_transformer.runs.run_directory import RunDirectory
 
     run = RunDirectory(FLAGS.output_dir)
 
     def make_model():
-        from keras_transformer.run_directory import load_model
+        from keras_transformer.runs.run_directory import load_model
 
         return load_model(run, precision=precision)
 

@@ -1,8 +1,8 @@
 """How the model decodes, as the flags of several commands say it."""
 
 from keras_transformer.bin import flags
-from keras_transformer.decode_options import DecodeOptions
-from keras_transformer.decode_options import parse_decode_hparams
+from keras_transformer.search.options import DecodeOptions
+from keras_transformer.search.options import parse_decode_hparams
 
 FLAGS = flags.FLAGS
 

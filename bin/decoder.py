@@ -84,8 +84,8 @@ def _check_alone(name, *others):
 
 
 def _load():
-    from keras_transformer.export.forms import form_of
-    from keras_transformer.run_directory import RunDirectory
+    from keras_transformer.decoding.exported import form_of
+    from keras_transformer.runs.run_directory import RunDirectory
 
     form = form_of(FLAGS.output_dir)
     if form == "saved_model":
@@ -93,18 +93,18 @@ def _load():
     elif not form:
         RunDirectory(FLAGS.output_dir)  # what is wrong with it shows at once
         flags.load_backend()
-        from keras_transformer import workers
+        from keras_transformer.decoding import threads
 
         if not FLAGS.decode_interactive:
-            workers.give_each_a_core()
-    from keras_transformer.decoding import Translator
+            threads.give_each_a_core()
+    from keras_transformer.decoding.translator import Translator
 
     translator = Translator.load(
         FLAGS.output_dir, FLAGS.checkpoint_step, decode_settings.precision()
     )
     if not FLAGS.tokenized and not translator.linearization:
         return translator
-    from keras_transformer.parsing import Parser
+    from keras_transformer.decoding.parser import Parser
 
     return Parser(translator, FLAGS.tokenized)
 

@@ -68,8 +68,8 @@ def _score_files():
     paths = (FLAGS.hypotheses, FLAGS.references)
     if FLAGS.measure == "f1":
         _refuse("tokenize", "BLEU, not F1")
-        from keras_transformer import parseval
-        from keras_transformer.data.treebank import read_treebank
+        from keras_transformer.trees import parseval
+        from keras_transformer.trees.treebank import read_treebank
 
         test, gold = (list(read_treebank([path])) for path in paths)
         return parseval.parseval(gold, test)
@@ -97,7 +97,7 @@ def _problem():
             "`--split` must be one whose text was kept. Received: "
             "--split=train. Use dev or test."
         )
-    from keras_transformer.run_directory import RunDirectory
+    from keras_transformer.runs.run_directory import RunDirectory
 
     run = RunDirectory(FLAGS.output_dir)
     problem = registry.get_problem(
@@ -116,11 +116,11 @@ def _decode(problem):
     """Hypotheses and references; writes the hypotheses to the run."""
     sources, references = problem.text_split(FLAGS.split)
     flags.load_backend()
-    from keras_transformer import workers
-    from keras_transformer.decoding import Translator
-    from keras_transformer.parsing import Parser
+    from keras_transformer.decoding import threads
+    from keras_transformer.decoding.parser import Parser
+    from keras_transformer.decoding.translator import Translator
 
-    workers.give_each_a_core()
+    threads.give_each_a_core()
     translator = Translator.load(FLAGS.output_dir, FLAGS.checkpoint_step)
     parser = None
     if translator.linearization:
@@ -161,8 +161,8 @@ def _score(problem, hypotheses, references):
     if problem.measure == "bleu":
         return _bleu(hypotheses, references)
     if FLAGS.evalb_files:
-        from keras_transformer.parseval import write_evalb
-        from keras_transformer.trees import parse_tree
+        from keras_transformer.trees.parseval import write_evalb
+        from keras_transformer.trees.tree import parse_tree
 
         paths = (_decodes("gold"), _decodes("test"))
         too_large = write_evalb(
@@ -182,9 +182,9 @@ def _score(problem, hypotheses, references):
 
 def _record(report, num_pairs):
     """Writes the scores into the run's directory and onto its card."""
-    from keras_transformer.model_card import record_scores
-    from keras_transformer.model_card import write_model_card
-    from keras_transformer.run_directory import RunDirectory
+    from keras_transformer.runs.model_card import record_scores
+    from keras_transformer.runs.model_card import write_model_card
+    from keras_transformer.runs.run_directory import RunDirectory
 
     run = RunDirectory(FLAGS.output_dir)
     decode = decode_settings.options(run.hparams)

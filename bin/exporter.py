@@ -45,7 +45,7 @@ DEFAULT_DIRS = {
 def main(argv):
     flags.require("output_dir")
     _check_format()
-    from keras_transformer.run_directory import RunDirectory
+    from keras_transformer.runs.run_directory import RunDirectory
 
     run = RunDirectory(FLAGS.output_dir)
     options = decode_settings.options(run.hparams)
@@ -70,9 +70,7 @@ def _check_format():
 
 def _export(run, export_dir, options):
     if FLAGS.format == "ctranslate2":
-        from keras_transformer.export.ctranslate2_model import (
-            export_ctranslate2,
-        )
+        from keras_transformer.export.ctranslate2 import export_ctranslate2
 
         return export_ctranslate2(
             run, export_dir, options, FLAGS.checkpoint_step, FLAGS.quantization

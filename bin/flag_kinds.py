@@ -5,7 +5,7 @@ import os
 
 from absl import flags
 
-from keras_transformer.tree_text import FORMS
+from keras_transformer.trees.target_text import FORMS
 
 
 class _PathParser(flags.ArgumentParser):

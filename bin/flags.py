@@ -10,7 +10,7 @@ names with `require` the flags it cannot do without, and calls
     def main(argv):
         flags.require("problem")
         flags.load_backend()
-        from keras_transformer.training import Trainer
+        from keras_transformer.training.trainer import Trainer
         ...
 
     def run():

@@ -76,9 +76,9 @@ def main(argv):
     _check_batches(problem, hparams)
     _check_warm_start(problem, hparams)
     flags.load_backend()
-    from keras_transformer.engines.choice import make_engine
+    from keras_transformer.engines.make_engine import make_engine
     from keras_transformer.engines.precision import resolve_precision
-    from keras_transformer.training import Trainer
+    from keras_transformer.training.trainer import Trainer
 
     if FLAGS.precision != "auto" or not known:
         settings["precision"] = resolve_precision(FLAGS.precision)
@@ -165,8 +165,8 @@ def _check_batches(problem, hparams):
 
 
 def _check_warm_start(problem, hparams):
-    from keras_transformer.run_directory import RunDirectory
-    from keras_transformer.run_directory import check_warm_start
+    from keras_transformer.runs.run_directory import RunDirectory
+    from keras_transformer.runs.run_directory import check_warm_start
 
     if FLAGS.warm_start_from:
         other = RunDirectory(FLAGS.warm_start_from)
@@ -184,8 +184,8 @@ def _fitting(problem, hparams, precision):
 
 
 def _open_run(problem, hparams, settings, is_chief, is_new):
-    from keras_transformer.model_card import describe_data
-    from keras_transformer.run_directory import RunDirectory
+    from keras_transformer.runs.model_card import describe_data
+    from keras_transformer.runs.run_directory import RunDirectory
 
     record = {
         "problem": problem.name,

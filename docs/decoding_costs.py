@@ -20,12 +20,12 @@ import matplotlib
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
-from keras_transformer import workers
 from keras_transformer.benchmark.decode import time_decoding
 from keras_transformer.benchmark.workload import read_sentences
-from keras_transformer.decode_options import DecodeOptions
-from keras_transformer.run_directory import RunDirectory
-from keras_transformer.run_directory import load_model
+from keras_transformer.decoding import threads
+from keras_transformer.runs.run_directory import RunDirectory
+from keras_transformer.runs.run_directory import load_model
+from keras_transformer.search.options import DecodeOptions
 
 BEAMS = (1, 4, 8, 21)
 LENGTHS = (16, 32, 64, 128, 256)
@@ -48,7 +48,7 @@ def sources_of_length(sources, length, number):
 
 
 def main(run_dir, text_path, picture_path):
-    workers.give_each_a_core()
+    threads.give_each_a_core()
     run = RunDirectory(run_dir)
     model = load_model(run)
     options = DecodeOptions.of(run.hparams)

@@ -13,7 +13,7 @@ import sys
 
 from keras_transformer.benchmark.serve_load import run_load
 from keras_transformer.benchmark.workload import read_sentences
-from keras_transformer.decoding import Translator
+from keras_transformer.decoding.translator import Translator
 
 SECONDS = 120
 NUM_SENTENCES = 500

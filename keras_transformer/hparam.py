@@ -3,7 +3,7 @@
 import dataclasses
 import json
 
-from keras_transformer import options
+from keras_transformer import fields
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,7 +55,7 @@ class HParams:
     extra_length: int = 50  # output holds at most input + this many tokens
 
     def __post_init__(self):
-        options.check(self, _RULES)
+        fields.check(self, _RULES)
         if self.d_model % self.num_heads and not (self.d_k and self.d_v):
             raise ValueError(
                 "`d_model` must be divisible by `num_heads`. Received: "
@@ -133,7 +133,7 @@ def parse_overrides(hparams, text):
     >>> parse_overrides(HParams(), "dropout=0.3, num_layers=2").num_layers
     2
     """
-    changes = options.parse_changes(HParams, text, "hparams")
+    changes = fields.parse_changes(HParams, text, "hparams")
     return dataclasses.replace(hparams, **changes)
 
 
@@ -164,7 +164,7 @@ def from_json(text):
     if not isinstance(values, dict):
         raise _not_an_object(text)
     for name in values:
-        options.field(HParams, name, "hparams")
+        fields.field(HParams, name, "hparams")
     return HParams(**values)
 
 

@@ -3,7 +3,7 @@
 import itertools
 import os
 
-from keras_transformer.data import batching
+from keras_transformer.data import batch_plan
 from keras_transformer.data import generation
 from keras_transformer.data import packing
 from keras_transformer.data import subwords
@@ -210,7 +210,7 @@ class Problem:
             A `BatchPlan` for `token_pairs(split)`.
         """
         pairs = self.token_pairs(split)
-        make_plan = packing.plan_packed if packed else batching.plan_batches
+        make_plan = packing.plan_packed if packed else batch_plan.plan_batches
         plan = make_plan(
             pairs.inputs.lengths,
             pairs.targets.lengths,
@@ -260,7 +260,7 @@ class Problem:
             )
 
         def padded():
-            yield from batching.padded_batches(pairs, plan(next(epochs)))
+            yield from batch_plan.padded_batches(pairs, plan(next(epochs)))
 
         ids = tf.TensorSpec((None, None), tf.int32)
         return (

@@ -8,14 +8,14 @@ import functools
 import glob
 import os
 
-from keras_transformer import parseval
-from keras_transformer import tree_text
 from keras_transformer.data import generation
-from keras_transformer.data import treebank
-from keras_transformer.data.augmentation import augment
 from keras_transformer.problem import Problem
 from keras_transformer.registry import register_problem
-from keras_transformer.trees import parse_tree
+from keras_transformer.trees import parseval
+from keras_transformer.trees import target_text
+from keras_transformer.trees import treebank
+from keras_transformer.trees.augmentation import augment
+from keras_transformer.trees.tree import parse_tree
 
 WSJ_SECTIONS = {"train": "02-21", "dev": "22", "test": "23"}
 WSJ_NUM_TREES = {"train": 39832, "dev": 1700, "test": 2416}
@@ -90,20 +90,20 @@ class ParsingProblem(Problem):
             yield " ".join(tree.words()), str(tree)
 
     def target_text(self, target):
-        return tree_text.write_tree(parse_tree(target), self.linearization)
+        return target_text.write_tree(parse_tree(target), self.linearization)
 
     def symbols(self, tmp_dir):
         trees = self.trees("train", tmp_dir)
-        return tree_text.tree_symbols(trees, self.linearization)
+        return target_text.tree_symbols(trees, self.linearization)
 
     def output(self, source, decoded):
         # The data may have been generated in another form than this class's.
         form = self._form_of_data
-        return str(tree_text.read_tree(decoded, source.split(), form))
+        return str(target_text.read_tree(decoded, source.split(), form))
 
     @functools.cached_property
     def _form_of_data(self):
-        return tree_text.linearization_of(self.vocabulary)
+        return target_text.linearization_of(self.vocabulary)
 
     def num_left_out(self, split):
         return {"bad_trees": len(self.bad.get(split, ()))}

@@ -1,10 +1,10 @@
 """Parsing learnt from anybody's treebank."""
 
-from keras_transformer.data import treebank
 from keras_transformer.problems.own_files import OwnFiles
 from keras_transformer.problems.parsing import ParsingProblem
 from keras_transformer.registry import register_problem
-from keras_transformer.tree_text import FORMS
+from keras_transformer.trees import treebank
+from keras_transformer.trees.target_text import FORMS
 
 
 @register_problem

@@ -1,7 +1,7 @@
 """English sentences of a small grammar, with their trees: a quick start."""
 
-from keras_transformer.problems import toy_treebank
 from keras_transformer.problems.parsing import ParsingProblem
+from keras_transformer.problems.toy_treebank import treebank
 from keras_transformer.registry import register_problem
 
 
@@ -17,4 +17,4 @@ class ParsingToy(ParsingProblem):
     linearization = "lexicalised"
 
     def trees(self, split, tmp_dir):
-        return iter(toy_treebank.trees(split))
+        return iter(treebank.trees(split))

@@ -28,7 +28,7 @@ def frozen(tmp_path_factory):
 class FrozenFormatsTest:
     @pytest.mark.parametrize("name", RECORDED["translators"])
     def test_translations_and_scores_are_those_recorded(self, frozen, name):
-        from keras_transformer.decoding import Translator
+        from keras_transformer.decoding.translator import Translator
 
         expected = RECORDED["translators"][name]
         if expected["path"] == "ctranslate2":
@@ -59,7 +59,7 @@ class FrozenFormatsTest:
         np.testing.assert_allclose(outputs, expected["outputs"], atol=1e-5)
 
     def test_checkpoints_are_those_of_both_evaluations(self, frozen):
-        from keras_transformer.run_directory import RunDirectory
+        from keras_transformer.runs.run_directory import RunDirectory
 
         run = RunDirectory(str(frozen / "run"))
         assert run.checkpoints.steps == [1500, 3000]

@@ -9,7 +9,7 @@ import textwrap
 import numpy as np
 import pytest
 
-from keras_transformer.data import batching
+from keras_transformer.data import batch_plan
 from keras_transformer.data.subwords import Subwords
 from keras_transformer.problem import Problem
 
@@ -360,7 +360,7 @@ class DatasetTest:
         for epoch in range(3):
             plan = problem.batches("train", 100, epoch=epoch, **options)
             assert len(dataset) == len(plan)
-            expected = list(batching.padded_batches(pairs, plan))
+            expected = list(batch_plan.padded_batches(pairs, plan))
             for batch, (inputs, targets) in zip(
                 dataset.as_numpy_iterator(), expected, strict=True
             ):

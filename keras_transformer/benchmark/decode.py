@@ -6,12 +6,12 @@ import random
 import numpy as np
 
 from keras_transformer.benchmark import machine
-from keras_transformer.compiled_search import compile_search
+from keras_transformer.decoding.compiled_search import compile_search
+from keras_transformer.decoding.text_translator import in_parallel
+from keras_transformer.decoding.threads import num_workers
 from keras_transformer.engines.memory import process_peak_bytes
 from keras_transformer.engines.precision import POLICIES
 from keras_transformer.transformer import build_transformer
-from keras_transformer.translations import in_parallel
-from keras_transformer.workers import num_workers
 
 
 def random_model(hparams, vocab_size, precision):

@@ -5,7 +5,7 @@ import statistics
 import time
 
 from keras_transformer.benchmark import machine
-from keras_transformer.data.batching import plan_batches
+from keras_transformer.data.batch_plan import plan_batches
 from keras_transformer.data.packing import plan_packed
 from keras_transformer.data.prefetch import prefetched
 from keras_transformer.data.update_batches import Layout

@@ -7,7 +7,7 @@ from keras_transformer.benchmark import workload
 from keras_transformer.data.update_batches import Layout
 from keras_transformer.data.update_batches import num_rounds
 from keras_transformer.data.update_batches import update_batches
-from keras_transformer.engines.choice import make_engine
+from keras_transformer.engines.make_engine import make_engine
 from keras_transformer.optimizers import make_optimizer
 from keras_transformer.transformer import build_transformer
 

@@ -8,7 +8,7 @@ import tempfile
 import numpy as np
 import sentencepiece
 
-from keras_transformer.data import batching
+from keras_transformer.data import batch_plan
 from keras_transformer.data import packing
 from keras_transformer.data import subwords
 from keras_transformer.data import text_files
@@ -137,7 +137,7 @@ def fixed_plan(token_pairs, batch_tokens, lengths=LENGTHS, packed=False):
         buckets.append(rows[None])  # one batch
         shapes.append(shape)
     order = [(bucket, 0) for bucket in range(len(buckets))]
-    return batching.BatchPlan(buckets, shapes, order, num_tokens, 0)
+    return batch_plan.BatchPlan(buckets, shapes, order, num_tokens, 0)
 
 
 def _load_vocabulary(path):
@@ -185,7 +185,7 @@ def _pack(pairs, pair_lengths, batch_tokens):
     plan = packing.plan_packed(*pair_lengths.T, batch_tokens, shuffle=False)
     # All in one batch, even if they should need more room than unpacked.
     indices = np.concatenate([rows for rows, _ in plan])
-    is_pair = indices != batching.EMPTY_ROW
-    indices = np.where(is_pair, pairs[indices], batching.EMPTY_ROW)
+    is_pair = indices != batch_plan.EMPTY_ROW
+    indices = np.where(is_pair, pairs[indices], batch_plan.EMPTY_ROW)
     _, input_len, target_len = plan.shapes[0]
     return indices, (len(indices), input_len, target_len)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from keras_transformer.data import batching
+from keras_transformer.data import batch_plan
 
 # Room of a row, in average pairs: enough to combine them well, few enough to
 # keep down the cost of attention, which grows with the length of a row.
@@ -50,14 +50,14 @@ def plan_packed(
     Raises:
         ValueError: if a kept sentence is longer than `batch_tokens`.
     """
-    kept, lengths = batching.select_pairs(
+    kept, lengths = batch_plan.select_pairs(
         input_lengths, target_lengths, batch_tokens, max_length
     )
     num_dropped = len(input_lengths) - len(kept)
     if not len(kept):
-        return batching.BatchPlan([], [], [], 0, num_dropped)
+        return batch_plan.BatchPlan([], [], [], 0, num_dropped)
     capacity = _choose_capacity(lengths, batch_tokens)
-    cells, cell_of_pair = batching.count_cells(lengths)
+    cells, cell_of_pair = batch_plan.count_cells(lengths)
     rows = _choose_rows(cells, capacity)  # (all_rows, pairs_per_row)
 
     generator = np.random.default_rng([seed, epoch])
@@ -67,10 +67,10 @@ def plan_packed(
     rows = _put_pairs(rows, kept, cell_of_pair)
     if shuffle:
         generator.shuffle(rows)
-    batches = batching.lay_out(rows, batch_tokens // max(capacity))
+    batches = batch_plan.lay_out(rows, batch_tokens // max(capacity))
     shape = (batches.shape[1], *capacity)
     order = [(0, batch) for batch in range(len(batches))]
-    return batching.BatchPlan(
+    return batch_plan.BatchPlan(
         [batches], [shape], order, int(lengths.sum()), num_dropped
     )
 
@@ -100,7 +100,7 @@ def _choose_rows(cells, capacity):
     packer = _Packer(cells, capacity)
     chosen, repeats = zip(*iter(packer.next_row, None))
     width = max(len(row) for row in chosen)
-    rows = np.full((len(chosen), width), batching.EMPTY_ROW, np.int64)
+    rows = np.full((len(chosen), width), batch_plan.EMPTY_ROW, np.int64)
     for number, row in enumerate(chosen):
         rows[number, : len(row)] = row
     return np.repeat(rows, repeats, axis=0)
@@ -109,9 +109,9 @@ def _choose_rows(cells, capacity):
 def _put_pairs(rows, pairs, cell_of_pair):
     """Replace each cell in the rows by a pair of it, in the pairs' order."""
     by_cell = pairs[np.argsort(cell_of_pair, kind="stable")]
-    places = np.flatnonzero(rows != batching.EMPTY_ROW)
+    places = np.flatnonzero(rows != batch_plan.EMPTY_ROW)
     places = places[np.argsort(rows.ravel()[places], kind="stable")]
-    filled = np.full(rows.size, batching.EMPTY_ROW, np.int64)
+    filled = np.full(rows.size, batch_plan.EMPTY_ROW, np.int64)
     filled[places] = by_cell
     return filled.reshape(rows.shape)
 

@@ -5,7 +5,7 @@ import typing
 
 import numpy as np
 
-from keras_transformer.data import batching
+from keras_transformer.data import batch_plan
 
 
 class Layout(typing.NamedTuple):
@@ -56,9 +56,9 @@ def update_batches(token_pairs, plan, layout, seed, epoch, start=0):
     for number in range(start, len(plan)):
         indices, shape = plan[number]
         keys = _keys(indices, (seed, epoch, number))
-        local = _local_part(indices, layout, batching.EMPTY_ROW)
+        local = _local_part(indices, layout, batch_plan.EMPTY_ROW)
         rows = local.reshape(-1, *indices.shape[1:])
-        inputs, targets = batching.pad_batch(token_pairs, rows, shape)
+        inputs, targets = batch_plan.pad_batch(token_pairs, rows, shape)
         yield {
             "inputs": inputs.reshape(*local.shape[:3], -1),
             "targets": targets.reshape(*local.shape[:3], -1),

@@ -5,7 +5,7 @@ import os
 
 import numpy as np
 
-from keras_transformer.engines.choice import make_engine
+from keras_transformer.engines.make_engine import make_engine
 from keras_transformer.optimizers import make_optimizer
 from keras_transformer.transformer import build_transformer
 

@@ -6,14 +6,14 @@ import os
 import keras
 from absl import logging as absl_logging
 
-from keras_transformer.decode_options import DecodeOptions
+from keras_transformer.decoding.text_translator import MAX_SOURCE_TOKENS
 from keras_transformer.export import versions
 from keras_transformer.export.record import write_record
 from keras_transformer.files import written_aside
-from keras_transformer.model_card import write_model_card
-from keras_transformer.run_directory import load_model
-from keras_transformer.translations import MAX_SOURCE_TOKENS
-from keras_transformer.tree_text import linearization_of
+from keras_transformer.runs.model_card import write_model_card
+from keras_transformer.runs.run_directory import load_model
+from keras_transformer.search.options import DecodeOptions
+from keras_transformer.trees.target_text import linearization_of
 
 PRECISIONS = ("float32", "bfloat16")
 EXTRA = "assets.extra"

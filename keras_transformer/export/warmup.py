@@ -6,7 +6,7 @@ import os
 import tensorflow as tf
 
 from keras_transformer.data import generation
-from keras_transformer.model_card import facts
+from keras_transformer.runs.model_card import facts
 
 LOG = logging.getLogger("keras_transformer")
 FILE_NAME = "tf_serving_warmup_requests"

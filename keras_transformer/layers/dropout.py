@@ -6,8 +6,8 @@ import threading
 import keras
 from keras import ops
 
-from keras_transformer.random_bits import RandomBits
-from keras_transformer.random_bits import uint32
+from keras_transformer.layers.random_bits import RandomBits
+from keras_transformer.layers.random_bits import uint32
 
 _CURRENT = threading.local()  # tf.distribute runs each replica in a thread
 

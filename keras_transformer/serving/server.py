@@ -5,7 +5,7 @@ import gc
 import importlib.util
 import socket
 
-from keras_transformer.serving.batching import Batcher
+from keras_transformer.serving.batcher import Batcher
 from keras_transformer.serving.rest import RestServer
 from keras_transformer.serving.rest import address_family
 from keras_transformer.serving.service import Service

@@ -3,7 +3,7 @@
 import difflib
 import os
 
-from keras_transformer.metrics_table import read_rows
+from keras_transformer.runs.metrics_table import read_rows
 
 CSV = "metrics.csv"
 X_AXES = ("step", "seconds", "epoch")

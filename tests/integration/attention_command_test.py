@@ -9,8 +9,8 @@ from attention_examples import decoded
 
 from keras_transformer.bin import attention
 from keras_transformer.bin import evaluate
-from keras_transformer.decoding import Translator
-from keras_transformer.visualization.attention_weights import attention_of
+from keras_transformer.decoding.attention import attention_of
+from keras_transformer.decoding.translator import Translator
 
 TEXT = "a b c d"
 

@@ -37,7 +37,7 @@ def copy_data(tmp_path_factory):
 @pytest.fixture(scope="session")
 def make_run(copy_data, tmp_path_factory):
     """A function that makes an untrained run on `copy`, hparams changed."""
-    from keras_transformer.run_directory import RunDirectory
+    from keras_transformer.runs.run_directory import RunDirectory
 
     problem = registry.get_problem("copy", copy_data)
 
@@ -63,7 +63,7 @@ def make_run(copy_data, tmp_path_factory):
 @pytest.fixture(scope="session")
 def trained_run(make_run, copy_data, tmp_path_factory):
     """Path of a run that has learned to copy, each process its own."""
-    from keras_transformer.training import Trainer
+    from keras_transformer.training.trainer import Trainer
 
     def train():
         run = make_run()

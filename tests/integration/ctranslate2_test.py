@@ -3,10 +3,10 @@
 import pytest
 
 from keras_transformer import registry
-from keras_transformer.decode_options import DecodeOptions
-from keras_transformer.decoding import Translator
-from keras_transformer.export.ctranslate2_model import export_ctranslate2
-from keras_transformer.run_directory import RunDirectory
+from keras_transformer.decoding.translator import Translator
+from keras_transformer.export.ctranslate2 import export_ctranslate2
+from keras_transformer.runs.run_directory import RunDirectory
+from keras_transformer.search.options import DecodeOptions
 
 pytest.importorskip("ctranslate2")
 

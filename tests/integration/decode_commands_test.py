@@ -14,8 +14,8 @@ from keras_transformer import registry
 from keras_transformer.bin import avg_checkpoints
 from keras_transformer.bin import decoder
 from keras_transformer.bin import evaluate
-from keras_transformer.decoding import Translator
-from keras_transformer.run_directory import RunDirectory
+from keras_transformer.decoding.translator import Translator
+from keras_transformer.runs.run_directory import RunDirectory
 
 LINES = ["a b c d", "", "q w e r t y", "   ", "h u k", "m n o p q"]
 COPIED = [line.strip() for line in LINES]

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from keras_transformer.bin import exporter
-from keras_transformer.decoding import Translator
-from keras_transformer.run_directory import RunDirectory
+from keras_transformer.decoding.translator import Translator
+from keras_transformer.runs.run_directory import RunDirectory
 
 # A process without this package; Keras is TensorFlow's own business.
 STRANGER = """

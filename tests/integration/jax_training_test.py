@@ -12,10 +12,10 @@ import keras
 import pytest
 
 from keras_transformer.data.text_files import read_lines
-from keras_transformer.decoding import Translator
+from keras_transformer.decoding.translator import Translator
 from keras_transformer.registry import get_problem
-from keras_transformer.run_directory import RunDirectory
-from keras_transformer.training import Trainer
+from keras_transformer.runs.run_directory import RunDirectory
+from keras_transformer.training.trainer import Trainer
 
 if keras.backend.backend() != "tensorflow":
     pytest.skip("starts processes on JAX", allow_module_level=True)
@@ -28,7 +28,7 @@ import json
 import sys
 sys.modules["tensorflow"] = None
 from keras_transformer.bin import trainer
-from keras_transformer.decoding import Translator
+from keras_transformer.decoding.translator import Translator
 run, steps, num_sentences = sys.argv[1], sys.argv[2], int(sys.argv[3])
 try:
     trainer.run(["kt-trainer", "--output_dir=" + run, "--train_steps=" + steps])

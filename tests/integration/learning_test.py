@@ -4,11 +4,11 @@ import pytest
 
 from keras_transformer import hparam
 from keras_transformer import registry
-from keras_transformer.decoding import Translator
-from keras_transformer.parsing import Parser
-from keras_transformer.run_directory import RunDirectory
-from keras_transformer.run_directory import average_run
-from keras_transformer.training import Trainer
+from keras_transformer.decoding.parser import Parser
+from keras_transformer.decoding.translator import Translator
+from keras_transformer.runs.run_directory import RunDirectory
+from keras_transformer.runs.run_directory import average_run
+from keras_transformer.training.trainer import Trainer
 
 
 @pytest.mark.slow

@@ -14,9 +14,9 @@ from keras_transformer.bin import decoder
 from keras_transformer.bin import evaluate
 from keras_transformer.bin import exporter
 from keras_transformer.bin import trainer
-from keras_transformer.parsing import Parser
-from keras_transformer.problems import toy_treebank
-from keras_transformer.trees import parse_tree
+from keras_transformer.decoding.parser import Parser
+from keras_transformer.problems.toy_treebank import treebank as toy_treebank
+from keras_transformer.trees.tree import parse_tree
 
 SENTENCE = 'The teacher said: "I can\'t see (any) dogs."'
 WORDS = "The teacher said : `` I ca n't see -LRB- any -RRB- dogs . ''".split()

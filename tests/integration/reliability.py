@@ -11,9 +11,9 @@ from runs import metrics
 from runs import start_trainer
 from runs import train
 
-from keras_transformer.checkpoints import Checkpoints
 from keras_transformer.engines.tensorflow_engine import TensorflowEngine
-from keras_transformer.run_directory import RunDirectory
+from keras_transformer.runs.checkpoints import Checkpoints
+from keras_transformer.runs.run_directory import RunDirectory
 
 EVAL_FREQUENCY = 25
 # Keeps all evaluated checkpoints, and saves after every update.

@@ -6,7 +6,7 @@ import sys
 import numpy as np
 
 from keras_transformer import registry
-from keras_transformer.metrics_table import read_rows
+from keras_transformer.runs.metrics_table import read_rows
 
 # What no two runs have in common, by the end of its name.
 TIMES = ("seconds", "waited", "tokens_per_second", "input_wait_share")
@@ -33,7 +33,7 @@ def run_trainer(*flags):
 
 def train(run, step, engine=None, **options):
     """Trains a run on in this process; returns the trainer and its results."""
-    from keras_transformer.training import Trainer
+    from keras_transformer.training.trainer import Trainer
 
     problem = registry.get_problem(run.problem_name, run.record["data_dir"])
     trainer = Trainer(problem, run, engine, **options)

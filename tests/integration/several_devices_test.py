@@ -1,16 +1,16 @@
 """Training on several devices, which a process of its own makes of one."""
 
-import os
 import subprocess
 import sys
 
 import numpy as np
 import pytest
+from processes import environment
 from runs import metrics
 from runs import state_of
 from runs import train
 
-from keras_transformer import training
+from keras_transformer.training import trainer as training
 
 HPARAMS = {
     "d_model": 16,
@@ -36,9 +36,9 @@ cpus = tf.config.list_physical_devices("CPU")
 devices = [tf.config.LogicalDeviceConfiguration()] * int(sys.argv[2])
 tf.config.set_logical_device_configuration(cpus[0], devices)
 
-from keras_transformer import training
+from keras_transformer.training import trainer as training
 from keras_transformer.engines.tensorflow_engine import TensorflowEngine
-from keras_transformer.run_directory import RunDirectory
+from keras_transformer.runs.run_directory import RunDirectory
 from runs import train
 
 training.LOG_FREQUENCY = 1
@@ -57,7 +57,7 @@ def train_on_several(run, num_devices):
     """Trains a run in another process, with a row for each update."""
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT, run.path, str(num_devices)],
-        env={**os.environ, "PYTHONPATH": os.path.dirname(__file__)},
+        env=environment(__file__),
         capture_output=True,
         text=True,
     )

@@ -18,8 +18,8 @@ from runs import metrics
 from runs import start_trainer
 from runs import train
 
-from keras_transformer.checkpoints import Checkpoints
-from keras_transformer.run_directory import RunDirectory
+from keras_transformer.runs.checkpoints import Checkpoints
+from keras_transformer.runs.run_directory import RunDirectory
 
 HPARAMS = (
     "num_layers=1,d_model=16,d_ff=32,num_heads=2,dropout=0.2,learning_rate=0.1,"

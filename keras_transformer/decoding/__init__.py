@@ -1,0 +1,1 @@
+"""Sentences in, translations or trees out."""

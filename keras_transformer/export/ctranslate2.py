@@ -1,0 +1,158 @@
+"""Writes a run's model for CTranslate2, a fast engine for CPU and GPU."""
+
+import importlib.util
+import os
+import shutil
+
+from keras_transformer.export.record import RECORD
+from keras_transformer.export.record import write_record
+from keras_transformer.export.versions import synchronise
+from keras_transformer.files import written_aside
+from keras_transformer.runs.checkpoints import weights
+from keras_transformer.runs.model_card import write_model_card
+
+MODEL = "model.bin"
+VOCABULARY = "vocab.model"
+FORMAT = "ctranslate2"
+QUANTIZATIONS = ("float32", "float16", "bfloat16", "int16", "int8")
+QUANTIZATIONS += ("int8_float32", "int8_float16", "int8_bfloat16")
+PACKAGES = ("keras-transformer", "ctranslate2")
+
+
+def export_ctranslate2(
+    run, export_dir, options, step=None, quantization="float32"
+):
+    """Writes the CTranslate2 model directory of a checkpoint.
+
+    It holds what CTranslate2 reads (`model.bin`, `config.json` and
+    `shared_vocabulary.json`), the SentencePiece model `vocab.model`, the model
+    card `README.md`, and `export.json`: where the model comes from and how to
+    decode. It is written aside and renamed whole; an earlier export to
+    CTranslate2 is replaced. Neither TensorFlow nor Keras is needed.
+
+    Args:
+        run: a `RunDirectory`.
+        export_dir: path of the directory to write.
+        options: the `DecodeOptions` that the model is decoded with by default.
+        step: of the checkpoint, or "best"; by default the newest.
+        quantization: the numbers that the weights are stored in, one of
+            `QUANTIZATIONS`. A machine that cannot compute in them is given
+            other ones by CTranslate2 when it loads the model.
+
+    Returns:
+        `export_dir`.
+
+    Raises:
+        ValueError: if CTranslate2 is not installed, cannot hold the model, or
+            `export_dir` holds other things.
+    """
+    require_ctranslate2()
+    _check(run, quantization)
+    path = os.path.abspath(export_dir)
+    check_replaceable(path)
+    aside = f"{path}.incomplete"
+    shutil.rmtree(aside, ignore_errors=True)
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    try:
+        _write(run, aside, options, run.checkpoints.find(step), quantization)
+        synchronise(aside)
+        replace_directory(aside, path)
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)
+    return export_dir
+
+
+def is_ctranslate2(path):
+    """Tells whether `path` is a directory that `export_ctranslate2` wrote."""
+    files = (MODEL, RECORD, VOCABULARY)
+    return all(os.path.isfile(os.path.join(path, name)) for name in files)
+
+
+def require_ctranslate2():
+    """Checks that CTranslate2 is installed.
+
+    Raises:
+        ValueError: if it is not.
+    """
+    if importlib.util.find_spec("ctranslate2") is None:
+        raise ValueError(
+            "CTranslate2 must be installed. Received: no package called "
+            "ctranslate2. Install it with pip install "
+            "'keras-transformer[ctranslate2]'."
+        )
+
+
+def check_replaceable(path):
+    """Checks that an export may be written to `path`.
+
+    Raises:
+        ValueError: if a file is there, or a directory that holds anything but
+            an earlier export to CTranslate2.
+    """
+    if not os.path.lexists(path):
+        return
+    if os.path.isdir(path) and not os.path.islink(path):
+        if not os.listdir(path) or is_ctranslate2(path):
+            return
+    raise ValueError(
+        "`export_dir` must be new or hold an earlier export to CTranslate2, "
+        f"which is replaced. Received: export_dir={path!r}, which holds other "
+        "things. Name another directory."
+    )
+
+
+def replace_directory(aside, path):
+    """Renames a directory, in place of the one that is there."""
+    outdated = f"{path}.outdated"
+    shutil.rmtree(outdated, ignore_errors=True)
+    if os.path.isdir(path):
+        os.rename(path, outdated)
+    os.rename(aside, path)
+    shutil.rmtree(outdated, ignore_errors=True)
+
+
+def _check(run, quantization):
+    if quantization not in QUANTIZATIONS:
+        raise ValueError(
+            "`quantization` must be one that CTranslate2 knows. Received: "
+            f"quantization={quantization!r}. Use one of: "
+            f"{', '.join(QUANTIZATIONS)}."
+        )
+    if run.hparams.neighbourhood:
+        raise ValueError(
+            "A model for CTranslate2 must attend to all positions. Received: "
+            f"{run.path} with neighbourhood={run.hparams.neighbourhood}. "
+            "Export it with --format=saved_model."
+        )
+
+
+def _write(run, directory, options, step, quantization):
+    # Imports CTranslate2.
+    from keras_transformer.export.ctranslate2_spec import RunConverter
+
+    vocabulary = run.vocabulary
+    converter = RunConverter(
+        run.hparams,
+        weights(run.checkpoints.load(step)),
+        vocabulary.pieces(range(vocabulary.vocab_size)),
+        run.path,
+    )
+    converter.convert(directory, quantization=quantization)
+    with written_aside(os.path.join(directory, VOCABULARY), "wb") as file:
+        file.write(vocabulary.model_bytes)
+    write_record(
+        directory,
+        run,
+        step,
+        options,
+        PACKAGES,
+        format=FORMAT,
+        precision=quantization,
+        max_tokens=converter.num_positions,
+    )
+    extra = {
+        "format": FORMAT,
+        "decode": options,
+        "quantization": quantization,
+    }
+    write_model_card(directory, run, step, extra)

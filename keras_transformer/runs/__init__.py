@@ -1,0 +1,1 @@
+"""A training run's directory: what it holds, and what is made of it."""

@@ -1,0 +1,1 @@
+"""Search for the best output of a model, on `keras.ops` alone."""

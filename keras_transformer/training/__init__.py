@@ -1,0 +1,1 @@
+"""Trains a model: the loop, its state, its evaluation and its log."""

@@ -1,0 +1,105 @@
+"""Where a training stands, on disk and back."""
+
+import sys
+import time
+
+from keras_transformer.runs import variables
+from keras_transformer.runs.checkpoint_writer import CheckpointWriter
+from keras_transformer.runs.run_directory import RunDirectory
+from keras_transformer.runs.run_directory import warm_start
+
+
+class TrainingState:
+    """Saves and restores all that a training goes on from.
+
+    That is the weights and the optimizer, which the engine holds; the position
+    in the data, `progress`; and what was counted for the next row of the log.
+
+    Args:
+        run: the `RunDirectory`.
+        engine: an engine whose model is built.
+        options: a `TrainingOptions`.
+    """
+
+    def __init__(self, run, engine, options):
+        self.run = run
+        self.engine = engine
+        self.options = options
+        self.progress = {"step": 0, "epoch": 0, "batch": 0, "seconds": 0.0}
+        self.counts = {}
+        self.writer = None
+        if engine.is_chief:
+            run.checkpoints.remove_incomplete()
+            self.writer = CheckpointWriter(
+                run.checkpoints,
+                options.keep_checkpoint_max,
+                options.keep_checkpoint_every_n_hours,
+            )
+        self._restore()
+        self._mark()
+
+    @property
+    def is_saved(self):
+        """Whether the newest checkpoint is of the current step."""
+        return self._saved_step == self.progress["step"]
+
+    @property
+    def is_save_due(self):
+        """Whether the last save was `save_checkpoints_secs` ago."""
+        elapsed = time.monotonic() - self._saved_at
+        return elapsed >= self.options.save_checkpoints_secs
+
+    def save(self, counts, is_evaluated=False):
+        """Begins to write a checkpoint; see `CheckpointWriter.save`.
+
+        Args:
+            counts: dictionary of numbers, back in `self.counts` after a
+                restart.
+            is_evaluated: whether it is made at an evaluation.
+        """
+        self._mark()
+        if not self.engine.is_chief:
+            return
+        self.engine.synchronise()
+        arrays = variables.read(self._variables())
+        for kind, numbers in (("progress", self.progress), ("log", counts)):
+            for name, value in numbers.items():
+                arrays[f"{kind}/{name}"] = value
+        step, seconds = self.progress["step"], self.progress["seconds"]
+        self.writer.save(step, arrays, is_evaluated, seconds)
+
+    def wait(self):
+        """Returns once what was saved is on the disk."""
+        if self.engine.is_chief:
+            self.writer.wait()
+
+    def _mark(self):
+        self._saved_step = self.progress["step"]
+        self._saved_at = time.monotonic()
+
+    def _restore(self):
+        checkpoints = self.run.checkpoints
+        if checkpoints.steps:
+            arrays = checkpoints.load()
+            variables.write(self._variables(), arrays, checkpoints.directory)
+            for name in self.progress:
+                self.progress[name] = arrays[f"progress/{name}"].item()
+            self.counts = {
+                name.removeprefix("log/"): value.item()
+                for name, value in arrays.items()
+                if name.startswith("log/")
+            }
+            step = self.progress["step"]
+            print(f"Resuming from step {step}.", file=sys.stderr)
+        elif self.options.warm_start_from:
+            other = RunDirectory(self.options.warm_start_from)
+            warm_start(self.engine.model, other, self.run)
+        self.engine.reload()
+
+    def _variables(self):
+        model, optimizer = self.engine.model, self.engine.optimizer
+        return {
+            **variables.model_variables(model),
+            **variables.optimizer_variables(optimizer),
+            **variables.averaged_variables(model, optimizer),
+        }

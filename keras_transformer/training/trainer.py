@@ -1,0 +1,331 @@
+"""Trains a model on a problem, from a run's directory and into it."""
+
+import contextlib
+import dataclasses
+import math
+import random
+import signal
+import time
+
+from keras_transformer.data.prefetch import prefetched
+from keras_transformer.data.update_batches import Layout
+from keras_transformer.data.update_batches import num_rounds
+from keras_transformer.data.update_batches import update_batches
+from keras_transformer.engines.make_engine import make_engine
+from keras_transformer.optimizers import make_optimizer
+from keras_transformer.optimizers import make_schedule
+from keras_transformer.runs.model_card import write_model_card
+from keras_transformer.training import early_stopping
+from keras_transformer.training.evaluator import Evaluator
+from keras_transformer.training.log import TrainingLog
+from keras_transformer.training.state import TrainingState
+from keras_transformer.transformer import build_transformer
+
+LOG_FREQUENCY = 100  # updates between lines of the log
+
+
+@dataclasses.dataclass(frozen=True)
+class TrainingOptions:
+    """How a training is watched and saved; nothing here changes an update."""
+
+    eval_frequency: int = 1000  # updates between evaluations, each saved
+    keep_checkpoint_max: int = 20  # evaluated checkpoints to keep
+    keep_checkpoint_every_n_hours: float = 0.0  # kept for good; 0 = none
+    save_checkpoints_secs: float = 600.0  # seconds between saves in between
+    early_stopping_metric: str = "none"  # or "bleu", "f1", "loss"
+    early_stopping_patience: int = 10  # evaluations without a better one
+    profile_steps: tuple = ()  # first and last update to profile
+    warm_start_from: str = ""  # run whose weights a new run begins with
+
+
+class Trainer:
+    """Trains the model of a run's directory until `train_steps`.
+
+    Begins where the newest checkpoint stands: the weights, the optimizer and
+    the position in the data are all in it, and dropout is a function of that
+    position, so that a run that was stopped and resumed equals one that was
+    not. The updates are the same on any number of devices.
+
+    Args:
+        problem: a `Problem` whose data was generated.
+        run: the `RunDirectory`.
+        engine: what updates the model, see `make_engine`; by default on all
+            devices, in float32.
+        **options: fields of `TrainingOptions`.
+
+    Example:
+
+        run = RunDirectory.create(path, record, hparams, model_bytes)
+        Trainer(problem, run).train(train_steps=1000)
+    """
+
+    def __init__(self, problem, run, engine=None, **options):
+        self.problem = problem
+        self.run = run
+        self.options = TrainingOptions(**options)
+        self.hparams = run.hparams
+        self.seed = run.record["random_seed"]
+        self.schedule = make_schedule(self.hparams)
+        self.engine = engine or make_engine(self.hparams)
+        # What Keras draws the seeds of initializers from; its own function for
+        # this would import TensorFlow on JAX.
+        random.seed(self.seed)
+        self.engine.build(
+            lambda dtype: build_transformer(
+                self.hparams, run.vocabulary.vocab_size, dtype
+            ),
+            lambda: make_optimizer(self.hparams),
+        )
+        self.evaluate = Evaluator(problem, self.engine, self.hparams)
+        self.layout = Layout(
+            num_rounds(
+                self._update_tokens,
+                self.hparams.batch_tokens,
+                self.engine.num_replicas,
+            ),
+            self.engine.num_replicas,
+            self.engine.first_replica,
+            self.engine.local_replicas,
+        )
+        self.state = TrainingState(run, self.engine, self.options)
+        self.progress = self.state.progress
+        self.log = TrainingLog(
+            run, self.step, self.engine.is_chief, self.state.counts
+        )
+        self.stop_signal = None
+        self._asks_to_stop = self._is_profiling = False
+        self._agreed_last_step = math.inf
+        self._pending = None
+        self._results = {}
+
+    @property
+    def step(self):
+        """Number of updates done."""
+        return self.progress["step"]
+
+    @property
+    def _must_stop(self):
+        # Several workers must stop after the same update: they agree in one.
+        if self.engine.num_workers == 1:
+            return self._asks_to_stop
+        return self.step >= self._agreed_last_step
+
+    @property
+    def _update_tokens(self):
+        return self.hparams.effective_batch_tokens or self.hparams.batch_tokens
+
+    def train(self, train_steps):
+        """Trains until `train_steps` updates are done, or something says stop.
+
+        SIGINT and SIGTERM end the training after the current update, with a
+        checkpoint; so does early stopping.
+
+        Args:
+            train_steps: number of updates in all, earlier runs included.
+
+        Returns:
+            the figures of the last evaluation, a dictionary; an empty one
+            after a signal.
+
+        Raises:
+            ValueError: if the loss is not finite; the checkpoints before it
+                are kept.
+        """
+        handlers = {
+            number: signal.signal(number, self._receive)
+            for number in (signal.SIGINT, signal.SIGTERM)
+        }
+        try:
+            self._catch_up()
+            while self.step < train_steps and not self._must_stop:
+                self._train_epoch(train_steps)
+            self._finish_update()
+            if not self.state.is_saved:
+                self._save()
+            self.state.wait()
+            if self.engine.is_chief and self.run.checkpoints.steps:
+                write_model_card(self.run.path, self.run)
+            return {} if self.stop_signal else self._results
+        finally:
+            self._stop_profile()
+            self.log.close()
+            for number, handler in handlers.items():
+                signal.signal(number, handler)
+            self.state.wait()
+
+    def _catch_up(self):
+        """Makes the evaluation that a killed process saved for, but missed."""
+        if not self.engine.is_chief:
+            return
+        saved = {e.step for e in self.run.checkpoints.evaluations}
+        logged = {int(row["step"]) for row in self.log.evaluations}
+        if self.step in saved - logged:
+            self._evaluate()
+        self._stop_early()
+
+    def _train_epoch(self, train_steps):
+        """Trains on what is left of the epoch, or until something says stop."""
+        plan = self._plan()
+        if self.step == 0:
+            self.log.describe(
+                plan, self.engine, self.layout, self.schedule.peak
+            )
+        batches = update_batches(
+            self.problem.token_pairs("train"),
+            plan,
+            self.layout,
+            self.seed,
+            self.progress["epoch"],
+            self.progress["batch"],
+        )
+        with contextlib.closing(prefetched(batches)) as ahead:
+            while self.step < train_steps and not self._must_stop:
+                begin = time.perf_counter()
+                batch = next(ahead, None)
+                if batch is None:
+                    break
+                self._update(batch, time.perf_counter() - begin)
+                if self.progress["batch"] == len(plan):
+                    self.progress["epoch"] += 1
+                    self.progress["batch"] = 0
+                is_last = self.step == train_steps
+                if self.step % LOG_FREQUENCY == 0 or is_last:
+                    self._finish_update()
+                    self._log_training(train_steps)
+                if self.step % self.options.eval_frequency == 0 or is_last:
+                    self._evaluate_and_save()
+                elif self.state.is_save_due:
+                    self._save()
+
+    def _plan(self):
+        return self.problem.batches(
+            "train",
+            self._update_tokens,
+            self.hparams.max_length,
+            self.seed,
+            self.progress["epoch"],
+            packed=self.hparams.packed,
+        )
+
+    def _update(self, batch, waited):
+        """Starts an update, then reads what the one before it has given.
+
+        One behind, so that the device has work while this process looks at
+        figures and fetches the next batch.
+        """
+        begin = time.perf_counter() - waited
+        self._profile(self.step + 1)
+        figures = self.engine.update(batch, stop=self._asks_to_stop)
+        self._read_figures()
+        self._pending = dict(self.progress), batch, figures
+        self.progress["step"] += 1
+        self.progress["batch"] += 1
+        self._count_time(begin, waited)
+
+    def _finish_update(self):
+        """Waits for the update that was started last."""
+        begin = time.perf_counter()
+        self._read_figures()
+        self._count_time(begin)
+
+    def _read_figures(self):
+        if self._pending is None:
+            return
+        (at, batch, figures), self._pending = self._pending, None
+        figures = {name: float(value) for name, value in figures.items()}
+        self._check_finite(figures, at)
+        self.log.update(batch, figures["loss_sum"], figures["gradient_norm"])
+        if figures["stop"]:
+            # The update after it: by then each worker has read this.
+            last = at["step"] + 2
+            self._agreed_last_step = min(last, self._agreed_last_step)
+
+    def _check_finite(self, figures, at):
+        # A weight that is not finite must not get into a checkpoint. With
+        # float16 such gradients are expected, and their updates left out.
+        names = ["loss_sum"]
+        if self.engine.precision != "float16":
+            names.append("gradient_norm")
+        for name in names:
+            if not math.isfinite(figures[name]):
+                raise ValueError(
+                    "Loss and gradient must be finite. Received: "
+                    f"{name}={figures[name]} at step {at['step'] + 1}, epoch "
+                    f"{at['epoch']}, batch {at['batch']}. Use a lower "
+                    "learning_rate, more warmup_steps or gradient_clip_norm "
+                    "in another --output_dir; --warm_start_from takes over "
+                    "the weights."
+                )
+
+    def _count_time(self, begin, waited=0.0):
+        seconds = time.perf_counter() - begin
+        self.progress["seconds"] += seconds
+        self.log.time(seconds, waited)
+
+    def _log_training(self, train_steps):
+        self.log.training(
+            self.progress,
+            float(self.schedule(self.step - 1)),
+            train_steps,
+            self.engine.peak_bytes(),
+        )
+
+    def _profile(self, step):
+        """Profiles the updates from the first to the last asked for."""
+        if not self.options.profile_steps or not self.engine.is_chief:
+            return
+        first, last = self.options.profile_steps
+        if step == first:
+            self._finish_update()
+            self.engine.start_profile(self.run.file("tensorboard"))
+            self._is_profiling = True
+        elif step == last + 1:
+            self._finish_update()
+            self._stop_profile()
+
+    def _stop_profile(self):
+        if self._is_profiling:
+            self._is_profiling = False
+            self.engine.stop_profile()
+
+    def _evaluate_and_save(self):
+        self._save(is_evaluated=True)
+        if self.engine.is_chief:
+            self._evaluate()
+            self._stop_early()
+
+    def _evaluate(self):
+        """Measures the model, unless a signal comes meanwhile.
+
+        The row of the log comes last: without it, the next process evaluates.
+        """
+        found = self.evaluate(lambda: self.stop_signal is not None)
+        if found is None:
+            return
+        self._results, samples = found
+        measure = self.problem.measure
+        best_by = measure if f"dev_{measure}" in self._results else "loss"
+        score = early_stopping.score_of(best_by, self._results)
+        self.state.writer.score(self.step, score)
+        self.log.samples(self.step, samples)
+        self.log.evaluation(self.progress, self._results)
+
+    def _stop_early(self):
+        """Asks to stop if the evaluations so far bring nothing better."""
+        metric = self.options.early_stopping_metric
+        if metric == "none":
+            return
+        scores = [
+            early_stopping.score_of(metric, figures)
+            for figures in self.log.evaluations
+        ]
+        patience = self.options.early_stopping_patience
+        self._asks_to_stop |= early_stopping.is_over(scores, patience)
+
+    def _save(self, is_evaluated=False):
+        self._finish_update()
+        self.state.save(self.log.counts, is_evaluated)
+
+    def _receive(self, number, frame):
+        self.stop_signal = number
+        self._asks_to_stop = True

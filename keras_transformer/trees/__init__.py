@@ -1,0 +1,1 @@
+"""Constituency trees: reading, writing, linearizing, scoring them."""

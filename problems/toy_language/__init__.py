@@ -1,0 +1,1 @@
+"""A small language and its German translation, made by grammar."""

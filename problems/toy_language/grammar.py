@@ -1,0 +1,252 @@
+"""The grammar of the toy language pair: one clause, said in two languages.
+
+A `Clause` says who does what, how and when; `english` and `german` put it into
+words. English keeps the order subject, verb, objects, and needs "do" to ask
+and to deny. In German it is the verb that moves:
+
+    second in a statement:    Heute *ruft* die Frau den Mann *an*.
+    first in a question:      *Hat* die Frau den Mann *angerufen*?
+    last in a clause within:  Ich weiß, dass die Frau den Mann *anruft*.
+"""
+
+import dataclasses
+import re
+
+from keras_transformer.problems.toy_language.lexicon import Adjective
+from keras_transformer.problems.toy_language.phrases import NO
+from keras_transformer.problems.toy_language.phrases import THE
+from keras_transformer.problems.toy_language.phrases import NounPhrase
+from keras_transformer.problems.toy_language.phrases import Pronoun
+from keras_transformer.problems.toy_language.phrases import RelativePronoun
+from keras_transformer.problems.toy_language.phrases import join
+from keras_transformer.problems.toy_language.verbs import Verb
+
+_BE = {
+    "present": {"I": "am", "he": "is", "they": "are"},
+    "past": {"I": "was", "he": "was", "they": "were"},
+}
+_DO = {
+    "present": {"I": "do", "he": "does", "they": "do"},
+    "past": {"I": "did", "he": "did", "they": "did"},
+}
+_SEIN = {
+    "present": {"I": "bin", "he": "ist", "they": "sind"},
+    "past": {"I": "war", "he": "war", "they": "waren"},
+}
+_PERFECT = {
+    "hat": {"I": "habe", "he": "hat", "they": "haben"},
+    "ist": _SEIN["present"],
+}
+_MERGED = {"in dem ": "im ", "in das ": "ins ", "von dem ": "vom "}
+
+# Places of German phrases, from the first to the last.
+_FRONT, _PRONOUN, _SUBJECT, _TIME, _OBJECT, _NOT, _LAST = range(7)
+
+
+@dataclasses.dataclass(frozen=True)
+class Modal:
+    """A verb that takes the infinitive of another verb."""
+
+    english: str
+    stem: str
+    third: str
+
+
+CAN = Modal("can", "können", "kann")
+MUST = Modal("must", "müssen", "muss")
+SHOULD = Modal("should", "sollten", "sollte")
+WANT = Modal("want to", "wollen", "will")
+MODALS = (CAN, MUST, SHOULD, WANT)
+
+
+@dataclasses.dataclass(frozen=True)
+class Clause:
+    """Who does what, how and when; or, with a predicate, who is what.
+
+    Tense "now" is the English progressive and "future" the one with "will".
+    German says both in the present, so they need a time that tells them.
+    """
+
+    subject: NounPhrase | Pronoun | RelativePronoun
+    verb: Verb
+    objects: tuple = ()  # one for each of the verb's complements
+    predicate: Adjective | None = None  # only with the verb BE
+    tense: str = "present"  # or "now", "past", "future"
+    modal: Modal | None = None  # only in the present
+    negated: bool = False
+    time: tuple | None = None  # English and German
+    time_first: bool = False  # in statements
+
+
+def english(clause, asked=False):
+    """Return the clause in English, as a statement or as a question."""
+    auxiliary, main = _english_verb(clause, asked)
+    subject = _english_phrase(clause.subject, "nominative")
+    negation = "not" if clause.negated else ""
+    words = [subject, auxiliary, negation, main]
+    if asked:
+        words = [auxiliary, subject, negation, main]
+    words += _english_objects(clause)
+    if clause.time:
+        words.insert(0 if clause.time_first else len(words), clause.time[0])
+    for phrase in clause.objects:
+        if isinstance(phrase, RelativePronoun):
+            words.insert(0, phrase.english("accusative"))
+    return join(*words).replace("can not", "cannot")
+
+
+def _english_verb(clause, asked):
+    """Return the auxiliary, which "not" follows, or "", and the rest."""
+    person, tense = clause.subject.person, clause.tense
+    if clause.predicate:
+        return _BE[tense][person], clause.predicate.english
+    base = clause.verb.english
+    if clause.modal is WANT:
+        base = f"{WANT.english} {base}"
+    elif clause.modal:
+        return clause.modal.english, base
+    if tense == "future":
+        return "will", base
+    if tense == "now":
+        return _BE["present"][person], _gerund(base)
+    if clause.negated or asked:
+        return _DO[tense][person], base
+    if tense == "past":
+        return "", clause.verb.past
+    return "", _third_person(base) if person == "he" else base
+
+
+def _third_person(phrase):
+    verb, _, rest = phrase.partition(" ")
+    if re.search("[^aeiou]y$", verb):
+        verb = verb[:-1] + "ie"
+    elif re.search("(sh|ch|o)$", verb):
+        verb += "e"
+    return join(verb + "s", rest)
+
+
+def _gerund(verb):
+    if re.search("^[^aeiou]+[aeiou][^aeiouwxy]$", verb):
+        verb += verb[-1]
+    return verb.removesuffix("e") + "ing"
+
+
+def _english_phrase(phrase, case):
+    text = phrase.english(case)
+    relative = getattr(phrase, "relative", None)
+    return f"{text} {english(relative)}" if relative else text
+
+
+def _english_objects(clause):
+    """Return the objects; a relative pronoun leaves its preposition behind."""
+    words = []
+    for complement, phrase in zip(clause.verb.complements, clause.objects):
+        words.append(complement.english_preposition)
+        if not isinstance(phrase, RelativePronoun):
+            words.append(_english_phrase(phrase, complement.case))
+    # "Picks up the man", but "picks him up".
+    has_pronoun = any(isinstance(phrase, Pronoun) for phrase in clause.objects)
+    words.insert(len(words) if has_pronoun else 0, clause.verb.particle)
+    return words
+
+
+def german(clause, verb="second"):
+    """Return the clause in German.
+
+    Args:
+        clause: a `Clause`.
+        verb: place of the verb that agrees with the subject: "first",
+            "second" or "last".
+    """
+    finite, closing = _german_verb(clause)
+    words = _german_phrases(clause, verb)
+    if verb == "last":
+        words.append(closing + finite)
+    else:
+        words.insert(0 if verb == "first" else 1, finite)
+        words.append(closing.strip())
+    words += [_german_relative(phrase) for phrase in clause.objects]
+    return join(*words).replace(" ,", ",")
+
+
+def _german_verb(clause):
+    """Return the verb that agrees, and what closes the clause.
+
+    That is a prefix, which joins a verb right behind it, or a word and a space.
+    """
+    person, verb = clause.subject.person, clause.verb
+    if clause.predicate:
+        return _SEIN[clause.tense][person], ""
+    if clause.modal:
+        return _german_present(clause.modal, person), verb.infinitive + " "
+    if clause.tense == "past":
+        return _PERFECT[verb.auxiliary][person], verb.participle + " "
+    return _german_present(verb, person), verb.prefix
+
+
+def _german_present(verb, person):
+    if person == "they":
+        return verb.stem
+    # "Er kann" and "ich kann", but "er ruft" and "ich rufe".
+    if person == "he" or not verb.third.endswith("t"):
+        return verb.third
+    return verb.stem.removesuffix("n")
+
+
+def _german_phrases(clause, verb):
+    """Return all but the verbs, in order."""
+    subject_place, time_place = _place(clause.subject, _SUBJECT), _TIME
+    if verb == "second" and clause.time_first:
+        time_place = _FRONT
+    elif verb == "second":
+        subject_place = _FRONT
+    phrases = [(subject_place, _german_subject(clause.subject))]
+    if clause.time:
+        phrases.append((time_place, clause.time[1]))
+    phrases += _german_objects(clause)
+    if clause.negated and NO not in map(_determiner, clause.objects):
+        phrases.append((_NOT, "nicht"))
+    if clause.predicate:
+        phrases.append((_LAST, clause.predicate.german))
+    return [text for _, text in sorted(phrases, key=lambda phrase: phrase[0])]
+
+
+def _german_subject(subject):
+    text = subject.german("nominative")
+    relative = _german_relative(subject)
+    return f"{text}{relative}," if relative else text
+
+
+def _german_objects(clause):
+    """Yield each object's place and text."""
+    for complement, phrase in zip(clause.verb.complements, clause.objects):
+        text = phrase.german(complement.case)
+        if not complement.german_preposition:
+            yield _place(phrase, _OBJECT), text
+            continue
+        text = f"{complement.german_preposition} {text}"
+        if _determiner(phrase) is THE:
+            text = _merge_article(text)
+        yield _place(phrase, _LAST), text
+
+
+def _place(phrase, place_of_noun):
+    if isinstance(phrase, RelativePronoun):
+        return _FRONT
+    is_light = isinstance(phrase, Pronoun) and place_of_noun != _LAST
+    return _PRONOUN if is_light else place_of_noun
+
+
+def _merge_article(text):
+    for apart, merged in _MERGED.items():
+        text = text.replace(apart, merged)
+    return text
+
+
+def _german_relative(phrase):
+    relative = getattr(phrase, "relative", None)
+    return f", {german(relative, verb='last')}" if relative else ""
+
+
+def _determiner(phrase):
+    return getattr(phrase, "determiner", None)

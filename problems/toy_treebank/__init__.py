@@ -1,0 +1,1 @@
+"""A small English treebank, made by grammar."""

@@ -1,0 +1,136 @@
+"""A treebank of English sentences that a grammar makes, with their trees.
+
+Sentences are short and their words few, but the trees hold what makes parsing
+hard: phrases that belong to one word or another, clauses within clauses,
+coordination, questions. The words decide everything, so a model can learn to
+get every sentence right.
+"""
+
+import bisect
+import functools
+import itertools
+import random
+
+from keras_transformer.problems.toy_treebank.rules import Slot
+from keras_transformer.problems.toy_treebank.rules import grammar
+from keras_transformer.trees.tree import Tree
+
+NUM_TREES = {"train": 12_000, "dev": 300, "test": 300}
+SENTENCE_LENGTHS = range(4, 26)  # in words, punctuation included
+
+# Words of these symbols come once in a sentence, where there are others.
+_ONCE = ("noun", "verb", "adjective", "name")
+
+
+def trees(split):
+    """Return the trees of a split: "train", "dev" or "test".
+
+    No sentence occurs twice. Those of dev and test do not occur in training,
+    but all their words do.
+    """
+    return _treebank()[split]
+
+
+class TreeWriter:
+    """Write random trees, the same ones for the same seed.
+
+    Example:
+
+    >>> words, tree = TreeWriter(seed=0).sentence()
+    >>> words == tree.words()
+    True
+    """
+
+    def __init__(self, seed):
+        # Of the generator's methods, Python promises to keep only this one.
+        self._random = random.Random(seed).random
+        self._words = []
+        self._used = set()
+        self._rules = {
+            symbol: (
+                list(itertools.accumulate(rule.weight for rule in rules)),
+                [rule.items for rule in rules],
+            )
+            for symbol, rules in grammar().items()
+        }
+
+    def sentence(self):
+        """Return the words of a sentence and its tree."""
+        while True:
+            self._words.clear()
+            self._used.clear()
+            (tree,) = self._make("sentence")
+            if len(self._words) in SENTENCE_LENGTHS:
+                words = spell(self._words)
+                return words, Tree("TOP", (_with_words(tree, iter(words)),))
+
+    def _make(self, symbol):
+        """Return the trees that one of the symbol's rules makes."""
+        items = self._choose(symbol)
+        if symbol.startswith(_ONCE):
+            for _ in range(5):
+                if items[-1].children not in self._used:
+                    break
+                items = self._choose(symbol)
+            self._used.add(items[-1].children)
+        return self._fill(items)
+
+    def _choose(self, symbol):
+        totals, choices = self._rules[symbol]
+        return choices[bisect.bisect(totals, self._random() * totals[-1])]
+
+    def _fill(self, items):
+        """Return the items with trees in their slots."""
+        made = []
+        for item in items:
+            if isinstance(item, Slot):
+                made += self._make(item.symbol)
+            elif item.is_preterminal:
+                made.append(item)
+                self._words += item.children
+            else:
+                made.append(Tree(item.label, tuple(self._fill(item.children))))
+        return made
+
+
+def spell(words):
+    """Return the words with "an" for "a", and a capital at the start."""
+    spelled = [
+        "an" if word == "a" and following[0] in "aeiou" else word
+        for word, following in itertools.pairwise((*words, "."))
+    ]
+    start = 1 if spelled[0] == "``" else 0
+    spelled[start] = spelled[start][0].upper() + spelled[start][1:]
+    return spelled
+
+
+def _with_words(tree, words):
+    """Return the tree with other words."""
+    if tree.is_preterminal:
+        return Tree(tree.label, (next(words),))
+    children = tuple([_with_words(child, words) for child in tree.children])
+    return Tree(tree.label, children)
+
+
+@functools.cache
+def _treebank():
+    """Return the trees of each split."""
+    pairs = _distinct_pairs()
+    train = [next(pairs) for _ in range(NUM_TREES["train"])]
+    known = {word for words, _ in train for word in words}
+    treebank = {"train": [tree for _, tree in train]}
+    fit = (tree for words, tree in pairs if known.issuperset(words))
+    for split in ("dev", "test"):
+        treebank[split] = [next(fit) for _ in range(NUM_TREES[split])]
+    return treebank
+
+
+def _distinct_pairs():
+    """Yield the words and trees of sentences that did not come before."""
+    writer = TreeWriter(seed=2017)
+    seen = set()
+    while True:
+        words, tree = writer.sentence()
+        if tuple(words) not in seen:
+            seen.add(tuple(words))
+            yield words, tree

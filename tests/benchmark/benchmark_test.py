@@ -1,0 +1,333 @@
+import json
+import os
+import random
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+import sentencepiece
+from processes import environment
+
+from keras_transformer.benchmark import machine
+from keras_transformer.benchmark import workload
+from keras_transformer.benchmark.train import update_flops
+from keras_transformer.bin import benchmark
+from keras_transformer.data.batch_plan import pad_batch
+from keras_transformer.data.update_batches import Layout
+from keras_transformer.data.update_batches import update_batches
+from keras_transformer.hparam import HParams
+from keras_transformer.transformer import build_transformer
+
+VOCAB_SIZE = 280
+BATCH_TOKENS = 64
+HPARAMS = "num_layers=1,d_model=16,d_ff=32,num_heads=2,batch_tokens=64"
+WORDS = "ab cde fghi jk lmn op".split()
+
+
+def make_lines(seed):
+    generator = random.Random(seed)
+    return [
+        " ".join(generator.choices(WORDS, k=generator.randint(1, 15)))
+        for _ in range(200)
+    ]
+
+
+@pytest.fixture(scope="module")
+def paths(tmp_path_factory):
+    """Paths of source text, target text, and a vocabulary with ids of its own.
+
+    The ids are those of many models: padding 0, unknown 1, begin 2, end 3.
+    """
+    folder = tmp_path_factory.mktemp("text")
+    texts = [make_lines(seed) for seed in (1, 2)]
+    for name, lines in zip(("source", "target"), texts):
+        (folder / name).write_text("".join(line + "\n" for line in lines))
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(texts[0] + texts[1]),
+        model_prefix=str(folder / "own"),
+        model_type="bpe",
+        vocab_size=28,
+        pad_id=0,
+        unk_id=1,
+        bos_id=2,
+        eos_id=3,
+        minloglevel=2,
+    )
+    return [str(folder / name) for name in ("source", "target", "own.model")]
+
+
+@pytest.fixture(scope="module")
+def text(paths):
+    return workload.load_text(*paths)[0]
+
+
+@pytest.fixture
+def small_machine(monkeypatch):
+    monkeypatch.setattr(machine, "SECONDS_TO_WAIT", 0)
+    monkeypatch.setattr(machine, "MATRIX_SIZE", 64)
+
+
+def sentences(rows):
+    """All sentences in rows of ids, each ending with its end id."""
+    ids = rows[rows != 0]
+    found = np.split(ids, np.flatnonzero(ids == 1) + 1)
+    assert not len(found.pop())  # Nothing comes after the last end.
+    return [tuple(sentence.tolist()) for sentence in found]
+
+
+def pairs_of(batch):
+    """Sorted sentence pairs of a batch, packed or not."""
+    both = [sentences(rows) for rows in batch]
+    return sorted(zip(*both, strict=True))
+
+
+class LoadTextTest:
+    def test_ids_change_places_so_that_the_end_is_1(self, paths, text):
+        processor = sentencepiece.SentencePieceProcessor(model_file=paths[2])
+        new_ids = {}
+        for side, path in zip(text, paths):
+            with open(path) as file:
+                lines = file.read().splitlines()
+            assert len(lines) == len(side)
+            for line, ids in zip(lines, side):
+                old = [*processor.encode(line), processor.eos_id()]
+                assert ids[-1] == 1
+                for before, after in zip(old, ids.tolist(), strict=True):
+                    assert new_ids.setdefault(before, after) == after
+        assert len(set(new_ids.values())) == len(new_ids)
+        assert set(new_ids.values()) <= set(range(1, 28))
+
+    def test_without_a_vocabulary_one_is_trained(self, paths):
+        pairs, vocab_size = workload.load_text(*paths[:2], None, VOCAB_SIZE)
+        assert vocab_size == VOCAB_SIZE
+        assert all(ids[-1] == 1 and ids.min() > 0 for ids in pairs.targets)
+
+    def test_a_vocabulary_without_padding_is_an_error(self, paths, tmp_path):
+        prefix = str(tmp_path / "default")
+        sentencepiece.SentencePieceTrainer.train(
+            input=paths[0],
+            model_prefix=prefix,
+            model_type="bpe",
+            vocab_size=26,
+            minloglevel=2,
+        )
+        with pytest.raises(ValueError, match="pad=-1, end=2"):
+            workload.load_text(*paths[:2], prefix + ".model")
+
+    def test_text_without_a_line_is_an_error(self, paths, tmp_path):
+        (tmp_path / "empty").write_text("")
+        path = str(tmp_path / "empty")
+        with pytest.raises(ValueError, match="at least one line"):
+            workload.load_text(path, path, paths[2])
+
+
+class FixedPlanTest:
+    def test_one_full_batch_of_each_length(self, text):
+        plan = workload.fixed_plan(text, BATCH_TOKENS)
+        shapes = [(64 // length, length, length) for length in (16, 24, 32)]
+        assert plan.shapes == shapes
+        num_tokens = 0
+        for i, (rows, length, _) in enumerate(shapes):
+            batch = pad_batch(text, *plan[i])
+            longer = max((ids != 0).sum(axis=1).max() for ids in batch)
+            assert length - 8 < longer <= length
+            assert len(pairs_of(batch)) == rows
+            num_tokens += sum(np.count_nonzero(ids) for ids in batch)
+        positions = sum(rows * 2 * length for rows, length, _ in shapes)
+        assert plan.padding_share == 1 - num_tokens / positions
+
+    def test_packed_rows_hold_the_same_pairs(self, text):
+        plans = [
+            workload.fixed_plan(text, 2 * BATCH_TOKENS, packed=packed)
+            for packed in (False, True)
+        ]
+        assert len(plans[0]) == len(plans[1]) == 3
+        for i in range(3):
+            plain, packed = (pad_batch(text, *plan[i]) for plan in plans)
+            assert pairs_of(plain) == pairs_of(packed)
+            assert len(packed[0]) < len(plain[0])
+        tokens = [
+            [
+                batch["num_tokens"]
+                for batch in update_batches(text, plan, Layout(), 0, 0)
+            ]
+            for plan in plans
+        ]
+        assert tokens[0] == tokens[1]
+
+    def test_a_large_model_takes_the_middle_batch_alone(self, text):
+        plans = [
+            workload.fixed_plan(text, BATCH_TOKENS, workload.lengths_for(hp))
+            for hp in (HParams(d_model=256), HParams(d_model=512))
+        ]
+        assert [len(plan) for plan in plans] == [3, 1]
+        assert plans[1][0][0].tolist() == plans[0][1][0].tolist()
+
+    def test_too_little_text_is_an_error(self, text):
+        with pytest.raises(ValueError, match="no full batch of 16 tokens"):
+            workload.fixed_plan(text, 100_000)
+
+
+class UpdateFlopsTest:
+    def test_it_is_a_count_by_hand(self):
+        hparams = HParams(num_layers=2, d_model=4, d_ff=8, num_heads=2)
+        attention = 4 * 4 * 4
+        encoder = 2 * (attention + 2 * 4 * 8)
+        decoder = 2 * (2 * attention + 2 * 4 * 8) + 4 * 10
+        expected = 6 * (3 * 5 * encoder + 3 * 7 * decoder)
+        assert update_flops(hparams, 10, (3, 5, 7)) == expected
+
+    @pytest.mark.parametrize("widths", [{}, {"d_k": 3, "d_v": 5}])
+    def test_each_weight_matrix_counts_once(self, widths):
+        hparams = HParams(
+            num_layers=2, d_model=8, d_ff=12, num_heads=2, **widths
+        )
+        model = build_transformer(hparams, 10)
+        matrices = sum(
+            int(np.prod(weight.shape))
+            for weight in model.weights
+            if len(weight.shape) > 1
+        )
+        assert update_flops(hparams, 10, (1, 1, 1)) == 6 * matrices
+
+
+class MachineTest:
+    def test_short_runs_are_repeated(self, small_machine):
+        asked = []
+
+        def run(num_times):
+            asked.append(num_times)
+            time.sleep(0.01 * num_times)
+
+        passes = machine.timed_passes(run, 3, least_seconds=0.1)
+        assert asked[0] == 1
+        assert asked[1] in range(2, 11)
+        assert asked[1:] == 3 * asked[1:2]
+        assert all(0.01 <= seconds < 0.1 for seconds in passes.seconds)
+        assert passes.num_quiet + passes.num_disturbed == 3
+
+    def test_rate_is_the_median_and_the_range(self):
+        passes = machine.Passes([1.0, 2.0, 5.0], 3, 0, 0.0)
+        assert passes.rate(10) == (5.0, (2.0, 10.0))
+
+    @pytest.mark.skipif(not os.path.exists("/proc/stat"), reason="Linux only")
+    def test_a_busy_neighbour_disturbs(self, small_machine):
+        busy = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+        try:
+            time.sleep(0.1)
+            passes = machine.timed_passes(
+                lambda num_times: time.sleep(0.5), 1, least_seconds=0.1
+            )
+        finally:
+            busy.kill()
+            busy.wait()
+        assert passes.num_disturbed == 1
+        assert passes.foreign_cores > machine.QUIET_CORES
+        assert len(passes.seconds) == 1
+
+    def test_the_start_is_that_of_the_process(self):
+        script = (
+            "import time; time.sleep(0.3)\n"
+            "from keras_transformer.benchmark import machine\n"
+            "print(machine.seconds_since_start())"
+        )
+        begin = time.monotonic()
+        output = subprocess.check_output([sys.executable, "-c", script])
+        assert 0.3 <= float(output) <= time.monotonic() - begin + 0.02
+
+    def test_matrix_products_have_a_rate(self, small_machine):
+        one, two = (
+            machine.matrix_product_rate("float32", num_devices, num_passes=1)
+            for num_devices in (1, 2)
+        )
+        assert one > 0
+        assert two < 20 * one  # a processor counts once
+
+
+def run_benchmark(paths, *flags):
+    source, target, vocabulary = paths
+    arguments = [
+        f"--train_source={source}",
+        f"--train_target={target}",
+        f"--vocabulary={vocabulary}",
+        "--hparams_set=transformer_tiny",
+        f"--hparams={HPARAMS}",
+        "--num_passes=1",
+    ]
+    with pytest.raises(SystemExit) as error:
+        benchmark.run(["kt-benchmark", *arguments, *flags])
+    return error.value.code or 0
+
+
+class BenchmarkTest:
+    def test_train_prints_one_line_of_json(
+        self, paths, text, small_machine, capsys
+    ):
+        flags = ["--mode=train", "--precision=float32"]
+        assert run_benchmark(paths, *flags) == 0
+        (line,) = capsys.readouterr().out.splitlines()
+        found = json.loads(line)
+        plan = workload.fixed_plan(text, BATCH_TOKENS)
+        assert found["batches"] == [list(shape) for shape in plan.shapes]
+        assert found["padding_share"] == round(plan.padding_share, 4)
+        low, high = found["target_tokens_per_second_range"]
+        assert 0 < low <= found["target_tokens_per_second"] <= high
+        rows = np.concatenate([plan[i][0].ravel() for i in range(3)])
+        num_tokens = text.targets.lengths[rows[rows >= 0]].sum()
+        updates_per_second = found["target_tokens_per_second"] / num_tokens * 3
+        assert found["step_ms"] * updates_per_second == pytest.approx(
+            1000, rel=0.01
+        )
+        assert found["matrix_product_share"] == pytest.approx(
+            found["flops_per_second"]
+            / found["matrix_product_flops_per_second"],
+            abs=1e-4,
+        )
+        assert found["startup_seconds"] > 0
+        assert found["peak_memory_bytes"] > 1e7
+        assert not found["packed"]
+        assert (found["mode"], found["precision"]) == ("train", "float32")
+        assert found["versions"]["keras"]
+
+    @pytest.mark.parametrize("flags", [[], ["--packed"]])
+    def test_input_prints_pairs_per_second(
+        self, paths, small_machine, capsys, flags
+    ):
+        assert run_benchmark(paths, "--mode=input", *flags) == 0
+        found = json.loads(capsys.readouterr().out)
+        assert found["num_pairs"] == 200
+        assert found["pairs_per_second"] > 0
+        assert 0 < found["planning_share"] < 1
+
+    def test_too_little_text_is_one_line_and_exit_2(self, paths, capsys):
+        flags = ["--mode=train", "--hparams=batch_tokens=99999"]
+        assert run_benchmark(paths, *flags) == 2
+        assert "no full batch of 16" in capsys.readouterr().err
+
+    def test_it_runs_on_jax_without_tensorflow(self, paths):
+        pytest.importorskip("jax")
+        script = (
+            "import sys\n"
+            "from keras_transformer.benchmark import machine, workload\n"
+            "machine.SECONDS_TO_WAIT, machine.MATRIX_SIZE = 0, 64\n"
+            "workload.LENGTHS = (24,)  # one is quicker to compile\n"
+            "from benchmark_test import run_benchmark\n"
+            f"flags = {paths}, '--mode=train', '--packed'\n"
+            "assert run_benchmark(*flags) == 0\n"
+            "assert 'tensorflow' not in sys.modules\n"
+        )
+        output = subprocess.check_output(
+            [sys.executable, "-c", script],
+            env=environment(
+                __file__,
+                KERAS_BACKEND="jax",
+                XLA_FLAGS="--xla_backend_optimization_level=0",
+            ),
+            text=True,
+        )
+        found = json.loads(output)
+        assert found["backend"] == "jax"
+        assert found["packed"]
+        assert len(found["batches"]) == 1

@@ -1,0 +1,124 @@
+"""kt-benchmark --mode=decode: the work, the figures, the command."""
+
+import json
+
+import numpy as np
+import pytest
+from small_translators import HPARAMS
+from small_translators import TEXTS
+from small_translators import make_translator
+from small_translators import make_vocabulary
+
+from keras_transformer.benchmark import decode
+from keras_transformer.benchmark import machine
+from keras_transformer.benchmark import workload
+from keras_transformer.bin import benchmark
+from keras_transformer.search.options import DecodeOptions
+
+SENTENCES = [text for text in TEXTS if text.strip()]
+
+
+@pytest.fixture(autouse=True)
+def small_machine(monkeypatch):
+    monkeypatch.setattr(machine, "SECONDS_TO_WAIT", 0)
+
+
+@pytest.fixture(scope="module")
+def vocabulary_path(tmp_path_factory):
+    path = tmp_path_factory.mktemp("vocabulary") / "model"
+    make_vocabulary(path)
+    return path
+
+
+@pytest.fixture
+def text(tmp_path):
+    path = tmp_path / "text.en"
+    path.write_text("\n".join(TEXTS) + "\n", encoding="utf-8")
+    return path
+
+
+class TimeDecodingTest:
+    @pytest.mark.parametrize("by_length", [True, False])
+    def test_every_translation_has_the_forced_length(
+        self, vocabulary_path, by_length
+    ):
+        translator = make_translator(make_vocabulary(vocabulary_path))
+        figures = decode.time_decoding(
+            translator.model,
+            translator.vocabulary.encode(SENTENCES),
+            DecodeOptions(beam_size=2),
+            batch_size=2,
+            target_length=5,
+            by_length=by_length,
+            num_passes=2,
+        )
+        assert figures["tokens_per_sentence"] == 5.0
+        assert figures["num_sentences"] == len(SENTENCES)
+        low, high = figures["sentences_per_second_range"]
+        assert 0 < low <= figures["sentences_per_second"] <= high
+
+    def test_without_one_the_model_decides(self, vocabulary_path):
+        translator = make_translator(make_vocabulary(vocabulary_path))
+        sources = translator.vocabulary.encode(SENTENCES)
+        options = DecodeOptions(beam_size=2, extra_length=4)
+        figures = decode.time_decoding(
+            translator.model, sources, options, num_passes=1
+        )
+        found = translator.translate_ids(sources, beam_size=2)
+        expected = np.mean([len(best.ids) for best, *_ in found])
+        assert figures["tokens_per_sentence"] == pytest.approx(
+            expected, abs=0.01
+        )
+
+
+class LoadSentencesTest:
+    def test_ids_are_those_of_the_text(self, vocabulary_path, text):
+        sources, vocab_size = workload.load_sentences(text, vocabulary_path)
+        vocabulary = make_vocabulary(vocabulary_path)
+        assert vocab_size == vocabulary.vocab_size
+        assert sources == vocabulary.encode(SENTENCES)
+
+    def test_blank_text_is_an_error(self, vocabulary_path, tmp_path):
+        path = tmp_path / "blank"
+        path.write_text("\n \n")
+        with pytest.raises(ValueError, match=f"{path}, which has none"):
+            workload.load_sentences(path, vocabulary_path)
+
+
+class CommandTest:
+    def test_it_prints_one_line_of_json(self, vocabulary_path, text, capsys):
+        overrides = {
+            name: getattr(HPARAMS, name)
+            for name in ("num_layers", "d_model", "d_ff", "num_heads")
+        }
+        changes = ",".join(f"{name}={x}" for name, x in overrides.items())
+        with pytest.raises(SystemExit) as exit:
+            benchmark.run(
+                [
+                    "kt-benchmark",
+                    "--mode=decode",
+                    "--hparams_set=transformer_base",
+                    f"--hparams={changes}",
+                    f"--decode_from_file={text}",
+                    f"--vocabulary={vocabulary_path}",
+                    "--decode_hparams=beam_size=3",
+                    "--target_length=4",
+                    "--precision=bfloat16",
+                    "--num_passes=1",
+                ]
+            )
+        assert not exit.value.code
+        figures = json.loads(capsys.readouterr().out)
+        assert figures["decode"]["beam_size"] == 3
+        assert figures["tokens_per_sentence"] == 4.0
+        assert figures["precision"] == "bfloat16"
+        assert figures["startup_seconds"] > 0
+        assert figures["peak_memory_bytes"] > 1e8
+
+    def test_text_is_a_must(self, capsys):
+        with pytest.raises(SystemExit) as exit:
+            benchmark.run(
+                ["kt-benchmark", "--mode=decode", "--hparams_set=nothing"]
+            )
+        assert exit.value.code == 2
+        assert "--decode_from_file" in capsys.readouterr().err

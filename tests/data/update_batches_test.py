@@ -1,0 +1,169 @@
+"""Tests of how a plan's batches are divided among rounds and replicas."""
+
+import time
+
+import numpy as np
+import pytest
+from batching_test import random_lengths
+from batching_test import token_pairs
+
+from keras_transformer.data import batch_plan
+from keras_transformer.data import packing
+from keras_transformer.data.update_batches import Layout
+from keras_transformer.data.update_batches import num_rounds
+from keras_transformer.data.update_batches import update_batches
+
+LENGTHS = random_lengths(300)
+LAYOUTS = [
+    Layout(rounds, replicas, 0, replicas)
+    for rounds, replicas in ((1, 1), (2, 1), (1, 4), (2, 2), (3, 2))
+]
+
+
+@pytest.fixture(scope="module")
+def pairs(tmp_path_factory):
+    return token_pairs(tmp_path_factory.mktemp("ids"), LENGTHS)
+
+
+@pytest.fixture(params=["bucketed", "packed"])
+def plan(request):
+    make_plan = {
+        "bucketed": batch_plan.plan_batches,
+        "packed": packing.plan_packed,
+    }[request.param]
+    return make_plan(*LENGTHS, 800, seed=2, epoch=1)
+
+
+def batches(pairs, plan, layout=Layout(), seed=2, epoch=1, start=0):
+    return list(update_batches(pairs, plan, layout, seed, epoch, start))
+
+
+def rows_of(array):
+    """All rows of `(num_rounds, replicas, rows, ...)`, in their order."""
+    return array.reshape(-1, *array.shape[3:])
+
+
+class LayoutTest:
+    @pytest.mark.parametrize("layout", LAYOUTS, ids=str)
+    def test_every_layout_holds_the_rows_of_the_plan_in_order(
+        self, pairs, plan, layout
+    ):
+        updates = batches(pairs, plan, layout)
+        assert len(updates) == len(plan)
+        for i, update in enumerate(updates):
+            inputs, targets = batch_plan.pad_batch(pairs, *plan[i])
+            for name, expected in (("inputs", inputs), ("targets", targets)):
+                rows = rows_of(update[name])
+                np.testing.assert_array_equal(rows[: len(expected)], expected)
+                assert not rows[len(expected) :].any()
+                assert rows.dtype == np.int32
+
+    @pytest.mark.parametrize("layout", LAYOUTS, ids=str)
+    def test_every_layout_gives_a_row_the_same_key(self, pairs, plan, layout):
+        for whole, parts in zip(
+            batches(pairs, plan), batches(pairs, plan, layout)
+        ):
+            expected, keys = rows_of(whole["keys"]), rows_of(parts["keys"])
+            assert keys[: len(expected)].tolist() == expected.tolist()
+            assert not keys[len(expected) :].any()
+            assert keys.dtype == np.int32
+
+    @pytest.mark.parametrize("layout", LAYOUTS, ids=str)
+    def test_parts_are_equal_and_as_few_rows_as_can_be(
+        self, pairs, plan, layout
+    ):
+        num_parts = layout.num_rounds * layout.num_replicas
+        for i, update in enumerate(batches(pairs, plan, layout)):
+            rows, input_len, target_len = plan[i][1]
+            shape = (*layout[:2], -(-rows // num_parts))
+            assert update["inputs"].shape == (*shape, input_len)
+            assert update["targets"].shape == (*shape, target_len)
+            assert update["keys"].shape == shape
+
+    def test_the_parts_of_all_workers_are_the_whole(self, pairs, plan):
+        whole = batches(pairs, plan, Layout(2, 3, 0, 3))
+        first = batches(pairs, plan, Layout(2, 3, 0, 2))
+        second = batches(pairs, plan, Layout(2, 3, 2, 1))
+        for every, *parts in zip(whole, first, second, strict=True):
+            for name in ("inputs", "targets", "keys"):
+                joined = np.concatenate([part[name] for part in parts], axis=1)
+                np.testing.assert_array_equal(joined, every[name])
+            assert {part["num_tokens"] for part in parts} == {
+                every["num_tokens"]
+            }
+
+    def test_tokens_are_those_of_all_workers_targets(self, pairs, plan):
+        for whole, part in zip(
+            batches(pairs, plan), batches(pairs, plan, Layout(1, 4, 3, 1))
+        ):
+            assert part["num_tokens"] == np.sum(whole["targets"] > 0)
+            assert part["num_tokens"].dtype == np.float32
+
+    def test_more_parts_than_rows_leave_some_empty(self, pairs):
+        plan = batch_plan.plan_batches(*LENGTHS, 100)
+        rows = plan.shapes[0][0]
+        update = batches(pairs, plan, Layout(1, rows + 2, 0, rows + 2))[0]
+        assert update["inputs"].shape[:3] == (1, rows + 2, 1)
+        assert not update["targets"][0, -2:].any()
+
+    def test_batches_can_start_anywhere(self, pairs, plan):
+        every, rest = batches(pairs, plan), batches(pairs, plan, start=2)
+        assert len(rest) == len(every) - 2
+        for a, b in zip(every[2:], rest):
+            for name in a:
+                np.testing.assert_array_equal(a[name], b[name])
+
+
+class KeysTest:
+    def keys(self, pairs, plan, **options):
+        updates = batches(pairs, plan, **options)
+        return np.concatenate([rows_of(update["keys"]) for update in updates])
+
+    def test_an_empty_row_has_key_0_and_no_other_row_has(self, pairs, plan):
+        for i, update in enumerate(batches(pairs, plan, Layout(1, 2, 0, 2))):
+            is_empty = rows_of(update["inputs"]).max(axis=1) == 0
+            assert np.array_equal(rows_of(update["keys"]) == 0, is_empty)
+
+    def test_seed_epoch_and_batch_decide_them(self, pairs, plan):
+        keys = self.keys(pairs, plan)
+        assert np.array_equal(keys, self.keys(pairs, plan))
+        of_pairs = keys[keys != 0]
+        assert len(set(of_pairs)) == len(of_pairs)
+        for options in ({"seed": 3}, {"epoch": 0}):
+            others = self.keys(pairs, plan, **options)
+            assert not set(of_pairs) & set(others)
+
+    def test_they_take_all_of_32_bits(self, pairs, plan):
+        keys = self.keys(pairs, plan)
+        assert np.abs(np.mean(keys < 0) - 0.5) < 0.2
+        assert keys.max() > 2**30 and keys.min() < -(2**30)
+
+
+class NumRoundsTest:
+    @pytest.mark.parametrize(
+        "effective,batch_tokens,replicas,rounds",
+        [
+            (0, 4096, 1, 1),
+            (0, 4096, 8, 1),
+            (25_000, 4096, 1, 7),
+            (25_000, 4096, 4, 2),
+            (25_000, 4096, 8, 1),
+            (8192, 4096, 2, 1),
+        ],
+    )
+    def test_replicas_take_it_in_as_few_as_they_can(
+        self, effective, batch_tokens, replicas, rounds
+    ):
+        assert num_rounds(effective, batch_tokens, replicas) == rounds
+
+
+class SpeedTest:
+    def test_it_gives_100_000_pairs_a_second(self, tmp_path):
+        lengths = random_lengths(20_000)
+        pairs = token_pairs(tmp_path, lengths)
+        for make_plan in (batch_plan.plan_batches, packing.plan_packed):
+            plan = make_plan(*lengths, 4096)
+            start = time.process_time()
+            for _ in update_batches(pairs, plan, Layout(), 0, 0):
+                pass
+            assert time.process_time() - start < 0.2

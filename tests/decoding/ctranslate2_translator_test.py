@@ -1,0 +1,219 @@
+"""Translations by CTranslate2: those of our own translator."""
+
+import json
+import os
+import shutil
+
+import keras
+import numpy as np
+import pytest
+
+from keras_transformer.data.subwords import END_ID
+from keras_transformer.data.subwords import train_subwords
+from keras_transformer.decoding.ctranslate2_translator import (
+    CTranslate2Translator,
+)
+from keras_transformer.decoding.translator import Translator
+from keras_transformer.export.ctranslate2 import export_ctranslate2
+from keras_transformer.hparam import HParams
+from keras_transformer.runs import variables
+from keras_transformer.runs.run_directory import RunDirectory
+from keras_transformer.search.options import DecodeOptions
+from keras_transformer.transformer import build_transformer
+
+pytest.importorskip("ctranslate2")
+
+WORDS = "a dog runs over the street two women read book about dogs and".split()
+
+
+@pytest.fixture(scope="module")
+def texts():
+    generator = np.random.default_rng(3)
+    lengths = generator.integers(1, 9, size=40)
+    texts = [" ".join(generator.choice(WORDS, length)) for length in lengths]
+    return texts[:20] + ["", "  "] + texts[20:]
+
+
+@pytest.fixture(scope="module", params=["post", "pre"])
+def ours(request, tmp_path_factory):
+    """Our translator with a model of random weights."""
+    directory = tmp_path_factory.mktemp("run")
+    path = str(directory / "vocab.model")
+    vocabulary = train_subwords([" ".join(WORDS)] * 9, 290, path)
+    hparams = HParams(
+        num_layers=1,
+        d_model=16,
+        d_ff=24,
+        num_heads=2,
+        norm=request.param,
+        extra_length=6,
+    )
+    record = {"problem": "copy", "hparams_set": "mine"}
+    run = RunDirectory.create(
+        str(directory), record, hparams, vocabulary.model_bytes
+    )
+    keras.utils.set_random_seed(1)
+    model = build_transformer(hparams, vocabulary.vocab_size)
+    generator = np.random.default_rng(1)
+    arrays = variables.read(variables.model_variables(model))
+    for name, array in arrays.items():
+        noise = generator.normal(size=array.shape) * 0.5
+        arrays[name] = (array + noise).astype("float32")
+    # A random model ends at random, and likes nothing so much as no words.
+    arrays["model/embedding/embeddings"][END_ID] = 0.0
+    run.checkpoints.save(1, arrays)
+    export_ctranslate2(run, run.file("export"), DecodeOptions.of(hparams))
+    translator = Translator.load(run.path)
+    translator.exported = run.file("export")
+    return translator
+
+
+@pytest.fixture(scope="module")
+def theirs(ours):
+    return CTranslate2Translator(ours.exported)
+
+
+@pytest.fixture
+def copied(ours, tmp_path):
+    """A copy of the export, to damage."""
+    return shutil.copytree(ours.exported, tmp_path / "copied")
+
+
+class CTranslate2TranslatorTest:
+    @pytest.mark.parametrize(
+        "options",
+        [
+            {"beam_size": 1},
+            {"beam_size": 4},
+            {"beam_size": 2, "alpha": 0.0},
+            {"beam_size": 1, "extra_length": 0},
+            {"beam_size": 4, "extra_length": 0},
+            {"beam_size": 4, "extra_length": 20, "num_hypotheses": 2},
+            {"beam_size": 2, "min_length": 5},
+        ],
+        ids=str,
+    )
+    def test_finds_what_our_search_finds(self, options, ours, theirs, texts):
+        expected = list(ours.hypotheses(texts, **options))
+        found = list(theirs.hypotheses(texts, **options))
+        assert len(found) == len(texts)
+        missed = 0
+        for (wanted, *_), (given, *_) in zip(expected, found):
+            if given.ids == wanted.ids:
+                assert given.text == wanted.text
+                assert abs(given.score - wanted.score) < 1e-4
+            else:
+                # An unlikely end that won, see `ctranslate2_search`.
+                assert given.score < wanted.score - 1e-4
+                missed += 1
+        assert missed <= (0 if options["beam_size"] == 1 else 2)
+
+    def test_scores_are_those_of_our_model(self, ours, theirs, texts):
+        sources = [ids for ids in ours.vocabulary.encode(texts) if len(ids) > 1]
+        for options in ({"extra_length": 0}, {"min_length": 9}):
+            found = list(theirs.hypotheses(texts, beam_size=3, **options))
+            found = [each[0] for each in found if each[0].ids]
+            expected = ours.score_ids(sources, [one.ids for one in found])
+            scores = [one.score for one in found]
+            np.testing.assert_allclose(scores, expected, rtol=0, atol=1e-4)
+
+    def test_scores_given_translations_as_ours(self, ours, theirs, texts):
+        translations = texts[::-1]
+        expected = ours.score(texts, translations, alpha=0.3)
+        found = theirs.score(texts, translations, alpha=0.3)
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-4)
+
+    def test_prefix_is_kept_and_counts(self, ours, theirs, texts):
+        prefixes = ["two women" if i % 2 else "" for i in range(len(texts))]
+        options = {"prefixes": prefixes, "beam_size": 1}
+        found = list(theirs.hypotheses(texts, **options))
+        expected = list(ours.hypotheses(texts, **options))
+        for text, prefix, (given,), (wanted,) in zip(
+            texts, prefixes, found, expected
+        ):
+            assert given.ids == wanted.ids
+            assert abs(given.score - wanted.score) < 1e-4
+            assert given.text.startswith(prefix if text.strip() else "")
+
+    def test_samples_follow_the_seed(self, ours, theirs, texts):
+        options = {"temperature": 1.5, "num_hypotheses": 2, "top_k": 20}
+        first = list(theirs.hypotheses(texts, seed=1, **options))
+        assert list(theirs.hypotheses(texts, seed=1, **options)) == first
+        assert list(theirs.hypotheses(texts, seed=2, **options)) != first
+        sources = ours.vocabulary.encode(texts[:5])
+        best = [found[0] for found in first[:5]]
+        expected = ours.score_ids(sources, [one.ids for one in best])
+        found = [one.score for one in best]
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-4)
+
+    def test_result_depends_on_no_other_sentence(self, theirs, texts):
+        together, scores = theirs(texts, return_scores=True)
+        for text, expected, score in zip(texts, together, scores):
+            (found,), (alone,) = theirs([text], return_scores=True)
+            assert found == expected
+            assert abs(alone - score) < 1e-4
+
+    def test_answers_have_the_form_of_ours(self, ours, theirs, texts):
+        for options in (
+            {},
+            {"num_hypotheses": 1},
+            {"num_hypotheses": 3, "return_scores": True},
+            {"return_scores": True},
+        ):
+            found = theirs(["a dog", ""], **options)
+            expected = ours(["a dog", ""], **options)
+            assert _form(found) == _form(expected)
+        assert theirs([]) == []
+        assert list(theirs.translate(iter(texts))) == theirs(texts)
+
+    def test_run_and_export_load_alike(self, ours, theirs):
+        loaded = Translator.load(ours.exported)
+        assert isinstance(loaded, CTranslate2Translator)
+        assert loaded(["two dogs"]) == theirs(["two dogs"])
+
+
+class RefusalTest:
+    def test_attention_is_refused(self, theirs):
+        with pytest.raises(ValueError, match="`return_attention` needs"):
+            theirs(["a dog"], return_attention=True)
+
+    def test_one_str_is_refused(self, theirs):
+        with pytest.raises(ValueError, match="Put it into a list"):
+            theirs("a dog")
+
+    def test_too_few_prefixes_are_refused(self, theirs):
+        with pytest.raises(ValueError, match="none for text 2"):
+            theirs(["a dog", "a book"], prefixes=["a"])
+
+    def test_endless_text_is_refused_by_its_number(self, theirs):
+        with pytest.raises(ValueError, match="sentence 2 with [0-9],"):
+            theirs(["a dog", "dog " * 9000])
+
+    def test_incomplete_directory_is_refused(self, copied):
+        os.remove(copied / "export.json")
+        with pytest.raises(ValueError, match="export.json.*is missing"):
+            CTranslate2Translator(str(copied))
+
+    def test_other_vocabulary_is_refused(self, copied):
+        record = json.loads((copied / "export.json").read_text())
+        record["vocabulary_sha256"] = "0" * 64
+        (copied / "export.json").write_text(json.dumps(record))
+        with pytest.raises(ValueError, match="the one it was exported with"):
+            CTranslate2Translator(str(copied))
+
+    def test_damaged_model_is_refused(self, copied):
+        model = copied / "model.bin"
+        model.write_bytes(model.read_bytes()[:2000])
+        with pytest.raises(ValueError, match="able to load a model"):
+            CTranslate2Translator(str(copied))
+
+    def test_unknown_compute_type_is_refused(self, ours):
+        with pytest.raises(ValueError, match="compute_type='int3'"):
+            CTranslate2Translator(ours.exported, compute_type="int3")
+
+
+def _form(value):
+    """The nesting of a result: types, and lengths of the lists."""
+    if isinstance(value, (list, tuple)):
+        return type(value), [_form(item) for item in value]
+    return type(value)

@@ -1,0 +1,190 @@
+"""What a translator can be asked for: n-best, samples, scores, prefixes."""
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+from small_translators import TEXTS
+from small_translators import make_translator
+from small_translators import make_vocabulary
+
+from keras_transformer.decoding import translator as translator_module
+from keras_transformer.search.beam_search import beam_search
+from keras_transformer.search.hypotheses import find_hypotheses
+from keras_transformer.search.options import DecodeOptions
+
+TENSORFLOW = keras.backend.backend() == "tensorflow"
+
+
+@pytest.fixture(scope="module")
+def translator(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("vocabulary")
+    return make_translator(make_vocabulary(folder / "model"))
+
+
+class OptionsTest:
+    def test_scores_and_hypotheses_have_the_same_form(self, translator):
+        texts = ["two women run", "", "a book"]
+        assert translator(texts, num_hypotheses=1) == [
+            [text] for text in translator(texts)
+        ]
+        found, scores = translator(texts, num_hypotheses=3, return_scores=True)
+        assert [len(each) for each in found] == [3, 1, 3]
+        assert [len(each) for each in scores] == [3, 1, 3]
+        assert found[1] == [""] and scores[1] == [0.0]
+        for each in (scores[0], scores[2]):
+            assert each == sorted(each, reverse=True)
+            assert each[0] < 0.0
+        best, best_scores = translator(texts, return_scores=True)
+        assert best == [each[0] for each in found]
+        np.testing.assert_allclose(
+            best_scores, [each[0] for each in scores], atol=1e-5
+        )
+
+    def test_a_beam_grows_to_the_hypotheses_asked_for(self, translator):
+        (found,) = translator(["a dog runs"], num_hypotheses=6)
+        assert len(found) == 6
+        with pytest.raises(ValueError, match="num_hypotheses=6, beam_size=2"):
+            translator(["a dog runs"], num_hypotheses=6, beam_size=2)
+
+    @pytest.mark.parametrize("alpha", [0.0, 0.6])
+    def test_scoring_gives_the_scores_of_the_search(self, translator, alpha):
+        sources = translator.vocabulary.encode(
+            [text for text in TEXTS if text.strip()]
+        )
+        found = translator.translate_ids(
+            sources, beam_size=4, num_hypotheses=4, alpha=alpha
+        )
+        pairs = [
+            (source, hypothesis)
+            for source, hypotheses in zip(sources, found)
+            for hypothesis in hypotheses
+        ]
+        scores = translator.score_ids(
+            [source for source, _ in pairs],
+            [hypothesis.ids for _, hypothesis in pairs],
+            alpha,
+        )
+        expected = [hypothesis.score for _, hypothesis in pairs]
+        np.testing.assert_allclose(scores, expected, atol=1e-4)
+        assert len({round(score, 3) for score in scores}) > 10
+
+    def test_texts_are_scored_in_their_order(self, translator, monkeypatch):
+        texts = ["a dog runs", "", "two women on the street", "a book"]
+        scores = translator.score(texts, texts[::-1])
+        assert scores[1] == 0.0
+        monkeypatch.setattr(translator_module, "CACHE_POSITIONS", 2)
+        alone = translator.score(texts, texts[::-1])
+        np.testing.assert_allclose(alone, scores, atol=1e-5)
+        with pytest.raises(ValueError, match="translations.*3 for 4"):
+            translator.score(texts, texts[:3])
+
+    def test_samples_depend_on_the_seed_and_on_nothing_else(
+        self, translator, monkeypatch
+    ):
+        texts = [text for text in TEXTS if text.strip()]
+        options = {"temperature": 1.0, "num_hypotheses": 3}
+        first = translator(texts, seed=1, **options)
+        assert first != translator(texts, seed=2, **options)
+        assert len({text for each in first for text in each}) > 5
+        monkeypatch.setattr(translator_module, "CACHE_POSITIONS", 1)
+        assert translator(texts, seed=1, **options) == first
+
+    def test_samples_among_one_token_are_greedy(self, translator):
+        texts = [text for text in TEXTS if text.strip()]
+        greedy = translator(texts, beam_size=1)
+        assert translator(texts, temperature=0.5, top_k=1) == greedy
+        assert translator(texts, temperature=0.5, top_p=1e-6) == greedy
+
+    def test_translations_begin_with_their_prefixes(self, translator):
+        texts = ["a dog runs", "", "two women", "a book"]
+        prefixes = ["the man", "", "", "dogs and women on the street"]
+        found = translator(texts, prefixes=prefixes)
+        for text, prefix in zip(found, prefixes):
+            assert text.startswith(prefix)
+        assert found[2] == translator(texts)[2]
+        assert found[0] != translator(texts)[0]
+        with pytest.raises(ValueError, match="none for text 3"):
+            translator(texts, prefixes=prefixes[:2])
+
+    def test_no_translation_is_shorter_than_the_least(self, translator):
+        sources = translator.vocabulary.encode(["a dog runs", "two women"])
+        for least in (0, 4):
+            found = translator.translate_ids(sources, min_length=least)
+            assert all(len(best.ids) > least for best, *_ in found)
+
+    def test_attention_is_that_of_the_translation(self, translator):
+        texts = ["two women run", "a dog"]
+        found, attention = translator(texts, return_attention=True)
+        assert found == translator(texts)
+        for text, best, one in zip(texts, found, attention):
+            (ids,) = translator.vocabulary.encode([text])
+            assert one.source_tokens[:-1] == translator.vocabulary.pieces(
+                ids[:-1]
+            )
+            assert one.cross.shape[-1] == len(ids)
+            assert one.cross.shape[-2] == len(one.target_tokens)
+
+    def test_an_overlong_text_is_an_error_with_its_number(self, translator):
+        texts = ["a dog", "a book " * 50_000]
+        with pytest.raises(ValueError, match="at most 4,096.*sentence 2 with"):
+            translator(texts)
+
+
+class CacheTest:
+    def test_cached_and_uncached_search_find_the_same(self, translator):
+        model = translator.model
+        generator = np.random.default_rng(0)
+        vocab_size = translator.vocabulary.vocab_size
+        inputs = generator.integers(3, vocab_size, (4, 6), "int32")
+        inputs[:, 1:] *= np.arange(5) < np.array([[5, 3, 1, 0]]).T
+        limits = np.array([9, 7, 5, 4], "int32")
+        options = DecodeOptions(beam_size=3, num_hypotheses=3)
+
+        def step(ids, position, state):
+            """The whole decoder, for each position anew."""
+            before = ops.arange(9)[None, None] == position - 1
+            targets = ops.where(before, ids[:, :, None], state["targets"])
+            logits = [
+                model({"inputs": inputs, "targets": targets[:, beam]})
+                for beam in range(3)
+            ]
+            at = ops.take(ops.stack(logits, axis=1), position, axis=2)
+            return at, {"targets": targets}
+
+        expected = beam_search(
+            step,
+            {"targets": ops.zeros((4, 3, 9), "int32")},
+            beam_size=3,
+            max_lengths=limits,
+        )
+        found = find_hypotheses(model, inputs, limits, options, num_steps=9)
+        np.testing.assert_array_equal(found.sequences, expected.sequences)
+        np.testing.assert_allclose(found.scores, expected.scores, atol=1e-4)
+
+
+@pytest.mark.skipif(not TENSORFLOW, reason="growing caches")
+class FixedShapesTest:
+    @pytest.mark.parametrize("options", [{}, {"temperature": 1.0}])
+    def test_growing_and_fixed_caches_find_the_same(self, translator, options):
+        """What JAX runs, and a search of which nothing is left out."""
+        options = DecodeOptions(num_hypotheses=3, **options)
+        generator = np.random.default_rng(0)
+        vocab_size = translator.vocabulary.vocab_size
+        inputs = generator.integers(3, vocab_size, (6, 9), "int32")
+        inputs[:, 1:] *= np.arange(8) < np.array([[8, 7, 3, 5, 1, 0]]).T
+        limits = np.array([12, 9, 5, 3, 2, 1], "int32")
+        keys = np.arange(6, dtype="int32")
+        found = [
+            find_hypotheses(
+                translator.model,
+                inputs,
+                limits,
+                options,
+                keys=keys,
+                num_steps=num_steps,
+            )
+            for num_steps in (None, 12)
+        ]
+        np.testing.assert_array_equal(found[0].sequences, found[1].sequences)
+        np.testing.assert_allclose(found[0].scores, found[1].scores, atol=1e-5)

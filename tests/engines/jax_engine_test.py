@@ -1,0 +1,249 @@
+"""Updates on four virtual devices of JAX; on TensorFlow, starts that."""
+
+import random
+import subprocess
+import sys
+
+import keras
+import numpy as np
+import pytest
+from processes import environment
+
+from keras_transformer.engines.errors import OutOfMemory
+from keras_transformer.engines.make_engine import make_engine
+from keras_transformer.hparam import HParams
+from keras_transformer.optimizers import make_optimizer
+from keras_transformer.runs import variables
+from keras_transformer.transformer import build_transformer
+
+BACKEND = keras.backend.backend()
+VOCAB_SIZE = 30
+HPARAMS = HParams(
+    num_layers=1,
+    d_model=16,
+    d_ff=32,
+    num_heads=2,
+    dropout=0.2,
+    attention_dropout=0.1,
+    learning_rate=0.3,  # much more, and rounding errors would grow
+    warmup_steps=10,
+    batch_tokens=64,
+    gradient_clip_norm=1.0,
+    ema_decay=0.9,
+)
+NUM_UPDATES = 50
+
+
+def make(num_devices=1, precision="float32", hparams=HPARAMS):
+    random.seed(1)  # Keras draws the seeds of initializers from it
+    engine = make_engine(hparams, precision, num_devices)
+    engine.build(
+        lambda dtype: build_transformer(hparams, VOCAB_SIZE, dtype),
+        lambda: make_optimizer(hparams),
+    )
+    return engine
+
+
+def make_batch(number, num_rounds=1, num_replicas=1, num_rows=7):
+    """A batch of sentences that rise by one, divided as for training."""
+    generator = np.random.default_rng(number)
+    lengths = generator.integers(2, 9, (num_rows, 1))
+    ids = generator.integers(2, 20, (num_rows, 1)) + np.arange(8)
+    ids[np.arange(8) == lengths - 1] = 1
+    ids[np.arange(8) >= lengths] = 0
+    keys = generator.integers(-(2**31), 2**31, num_rows)
+
+    def divided(rows):
+        missing = -num_rows % (num_rounds * num_replicas)
+        widths = [(0, missing)] + [(0, 0)] * (rows.ndim - 1)
+        rows = np.pad(rows, widths).astype("int32")
+        return rows.reshape(num_rounds, num_replicas, -1, *rows.shape[1:])
+
+    return {
+        "inputs": divided(ids),
+        "targets": divided(ids),
+        "keys": divided(keys),
+        "num_tokens": np.float32(lengths.sum()),
+    }
+
+
+def train(engine, num_rounds=1, start=0, stop=NUM_UPDATES):
+    """Losses per token and gradient norms of updates, `(updates, 2)`."""
+    figures = []
+    for number in range(start, stop):
+        batch = make_batch(number, num_rounds, engine.num_replicas)
+        found = engine.update(batch)
+        loss = float(found["loss_sum"]) / batch["num_tokens"]
+        figures.append((loss, float(found["gradient_norm"])))
+    return np.array(figures)
+
+
+def state_of(engine):
+    model, optimizer = engine.model, engine.optimizer
+    return {
+        **variables.model_variables(model),
+        **variables.optimizer_variables(optimizer),
+    }
+
+
+def make_from(state, num_devices=1):
+    engine = make(num_devices)
+    variables.write(state_of(engine), state, "a test")
+    engine.reload()
+    return engine
+
+
+@pytest.fixture(scope="module")
+def plain():
+    engine = make()
+    figures = train(engine)
+    engine.synchronise()
+    return figures, variables.read(state_of(engine))
+
+
+@pytest.mark.skipif(BACKEND != "jax", reason="needs JAX")
+class JaxEngineTest:
+    @pytest.mark.parametrize(
+        "num_devices, num_rounds", [(2, 1), (4, 1), (1, 2), (1, 4), (2, 2)]
+    )
+    def test_devices_and_rounds_change_no_update(
+        self, plain, num_devices, num_rounds
+    ):
+        engine = make(num_devices)
+        assert engine.num_replicas == engine.local_replicas == num_devices
+        figures = train(engine, num_rounds)
+        np.testing.assert_allclose(figures, plain[0], rtol=1e-5)
+
+    def test_the_model_learns(self, plain):
+        losses = plain[0][:, 0]
+        assert losses[-10:].mean() < 0.7 * losses[:10].mean()
+
+    @pytest.mark.parametrize("precision", ["bfloat16", "float16"])
+    def test_half_precision_learns_as_well(self, plain, precision):
+        figures = train(make(2, precision))
+        np.testing.assert_allclose(figures[:, 0], plain[0][:, 0], rtol=0.03)
+        norms = figures[:10, 1]  # without the factor of the loss
+        np.testing.assert_allclose(norms, plain[0][:10, 1], rtol=0.03)
+
+    def test_an_overflow_in_float16_changes_no_weight(self):
+        engine = make(2, "float16")
+        engine.optimizer.dynamic_scale.assign(2.0**100)
+        engine.reload()
+        before = variables.read(variables.model_variables(engine.model))
+        train(engine, stop=1)
+        engine.synchronise()
+        after = variables.read(variables.model_variables(engine.model))
+        for name, values in before.items():
+            np.testing.assert_array_equal(after[name], values)
+        assert float(engine.optimizer.dynamic_scale) == 2.0**99
+
+    def test_values_can_be_taken_out_and_put_back(self, plain):
+        first = make(2)
+        train(first, stop=5)
+        first.synchronise()
+        state = variables.read(state_of(first))
+        expected = train(first, start=5, stop=9)
+        found = train(make_from(state, 2), start=5, stop=9)
+        np.testing.assert_array_equal(found, expected)
+        np.testing.assert_allclose(found, plain[0][5:9], rtol=1e-5)
+        # Not a view of memory that a later update has used again.
+        assert int(state["optimizer/iteration"]) == 5
+
+    def test_a_shape_is_compiled_once(self):
+        engine = make(2)
+        batch = make_batch(0, num_replicas=2)
+        asked = [engine.update(batch, stop)["stop"] for stop in (False, True)]
+        assert [float(number) for number in asked] == [0, 1]
+        assert engine._update._cache_size() == 1
+
+    def test_evaluation_is_that_of_the_whole_batch(self):
+        ids = make_batch(0)["inputs"][0, 0]
+        one, four = make(1), make(4)
+        expected = [float(value) for value in one.evaluate(ids, ids)]
+        found = [float(value) for value in four.evaluate(ids, ids)]
+        assert found == pytest.approx(expected, rel=1e-5)
+        assert found[2] == make_batch(0)["num_tokens"]
+
+    @pytest.mark.parametrize("optimizer", ["adamw", "adafactor"])
+    def test_other_optimizers_learn(self, optimizer):
+        hparams = HParams(
+            **{**vars(HPARAMS), "optimizer": optimizer, "weight_decay": 0.01}
+        )
+        losses = train(make(2, hparams=hparams))[:, 0]
+        assert losses[-10:].mean() < 0.9 * losses[:10].mean()
+
+    def test_more_devices_than_there_are_is_an_error(self):
+        with pytest.raises(ValueError, match="worker_gpu=9.*JAX sees 4: cpu"):
+            make(9)
+
+    def test_lack_of_memory_is_an_error_for_the_user(self):
+        engine = make()
+        batch = make_batch(0)
+        batch["inputs"] = np.ones((1, 1, 7, 2_000_000), "int32")
+        with pytest.raises(OutOfMemory, match="batch_tokens=64.*effective"):
+            engine.update(batch)
+
+    def test_peak_memory_is_known(self):
+        assert make().peak_bytes() > 2**20
+
+
+SCRIPT = """
+import sys
+import numpy as np
+from jax_engine_test import HPARAMS, evaluated, make_from, train
+from keras_transformer.decoding.compiled_search import compile_search
+from keras_transformer.search.options import DecodeOptions
+
+engine = make_from(np.load("state.npz"), num_devices=4)
+figures = train(engine, num_rounds=2)
+engine.synchronise()
+sums = evaluated(engine)
+search = compile_search(engine.model, DecodeOptions.of(HPARAMS))
+found, _ = search(np.array([[5, 6, 1]], "int32"), np.array([53], "int32"))
+np.savez("found.npz", figures=figures, sums=sums, translation=found[0, 0])
+assert "tensorflow" not in sys.modules
+"""
+
+
+def evaluated(engine):
+    ids = make_batch(99)["inputs"][0, 0]
+    return [float(value) for value in engine.evaluate(ids, ids)]
+
+
+def start_on_jax(*arguments, cwd=None):
+    return subprocess.Popen(
+        [sys.executable, *arguments],
+        env=environment(
+            __file__,
+            KERAS_BACKEND="jax",
+            XLA_FLAGS="--xla_force_host_platform_device_count=4 "
+            "--xla_backend_optimization_level=0",
+        ),
+        cwd=cwd,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+@pytest.mark.skipif(BACKEND != "tensorflow", reason="starts tests on JAX")
+class EnginesTest:
+    @pytest.mark.slow
+    def test_the_engine_works_on_jax(self):
+        pytest.importorskip("jax")
+        run = start_on_jax("-m", "pytest", "-q", "--tb=short", __file__)
+        output = run.communicate()[0]
+        assert run.returncode == 0, output[-3000:]
+
+    def test_jax_trains_like_tensorflow_and_without_it(self, tmp_path):
+        pytest.importorskip("jax")
+        engine = make()
+        np.savez(tmp_path / "state.npz", **variables.read(state_of(engine)))
+        run = start_on_jax("-c", SCRIPT, cwd=tmp_path)
+        expected = train(engine)
+        output = run.communicate()[0]
+        assert run.returncode == 0, output[-3000:]
+        found = np.load(tmp_path / "found.npz")
+        np.testing.assert_allclose(found["figures"], expected, rtol=1e-4)
+        np.testing.assert_allclose(found["sums"], evaluated(engine), rtol=1e-4)
+        assert 1 in found["translation"]  # it ended

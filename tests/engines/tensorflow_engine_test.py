@@ -1,0 +1,299 @@
+import dataclasses
+import functools
+
+import keras
+import numpy as np
+import pytest
+
+if keras.backend.backend() != "tensorflow":
+    pytest.skip("tests the engine of TensorFlow", allow_module_level=True)
+
+import tensorflow as tf
+
+from keras_transformer.engines.errors import OutOfMemory
+from keras_transformer.engines.largest_batch import largest_batch_tokens
+from keras_transformer.engines.make_engine import make_engine
+from keras_transformer.hparam import HParams
+from keras_transformer.losses import smoothed_cross_entropy
+from keras_transformer.optimizers import make_optimizer
+from keras_transformer.runs import variables
+from keras_transformer.transformer import build_transformer
+
+VOCAB_SIZE = 30
+HPARAMS = HParams(
+    num_layers=1,
+    d_model=16,
+    d_ff=32,
+    num_heads=2,
+    dropout=0.3,
+    attention_dropout=0.1,
+    learning_rate=0.1,  # much more, and rounding errors would grow
+    warmup_steps=10,
+    batch_tokens=64,
+)
+PLAIN = dataclasses.replace(HPARAMS, dropout=0.0, attention_dropout=0.0)
+NUM_UPDATES = 50
+
+
+@functools.cache
+def built(hparams, num_rounds, precision, xla):
+    """An engine for so many rounds, and the state it begins with."""
+    keras.utils.set_random_seed(1)
+    engine = make_engine(hparams, precision, xla=xla)
+    engine.build(
+        lambda dtype: build_transformer(hparams, VOCAB_SIZE, dtype),
+        lambda: make_optimizer(hparams),
+    )
+    return engine, variables.read(state_of(engine))
+
+
+def make(hparams=HPARAMS, num_rounds=1, precision="float32", xla="auto"):
+    """An engine as new; what it compiled for another test is used again."""
+    engine, start = built(hparams, num_rounds, precision, xla)
+    variables.write(state_of(engine), start, "a test")
+    return engine
+
+
+def state_of(engine):
+    return {
+        **variables.model_variables(engine.model),
+        **variables.optimizer_variables(engine.optimizer),
+    }
+
+
+def make_batch(number=0, num_rounds=1, num_rows=7, length=8):
+    """A batch of sentences that rise by one, divided into rounds."""
+    generator = np.random.default_rng(number)
+    lengths = generator.integers(2, length + 1, (num_rows, 1))
+    ids = generator.integers(2, 20, (num_rows, 1)) + np.arange(length)
+    ids[np.arange(length) == lengths - 1] = 1
+    ids[np.arange(length) >= lengths] = 0
+    keys = generator.integers(-(2**31), 2**31, num_rows)
+
+    def divided(rows):
+        missing = -num_rows % num_rounds
+        widths = [(0, missing)] + [(0, 0)] * (rows.ndim - 1)
+        rows = np.pad(rows, widths).astype("int32")
+        return rows.reshape(num_rounds, 1, -1, *rows.shape[1:])
+
+    return {
+        "inputs": divided(ids),
+        "targets": divided(ids),
+        "keys": divided(keys),
+        "num_tokens": np.float32(lengths.sum()),
+    }
+
+
+def train(engine, num_rounds=1, num_updates=NUM_UPDATES):
+    """Losses per token and gradient norms of updates, `(updates, 2)`."""
+    figures = []
+    for number in range(num_updates):
+        batch = make_batch(number, num_rounds)
+        found = engine.update(batch)
+        loss = float(found["loss_sum"]) / batch["num_tokens"]
+        figures.append((loss, float(found["gradient_norm"])))
+    return np.array(figures)
+
+
+def weights_of(engine):
+    return variables.read(variables.model_variables(engine.model))
+
+
+def loss_of(model, batch, label_smoothing):
+    """Mean loss of a batch of one part, without dropout."""
+    inputs, targets = batch["inputs"][0, 0], batch["targets"][0, 0]
+    logits = model({"inputs": inputs, "targets": targets})
+    losses = smoothed_cross_entropy(targets, logits, label_smoothing)
+    return tf.reduce_sum(losses * (targets != 0)) / batch["num_tokens"]
+
+
+@pytest.fixture(scope="module")
+def plain():
+    return train(make())
+
+
+class UpdateTest:
+    @pytest.mark.parametrize("num_rounds", [2, 4])
+    def test_accumulation_changes_no_update(self, plain, num_rounds):
+        # 7 rows: of 4 rounds the last one has a row less, an empty one.
+        found = train(make(num_rounds=num_rounds), num_rounds)
+        np.testing.assert_allclose(found, plain, rtol=1e-5)
+
+    def test_round_without_any_row_changes_no_update(self):
+        found = [
+            make(num_rounds=rounds).update(make_batch(0, rounds, num_rows=3))
+            for rounds in (1, 4)
+        ]
+        for name in ("loss_sum", "gradient_norm"):
+            one, four = (float(figures[name]) for figures in found)
+            assert four == pytest.approx(one, rel=1e-5)
+
+    def test_nothing_but_empty_rows_is_a_loss_of_0(self):
+        engine = make()
+        before = weights_of(engine)
+        batch = make_batch()
+        for name in ("inputs", "targets", "keys"):
+            batch[name] = np.zeros_like(batch[name])
+        found = engine.update({**batch, "num_tokens": np.float32(1)})
+        assert float(found["loss_sum"]) == float(found["gradient_norm"]) == 0
+        for name, value in weights_of(engine).items():
+            np.testing.assert_array_equal(value, before[name])
+
+    def test_the_model_learns(self, plain):
+        losses = plain[:, 0]
+        assert losses[-10:].mean() < 0.8 * losses[:10].mean()
+
+    @pytest.mark.parametrize("precision", ["bfloat16", "float16"])
+    def test_half_precision_learns_as_well(self, plain, precision):
+        found = train(make(precision=precision))
+        np.testing.assert_allclose(found[:, 0], plain[:, 0], rtol=0.03)
+        # The norm is without the factor that float16 puts on the loss.
+        np.testing.assert_allclose(found[:10, 1], plain[:10, 1], rtol=0.05)
+
+    def test_weights_stay_in_float32(self):
+        engine = make(precision="bfloat16")
+        assert engine.model.dtype_policy.compute_dtype == "bfloat16"
+        for weight in (*engine.model.weights, *engine.optimizer.variables):
+            assert weight.dtype != "bfloat16"
+
+    def test_an_overflow_in_float16_changes_no_weight(self):
+        engine = make(precision="float16")
+        engine.optimizer.dynamic_scale.assign(2.0**100)
+        before = weights_of(engine)
+        train(engine, num_updates=1)
+        for name, value in weights_of(engine).items():
+            np.testing.assert_array_equal(value, before[name])
+        assert float(engine.optimizer.dynamic_scale) == 2.0**99
+
+    def test_xla_changes_no_update(self, plain):
+        found = train(make(xla="on"), num_updates=3)
+        np.testing.assert_allclose(found, plain[:3], rtol=1e-4)
+
+    def test_more_padding_changes_no_update(self):
+        batch = make_batch()
+        wide = dict(batch)
+        for name, columns in (("inputs", 3), ("targets", 1)):
+            widths = [(0, 0), (0, 0), (0, 2), (0, columns)]
+            wide[name] = np.pad(batch[name], widths)
+        wide["keys"] = np.pad(batch["keys"], [(0, 0), (0, 0), (0, 2)])
+        weights = []
+        for given in (batch, wide):
+            engine = make(PLAIN)
+            engine.update(given)
+            weights.append(weights_of(engine))
+        for name, value in weights[0].items():
+            np.testing.assert_allclose(weights[1][name], value, atol=1e-6)
+
+    def test_first_update_moves_weights_by_the_learning_rate(self):
+        engine = make()
+        before = weights_of(engine)
+        rate = float(engine.optimizer.learning_rate)
+        assert rate == pytest.approx(0.1 * 16**-0.5 * 10**-1.5)
+        train(engine, num_updates=1)
+        moved = np.concatenate(
+            [
+                np.abs(value - before[name]).ravel()
+                for name, value in weights_of(engine).items()
+            ]
+        )
+        # Adam divides the first gradient by its own size.
+        assert rate < 1.01 * moved.max() < 1.02 * rate
+
+    def test_an_update_is_counted_once_whatever_the_rounds(self):
+        engine = make(num_rounds=4)
+        train(engine, num_rounds=4, num_updates=3)
+        assert int(engine.optimizer.iterations) == 3
+
+    def test_other_shapes_cause_no_second_trace(self):
+        engine = make(num_rounds=2)
+        for rows, length in ((7, 8), (4, 8), (5, 11)):
+            batch = make_batch(num_rounds=2, num_rows=rows, length=length)
+            engine.update(batch, stop=rows == 5)
+        for function in (engine._update, engine._gradients):
+            assert function.experimental_get_tracing_count() == 1
+
+    def test_wish_to_stop_comes_back(self):
+        engine = make()
+        asked = [engine.update(make_batch(), stop) for stop in (False, True)]
+        assert [float(figures["stop"]) for figures in asked] == [0, 1]
+
+
+class FiguresTest:
+    def test_loss_is_the_sum_over_real_tokens(self):
+        engine, batch = make(PLAIN), make_batch()
+        expected = loss_of(engine.model, batch, 0.1) * batch["num_tokens"]
+        found = float(engine.update(batch)["loss_sum"])
+        assert found == pytest.approx(float(expected), rel=1e-5)
+
+    def test_norm_is_that_of_the_explicit_gradient(self):
+        engine, batch = make(PLAIN), make_batch()
+        weights = [w.value for w in engine.model.trainable_variables]
+        with tf.GradientTape() as tape:
+            loss = loss_of(engine.model, batch, 0.1)
+        expected = float(tf.linalg.global_norm(tape.gradient(loss, weights)))
+        found = float(engine.update(batch)["gradient_norm"])
+        assert found == pytest.approx(expected, rel=1e-5)
+
+    def test_norm_is_the_slope_along_the_gradient(self):
+        engine, batch = make(PLAIN), make_batch()
+        weights = engine.model.trainable_variables
+        start = [weight.numpy() for weight in weights]
+        norm = float(engine.update(batch)["gradient_norm"])
+        # From zero, Adam's first moment goes a tenth of the way.
+        gradients = [10 * m.numpy() for m in engine.optimizer._momentums]
+        losses = []
+        for step in (0.01, -0.01):
+            for weight, value, gradient in zip(weights, start, gradients):
+                weight.assign(value + step / norm * gradient)
+            losses.append(float(loss_of(engine.model, batch, 0.1)))
+        slope = (losses[0] - losses[1]) / 0.02
+        assert slope == pytest.approx(norm, rel=0.01)
+
+    def test_gradient_is_clipped_and_its_norm_told_as_it_was(self):
+        norm = float(make().update(make_batch())["gradient_norm"])
+        half = norm / 2
+        engine = make(dataclasses.replace(HPARAMS, gradient_clip_norm=half))
+        told = float(engine.update(make_batch())["gradient_norm"])
+        assert told == pytest.approx(norm, rel=1e-6)
+        moments = [10 * m.value for m in engine.optimizer._momentums]
+        used = float(tf.linalg.global_norm(moments))
+        assert used == pytest.approx(half, rel=1e-4)
+
+    def test_peak_memory_is_known(self):
+        engine = make()
+        assert 2**20 < engine.peak_bytes() < engine.memory_bytes()
+
+
+class EvaluationTest:
+    def test_loss_is_not_smoothed_and_nothing_is_learned(self):
+        engine, batch = make(), make_batch()
+        before = weights_of(engine)
+        expected = loss_of(engine.model, batch, 0.0) * batch["num_tokens"]
+        ids = batch["inputs"][0, 0]
+        found = [float(value) for value in engine.evaluate(ids, ids)]
+        negative_log, num_right, num_tokens = found
+        assert negative_log == pytest.approx(float(expected), rel=1e-5)
+        assert 0 <= num_right <= num_tokens == batch["num_tokens"]
+        for name, value in weights_of(engine).items():
+            np.testing.assert_array_equal(value, before[name])
+
+
+class LimitsTest:
+    def test_more_devices_than_there_are_is_an_error(self):
+        with pytest.raises(ValueError, match="worker_gpu=9.*sees 1: .*CPU:0"):
+            make_engine(HPARAMS, num_devices=9)
+
+    def test_lack_of_memory_is_an_error_for_the_user(self):
+        batch = make_batch()
+        batch["inputs"] = np.ones((1, 1, 1, 500_000), "int32")
+        for name in ("targets", "keys"):
+            batch[name] = batch[name][:, :, :1]
+        with pytest.raises(OutOfMemory, match="batch_tokens=64.*effective"):
+            make().update(batch)
+
+    def test_largest_batch_is_found_within_the_update(self):
+        hparams = dataclasses.replace(
+            HPARAMS, max_length=100, effective_batch_tokens=5000
+        )
+        found = largest_batch_tokens(hparams, VOCAB_SIZE, "float32")
+        assert 100 <= found <= 5000

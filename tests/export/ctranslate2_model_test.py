@@ -1,0 +1,265 @@
+"""A run's weights as a CTranslate2 model: the same numbers, nothing else."""
+
+import dataclasses
+import json
+import os
+import resource
+import subprocess
+import sys
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from keras_transformer.data.subwords import train_subwords
+from keras_transformer.export.ctranslate2 import QUANTIZATIONS
+from keras_transformer.export.ctranslate2 import export_ctranslate2
+from keras_transformer.hparam import HParams
+from keras_transformer.runs import variables
+from keras_transformer.runs.run_directory import RunDirectory
+from keras_transformer.runs.run_directory import load_model
+from keras_transformer.search.hypotheses import score_targets
+from keras_transformer.search.options import DecodeOptions
+from keras_transformer.transformer import build_transformer
+
+ctranslate2 = pytest.importorskip("ctranslate2")
+
+TEXTS = ["a dog runs over the street", "two women read a book"]
+HPARAMS = HParams(num_layers=2, d_model=16, d_ff=24, num_heads=2)
+PRE_NORM = dataclasses.replace(HPARAMS, norm="pre")
+LEARNED = {"positional_encoding": "learned", "max_length": 9}
+FORMS = {
+    "post": HPARAMS,
+    "pre": PRE_NORM,
+    "post_learned": dataclasses.replace(HPARAMS, **LEARNED),
+    "pre_learned": dataclasses.replace(PRE_NORM, **LEARNED),
+    "narrow_keys": dataclasses.replace(HPARAMS, d_k=3, d_v=8),
+    "narrow_values": dataclasses.replace(HPARAMS, d_k=8, d_v=5),
+    "wide_heads": dataclasses.replace(PRE_NORM, d_k=12, d_v=10),
+    "odd_heads": dataclasses.replace(HPARAMS, num_heads=3, d_k=4, d_v=4),
+}
+SOURCES = [[270, 265, 268, 1], [262, 1], list(range(260, 280)) + [1]]
+TARGETS = [[266, 1], [269, 264, 264, 271, 1], list(range(279, 259, -1)) + [1]]
+
+
+@pytest.fixture(scope="module")
+def model_bytes(tmp_path_factory):
+    path = str(tmp_path_factory.mktemp("vocabulary") / "vocab.model")
+    return train_subwords(TEXTS * 9, 285, path).model_bytes
+
+
+def make_run(path, hparams, model_bytes):
+    """A run whose checkpoint holds weights as lively as trained ones."""
+    record = {"problem": "copy", "hparams_set": "mine", "random_seed": 0}
+    run = RunDirectory.create(str(path), record, hparams, model_bytes)
+    keras.utils.set_random_seed(5)
+    model = build_transformer(hparams, run.vocabulary.vocab_size)
+    generator = np.random.default_rng(5)
+    arrays = variables.read(variables.model_variables(model))
+    for name, array in arrays.items():
+        noise = generator.normal(size=array.shape) * 0.3
+        arrays[name] = (array + noise).astype("float32")
+    run.checkpoints.save(7, arrays)
+    return run
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory, model_bytes):
+    return make_run(tmp_path_factory.mktemp("run"), HPARAMS, model_bytes)
+
+
+def log_probs(path, run, sources, targets):
+    """Scores by CTranslate2 of ids with their end ids."""
+    pieces = run.vocabulary.pieces
+    found = ctranslate2.Translator(path).score_batch(
+        [pieces(ids) for ids in sources],
+        [pieces(ids[:-1]) for ids in targets],
+    )
+    return np.array([sum(result.log_probs) for result in found])
+
+
+def own_log_probs(run, sources, targets):
+    model = load_model(run)
+    return np.array(
+        [
+            score_targets(model, np.array([source]), np.array([target]), 0.0)[0]
+            for source, target in zip(sources, targets)
+        ]
+    )
+
+
+class ExportCtranslate2Test:
+    @pytest.mark.parametrize("form", FORMS)
+    def test_every_form_scores_as_our_model(self, form, tmp_path, model_bytes):
+        run = make_run(tmp_path / "run", FORMS[form], model_bytes)
+        path = export_ctranslate2(run, str(tmp_path / "out"), DecodeOptions())
+        expected = own_log_probs(run, SOURCES, TARGETS)
+        found = log_probs(path, run, SOURCES, TARGETS)
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-4)
+
+    def test_each_token_scores_as_our_model(self, run, tmp_path):
+        path = export_ctranslate2(run, str(tmp_path / "out"), DecodeOptions())
+        pieces = run.vocabulary.pieces
+        (found,) = ctranslate2.Translator(path).score_batch(
+            [pieces(SOURCES[2])], [pieces(TARGETS[2][:-1])]
+        )
+        targets = np.array([TARGETS[2]])
+        logits = load_model(run)(
+            {"inputs": np.array([SOURCES[2]]), "targets": targets}
+        )
+        expected = ops.convert_to_numpy(ops.log_softmax(logits, axis=-1))
+        expected = np.take_along_axis(expected, targets[:, :, None], -1)[
+            0, :, 0
+        ]
+        np.testing.assert_allclose(found.log_probs, expected, atol=2e-5)
+
+    @pytest.mark.parametrize("quantization", QUANTIZATIONS)
+    def test_every_quantization_loads_and_scores_nearly_the_same(
+        self, quantization, run, tmp_path
+    ):
+        path = export_ctranslate2(
+            run, str(tmp_path / "out"), DecodeOptions(), None, quantization
+        )
+        expected = own_log_probs(run, SOURCES, TARGETS)
+        found = log_probs(path, run, SOURCES, TARGETS)
+        np.testing.assert_allclose(found, expected, rtol=0.05)
+        if quantization != "float32":
+            assert not np.array_equal(found, expected)
+
+    def test_bfloat16_rounds_to_the_nearest(self):
+        from keras_transformer.export.ctranslate2_spec import Weight
+
+        values = np.random.default_rng(0).normal(size=1000).astype("float32")
+        values = np.append(values, np.float32([1 + 2**-8, 1 + 3 * 2**-8, 0.0]))
+        weight = Weight(values).to("bfloat16")
+        bits = np.frombuffer(weight.to_bytes(), "uint16").astype("uint32")
+        expected = ops.convert_to_numpy(
+            ops.cast(ops.cast(values, "bfloat16"), "float32")
+        )
+        np.testing.assert_array_equal((bits << 16).view("float32"), expected)
+        assert weight.num_bytes() == 2 * len(values)
+
+    def test_directory_tells_where_the_model_is_from(self, run, tmp_path):
+        options = DecodeOptions(beam_size=3, alpha=0.5)
+        path = export_ctranslate2(
+            run, str(tmp_path / "out"), options, 7, "int8"
+        )
+        assert sorted(os.listdir(path)) == [
+            "README.md",
+            "config.json",
+            "export.json",
+            "model.bin",
+            "shared_vocabulary.json",
+            "vocab.model",
+        ]
+        with open(os.path.join(path, "export.json")) as file:
+            record = json.load(file)
+        assert DecodeOptions(**record.pop("decode")) == options
+        assert record["step"] == 7
+        assert record["checkpoint_steps"] == [7]
+        assert record["problem"] == "copy"
+        assert record["precision"] == "int8"
+        assert record["vocabulary_sha256"] == run.vocabulary.sha256
+        assert record["versions"]["ctranslate2"] == ctranslate2.__version__
+
+    def test_needs_neither_tensorflow_nor_keras(self, run, tmp_path):
+        program = (
+            "import sys\n"
+            "sys.modules.update(tensorflow=None, keras=None)\n"
+            "from keras_transformer.search.options import DecodeOptions\n"
+            "from keras_transformer.export import ctranslate2 as export\n"
+            "from keras_transformer.decoding import ctranslate2_translator\n"
+            "from keras_transformer.runs.run_directory import RunDirectory\n"
+            "run, out = RunDirectory(sys.argv[1]), sys.argv[2]\n"
+            "export.export_ctranslate2(run, out, DecodeOptions())\n"
+            "translate = ctranslate2_translator.CTranslate2Translator(out)\n"
+            "print(len(translate(['a dog', ''])))\n"
+        )
+        arguments = [run.path, str(tmp_path / "out")]
+        found = subprocess.run(
+            [sys.executable, "-c", program, *arguments],
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+        assert found.stdout == "2\n", found.stderr
+
+
+class ReplacementTest:
+    def test_earlier_export_is_replaced_whole(self, run, tmp_path):
+        path = str(tmp_path / "out")
+        export_ctranslate2(run, path, DecodeOptions(), quantization="int8")
+        size = os.path.getsize(os.path.join(path, "model.bin"))
+        (tmp_path / "out" / "left_over").write_text("from before")
+        export_ctranslate2(run, path, DecodeOptions())
+        assert os.path.getsize(os.path.join(path, "model.bin")) > size
+        assert "left_over" not in os.listdir(path)
+        assert os.listdir(tmp_path) == ["out"]
+
+    @pytest.mark.parametrize("name", ["notes.txt", "model.bin"])
+    def test_other_things_are_refused_and_left_alone(self, name, run, tmp_path):
+        path = tmp_path / "out"
+        path.mkdir()
+        (path / name).write_text("mine")
+        with pytest.raises(ValueError, match="holds other things. Name"):
+            export_ctranslate2(run, str(path), DecodeOptions())
+        assert (path / name).read_text() == "mine"
+        assert os.listdir(tmp_path) == ["out"]
+
+    def test_file_is_refused(self, run, tmp_path):
+        (tmp_path / "out").write_text("mine")
+        with pytest.raises(ValueError, match="must be new or hold"):
+            export_ctranslate2(run, str(tmp_path / "out"), DecodeOptions())
+
+    def test_full_disk_leaves_the_earlier_export(self, run, tmp_path):
+        path = tmp_path / "out"
+        export_ctranslate2(run, str(path), DecodeOptions(), None, "int8")
+        before = {file.name: file.read_bytes() for file in path.iterdir()}
+        limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, limits[1]))
+        try:
+            with pytest.raises(OSError, match="File too large"):
+                export_ctranslate2(run, str(path), DecodeOptions())
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        after = {file.name: file.read_bytes() for file in path.iterdir()}
+        assert after == before
+        assert os.listdir(tmp_path) == ["out"]
+
+
+class RefusalTest:
+    def refused(self, run, tmp_path, message, **options):
+        with pytest.raises(ValueError, match=message):
+            export_ctranslate2(
+                run, str(tmp_path / "out"), DecodeOptions(), **options
+            )
+        assert not (tmp_path / "out").exists()
+        assert not list(tmp_path.glob("*.incomplete"))
+
+    def test_neighbourhood_is_refused(self, tmp_path, model_bytes):
+        hparams = dataclasses.replace(HPARAMS, neighbourhood=3)
+        run = make_run(tmp_path / "run", hparams, model_bytes)
+        self.refused(run, tmp_path, "neighbourhood=3.*--format=saved_model")
+
+    def test_unknown_quantization_is_refused(self, run, tmp_path):
+        self.refused(run, tmp_path, "'int4'. Use one of", quantization="int4")
+
+    def test_absent_step_is_refused(self, run, tmp_path):
+        self.refused(run, tmp_path, "must hold step 8", step=8)
+
+    def test_weights_of_another_model_are_refused(self, tmp_path, model_bytes):
+        run = make_run(tmp_path / "run", HPARAMS, model_bytes)
+        run.hparams = dataclasses.replace(HPARAMS, d_ff=32)
+        message = r"feed_forward/inner with shape \(16, 24\).*\(16, 32\)"
+        self.refused(run, tmp_path, message)
+
+    def test_other_vocabulary_is_refused(self, tmp_path, model_bytes):
+        run = make_run(tmp_path / "run", HPARAMS, model_bytes)
+        run.record["vocabulary_sha256"] = "0" * 64
+        self.refused(run, tmp_path, "must be the one it was trained with")
+
+    def test_absent_package_is_named(self, run, tmp_path, monkeypatch):
+        monkeypatch.setattr(sys, "path", [])
+        monkeypatch.delitem(sys.modules, "ctranslate2")
+        self.refused(run, tmp_path, r"keras-transformer\[ctranslate2\]")

@@ -1,0 +1,386 @@
+"""SavedModels: versions, signatures, operations, warm-up requests."""
+
+import os
+import subprocess
+import sys
+
+import keras
+import numpy as np
+import pytest
+
+if keras.backend.backend() != "tensorflow":
+    pytest.skip("SavedModels are TensorFlow's", allow_module_level=True)
+
+import tensorflow as tf
+from small_translators import make_tree_vocabulary
+from tensorflow.core.protobuf import saved_model_pb2
+
+from keras_transformer.data.subwords import train_subwords
+from keras_transformer.decoding.saved_model_translator import (
+    SavedModelTranslator,
+)
+from keras_transformer.decoding.translator import Translator
+from keras_transformer.export.saved_model import export_saved_model
+from keras_transformer.hparam import HParams
+from keras_transformer.runs import variables
+from keras_transformer.runs.run_directory import RunDirectory
+from keras_transformer.search.options import DecodeOptions
+from keras_transformer.transformer import build_transformer
+from keras_transformer.trees.target_text import is_tree
+
+HPARAMS = HParams(
+    num_layers=1,
+    d_model=16,
+    d_ff=32,
+    num_heads=2,
+    extra_length=4,
+    positional_encoding="learned",
+    max_length=40,
+)
+OPTIONS = DecodeOptions(beam_size=3, num_hypotheses=2, extra_length=4)
+TEXTS = [
+    "a dog runs over the street",
+    "two women",
+    "",
+    "the man reads a very long book about dogs and women on the street",
+    " \u3000\t",
+    "a book",
+    "Ünïcode ▁ and 漢字\nin two lines",
+]
+SIGNATURES = {"serving_default", "ids", "score", "lengths"}
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    path = tmp_path_factory.mktemp("run")
+    return make_run(path, train_subwords(TEXTS * 20, 310, str(path / "vocab")))
+
+
+def make_run(path, vocabulary):
+    """A run with random weights, sure enough of what it says."""
+    record = {"problem": "mine", "vocabulary_sha256": vocabulary.sha256}
+    run = RunDirectory.create(
+        str(path / "run"), record, HPARAMS, vocabulary.model_bytes
+    )
+    keras.utils.set_random_seed(5)
+    model = build_transformer(HPARAMS, vocabulary.vocab_size)
+    scales = np.full((vocabulary.vocab_size, 1), 4.0, "float32")
+    scales[1] = 12.0  # or it would hardly ever end by itself
+    model.embedding.embeddings.assign(scales * model.embedding.embeddings)
+    run.checkpoints.save(7, variables.read(variables.model_variables(model)))
+    return run
+
+
+@pytest.fixture(scope="module")
+def exported(run, tmp_path_factory):
+    export_dir = str(tmp_path_factory.mktemp("export") / "mine")
+    return export_saved_model(run, export_dir, OPTIONS)
+
+
+@pytest.fixture(scope="module")
+def signatures(exported):
+    return tf.saved_model.load(exported).signatures
+
+
+@pytest.fixture(scope="module")
+def translator(exported):
+    return SavedModelTranslator(exported)
+
+
+def graph_of(path):
+    model = saved_model_pb2.SavedModel()
+    with open(os.path.join(path, "saved_model.pb"), "rb") as file:
+        model.ParseFromString(file.read())
+    return model.meta_graphs[0].graph_def
+
+
+def functions_of(path):
+    return {f.signature.name: f for f in graph_of(path).library.function}
+
+
+def ops_reached(name, functions):
+    """The kinds of operations of a function and of those that it calls."""
+    todo, seen, ops = [name], set(), set()
+    while todo:
+        name = todo.pop()
+        if name in seen:
+            continue
+        seen.add(name)
+        for node in functions[name].node_def:
+            ops.add(node.op)
+            for value in node.attr.values():
+                called = [value.func, *value.list.func]
+                todo += [f.name for f in called if f.name in functions]
+    return ops
+
+
+class GraphTest:
+    def test_the_signatures_are_these(self, signatures):
+        assert set(signatures) == SIGNATURES
+
+    def test_only_operations_of_tensorflow_and_tensorflow_text(self, exported):
+        graph = graph_of(exported)
+        functions = functions_of(exported)
+        ops = {node.op for node in graph.node}
+        for function in functions.values():
+            ops |= {node.op for node in function.node_def}
+        script = (
+            "import sys, tensorflow as tf\n"
+            "from tensorflow.python.framework import op_def_registry as r\n"
+            "print([op for op in sys.argv[1:] if not r.get(op)])\n"
+        )
+        unknown = subprocess.run(
+            [sys.executable, "-c", script, *sorted(ops - set(functions))],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert unknown.stdout == (
+            "['SentencepieceDetokenizeOp', 'SentencepieceOp', "
+            "'SentencepieceTokenizeOp']\n"
+        )
+        for op in ops:
+            assert not op.startswith(("Xla", "_")), op
+            assert "PyFunc" not in op
+
+    def test_ids_need_no_operation_of_others(self, exported):
+        functions = functions_of(exported)
+        wrappers = {
+            name: ops_reached(name, functions)
+            for name in functions
+            if "signature_wrapper" in name
+        }
+        without = [
+            name
+            for name, ops in wrappers.items()
+            if not any("Sentencepiece" in op for op in ops)
+        ]
+        assert len(wrappers) == len(SIGNATURES)
+        assert len(without) == 1
+        (name,) = without
+        assert "inputs" in {a.name for a in functions[name].signature.input_arg}
+        assert not any("Sentencepiece" in n.op for n in graph_of(exported).node)
+
+    def test_a_model_of_ids_alone_loads_without_tensorflow_text(
+        self, run, signatures, tmp_path
+    ):
+        path = export_saved_model(run, str(tmp_path), OPTIONS, of_text=False)
+        sources = run.vocabulary.encode(["a dog runs", "two women"])
+        inputs = tf.ragged.constant(sources, tf.int32).to_tensor()
+        np.save(tmp_path / "inputs.npy", inputs.numpy())
+        script = (
+            "import sys\n"
+            "sys.modules['tensorflow_text'] = None\n"
+            "import numpy, tensorflow as tf\n"
+            f"model = tf.saved_model.load({path!r})\n"
+            "inputs = tf.constant(numpy.load('inputs.npy'))\n"
+            "for name in ('ids', 'serving_default'):\n"
+            "    found = model.signatures[name](inputs=inputs)\n"
+            "numpy.save('outputs.npy', found['outputs'])\n"
+        )
+        subprocess.run([sys.executable, "-c", script], check=True, cwd=tmp_path)
+        expected = signatures["ids"](inputs=inputs)["outputs"]
+        found = np.load(tmp_path / "outputs.npy")
+        np.testing.assert_array_equal(found, expected)
+        assert not any(
+            "Sentencepiece" in op
+            for name in functions_of(path)
+            for op in ops_reached(name, functions_of(path))
+        )
+        with pytest.raises(ValueError, match="saved_model_ids"):
+            SavedModelTranslator(path)
+
+
+class SignaturesTest:
+    def test_text_and_scores_are_those_of_the_run(
+        self, run, signatures, translator
+    ):
+        expected = Translator.load(run.path)(
+            TEXTS, beam_size=3, num_hypotheses=2, return_scores=True
+        )
+        found = signatures["serving_default"](text=tf.constant(TEXTS))
+        texts, scores = (
+            found[name].numpy() for name in ("translations", "scores")
+        )
+        assert texts.shape == scores.shape == (len(TEXTS), 2)
+        for i, each in enumerate(expected[0]):
+            assert [text.decode() for text in texts[i, : len(each)]] == each
+            np.testing.assert_allclose(
+                scores[i, : len(each)], expected[1][i], atol=1e-4
+            )
+        found = translator(TEXTS, num_hypotheses=2, return_scores=True)
+        assert found[0] == expected[0]
+        for ours, theirs in zip(found[1], expected[1], strict=True):
+            np.testing.assert_allclose(ours, theirs, atol=1e-4)
+
+    def test_blank_texts_are_empty_with_a_score_of_0(self, signatures):
+        found = signatures["serving_default"](text=tf.constant(["", " "]))
+        assert (found["translations"].numpy() == b"").all()
+        assert (found["scores"].numpy() == 0.0).all()
+
+    def test_an_empty_batch_is_translated(self, signatures):
+        none = tf.constant([], tf.string)
+        found = signatures["serving_default"](text=none)
+        assert found["translations"].shape == found["scores"].shape == (0, 2)
+        found = signatures["ids"](inputs=tf.zeros([0, 3], tf.int32))
+        assert found["outputs"].shape[:2] == (0, 2)
+        assert signatures["score"](text=none, targets=none)["scores"].shape == 0
+
+    def test_ids_give_the_same_as_text(self, run, signatures):
+        vocabulary = run.vocabulary
+        texts = [text for text in TEXTS if text.strip()]
+        inputs = tf.ragged.constant(vocabulary.encode(texts), tf.int32)
+        found = signatures["ids"](inputs=inputs.to_tensor())
+        by_text = signatures["serving_default"](text=tf.constant(texts))
+        for i in range(len(texts)):
+            decoded = vocabulary.decode(found["outputs"][i].numpy())
+            expected = by_text["translations"][i].numpy().tolist()
+            assert [t.replace("\n", " ").encode() for t in decoded] == expected
+        np.testing.assert_allclose(found["scores"], by_text["scores"])
+
+    def test_scores_of_pairs_are_those_of_the_run(
+        self, run, signatures, translator
+    ):
+        targets = TEXTS[::-1]
+        expected = Translator.load(run.path).score(TEXTS, targets, 0.6)
+        found = signatures["score"](
+            text=tf.constant(TEXTS), targets=tf.constant(targets)
+        )["scores"]
+        real = [bool(text.strip()) for text in TEXTS]
+        np.testing.assert_allclose(
+            found.numpy()[real], np.array(expected)[real], atol=1e-4
+        )
+        np.testing.assert_allclose(
+            translator.score(TEXTS, targets), found, atol=1e-4
+        )
+
+    @pytest.mark.parametrize(
+        "name, inputs, words",
+        [
+            ("serving_default", {"text": ["a " * 90]}, "at most 40 tokens"),
+            ("serving_default", {"text": [b"\xff a"]}, "must be UTF-8"),
+            ("score", {"text": ["a"], "targets": ["a", "b"]}, "equally many"),
+            ("score", {"text": ["a"], "targets": ["a " * 90]}, "at most 40"),
+            ("ids", {"inputs": [[5, 310, 1]]}, "ids from 0 to 309"),
+            ("ids", {"inputs": [[5, -1, 1]]}, "ids from 0 to 309"),
+            ("ids", {"inputs": [[5, 6, 0]]}, "have 1, the end id"),
+            ("ids", {"inputs": [[5, 0, 1]]}, "end id"),
+            ("ids", {"inputs": [[5] * 50 + [1]]}, "at most 40 tokens"),
+        ],
+    )
+    def test_bad_input_is_an_error_in_words(
+        self, signatures, name, inputs, words
+    ):
+        inputs = {name: tf.constant(value) for name, value in inputs.items()}
+        with pytest.raises(tf.errors.InvalidArgumentError, match=words):
+            signatures[name](**inputs)
+
+    def test_bfloat16_scores_nearly_the_same(self, run, signatures, tmp_path):
+        path = export_saved_model(
+            run, str(tmp_path), OPTIONS, precision="bfloat16"
+        )
+        ops = set()
+        for function in functions_of(path).values():
+            for node in function.node_def:
+                if node.attr["T"].type == tf.bfloat16.as_datatype_enum:
+                    ops.add(node.op)
+        assert {"MatMul", "BatchMatMulV2"} & ops
+        inputs = {
+            "text": tf.constant(TEXTS[:2]),
+            "targets": tf.constant(TEXTS[:2]),
+        }
+        found, expected = (
+            each["score"](**inputs)["scores"].numpy()
+            for each in (tf.saved_model.load(path).signatures, signatures)
+        )
+        assert (found != expected).all()
+        np.testing.assert_allclose(found, expected, rtol=0.1)
+
+
+class WarmupTest:
+    def test_the_requests_run_and_give_what_they_say(
+        self, exported, signatures
+    ):
+        pytest.importorskip("tensorflow_serving")
+        from tensorflow_serving.apis import prediction_log_pb2
+
+        path = os.path.join(
+            exported, "assets.extra", "tf_serving_warmup_requests"
+        )
+        seen = {}
+        for record in tf.data.TFRecordDataset(path):
+            log = prediction_log_pb2.PredictionLog.FromString(record.numpy())
+            request = log.predict_log.request
+            name = request.model_spec.signature_name
+            inputs = {
+                key: tf.constant(tf.make_ndarray(value))
+                for key, value in request.inputs.items()
+            }
+            found = signatures[name](**inputs)
+            assert found.keys() == log.predict_log.response.outputs.keys()
+            for key, value in log.predict_log.response.outputs.items():
+                expected = tf.make_ndarray(value)
+                if expected.dtype == np.float32:
+                    np.testing.assert_allclose(found[key], expected, atol=1e-4)
+                else:
+                    np.testing.assert_array_equal(found[key], expected)
+            seen.setdefault(name, set()).add(
+                next(iter(inputs.values())).shape[0]
+            )
+        assert seen.keys() == {"serving_default", "ids", "score"}
+        assert all(len(sizes) > 1 for sizes in seen.values())
+
+
+class TreesTest:
+    @pytest.mark.parametrize("form", ["normalised", "lexicalised"])
+    def test_every_output_is_a_tree_over_the_words(self, form, tmp_path):
+        vocabulary = make_tree_vocabulary(tmp_path / "vocab", form)
+        run = make_run(tmp_path, vocabulary)
+        options = OPTIONS.replace(extra_length=0)
+        path = export_saved_model(run, str(tmp_path / "export"), options)
+        texts = ["a dog", *TEXTS[:4], "dog"]
+        found = SavedModelTranslator(path)(texts, num_hypotheses=2)
+        assert found == Translator.load(run.path)(
+            texts, num_hypotheses=2, beam_size=3, extra_length=0
+        )
+        for text, trees in zip(texts, found):
+            if text:
+                assert len(trees) == 2
+                for tree in trees:
+                    assert is_tree(tree, text.split(), form)
+
+
+class TranslatorTest:
+    def test_options_are_those_of_the_export(self, translator):
+        assert translator(["a"], beam_size=3, alpha=0.6) == translator(["a"])
+        with pytest.raises(ValueError, match="beam_size=4.*has 3.*Export"):
+            translator(["a"], beam_size=4)
+        with pytest.raises(ValueError, match="num_hypotheses=3.*has 2"):
+            translator(["a"], num_hypotheses=3)
+        with pytest.raises(ValueError, match="return_attention"):
+            translator(["a"], return_attention=True)
+
+    def test_overlong_text_is_an_error_that_names_it(self, translator):
+        with pytest.raises(ValueError, match="at most 40.*sentence 2 with"):
+            translator(["a", "a " * 90])
+
+    def test_every_text_is_reported_once(self, translator):
+        counts = []
+        found = list(translator.translate(TEXTS * 3, report=counts.append))
+        assert found == translator(TEXTS * 3)
+        assert sum(counts) == len(TEXTS) * 3
+
+    @pytest.mark.parametrize("file", ["saved_model.pb", "variables"])
+    def test_damage_is_an_error_that_names_the_file(
+        self, exported, tmp_path, file
+    ):
+        import shutil
+
+        path = tmp_path / "1"
+        shutil.copytree(exported, path)
+        target = path / file
+        if target.is_dir():
+            (target,) = target.glob("*.data*")
+        target.write_bytes(target.read_bytes()[:1000])
+        with pytest.raises(ValueError, match=f"whole.*{file}"):
+            SavedModelTranslator(str(path))

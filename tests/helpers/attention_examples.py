@@ -1,0 +1,61 @@
+"""Attention weights at random, and a reader of the page that shows them."""
+
+import base64
+import html.parser
+import json
+
+import numpy as np
+
+from keras_transformer.decoding.attention import Attention
+
+VOID = {"meta", "input", "img", "br", "link"}
+
+
+def random_attention(source, target, num_layers=2, num_heads=3):
+    """An `Attention` whose rows sum to 1, and none sees the future."""
+    rng = np.random.default_rng(0)
+
+    def weights(queries, keys, allowed=True):
+        scores = rng.normal(size=(num_layers, num_heads, queries, keys))
+        scores = np.where(allowed, np.exp(2 * scores), 0.0)
+        return (scores / scores.sum(-1, keepdims=True)).astype("float32")
+
+    a, b = len(source), len(target)
+    past = np.tri(b, dtype=bool)
+    return Attention(
+        source, target, weights(a, a), weights(b, b, past), weights(b, a)
+    )
+
+
+class Page(html.parser.HTMLParser):
+    """The elements of a page, their texts, and whether all of them close."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.elements, self.texts, self.open = [], {}, []
+        self.feed(text)
+        self.close()
+        assert not self.open
+
+    def handle_starttag(self, tag, attributes):
+        self.elements.append((tag, dict(attributes)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        key = self.open[-1] if self.open else ""
+        self.texts.setdefault(key, []).append(data)
+
+    @property
+    def data(self):
+        """The embedded weights and labels."""
+        return json.loads(self.texts["script"][0])
+
+
+def decoded(attention, kind):
+    """The array of a kind, from its text."""
+    numbers = np.frombuffer(base64.b64decode(kind["weights"]), "<u2")
+    return numbers.reshape(getattr(attention, kind["name"]).shape) / 65535

@@ -1,0 +1,18 @@
+"""What tests give to the Python processes that they start."""
+
+import os
+import pathlib
+
+TESTS = pathlib.Path(__file__).parents[1]
+
+
+def environment(test_file, **variables):
+    """Returns the environment of a process that imports what a test does.
+
+    Args:
+        test_file: `__file__` of the test module.
+        **variables: environment variables to add.
+    """
+    folders = [TESTS.parent, TESTS / "helpers", pathlib.Path(test_file).parent]
+    path = os.pathsep.join(map(str, folders))
+    return {**os.environ, "PYTHONPATH": path, **variables}

@@ -1,0 +1,89 @@
+"""Translators that need no training, for the tests of decoding."""
+
+import keras
+import numpy as np
+from keras import ops
+
+from keras_transformer.data.subwords import END_ID
+from keras_transformer.data.subwords import train_subwords
+from keras_transformer.decoding.translator import Translator
+from keras_transformer.hparam import HParams
+from keras_transformer.transformer import build_transformer
+from keras_transformer.trees.target_text import tree_symbols
+from keras_transformer.trees.tree import parse_tree
+
+HPARAMS = HParams(
+    num_layers=1, d_model=16, d_ff=32, num_heads=2, extra_length=4
+)
+TEXTS = [
+    "a dog runs over the street",
+    "two women",
+    "",
+    "the man reads a very long book about dogs and women on the street",
+    "  ",
+    "a book",
+    "dogs run",
+]
+
+
+class CopyingModel:
+    """Gives each input token back; ends when the input does."""
+
+    def __init__(self, vocab_size):
+        self.vocab_size = vocab_size
+        self.bias = keras.Variable(np.zeros(vocab_size), dtype="float32")
+        self.variables = [self.bias]
+        self.compute_dtype = "float32"
+        self.shapes = []
+
+    def encode(self, inputs):
+        self.shapes.append(tuple(inputs.shape))
+        return inputs, inputs != 0
+
+    def init_cache(self, encoded, mask, beam_size, max_length=None):
+        return {"inputs": encoded}
+
+    def reorder_cache(self, cache, beams):
+        return cache
+
+    def decode_step(self, ids, position, cache, growing, num_ids):
+        inputs = cache["inputs"]
+        here = ops.equal(ops.arange(ops.shape(inputs)[1]), position)
+        copied = ops.sum(ops.where(here[None], inputs, 0), axis=1)
+        copied = ops.repeat(copied[:, None], ids.shape[1], axis=1)
+        return 9.0 * ops.one_hot(copied, self.vocab_size) + self.bias, cache
+
+
+class HesitantModel(CopyingModel):
+    """Rather ends than says token 5, at every position."""
+
+    def decode_step(self, ids, position, cache, growing, num_ids):
+        logits = np.zeros((1, 1, self.vocab_size), "float32")
+        logits[..., [END_ID, 5]] = 20.0, 19.9
+        return logits + 0.0 * ops.cast(ids, "float32")[:, :, None], cache
+
+
+def make_vocabulary(path):
+    return train_subwords(TEXTS * 20, 310, str(path))
+
+
+def make_tree_vocabulary(path, form="normalised"):
+    tree = parse_tree("(S (NP (DT a) (NN dog)) (VP (VBZ runs)) (. .))")
+    symbols = tree_symbols([tree], form)
+    return train_subwords(TEXTS * 20, 320, str(path), symbols)
+
+
+def make_translator(vocabulary):
+    """A real model with random weights, sure enough of what it says."""
+    keras.utils.set_random_seed(5)
+    model = build_transformer(HPARAMS, vocabulary.vocab_size)
+    scales = np.full((vocabulary.vocab_size, 1), 4.0, "float32")
+    scales[END_ID] = 12.0  # or it would hardly ever end by itself
+    model.embedding.embeddings.assign(scales * model.embedding.embeddings)
+    return Translator(model, vocabulary, HPARAMS)
+
+
+def ids_of(translator, sources, **options):
+    """Ids of the best translations."""
+    found = translator.translate_ids(sources, **options)
+    return [best.ids for best, *_ in found]

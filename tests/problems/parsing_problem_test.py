@@ -1,0 +1,282 @@
+"""Tests of the problems over treebanks."""
+
+import gzip
+import itertools
+import os
+
+import pytest
+
+from keras_transformer import registry
+from keras_transformer.problems.parsing import ParsingProblem
+from keras_transformer.problems.parsing import ParsingWsj
+from keras_transformer.problems.parsing import ParsingWsjSemi
+from keras_transformer.problems.parsing_files import ParsingFiles
+from keras_transformer.problems.toy_treebank import treebank
+from keras_transformer.trees.linearization import kind
+from keras_transformer.trees.target_text import FORMS
+from keras_transformer.trees.tree import parse_tree
+
+TREES = treebank.trees("dev")
+SIZES = {"train": 90, "dev": 8, "test": 6}
+
+
+class Sentences(ParsingProblem):
+    """The toy treebank's, fewer of them."""
+
+    name = "sentences"
+    vocab_size = 600
+
+    def trees(self, split, tmp_dir):
+        return iter(split_of(split))
+
+
+class TaggedSentences(Sentences):
+    linearization = "tagged"
+
+
+class LexicalisedSentences(Sentences):
+    linearization = "lexicalised"
+
+
+def split_of(split):
+    first = list(SIZES).index(split) * 100
+    return TREES[first : first + SIZES[split]]
+
+
+def as_distributed(tree):
+    """A tree as a `.mrg` file of the treebank holds it."""
+    (sentence,) = tree.children
+    text = str(sentence).replace(" (VP", "\n    (VP").replace("(NP ", "(NP-1 ")
+    return f"( {text} )\n"
+
+
+def write_trees(path, trees):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    text = "".join(f"{tree}\n" for tree in trees)
+    if path.suffix == ".gz":
+        path.write_bytes(gzip.compress(text.encode()))
+    else:
+        path.write_text(text, encoding="utf-8")
+    return str(path)
+
+
+def write_sections(directory, sizes):
+    """Writes folders of `.mrg` files; returns the trees by folder."""
+    trees = iter(TREES)
+    written = {}
+    for section, size in sizes.items():
+        written[section] = list(itertools.islice(trees, size))
+        for number, tree in enumerate(written[section]):
+            path = directory / section / f"wsj_{section}{number:02}.mrg"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text("\n" + as_distributed(tree), encoding="utf-8")
+    return written
+
+
+@pytest.fixture(params=[Sentences, TaggedSentences, LexicalisedSentences])
+def problem(request, tmp_path):
+    problem = request.param(str(tmp_path))
+    problem.generate(None)
+    return problem
+
+
+class ParsingProblemTest:
+    def test_sources_are_words_and_references_are_trees(self, problem):
+        sources, references = problem.text_split("dev")
+        assert [source.split() for source in sources] == [
+            tree.words() for tree in split_of("dev")
+        ]
+        assert list(map(parse_tree, references)) == split_of("dev")
+
+    def test_each_symbol_of_a_target_is_one_id(self, problem):
+        targets = problem.token_pairs("dev").targets
+        for tree, ids in zip(split_of("dev"), targets):
+            symbols = problem.target_text(str(tree)).split()
+            pieces = problem.vocabulary.pieces(ids[:-1])
+            known = [symbol for symbol in symbols if kind(symbol)]
+            assert [p for p in pieces if kind(p[1:])] == [
+                "▁" + symbol for symbol in known
+            ]
+            is_lexicalised = problem.linearization == "lexicalised"
+            assert (known == symbols) == (not is_lexicalised)
+
+    def test_output_is_the_inverse_of_target_text(self, problem):
+        for tree in split_of("test"):
+            source = " ".join(tree.words())
+            output = problem.output(source, problem.target_text(str(tree)))
+            if problem.linearization == "tagged":
+                assert output == str(tree)
+            report = problem.report([output], [str(tree)])
+            assert report.scores["f1"] == 100
+
+    def test_output_is_a_tree_whatever_was_decoded(self, problem):
+        for decoded in ("", "nonsense (S", problem.target_text(str(TREES[0]))):
+            tree = parse_tree(problem.output("One two three .", decoded))
+            assert tree.words() == ["One", "two", "three", "."]
+
+    def test_score_is_f1(self, problem):
+        _, references = problem.text_split("dev")
+        flat = [
+            problem.output(" ".join(parse_tree(r).words()), "")
+            for r in references
+        ]
+        assert problem.score(references, references)["f1"] == 100
+        assert problem.score(flat, references)["f1"] < 50
+        assert problem.measure in problem.score(flat, references)
+
+    def test_augmentation_is_for_training_alone(self, tmp_path):
+        problem = Sentences(str(tmp_path))
+        problem.augmentation_rounds = 2
+        splits = problem.generate(None)["splits"]
+        counts = {split: counts["pairs"] for split, counts in splits.items()}
+        assert counts["train"] > 4 * SIZES["train"]
+        assert {**counts, "train": SIZES["train"]} == SIZES
+
+    def test_data_of_other_settings_are_made_anew(self, problem):
+        before = problem.manifest
+        problem.augmentation_rounds = 1
+        assert problem.generate(None)["splits"] != before["splits"]
+
+    def test_it_cannot_be_reversed(self):
+        with pytest.raises(
+            ValueError, match="words as its source.*parsing_toy_rev"
+        ):
+            registry.get_problem("parsing_toy_rev")
+
+
+class ParsingWsjTest:
+    SECTIONS = {"00": 1, "02": 5, "10": 4, "21": 3, "22": 2, "23": 3, "24": 1}
+
+    def test_sections_become_splits(self, tmp_path):
+        written = write_sections(tmp_path / "wsj", self.SECTIONS)
+        problem = ParsingWsj(str(tmp_path))
+        train, dev, test = (
+            list(problem.trees(split, str(tmp_path)))
+            for split in problem.splits
+        )
+        assert train == written["02"] + written["10"] + written["21"]
+        assert (dev, test) == (written["22"], written["23"])
+
+    @pytest.mark.parametrize("ending", [".trees", ".trees.gz"])
+    def test_extracted_trees_do_as_well(self, tmp_path, ending):
+        for split in SIZES:
+            path = tmp_path / f"parsing_wsj.{split}{ending}"
+            write_trees(path, split_of(split))
+        for split in SIZES:
+            trees = ParsingWsj("data").trees(split, str(tmp_path))
+            assert list(trees) == split_of(split)
+
+    def test_where_nothing_lies_it_says_what_must(self, tmp_path):
+        with pytest.raises(ValueError, match="hold the treebank.*LDC99T42"):
+            ParsingWsj(str(tmp_path / "data")).generate(str(tmp_path))
+        assert os.listdir(tmp_path) == []
+
+    def test_other_counts_than_the_treebanks_are_an_error(self, tmp_path):
+        write_sections(tmp_path / "wsj", self.SECTIONS)
+        with pytest.raises(ValueError, match="39,832 trees.*12 trees"):
+            ParsingWsj(str(tmp_path / "data")).generate(str(tmp_path))
+
+    def test_parsed_sentences_join_the_treebank(self, tmp_path):
+        for split in SIZES:
+            path = tmp_path / f"parsing_wsj.{split}.trees"
+            write_trees(path, split_of(split))
+        write_trees(tmp_path / "parsing_wsj_semi.b.trees.gz", TREES[250:280])
+        write_trees(tmp_path / "parsing_wsj_semi.a.trees", TREES[280:290])
+        problem = ParsingWsjSemi("data")
+        expected = split_of("train") + TREES[280:290] + TREES[250:280]
+        assert list(problem.trees("train", str(tmp_path))) == expected
+        assert list(problem.trees("dev", str(tmp_path))) == split_of("dev")
+        assert problem.vocab_size == 32000
+
+    def test_without_parsed_sentences_it_says_what_is_missing(self, tmp_path):
+        write_sections(tmp_path / "wsj", self.SECTIONS)
+        with pytest.raises(ValueError, match="or use parsing_wsj"):
+            list(ParsingWsjSemi("data").trees("train", str(tmp_path)))
+
+
+@pytest.fixture
+def files(tmp_path):
+    return {
+        split: (write_trees(tmp_path / f"{split}.trees", split_of(split)),)
+        for split in SIZES
+    }
+
+
+class ParsingFilesTest:
+    def generate(self, tmp_path, files, **settings):
+        problem = ParsingFiles(str(tmp_path / "data"))
+        problem.use_files(files, 600, **settings)
+        return problem.generate(None), problem
+
+    def test_data_are_those_of_the_files(self, tmp_path, files):
+        manifest, _ = self.generate(tmp_path, files)
+        counts = {s: c["pairs"] for s, c in manifest["splits"].items()}
+        assert counts == SIZES
+        problem = registry.get_problem("parsing_files", str(tmp_path / "data"))
+        assert problem.text_split("test")[1] == list(map(str, split_of("test")))
+
+    @pytest.mark.parametrize("form", FORMS)
+    def test_outputs_are_read_in_the_form_of_the_data(
+        self, tmp_path, files, form
+    ):
+        _, maker = self.generate(tmp_path, files, linearization=form)
+        problem = registry.get_problem("parsing_files", str(tmp_path / "data"))
+        (tree, *_) = split_of("test")
+        decoded = maker.target_text(str(tree))
+        output = problem.output(" ".join(tree.words()), decoded)
+        assert problem.report([output], [str(tree)]).f1 == 100
+
+    def test_several_paths_and_ranges_are_one_split(self, tmp_path):
+        written = write_sections(tmp_path / "wsj", {"01": 3, "02": 2, "03": 2})
+        extra = write_trees(tmp_path / "extra.trees", TREES[100:103])
+        problem = ParsingFiles("data")
+        train = f"{tmp_path}/wsj:01-02,{extra}"
+        problem.use_files({"train": (train,), "dev": (f"{tmp_path}/wsj:03",)})
+        assert list(problem.trees("train", None)) == [
+            *written["01"],
+            *written["02"],
+            *TREES[100:103],
+        ]
+        assert list(problem.trees("dev", None)) == written["03"]
+
+    def test_bad_trees_are_an_error_or_counted(self, tmp_path, files):
+        path = files["train"][0]
+        with open(path, "a", encoding="utf-8") as file:
+            file.write("(TOP (S (NP (NN dog)\n(TOP (S (NN cat)))\n")
+        with pytest.raises(ValueError, match=f"{path}.*line 91"):
+            self.generate(tmp_path, files)
+        assert not (tmp_path / "data").exists()
+        manifest, problem = self.generate(tmp_path, files, skip_bad=True)
+        assert manifest["splits"]["train"]["pairs"] == SIZES["train"] + 1
+        assert manifest["splits"]["train"]["dropped"]["bad_trees"] == 1
+        (line,) = problem.bad["train"]
+        assert f"{path}, line 91" in line
+
+    @pytest.mark.parametrize(
+        "change",
+        [{"linearization": "tagged"}, {"augmentation_rounds": 2}],
+        ids=str,
+    )
+    def test_other_settings_need_another_directory(
+        self, tmp_path, files, change
+    ):
+        before, _ = self.generate(tmp_path, files)
+        (name,) = change
+        with pytest.raises(ValueError, match=f"Received: {name}="):
+            self.generate(tmp_path, files, **change)
+        again, _ = self.generate(tmp_path, files)
+        assert again == before
+
+    def test_a_changed_file_needs_another_directory(self, tmp_path, files):
+        self.generate(tmp_path, files)
+        write_trees(tmp_path / "dev.trees", TREES[:3])
+        with pytest.raises(ValueError, match="Received: dev_trees="):
+            self.generate(tmp_path, files)
+
+    def test_an_unknown_linearization_is_an_error(self, files):
+        with pytest.raises(ValueError, match="normalised, tagged"):
+            ParsingFiles("data").use_files(files, linearization="reversed")
+
+    def test_a_missing_split_is_an_error(self, files):
+        with pytest.raises(ValueError, match="no dev_trees beside train_trees"):
+            ParsingFiles("data").use_files({**files, "dev": (None,)})

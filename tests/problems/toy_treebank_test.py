@@ -1,0 +1,247 @@
+import subprocess
+import sys
+
+import pytest
+
+from keras_transformer.problems.toy_treebank import treebank as toy_treebank
+from keras_transformer.problems.toy_treebank.lexicon import lexical_rules
+from keras_transformer.problems.toy_treebank.rules import Slot
+from keras_transformer.problems.toy_treebank.rules import grammar
+from keras_transformer.trees.tree import Tree
+from keras_transformer.trees.tree import parse_tree
+
+SPLITS = ("train", "dev", "test")
+
+
+@pytest.fixture(scope="module")
+def treebank():
+    return {split: toy_treebank.trees(split) for split in SPLITS}
+
+
+@pytest.fixture(scope="module")
+def trees(treebank):
+    return [tree for split in SPLITS for tree in treebank[split]]
+
+
+def readings(words):
+    """Return every tree that the grammar has for a sentence, by trying all."""
+    words = [{"an": "a", "An": "A"}.get(word, word) for word in words]
+    start = 1 if words[0] == "``" else 0
+    known = {}
+
+    def fits(word, place):
+        if place == start:
+            word = {word, word[0].upper() + word[1:]}
+            return words[place] in word
+        return place < len(words) and words[place] == word
+
+    def made_from(symbol, place):
+        """Return {end: what the symbol makes from the place to there}."""
+        if (symbol, place) not in known:
+            ends = known[symbol, place] = {}
+            for rule in grammar()[symbol]:
+                for end, made in filled(rule.items, place):
+                    ends.setdefault(end, {})[str(made)] = made
+        return known[symbol, place]
+
+    def filled(items, place):
+        if not items:
+            yield place, ()
+            return
+        first, *rest = items
+        if isinstance(first, Slot):
+            ends = made_from(first.symbol, place).items()
+            firsts = [
+                (end, made) for end, all_ in ends for made in all_.values()
+            ]
+        elif first.is_preterminal:
+            ends = [place + 1] if fits(first.children[0], place) else []
+            firsts = [(end, (first,)) for end in ends]
+        else:
+            firsts = [
+                (end, (Tree(first.label, made),))
+                for end, made in filled(first.children, place)
+            ]
+        for middle, made in firsts:
+            for end, others in filled(rest, middle):
+                yield end, made + others
+
+    whole = made_from("sentence", 0).get(len(words), {})
+    return [Tree("TOP", made) for made in whole.values()]
+
+
+def reading(sentence):
+    (tree,) = readings(sentence.split())
+    return str(tree).lower()
+
+
+def nodes(tree):
+    yield tree
+    if not tree.is_preterminal:
+        for child in tree.children:
+            yield from nodes(child)
+
+
+class TreebankTest:
+    def test_has_the_promised_sizes(self, treebank):
+        sizes = {split: len(trees) for split, trees in treebank.items()}
+        assert sizes == toy_treebank.NUM_TREES
+        assert sizes == {"train": 12_000, "dev": 300, "test": 300}
+
+    def test_no_sentence_occurs_twice_within_or_across_splits(self, trees):
+        assert len({tuple(tree.words()) for tree in trees}) == len(trees)
+
+    def test_every_word_of_dev_and_test_occurs_in_training(self, treebank):
+        known = {word for tree in treebank["train"] for word in tree.words()}
+        for tree in treebank["dev"] + treebank["test"]:
+            assert known.issuperset(tree.words())
+
+    def test_has_4_to_25_words_a_sentence_and_fewer_than_11_on_average(
+        self, trees
+    ):
+        lengths = [len(tree.words()) for tree in trees]
+        assert set(lengths) == set(range(4, 26))
+        assert sum(lengths) / len(lengths) < 11
+
+    def test_is_the_same_when_made_again_elsewhere(self, treebank):
+        script = (
+            "from keras_transformer.problems.toy_treebank import treebank\n"
+            "for tree in treebank.trees('test'): print(tree)\n"
+        )
+        lines = subprocess.run(
+            [sys.executable, "-c", script],
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout.splitlines()
+        assert lines == [str(tree) for tree in treebank["test"]]
+
+    def test_stays_the_same_from_version_to_version(self, treebank):
+        assert str(treebank["dev"][6]) == (
+            "(TOP (S (NP (DT The) (NN man)) (VP (VBD finished) (NP (NP (DT a) "
+            "(NN letter)) (SBAR (WHNP (WDT which)) (S (NP (PRP she)) (VP (VBD "
+            "wrote)))))) (. .)))"
+        )
+
+
+class TreeTest:
+    def test_has_one_child_below_the_root_and_no_other_root(self, trees):
+        for tree in trees:
+            labels = [node.label for node in nodes(tree)]
+            assert tree.label == "TOP" and len(tree.children) == 1
+            assert labels.count("TOP") == 1
+
+    def test_can_be_written_and_read(self, trees):
+        for tree in trees[::20]:
+            assert parse_tree(str(tree)) == tree
+
+    def test_begins_with_a_capital_and_has_no_other_article_than_it_should(
+        self, trees
+    ):
+        for tree in trees:
+            words = tree.words()
+            start = words[1] if words[0] == "``" else words[0]
+            assert not start[0].islower()
+            for word, following in zip(words, words[1:]):
+                if word.lower() in ("a", "an"):
+                    vowel = following[0] in "aeiou"
+                    assert vowel == word.lower().endswith("n")
+
+    def test_labels_of_the_penn_treebank_occur_and_no_others(self, trees):
+        labels = {
+            node.label
+            for tree in trees
+            for node in nodes(tree)
+            if not node.is_preterminal
+        }
+        assert labels == set(
+            "TOP S SINV SQ SBAR SBARQ NP VP PP ADJP ADVP PRT PRN QP NX UCP "
+            "CONJP INTJ WHNP WHPP WHADVP WHADJP".split()
+        )
+
+    def test_quotes_and_brackets_come_in_pairs(self, trees):
+        for tree in trees:
+            tags = tree.tags()
+            assert tags.count("``") == tags.count("''") < 2
+            assert tags.count("-LRB-") == tags.count("-RRB-")
+
+
+class ReadingTest:
+    def test_every_sentence_has_one_and_it_is_its_tree(self, treebank):
+        for tree in treebank["dev"] + treebank["test"]:
+            expected = str(tree).lower().replace("dt an)", "dt a)")
+            assert reading(" ".join(tree.words())) == expected
+
+    def test_finds_two_where_a_rule_allows_two(self, monkeypatch):
+        rules = dict(grammar())
+        (twice,) = [rules["price"][0].items]
+        rules["price"] = rules["price"] + [
+            rules["price"][0]._replace(items=(Tree("X", twice),))
+        ]
+        monkeypatch.setattr(sys.modules[__name__], "grammar", lambda: rules)
+        words = "The price of the car rose 3 % .".split()
+        assert len(readings(words)) == 2
+
+    @pytest.mark.parametrize(
+        "noun, belongs",
+        [
+            ("a fork", "(nns eggs)) (pp (in with) (np (dt a) (nn fork)))"),
+            ("salt", "(np (np (dt the) (nns eggs)) (pp (in with)"),
+            ("Emma", "(nns eggs)) (pp (in with) (np (nnp emma)))"),
+        ],
+    )
+    def test_what_with_belongs_to_depends_on_the_noun(self, noun, belongs):
+        assert belongs in reading(f"Anna ate the eggs with {noun} .")
+
+    @pytest.mark.parametrize(
+        "verb, belongs",
+        [
+            ("met", "(vbd met) (np (dt the) (nn boy)) (pp"),
+            ("loved", "(vbd loved) (np (np (dt the) (nn boy)) (pp"),
+        ],
+    )
+    def test_what_a_place_belongs_to_depends_on_the_verb(self, verb, belongs):
+        assert belongs in reading(f"Anna {verb} the boy in the park .")
+
+    @pytest.mark.parametrize(
+        "verb, object_stands",
+        [("told", "(np (prp me)) (s (vp"), ("wanted", "(s (np (prp me)) (vp")],
+    )
+    def test_whether_an_object_is_within_the_clause_depends_on_the_verb(
+        self, verb, object_stands
+    ):
+        assert object_stands in reading(f"Anna {verb} me to sing .")
+
+
+class GrammarTest:
+    def test_every_symbol_that_a_sentence_needs_has_rules(self):
+        waiting, reached = ["sentence"], set()
+        while waiting:
+            symbol = waiting.pop()
+            if symbol in reached:
+                continue
+            reached.add(symbol)
+            assert grammar()[symbol], symbol
+            for rule in grammar()[symbol]:
+                items = list(rule.items)
+                while items:
+                    item = items.pop()
+                    if isinstance(item, Slot):
+                        waiting.append(item.symbol)
+                    elif not item.is_preterminal:
+                        items.extend(item.children)
+
+    def test_weights_count_whatever_the_rule_stands_for(self):
+        weights = {}
+        for rule in grammar()["det sg"]:
+            word = rule.items[0].children[0]
+            weights[word] = rule.weight
+        assert weights == {"the": 6, "a": 2, "this": 0.5, "every": 0.5}
+
+    def test_no_verb_has_a_past_that_looks_like_its_infinitive(self):
+        rules = lexical_rules()
+        for symbol, verbs in rules.items():
+            if symbol.startswith("verb") and symbol.endswith("VBD"):
+                bases = rules[symbol.removesuffix("VBD") + "VB"]
+                for (_, past), (_, base) in zip(verbs, bases):
+                    assert past != base

@@ -1,0 +1,150 @@
+import os
+
+import numpy as np
+import pytest
+
+from keras_transformer.runs.checkpoints import Checkpoints
+from keras_transformer.runs.checkpoints import average
+from keras_transformer.runs.checkpoints import weights
+from keras_transformer.runs.retention import Evaluation
+
+
+@pytest.fixture
+def checkpoints(tmp_path):
+    return Checkpoints(str(tmp_path / "checkpoints"))
+
+
+class CheckpointsTest:
+    def test_what_was_saved_is_loaded(self, checkpoints):
+        arrays = {"model/a": np.arange(3.0), "progress/step": np.int64(7)}
+        checkpoints.save(7, arrays)
+        loaded = checkpoints.load()
+        assert loaded.keys() == arrays.keys()
+        np.testing.assert_array_equal(loaded["model/a"], arrays["model/a"])
+
+    def test_newest_are_kept(self, checkpoints):
+        for step in (1, 2, 10, 11):
+            checkpoints.save(step, {"a": np.zeros(1)})
+        checkpoints.remove_outdated(keep_max=2)
+        assert checkpoints.steps == [10, 11]
+
+    def test_without_a_limit_all_are_kept(self, checkpoints):
+        for step in (1, 2, 3):
+            checkpoints.save(step, {"a": np.zeros(1)})
+        checkpoints.remove_outdated()
+        assert checkpoints.steps == [1, 2, 3]
+
+    def test_steps_are_in_the_order_of_numbers(self, checkpoints):
+        for step in (9, 100, 20):
+            checkpoints.save(step, {"a": np.zeros(1)})
+        assert checkpoints.steps == [9, 20, 100]
+
+    def test_missing_checkpoint_is_refused_by_step(self, checkpoints):
+        checkpoints.save(5, {"a": np.zeros(1)})
+        with pytest.raises(ValueError, match=r"step 6.*steps \[5\]"):
+            checkpoints.load(6)
+
+    def test_empty_directory_is_refused(self, checkpoints):
+        with pytest.raises(ValueError, match="Train with kt-trainer"):
+            checkpoints.load()
+
+    def test_truncated_file_is_refused_by_name(self, checkpoints):
+        path = checkpoints.save(5, {"a": np.zeros(1000)})
+        os.truncate(path, 900)
+        with pytest.raises(ValueError, match="complete .npz.*ckpt-5.npz"):
+            checkpoints.load()
+
+    def test_failed_save_leaves_the_earlier_one_and_no_rest(self, checkpoints):
+        checkpoints.save(1, {"a": np.zeros(1)})
+        os.mkdir(checkpoints.path(2))
+        with pytest.raises(ValueError, match="must be a file"):
+            checkpoints.save(2, {"a": np.zeros(1)})
+        assert os.listdir(checkpoints.directory) == ["ckpt-1.npz", "ckpt-2.npz"]
+        np.testing.assert_array_equal(checkpoints.load(1)["a"], [0])
+
+    def test_best_is_the_one_with_the_greatest_score(self, checkpoints):
+        for step in (1, 2, 3):
+            checkpoints.save(step, {"a": np.full(1, step)})
+            checkpoints.record(Evaluation(step, score=-abs(step - 2.0)))
+        assert checkpoints.best_step == 2
+        assert checkpoints.load("best")["a"] == [2]
+
+    def test_best_without_a_score_is_refused(self, checkpoints):
+        checkpoints.save(1, {"a": np.zeros(1)})
+        with pytest.raises(ValueError, match="with a score on dev.*steps .1"):
+            checkpoints.load("best")
+
+    def test_record_replaces_what_is_known_of_a_step(self, checkpoints):
+        checkpoints.save(1, {"a": np.zeros(1)})
+        checkpoints.record(Evaluation(1, 60.0))
+        checkpoints.record(Evaluation(1, 60.0, 3.5))
+        assert checkpoints.evaluations == [Evaluation(1, 60.0, 3.5)]
+
+
+class WeightsTest:
+    def test_moving_average_takes_the_place_of_the_weight(self):
+        held = {"model/a": 1, "model/b": 2, "average/a": 3, "optimizer/a": 4}
+        assert weights(held) == {"model/a": 3, "model/b": 2}
+
+
+class AverageTest:
+    def test_equals_the_float64_mean(self, checkpoints):
+        rng = np.random.default_rng(0)
+        arrays = rng.normal(size=(4, 50)).astype("float32")
+        for step, array in enumerate(arrays):
+            checkpoints.save(step, {"model/a": array})
+        steps, means = average(checkpoints, 3)
+        expected = arrays[1:].astype("float64").mean(axis=0)
+        assert steps == [1, 2, 3]
+        assert means["model/a"].dtype == np.float32
+        np.testing.assert_array_equal(
+            means["model/a"], expected.astype("float32")
+        )
+
+    def test_leaves_out_all_but_the_weights(self, checkpoints):
+        state = {"optimizer/m": np.ones(1), "random/0": np.ones(1)}
+        checkpoints.save(1, {"model/a": np.ones(1), **state})
+        _, means = average(checkpoints, 1)
+        assert list(means) == ["model/a"]
+
+    def test_takes_moving_averages_where_they_are_held(self, checkpoints):
+        for step in (1, 2):
+            held = {"model/a": np.zeros(1), "average/a": np.full(1, 2.0 * step)}
+            checkpoints.save(step, held)
+        _, means = average(checkpoints, 2)
+        assert means == {"model/a": [3.0]}
+
+    def test_checkpoints_between_evaluations_do_not_count(self, checkpoints):
+        checkpoints.record()
+        for step in (10, 15, 20, 25):
+            checkpoints.save(step, {"model/a": np.full(1, step)})
+        checkpoints.record(Evaluation(10), Evaluation(20))
+        steps, means = average(checkpoints, 2)
+        assert steps == [10, 20]
+        assert means == {"model/a": [15]}
+
+    def test_best_from_long_before_does_not_count(self, checkpoints):
+        for step in (1, 2, 3, 4):
+            checkpoints.save(step, {"model/a": np.ones(1)})
+            checkpoints.record(Evaluation(step, score=-step))
+        checkpoints.remove_outdated(keep_max=2)
+        assert checkpoints.steps == [1, 3, 4]
+        with pytest.raises(ValueError, match="=3, and 2 checkpoints"):
+            average(checkpoints, 3)
+
+    def test_too_few_checkpoints_are_refused(self, checkpoints):
+        checkpoints.save(1, {"model/a": np.ones(1)})
+        with pytest.raises(ValueError, match="=2, and 1 checkpoints"):
+            average(checkpoints, 2)
+
+    def test_other_shape_is_refused_by_name(self, checkpoints):
+        checkpoints.save(1, {"model/a": np.ones(2)})
+        checkpoints.save(2, {"model/a": np.ones(3)})
+        with pytest.raises(ValueError, match=r"model/a with shape \(3,\)"):
+            average(checkpoints, 2)
+
+    def test_absent_weight_is_refused_by_name(self, checkpoints):
+        checkpoints.save(1, {"model/a": np.ones(2), "model/b": np.ones(2)})
+        checkpoints.save(2, {"model/a": np.ones(2)})
+        with pytest.raises(ValueError, match="model/b with shape absent"):
+            average(checkpoints, 2)

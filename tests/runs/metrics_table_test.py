@@ -1,0 +1,91 @@
+import os
+
+import pytest
+
+from keras_transformer.runs.metrics_table import COLUMNS
+from keras_transformer.runs.metrics_table import MetricsTable
+from keras_transformer.runs.metrics_table import read_rows
+
+
+@pytest.fixture
+def path(tmp_path):
+    return str(tmp_path / "metrics.csv")
+
+
+def make(path, *rows, last_step=0):
+    table = MetricsTable(path, last_step)
+    for row in rows:
+        table.add(row)
+    return table
+
+
+def losses(rows):
+    return {row["step"]: row["train_loss"] for row in rows}
+
+
+def row(step, **figures):
+    return {"step": step, "train_loss": 1 / step, **figures}
+
+
+class MetricsTableTest:
+    def test_rows_read_back_with_all_digits(self, path):
+        make(path, row(300), row(700))
+        assert losses(read_rows(path)) == {
+            "300": repr(1 / 300),
+            "700": repr(1 / 700),
+        }
+
+    def test_columns_begin_with_the_known_ones(self, path):
+        make(path, row(1, dev_bleu=3.0))
+        with open(path) as file:
+            names = file.readline().rstrip("\n").split(",")
+        assert names == [*COLUMNS, "dev_bleu"]
+
+    def test_new_column_is_empty_in_earlier_rows(self, path):
+        make(path, row(1), row(2, dev_bleu=3.0), row(3))
+        scores = [row["dev_bleu"] for row in read_rows(path)]
+        assert scores == ["", "3.0", ""]
+
+    def test_file_is_replaced_only_where_it_must(self, path):
+        table = MetricsTable(path, 0)
+        files = []
+        for step, figures in enumerate([{}, {}, {"dev_bleu": 3.0}, {}], 1):
+            table.add(row(step, **figures))
+            files.append(os.stat(path).st_ino)
+        assert files[0] == files[1] != files[2] == files[3]
+
+    def test_later_rows_are_dropped_at_resume(self, path):
+        make(path, row(1), row(2), row(3))
+        make(path, {"step": 3, "train_loss": 9.0}, last_step=2)
+        assert losses(read_rows(path)) == {"1": "1.0", "2": "0.5", "3": "9.0"}
+
+    def test_resuming_keeps_columns_of_ones_own(self, path):
+        make(path, row(1, dev_bleu=3.0))
+        make(path, row(2), last_step=1)
+        assert [row["dev_bleu"] for row in read_rows(path)] == ["3.0", ""]
+
+    def test_older_file_takes_the_new_columns(self, path):
+        with open(path, "w") as file:
+            file.write("step,train_loss\n1,1.0\n")
+        make(path, row(2), last_step=1)
+        assert losses(read_rows(path)) == {"1": "1.0", "2": "0.5"}
+        assert read_rows(path)[0]["memory_bytes"] == ""
+
+    def test_part_of_a_row_at_the_end_never_counts(self, path):
+        make(path, row(1), row(2), row(300))
+        with open(path, "rb") as file:
+            content = file.read()
+        for length in range(len(content)):
+            with open(path, "wb") as file:
+                file.write(content[:length])
+            num_complete = max(0, content[:length].count(b"\n") - 1)
+            make(path, row(400), last_step=300)
+            assert list(losses(read_rows(path))) == [
+                *["1", "2", "300"][:num_complete],
+                "400",
+            ]
+
+
+class ReadRowsTest:
+    def test_absent_file_has_no_rows(self, path):
+        assert read_rows(path) == []

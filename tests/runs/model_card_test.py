@@ -1,0 +1,278 @@
+import dataclasses
+import json
+import os
+import re
+
+import numpy as np
+import pytest
+
+from keras_transformer import hparam
+from keras_transformer.bleu import bleu_report
+from keras_transformer.data.subwords import train_subwords
+from keras_transformer.problem import Problem
+from keras_transformer.registry import get_hparams
+from keras_transformer.runs.metrics_table import MetricsTable
+from keras_transformer.runs.model_card import write_model_card
+from keras_transformer.runs.model_card.card import model_card
+from keras_transformer.runs.model_card.facts import describe_data
+from keras_transformer.runs.model_card.scores import read_scores
+from keras_transformer.runs.model_card.scores import record_scores
+from keras_transformer.runs.retention import Evaluation
+from keras_transformer.runs.run_directory import RunDirectory
+from keras_transformer.runs.run_directory import average_run
+from keras_transformer.search.options import DecodeOptions
+
+HPARAMS = dataclasses.replace(
+    get_hparams("transformer_tiny"), dropout=0.25, packed=True
+)
+TEXTS = ["the cat sees the dog", "der Hund sieht die Katze"] * 20
+REPORT = bleu_report(["a b c d e"], ["a b c d f"])
+DATA = {
+    "languages": ["en", "de"],
+    "vocab_size": 300,
+    "files": [{"name": "a|b.en", "sha256": "0123456789abcdef" * 4}],
+    "splits": {
+        "train": {"pairs": 4321, "source_tokens": 55, "target_tokens": 66}
+    },
+}
+
+
+@pytest.fixture
+def make_run(tmp_path):
+    """A function that makes a run with checkpoints, its record as given."""
+    vocabulary = train_subwords(TEXTS, 300, str(tmp_path / "vocab.model"))
+
+    def make(steps=(100, 200), **record):
+        run = RunDirectory.create(
+            str(tmp_path / "run"),
+            {
+                "problem": "translate_files",
+                "hparams_set": "transformer_tiny",
+                "vocabulary_sha256": vocabulary.sha256,
+                **record,
+            },
+            HPARAMS,
+            vocabulary.model_bytes,
+        )
+        table = MetricsTable(run.file("metrics.csv"), 0)
+        for step in steps:
+            run.checkpoints.save(
+                step,
+                {
+                    "model/a": np.zeros((30, 40), "float32"),
+                    "model/b": np.zeros(34, "float32"),
+                    "optimizer/a": np.zeros((30, 40), "float32"),
+                },
+            )
+            run.checkpoints.record(Evaluation(step, score=-step))
+            row = {"step": step, "epoch": 3, "seconds": 39.0 * step}
+            figures = {"dev_loss": 2.5, "dev_bleu": step / 8}
+            table.add({**row, **figures})
+        return run
+
+    return make
+
+
+def section(card, name):
+    """The text below a heading."""
+    return re.search(rf"## {name}\n(.*?)(\n## |\Z)", card, re.S)[1]
+
+
+def rows_of(text):
+    """The cells of all rows of Markdown tables, without code's quotes."""
+    return [
+        [cell.strip().strip("`") for cell in line.strip("|").split(" | ")]
+        for line in text.splitlines()
+        if line.startswith("|") and not set(line) <= set("|-: ")
+    ]
+
+
+class ModelCardTest:
+    def test_the_overview_says_what_the_model_is(self, make_run):
+        card = model_card(make_run(data=DATA, precision="bfloat16"))
+        facts = dict(rows_of(card.partition("## Use")[0]))
+        assert "# English to German, a Transformer\n" in card
+        assert facts["Parameters"] == "1,234"
+        assert facts["Training pairs"] == "4,321"
+        assert facts["Updates"] == "200"
+        assert facts["Training time"].startswith("2 h 10 min")
+        assert facts["Precision in training"] == "bfloat16"
+        assert facts["Hyper-parameters"].endswith("with 2 changed")
+
+    def test_hparams_begin_with_the_differences_from_the_set(self, make_run):
+        rows = rows_of(section(model_card(make_run()), "Hyper-parameters"))
+        assert rows[1:3] == [
+            ["dropout", "0.25", "0.3"],
+            ["packed", "true", "false"],
+        ]
+        assert rows[3] == ["Name", "Value"]
+        values = dict(rows[4:])
+        expected = json.loads(hparam.to_json(HPARAMS))
+        assert {n: str(v).lower() for n, v in expected.items()} == {
+            name: value.lower() for name, value in values.items()
+        }
+
+    def test_a_set_that_nobody_registered_still_gives_all_values(
+        self, make_run
+    ):
+        card = model_card(make_run(hparams_set="of_a_friend"))
+        text = section(card, "Hyper-parameters")
+        assert "`of_a_friend` is not registered" in text
+        assert ["dropout", "0.25"] in rows_of(text)
+
+    def test_dev_scores_are_those_of_the_checkpoint(self, make_run):
+        run = make_run()
+        for step in (100, 200):
+            text = section(model_card(run, step), "Scores")
+            assert f"at update {step}," in text
+            assert ["BLEU", f"{step / 8:.4g}"] in rows_of(text)
+            assert "BLEU|nrefs:1|case:mixed|eff:no|tok:13a" in text
+        assert "that of update 100;" in text  # the best
+        best = section(model_card(run, "best"), "Scores")
+        assert "at update 100," in best
+
+    def test_recorded_scores_appear_with_their_signatures(self, make_run):
+        run = make_run()
+        options = DecodeOptions(beam_size=7)
+        record_scores(run, "test", 200, 1234, options, REPORT)
+        text = section(model_card(run), "Scores")
+        assert ["test", "1,234", "200", "beam 7, alpha 0.6"] == next(
+            row[:4] for row in rows_of(text) if row[0] == "test"
+        )
+        for line in REPORT.text.splitlines():
+            assert f"test: {line}" in text
+
+    def test_an_exported_model_has_the_scores_of_its_checkpoint(self, make_run):
+        run = make_run()
+        options = DecodeOptions()
+        record_scores(run, "test", 100, 1111, options, REPORT)
+        record_scores(run, "test", 200, 2222, options, REPORT)
+        extra = {"format": "ctranslate2", "quantization": "int8"}
+        text = section(model_card(run, 100, extra), "Scores")
+        assert "1,111" in text and "2,222" not in text
+        assert "not measured again" in text
+        text = section(model_card(run), "Scores")
+        assert "1,111" in text and "2,222" in text
+
+    def test_data_that_nobody_knows_are_said_to_be_unknown(self, make_run):
+        text = section(model_card(make_run(data_dir="/nowhere")), "Data")
+        assert "not in the run's directory" in text
+
+    def test_names_of_files_break_no_table(self, make_run):
+        rows = rows_of(section(model_card(make_run(data=DATA)), "Data"))
+        assert ["a\\|b.en", "0123456789abcdef"] in rows
+
+    @pytest.mark.parametrize(
+        "extra, words",
+        [
+            (None, ["Translator.load", "kt-decoder --output_dir"]),
+            ({"format": "saved_model"}, ["tf.saved_model.load", "kt-query"]),
+            (
+                {"format": "ctranslate2"},
+                ["ctranslate2.Translator(", "vocab.model"],
+            ),
+        ],
+    )
+    def test_each_form_says_how_to_load_it(self, make_run, extra, words):
+        text = section(model_card(make_run(), None, extra), "Use")
+        assert all(word in text for word in words)
+        for code in re.findall(r"```python\n(.*?)```", text, re.S):
+            compile(code, "README.md", "exec")
+
+    def test_an_older_checkpoint_is_named_where_it_is_loaded(self, make_run):
+        run = make_run()
+        text = section(model_card(run, 100), "Use")
+        assert ", step=100)" in text
+        assert "--checkpoint_step=100" in text
+        assert "step" not in section(model_card(run), "Use")
+
+    def test_decode_options_are_shown(self, make_run):
+        options = DecodeOptions(beam_size=8, num_hypotheses=3, extra_length=9)
+        extra = {"format": "saved_model", "decode": options}
+        card = model_card(make_run(), None, extra)
+        assert "beam 8, alpha 0.6, hypotheses 3" in card
+        assert "ends at 9 tokens more" in card
+
+    def test_an_average_knows_its_checkpoints_and_the_time(self, make_run):
+        run = make_run()
+        path = run.file("averaged")
+        average_run(run, 2, path)
+        with open(os.path.join(path, "README.md"), encoding="utf-8") as file:
+            card = file.read()
+        facts = dict(rows_of(card.partition("## Use")[0]))
+        assert facts["Updates"].endswith("checkpoints at 100, 200")
+        assert facts["Training time"].startswith("2 h 10 min")
+        assert "None yet" in section(card, "Scores")
+
+    def test_scores_of_an_earlier_average_go(self, make_run):
+        run = make_run()
+        averaged = average_run(run, 2, run.file("averaged"))
+        record_scores(averaged, "test", 200, 9, DecodeOptions(), REPORT)
+        averaged = average_run(run, 1, run.file("averaged"))
+        assert read_scores(averaged) == {}
+
+    def test_no_checkpoint_is_an_error(self, make_run):
+        with pytest.raises(ValueError, match="must hold a checkpoint"):
+            model_card(make_run(steps=()))
+
+
+class WriteModelCardTest:
+    def test_a_card_is_replaced_but_another_readme_is_not(
+        self, make_run, tmp_path
+    ):
+        run = make_run()
+        path = write_model_card(str(tmp_path), run, 100)
+        first = open(path, encoding="utf-8").read()
+        assert write_model_card(str(tmp_path), run, 200) == path
+        assert open(path, encoding="utf-8").read() != first
+        mine = first.partition("\n")[2]  # without the mark
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(mine)
+        assert write_model_card(str(tmp_path), run) is None
+        assert open(path, encoding="utf-8").read() == mine
+
+
+class ScoresTest:
+    def test_the_same_measurement_is_kept_once(self, make_run):
+        run = make_run()
+        for step, beam_size in ((100, 4), (200, 4), (200, 1), (200, 4)):
+            options = DecodeOptions(beam_size=beam_size)
+            record_scores(run, "test", step, 5, options, REPORT)
+        entries = read_scores(run)["test"]
+        assert [(e["step"], e["decode"]["beam_size"]) for e in entries] == [
+            (100, 4),
+            (200, 1),
+            (200, 4),
+        ]
+        assert entries[0]["bleu"] == REPORT.bleu
+
+
+class TwoWords(Problem):
+    name = "two_words"
+    vocab_size = 285
+    inputs_language = "en"
+    splits = ("train",)
+
+    def text_pairs(self, split, tmp_dir):
+        yield from zip(TEXTS[::2], ["ja"] * 20)
+
+
+class DescribeDataTest:
+    def test_a_reversed_problem_has_its_sides_swapped(self, tmp_path):
+        problem = TwoWords(str(tmp_path))
+        assert describe_data(problem) is None
+        problem.generate(None)
+        forwards = describe_data(problem)
+        backwards = describe_data(TwoWords(str(tmp_path), reverse=True))
+        assert forwards["languages"] == ["en", "de"]
+        assert backwards["languages"] == ["de", "en"]
+        counts = forwards["splits"]["train"]
+        assert counts["pairs"] == 20
+        pairs = problem.token_pairs("train")
+        assert counts["source_tokens"] == sum(pairs.inputs.lengths)
+        assert counts["target_tokens"] == sum(pairs.targets.lengths)
+        assert backwards["splits"]["train"] == {
+            "pairs": 20,
+            "source_tokens": counts["target_tokens"],
+            "target_tokens": counts["source_tokens"],
+        }

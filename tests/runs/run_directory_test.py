@@ -1,0 +1,182 @@
+import dataclasses
+import json
+import os
+
+import numpy as np
+import pytest
+
+from keras_transformer import hparam
+from keras_transformer.data.subwords import train_subwords
+from keras_transformer.runs import variables
+from keras_transformer.runs.retention import Evaluation
+from keras_transformer.runs.run_directory import RunDirectory
+from keras_transformer.runs.run_directory import average_run
+from keras_transformer.runs.run_directory import load_model
+from keras_transformer.runs.run_directory import warm_start
+from keras_transformer.transformer import build_transformer
+
+HPARAMS = hparam.HParams(num_layers=1, d_model=8, num_heads=2, d_ff=16)
+RECORD = {"problem": "copy", "hparams_set": "mine", "random_seed": 0}
+
+
+@pytest.fixture(scope="module")
+def model_bytes(tmp_path_factory):
+    path = str(tmp_path_factory.mktemp("vocabulary") / "vocab.model")
+    return train_subwords(["some words"], 270, path).model_bytes
+
+
+@pytest.fixture
+def run(tmp_path, model_bytes):
+    path = str(tmp_path / "run")
+    return RunDirectory.create(path, RECORD, HPARAMS, model_bytes)
+
+
+class RunDirectoryTest:
+    def test_holds_hparams_and_problem(self, run):
+        opened = RunDirectory(run.path)
+        assert opened.hparams == HPARAMS
+        assert opened.problem_name == "copy"
+
+    def test_holds_the_vocabulary(self, run, model_bytes):
+        assert run.vocabulary.model_bytes == model_bytes
+
+    def test_other_directory_is_refused(self, tmp_path):
+        with pytest.raises(ValueError, match="holds no run.json"):
+            RunDirectory(str(tmp_path))
+
+    def test_same_run_may_go_on_for_longer(self, run):
+        run.check_same(RECORD, dataclasses.replace(HPARAMS, train_steps=9))
+
+    def test_other_problem_is_refused_with_both_names(self, run):
+        with pytest.raises(ValueError, match="'reverse'.*begun with 'copy'"):
+            run.check_same({**RECORD, "problem": "reverse"}, HPARAMS)
+
+    def test_other_hparam_is_refused_with_both_values(self, run):
+        other = dataclasses.replace(HPARAMS, dropout=0.5)
+        with pytest.raises(ValueError, match="dropout=0.5.*with 0.1"):
+            run.check_same(RECORD, other)
+
+    def test_batch_of_a_device_may_differ_where_updates_do_not_depend_on_it(
+        self, tmp_path, model_bytes
+    ):
+        sizes = {"batch_tokens": 1000, "effective_batch_tokens": 4000}
+        hparams = dataclasses.replace(HPARAMS, **sizes)
+        run = RunDirectory.create(
+            str(tmp_path / "run"), RECORD, hparams, model_bytes
+        )
+        run.check_same(RECORD, dataclasses.replace(hparams, batch_tokens=500))
+        other = dataclasses.replace(hparams, effective_batch_tokens=5000)
+        with pytest.raises(ValueError, match="effective_batch_tokens=5000"):
+            run.check_same(RECORD, other)
+
+    def test_batch_that_is_the_update_must_be_the_same(self, run):
+        other = dataclasses.replace(HPARAMS, batch_tokens=500)
+        with pytest.raises(ValueError, match="batch_tokens=500.*with 4096"):
+            run.check_same(RECORD, other)
+
+    def test_other_precision_is_refused(self, run):
+        run.check_same({**RECORD, "precision": "float32"}, HPARAMS)
+        with pytest.raises(ValueError, match="'bfloat16'.*with 'float32'"):
+            run.check_same({**RECORD, "precision": "bfloat16"}, HPARAMS)
+
+
+class AverageRunTest:
+    def test_average_is_a_run_that_cannot_be_resumed(self, run, tmp_path):
+        for step in (1, 2):
+            run.checkpoints.save(step, {"model/a": np.full(2, step * 1.0)})
+        averaged = average_run(run, 2, str(tmp_path / "averaged"))
+        arrays = RunDirectory(averaged.path).checkpoints.load()
+        np.testing.assert_array_equal(arrays["model/a"], [1.5, 1.5])
+        assert averaged.averaged_steps == [1, 2]
+        with pytest.raises(ValueError, match="no optimizer state"):
+            averaged.check_same(RECORD, HPARAMS)
+
+    def test_other_things_are_never_replaced(self, run, tmp_path):
+        run.checkpoints.save(1, {"model/a": np.ones(2)})
+        (tmp_path / "mine" / "checkpoints").mkdir(parents=True)
+        for path in (str(tmp_path / "mine"), run.path):
+            with pytest.raises(ValueError, match="an earlier average"):
+                average_run(run, 1, path)
+        assert (tmp_path / "mine" / "checkpoints").is_dir()
+        assert run.checkpoints.steps == [1]
+
+    def test_second_average_replaces_the_first(self, run, tmp_path):
+        path = str(tmp_path / "averaged")
+        for step in (1, 2):
+            run.checkpoints.save(step, {"model/a": np.full(2, step * 1.0)})
+            average_run(run, 1, path)
+        assert RunDirectory(path).checkpoints.steps == [2]
+        with open(os.path.join(path, "run.json"), encoding="utf-8") as file:
+            assert json.load(file)["averaged_steps"] == [2]
+
+
+def save(run, step, value, **more):
+    """Saves a checkpoint whose weights all have one value."""
+    model = build_transformer(run.hparams, run.vocabulary.vocab_size)
+    named = variables.model_variables(model)
+    arrays = {name: np.full(v.shape, value) for name, v in named.items()}
+    for kind, other in more.items():
+        for name, v in named.items():
+            place = name.replace("model/", f"{kind}/")
+            arrays[place] = np.full(v.shape, other)
+    run.checkpoints.save(step, arrays)
+    return model
+
+
+def values(model):
+    arrays = variables.read(variables.model_variables(model)).values()
+    return {value for array in arrays for value in np.unique(array)}
+
+
+class LoadModelTest:
+    def test_takes_the_newest_the_best_or_the_one_named(self, run):
+        for step in (1, 2, 3):
+            save(run, step, step)
+            run.checkpoints.record(Evaluation(step, score=-abs(step - 2.0)))
+        assert values(load_model(run)) == {3}
+        assert values(load_model(run, "best")) == {2}
+        assert values(load_model(run, 1)) == {1}
+
+    def test_takes_moving_averages_where_they_are_held(self, run):
+        save(run, 1, 5, average=7)
+        assert values(load_model(run)) == {7}
+
+
+class WarmStartTest:
+    @pytest.fixture
+    def new_run(self, tmp_path, model_bytes):
+        path = str(tmp_path / "new")
+        return RunDirectory.create(path, RECORD, HPARAMS, model_bytes)
+
+    def test_takes_the_weights_of_the_other_run(self, run, new_run):
+        model = save(run, 1, 5)
+        warm_start(model, run, new_run)
+        assert values(model) == {5}
+
+    def test_other_vocabulary_is_refused_with_both_checksums(
+        self, run, tmp_path
+    ):
+        path = str(tmp_path / "vocab.model")
+        theirs = train_subwords(["other words"], 270, path)
+        other = RunDirectory.create(
+            str(tmp_path / "other"), RECORD, HPARAMS, theirs.model_bytes
+        )
+        model = save(run, 1, 5)
+        with pytest.raises(ValueError, match="same vocabulary") as caught:
+            warm_start(model, other, run)
+        for checksum in (theirs.sha256, run.vocabulary.sha256):
+            assert checksum in str(caught.value)
+
+    def test_other_shapes_are_refused_and_nothing_changed(
+        self, run, tmp_path, model_bytes
+    ):
+        wider = dataclasses.replace(HPARAMS, d_ff=32)
+        other = RunDirectory.create(
+            str(tmp_path / "other"), RECORD, wider, model_bytes
+        )
+        save(other, 1, 5)
+        model = save(run, 1, 3)
+        before = values(model)
+        with pytest.raises(ValueError, match="dimensions.*d_ff=32"):
+            warm_start(model, other, run)
+        assert values(model) == before

@@ -1,0 +1,67 @@
+import pytest
+
+from keras_transformer.hparam import HParams
+from keras_transformer.search.options import DecodeOptions
+from keras_transformer.search.options import parse_decode_hparams
+
+
+class DecodeOptionsTest:
+    def test_a_runs_hparams_say_how_it_decodes(self):
+        hparams = HParams(beam_size=21, alpha=0.3, extra_length=300)
+        options = DecodeOptions.of(hparams)
+        assert (options.beam_size, options.alpha) == (21, 0.3)
+        assert options.extra_length == 300
+
+    @pytest.mark.parametrize(
+        "name, value",
+        [
+            ("beam_size", 0),
+            ("num_hypotheses", 0),
+            ("alpha", -0.1),
+            ("min_length", -1),
+            ("temperature", -1.0),
+            ("top_k", -1),
+            ("top_p", 0.0),
+            ("top_p", 1.1),
+        ],
+    )
+    def test_values_out_of_range_are_errors(self, name, value):
+        with pytest.raises(ValueError, match=f"`{name}` must be .*{value}"):
+            DecodeOptions(**{name: value})
+
+    def test_a_beam_holds_all_hypotheses(self):
+        with pytest.raises(ValueError, match="num_hypotheses=5, beam_size=4"):
+            DecodeOptions(num_hypotheses=5)
+        assert DecodeOptions(num_hypotheses=5, temperature=1.0).beam_size == 4
+        assert DecodeOptions().replace(num_hypotheses=5).beam_size == 5
+        with pytest.raises(ValueError, match="num_hypotheses=5, beam_size=3"):
+            DecodeOptions().replace(num_hypotheses=5, beam_size=3)
+
+    def test_none_leaves_an_option_as_it_is(self):
+        options = DecodeOptions(alpha=1.0)
+        assert options.replace(alpha=None, beam_size=None) == options
+
+
+class ParseDecodeHparamsTest:
+    def test_pairs_and_flags_are_changes(self):
+        changes = parse_decode_hparams(
+            "alpha=1, num_hypotheses=6", alpha=0.5, beam_size=None
+        )
+        assert changes == {"alpha": 0.5, "num_hypotheses": 6}
+        expected = DecodeOptions(alpha=0.5, num_hypotheses=6, beam_size=6)
+        assert DecodeOptions().replace(**changes) == expected
+
+    def test_trees_may_be_left_unconstrained(self):
+        assert DecodeOptions().constrained
+        changes = parse_decode_hparams("constrained=false")
+        assert not DecodeOptions().replace(**changes).constrained
+
+    def test_an_unknown_name_gets_close_ones(self):
+        with pytest.raises(
+            ValueError, match="decode_hparams='temprature'.*mean: temperature"
+        ):
+            parse_decode_hparams("temprature=1")
+
+    def test_a_wrong_type_is_an_error(self):
+        with pytest.raises(ValueError, match="`top_k` must be a whole number"):
+            parse_decode_hparams("top_k=many")

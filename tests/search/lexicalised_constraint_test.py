@@ -1,0 +1,107 @@
+"""Tests of the constraint on trees that have the words in them."""
+
+import numpy as np
+import pytest
+from keras import ops
+from random_trees import END
+from random_trees import Pieces
+from random_trees import RandomModel
+from random_trees import as_tuples
+from random_trees import assert_is_all_best_first
+from random_trees import assert_legal_is_what_comes_next
+from random_trees import legal_after
+
+from keras_transformer.decoding.compiled_search import compile_search
+from keras_transformer.search import tree_constraint
+from keras_transformer.search.options import DecodeOptions
+from keras_transformer.search.tree_constraint import PIECE
+from keras_transformer.search.tree_constraint import TreeConstraint
+
+ONE_LEAF = Pieces()
+NO_LEAF = Pieces(leaves=())
+FIRST_PIECE = max(NO_LEAF.symbols) + 1
+
+
+def words_of(source):
+    """The ids of a source, by words."""
+    ids = [id_ for id_ in source.tolist() if id_ > END]
+    starts = [i for i, id_ in enumerate(ids) if NO_LEAF.starts_word(id_)]
+    return [ids[a:b] for a, b in zip(starts, [*starts[1:], None])]
+
+
+def with_words(ids, words):
+    """Ids of a tree with those of a word in place of each leaf of ONE_LEAF."""
+    words = iter(words)
+    (leaf,) = (i for i in ONE_LEAF.symbols if ONE_LEAF.kind(i) == "leaf")
+    return tuple(
+        id_ for i in ids for id_ in (next(words) if i == leaf else [i])
+    )
+
+
+class LegalTest:
+    def test_words_are_repeated_piece_by_piece(self, monkeypatch):
+        monkeypatch.setattr(tree_constraint, "MAX_DEPTH", 3)
+        monkeypatch.setattr(tree_constraint, "MAX_OPENED", 2)
+        inputs = NO_LEAF.sources(3)
+        pieces = [len(word) * [PIECE] for word in words_of(inputs[0])]
+        assert list(map(len, pieces)) == [1, 2, 3]
+        trees = [
+            with_words(ids, pieces)
+            for ids in ONE_LEAF.trees(3, 99, max_depth=3, max_opened=2)
+        ]
+        constraint = TreeConstraint.of(NO_LEAF)
+        assert_legal_is_what_comes_next(constraint, inputs, 99, trees)
+
+    def test_a_word_is_as_likely_as_the_likeliest(self):
+        constraint = TreeConstraint.of(NO_LEAF)
+        begun = constraint.begin(NO_LEAF.sources(1), np.array([9]), 1)
+        for id_ in (0, 3):
+            begun = constraint.advance(begun, np.array([[id_]]))
+        rng = np.random.default_rng(0)
+        logits = rng.normal(size=(1, 1, NO_LEAF.vocab_size)).astype("float32")
+        found = ops.convert_to_numpy(constraint.legal_alone(logits, begun))
+        expected = np.full((1, 1, FIRST_PIECE), -np.inf, "float32")
+        expected[..., [3, 5]] = logits[..., [3, 5]]  # the opening brackets
+        expected[..., PIECE] = logits[..., FIRST_PIECE:].max()
+        np.testing.assert_array_equal(found, expected)
+
+
+class SearchTest:
+    def test_a_wide_beam_equals_enumeration(self):
+        inputs = NO_LEAF.sources(3)
+        words = words_of(inputs[0])
+        trees = [with_words(ids, words) for ids in ONE_LEAF.trees(3, 9)]
+        legal = legal_after(trees)
+        wide = len(trees) + 7
+        options = DecodeOptions(alpha=0.3).replace(num_hypotheses=wide)
+        model = RandomModel(NO_LEAF, seed=1)
+        find = compile_search(model, options, NO_LEAF)
+        (found,), (scores,) = as_tuples(*find(inputs, np.array([12], "int32")))
+        likeliest = model.table[:, FIRST_PIECE:].max(axis=1, keepdims=True)
+        model.table[:, FIRST_PIECE:] = likeliest
+        expected = {
+            ids: model.log_prob(inputs[0], ids, legal)
+            / ((5 + len(ids)) / 6) ** 0.3
+            for ids in trees
+        }
+        assert len(found) > 10
+        assert_is_all_best_first(found, scores, expected)
+
+    @pytest.mark.parametrize("more", [{}, {"temperature": 1.5}], ids=str)
+    def test_hypotheses_have_the_words_in_order(self, more):
+        numbers = [1, 9, 0, 2, 30, 5]
+        inputs = NO_LEAF.sources(*numbers)
+        limits = np.array([1, 60, 9, 4, 300, 40], "int32")
+        options = DecodeOptions(**more).replace(num_hypotheses=4)
+        find = compile_search(RandomModel(NO_LEAF), options, NO_LEAF)
+        found, scores = find(inputs, limits, keys=np.arange(6, dtype="int32"))
+        assert (scores[:, 0] > -np.inf).all()
+        for source, hypotheses, of_each in zip(inputs, found, scores):
+            expected = [id_ for id_ in source.tolist() if id_ > END]
+            for ids, score in zip(hypotheses.tolist(), of_each):
+                if expected and score > -np.inf:
+                    steps = [NO_LEAF.kind(id_) for id_ in ids]
+                    assert steps.count("open") == steps.count("close") > 0
+                    pieces = [i for i in ids if i >= FIRST_PIECE or i == PIECE]
+                    assert pieces == expected
+                    assert ids[ids.index(END) + 1 :] == [0] * ids.count(0)

@@ -1,0 +1,242 @@
+import concurrent.futures
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from keras_transformer.serving.batcher import Batcher
+from keras_transformer.serving.errors import RequestError
+
+
+def numbers(*values):
+    return {"number": np.array(values)}
+
+
+class Doubler:
+    """A function that notes its batches; it refuses 13 and can be held up."""
+
+    def __init__(self):
+        self.batches = []
+        self.go = threading.Event()
+        self.go.set()
+        self.entered = threading.Event()
+
+    def __call__(self, arrays):
+        self.batches.append(arrays["number"].tolist())
+        self.entered.set()
+        self.go.wait(60)
+        if 13 in arrays["number"]:
+            raise ValueError("13 is refused")
+        return {"doubled": 2 * arrays["number"]}
+
+    def hold(self):
+        self.go.clear()
+        self.entered.clear()
+
+
+@pytest.fixture
+def doubler():
+    return Doubler()
+
+
+@pytest.fixture
+def make():
+    batchers = []
+
+    def make(**options):
+        batchers.append(Batcher(**options))
+        return batchers[-1]
+
+    yield make
+    for batcher in batchers:
+        batcher.close()
+
+
+@pytest.fixture
+def pool():
+    with concurrent.futures.ThreadPoolExecutor(64) as pool:
+        yield pool
+
+
+def hold_worker(batcher, doubler, pool):
+    """Keeps the only worker busy, so that calls pile up."""
+    doubler.hold()
+    future = pool.submit(batcher.call, "held", doubler, numbers(0), 1)
+    assert doubler.entered.wait(60)
+    return future
+
+
+def wait_for_rows(batcher, count):
+    end = time.monotonic() + 60
+    while batcher._num_rows < count:
+        assert time.monotonic() < end
+        time.sleep(0.001)
+
+
+class BatcherTest:
+    def test_every_caller_gets_its_own_results(self, make, doubler, pool):
+        batcher = make(max_batch_size=7, num_workers=2)
+        calls = [list(range(i, i + i % 5 + 1)) for i in range(14, 214)]
+        futures = [
+            pool.submit(
+                batcher.call, "double", doubler, numbers(*call), len(call)
+            )
+            for call in calls
+        ]
+        for call, future in zip(calls, futures):
+            expected = [2 * number for number in call]
+            assert future.result(60)["doubled"].tolist() == expected
+        assert max(map(len, doubler.batches)) <= 7
+        assert len(doubler.batches) < len(calls)
+
+    def test_calls_that_wait_run_together_up_to_the_largest_batch(
+        self, make, doubler, pool
+    ):
+        batcher = make(max_batch_size=4)
+        held = hold_worker(batcher, doubler, pool)
+        futures = [
+            pool.submit(batcher.call, "double", doubler, numbers(i), 1)
+            for i in range(1, 7)
+        ]
+        wait_for_rows(batcher, 6)
+        doubler.go.set()
+        held.result(60)
+        concurrent.futures.wait(futures, 60)
+        assert [len(batch) for batch in doubler.batches] == [1, 4, 2]
+
+    def test_only_the_caller_at_fault_gets_the_error(self, make, doubler, pool):
+        batcher = make(max_batch_size=8)
+        held = hold_worker(batcher, doubler, pool)
+        futures = {
+            i: pool.submit(batcher.call, "double", doubler, numbers(i), 1)
+            for i in (11, 12, 13, 14)
+        }
+        wait_for_rows(batcher, 4)
+        doubler.go.set()
+        held.result(60)
+        for number, future in futures.items():
+            if number == 13:
+                with pytest.raises(ValueError, match="13 is refused"):
+                    future.result(60)
+            else:
+                assert future.result(60)["doubled"] == [2 * number]
+
+    def test_calls_of_other_functions_or_shapes_stay_apart(
+        self, make, doubler, pool
+    ):
+        batcher = make()
+        held = hold_worker(batcher, doubler, pool)
+        calls = [
+            ("double", np.array([[1, 2]])),
+            ("double", np.array([[3]])),
+            ("other", np.array([[4, 5]])),
+            ("double", np.array([[6, 7]])),
+        ]
+        for count, (key, array) in enumerate(calls, 1):
+            pool.submit(batcher.call, key, doubler, {"number": array}, 1)
+            wait_for_rows(batcher, count)
+        doubler.go.set()
+        held.result(60)
+        batcher.close()
+        assert doubler.batches[1:] == [[[1, 2], [6, 7]], [[3]], [[4, 5]]]
+
+    def test_a_call_of_many_rows_is_run_in_parts(self, make, doubler):
+        batcher = make(max_batch_size=4)
+        result = batcher.call("double", doubler, numbers(*range(10)), 10)
+        assert result["doubled"].tolist() == [2 * i for i in range(10)]
+        assert [len(batch) for batch in doubler.batches] == [4, 4, 2]
+
+    def test_results_of_other_widths_are_padded(self, make):
+        def repeat(arrays):
+            width = int(arrays["number"].max())
+            text = np.full((len(arrays["number"]), width), b"x", object)
+            return {"text": text, "ones": np.ones(text.shape, np.int32)}
+
+        batcher = make(max_batch_size=2)
+        result = batcher.call("repeat", repeat, numbers(1, 1, 3), 3)
+        assert result["text"].tolist()[0] == [b"x", b"", b""]
+        assert result["ones"].tolist() == [[1, 0, 0], [1, 0, 0], [1, 1, 1]]
+
+    def test_arrays_without_rows_are_passed_as_they_are(self, make, doubler):
+        result = make().call("double", doubler, {"number": np.array(3)})
+        assert result["doubled"] == 6
+
+    def test_a_function_that_mixes_rows_is_run_for_each_caller(
+        self, make, doubler, pool
+    ):
+        batcher = make()
+
+        def total(arrays):
+            return {"total": arrays["number"].sum()}
+
+        held = hold_worker(batcher, doubler, pool)
+        futures = [
+            pool.submit(batcher.call, "total", total, numbers(i, i), 2)
+            for i in (1, 2)
+        ]
+        wait_for_rows(batcher, 4)
+        doubler.go.set()
+        held.result(60)
+        assert [future.result(60)["total"] for future in futures] == [2, 4]
+
+    def test_a_full_queue_refuses(self, make, doubler, pool):
+        batcher = make(max_batch_size=2, max_waiting=3)
+        held = hold_worker(batcher, doubler, pool)
+        waiting = pool.submit(
+            batcher.call, "double", doubler, numbers(1, 2, 3), 3
+        )
+        wait_for_rows(batcher, 3)
+        with pytest.raises(RequestError, match="queue is full") as error:
+            batcher.call("double", doubler, numbers(4), 1)
+        assert error.value.code == "UNAVAILABLE"
+        doubler.go.set()
+        assert waiting.result(60)["doubled"].tolist() == [2, 4, 6]
+        assert held.result(60)["doubled"].tolist() == [0]
+        assert batcher.call("double", doubler, numbers(4), 1)["doubled"] == [8]
+
+    def test_a_call_larger_than_the_queue_is_wrong(self, make, doubler):
+        with pytest.raises(RequestError, match="at most 3 rows") as error:
+            make(max_waiting=3).call("double", doubler, numbers(*range(4)), 4)
+        assert error.value.code == "INVALID_ARGUMENT"
+
+    def test_a_call_that_is_too_late_is_not_run(self, make, doubler, pool):
+        batcher = make()
+        held = hold_worker(batcher, doubler, pool)
+        with pytest.raises(RequestError) as error:
+            batcher.call("double", doubler, numbers(1), 1, timeout=0.01)
+        assert error.value.code == "DEADLINE_EXCEEDED"
+        doubler.go.set()
+        held.result(60)
+        batcher.close()
+        assert doubler.batches == [[0]]
+
+    def test_closing_finishes_what_waits_and_refuses_the_rest(
+        self, make, doubler, pool
+    ):
+        batcher = make(max_batch_size=1)
+        hold_worker(batcher, doubler, pool)
+        futures = [
+            pool.submit(batcher.call, "double", doubler, numbers(i), 1)
+            for i in range(5)
+        ]
+        wait_for_rows(batcher, 5)
+        closing = pool.submit(batcher.close)
+        doubler.go.set()
+        closing.result(60)
+        assert all(future.result(60) for future in futures)
+        with pytest.raises(RequestError, match="stopping"):
+            batcher.call("double", doubler, numbers(1), 1)
+
+    def test_an_idle_worker_waits_for_others_as_long_as_it_may(
+        self, make, doubler, pool
+    ):
+        batcher = make(max_batch_size=2, timeout_seconds=60)
+        begin = time.monotonic()
+        futures = [
+            pool.submit(batcher.call, "double", doubler, numbers(i), 1)
+            for i in (1, 2)
+        ]
+        concurrent.futures.wait(futures, 50)
+        assert time.monotonic() - begin < 50
+        assert len(doubler.batches) == 1

@@ -1,0 +1,43 @@
+import os
+
+from tensorboard.backend.event_processing.event_accumulator import (
+    EventAccumulator,
+)
+
+from keras_transformer.training.event_file import EventFile
+
+
+def write(directory, last_step, scalars):
+    """Writes the scalars of each step, as one process does."""
+    file = EventFile(str(directory), last_step)
+    for step, value in scalars.items():
+        file.write(step, {"loss": value, "lr": 2 * value})
+    file.close()
+
+
+def read(directory, name):
+    events = EventAccumulator(str(directory)).Reload().Scalars(name)
+    return {event.step: event.value for event in events}
+
+
+class EventFileTest:
+    def test_tensorboard_reads_the_scalars_back(self, tmp_path):
+        write(tmp_path, 0, {1: 0.5, 2: 0.25})
+        assert read(tmp_path, "loss") == {1: 0.5, 2: 0.25}
+        assert read(tmp_path, "lr") == {1: 1.0, 2: 0.5}
+
+    def test_steps_done_again_replace_those_before(self, tmp_path):
+        write(tmp_path, 0, {1: 0.5, 2: 0.25, 3: 0.125})
+        write(tmp_path, 1, {2: 8.0})
+        assert read(tmp_path, "loss") == {1: 0.5, 2: 8.0}
+
+    def test_each_write_is_in_the_file_at_once(self, tmp_path):
+        file = EventFile(str(tmp_path), 0)
+        file.write(1, {"loss": 0.5})
+        assert read(tmp_path, "loss") == {1: 0.5}
+        file.close()
+
+    def test_every_process_writes_a_file_of_its_own(self, tmp_path):
+        for last_step in (0, 1):
+            write(tmp_path, last_step, {})
+        assert len(os.listdir(tmp_path)) == 2

@@ -1,0 +1,138 @@
+import os
+import subprocess
+import sys
+import types
+
+import keras
+import numpy as np
+import pytest
+
+from keras_transformer.data.batch_plan import plan_batches
+from keras_transformer.data.update_batches import Layout
+from keras_transformer.hparam import HParams
+from keras_transformer.runs.metrics_table import read_rows
+from keras_transformer.runs.run_directory import RunDirectory
+from keras_transformer.training.log import TrainingLog
+
+# Two rounds of one replica with two rows; 6 of 12 positions hold a token.
+BATCH = {
+    "inputs": np.array([[[[3, 1], [4, 1]]], [[[1, 0], [0, 0]]]], "int32"),
+    "targets": np.array([[[[5], [0]]], [[[0], [0]]]], "int32"),
+    "num_tokens": np.float32(8),  # of all workers
+}
+PROGRESS = {"step": 200, "epoch": 3, "batch": 17, "seconds": 12.3456}
+SAMPLES = [("ja", "yes", "yeah")]
+
+
+@pytest.fixture
+def run(tmp_path):
+    record = {"problem": "copy"}
+    return RunDirectory.create(str(tmp_path), record, HParams(), b"")
+
+
+def rows(run):
+    return read_rows(run.file("metrics.csv"))
+
+
+def fill(log):
+    """Has a log write all that it writes."""
+    for gradient_norm in (1.0, 4.0):
+        log.update(BATCH, 20.0, gradient_norm)
+        log.time(1.0, waited=0.25)
+    log.training(PROGRESS, 1e-3, 1000, 2**30)
+    log.evaluation(PROGRESS, {"dev_loss": 2.0, "dev_bleu": 31.4})
+    log.samples(200, SAMPLES)
+
+
+class TrainingLogTest:
+    def test_row_is_about_the_updates_since_the_last(self, run):
+        log = TrainingLog(run, 0)
+        for _ in range(2):
+            fill(log)
+        first, _, second, _ = rows(run)
+        assert first == second
+        figures = {name: float(first[name]) for name in first if first[name]}
+        assert figures == {
+            "step": 200,
+            "epoch": 3,
+            "seconds": 12.346,
+            "learning_rate": 1e-3,
+            "train_loss": 2.5,
+            "gradient_norm": 2.5,
+            "tokens_per_second": 8.0,
+            "padding_share": 0.5,
+            "input_wait_share": 0.25,
+            "memory_bytes": 2**30,
+        }
+
+    def test_line_says_where_it_stands(self, run, capsys):
+        fill(TrainingLog(run, 0))
+        first, second = capsys.readouterr().err.splitlines()
+        assert first == (
+            "step 200/1,000  loss 2.5000  lr 1.00e-03  8 tokens/s  0:00:49 left"
+        )
+        assert second == "step 200  dev_loss 2  dev_bleu 31.4"
+
+    def test_description_names_model_data_devices_and_rate(self, run, capsys):
+        model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(5)])
+        engine = types.SimpleNamespace(model=model, precision="bfloat16")
+        plan = plan_batches(np.array([3, 4]), np.array([3, 4]), 8)
+        layout = Layout(3, 2, 0, 2)
+        TrainingLog(run, 0).describe(plan, engine, layout, 7e-4)
+        line = capsys.readouterr().err
+        assert "20 parameters, bfloat16" in line
+        assert "devices 2, rounds 3" in line
+        assert "peak 7.00e-04" in line
+
+    def test_evaluations_hold_those_before_the_resume_too(self, run):
+        fill(TrainingLog(run, 0))
+        (figures,) = TrainingLog(run, 200).evaluations
+        assert figures["dev_bleu"] == "31.4"
+        assert "train_loss" not in figures
+        assert TrainingLog(run, 199).evaluations == []
+
+    def test_later_rows_are_dropped_at_resume(self, run):
+        fill(TrainingLog(run, 0))
+        log = TrainingLog(run, 199)
+        log.evaluation(PROGRESS, {"dev_loss": 3.0})
+        assert [row["dev_loss"] for row in rows(run)] == ["3.0"]
+
+    def test_curve_and_samples_are_written(self, run):
+        fill(TrainingLog(run, 0))
+        assert os.path.getsize(run.file("learning_curve.png")) > 0
+        with open(run.file("samples", "step-200.txt")) as file:
+            assert file.read() == (
+                "source      ja\nreference   yes\ntranslation yeah\n\n"
+            )
+
+    def test_worker_that_is_not_the_chief_writes_nothing(self, run, capsys):
+        before = sorted(os.listdir(run.path))
+        log = TrainingLog(run, 0, is_chief=False)
+        fill(log)
+        log.close()
+        assert sorted(os.listdir(run.path)) == before
+        assert capsys.readouterr() == ("", "")
+
+    def test_needs_no_tensorflow(self, run):
+        folder = os.path.dirname(__file__)
+        script = (
+            "import sys\n"
+            f"sys.path.insert(0, {folder!r})\n"
+            "from keras_transformer.runs.run_directory import RunDirectory\n"
+            "from keras_transformer.training.log import TrainingLog\n"
+            "from training_log_test import fill\n"
+            f"log = TrainingLog(RunDirectory({run.path!r}), 0)\n"
+            "fill(log)\n"
+            "log.close()\n"
+            "print('tensorflow' in sys.modules)\n"
+        )
+        result = subprocess.run(
+            [sys.executable, "-c", script],
+            check=True,
+            capture_output=True,
+            text=True,
+            env={**os.environ, "KERAS_BACKEND": "jax"},
+        )
+        assert result.stdout == "False\n"
+        assert os.listdir(run.file("tensorboard"))
+        assert len(rows(run)) == 2

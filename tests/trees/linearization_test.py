@@ -1,0 +1,172 @@
+"""Tests of trees as symbols, and of what is repaired to be one."""
+
+import itertools
+
+import pytest
+import tree_examples
+
+from keras_transformer.trees import linearization
+from keras_transformer.trees.linearization import delinearize
+from keras_transformer.trees.linearization import is_well_formed
+from keras_transformer.trees.linearization import linearize
+from keras_transformer.trees.linearization import symbols_of
+from keras_transformer.trees.tree import parse_tree
+from keras_transformer.trees.tree import steps
+
+FORMS = pytest.mark.parametrize("tagged", [False, True])
+SYMBOLS = ["(A", ")A", "(B", ")B", "XX"]
+
+
+def well_formed_up_to(length):
+    """All of at most so many symbols with their numbers of words, by rule."""
+    items = {1: {("XX",)}}  # what may stand in a constituent, by its length
+    rows = {0: {()}}  # such items in a row
+    for size in range(1, length + 1):
+        items.setdefault(size, set()).update(
+            (f"({label}", *row, f"){label}")
+            for label in "AB"
+            for row in rows.get(size - 2, ())
+            if row
+        )
+        rows[size] = {
+            item + row
+            for first in range(1, size + 1)
+            for item in items[first]
+            for row in rows[size - first]
+        }
+    return {item for size in range(2, length + 1) for item in items[size]}
+
+
+class LinearizeTest:
+    @FORMS
+    def test_tree_comes_back(self, tagged):
+        for tree in tree_examples.random_trees():
+            symbols = linearize(tree, tagged)
+            words = tree.words()
+            assert is_well_formed(symbols, len(words))
+            again = delinearize(symbols, words)
+            assert tree_examples.constituents(
+                again
+            ) == tree_examples.constituents(tree)
+            assert again.words() == words
+            assert linearize(again, tagged) == symbols
+            assert again == tree or not tagged
+
+    @FORMS
+    def test_any_label_comes_back(self, tagged):
+        labels = ["/", "/A", "A/", "<A>", "&", "&amp;", "XX", "TOP", "A", "-A-"]
+        tagged_words = [(label, label) for label in labels]
+        for tree in tree_examples.random_trees(
+            labels=labels, tagged_words=tagged_words
+        ):
+            symbols = linearize(tree, tagged)
+            again = delinearize(symbols, tree.words())
+            assert tree_examples.constituents(
+                again
+            ) == tree_examples.constituents(tree)
+            assert again == tree or not tagged
+
+    def test_root_stands_only_where_it_is_needed(self):
+        for text, expected in [
+            ("(TOP (S (NN a)))", "(S XX )S"),
+            ("(TOP (NN a))", "(TOP XX )TOP"),
+            ("(TOP (S (NN a)) (. .))", "(TOP (S XX )S XX )TOP"),
+            ("(TOP (TOP (NN a)))", "(TOP (TOP XX )TOP )TOP"),
+            ("(S (NN a))", "(S XX )S"),
+            ("(NN a)", "(TOP XX )TOP"),
+        ]:
+            assert linearize(parse_tree(text)) == expected.split()
+
+    @FORMS
+    def test_deep_trees_have_no_limit(self, tagged):
+        tree = tree_examples.deep_tree()
+        words = tree.words()
+        symbols = linearize(tree, tagged)
+        again = delinearize(symbols, words)
+        assert again == tree or not tagged
+
+    @FORMS
+    def test_symbols_are_all_that_trees_are_written_with(self, tagged):
+        trees = tree_examples.random_trees(100)
+        symbols = symbols_of(trees, tagged)
+        used = {s for tree in trees for s in linearize(tree, tagged)}
+        brackets = ["<TOP>", "</TOP>"] if tagged else ["(TOP", ")TOP"]
+        assert symbols == sorted(used.union(brackets))
+        words = {word for tree in trees for word in tree.words()}
+        assert not words & set(symbols)
+
+    def test_kind_and_label_read_what_was_written(self):
+        for tree in tree_examples.random_trees(100):
+            for tagged in (False, True):
+                written = linearize(tree, tagged)
+                whole = list(steps(tree))
+                if len(written) < len(whole):
+                    whole = whole[1:-1]
+                for symbol, (step, label, _) in zip(
+                    written, whole, strict=True
+                ):
+                    leaf = "XX" if step == "leaf" and not tagged else label
+                    assert linearization.kind(symbol) == step
+                    assert linearization.label(symbol) == leaf
+
+    @pytest.mark.parametrize(
+        "text",
+        ["", "(", ")", "<>", "</>", "<//>", "</A/>", "A", "XXX", "xx", "(A B"]
+        + ["((A", "(A)", "<A", "A>", "<A B>", "<A&B>", "dog", "(A\n"],
+    )
+    def test_other_text_is_no_symbol(self, text):
+        assert linearization.kind(text) is None
+        assert linearization.label(text) is None
+
+    @tree_examples.needs_sample
+    @FORMS
+    def test_sample_comes_back(self, tagged):
+        longest = 0
+        for tree in tree_examples.sample():
+            words = tree.words()
+            symbols = linearize(tree, tagged)
+            longest = max(longest, len(symbols) - len(words))
+            again = delinearize(symbols, words)
+            assert linearize(again, tagged) == symbols
+            assert again.words() == words
+            if tagged:
+                assert again == tree
+            else:
+                expected = tree_examples.constituents(tree)
+                assert tree_examples.constituents(again) == expected
+        assert longest == 324
+
+
+class IsWellFormedTest:
+    def test_it_agrees_with_all_that_the_rules_make(self):
+        expected = well_formed_up_to(7)
+        found = {
+            (*symbols,)
+            for length in range(8)
+            for symbols in itertools.product(SYMBOLS, repeat=length)
+            if is_well_formed(symbols, symbols.count("XX"))
+        }
+        assert found == expected
+        assert len(expected) > 50
+
+    def test_number_of_words_must_be_right(self):
+        for number in range(5):
+            symbols = "(A XX (B XX )B )A".split()
+            assert is_well_formed(symbols, number) == (number == 2)
+
+    def test_forms_do_not_mix(self):
+        assert is_well_formed(["<A>", "<NN/>", "</A>"], 1)
+        assert not is_well_formed(["<A>", "XX", "</A>"], 1)
+        assert not is_well_formed(["(A", "XX", "</A>"], 1)
+
+
+class DelinearizeTest:
+    def test_symbols_must_be_a_tree_over_the_words(self):
+        for symbols in ([], ["XX"], ["(A", "XX"], ["(A", "XX", ")A"]):
+            with pytest.raises(ValueError, match="over 2 words. Use `repair`"):
+                delinearize(symbols, ["a", "b"])
+
+    def test_root_may_stand_where_it_is_not_needed(self):
+        tree = delinearize("(TOP (S XX )S )TOP".split(), ["a"])
+        assert tree == delinearize("(S XX )S".split(), ["a"])
+        assert str(tree) == "(TOP (S (XX a)))"

@@ -1,0 +1,137 @@
+"""Trees for tests: at random, and the Penn Treebank's sample where it is."""
+
+import functools
+import gzip
+import pathlib
+import random
+
+import pytest
+
+from keras_transformer.trees import treebank
+from keras_transformer.trees.tree import Tree
+from keras_transformer.trees.tree import steps
+
+SAMPLE = pathlib.Path(__file__).parents[2] / "../shared/data/wsj_sample"
+needs_sample = pytest.mark.skipif(
+    not SAMPLE.is_dir(), reason="the treebank's sample is not there"
+)
+LABELS = ["S", "NP", "VP", "PP", "PRN", "X"]
+TAGGED_WORDS = [
+    ("DT", "the"),
+    ("NN", "dog"),
+    ("NN", "1\\/2"),
+    ("VBD", "saw"),
+    ("PRP$", "its"),
+    ("POS", "'s"),
+    ("JJ", "élan-vital"),
+    (",", ","),
+    ("-LRB-", "-LRB-"),
+    ("-RRB-", "-RRB-"),
+    ("``", "``"),
+    (":", "--"),
+]
+
+INDENTED = """
+( (S
+    (NP-SBJ
+      (NP (NNP Ada) (NNP Weber) )
+      (, ,)
+      (ADJP
+        (NP (CD nine) (NNS weeks) )
+        (JJ old) ))
+    (VP (MD can)
+      (VP (VB smile) ))
+    (. .) ))"""
+
+
+def random_tree(
+    rng, labels=LABELS, tagged_words=TAGGED_WORDS, numbers=(1, 1, 2, 3)
+):
+    """A tree as `clean` makes them: TOP over one or two trees.
+
+    Args:
+        rng: a `random.Random`.
+        labels, tagged_words: what to choose from.
+        numbers: how many children a constituent may have.
+    """
+    number = 1 if rng.random() < 0.8 else 2
+    pieces = labels, tagged_words, numbers
+    return Tree("TOP", random_children(rng, number, pieces))
+
+
+def random_children(rng, number, pieces, depth=0):
+    labels, tagged_words, numbers = pieces
+    children = []
+    for _ in range(number):
+        if rng.random() < 0.3 + 0.1 * depth:
+            tag, word = rng.choice(tagged_words)
+            children.append(Tree(tag, (word,)))
+            continue
+        below = random_children(rng, rng.choice(numbers), pieces, depth + 1)
+        children.append(Tree(rng.choice(labels), below))
+    return tuple(children)
+
+
+def random_trees(number=300, seed=1, **pieces):
+    rng = random.Random(seed)
+    return [random_tree(rng, **pieces) for _ in range(number)]
+
+
+def deep_tree(depth=5000):
+    tree = Tree("NN", ("word",))
+    for place in range(depth):
+        tree = Tree("NP" if place % 2 else "S", (tree, Tree(".", (".",))))
+    return Tree("TOP", (tree,))
+
+
+@functools.cache
+def sample():
+    return list(treebank.read_treebank([str(SAMPLE)]))
+
+
+def constituents(tree):
+    """A list of (label, first word, end)."""
+    found, opened, place = [], [], 0
+    for step, label, _ in steps(tree):
+        if step == "open":
+            opened.append(place)
+        elif step == "close":
+            found.append((label, opened.pop(), place))
+        else:
+            place += 1
+    return found
+
+
+def on_one_line(tree):
+    return f"{tree}\n"
+
+
+def without_root(tree):
+    return on_one_line(tree).replace("(TOP", "(")
+
+
+def indented(tree, step=2, depth=0):
+    """As a pretty printer writes it, with a line for each constituent."""
+    if tree.is_preterminal:
+        return str(tree)
+    inner = "\n" + " " * step * (depth + 1)
+    below = (indented(child, step, depth + 1) for child in tree.children)
+    end = "\n" if not depth else ""
+    return f"({tree.label}{inner}{inner.join(below)}){end}"
+
+
+def as_in_the_treebank(tree):
+    """`( (S` on the first line, and traces."""
+    text = indented(tree, 4).replace("(TOP\n    ", "( ", 1)
+    return text.removesuffix(")\n") + " (NP-SBJ-1 (-NONE- *T*)))\n"
+
+
+LAYOUTS = [on_one_line, without_root, indented, as_in_the_treebank]
+
+
+def write(path, text):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    content = text if isinstance(text, bytes) else text.encode()
+    compressed = gzip.compress(content) if path.suffix == ".gz" else content
+    path.write_bytes(compressed)
+    return str(path)

@@ -1,0 +1,144 @@
+"""Tests of repairing symbols that are no tree."""
+
+import itertools
+import random
+
+import pytest
+import tree_examples
+
+from keras_transformer.trees import linearization
+from keras_transformer.trees import repair as tree_repair
+from keras_transformer.trees.linearization import delinearize
+from keras_transformer.trees.linearization import is_well_formed
+from keras_transformer.trees.linearization import linearize
+from keras_transformer.trees.linearization import repair
+from keras_transformer.trees.linearization import symbols_of
+
+FORMS = pytest.mark.parametrize("tagged", [False, True])
+SYMBOLS = ["(A", ")A", "(B", ")B", "XX"]
+
+
+class RepairTest:
+    def test_all_short_sequences_become_trees(self):
+        for length in range(6):
+            for symbols in itertools.product(SYMBOLS, repeat=length):
+                for num_words in (1, 3):
+                    repaired = repair(symbols, num_words)
+                    assert is_well_formed(repaired, num_words)
+                    if is_well_formed(symbols, num_words):
+                        assert repaired == list(symbols)
+
+    @FORMS
+    def test_any_strings_become_a_tree_for_good(self, tagged):
+        rng = random.Random(4)
+        pieces = symbols_of(tree_examples.random_trees(20), tagged)
+        pieces += [
+            "dog",
+            "",
+            "(",
+            "▁(N",
+            "<unk>",
+            "XX",
+            "<NN/>",
+            "(NP",
+            "</NP>",
+        ]
+        for _ in range(1000):
+            symbols = rng.choices(pieces, k=rng.randrange(40))
+            num_words = rng.randrange(1, 20)
+            repaired = repair(symbols, num_words, tagged)
+            assert is_well_formed(repaired, num_words)
+            assert repair(repaired, num_words) == repaired
+            words = ["dog"] * num_words
+            again = delinearize(repaired, words)
+            assert again.words() == words
+            assert linearize(again, tagged) == repaired or tagged
+
+    @FORMS
+    def test_output_that_was_cut_off_keeps_all_that_is_complete(self, tagged):
+        rng = random.Random(5)
+        num_cut = 0
+        for tree in tree_examples.random_trees():
+            words = tree.words()
+            symbols = linearize(tree, tagged)
+            kinds = [linearization.kind(symbol) for symbol in symbols]
+            if ["open"] * 5 in [kinds[i : i + 5] for i in range(len(kinds))]:
+                continue  # cut off, so many could be over the same words
+            num_cut += 1
+            cut = symbols[: rng.randrange(1, len(symbols))]
+            repaired = delinearize(repair(cut, len(words), tagged), words)
+            # Those whose closing brackets the part still holds.
+            number = kinds[: len(cut)].count("close")
+            complete = tree_examples.constituents(tree)[:number]
+            assert set(complete) <= set(tree_examples.constituents(repaired))
+        assert num_cut > 100
+
+    @FORMS
+    def test_lost_last_brackets_are_all_restored(self, tagged):
+        for seed in range(300):
+            # Without constituents over the same words, which are bounded.
+            (tree,) = tree_examples.random_trees(1, seed, numbers=[2, 3])
+            symbols = linearize(tree, tagged)
+            number = len(tree.words())
+            end = len(symbols)
+            while linearization.kind(symbols[end - 1]) == "close":
+                end -= 1
+                assert repair(symbols[:end], number, tagged) == symbols
+
+    @pytest.mark.parametrize(
+        "symbols, num_words, expected",
+        [
+            ("", 2, "(TOP XX XX )TOP"),
+            ("XX", 1, "(TOP XX )TOP"),
+            ("XX XX )NP", 2, "(NP XX XX )NP"),
+            ("(NP XX )NP )S", 1, "(NP XX )NP"),
+            ("(NP XX )NP (VP XX )VP )S", 2, "(S (NP XX )NP (VP XX )VP )S"),
+            ("(S (NP XX (VP XX )VP )S", 2, "(S (NP XX (VP XX )VP )NP )S"),
+            ("(S (NP XX )VP XX )NP )S", 2, "(S (NP XX XX )NP )S"),
+            ("(S XX XX XX )S", 2, "(S XX XX )S"),
+            ("(S (NP XX )NP )S", 3, "(S (NP XX )NP XX XX )S"),
+            ("(S XX )S XX", 2, "(S XX XX )S"),
+            ("XX (S XX )S", 2, "(S XX XX )S"),
+            ("(S XX )S (S XX )S", 2, "(TOP (S XX )S (S XX )S )TOP"),
+            ("(S (NP )NP XX )S", 1, "(S XX )S"),
+            ("(S the XX (N )S", 1, "(S XX )S"),
+            ("(TOP (S XX )S", 2, "(TOP (S XX )S XX )TOP"),
+            ("(TOP (S XX )S", 1, "(S XX )S"),
+            ("(NP (NP (NP (NP XX", 1, "(NP (NP XX )NP )NP"),
+            ("(NP XX )NP XX )S )NP", 2, "(S (NP XX )NP XX )S"),
+            ("(TOP (A (B (C (D XX", 1, "(A (B (C (D XX )D )C )B )A"),
+            ("<S> <NN/>", 2, "<S> <NN/> <NN/> </S>"),
+            ("<S> XX <VB/>", 1, "<S> <VB/> </S>"),
+        ],
+    )
+    def test_brackets_go_where_they_do_least(
+        self, symbols, num_words, expected
+    ):
+        assert repair(symbols.split(), num_words) == expected.split()
+
+    def test_form_can_be_given(self):
+        assert repair([], 1, tagged=True) == "<TOP> <NN/> </TOP>".split()
+        assert repair("(S XX )S".split(), 1, tagged=True) == (
+            "<TOP> <NN/> </TOP>".split()
+        )
+
+    def test_constituents_over_the_same_words_are_bounded(self):
+        rng = random.Random(6)
+        for _ in range(200):
+            opened = [f"({rng.choice('ABCD')}" for _ in range(50)]
+            tree = delinearize(repair([*opened, "XX"], 3), list("abc"))
+            found = tree_examples.constituents(tree)
+            for label, start, end in found:
+                same = [c for c in found if c[1:] == (start, end)]
+                assert len(same) <= tree_repair.MAX_UNARY + 1
+                assert same.count((label, start, end)) <= 2
+
+    def test_deep_trees_have_no_limit(self):
+        tree = tree_examples.deep_tree()
+        symbols, num_words = linearize(tree), len(tree.words())
+        for part in (symbols[:-9], symbols[9:], symbols[:5001]):
+            assert is_well_formed(repair(part, num_words), num_words)
+
+    def test_sentence_must_have_words(self):
+        with pytest.raises(ValueError, match="must hold a word.*num_words=0"):
+            repair(["XX"], 0)

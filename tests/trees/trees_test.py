@@ -1,0 +1,172 @@
+"""Tests of reading, cleaning and writing trees."""
+
+import random
+import re
+
+import pytest
+import tree_examples
+
+from keras_transformer.trees import tree as trees
+from keras_transformer.trees.tree import Tree
+from keras_transformer.trees.tree import clean
+from keras_transformer.trees.tree import parse_tree
+
+
+class TreeTest:
+    def test_words_and_tags_come_in_order(self):
+        tree = clean(parse_tree(tree_examples.INDENTED))
+        assert tree.words() == "Ada Weber , nine weeks old can smile .".split()
+        assert tree.tags() == "NNP NNP , CD NNS JJ MD VB .".split()
+
+    def test_text_reads_as_the_same_tree(self):
+        for tree in tree_examples.random_trees():
+            assert parse_tree(str(tree)) == tree
+            assert eval(repr(tree)) == tree
+
+    def test_trees_compare_and_hash_by_what_they_hold(self):
+        texts = [str(tree) for tree in tree_examples.random_trees()]
+        assert len({parse_tree(text) for text in texts}) == len(set(texts))
+        for one, other in zip(texts, texts[1:]):
+            assert (parse_tree(one) == parse_tree(other)) == (one == other)
+            assert (parse_tree(one) != parse_tree(other)) == (one != other)
+
+    def test_tree_is_no_tuple_of_the_same(self):
+        assert Tree("NN", ("dog",)) != ("NN", ("dog",))
+
+    def test_constituent_differs_from_the_word_of_its_name(self):
+        assert parse_tree("(S (NP (NN a)))") != parse_tree("(S (NP NN) (a a))")
+
+    def test_preterminal_is_a_tag_with_a_word(self):
+        tree = parse_tree("(NP (NN dog))")
+        assert not tree.is_preterminal
+        assert tree.children[0].is_preterminal
+
+    def test_brackets_in_words_are_escaped_when_written(self):
+        tree = Tree("NP", (Tree("-LRB-", ("(",)), Tree("NN", ("f(x)",))))
+        assert str(tree) == "(NP (-LRB- -LRB-) (NN f-LRB-x-RRB-))"
+
+    def test_deep_trees_have_no_limit(self):
+        one, other = tree_examples.deep_tree(), tree_examples.deep_tree()
+        assert one == other and hash(one) == hash(other)
+        assert one != tree_examples.deep_tree(4999)
+        assert parse_tree(str(one)) == clean(one) == one
+        assert len(one.words()) == len(one.tags()) == 5001
+        assert repr(one)
+
+    def test_steps_build_the_tree_again(self):
+        for tree in tree_examples.random_trees(50):
+            assert trees.trees_of(trees.steps(tree)) == [tree]
+
+
+def slowly_cleaned(tree):
+    """Without traces and function tags, in a few recursive lines."""
+    if tree.is_preterminal:
+        return None if tree.label == "-NONE-" else tree
+    below = [slowly_cleaned(child) for child in tree.children]
+    below = tuple(child for child in below if child)
+    return Tree(re.match("[A-Z]+", tree.label)[0], below) if below else None
+
+
+class CleanTest:
+    def test_it_agrees_with_a_recursive_one(self):
+        rng = random.Random(3)
+        tagged = [*tree_examples.TAGGED_WORDS, *8 * [("-NONE-", "*T*-1")]]
+        labels = ["NP-SBJ-1", "NP=2", "S-TPC-1", "VP", "ADVP|PRT", "PP-LOC=3"]
+        num_empty = 0
+        for _ in range(500):
+            tree = tree_examples.random_tree(rng, labels, tagged)
+            cleaned = clean(tree)
+            assert cleaned == slowly_cleaned(tree)
+            num_empty += cleaned is None
+            assert cleaned is None or clean(cleaned) == cleaned
+        assert 10 < num_empty < 250
+
+    @pytest.mark.parametrize(
+        "label, expected",
+        [
+            ("NP-SBJ-1", "NP"),
+            ("NP=2", "NP"),
+            ("NP-SBJ=1-3", "NP"),
+            ("ADVP|PRT", "ADVP"),
+            ("-LRB-", "-LRB-"),
+            ("-NONE-", "-NONE-"),
+            ("PRP$", "PRP$"),
+            ("``", "``"),
+            ("=", "="),
+            ("", ""),
+        ],
+    )
+    def test_function_tags_and_indices_go(self, label, expected):
+        assert trees.cut(label) == expected
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "( (S (NN a)))",
+            "(TOP (S (NN a)))",
+            "(ROOT (S (NN a)))",
+            "(S1 (S (NN a)))",
+            "( (ROOT (S (NN a))))",
+            "(S (NN a))",
+            "( (S (NN a)) (NP (-NONE- *)))",
+        ],
+    )
+    def test_root_is_top(self, text):
+        assert str(clean(parse_tree(text))) == "(TOP (S (NN a)))"
+
+    def test_root_keeps_several_trees(self):
+        tree = clean(parse_tree("( (S (NN a)) (. .))"))
+        assert str(tree) == "(TOP (S (NN a)) (. .))"
+
+    def test_root_stands_over_a_lone_word(self):
+        assert str(clean(parse_tree("(UH Yes)"))) == "(TOP (UH Yes))"
+        assert str(clean(parse_tree("( (UH Yes))"))) == "(TOP (UH Yes))"
+
+    def test_star_is_a_word_unless_tagged_as_a_trace(self):
+        text = "( (NP (SYM *) (NN note) (NP (-NONE- *))))"
+        assert clean(parse_tree(text)).words() == ["*", "note"]
+
+    def test_traces_alone_are_no_tree(self):
+        text = "( (S (NP (-NONE- *)) (VP (-NONE- *T*-1))))"
+        assert clean(parse_tree(text)) is None
+
+    @tree_examples.needs_sample
+    def test_sample_keeps_all_its_words_and_no_function_tag(self):
+        found = []
+        for path in sorted(tree_examples.SAMPLE.iterdir()):
+            found += re.findall(
+                r"\(([^\s()]+)\s+([^\s()]+)\)", path.read_text()
+            )
+        sample = tree_examples.sample()
+        assert len(sample) == 3669
+        assert [pair for pair in found if pair[0] != "-NONE-"] == [
+            pair for tree in sample for pair in zip(tree.tags(), tree.words())
+        ]
+        steps = [step for tree in sample for step in trees.steps(tree)]
+        labels = {label for step, label, _ in steps if step == "open"}
+        assert all(re.fullmatch("[A-Z]+", label) for label in labels)
+        assert {tree.label for tree in sample} == {"TOP"}
+        assert all(clean(tree) == tree for tree in sample)
+        assert all(parse_tree(str(tree)) == tree for tree in sample)
+
+
+class EscapeTest:
+    def test_escapes_are_undone(self):
+        for word in [
+            "(",
+            ")",
+            "[",
+            "]",
+            "{",
+            "}",
+            "f(x)[1]",
+            ":-)",
+            "dog",
+            "-",
+        ]:
+            escaped = trees.escape(word)
+            assert not set(escaped) & set("()[]{}")
+            assert trees.unescape(escaped) == word
+
+    def test_slashes_are_left_alone(self):
+        assert trees.escape("1\\/2") == trees.unescape("1\\/2") == "1\\/2"

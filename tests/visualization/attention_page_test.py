@@ -1,0 +1,243 @@
+"""The attention page: what is in the file, and what a browser makes of it."""
+
+import os
+import re
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+from attention_examples import Page
+from attention_examples import decoded
+from attention_examples import random_attention
+
+from keras_transformer.decoding.attention import Attention
+from keras_transformer.visualization.attention_page import attention_page
+from keras_transformer.visualization.attention_page import write_attention_page
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+BROWSER = next(filter(None, map(shutil.which, BROWSERS)), None)
+EVIL = (
+    "</script><img src=x onerror=\"alert('a')\"><!-- &lt; {{script}} $1 \\u2028"
+)
+
+
+ATTENTION = random_attention(
+    ["▁A", "▁brown", "▁dog", "gy", "(end)"], ["▁Ein", "▁Hund", "(end)"]
+)
+
+
+class AttentionPageTest:
+    def test_it_holds_all_weights_and_labels(self):
+        page = Page(attention_page(ATTENTION))
+        assert (page.data["layers"], page.data["heads"]) == (2, 3)
+        names = [kind["name"] for kind in page.data["kinds"]]
+        assert names == ["encoder", "decoder", "cross"]
+        for kind in page.data["kinds"]:
+            queries, keys, weights = ATTENTION.of(kind["name"])
+            assert (kind["queries"], kind["keys"]) == (queries, keys)
+            np.testing.assert_allclose(
+                decoded(ATTENTION, kind), weights, rtol=0, atol=0.51 / 65535
+            )
+
+    def test_weights_of_zero_and_one_are_exact(self):
+        array = np.zeros((1, 1, 2, 2), "float32")
+        array[..., 0] = 1.0
+        attention = Attention(["a", "b"], ["a", "b"], array, array, array)
+        for kind in Page(attention_page(attention)).data["kinds"]:
+            np.testing.assert_array_equal(decoded(attention, kind), array)
+
+    def test_it_asks_the_network_for_nothing(self):
+        text = attention_page(ATTENTION)
+        for tag, attributes in Page(text).elements:
+            assert tag != "link"
+            assert not {"src", "href"} & attributes.keys()
+        for word in ("@import", "url(", "fetch(", "XMLHttp", "import("):
+            assert word not in text
+        # The name of SVG in the document's model, never asked for.
+        addresses = set(re.findall(r"https?://[^\"' ]+", text))
+        assert addresses == {"http://www.w3.org/2000/svg"}
+        assert "default-src 'none'" in text
+
+    def test_any_text_is_harmless(self):
+        tokens = [EVIL, "▁<b>", "{{title}}", "\u2028", "\ud7ff🙂", "(end)"]
+        attention = random_attention(tokens, tokens)
+        page = Page(attention_page(attention, title=EVIL))
+        expected = Page(attention_page(ATTENTION))
+        tags = [tag for tag, _ in page.elements]
+        assert tags == [tag for tag, _ in expected.elements]
+        assert page.data["kinds"][0]["queries"] == tokens
+        assert page.texts["title"] == page.texts["h1"] == [EVIL]
+        assert page.texts["script"][1] == expected.texts["script"][1]
+
+    def test_it_is_small_for_a_base_model(self):
+        tokens = ["▁token"] * 30
+        attention = random_attention(tokens, tokens, 6, 8)
+        assert len(attention_page(attention)) < 400_000
+
+    def test_a_file_is_written_whole_or_not_at_all(self, tmp_path):
+        path = tmp_path / "page.html"
+        write_attention_page(ATTENTION, str(path), "Title")
+        assert path.read_text("utf-8") == attention_page(ATTENTION, "Title")
+        broken = ATTENTION._replace(cross=None)
+        with pytest.raises(AttributeError):
+            write_attention_page(broken, str(path))
+        assert os.listdir(tmp_path) == ["page.html"]
+        assert "Title" in path.read_text("utf-8")
+
+
+@pytest.fixture
+def browse(tmp_path):
+    """A function that opens a page and returns its elements afterwards."""
+
+    def open_page(attention, address="", script="", title="Page"):
+        text = attention_page(attention, title)
+        watch = "addEventListener('error', e => fail(e.message));"
+        watch += "const fail = (m) => document.documentElement.append("
+        watch += "Object.assign(document.createElement('q'), {title: m}));"
+        text = text.replace("<title>", f"<script>{watch}</script><title>", 1)
+        after = f"addEventListener('load', () => {{ {script} }});"
+        text = text.replace("</body>", f"<script>{after}</script></body>")
+        path = tmp_path / "page.html"
+        path.write_text(text, encoding="utf-8")
+        done = subprocess.run(
+            [
+                *(BROWSER, "--headless", "--no-sandbox", "--disable-gpu"),
+                *("--no-first-run", "--disable-background-networking"),
+                *("--disable-component-update", "--disable-sync"),
+                f"--user-data-dir={tmp_path / 'profile'}",
+                *("--virtual-time-budget=2000", "--dump-dom"),
+                f"{path.as_uri()}#{address}",
+            ],
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+        assert done.returncode == 0, done.stderr
+        elements = Page(done.stdout).elements
+        failures = [a["title"] for tag, a in elements if tag == "q"]
+        assert not failures
+        return elements
+
+    return open_page
+
+
+def lines_of(elements):
+    """Opacities of the lines that are shown, by the number of the head."""
+    shown, head, is_shown = {}, None, False
+    for tag, attributes in elements:
+        if attributes.get("id") in ("all-lines", "token-lines"):
+            is_shown = "none" not in attributes.get("style", "")
+        if "data-lines" in attributes:
+            head = int(attributes["data-lines"])
+            if is_shown:
+                shown[head] = []
+        if tag == "line" and is_shown:
+            shown[head].append(float(attributes["stroke-opacity"]))
+    return shown
+
+
+def kept(elements):
+    """The tokens that stand out: side and index."""
+    return [
+        (attributes["data-side"], int(attributes["data-index"]))
+        for tag, attributes in elements
+        if "token focused" in attributes.get("class", "")
+    ]
+
+
+SAY_ADDRESS = "document.body.dataset.address = location.hash;"
+
+
+def address_of(elements):
+    return dict(elements)["body"]["data-address"]
+
+
+@pytest.mark.skipif(BROWSER is None, reason="needs Chromium")
+class BrowserTest:
+    def test_lines_are_the_weights_of_the_chosen_layer_and_head(self, browse):
+        elements = browse(ATTENTION, "kind=encoder&layer=1&heads=2")
+        weights = ATTENTION.encoder[0, 1].ravel()
+        ((head, found),) = lines_of(elements).items()
+        assert head == 2
+        np.testing.assert_allclose(found, weights[weights >= 0.01], atol=1e-3)
+
+    @pytest.mark.parametrize("side", ["query", "key"])
+    def test_a_token_in_the_address_shows_its_lines_only(self, browse, side):
+        elements = browse(ATTENTION, f"kind=cross&layer=2&{side}=2")
+        found = lines_of(elements)
+        assert list(found) == [1, 2, 3]
+        for head, opacities in found.items():
+            weights = ATTENTION.cross[1, head - 1]
+            weights = weights[1] if side == "query" else weights[:, 1]
+            np.testing.assert_allclose(
+                opacities, weights[weights >= 0.002], atol=1e-3
+            )
+        sides = {"query": "queries", "key": "keys"}
+        assert kept(elements) == [(sides[side], 1)]
+
+    def test_heads_are_toggled_and_chosen_alone(self, browse):
+        click = "const click = (head, type, shiftKey) => document"
+        click += ".querySelector(`#heads [data-head='${head - 1}']`)"
+        click += ".dispatchEvent(new MouseEvent(type, {shiftKey}));"
+        steps = {
+            "click(2, 'click');": [1, 3],
+            "click(2, 'click'); click(2, 'click');": [1, 2, 3],
+            "click(3, 'dblclick');": [3],
+            "click(1, 'click', true);": [1],
+        }
+        for script, heads in steps.items():
+            elements = browse(ATTENTION, "", click + script)
+            assert list(lines_of(elements)) == heads
+
+    def test_keys_move_and_keep_and_the_address_says_so(self, browse):
+        press = "const press = (key) => document.activeElement"
+        press += ".dispatchEvent(new KeyboardEvent('keydown',"
+        press += " {key, bubbles: true}));"
+        start = "document.querySelector('#queries .token').focus();"
+        down = "press('ArrowDown');"
+        elements = browse(
+            ATTENTION,
+            "kind=encoder&layer=1",
+            press + start + down + down + "press('ArrowRight'); press('Enter');"
+            "document.activeElement.blur();" + SAY_ADDRESS,
+        )
+        assert kept(elements) == [("keys", 2)]
+        assert address_of(elements) == "#kind=encoder&layer=1&key=3"
+        elements = browse(
+            ATTENTION,
+            "kind=encoder&layer=1&key=3",
+            press + "press('Escape');" + SAY_ADDRESS,
+        )
+        assert kept(elements) == []
+        assert address_of(elements) == "#kind=encoder&layer=1"
+
+    def test_kind_and_layer_are_chosen_with_radio_buttons(self, browse):
+        choose = "document.querySelectorAll('#kinds input')[1].click();"
+        choose += "document.querySelectorAll('#layers input')[0].click();"
+        elements = browse(ATTENTION, "", choose + SAY_ADDRESS)
+        assert address_of(elements) == "#kind=decoder&layer=1"
+        found = lines_of(elements)
+        weights = ATTENTION.decoder[0, 2].ravel()
+        np.testing.assert_allclose(
+            found[3], weights[weights >= 0.01], atol=1e-3
+        )
+
+    def test_what_the_address_gets_wrong_is_passed_over(self, browse):
+        address = "kind=none&layer=99&heads=7,x&query=0&theme=<b>"
+        elements = browse(ATTENTION, address)
+        assert lines_of(elements) == {}
+        assert kept(elements) == []
+
+    def test_no_text_becomes_an_element(self, browse):
+        tokens = [EVIL, "▁<b>", "<0x3C>", "(end)"]
+        attention = random_attention(tokens, tokens)
+        elements = browse(attention, "query=1", title=EVIL)
+        tags = {tag for tag, _ in elements}
+        assert not tags & {"img"}
+        assert len([a for _, a in elements if a.get("title") == EVIL]) >= 2
+
+    def test_every_head_of_the_layer_has_a_map(self, browse):
+        elements = browse(random_attention(["a"] * 70, ["b"] * 70, 1, 16))
+        maps = [a["data-map"] for _, a in elements if "data-map" in a]
+        assert maps == [str(head) for head in range(1, 17)]

@@ -1,0 +1,129 @@
+import os
+
+import pytest
+
+from keras_transformer.bin import plot
+from keras_transformer.runs.metrics_table import MetricsTable
+from keras_transformer.visualization.comparison import read_curves
+
+PICTURE = "--plot_to_file=a.png"
+
+
+@pytest.fixture
+def make_run(tmp_path):
+    def make(name, num_evaluations=3, updates_per_epoch=200, **figures):
+        """A run with a row each 100 updates and 60 seconds."""
+        path = tmp_path / name
+        path.mkdir(parents=True)
+        table = MetricsTable(str(path / "metrics.csv"), 0)
+        for i in range(1, num_evaluations + 1):
+            row = {"step": 100 * i, "seconds": 60.0 * i}
+            row["epoch"] = row["step"] // updates_per_epoch
+            table.add({**row, "train_loss": 5.0 - i, **figures})
+            table.add({**row, "dev_loss": 6.0 - i, "dev_bleu": 10.0 * i})
+        return str(path)
+
+    return make
+
+
+def run_plot(*flags):
+    with pytest.raises(SystemExit) as error:
+        plot.run(["kt-plot", *flags])
+    return error.value.code or 0
+
+
+class ReadCurvesTest:
+    def test_curve_has_the_rows_with_a_figure(self, make_run):
+        curves = read_curves([make_run("base")], "dev_bleu", "step")
+        assert curves == {"base": [(100, 10.0), (200, 20.0), (300, 30.0)]}
+
+    def test_seconds_are_those_of_training(self, make_run):
+        curves = read_curves([make_run("base")], "train_loss", "seconds")
+        assert curves == {"base": [(60, 4.0), (120, 3.0), (180, 2.0)]}
+
+    def test_epochs_go_on_between_whole_ones(self, make_run):
+        curves = read_curves([make_run("base")], "dev_loss", "epoch")
+        assert curves == {"base": [(0.5, 5.0), (1.0, 4.0), (1.5, 3.0)]}
+
+    @pytest.mark.parametrize(
+        "paths, names",
+        [
+            (("a", "b"), ["a", "b"]),
+            (("x/a", "y/a"), ["x/a", "y/a"]),
+            (("x/a", "x/a/b"), ["a", "a/b"]),
+            (("x/a", "x/a", "x/b"), ["a", "b"]),
+        ],
+    )
+    def test_names_tell_the_runs_apart(self, make_run, paths, names):
+        runs = {path: make_run(path) for path in dict.fromkeys(paths)}
+        curves = read_curves([runs[p] for p in paths], "dev_bleu", "step")
+        assert list(curves) == names
+
+
+class PlotTest:
+    @pytest.mark.parametrize("x_axis", ["step", "seconds", "epoch"])
+    def test_draws_runs_into_one_picture(self, make_run, tmp_path, x_axis):
+        from matplotlib.image import imread
+
+        runs = make_run("base"), make_run("big", 2)
+        path = str(tmp_path / "curves.png")
+        flags = [f"--runs={','.join(runs)}", f"--plot_to_file={path}"]
+        assert run_plot(*flags, f"--x_axis={x_axis}") == 0
+        picture = imread(path)
+        assert len({tuple(pixel) for row in picture for pixel in row}) > 10
+
+    def test_legend_and_axes_have_names(self, make_run, tmp_path):
+        runs = make_run("base"), make_run("big", 200, memory_bytes=3e9)
+        path = tmp_path / "curves.svg"
+        flags = [f"--runs={','.join(runs)}", f"--plot_to_file={path}"]
+        assert run_plot(*flags, "--x_axis=seconds") == 0
+        text = path.read_text()
+        for word in ("base", "big", "dev BLEU", "hours of training"):
+            assert f"<!-- {word} -->" in text
+        flags[0] = f"--runs={runs[1]}"
+        assert run_plot(*flags, "--metric=memory_bytes") == 0
+        assert "<!-- memory in GB -->" in path.read_text()
+
+    @pytest.mark.parametrize(
+        "flags, words",
+        [
+            ([], "`--runs` must be given"),
+            (["--runs=base"], "`--plot_to_file` must be given"),
+            (
+                ["--runs=base,no_run", PICTURE],
+                "no_run, which holds no metrics.csv",
+            ),
+            (
+                ["--runs=base", "--metric=dev_blue", PICTURE],
+                "'dev_blue'. Did you mean: dev_bleu, dev_loss? All are: learn",
+            ),
+            (
+                [
+                    "--runs=base",
+                    "--metric=learning_rate",
+                    PICTURE,
+                ],
+                "metric=learning_rate, of which base has no figure",
+            ),
+            (
+                ["--runs=base,new", PICTURE, "--x_axis=epoch"],
+                "x_axis=epoch, new. Use step",
+            ),
+            (["--runs=base", "--plot_to_file=a.jpg"], ".svg. Received: a.jpg"),
+            (["--runs=base", "--plot_to_file=no/a.png"], "'no/a.png'"),
+            (["--runs=base", "--x_axis=days"], "--x_axis=days"),
+        ],
+    )
+    def test_bad_input_is_one_line_and_status_2(
+        self, make_run, tmp_path, monkeypatch, capsys, flags, words
+    ):
+        make_run("base")
+        make_run("new", 1)
+        monkeypatch.chdir(tmp_path)
+        assert run_plot(*flags) == 2
+        out, err = capsys.readouterr()
+        assert out == ""
+        assert err.startswith("kt-plot: error: ")
+        assert words in err
+        assert err.count("\n") == 1
+        assert not os.path.exists("a.png")

@@ -19,8 +19,8 @@ FLAGS = flags.FLAGS
 
 def main(argv):
     flags.require("output_dir")
+    from keras_transformer.runs.averaging import average_run
     from keras_transformer.runs.run_directory import RunDirectory
-    from keras_transformer.runs.run_directory import average_run
 
     run = RunDirectory(FLAGS.output_dir)
     path = FLAGS.averaged_dir or run.file("averaged")

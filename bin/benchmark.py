@@ -166,7 +166,7 @@ def _trained(precision):
     run = RunDirectory(FLAGS.output_dir)
 
     def make_model():
-        from keras_transformer.runs.run_directory import load_model
+        from keras_transformer.runs.weights import load_model
 
         return load_model(run, precision=precision)
 

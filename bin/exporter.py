@@ -9,12 +9,12 @@ tensorflow and tensorflow-text load it. --format=saved_model_ids is the same for
 servers without SentencePiece's operations: ids of vocab.model, which lies in
 assets.extra, go in and come out. --format=ctranslate2 writes a directory
 for CTranslate2 with the weights as --quantization says; that needs pip install
-'keras-transformer[ctranslate2]'.
+'.[ctranslate2]'.
 
 The newest checkpoint is used unless --checkpoint_step names another. How the
 model translates is decided now: as the run does, but for --beam_size, --alpha
 and --decode_hparams. It computes in float32 unless --precision=bfloat16 is
-given. With pip install 'keras-transformer[serving]' a SavedModel also gets the
+given. With pip install '.[serving]' a SavedModel also gets the
 requests that TensorFlow Serving warms it up with.
 """
 

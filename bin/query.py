@@ -5,7 +5,7 @@
 
 Reads standard input without --text, and prints the best translation of each
 line on a line of its own, in order; with --write_scores a tab and its score
-follow. gRPC, the default, needs `pip install 'keras-transformer[serving]'`
+follow. gRPC, the default, needs `pip install '.[serving]'`
 and takes some seconds to start; REST needs nothing and starts at once.
 """
 

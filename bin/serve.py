@@ -9,7 +9,7 @@
 
 For people without the TensorFlow Serving binary: it answers the same requests,
 REST on --rest_api_port and gRPC on --port, so that the same clients work, and
-serves any SavedModel. gRPC needs `pip install 'keras-transformer[serving]'`;
+serves any SavedModel. gRPC needs `pip install '.[serving]'`;
 without it there is REST alone.
 
 All versions in --export_dir are served, the newest to who asks for none. One
@@ -76,8 +76,7 @@ def _ports(serving):
     if "port" in ports and not serving.has_grpc():
         del ports["port"]
         print(
-            "Without gRPC, which needs "
-            "`pip install 'keras-transformer[serving]'`.",
+            "Without gRPC, which needs `pip install '.[serving]'`.",
             file=sys.stderr,
         )
     if not ports:

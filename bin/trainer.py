@@ -166,7 +166,7 @@ def _check_batches(problem, hparams):
 
 def _check_warm_start(problem, hparams):
     from keras_transformer.runs.run_directory import RunDirectory
-    from keras_transformer.runs.run_directory import check_warm_start
+    from keras_transformer.runs.weights import check_warm_start
 
     if FLAGS.warm_start_from:
         other = RunDirectory(FLAGS.warm_start_from)

@@ -24,7 +24,7 @@ from keras_transformer.benchmark.decode import time_decoding
 from keras_transformer.benchmark.workload import read_sentences
 from keras_transformer.decoding import threads
 from keras_transformer.runs.run_directory import RunDirectory
-from keras_transformer.runs.run_directory import load_model
+from keras_transformer.runs.weights import load_model
 from keras_transformer.search.options import DecodeOptions
 
 BEAMS = (1, 4, 8, 21)

@@ -6,11 +6,10 @@ import re
 
 import sentencepiece
 
-PAD_ID = 0
-END_ID = 1
-UNKNOWN_ID = 2
-
-_WORD_START = "\N{LOWER ONE EIGHTH BLOCK}"  # SentencePiece's mark
+from keras_transformer.token_ids import END_ID
+from keras_transformer.token_ids import PAD_ID
+from keras_transformer.token_ids import UNKNOWN_ID
+from keras_transformer.token_ids import WORD_START
 
 
 class Subwords:
@@ -137,7 +136,7 @@ def train_subwords(texts, vocab_size, model_path, symbols=()):
             normalization_rule_name="identity",
             character_coverage=0.9999,
             max_sentence_length=1 << 16,  # bytes; longer ones are skipped
-            user_defined_symbols=[_WORD_START + word for word in symbols],
+            user_defined_symbols=[WORD_START + word for word in symbols],
             minloglevel=2,
         )
     except RuntimeError as error:

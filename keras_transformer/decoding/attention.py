@@ -4,8 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from keras_transformer.data.subwords import END_ID
-from keras_transformer.data.subwords import PAD_ID
+from keras_transformer.token_ids import END_ID
+from keras_transformer.token_ids import PAD_ID
 
 START = "(start)"
 END = "(end)"

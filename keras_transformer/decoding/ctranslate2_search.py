@@ -13,8 +13,8 @@ about once in a thousand sentences, CTranslate2 misses it.
 import dataclasses
 import itertools
 
-from keras_transformer.data.subwords import END_ID
 from keras_transformer.decoding.text_translator import Hypothesis
+from keras_transformer.token_ids import END_ID
 
 BATCH_ROWS = 32
 BATCH_TOKENS = 2048  # of sources, filled up to one length

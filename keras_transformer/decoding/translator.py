@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from keras_transformer.data.subwords import END_ID
 from keras_transformer.data.text_files import is_blank
 from keras_transformer.decoding import threads
 from keras_transformer.decoding.text_translator import CACHE_POSITIONS
@@ -16,6 +15,7 @@ from keras_transformer.decoding.text_translator import in_parallel
 from keras_transformer.decoding.text_translator import search_costs
 from keras_transformer.decoding.text_translator import windows
 from keras_transformer.search.options import DecodeOptions
+from keras_transformer.token_ids import END_ID
 from keras_transformer.trees.target_text import linearization_of
 
 
@@ -78,7 +78,7 @@ class Translator(TextTranslator):
 
             return saved_model_translator.SavedModelTranslator(path)
         from keras_transformer.runs.run_directory import RunDirectory
-        from keras_transformer.runs.run_directory import load_model
+        from keras_transformer.runs.weights import load_model
 
         run = RunDirectory(path)
         model = load_model(run, step, precision)

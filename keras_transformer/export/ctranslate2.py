@@ -8,15 +8,15 @@ from keras_transformer.export.record import RECORD
 from keras_transformer.export.record import write_record
 from keras_transformer.export.versions import synchronise
 from keras_transformer.files import written_aside
-from keras_transformer.runs.checkpoints import weights
 from keras_transformer.runs.model_card import write_model_card
+from keras_transformer.runs.weights import weights
 
 MODEL = "model.bin"
 VOCABULARY = "vocab.model"
 FORMAT = "ctranslate2"
 QUANTIZATIONS = ("float32", "float16", "bfloat16", "int16", "int8")
 QUANTIZATIONS += ("int8_float32", "int8_float16", "int8_bfloat16")
-PACKAGES = ("keras-transformer", "ctranslate2")
+PACKAGES = ("keras-t2t", "ctranslate2")
 
 
 def export_ctranslate2(
@@ -78,7 +78,7 @@ def require_ctranslate2():
         raise ValueError(
             "CTranslate2 must be installed. Received: no package called "
             "ctranslate2. Install it with pip install "
-            "'keras-transformer[ctranslate2]'."
+            "'.[ctranslate2]'."
         )
 
 

@@ -6,11 +6,12 @@ from ctranslate2.specs import TransformerSpec
 from ctranslate2.specs import model_spec
 from ctranslate2.specs import transformer_spec
 
+from keras_transformer.token_ids import END_ID
+from keras_transformer.token_ids import PAD_ID
+from keras_transformer.token_ids import UNKNOWN_ID
+
 NUM_POSITIONS = 2048  # at least; CTranslate2 wants a table of them
 EPSILON = 1e-6  # of our layer normalisation
-PAD_ID = 0
-END_ID = 1
-UNKNOWN_ID = 2
 
 
 class RunConverter(Converter):

@@ -11,13 +11,13 @@ from keras_transformer.export import versions
 from keras_transformer.export.record import write_record
 from keras_transformer.files import written_aside
 from keras_transformer.runs.model_card import write_model_card
-from keras_transformer.runs.run_directory import load_model
+from keras_transformer.runs.weights import load_model
 from keras_transformer.search.options import DecodeOptions
 from keras_transformer.trees.target_text import linearization_of
 
 PRECISIONS = ("float32", "bfloat16")
 EXTRA = "assets.extra"
-PACKAGES = ("keras-transformer", "keras", "tensorflow", "tensorflow-text")
+PACKAGES = ("keras-t2t", "keras", "tensorflow", "tensorflow-text")
 
 
 def export_saved_model(

@@ -5,12 +5,12 @@ import functools
 import tensorflow as tf
 import tensorflow_text
 
-from keras_transformer.data.subwords import END_ID
 from keras_transformer.runs import variables
 from keras_transformer.search.beam_search import Finished
 from keras_transformer.search.hypotheses import find_hypotheses
 from keras_transformer.search.hypotheses import score_targets
 from keras_transformer.search.tree_constraint import make_constraint
+from keras_transformer.token_ids import END_ID
 
 # What `str.isspace` takes for space, in the syntax of RE2.
 _BLANK = (

@@ -52,7 +52,7 @@ def write_warmup(directory, signatures, pairs, vocabulary):
     except ImportError:
         LOG.info(
             "No warm-up requests for TensorFlow Serving are written: that "
-            "needs pip install 'keras-transformer[serving]'"
+            "needs pip install '.[serving]'"
         )
         return
     with tf.io.TFRecordWriter(os.path.join(directory, FILE_NAME)) as writer:

@@ -9,8 +9,7 @@ from keras import ops
 from keras_transformer.search.beam_search import beam_search
 from keras_transformer.search.beam_search import gather_beams
 from keras_transformer.search.sampling import make_sampler
-
-END_ID = 1
+from keras_transformer.token_ids import END_ID
 
 
 def find_hypotheses(

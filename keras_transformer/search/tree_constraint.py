@@ -6,12 +6,12 @@ import numpy as np
 from keras import ops
 
 from keras_transformer.search.beam_search import NEVER
+from keras_transformer.token_ids import END_ID
+from keras_transformer.token_ids import WORD_START
 from keras_transformer.trees import linearization
-from keras_transformer.trees.target_text import WORD_START
 from keras_transformer.trees.target_text import form_of
 from keras_transformer.trees.target_text import symbol_ids
 
-END_ID = 1
 PIECE = 2  # in a search, whatever piece of a word comes next in the source
 MAX_DEPTH = 64  # brackets open at once; 28 in 3,669 sentences of the WSJ
 MAX_OPENED = 10  # brackets opened one right after another; 6 in the same

@@ -8,7 +8,7 @@ import urllib.parse
 
 _PORTS = {"grpc": 8500, "rest": 8501}
 _HOST = re.compile(r"[\w.:%-]+")
-_EXTRA = "pip install 'keras-transformer[serving]'"
+_EXTRA = "pip install '.[serving]'"
 
 
 class Answer(typing.NamedTuple):

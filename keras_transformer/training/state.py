@@ -6,7 +6,7 @@ import time
 from keras_transformer.runs import variables
 from keras_transformer.runs.checkpoint_writer import CheckpointWriter
 from keras_transformer.runs.run_directory import RunDirectory
-from keras_transformer.runs.run_directory import warm_start
+from keras_transformer.runs.weights import warm_start
 
 
 class TrainingState:

@@ -7,6 +7,9 @@ and it spares the model what is hard to learn from few trees: to count, between
 the brackets, at which word of the sentence it is.
 """
 
+from keras_transformer.token_ids import FIRST_BYTE
+from keras_transformer.token_ids import FIRST_SYMBOL_ID
+from keras_transformer.token_ids import WORD_START
 from keras_transformer.trees.linearization import LEAF
 from keras_transformer.trees.linearization import delinearize
 from keras_transformer.trees.linearization import is_well_formed
@@ -18,9 +21,6 @@ from keras_transformer.trees.linearization import symbols_of
 from keras_transformer.trees.punctuation import tag_punctuation
 
 FORMS = ("normalised", "tagged", "lexicalised")
-FIRST_SYMBOL = 3  # after the ids of padding, end and unknown
-FIRST_BYTE = "<0x00>"
-WORD_START = "\N{LOWER ONE EIGHTH BLOCK}"  # begins the pieces that begin words
 
 
 def write_tree(tree, form):
@@ -104,7 +104,7 @@ def symbol_ids(vocabulary):
     end = pieces.index(FIRST_BYTE) if FIRST_BYTE in pieces else 0
     symbols = {
         id_: pieces[id_].removeprefix(WORD_START)
-        for id_ in range(FIRST_SYMBOL, end)
+        for id_ in range(FIRST_SYMBOL_ID, end)
         if pieces[id_].startswith(WORD_START)
     }
     symbols = {i: s for i, s in symbols.items() if kind(s)}

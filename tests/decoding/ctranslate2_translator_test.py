@@ -8,7 +8,6 @@ import keras
 import numpy as np
 import pytest
 
-from keras_transformer.data.subwords import END_ID
 from keras_transformer.data.subwords import train_subwords
 from keras_transformer.decoding.ctranslate2_translator import (
     CTranslate2Translator,
@@ -19,6 +18,7 @@ from keras_transformer.hparam import HParams
 from keras_transformer.runs import variables
 from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.search.options import DecodeOptions
+from keras_transformer.token_ids import END_ID
 from keras_transformer.transformer import build_transformer
 
 pytest.importorskip("ctranslate2")

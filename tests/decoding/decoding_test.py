@@ -17,7 +17,6 @@ from small_translators import make_translator
 from small_translators import make_tree_vocabulary
 from small_translators import make_vocabulary
 
-from keras_transformer.data.subwords import END_ID
 from keras_transformer.decoding import translator as translator_module
 from keras_transformer.decoding.compiled_search import compile_search
 from keras_transformer.decoding.translator import Translator
@@ -25,6 +24,7 @@ from keras_transformer.decoding.translator import _until_end
 from keras_transformer.hparam import HParams
 from keras_transformer.runs import variables
 from keras_transformer.search.options import DecodeOptions
+from keras_transformer.token_ids import END_ID
 from keras_transformer.transformer import build_transformer
 from keras_transformer.trees.target_text import FORMS
 from keras_transformer.trees.target_text import is_tree

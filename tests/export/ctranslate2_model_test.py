@@ -18,7 +18,7 @@ from keras_transformer.export.ctranslate2 import export_ctranslate2
 from keras_transformer.hparam import HParams
 from keras_transformer.runs import variables
 from keras_transformer.runs.run_directory import RunDirectory
-from keras_transformer.runs.run_directory import load_model
+from keras_transformer.runs.weights import load_model
 from keras_transformer.search.hypotheses import score_targets
 from keras_transformer.search.options import DecodeOptions
 from keras_transformer.transformer import build_transformer
@@ -262,4 +262,4 @@ class RefusalTest:
     def test_absent_package_is_named(self, run, tmp_path, monkeypatch):
         monkeypatch.setattr(sys, "path", [])
         monkeypatch.delitem(sys.modules, "ctranslate2")
-        self.refused(run, tmp_path, r"keras-transformer\[ctranslate2\]")
+        self.refused(run, tmp_path, r"\.\[ctranslate2\]")

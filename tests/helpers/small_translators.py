@@ -4,10 +4,10 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_transformer.data.subwords import END_ID
 from keras_transformer.data.subwords import train_subwords
 from keras_transformer.decoding.translator import Translator
 from keras_transformer.hparam import HParams
+from keras_transformer.token_ids import END_ID
 from keras_transformer.transformer import build_transformer
 from keras_transformer.trees.target_text import tree_symbols
 from keras_transformer.trees.tree import parse_tree

@@ -6,8 +6,8 @@ from keras_transformer import hparam
 from keras_transformer import registry
 from keras_transformer.decoding.parser import Parser
 from keras_transformer.decoding.translator import Translator
+from keras_transformer.runs.averaging import average_run
 from keras_transformer.runs.run_directory import RunDirectory
-from keras_transformer.runs.run_directory import average_run
 from keras_transformer.training.trainer import Trainer
 
 

@@ -15,7 +15,7 @@ from keras_transformer.engines.tensorflow_engine import TensorflowEngine
 from keras_transformer.registry import get_hparams
 from keras_transformer.runs import variables
 from keras_transformer.runs.run_directory import RunDirectory
-from keras_transformer.runs.run_directory import load_model
+from keras_transformer.runs.weights import load_model
 
 TINY = {"d_model": 16, "d_ff": 32, "num_heads": 2, "batch_tokens": 512}
 TINY |= {"extra_length": 4}

@@ -3,10 +3,10 @@ import os
 import numpy as np
 import pytest
 
+from keras_transformer.runs.averaging import average
 from keras_transformer.runs.checkpoints import Checkpoints
-from keras_transformer.runs.checkpoints import average
-from keras_transformer.runs.checkpoints import weights
 from keras_transformer.runs.retention import Evaluation
+from keras_transformer.runs.weights import weights
 
 
 @pytest.fixture

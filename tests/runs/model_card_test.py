@@ -11,6 +11,7 @@ from keras_transformer.bleu import bleu_report
 from keras_transformer.data.subwords import train_subwords
 from keras_transformer.problem import Problem
 from keras_transformer.registry import get_hparams
+from keras_transformer.runs.averaging import average_run
 from keras_transformer.runs.metrics_table import MetricsTable
 from keras_transformer.runs.model_card import write_model_card
 from keras_transformer.runs.model_card.card import model_card
@@ -19,7 +20,6 @@ from keras_transformer.runs.model_card.scores import read_scores
 from keras_transformer.runs.model_card.scores import record_scores
 from keras_transformer.runs.retention import Evaluation
 from keras_transformer.runs.run_directory import RunDirectory
-from keras_transformer.runs.run_directory import average_run
 from keras_transformer.search.options import DecodeOptions
 
 HPARAMS = dataclasses.replace(

@@ -52,7 +52,7 @@ found = translate(text=tf.constant(["A sentence to translate."]))
 found["translations"][0, 0].numpy().decode()  # the best; found["scores"]
 ```
 
-With `keras-transformer`, `Translator.load("path/to/model")` of
+With `keras_transformer`, `Translator.load("path/to/model")` of
 `keras_transformer.decoding.translator` is a function of a list of sentences.
 
 With TensorFlow Serving, or `kt-serve` where that is not at hand; the path is
@@ -84,7 +84,7 @@ vocabulary.decode(best[: best.index(1)])
 ```"""
 
 CTRANSLATE2 = """\
-In Python, with `keras-transformer[ctranslate2]`; `path/to/model` is the
+In Python, with `ctranslate2` installed; `path/to/model` is the
 directory that holds `model.bin`:
 
 ```python
@@ -112,7 +112,7 @@ vocabulary.decode(found.hypotheses[0])
 
 
 EXPORTED_PARSER = """\
-In Python, with `keras-transformer`; `path/to/model` is this directory:
+In Python, with `keras_transformer`; `path/to/model` is this directory:
 
 ```python
 from keras_transformer.decoding.parser import Parser

@@ -1,10 +1,38 @@
 """The Transformer of "Attention Is All You Need" on Keras 3 and TensorFlow."""
 
+import importlib
 import os
 
 __version__ = "0.1.0"
 
-# `problems`, `hparams` and `bin` lie inside this folder once installed, beside
-# it in a checkout: there the checkout's root joins the package's path.
+# A name is imported at its first use, since Keras and TensorFlow take seconds.
+_MODULES = {
+    "HParams": "hparam",
+    "Parser": "decoding.parser",
+    "Problem": "problem",
+    "RunDirectory": "runs.run_directory",
+    "Trainer": "training.trainer",
+    "Transformer": "transformer",
+    "Translator": "decoding.translator",
+    "build_transformer": "transformer",
+    "load": "decoding.loading",
+    "register_hparams": "registry",
+    "register_problem": "registry",
+}
+__all__ = sorted(_MODULES)
+
+# An installed package holds `problems`, `hparams` and `bin`. A checkout has
+# them one folder higher, which therefore joins the path of the package.
 if not os.path.isdir(os.path.join(__path__[0], "problems")):
     __path__.append(os.path.dirname(os.path.abspath(__path__[0])))
+
+
+def __getattr__(name):
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module = importlib.import_module(f"{__name__}.{_MODULES[name]}")
+    return getattr(module, name)
+
+
+def __dir__():
+    return sorted({*globals(), *__all__})

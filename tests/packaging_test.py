@@ -1,184 +1,80 @@
+"""Who may import whom, and what setup.cfg and the package say of themselves."""
+
 import ast
 import configparser
-import doctest
-import importlib
-import pathlib
 import subprocess
 import sys
 
 import pytest
+from source_files import FILES
+from source_files import MODULES
+from source_files import ROOT
+from source_files import TEXTS
+from source_files import identify
+from source_files import imported_modules
+from source_files import inner_imports
+from source_files import module_name
+from source_files import parse
 
-ROOT = pathlib.Path(__file__).parents[1]
-FOLDERS = ("keras_transformer", "problems", "hparams", "bin")
-FILES = sorted(
-    path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py")
-)
-TEST_FILES = sorted((ROOT / "tests").rglob("*.py"))
+import keras_transformer
 
-PLANT = {
-    "benchmark",
-    "checkpoint_writer",
-    "checkpoints",
-    "compiled_search",
-    "decoding",
-    "early_stopping",
-    "engines",
-    "evaluation",
-    "event_file",
-    "export",
-    "metrics_table",
-    "model_card",
-    "parsing",
-    "retention",
-    "run_directory",
-    "serving",
-    "training",
-    "training_log",
-    "training_state",
-    "variables",
-    "visualization",
-    "workers",
-}
-BELOW_PLANT = {
-    "beam_search",
-    "bleu",
-    "bracketed_text",
-    "data",
-    "decode_options",
-    "files",
-    "hparam",
-    "losses",
-    "masks",
-    "metrics",
-    "linearization",
-    "optimizers",
-    "parseval",
-    "problem",
-    "punctuation",
-    "random_bits",
-    "registry",
-    "sampling",
-    "schedules",
-    "search",
-    "top_k",
-    "transformer",
-    "translations",
-    "tree_constraint",
-    "tree_repair",
-    "tree_text",
-    "trees",
-}
-# Who may import whom, by the first name inside the package; `bin` may import
-# everything, and only `bin` imports `bin`.
+# Who may import whom, by package. Modules of the root count as packages of
+# their own, and so does `runs.model_card`: the card reads a run, which knows
+# nothing of it. `bin` may import everything, and only `bin` imports `bin`.
 MAY_IMPORT = {
-    "": set(),
-    "beam_search": {"top_k"},
-    "bleu": set(),
-    "bracketed_text": set(),
-    "data": {"data", "trees"},
-    "decode_options": {"options"},
-    "files": set(),
-    "hparam": {"options"},
-    "hparams": {"hparam", "registry", "hparams"},
-    "layers": {"layers", "masks", "random_bits"},
-    "linearization": {"tree_repair", "trees"},
-    "losses": {"masks"},
-    "masks": set(),
-    "metrics": {"losses", "masks"},
-    "optimizers": {"schedules"},
-    "options": set(),
-    "parseval": {"trees"},
-    "problem": {"bleu", "data"},
-    "problems": {
-        "bleu",
-        "data",
-        "parseval",
-        "problem",
-        "problems",
-        "registry",
-        "tree_text",
-        "trees",
-    },
-    "punctuation": {"trees"},
-    "registry": set(),
-    "random_bits": set(),
-    "sampling": {"beam_search", "random_bits"},
-    "schedules": set(),
-    "search": {"beam_search", "sampling", "tree_constraint"},
-    "top_k": set(),
-    "transformer": {"hparam", "layers", "masks"},
-    "translations": set(),
-    "tree_constraint": {"beam_search", "linearization", "tree_text"},
-    "tree_repair": {"trees"},
-    "tree_text": {"linearization", "punctuation"},
-    "trees": {"bracketed_text"},
-    **dict.fromkeys(PLANT, PLANT | BELOW_PLANT),
-    "engines": PLANT | BELOW_PLANT | {"layers"},
+    "": "",
+    "bleu": "",
+    "fields": "",
+    "files": "",
+    "masks": "",
+    "registry": "",
+    "schedules": "",
+    "serving": "",
+    "token_ids": "",
+    "data": "files token_ids",
+    "hparam": "fields",
+    "layers": "masks",
+    "losses": "masks",
+    "optimizers": "schedules",
+    "hparams": "hparam registry",
+    "metrics": "losses masks",
+    "problem": "bleu data files",
+    "transformer": "hparam layers masks",
+    "trees": "data files token_ids",
+    "engines": "layers losses metrics optimizers transformer",
+    "problems": "bleu data files problem registry token_ids trees",
+    "runs": "data files hparam layers token_ids transformer",
+    "search": "fields layers token_ids trees",
+    "decoding": "data files layers runs search token_ids transformer trees",
+    "runs.model_card": "bleu data files problem registry runs search trees",
+    "visualization": "files runs",
+    "benchmark": "data decoding engines files hparam optimizers registry runs "
+    "search serving transformer",
+    "export": "data decoding files runs runs.model_card search token_ids "
+    "transformer trees",
+    "training": "bleu data decoding engines files hparam optimizers problem "
+    "runs runs.model_card transformer visualization",
 }
+MAX_FLOORS = 8
+MAX_MODULES_IN_ROOT = 14
 MATHS = {
-    "beam_search",
     "layers",
     "losses",
     "masks",
     "metrics",
     "optimizers",
-    "random_bits",
-    "sampling",
     "schedules",
     "search",
-    "top_k",
     "transformer",
-    "tree_constraint",
 }
 
 
-def module_name(path):
-    parts = path.relative_to(ROOT).with_suffix("").parts
-    if parts[-1] == "__init__":
-        parts = parts[:-1]
-    if parts[0] != "keras_transformer":
-        parts = ("keras_transformer", *parts)
-    return ".".join(parts)
-
-
-MODULES = {module_name(path): path for path in FILES}
-
-
-def parse(path):
-    return ast.parse(path.read_text(encoding="utf-8"))
-
-
-def group(module):
-    return module.split(".")[1] if "." in module else ""
-
-
-def imported_modules(path):
-    """Names of all modules that a file imports, in functions too."""
-    for node in ast.walk(parse(path)):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            for alias in node.names:
-                inner = f"{node.module}.{alias.name}"
-                yield inner if inner in MODULES else node.module
-
-
-def inner_imports(path):
-    return {
-        name
-        for name in imported_modules(path)
-        if name.split(".")[0] == "keras_transformer"
-    }
-
-
-def identify(path):
-    return str(path.relative_to(ROOT))
-
-
-def methods_of(node):
-    return [
-        item.name for item in node.body if isinstance(item, ast.FunctionDef)
-    ]
+def package_of(module):
+    """Returns the key in `MAY_IMPORT` that a module falls under."""
+    names = module.split(".")[1:]
+    if names[:2] == ["runs", "model_card"]:
+        return "runs.model_card"
+    return names[0] if names else ""
 
 
 def setup_cfg():
@@ -195,12 +91,49 @@ def lines_of(section, key):
 class ImportRulesTest:
     @pytest.mark.parametrize("path", FILES, ids=identify)
     def test_only_allowed_edges(self, path):
-        ours = group(module_name(path))
+        ours = package_of(module_name(path))
         if ours == "bin":
             return
-        theirs = {group(name) for name in inner_imports(path)}
-        forbidden = theirs - MAY_IMPORT[ours]
+        theirs = {package_of(name) for name in inner_imports(path)}
+        forbidden = theirs - {ours, *MAY_IMPORT[ours].split()}
         assert not forbidden, f"{identify(path)} imports {forbidden}"
+
+    def test_rules_name_the_packages_that_exist(self):
+        packages = {package_of(name) for name in MODULES} - {"bin"}
+        assert packages == MAY_IMPORT.keys()
+
+    def test_every_allowed_edge_is_used(self):
+        used = {
+            (package_of(name), package_of(theirs))
+            for name, path in MODULES.items()
+            for theirs in inner_imports(path)
+        }
+        allowed = {
+            (ours, theirs)
+            for ours, packages in MAY_IMPORT.items()
+            for theirs in packages.split()
+        }
+        assert not allowed - used
+
+    def test_packages_stand_on_few_floors(self):
+        """A package stands one floor above the highest that it may import."""
+        edges = {
+            ours: set(packages.split()) for ours, packages in MAY_IMPORT.items()
+        }
+        edges["bin"] = set(MAY_IMPORT)
+        num_floors = 0
+        while edges:
+            lowest = [name for name in edges if not edges[name] & edges.keys()]
+            assert lowest, f"These may import each other: {sorted(edges)}"
+            for name in lowest:
+                del edges[name]
+            num_floors += 1
+        assert num_floors <= MAX_FLOORS
+
+    def test_root_holds_few_modules(self):
+        root = ROOT / "keras_transformer"
+        modules = [path for path in root.glob("*.py") if path.stem[0] != "_"]
+        assert len(modules) <= MAX_MODULES_IN_ROOT
 
     @pytest.mark.parametrize("path", FILES, ids=identify)
     def test_imports_are_absolute_and_by_the_packages_name(self, path):
@@ -212,7 +145,7 @@ class ImportRulesTest:
 
     @pytest.mark.parametrize(
         "path",
-        [path for path in FILES if group(module_name(path)) in MATHS],
+        [path for path in FILES if package_of(module_name(path)) in MATHS],
         ids=identify,
     )
     def test_maths_half_imports_no_backend(self, path):
@@ -230,7 +163,9 @@ class ImportRulesTest:
                 del edges[name]
 
     def test_data_plan_and_subwords_need_no_tensorflow(self):
-        names = [name for name in MODULES if group(name) in ("data", "problem")]
+        names = [
+            name for name in MODULES if package_of(name) in ("data", "problem")
+        ]
         script = (
             "import importlib, sys\n"
             f"for name in {names}:\n"
@@ -280,6 +215,13 @@ class SetupTest:
         stems = {path.stem for path in (ROOT / "bin").glob("*.py")}
         assert not stems & sys.stdlib_module_names
 
+    def test_extras_and_urls_are_named_for_this_distribution(self):
+        metadata = setup_cfg()["metadata"]
+        assert metadata["name"] == "keras-t2t"
+        for path in TEXTS:
+            text = path.read_text(encoding="utf-8")
+            assert "keras-transformer" not in text, identify(path)
+
     @pytest.mark.parametrize("folder", ["problems", "hparams"])
     def test_folder_imports_each_module_that_registers(self, folder):
         init = ROOT / folder / "__init__.py"
@@ -291,61 +233,39 @@ class SetupTest:
         assert set(imported_modules(init)) == registering
 
 
-class SourceTest:
-    @pytest.mark.parametrize("path", FILES, ids=identify)
-    def test_nothing_unsafe(self, path):
-        for node in ast.walk(parse(path)):
-            assert not isinstance(node, ast.Assert)
-            if isinstance(node, ast.Call):
-                assert ast.unparse(node.func) not in (
-                    "eval",
-                    "exec",
-                    "yaml.load",
-                )
-            if isinstance(node, ast.keyword) and node.arg == "allow_pickle":
-                assert ast.unparse(node.value) == "False"
-        assert not {"pickle", "dill", "marshal"} & set(imported_modules(path))
+class PublicNamesTest:
+    def test_every_public_name_is_there(self):
+        assert len(keras_transformer.__all__) == 11
+        for name in keras_transformer.__all__:
+            assert getattr(keras_transformer, name).__name__ == name
+            assert name in dir(keras_transformer)
 
-    @pytest.mark.parametrize("path", FILES + TEST_FILES, ids=identify)
-    def test_file_is_not_too_long(self, path):
-        assert len(path.read_text(encoding="utf-8").splitlines()) <= 400
+    def test_unknown_name_is_an_attribute_error(self):
+        with pytest.raises(AttributeError, match="no attribute 'Nothing'"):
+            keras_transformer.Nothing
 
-    @pytest.mark.parametrize("path", FILES, ids=identify)
-    def test_module_says_what_it_is(self, path):
-        assert ast.get_docstring(parse(path))
-
-    @pytest.mark.parametrize("name", MODULES)
-    def test_examples_in_docstrings_run(self, name, tmp_path, monkeypatch):
-        monkeypatch.chdir(tmp_path)
-        result = doctest.testmod(
-            importlib.import_module(name),
-            optionflags=doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS,
+    def test_import_is_quick_and_loads_no_backend(self):
+        """Loads the standard library alone: Keras takes seconds to import."""
+        script = (
+            "import sys\n"
+            "before = set(sys.modules)\n"
+            "import keras_transformer\n"
+            "print(sorted(n for n in set(sys.modules) - before if '.' not in n "
+            "and n not in sys.stdlib_module_names))\n"
         )
-        assert result.failed == 0
+        output = subprocess.check_output(
+            [sys.executable, "-c", script], text=True, cwd=ROOT
+        )
+        assert output == "['keras_transformer']\n"
 
+    def test_paths_that_documents_teach_work(self):
+        from keras_transformer import layers
+        from keras_transformer import masks
+        from keras_transformer.decoding import Translator
+        from keras_transformer.problem import Problem
+        from keras_transformer.registry import register_problem
 
-class TestFilesTest:
-    @pytest.mark.parametrize("path", TEST_FILES, ids=identify)
-    def test_pytest_collects_every_file_with_tests(self, path):
-        names = [
-            node.name
-            for node in ast.walk(parse(path))
-            if isinstance(node, ast.FunctionDef)
-        ]
-        has_tests = any(name.startswith("test_") for name in names)
-        assert path.name.endswith("_test.py") == has_tests
-
-    def test_no_two_test_files_share_a_name(self):
-        # Without an `__init__.py` pytest imports each by its bare name.
-        names = [path.name for path in TEST_FILES if path.stem != "conftest"]
-        assert len(names) == len(set(names))
-        assert "__init__.py" not in names
-
-    @pytest.mark.parametrize("path", TEST_FILES, ids=identify)
-    def test_pytest_collects_every_class_with_tests(self, path):
-        for node in parse(path).body:
-            if not isinstance(node, ast.ClassDef):
-                continue
-            tests = [name for name in methods_of(node) if name[:4] == "test"]
-            assert not tests or node.name.endswith("Test")
-            assert len(tests) == len(set(tests)), "One test hides another."
+        assert layers.Encoder and masks.padding_mask
+        assert Translator is keras_transformer.Translator
+        assert Problem is keras_transformer.Problem
+        assert register_problem is keras_transformer.register_problem

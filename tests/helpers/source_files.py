@@ -1,0 +1,51 @@
+"""The project's own files, for the tests that read them."""
+
+import ast
+import pathlib
+
+ROOT = pathlib.Path(__file__).parents[2]
+FOLDERS = ("keras_transformer", "problems", "hparams", "bin")
+FILES = sorted(
+    path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py")
+)
+TEST_FILES = sorted((ROOT / "tests").rglob("*.py"))
+TEXTS = [*FILES, *ROOT.glob("*.md"), *ROOT.glob("docs/*.md")]
+
+
+def module_name(path):
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    if parts[-1] == "__init__":
+        parts = parts[:-1]
+    if parts[0] != "keras_transformer":
+        parts = ("keras_transformer", *parts)
+    return ".".join(parts)
+
+
+MODULES = {module_name(path): path for path in FILES}
+
+
+def parse(path):
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def imported_modules(path):
+    """Names of all modules that a file imports, in functions too."""
+    for node in ast.walk(parse(path)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            for alias in node.names:
+                inner = f"{node.module}.{alias.name}"
+                yield inner if inner in MODULES else node.module
+
+
+def inner_imports(path):
+    return {
+        name
+        for name in imported_modules(path)
+        if name.split(".")[0] == "keras_transformer"
+    }
+
+
+def identify(path):
+    return str(path.relative_to(ROOT))

@@ -14,6 +14,12 @@ from keras_transformer.masks import segment_numbers
 from keras_transformer.masks import segment_positions
 
 POSITIONAL_ENCODINGS = ("sinusoidal", "learned")
+# Keras dtype policy of each precision that training and decoding offer.
+POLICIES = {
+    "float32": "float32",
+    "bfloat16": "mixed_bfloat16",
+    "float16": "mixed_float16",
+}
 
 
 @keras.saving.register_keras_serializable(package="keras_transformer")

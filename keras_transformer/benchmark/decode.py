@@ -10,7 +10,7 @@ from keras_transformer.decoding.compiled_search import compile_search
 from keras_transformer.decoding.text_translator import in_parallel
 from keras_transformer.decoding.threads import num_workers
 from keras_transformer.engines.memory import process_peak_bytes
-from keras_transformer.engines.precision import POLICIES
+from keras_transformer.transformer import POLICIES
 from keras_transformer.transformer import build_transformer
 
 

@@ -8,8 +8,6 @@ from keras_transformer.data.update_batches import Layout
 from keras_transformer.data.update_batches import num_rounds
 from keras_transformer.data.update_batches import update_batches
 from keras_transformer.engines.make_engine import make_engine
-from keras_transformer.optimizers import make_optimizer
-from keras_transformer.transformer import build_transformer
 
 
 def time_training(
@@ -52,10 +50,7 @@ def time_training(
             "A benchmark must run on one machine. Received: TF_CONFIG with "
             f"{engine.num_workers} workers. Unset TF_CONFIG."
         )
-    engine.build(
-        lambda dtype: build_transformer(hparams, vocab_size, dtype),
-        lambda: make_optimizer(hparams),
-    )
+    engine.build(vocab_size)
     batches = _make_batches(hparams, token_pairs, plan, engine)
     startup_seconds = None
     for batch in batches:

@@ -13,8 +13,10 @@ from jax.sharding import PartitionSpec
 from keras_transformer.engines.errors import OutOfMemory
 from keras_transformer.engines.memory import process_peak_bytes
 from keras_transformer.engines.objective import loss_sum
-from keras_transformer.engines.precision import POLICIES
 from keras_transformer.metrics import token_sums
+from keras_transformer.optimizers import make_optimizer
+from keras_transformer.transformer import POLICIES
+from keras_transformer.transformer import build_transformer
 
 PARTS = ("inputs", "targets", "keys")
 AXIS = "batch"  # as `DataParallel` calls the axis of the devices
@@ -63,16 +65,17 @@ class JaxEngine:
         self._tried = set()
         self._state = None
 
-    def build(self, make_model, make_optimizer):
+    def build(self, vocab_size):
         """Makes the model and the optimizer on all devices.
 
         Args:
-            make_model: function of a Keras dtype policy's name.
-            make_optimizer: function without arguments.
+            vocab_size: Number of token ids, padding included.
         """
         with self.distribution.scope():
-            self.model = make_model(POLICIES[self.precision])
-            self.optimizer = make_optimizer()
+            self.model = build_transformer(
+                self.hparams, vocab_size, POLICIES[self.precision]
+            )
+            self.optimizer = make_optimizer(self.hparams)
             if self.precision == "float16":
                 self.optimizer = keras.optimizers.LossScaleOptimizer(
                     self.optimizer

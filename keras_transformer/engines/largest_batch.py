@@ -6,8 +6,6 @@ import os
 import numpy as np
 
 from keras_transformer.engines.make_engine import make_engine
-from keras_transformer.optimizers import make_optimizer
-from keras_transformer.transformer import build_transformer
 
 SMALL, LARGE = 1024, 3072  # batches whose use of memory is measured
 USED_SHARE = 0.85  # of the memory; the rest is for what the two did not show
@@ -47,10 +45,7 @@ def largest_batch_tokens(hparams, vocab_size, precision, xla="auto"):
         hparams, batch_tokens=most, effective_batch_tokens=most
     )
     engine = make_engine(hparams, precision, 1, xla)
-    engine.build(
-        lambda dtype: build_transformer(hparams, vocab_size, dtype),
-        lambda: make_optimizer(hparams),
-    )
+    engine.build(vocab_size)
     sizes = [max(1, tokens // longest) * longest for tokens in (SMALL, LARGE)]
     needed = []
     for size in sizes:

@@ -3,11 +3,6 @@
 import keras
 
 PRECISIONS = ("auto", "float32", "bfloat16", "float16")
-POLICIES = {
-    "float32": "float32",
-    "bfloat16": "mixed_bfloat16",
-    "float16": "mixed_float16",
-}
 # Flags of a processor, in /proc/cpuinfo, with which TensorFlow multiplies
 # bfloat16 matrices faster than float32 ones.
 BFLOAT16_FLAGS = {"amx_bf16", "avx512_bf16"}

@@ -14,8 +14,10 @@ from keras_transformer.engines.fused_adam import FusedAdam
 from keras_transformer.engines.memory import machine_bytes
 from keras_transformer.engines.memory import process_peak_bytes
 from keras_transformer.engines.objective import loss_sum
-from keras_transformer.engines.precision import POLICIES
 from keras_transformer.metrics import token_sums
+from keras_transformer.optimizers import make_optimizer
+from keras_transformer.transformer import POLICIES
+from keras_transformer.transformer import build_transformer
 
 IDS = tf.TensorSpec((None, None), tf.int32)
 PARTS = ("inputs", "targets", "keys")
@@ -76,16 +78,17 @@ class TensorflowEngine:
             self._token_sums, input_signature=[IDS] * 2, autograph=False
         )
 
-    def build(self, make_model, make_optimizer):
+    def build(self, vocab_size):
         """Makes the model and the optimizer on all devices.
 
         Args:
-            make_model: function of a Keras dtype policy's name.
-            make_optimizer: function without arguments.
+            vocab_size: Number of token ids, padding included.
         """
         with self.strategy.scope():
-            self.model = make_model(POLICIES[self.precision])
-            self.optimizer = FusedAdam.instead_of(make_optimizer())
+            self.model = build_transformer(
+                self.hparams, vocab_size, POLICIES[self.precision]
+            )
+            self.optimizer = FusedAdam.instead_of(make_optimizer(self.hparams))
             # Keras would sum the gradients over the replicas; here they are
             # summed before, so that their norm is that of the whole batch.
             self.optimizer._all_reduce_sum_gradients = list

@@ -18,7 +18,7 @@ def load_model(run, step=None, precision="float32"):
     Returns:
         a `Transformer`.
     """
-    from keras_transformer.engines.precision import POLICIES
+    from keras_transformer.transformer import POLICIES
     from keras_transformer.transformer import build_transformer
 
     vocab_size = run.vocabulary.vocab_size

@@ -12,14 +12,12 @@ from keras_transformer.data.update_batches import Layout
 from keras_transformer.data.update_batches import num_rounds
 from keras_transformer.data.update_batches import update_batches
 from keras_transformer.engines.make_engine import make_engine
-from keras_transformer.optimizers import make_optimizer
 from keras_transformer.optimizers import make_schedule
 from keras_transformer.runs.model_card import write_model_card
 from keras_transformer.training import early_stopping
 from keras_transformer.training.evaluator import Evaluator
 from keras_transformer.training.log import TrainingLog
 from keras_transformer.training.state import TrainingState
-from keras_transformer.transformer import build_transformer
 
 LOG_FREQUENCY = 100  # updates between lines of the log
 
@@ -70,12 +68,7 @@ class Trainer:
         # What Keras draws the seeds of initializers from; its own function for
         # this would import TensorFlow on JAX.
         random.seed(self.seed)
-        self.engine.build(
-            lambda dtype: build_transformer(
-                self.hparams, run.vocabulary.vocab_size, dtype
-            ),
-            lambda: make_optimizer(self.hparams),
-        )
+        self.engine.build(run.vocabulary.vocab_size)
         self.evaluate = Evaluator(problem, self.engine, self.hparams)
         self.layout = Layout(
             num_rounds(

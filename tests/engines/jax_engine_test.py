@@ -12,9 +12,7 @@ from processes import environment
 from keras_transformer.engines.errors import OutOfMemory
 from keras_transformer.engines.make_engine import make_engine
 from keras_transformer.hparam import HParams
-from keras_transformer.optimizers import make_optimizer
 from keras_transformer.runs import variables
-from keras_transformer.transformer import build_transformer
 
 BACKEND = keras.backend.backend()
 VOCAB_SIZE = 30
@@ -37,10 +35,7 @@ NUM_UPDATES = 50
 def make(num_devices=1, precision="float32", hparams=HPARAMS):
     random.seed(1)  # Keras draws the seeds of initializers from it
     engine = make_engine(hparams, precision, num_devices)
-    engine.build(
-        lambda dtype: build_transformer(hparams, VOCAB_SIZE, dtype),
-        lambda: make_optimizer(hparams),
-    )
+    engine.build(VOCAB_SIZE)
     return engine
 
 

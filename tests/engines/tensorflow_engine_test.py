@@ -15,9 +15,7 @@ from keras_transformer.engines.largest_batch import largest_batch_tokens
 from keras_transformer.engines.make_engine import make_engine
 from keras_transformer.hparam import HParams
 from keras_transformer.losses import smoothed_cross_entropy
-from keras_transformer.optimizers import make_optimizer
 from keras_transformer.runs import variables
-from keras_transformer.transformer import build_transformer
 
 VOCAB_SIZE = 30
 HPARAMS = HParams(
@@ -40,10 +38,7 @@ def built(hparams, num_rounds, precision, xla):
     """An engine for so many rounds, and the state it begins with."""
     keras.utils.set_random_seed(1)
     engine = make_engine(hparams, precision, xla=xla)
-    engine.build(
-        lambda dtype: build_transformer(hparams, VOCAB_SIZE, dtype),
-        lambda: make_optimizer(hparams),
-    )
+    engine.build(VOCAB_SIZE)
     return engine, variables.read(state_of(engine))
 
 

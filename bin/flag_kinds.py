@@ -5,7 +5,7 @@ import os
 
 from absl import flags
 
-from keras_transformer.trees.target_text import FORMS
+from keras_transformer.trees.linearization import LINEARIZATIONS
 
 
 class _PathParser(flags.ArgumentParser):
@@ -47,7 +47,7 @@ precision = functools.partial(
     enum_values=["auto", "float32", "bfloat16", "float16"],
 )
 measure = functools.partial(flags.DEFINE_enum, enum_values=["bleu", "f1"])
-linearization = functools.partial(flags.DEFINE_enum, enum_values=FORMS)
+linearization = functools.partial(flags.DEFINE_enum, enum_values=LINEARIZATIONS)
 xla = functools.partial(flags.DEFINE_enum, enum_values=["auto", "on", "off"])
 stopping = functools.partial(
     flags.DEFINE_enum, enum_values=["none", "bleu", "f1", "loss"]

@@ -15,6 +15,7 @@ from keras_transformer.trees import parseval
 from keras_transformer.trees import target_text
 from keras_transformer.trees import treebank
 from keras_transformer.trees.augmentation import augment
+from keras_transformer.trees.linearization import symbols_of
 from keras_transformer.trees.tree import parse_tree
 
 WSJ_SECTIONS = {"train": "02-21", "dev": "22", "test": "23"}
@@ -94,15 +95,17 @@ class ParsingProblem(Problem):
 
     def symbols(self, tmp_dir):
         trees = self.trees("train", tmp_dir)
-        return target_text.tree_symbols(trees, self.linearization)
+        return symbols_of(trees, self.linearization)
 
     def output(self, source, decoded):
-        # The data may have been generated in another form than this class's.
-        form = self._form_of_data
-        return str(target_text.read_tree(decoded, source.split(), form))
+        # The data may have been generated with other settings than this
+        # class's.
+        words = source.split()
+        linearization = self._linearization_of_data
+        return str(target_text.read_tree(decoded, words, linearization))
 
     @functools.cached_property
-    def _form_of_data(self):
+    def _linearization_of_data(self):
         return target_text.linearization_of(self.vocabulary)
 
     def num_left_out(self, split):

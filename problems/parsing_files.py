@@ -4,7 +4,7 @@ from keras_transformer.problems.own_files import OwnFiles
 from keras_transformer.problems.parsing import ParsingProblem
 from keras_transformer.registry import register_problem
 from keras_transformer.trees import treebank
-from keras_transformer.trees.target_text import FORMS
+from keras_transformer.trees.linearization import LINEARIZATIONS
 
 
 @register_problem
@@ -53,9 +53,10 @@ class ParsingFiles(OwnFiles, ParsingProblem):
             ValueError: unless there are paths for "train" and for "dev".
         """
         super().use_files(files, vocab_size)
-        if linearization not in (None, *FORMS):
+        if linearization not in (None, *LINEARIZATIONS):
             raise ValueError(
-                f"`linearization` must be one of {', '.join(FORMS)}. "
+                "`linearization` must be one of "
+                f"{', '.join(LINEARIZATIONS)}. "
                 f"Received: linearization={linearization!r}. Use one of them."
             )
         self.linearization = linearization or self.linearization

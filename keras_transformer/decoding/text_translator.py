@@ -24,7 +24,7 @@ class TextTranslator:
 
     Subclasses write `hypotheses`, and hold the `options`, a `DecodeOptions`,
     that apply where a call changes nothing. What a model that parses writes is
-    the `linearization` of trees, in this form of `tree_text.FORMS`; see
+    the `linearization` of trees, one of its `LINEARIZATIONS`; see
     `Parser`.
     """
 
@@ -205,7 +205,7 @@ def search_costs(lengths, options, linearization):
     Args:
         lengths: numbers of tokens of the sentences; 0 of an empty one.
         options: a `DecodeOptions`.
-        linearization: in which form the model writes trees, None if none.
+        linearization: how the model writes trees, None if it writes none.
             Trees grow with the sentence, whatever room there is.
     """
     samples = options.num_hypotheses if options.temperature else 0

@@ -8,8 +8,9 @@ from keras import ops
 from keras_transformer.search.beam_search import NEVER
 from keras_transformer.token_ids import END_ID
 from keras_transformer.token_ids import WORD_START
-from keras_transformer.trees import linearization
-from keras_transformer.trees.target_text import form_of
+from keras_transformer.trees.linearization import linearization_of_symbols
+from keras_transformer.trees.linearization import symbol_kind
+from keras_transformer.trees.linearization import symbol_label
 from keras_transformer.trees.target_text import symbol_ids
 
 PIECE = 2  # in a search, whatever piece of a word comes next in the source
@@ -20,7 +21,7 @@ MAX_OPENED = 10  # brackets opened one right after another; 6 in the same
 # symbols that fit in before the end, brackets that are open, how many of them
 # the last symbols opened, all (batch, beam); the labels' numbers of those that
 # are open, outermost first (batch, beam, MAX_DEPTH); the source ids that leaves
-# repeat in the lexicalised form (batch, beam, input_len).
+# repeat in a lexicalised tree (batch, beam, input_len).
 Begun = collections.namedtuple(
     "Begun", "leaves room depth opened labels source"
 )
@@ -65,7 +66,7 @@ class TreeConstraint:
     of it. Nor has any id from `num_ids` on, those of the words' pieces: the
     search goes on without them, which makes it faster.
 
-    In the lexicalised form a leaf is a piece of a word: that of the source
+    In a lexicalised tree a leaf is a piece of a word: that of the source
     which comes next. In the search it is `PIECE`, for `spelled` to replace. It
     is as likely as the likeliest piece of all: the model is asked whether a
     word comes, not which. (The sum of all has a share of the label smoothing
@@ -77,7 +78,8 @@ class TreeConstraint:
 
     Args:
         symbols: dictionary of id to symbol, such as `{3: "(S", 4: ")S"}`: both
-            brackets of each label, and the leaves of the form if it has such.
+            brackets of each label, and the leaves of all linearizations but
+            the lexicalised one.
         starts_word: booleans `(vocab_size,)`, by id: whether it is the first of
             its word's ids.
 
@@ -100,15 +102,15 @@ class TreeConstraint:
     """
 
     def __init__(self, symbols, starts_word):
-        form = form_of(symbols.values())
-        self._repeats_words = form == "lexicalised"
+        linearization = linearization_of_symbols(symbols.values())
+        self._repeats_words = linearization == "lexicalised"
         self.num_ids = max(symbols) + 1
         self.num_logits = None if self._repeats_words else self.num_ids
-        names = sorted({linearization.label(s) for s in symbols.values()})
+        names = sorted({symbol_label(s) for s in symbols.values()})
         kinds, labels = [None] * self.num_ids, [-1] * self.num_ids
         for id_, symbol in symbols.items():
-            kinds[id_] = linearization.kind(symbol)
-            labels[id_] = names.index(linearization.label(symbol))
+            kinds[id_] = symbol_kind(symbol)
+            labels[id_] = names.index(symbol_label(symbol))
         kinds[END_ID] = "end"
         if self._repeats_words:
             kinds[PIECE] = "leaf"
@@ -132,7 +134,7 @@ class TreeConstraint:
     def num_leaves(self, inputs):
         """Counts the leaves of the trees of encoded sentences.
 
-        A leaf is a word, and in the lexicalised form each piece of a word.
+        A leaf is a word, and in a lexicalised tree each piece of a word.
 
         Args:
             inputs: source ids, int32 `(batch, input_len)`.

@@ -17,15 +17,17 @@ from keras_transformer.trees.tree import steps
 from keras_transformer.trees.tree import trees_of
 
 LEAF = "XX"  # any word, in the normalised form; its tag in a tree read from it
+LINEARIZATIONS = ("normalised", "tagged", "lexicalised")
 _UNKNOWN = "NN"  # the tag of a word that a tree is repaired with
 
 
-def linearize(tree, tagged=False):
+def linearize(tree, linearization="normalised"):
     """Return the list of symbols that stand for a tree without its words.
 
     Args:
         tree: a tree, or any constituent, which is taken as what TOP holds.
-        tagged: whether to keep the tags.
+        linearization: one of `LINEARIZATIONS`. The symbols of "lexicalised" are
+            those of "normalised".
 
     Example:
 
@@ -33,12 +35,14 @@ def linearize(tree, tagged=False):
     >>> tree = parse_tree("(TOP (S (NP (NNP Ada)) (VP (VBZ smiles))))")
     >>> " ".join(linearize(tree))
     '(S (NP XX )NP (VP XX )VP )S'
-    >>> " ".join(linearize(tree, tagged=True))
+    >>> " ".join(linearize(tree, "tagged"))
     '<S> <NP> <NNP/> </NP> <VP> <VBZ/> </VP> </S>'
     """
     if tree.is_preterminal:
         tree = Tree(ROOT, (tree,))
-    symbols = [_symbol(step, name, tagged) for step, name, _ in steps(tree)]
+    symbols = [
+        _symbol(step, name, linearization) for step, name, _ in steps(tree)
+    ]
     inner = tree.children[0]
     is_redundant = (
         tree.label == ROOT
@@ -49,7 +53,7 @@ def linearize(tree, tagged=False):
     return symbols[1:-1] if is_redundant else symbols
 
 
-def symbols_of(trees, tagged=False):
+def symbols_of(trees, linearization="normalised"):
     """Return the sorted list of the symbols that trees can be written with.
 
     Both brackets of each label, TOP's among them even where no tree needs
@@ -58,20 +62,44 @@ def symbols_of(trees, tagged=False):
     found = {("open", ROOT), ("close", ROOT)}
     for tree in trees:
         found.update((step, name) for step, name, _ in steps(tree))
-    if not tagged:
-        found = {pair for pair in found if pair[0] != "leaf"} | {("leaf", LEAF)}
-    return sorted(_symbol(step, name, tagged) for step, name in found)
+    if linearization != "tagged":
+        found = {(step, name) for step, name in found if step != "leaf"}
+    if linearization == "normalised":
+        found.add(("leaf", LEAF))
+    return sorted(_symbol(step, name, linearization) for step, name in found)
 
 
-def kind(symbol):
+def linearization_of_symbols(symbols):
+    """Returns which of `LINEARIZATIONS` a set of symbols is made for.
+
+    Args:
+        symbols: strings, all of them symbols.
+
+    Returns:
+        a str; None unless there is a closing bracket for each opening one, and
+        a leaf in the tagged linearization.
+    """
+    labels = {"open": set(), "close": set(), "leaf": set()}
+    for symbol in symbols:
+        labels[symbol_kind(symbol)].add(symbol_label(symbol))
+    if not labels["open"] or labels["open"] != labels["close"]:
+        return None
+    if not labels["leaf"]:
+        is_round = all(symbol[0] in "()" for symbol in symbols)
+        return "lexicalised" if is_round else None
+    return "normalised" if labels["leaf"] == {LEAF} else "tagged"
+
+
+def symbol_kind(symbol):
     """Return "open", "close", "leaf", or None if this is no symbol."""
     return _read(symbol)[0]
 
 
-def label(symbol):
+def symbol_label(symbol):
     """Return a symbol's label or tag, None if this is no symbol.
 
-    >>> [label(symbol) for symbol in ("(NP", "</NP>", "<NNP/>", "XX", "dog")]
+    >>> symbols = ("(NP", "</NP>", "<NNP/>", "XX", "dog")
+    >>> [symbol_label(symbol) for symbol in symbols]
     ['NP', 'NP', 'NNP', 'XX', None]
     """
     return _read(symbol)[1]
@@ -83,12 +111,12 @@ def is_well_formed(symbols, num_words):
     All of one form, no bracket empty or closed by another label, and nothing
     outside the root's.
     """
-    forms, open_labels, num_leaves = set(), [], 0
+    linearizations, open_labels, num_leaves = set(), [], 0
     before = None
     for position, symbol in enumerate(symbols):
-        step, name, form = _read(symbol)
-        forms.add(form)
-        if step is None or len(forms) > 1:
+        step, name, is_tagged = _read(symbol)
+        linearizations.add(is_tagged)
+        if step is None or len(linearizations) > 1:
             return False
         if position and not open_labels:
             return False
@@ -132,14 +160,14 @@ def delinearize(symbols, words):
     return tree if tree.label == ROOT else Tree(ROOT, (tree,))
 
 
-def repair(symbols, num_words, tagged=None):
+def repair(symbols, num_words, linearization=None):
     """Return well-formed symbols over a number of words, near to given ones.
 
     Args:
         symbols: any list of str; it is returned as it is if well-formed.
         num_words: number of words in the sentence.
-        tagged: which form to return; by default that of the first symbol, and
-            the normalised one if there is none. What is no symbol of this form
+        linearization: one of `LINEARIZATIONS`; by default that of the first
+            symbol, and "normalised" if there is none. What is no symbol of it
             is dropped.
 
     Raises:
@@ -156,19 +184,21 @@ def repair(symbols, num_words, tagged=None):
             "empty sentences out."
         )
     read = [_read(symbol) for symbol in symbols]
-    if tagged is None:
-        tagged = next((form for step, _, form in read if step), False)
-    if all(form == tagged for *_, form in read):
+    if linearization is None:
+        is_tagged = next((tagged for step, _, tagged in read if step), False)
+        linearization = "tagged" if is_tagged else "normalised"
+    is_tagged = linearization == "tagged"
+    if all(tagged == is_tagged for *_, tagged in read):
         if is_well_formed(symbols, num_words):
             return list(symbols)
-    known = ((step, name) for step, name, form in read if form == tagged)
-    tree = repaired_tree(known, num_words, _UNKNOWN)
-    return linearize(tree, tagged)
+    kept = ((step, name) for step, name, tagged in read if tagged == is_tagged)
+    tree = repaired_tree(kept, num_words, _UNKNOWN)
+    return linearize(tree, linearization)
 
 
-def _symbol(step, name, tagged):
+def _symbol(step, name, linearization):
     """Return how one of `trees.steps` is written."""
-    if tagged:
+    if linearization == "tagged":
         name = name.replace("&", "&amp;").replace("/", "&#47;")
         start = "</" if step == "close" else "<"
         return f"{start}{name}{'/>' if step == 'leaf' else '>'}"
@@ -178,7 +208,7 @@ def _symbol(step, name, tagged):
 
 
 def _read(symbol):
-    """Return (step, label, tagged) of a symbol, each None of another str."""
+    """Return (step, label, is_tagged) of a symbol, each None of another str."""
     if symbol == LEAF:
         return "leaf", LEAF, False
     match = re.fullmatch(r"([()])([^\s()]+)", symbol)

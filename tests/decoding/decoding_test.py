@@ -26,7 +26,7 @@ from keras_transformer.runs import variables
 from keras_transformer.search.options import DecodeOptions
 from keras_transformer.token_ids import END_ID
 from keras_transformer.transformer import build_transformer
-from keras_transformer.trees.target_text import FORMS
+from keras_transformer.trees.linearization import LINEARIZATIONS
 from keras_transformer.trees.target_text import is_tree
 
 TENSORFLOW = keras.backend.backend() == "tensorflow"
@@ -180,16 +180,18 @@ class TranslatorTest:
 
 
 class TreesTest:
-    @pytest.mark.parametrize("form", FORMS)
-    def test_every_output_is_a_tree_over_the_words(self, tmp_path, form):
-        vocabulary = make_tree_vocabulary(tmp_path / "model", form)
+    @pytest.mark.parametrize("linearization", LINEARIZATIONS)
+    def test_every_output_is_a_tree_over_the_words(
+        self, tmp_path, linearization
+    ):
+        vocabulary = make_tree_vocabulary(tmp_path / "model", linearization)
         translator = make_translator(vocabulary)
-        bracket = "-LRB-" if form == "lexicalised" else "(S"
+        bracket = "-LRB-" if linearization == "lexicalised" else "(S"
         texts = [*TEXTS, f"a  dog 漢字 <NP> {bracket} XXX _", "dog " * 50]
 
         def well_formed(**options):
             return [
-                is_tree(tree, text.split(), form)
+                is_tree(tree, text.split(), linearization)
                 for text, trees in zip(texts, translator(texts, **options))
                 for tree in trees
                 if text.strip()

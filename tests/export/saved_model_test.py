@@ -332,9 +332,11 @@ class WarmupTest:
 
 
 class TreesTest:
-    @pytest.mark.parametrize("form", ["normalised", "lexicalised"])
-    def test_every_output_is_a_tree_over_the_words(self, form, tmp_path):
-        vocabulary = make_tree_vocabulary(tmp_path / "vocab", form)
+    @pytest.mark.parametrize("linearization", ["normalised", "lexicalised"])
+    def test_every_output_is_a_tree_over_the_words(
+        self, linearization, tmp_path
+    ):
+        vocabulary = make_tree_vocabulary(tmp_path / "vocab", linearization)
         run = make_run(tmp_path, vocabulary)
         options = OPTIONS.replace(extra_length=0)
         path = export_saved_model(run, str(tmp_path / "export"), options)
@@ -347,7 +349,7 @@ class TreesTest:
             if text:
                 assert len(trees) == 2
                 for tree in trees:
-                    assert is_tree(tree, text.split(), form)
+                    assert is_tree(tree, text.split(), linearization)
 
 
 class TranslatorTest:

@@ -9,7 +9,7 @@ from keras_transformer.decoding.translator import Translator
 from keras_transformer.hparam import HParams
 from keras_transformer.token_ids import END_ID
 from keras_transformer.transformer import build_transformer
-from keras_transformer.trees.target_text import tree_symbols
+from keras_transformer.trees.linearization import symbols_of
 from keras_transformer.trees.tree import parse_tree
 
 HPARAMS = HParams(
@@ -67,9 +67,9 @@ def make_vocabulary(path):
     return train_subwords(TEXTS * 20, 310, str(path))
 
 
-def make_tree_vocabulary(path, form="normalised"):
+def make_tree_vocabulary(path, linearization="normalised"):
     tree = parse_tree("(S (NP (DT a) (NN dog)) (VP (VBZ runs)) (. .))")
-    symbols = tree_symbols([tree], form)
+    symbols = symbols_of([tree], linearization)
     return train_subwords(TEXTS * 20, 320, str(path), symbols)
 
 

@@ -12,8 +12,8 @@ from keras_transformer.problems.parsing import ParsingWsj
 from keras_transformer.problems.parsing import ParsingWsjSemi
 from keras_transformer.problems.parsing_files import ParsingFiles
 from keras_transformer.problems.toy_treebank import treebank
-from keras_transformer.trees.linearization import kind
-from keras_transformer.trees.target_text import FORMS
+from keras_transformer.trees.linearization import LINEARIZATIONS
+from keras_transformer.trees.linearization import symbol_kind
 from keras_transformer.trees.tree import parse_tree
 
 TREES = treebank.trees("dev")
@@ -93,8 +93,8 @@ class ParsingProblemTest:
         for tree, ids in zip(split_of("dev"), targets):
             symbols = problem.target_text(str(tree)).split()
             pieces = problem.vocabulary.pieces(ids[:-1])
-            known = [symbol for symbol in symbols if kind(symbol)]
-            assert [p for p in pieces if kind(p[1:])] == [
+            known = [symbol for symbol in symbols if symbol_kind(symbol)]
+            assert [p for p in pieces if symbol_kind(p[1:])] == [
                 "▁" + symbol for symbol in known
             ]
             is_lexicalised = problem.linearization == "lexicalised"
@@ -215,11 +215,11 @@ class ParsingFilesTest:
         problem = registry.get_problem("parsing_files", str(tmp_path / "data"))
         assert problem.text_split("test")[1] == list(map(str, split_of("test")))
 
-    @pytest.mark.parametrize("form", FORMS)
+    @pytest.mark.parametrize("linearization", LINEARIZATIONS)
     def test_outputs_are_read_in_the_form_of_the_data(
-        self, tmp_path, files, form
+        self, tmp_path, files, linearization
     ):
-        _, maker = self.generate(tmp_path, files, linearization=form)
+        _, maker = self.generate(tmp_path, files, linearization=linearization)
         problem = registry.get_problem("parsing_files", str(tmp_path / "data"))
         (tree, *_) = split_of("test")
         decoded = maker.target_text(str(tree))

@@ -21,9 +21,9 @@ from keras_transformer.search.hypotheses import find_hypotheses
 from keras_transformer.search.options import DecodeOptions
 from keras_transformer.search.tree_constraint import TreeConstraint
 from keras_transformer.search.tree_constraint import make_constraint
-from keras_transformer.trees.target_text import FORMS
+from keras_transformer.trees.linearization import LINEARIZATIONS
+from keras_transformer.trees.linearization import symbols_of
 from keras_transformer.trees.target_text import linearization_of
-from keras_transformer.trees.target_text import tree_symbols
 from keras_transformer.trees.tree import parse_tree
 
 TENSORFLOW = keras.backend.backend() == "tensorflow"
@@ -281,22 +281,22 @@ class SearchTest:
 
 
 class VocabularyTest:
-    @pytest.mark.parametrize("form", FORMS)
+    @pytest.mark.parametrize("linearization", LINEARIZATIONS)
     def test_a_vocabulary_with_the_symbols_of_trees_has_one(
-        self, tmp_path, form
+        self, tmp_path, linearization
     ):
         tree = parse_tree("(TOP (S (NP (NN dog)) (VP (VBZ runs)) (. .)))")
-        symbols = tree_symbols([tree], form)
+        symbols = symbols_of([tree], linearization)
         vocabulary = train_subwords(
             ["a dog ( runs ) <b> ."] * 30, 300, tmp_path / "model", symbols
         )
-        assert linearization_of(vocabulary) == form
+        assert linearization_of(vocabulary) == linearization
         constraint = make_constraint(DecodeOptions(), vocabulary)
-        bracket = "-LRB-" if form == "lexicalised" else "(NPX"
+        bracket = "-LRB-" if linearization == "lexicalised" else "(NPX"
         texts = ["dogs run . ", "a", f"  XX {bracket} <NP> -LRB- 漢字"]
         for text, ids in zip(texts, vocabulary.encode(texts)):
             (number,) = constraint.num_leaves(np.array([ids]))
-            is_whole = form != "lexicalised"
+            is_whole = linearization != "lexicalised"
             assert number == (len(text.split()) if is_whole else len(ids) - 1)
         begun = constraint.begin(np.array([ids]), np.array([99]), 1)
         first = constraint.legal(constraint.advance(begun, np.array([[0]])))

@@ -5,15 +5,18 @@ import itertools
 import pytest
 import tree_examples
 
-from keras_transformer.trees import linearization
 from keras_transformer.trees.linearization import delinearize
 from keras_transformer.trees.linearization import is_well_formed
 from keras_transformer.trees.linearization import linearize
+from keras_transformer.trees.linearization import symbol_kind
+from keras_transformer.trees.linearization import symbol_label
 from keras_transformer.trees.linearization import symbols_of
 from keras_transformer.trees.tree import parse_tree
 from keras_transformer.trees.tree import steps
 
-FORMS = pytest.mark.parametrize("tagged", [False, True])
+EACH_LINEARIZATION = pytest.mark.parametrize(
+    "linearization", ["normalised", "tagged"]
+)
 SYMBOLS = ["(A", ")A", "(B", ")B", "XX"]
 
 
@@ -38,10 +41,10 @@ def well_formed_up_to(length):
 
 
 class LinearizeTest:
-    @FORMS
-    def test_tree_comes_back(self, tagged):
+    @EACH_LINEARIZATION
+    def test_tree_comes_back(self, linearization):
         for tree in tree_examples.random_trees():
-            symbols = linearize(tree, tagged)
+            symbols = linearize(tree, linearization)
             words = tree.words()
             assert is_well_formed(symbols, len(words))
             again = delinearize(symbols, words)
@@ -49,22 +52,22 @@ class LinearizeTest:
                 again
             ) == tree_examples.constituents(tree)
             assert again.words() == words
-            assert linearize(again, tagged) == symbols
-            assert again == tree or not tagged
+            assert linearize(again, linearization) == symbols
+            assert again == tree or linearization == "normalised"
 
-    @FORMS
-    def test_any_label_comes_back(self, tagged):
+    @EACH_LINEARIZATION
+    def test_any_label_comes_back(self, linearization):
         labels = ["/", "/A", "A/", "<A>", "&", "&amp;", "XX", "TOP", "A", "-A-"]
         tagged_words = [(label, label) for label in labels]
         for tree in tree_examples.random_trees(
             labels=labels, tagged_words=tagged_words
         ):
-            symbols = linearize(tree, tagged)
+            symbols = linearize(tree, linearization)
             again = delinearize(symbols, tree.words())
             assert tree_examples.constituents(
                 again
             ) == tree_examples.constituents(tree)
-            assert again == tree or not tagged
+            assert again == tree or linearization == "normalised"
 
     def test_root_stands_only_where_it_is_needed(self):
         for text, expected in [
@@ -77,37 +80,40 @@ class LinearizeTest:
         ]:
             assert linearize(parse_tree(text)) == expected.split()
 
-    @FORMS
-    def test_deep_trees_have_no_limit(self, tagged):
+    @EACH_LINEARIZATION
+    def test_deep_trees_have_no_limit(self, linearization):
         tree = tree_examples.deep_tree()
         words = tree.words()
-        symbols = linearize(tree, tagged)
+        symbols = linearize(tree, linearization)
         again = delinearize(symbols, words)
-        assert again == tree or not tagged
+        assert again == tree or linearization == "normalised"
 
-    @FORMS
-    def test_symbols_are_all_that_trees_are_written_with(self, tagged):
+    @EACH_LINEARIZATION
+    def test_symbols_are_all_that_trees_are_written_with(self, linearization):
         trees = tree_examples.random_trees(100)
-        symbols = symbols_of(trees, tagged)
-        used = {s for tree in trees for s in linearize(tree, tagged)}
-        brackets = ["<TOP>", "</TOP>"] if tagged else ["(TOP", ")TOP"]
+        symbols = symbols_of(trees, linearization)
+        used = {s for tree in trees for s in linearize(tree, linearization)}
+        brackets = ["(TOP", ")TOP"]
+        if linearization == "tagged":
+            brackets = ["<TOP>", "</TOP>"]
         assert symbols == sorted(used.union(brackets))
         words = {word for tree in trees for word in tree.words()}
         assert not words & set(symbols)
 
     def test_kind_and_label_read_what_was_written(self):
         for tree in tree_examples.random_trees(100):
-            for tagged in (False, True):
-                written = linearize(tree, tagged)
+            for linearization in ("normalised", "tagged"):
+                written = linearize(tree, linearization)
                 whole = list(steps(tree))
                 if len(written) < len(whole):
                     whole = whole[1:-1]
                 for symbol, (step, label, _) in zip(
                     written, whole, strict=True
                 ):
-                    leaf = "XX" if step == "leaf" and not tagged else label
-                    assert linearization.kind(symbol) == step
-                    assert linearization.label(symbol) == leaf
+                    is_leaf = step == "leaf"
+                    is_bare = is_leaf and linearization == "normalised"
+                    assert symbol_kind(symbol) == step
+                    assert symbol_label(symbol) == ("XX" if is_bare else label)
 
     @pytest.mark.parametrize(
         "text",
@@ -115,21 +121,21 @@ class LinearizeTest:
         + ["((A", "(A)", "<A", "A>", "<A B>", "<A&B>", "dog", "(A\n"],
     )
     def test_other_text_is_no_symbol(self, text):
-        assert linearization.kind(text) is None
-        assert linearization.label(text) is None
+        assert symbol_kind(text) is None
+        assert symbol_label(text) is None
 
     @tree_examples.needs_sample
-    @FORMS
-    def test_sample_comes_back(self, tagged):
+    @EACH_LINEARIZATION
+    def test_sample_comes_back(self, linearization):
         longest = 0
         for tree in tree_examples.sample():
             words = tree.words()
-            symbols = linearize(tree, tagged)
+            symbols = linearize(tree, linearization)
             longest = max(longest, len(symbols) - len(words))
             again = delinearize(symbols, words)
-            assert linearize(again, tagged) == symbols
+            assert linearize(again, linearization) == symbols
             assert again.words() == words
-            if tagged:
+            if linearization == "tagged":
                 assert again == tree
             else:
                 expected = tree_examples.constituents(tree)
@@ -154,7 +160,7 @@ class IsWellFormedTest:
             symbols = "(A XX (B XX )B )A".split()
             assert is_well_formed(symbols, number) == (number == 2)
 
-    def test_forms_do_not_mix(self):
+    def test_linearizations_do_not_mix(self):
         assert is_well_formed(["<A>", "<NN/>", "</A>"], 1)
         assert not is_well_formed(["<A>", "XX", "</A>"], 1)
         assert not is_well_formed(["(A", "XX", "</A>"], 1)

@@ -6,15 +6,17 @@ import random
 import pytest
 import tree_examples
 
-from keras_transformer.trees import linearization
 from keras_transformer.trees import repair as tree_repair
 from keras_transformer.trees.linearization import delinearize
 from keras_transformer.trees.linearization import is_well_formed
 from keras_transformer.trees.linearization import linearize
 from keras_transformer.trees.linearization import repair
+from keras_transformer.trees.linearization import symbol_kind
 from keras_transformer.trees.linearization import symbols_of
 
-FORMS = pytest.mark.parametrize("tagged", [False, True])
+EACH_LINEARIZATION = pytest.mark.parametrize(
+    "linearization", ["normalised", "tagged"]
+)
 SYMBOLS = ["(A", ")A", "(B", ")B", "XX"]
 
 
@@ -28,10 +30,10 @@ class RepairTest:
                     if is_well_formed(symbols, num_words):
                         assert repaired == list(symbols)
 
-    @FORMS
-    def test_any_strings_become_a_tree_for_good(self, tagged):
+    @EACH_LINEARIZATION
+    def test_any_strings_become_a_tree_for_good(self, linearization):
         rng = random.Random(4)
-        pieces = symbols_of(tree_examples.random_trees(20), tagged)
+        pieces = symbols_of(tree_examples.random_trees(20), linearization)
         pieces += [
             "dog",
             "",
@@ -46,44 +48,51 @@ class RepairTest:
         for _ in range(1000):
             symbols = rng.choices(pieces, k=rng.randrange(40))
             num_words = rng.randrange(1, 20)
-            repaired = repair(symbols, num_words, tagged)
+            repaired = repair(symbols, num_words, linearization)
             assert is_well_formed(repaired, num_words)
             assert repair(repaired, num_words) == repaired
             words = ["dog"] * num_words
             again = delinearize(repaired, words)
             assert again.words() == words
-            assert linearize(again, tagged) == repaired or tagged
+            assert (
+                linearize(again, linearization) == repaired
+                or linearization == "tagged"
+            )
 
-    @FORMS
-    def test_output_that_was_cut_off_keeps_all_that_is_complete(self, tagged):
+    @EACH_LINEARIZATION
+    def test_output_that_was_cut_off_keeps_all_that_is_complete(
+        self, linearization
+    ):
         rng = random.Random(5)
         num_cut = 0
         for tree in tree_examples.random_trees():
             words = tree.words()
-            symbols = linearize(tree, tagged)
-            kinds = [linearization.kind(symbol) for symbol in symbols]
+            symbols = linearize(tree, linearization)
+            kinds = [symbol_kind(symbol) for symbol in symbols]
             if ["open"] * 5 in [kinds[i : i + 5] for i in range(len(kinds))]:
                 continue  # cut off, so many could be over the same words
             num_cut += 1
             cut = symbols[: rng.randrange(1, len(symbols))]
-            repaired = delinearize(repair(cut, len(words), tagged), words)
+            repaired = delinearize(
+                repair(cut, len(words), linearization), words
+            )
             # Those whose closing brackets the part still holds.
             number = kinds[: len(cut)].count("close")
             complete = tree_examples.constituents(tree)[:number]
             assert set(complete) <= set(tree_examples.constituents(repaired))
         assert num_cut > 100
 
-    @FORMS
-    def test_lost_last_brackets_are_all_restored(self, tagged):
+    @EACH_LINEARIZATION
+    def test_lost_last_brackets_are_all_restored(self, linearization):
         for seed in range(300):
             # Without constituents over the same words, which are bounded.
             (tree,) = tree_examples.random_trees(1, seed, numbers=[2, 3])
-            symbols = linearize(tree, tagged)
+            symbols = linearize(tree, linearization)
             number = len(tree.words())
             end = len(symbols)
-            while linearization.kind(symbols[end - 1]) == "close":
+            while symbol_kind(symbols[end - 1]) == "close":
                 end -= 1
-                assert repair(symbols[:end], number, tagged) == symbols
+                assert repair(symbols[:end], number, linearization) == symbols
 
     @pytest.mark.parametrize(
         "symbols, num_words, expected",
@@ -116,9 +125,12 @@ class RepairTest:
     ):
         assert repair(symbols.split(), num_words) == expected.split()
 
-    def test_form_can_be_given(self):
-        assert repair([], 1, tagged=True) == "<TOP> <NN/> </TOP>".split()
-        assert repair("(S XX )S".split(), 1, tagged=True) == (
+    def test_linearization_can_be_chosen(self):
+        assert (
+            repair([], 1, linearization="tagged")
+            == "<TOP> <NN/> </TOP>".split()
+        )
+        assert repair("(S XX )S".split(), 1, linearization="tagged") == (
             "<TOP> <NN/> </TOP>".split()
         )
 

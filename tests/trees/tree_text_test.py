@@ -5,18 +5,18 @@ import random
 import pytest
 import tree_examples
 
+from keras_transformer.trees.linearization import LINEARIZATIONS
+from keras_transformer.trees.linearization import linearization_of_symbols
 from keras_transformer.trees.linearization import linearize
-from keras_transformer.trees.target_text import FORMS
-from keras_transformer.trees.target_text import form_of
+from keras_transformer.trees.linearization import symbols_of
 from keras_transformer.trees.target_text import is_tree
 from keras_transformer.trees.target_text import read_tree
-from keras_transformer.trees.target_text import tree_symbols
 from keras_transformer.trees.target_text import write_tree
 from keras_transformer.trees.tree import clean
 from keras_transformer.trees.tree import parse_tree
 
 TREES = [clean(tree) for tree in tree_examples.random_trees(200)]
-EACH_FORM = pytest.mark.parametrize("form", FORMS)
+EACH_LINEARIZATION = pytest.mark.parametrize("linearization", LINEARIZATIONS)
 
 
 def lexicalised(symbols, words):
@@ -25,13 +25,13 @@ def lexicalised(symbols, words):
 
 
 class TreeTextTest:
-    @EACH_FORM
-    def test_what_is_written_is_read_again(self, form):
+    @EACH_LINEARIZATION
+    def test_what_is_written_is_read_again(self, linearization):
         for tree in TREES:
-            text = write_tree(tree, form)
-            again = read_tree(text, tree.words(), form)
-            assert is_tree(text, tree.words(), form)
-            assert write_tree(again, form) == text
+            text = write_tree(tree, linearization)
+            again = read_tree(text, tree.words(), linearization)
+            assert is_tree(text, tree.words(), linearization)
+            assert write_tree(again, linearization) == text
             assert again.words() == tree.words()
 
     def test_lexicalised_is_normalised_with_the_words(self):
@@ -40,35 +40,49 @@ class TreeTextTest:
             expected = lexicalised(symbols, tree.words())
             assert write_tree(tree, "lexicalised").split() == expected
 
-    @EACH_FORM
-    def test_other_words_or_fewer_are_no_tree(self, form):
+    @EACH_LINEARIZATION
+    def test_other_words_or_fewer_are_no_tree(self, linearization):
         tree = parse_tree("(TOP (S (NP (NNS Dogs)) (VP (VBP bark)) (. .)))")
-        text = write_tree(tree, form)
-        assert is_tree(text, tree.words(), form)
-        assert not is_tree(text, tree.words()[:-1], form)
-        assert not is_tree(text, [*tree.words(), "!"], form)
+        text = write_tree(tree, linearization)
+        assert is_tree(text, tree.words(), linearization)
+        assert not is_tree(text, tree.words()[:-1], linearization)
+        assert not is_tree(text, [*tree.words(), "!"], linearization)
         others = ["Dogs", "run", "."]
-        assert is_tree(text, others, form) == (form != "lexicalised")
+        assert is_tree(text, others, linearization) == (
+            linearization != "lexicalised"
+        )
 
-    @EACH_FORM
-    def test_anything_is_read_as_a_tree_over_the_words(self, form):
+    @EACH_LINEARIZATION
+    def test_anything_is_read_as_a_tree_over_the_words(self, linearization):
         rng = random.Random(0)
-        pieces = [*tree_symbols(TREES, form), "dog", "(", "<", "XX", "/>"]
+        pieces = [
+            *symbols_of(TREES, linearization),
+            "dog",
+            "(",
+            "<",
+            "XX",
+            "/>",
+        ]
         for number in range(300):
             words = ["w"] * rng.randint(1, 6)
             text = " ".join(rng.choices(pieces, k=rng.randint(0, 12)))
-            tree = read_tree(text, words, form)
+            tree = read_tree(text, words, linearization)
             assert tree.words() == words
-            assert is_tree(write_tree(tree, form), words, form)
+            assert is_tree(
+                write_tree(tree, linearization), words, linearization
+            )
 
 
 class FormOfTest:
-    @EACH_FORM
-    def test_symbols_tell_the_form(self, form):
-        assert form_of(tree_symbols(TREES, form)) == form
+    @EACH_LINEARIZATION
+    def test_symbols_tell_the_linearization(self, linearization):
+        assert (
+            linearization_of_symbols(symbols_of(TREES, linearization))
+            == linearization
+        )
 
     @pytest.mark.parametrize(
         "symbols", ["", "XX", "(A", "(A )B XX", "<a> </a>", "<a/>", "(A XX"]
     )
     def test_incomplete_ones_have_none(self, symbols):
-        assert form_of(symbols.split()) is None
+        assert linearization_of_symbols(symbols.split()) is None

@@ -122,7 +122,7 @@ parser(["A sentence to parse."])  # its tree in brackets
 ```
 
 The model itself takes words with spaces between them, as the treebank has them,
-and gives the tree in the {linearization} form of
+and gives the tree in the {linearization} linearization of
 `keras_transformer.trees.linearization`."""
 
 

@@ -1,11 +1,21 @@
-"""Files that are there whole or not at all."""
+"""Files and directories that appear under their names once they are complete.
+
+A reader, or a process that starts after a crash, finds the earlier content or
+the new one, never a half-written file.
+"""
 
 import contextlib
 import errno
+import fcntl
 import os
+import shutil
 
-# What the system says of a disk that takes no more: full, over a user's quota,
-# over the limit on a file's size, broken.
+# The suffix of whatever is still being written. It also marks what a killed
+# process left behind.
+INCOMPLETE = ".incomplete"
+
+# The errors of a disk that accepts no more data: it is full or broken, or the
+# user has reached a quota or the limit on the size of a file.
 CANNOT_WRITE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
 
 
@@ -13,17 +23,20 @@ CANNOT_WRITE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
 def written_aside(path, mode="w"):
     """Opens a file that appears under its name once it is complete.
 
-    Until then it is `path.incomplete`; an error, a kill or a loss of power
-    leaves what stood under the name before. Text is UTF-8 with `\\n` as line
-    ends.
+    Until then its name is `path.incomplete`. An error, a kill or a power cut
+    leaves the earlier file in place. Text is written as UTF-8 with `\\n` as
+    the line end.
 
     Args:
-        path: file to write or to replace.
-        mode: "w" for text, "wb" for bytes.
+        path: Path of the file to write or replace.
+        mode: "w" for text or "wb" for bytes. Defaults to "w".
+
+    Yields:
+        The open file.
 
     Raises:
-        ValueError: if `path` is there and no file.
-        OSError: if the disk takes no more; in words for the user.
+        ValueError: If `path` exists and is not a file.
+        OSError: If the disk accepts no more data.
 
     Example:
 
@@ -39,36 +52,139 @@ def written_aside(path, mode="w"):
             "An output must be a file. Received: "
             f"{path}, which is a directory or a device. Name a file."
         )
-    aside = path + ".incomplete"
+    aside = path + INCOMPLETE
     text = {} if "b" in mode else {"encoding": "utf-8", "newline": "\n"}
     try:
         with open(aside, mode, **text) as file:
             yield file
+            # A rename can reach the disk before the content does, so the
+            # content has to be there first.
             file.flush()
             os.fsync(file.fileno())
-        os.replace(aside, path)
-        _synchronise(os.path.dirname(path) or os.curdir)
+        move(aside, path)
     except OSError as error:
         if error.errno not in CANNOT_WRITE:
             raise
         raise OSError(
             f"A file must fit on its disk. Received: {path} ({error.strerror})."
-            " Make room or choose another disk, then start again; what was "
-            "complete before is so still."
+            " Make room or choose another disk, then start again. Files that "
+            "were complete before are still complete."
         ) from error
     finally:
         if os.path.exists(aside):
             os.remove(aside)
 
 
-def _synchronise(directory):
-    """Puts the names in a directory on the disk."""
-    descriptor = os.open(directory, os.O_RDONLY)
+@contextlib.contextmanager
+def directory_aside(path):
+    """Makes an empty directory and removes it unless it has been moved.
+
+    The caller fills it, calls `synchronise`, and moves it or its files to
+    their place. Leftovers of a killed process are removed first.
+
+    Args:
+        path: Path of the directory, which nobody mistakes for a complete one.
+            It usually ends with `INCOMPLETE`.
+
+    Yields:
+        The path.
+    """
+    shutil.rmtree(path, ignore_errors=True)
+    os.makedirs(path)
+    try:
+        yield path
+    finally:
+        shutil.rmtree(path, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def locked_directory(path, wait=True):
+    """Makes a directory if need be and keeps other processes out of it.
+
+    The lock ends with the process, so a killed one blocks nobody. A directory
+    that is new and remains empty is removed again.
+
+    Args:
+        path: Path of the directory.
+        wait: Whether to wait for a process that holds the lock, rather than
+            raise an error. Defaults to True.
+
+    Raises:
+        ValueError: If another process holds the lock and `wait` is False.
+    """
+    is_new = not os.path.isdir(path)
+    os.makedirs(path, exist_ok=True)
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        _lock(descriptor, path, wait)
+        yield
+    finally:
+        os.close(descriptor)
+        if is_new:
+            with contextlib.suppress(OSError):  # unless it holds something
+                os.rmdir(path)
+
+
+def synchronise(path):
+    """Waits until a directory and everything in it would survive a power cut.
+
+    Args:
+        path: Path of the directory.
+    """
+    for folder, _, names in os.walk(path):
+        for name in names:
+            _synchronise(os.path.join(folder, name))
+        _synchronise(folder)
+
+
+def move(aside, path):
+    """Renames a file or a directory, and waits until the disk has the name.
+
+    Args:
+        aside: Path of the complete file or directory.
+        path: Path that it gets. A file there is replaced at once. A directory
+            there must be empty, or be renamed first; see `replace_directory`.
+    """
+    os.replace(aside, path)
+    _synchronise(os.path.dirname(path) or os.curdir)
+
+
+def replace_directory(aside, path):
+    """Renames a directory and removes the one that had its name.
+
+    Args:
+        aside: Path of the complete directory.
+        path: Path that it gets.
+    """
+    # The system cannot exchange directories that hold files. A kill between
+    # the two renames leaves the earlier one as `path.outdated`.
+    outdated = f"{path}.outdated"
+    shutil.rmtree(outdated, ignore_errors=True)
+    if os.path.isdir(path):
+        os.rename(path, outdated)
+    move(aside, path)
+    shutil.rmtree(outdated, ignore_errors=True)
+
+
+def _lock(descriptor, path, wait):
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+    except BlockingIOError as error:
+        raise ValueError(
+            "A directory must be written by one process at a time. Received: "
+            f"{path}, which another process is writing to. Wait until that "
+            "process ends, or name another directory."
+        ) from error
+
+
+def _synchronise(path):
+    descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
     except OSError as error:
-        # Some network file systems cannot, and do it by themselves.
-        if error.errno != errno.EINVAL:
+        # Some network file systems cannot synchronise a directory. They write
+        # its names at once anyway.
+        if error.errno != errno.EINVAL or not os.path.isdir(path):
             raise
     finally:
         os.close(descriptor)

@@ -2,7 +2,6 @@
 
 import collections
 import contextlib
-import fcntl
 import hashlib
 import itertools
 import json
@@ -11,6 +10,7 @@ import os
 import shutil
 import time
 
+from keras_transformer import files
 from keras_transformer.data import subwords
 from keras_transformer.data import text_files
 from keras_transformer.data import token_arrays
@@ -47,20 +47,22 @@ def generate(problem, tmp_dir):
     Raises:
         ValueError: if a split has no pairs.
     """
-    with _made(problem.data_dir), _locked(problem.data_dir):
-        unfinished = problem.directory + ".unfinished"
+    unfinished = problem.directory + ".unfinished"
+    with files.locked_directory(problem.data_dir):
         shutil.rmtree(unfinished, ignore_errors=True)
         depends_on = made_from(problem, tmp_dir)
         manifest = read_manifest(problem.directory)
         if manifest and manifest["made_from"] == depends_on:
             _logger.info("%s is complete already.", problem.directory)
             return manifest
-        with _written_aside(unfinished, problem.directory):
+        with files.directory_aside(unfinished):
             manifest = {
                 "made_from": depends_on,
                 **_write_data(problem, tmp_dir, unfinished),
             }
             _write_manifest(manifest, unfinished)
+            files.synchronise(unfinished)
+            _move_files(unfinished, problem.directory)
     return manifest
 
 
@@ -97,49 +99,18 @@ def ids_path(directory, split, side):
     return os.path.join(directory, f"{split}.{side}")
 
 
-@contextlib.contextmanager
-def _made(directory):
-    """Make a directory if need be; take it back if what follows fails."""
-    is_new = not os.path.isdir(directory)
+def _move_files(aside, directory):
+    """Moves complete data to their place, the manifest last."""
     os.makedirs(directory, exist_ok=True)
-    try:
-        yield
-    except BaseException:
-        if is_new and not os.listdir(directory):
-            os.rmdir(directory)
-        raise
-
-
-@contextlib.contextmanager
-def _locked(directory):
-    """Let one process at a time into the directory; a kill lets go, too."""
-    descriptor = os.open(directory, os.O_RDONLY)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)
-
-
-@contextlib.contextmanager
-def _written_aside(unfinished, directory):
-    """Move what is written to `unfinished` to `directory` if all goes well."""
-    os.mkdir(unfinished)
-    try:
-        yield
-        os.makedirs(directory, exist_ok=True)
-        manifest_path = os.path.join(directory, MANIFEST_FILE)
-        with contextlib.suppress(FileNotFoundError):
-            os.remove(manifest_path)
-        for name in os.listdir(unfinished):
-            if name != MANIFEST_FILE:
-                os.replace(
-                    os.path.join(unfinished, name),
-                    os.path.join(directory, name),
-                )
-        os.replace(os.path.join(unfinished, MANIFEST_FILE), manifest_path)
-    finally:
-        shutil.rmtree(unfinished)
+    manifest_path = os.path.join(directory, MANIFEST_FILE)
+    # Without its manifest, a mixture of earlier and new files is not taken for
+    # complete.
+    with contextlib.suppress(FileNotFoundError):
+        os.remove(manifest_path)
+    for name in os.listdir(aside):
+        if name != MANIFEST_FILE:
+            os.replace(os.path.join(aside, name), os.path.join(directory, name))
+    files.move(os.path.join(aside, MANIFEST_FILE), manifest_path)
 
 
 def _write_data(problem, tmp_dir, directory):
@@ -312,4 +283,3 @@ def _write_manifest(manifest, directory):
     with open(path, "w", encoding="utf-8") as file:
         json.dump(manifest, file, indent=2)
         file.write("\n")
-        token_arrays.flush_to_disk(file)

@@ -104,11 +104,8 @@ class TokenArrayWriter:
         return self
 
     def __exit__(self, *exception):
-        with self._file:
-            flush_to_disk(self._file)
-        with open(self._path + OFFSETS_SUFFIX, "wb") as file:
-            np.save(file, np.array(self._ends, np.int64))
-            flush_to_disk(file)
+        self._file.close()
+        np.save(self._path + OFFSETS_SUFFIX, np.array(self._ends, np.int64))
 
     def append(self, ids):
         """Add one sequence of token ids."""
@@ -118,9 +115,3 @@ class TokenArrayWriter:
     @property
     def num_tokens(self):
         return self._ends[-1]
-
-
-def flush_to_disk(file):
-    """Wait until what was written to `file` would survive a power cut."""
-    file.flush()
-    os.fsync(file.fileno())

@@ -2,12 +2,10 @@
 
 import importlib.util
 import os
-import shutil
 
+from keras_transformer import files
 from keras_transformer.export.record import RECORD
 from keras_transformer.export.record import write_record
-from keras_transformer.export.versions import synchronise
-from keras_transformer.files import written_aside
 from keras_transformer.runs.model_card import write_model_card
 from keras_transformer.runs.weights import weights
 
@@ -50,15 +48,10 @@ def export_ctranslate2(
     _check(run, quantization)
     path = os.path.abspath(export_dir)
     check_replaceable(path)
-    aside = f"{path}.incomplete"
-    shutil.rmtree(aside, ignore_errors=True)
-    os.makedirs(os.path.dirname(path), exist_ok=True)
-    try:
+    with files.directory_aside(path + files.INCOMPLETE) as aside:
         _write(run, aside, options, run.checkpoints.find(step), quantization)
-        synchronise(aside)
-        replace_directory(aside, path)
-    finally:
-        shutil.rmtree(aside, ignore_errors=True)
+        files.synchronise(aside)
+        files.replace_directory(aside, path)
     return export_dir
 
 
@@ -101,16 +94,6 @@ def check_replaceable(path):
     )
 
 
-def replace_directory(aside, path):
-    """Renames a directory, in place of the one that is there."""
-    outdated = f"{path}.outdated"
-    shutil.rmtree(outdated, ignore_errors=True)
-    if os.path.isdir(path):
-        os.rename(path, outdated)
-    os.rename(aside, path)
-    shutil.rmtree(outdated, ignore_errors=True)
-
-
 def _check(run, quantization):
     if quantization not in QUANTIZATIONS:
         raise ValueError(
@@ -137,8 +120,9 @@ def _write(run, directory, options, step, quantization):
         vocabulary.pieces(range(vocabulary.vocab_size)),
         run.path,
     )
-    converter.convert(directory, quantization=quantization)
-    with written_aside(os.path.join(directory, VOCABULARY), "wb") as file:
+    # The directory is there and empty, hence `force`.
+    converter.convert(directory, quantization=quantization, force=True)
+    with files.written_aside(os.path.join(directory, VOCABULARY), "wb") as file:
         file.write(vocabulary.model_bytes)
     write_record(
         directory,

@@ -1,13 +1,13 @@
 """Directories of numbered versions, as model servers watch them."""
 
 import contextlib
-import fcntl
 import os
 import re
 import shutil
 
+from keras_transformer import files
+
 _VERSION = re.compile(r"[1-9]\d*")
-INCOMPLETE = ".incomplete"  # not a number, so that no server loads it
 
 
 def versions(export_dir):
@@ -58,23 +58,15 @@ def new_version(export_dir):
             writing a version.
     """
     check_export_dir(export_dir)
-    is_new = not os.path.isdir(export_dir)
-    os.makedirs(export_dir, exist_ok=True)
-    with _locked(export_dir):
+    with files.locked_directory(export_dir, wait=False):
         _remove_leftovers(export_dir)
         number = max(versions(export_dir), default=0) + 1
         path = os.path.join(export_dir, str(number))
-        aside = path + INCOMPLETE
-        try:
-            os.mkdir(aside)
+        # The name is not a number, so no server loads the directory early.
+        with files.directory_aside(path + files.INCOMPLETE) as aside:
             yield aside, path
-            synchronise(aside)
-            os.rename(aside, path)
-            _synchronise_names(export_dir)
-        finally:
-            shutil.rmtree(aside, ignore_errors=True)
-            if is_new and not os.listdir(export_dir):
-                os.rmdir(export_dir)
+            files.synchronise(aside)
+            files.move(aside, path)
 
 
 def check_export_dir(export_dir):
@@ -96,43 +88,10 @@ def check_export_dir(export_dir):
 
 
 def _is_ours(name):
-    return bool(_VERSION.fullmatch(name.removesuffix(INCOMPLETE)))
-
-
-@contextlib.contextmanager
-def _locked(directory):
-    """Holds the directory against other exports; ends with the process."""
-    descriptor = os.open(directory, os.O_RDONLY)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        yield
-    except BlockingIOError as error:
-        raise ValueError(
-            "`export_dir` must be written by one export at a time. Received: "
-            f"export_dir={directory!r}, which another process is writing "
-            "into. Wait for it, or name another directory."
-        ) from error
-    finally:
-        os.close(descriptor)
+    return bool(_VERSION.fullmatch(name.removesuffix(files.INCOMPLETE)))
 
 
 def _remove_leftovers(export_dir):
     for name in os.listdir(export_dir):
-        if name.endswith(INCOMPLETE) and _is_ours(name):
+        if name.endswith(files.INCOMPLETE) and _is_ours(name):
             shutil.rmtree(os.path.join(export_dir, name))
-
-
-def synchronise(directory):
-    """Puts all files in a directory on the disk."""
-    for folder, _, names in os.walk(directory):
-        for name in names:
-            _synchronise_names(os.path.join(folder, name))
-        _synchronise_names(folder)
-
-
-def _synchronise_names(path):
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -5,6 +5,7 @@ import re
 
 import numpy as np
 
+from keras_transformer.files import INCOMPLETE
 from keras_transformer.files import written_aside
 from keras_transformer.runs import retention
 
@@ -130,7 +131,7 @@ class Checkpoints:
         """Deletes what a killed process left half-written."""
         if os.path.isdir(self.directory):
             for name in os.listdir(self.directory):
-                if name.endswith(".incomplete"):
+                if name.endswith(INCOMPLETE):
                     os.remove(os.path.join(self.directory, name))
 
     @property

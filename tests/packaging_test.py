@@ -2,6 +2,7 @@
 
 import ast
 import configparser
+import re
 import subprocess
 import sys
 
@@ -221,6 +222,16 @@ class SetupTest:
         for path in TEXTS:
             text = path.read_text(encoding="utf-8")
             assert "keras-transformer" not in text, identify(path)
+
+    def test_links_in_readme_work_outside_the_checkout(self):
+        address = setup_cfg()["metadata"]["url"] + "/blob/main/"
+        text = (ROOT / "README.md").read_text(encoding="utf-8")
+        links = re.findall(r"\]\(([^)]+)\)", text)
+        assert links
+        for link in links:
+            assert link.startswith("https://"), link
+            if link.startswith(address):
+                assert (ROOT / link.removeprefix(address)).is_file(), link
 
     @pytest.mark.parametrize("folder", ["problems", "hparams"])
     def test_folder_imports_each_module_that_registers(self, folder):

@@ -57,16 +57,20 @@ SECONDS_TO_WAIT = 60  # for the chief to make the run's directory
 
 def main(argv):
     flags.require("output_dir")
-    known = _known()
-    if not known:
+    from keras_transformer.runs.run_directory import RunDirectory
+
+    is_new = not RunDirectory.exists(FLAGS.output_dir)
+    earlier_run = None if is_new else RunDirectory(FLAGS.output_dir)
+    if is_new:
         flags.require("problem", "hparams_set", "data_dir")
     given = {
         name: FLAGS[name].value
         for name in ("problem", "hparams_set", "data_dir", "random_seed")
         if FLAGS[name].value is not None
     }
-    settings = {"random_seed": 0, **known, **given}
-    hparams = _hparams(settings, is_new=not known)
+    record = {} if is_new else earlier_run.record
+    settings = {"random_seed": 0, **record, **given}
+    hparams = _hparams(settings, earlier_run)
     options = _options()
     problem = registry.get_problem(
         settings["problem"], os.path.abspath(settings["data_dir"])
@@ -80,13 +84,13 @@ def main(argv):
     from keras_transformer.engines.precision import resolve_precision
     from keras_transformer.training.trainer import Trainer
 
-    if FLAGS.precision != "auto" or not known:
+    if FLAGS.precision != "auto" or is_new:
         settings["precision"] = resolve_precision(FLAGS.precision)
     precision = settings.setdefault("precision", "float32")
-    if FLAGS.batch_tokens == "auto" and not known:
+    if FLAGS.batch_tokens == "auto" and is_new:
         hparams = _fitting(problem, hparams, precision)
     engine = make_engine(hparams, precision, FLAGS.worker_gpu, FLAGS.xla)
-    run = _open_run(problem, hparams, settings, engine.is_chief, not known)
+    run = _open_run(problem, hparams, settings, engine.is_chief, is_new)
     trainer = Trainer(problem, run, engine, **options)
     results = trainer.train(FLAGS.train_steps or hparams.train_steps)
     if engine.is_chief:
@@ -94,19 +98,9 @@ def main(argv):
     return 128 + trainer.stop_signal if trainer.stop_signal else 0
 
 
-def _known():
-    """What the run's directory says of the run; nothing for a new one."""
-    path = os.path.join(FLAGS.output_dir, "run.json")
-    if not os.path.exists(path):
-        return {}
-    with open(path, encoding="utf-8") as file:
-        return json.load(file)
-
-
-def _hparams(settings, is_new):
-    held = None if is_new else _held_hparams()
-    hparams = held
-    if is_new or FLAGS.hparams_set or FLAGS.hparams:
+def _hparams(settings, earlier_run):
+    hparams = earlier_run and earlier_run.hparams
+    if not earlier_run or FLAGS.hparams_set or FLAGS.hparams:
         hparams = registry.get_hparams(settings["hparams_set"])
         hparams = hparam.parse_overrides(hparams, FLAGS.hparams)
     names = ("batch_tokens", "effective_batch_tokens")
@@ -114,15 +108,11 @@ def _hparams(settings, is_new):
     if given["batch_tokens"] == "auto":
         # What was found then; for now, anything that fits the update.
         most = given["effective_batch_tokens"] or None
-        given["batch_tokens"] = held.batch_tokens if held else most
+        given["batch_tokens"] = (
+            earlier_run.hparams.batch_tokens if earlier_run else most
+        )
     overrides = [f"{n}={v}" for n, v in given.items() if v is not None]
     return hparam.parse_overrides(hparams, ",".join(overrides))
-
-
-def _held_hparams():
-    path = os.path.join(FLAGS.output_dir, "hparams.json")
-    with open(path, encoding="utf-8") as file:
-        return hparam.from_json(file.read())
 
 
 def _options():

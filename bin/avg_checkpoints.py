@@ -20,11 +20,13 @@ FLAGS = flags.FLAGS
 def main(argv):
     flags.require("output_dir")
     from keras_transformer.runs.averaging import average_run
+    from keras_transformer.runs.model_card import write_model_card
     from keras_transformer.runs.run_directory import RunDirectory
 
     run = RunDirectory(FLAGS.output_dir)
     path = FLAGS.averaged_dir or run.file("averaged")
     averaged = average_run(run, FLAGS.num_last_checkpoints, path)
+    write_model_card(path, averaged)
     steps = ", ".join(map(str, averaged.averaged_steps))
     print(f"Averaged the checkpoints of steps {steps}.", file=sys.stderr)
     print(path)

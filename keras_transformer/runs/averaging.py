@@ -4,8 +4,6 @@ import os
 import shutil
 
 from keras_transformer.runs import retention
-from keras_transformer.runs.model_card import training_of
-from keras_transformer.runs.model_card import write_model_card
 from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.runs.weights import weights
 
@@ -39,7 +37,7 @@ def average_run(run, num_last, path):
         "averaged_steps": steps,
         "training": {
             name: figure
-            for name, figure in training_of(run, steps[-1]).items()
+            for name, figure in run.training_until(steps[-1]).items()
             if name in ("seconds", "epochs")
         },
     }
@@ -49,7 +47,6 @@ def average_run(run, num_last, path):
         path, record, run.hparams, run.vocabulary.model_bytes
     )
     averaged.checkpoints.save(steps[-1], arrays)
-    write_model_card(path, averaged)
     return averaged
 
 

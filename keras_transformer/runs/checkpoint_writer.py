@@ -39,7 +39,7 @@ class CheckpointWriter:
         self.checkpoints = checkpoints
         self.keep_max = keep_max
         self.keep_every_n_hours = keep_every_n_hours
-        checkpoints.record()
+        checkpoints.add_evaluations()
         self._executor = concurrent.futures.ThreadPoolExecutor(
             max_workers=1, thread_name_prefix="checkpoint_writer"
         )
@@ -75,9 +75,9 @@ class CheckpointWriter:
                 count.
         """
         self.wait()
-        known = {e.step: e for e in self.checkpoints.evaluations}
+        by_step = {e.step: e for e in self.checkpoints.evaluations}
         score = float(score) if math.isfinite(score) else None
-        self.checkpoints.record(known[step]._replace(score=score))
+        self.checkpoints.add_evaluations(by_step[step]._replace(score=score))
         self._remove_outdated()
 
     def wait(self):
@@ -89,7 +89,7 @@ class CheckpointWriter:
     def _write(self, step, arrays, evaluations):
         # The record comes first: killed in between, it tells of a checkpoint
         # that is not there, which readers leave out.
-        self.checkpoints.record(*evaluations)
+        self.checkpoints.add_evaluations(*evaluations)
         self.checkpoints.save(step, arrays)
         self._remove_outdated()
 

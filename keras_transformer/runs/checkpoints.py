@@ -10,7 +10,7 @@ from keras_transformer.files import written_aside
 from keras_transformer.runs import retention
 
 FILE_NAME = re.compile(r"ckpt-(\d+)\.npz")
-EVALUATIONS = "evaluations.json"
+EVALUATIONS_FILE = "evaluations.json"
 
 
 class Checkpoints:
@@ -53,7 +53,7 @@ class Checkpoints:
     @property
     def evaluations(self):
         """List of `Evaluation`, also of checkpoints that were deleted since."""
-        return retention.read_evaluations(self._record, self.steps)
+        return retention.read_evaluations(self._evaluations_path, self.steps)
 
     @property
     def best_step(self):
@@ -80,7 +80,7 @@ class Checkpoints:
             np.savez(file, **arrays)
         return path
 
-    def record(self, *evaluations):
+    def add_evaluations(self, *evaluations):
         """Writes down evaluations, each in place of an earlier one of its step.
 
         From the first call on, only what is written down counts as evaluated.
@@ -88,11 +88,11 @@ class Checkpoints:
         Args:
             *evaluations: `Evaluation`s.
         """
-        known = {e.step: e for e in self.evaluations}
-        known.update((e.step, e) for e in evaluations)
+        by_step = {e.step: e for e in self.evaluations}
+        by_step.update((e.step, e) for e in evaluations)
         os.makedirs(self.directory, exist_ok=True)
         retention.write_evaluations(
-            self._record, [known[step] for step in sorted(known)]
+            self._evaluations_path, [by_step[step] for step in sorted(by_step)]
         )
 
     def remove_outdated(self, keep_max=None, keep_every_n_hours=0.0):
@@ -135,8 +135,8 @@ class Checkpoints:
                     os.remove(os.path.join(self.directory, name))
 
     @property
-    def _record(self):
-        return os.path.join(self.directory, EVALUATIONS)
+    def _evaluations_path(self):
+        return os.path.join(self.directory, EVALUATIONS_FILE)
 
     def find(self, step=None):
         """Returns the step of a checkpoint that is held.

@@ -6,6 +6,7 @@ import os
 
 from keras_transformer.files import written_aside
 
+METRICS_FILE = "metrics.csv"
 COLUMNS = ["step", "epoch", "seconds", "learning_rate", "train_loss"]
 COLUMNS += ["gradient_norm", "tokens_per_second", "padding_share"]
 COLUMNS += ["input_wait_share", "memory_bytes"]

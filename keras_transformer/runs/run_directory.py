@@ -8,10 +8,12 @@ from keras_transformer import hparam
 from keras_transformer.data.subwords import Subwords
 from keras_transformer.files import written_aside
 from keras_transformer.runs.checkpoints import Checkpoints
+from keras_transformer.runs.metrics_table import METRICS_FILE
+from keras_transformer.runs.metrics_table import read_rows
 
-RECORD = "run.json"
-HPARAMS = "hparams.json"
-VOCABULARY = "vocab.model"
+RUN_FILE = "run.json"
+HPARAMS_FILE = "hparams.json"
+VOCABULARY_FILE = "vocab.model"
 
 
 class RunDirectory:
@@ -29,15 +31,15 @@ class RunDirectory:
     """
 
     def __init__(self, path):
-        if not os.path.isfile(os.path.join(path, RECORD)):
+        if not os.path.isfile(os.path.join(path, RUN_FILE)):
             raise ValueError(
                 "`output_dir` must be the directory of a training run. "
-                f"Received: output_dir={path!r}, which holds no {RECORD}. "
+                f"Received: output_dir={path!r}, which holds no {RUN_FILE}. "
                 "Name a directory that kt-trainer or kt-avg-checkpoints wrote."
             )
         self.path = path
-        self.record = json.loads(_read(os.path.join(path, RECORD)))
-        self.hparams = hparam.from_json(_read(os.path.join(path, HPARAMS)))
+        self.record = json.loads(_read(os.path.join(path, RUN_FILE)))
+        self.hparams = hparam.from_json(_read(os.path.join(path, HPARAMS_FILE)))
         self.problem_name = self.record["problem"]
         self.checkpoints = Checkpoints(os.path.join(path, "checkpoints"))
 
@@ -52,16 +54,17 @@ class RunDirectory:
             model_bytes: the SentencePiece model (`Subwords.model_bytes`).
         """
         os.makedirs(path, exist_ok=True)
-        _write(os.path.join(path, VOCABULARY), model_bytes)
-        _write(os.path.join(path, HPARAMS), hparam.to_json(hparams).encode())
+        _write(os.path.join(path, VOCABULARY_FILE), model_bytes)
+        text = hparam.to_json(hparams)
+        _write(os.path.join(path, HPARAMS_FILE), text.encode())
         text = json.dumps(record, indent=2) + "\n"
-        _write(os.path.join(path, RECORD), text.encode())
+        _write(os.path.join(path, RUN_FILE), text.encode())
         return cls(path)
 
     @staticmethod
     def exists(path):
         """Tells whether `path` is a run's directory."""
-        return os.path.isfile(os.path.join(path, RECORD))
+        return os.path.isfile(os.path.join(path, RUN_FILE))
 
     def file(self, *names):
         """Returns the path of a file of the run."""
@@ -74,14 +77,14 @@ class RunDirectory:
         Raises:
             ValueError: if it is not the one that the run was trained with.
         """
-        vocabulary = Subwords(self.file(VOCABULARY))
+        vocabulary = Subwords(self.file(VOCABULARY_FILE))
         expected = self.record.get("vocabulary_sha256", vocabulary.sha256)
         if vocabulary.sha256 != expected:
             raise ValueError(
                 "A run's vocabulary must be the one it was trained with. "
-                f"Received: {self.file(VOCABULARY)} with sha256="
-                f"{vocabulary.sha256}, while {RECORD} says {expected}. Restore "
-                "the file from a copy."
+                f"Received: {self.file(VOCABULARY_FILE)} with sha256="
+                f"{vocabulary.sha256}, while {RUN_FILE} says {expected}. "
+                "Restore the file from a copy."
             )
         return vocabulary
 
@@ -89,6 +92,36 @@ class RunDirectory:
     def averaged_steps(self):
         """Steps of the checkpoints this run is the average of, or None."""
         return self.record.get("averaged_steps")
+
+    def training_until(self, step):
+        """Returns how the training went until a checkpoint.
+
+        Args:
+            step: Step of the checkpoint.
+
+        Returns:
+            A dictionary that holds what is recorded of the following: `seconds`
+            of training, number of complete `epochs`, and of the last evaluation
+            its step, `dev_step`, and a dictionary of its figures, `dev`.
+        """
+        rows = [
+            row
+            for row in read_rows(self.file(METRICS_FILE))
+            if int(row["step"]) <= step and row["seconds"]
+        ]
+        training = dict(self.record.get("training", {}))
+        if rows:
+            training["seconds"] = float(rows[-1]["seconds"])
+            training["epochs"] = int(rows[-1]["epoch"])
+        evaluations = [row for row in rows if row.get("dev_loss")]
+        if evaluations and not self.averaged_steps:
+            training["dev_step"] = int(evaluations[-1]["step"])
+            training["dev"] = {
+                name.removeprefix("dev_"): float(value)
+                for name, value in evaluations[-1].items()
+                if name.startswith("dev_") and value
+            }
+        return training
 
     def check_same(self, record, hparams):
         """Checks that resuming means the run that is here.

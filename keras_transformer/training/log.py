@@ -5,11 +5,11 @@ import sys
 
 import numpy as np
 
+from keras_transformer.runs.metrics_table import METRICS_FILE
 from keras_transformer.runs.metrics_table import MetricsTable
 from keras_transformer.training.event_file import EventFile
 from keras_transformer.visualization.learning_curve import plot_learning_curve
 
-CSV = "metrics.csv"
 PICTURE = "learning_curve.png"
 # What is added up between two rows.
 COUNTS = ("updates", "loss", "gradient_norm", "tokens", "positions", "filled")
@@ -32,7 +32,7 @@ class TrainingLog:
         self.is_chief = is_chief
         self.is_terminal = sys.stderr.isatty()
         if is_chief:
-            self.table = MetricsTable(run.file(CSV), step)
+            self.table = MetricsTable(run.file(METRICS_FILE), step)
             self.events = EventFile(run.file("tensorboard"), step)
         self._reset()
         self.counts.update(counts or {})

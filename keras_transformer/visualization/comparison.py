@@ -3,9 +3,9 @@
 import difflib
 import os
 
+from keras_transformer.runs.metrics_table import METRICS_FILE
 from keras_transformer.runs.metrics_table import read_rows
 
-CSV = "metrics.csv"
 X_AXES = ("step", "seconds", "epoch")
 PICTURES = (".png", ".pdf", ".svg")
 MOST_MARKED = 40  # points that a curve shows one by one
@@ -98,11 +98,11 @@ def _draw(curves, x_unit, y_unit, path):
 
 
 def _read_run(run):
-    path = os.path.join(run, CSV)
+    path = os.path.join(run, METRICS_FILE)
     if not os.path.isfile(path):
         raise ValueError(
             "`runs` must be directories that kt-trainer wrote. Received: "
-            f"{run}, which holds no {CSV}. Check the path."
+            f"{run}, which holds no {METRICS_FILE}. Check the path."
         )
     return read_rows(path)
 

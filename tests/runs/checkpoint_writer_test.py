@@ -118,7 +118,7 @@ class CheckpointWriterTest:
 
     def test_record_of_a_lost_checkpoint_goes_at_the_start(self, checkpoints):
         checkpoints.save(1, ARRAYS)
-        checkpoints.record(Evaluation(1), Evaluation(2))
+        checkpoints.add_evaluations(Evaluation(1), Evaluation(2))
         writer = CheckpointWriter(checkpoints)
         writer.save(3, ARRAYS)
         writer.wait()

@@ -65,7 +65,8 @@ class CheckpointsTest:
     def test_best_is_the_one_with_the_greatest_score(self, checkpoints):
         for step in (1, 2, 3):
             checkpoints.save(step, {"a": np.full(1, step)})
-            checkpoints.record(Evaluation(step, score=-abs(step - 2.0)))
+            evaluation = Evaluation(step, score=-abs(step - 2.0))
+            checkpoints.add_evaluations(evaluation)
         assert checkpoints.best_step == 2
         assert checkpoints.load("best")["a"] == [2]
 
@@ -76,8 +77,8 @@ class CheckpointsTest:
 
     def test_record_replaces_what_is_known_of_a_step(self, checkpoints):
         checkpoints.save(1, {"a": np.zeros(1)})
-        checkpoints.record(Evaluation(1, 60.0))
-        checkpoints.record(Evaluation(1, 60.0, 3.5))
+        checkpoints.add_evaluations(Evaluation(1, 60.0))
+        checkpoints.add_evaluations(Evaluation(1, 60.0, 3.5))
         assert checkpoints.evaluations == [Evaluation(1, 60.0, 3.5)]
 
 
@@ -115,10 +116,10 @@ class AverageTest:
         assert means == {"model/a": [3.0]}
 
     def test_checkpoints_between_evaluations_do_not_count(self, checkpoints):
-        checkpoints.record()
+        checkpoints.add_evaluations()
         for step in (10, 15, 20, 25):
             checkpoints.save(step, {"model/a": np.full(1, step)})
-        checkpoints.record(Evaluation(10), Evaluation(20))
+        checkpoints.add_evaluations(Evaluation(10), Evaluation(20))
         steps, means = average(checkpoints, 2)
         assert steps == [10, 20]
         assert means == {"model/a": [15]}
@@ -126,7 +127,7 @@ class AverageTest:
     def test_best_from_long_before_does_not_count(self, checkpoints):
         for step in (1, 2, 3, 4):
             checkpoints.save(step, {"model/a": np.ones(1)})
-            checkpoints.record(Evaluation(step, score=-step))
+            checkpoints.add_evaluations(Evaluation(step, score=-step))
         checkpoints.remove_outdated(keep_max=2)
         assert checkpoints.steps == [1, 3, 4]
         with pytest.raises(ValueError, match="=3, and 2 checkpoints"):

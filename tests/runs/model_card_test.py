@@ -64,7 +64,7 @@ def make_run(tmp_path):
                     "optimizer/a": np.zeros((30, 40), "float32"),
                 },
             )
-            run.checkpoints.record(Evaluation(step, score=-step))
+            run.checkpoints.add_evaluations(Evaluation(step, score=-step))
             row = {"step": step, "epoch": 3, "seconds": 39.0 * step}
             figures = {"dev_loss": 2.5, "dev_bleu": step / 8}
             table.add({**row, **figures})
@@ -196,7 +196,7 @@ class ModelCardTest:
     def test_an_average_knows_its_checkpoints_and_the_time(self, make_run):
         run = make_run()
         path = run.file("averaged")
-        average_run(run, 2, path)
+        write_model_card(path, average_run(run, 2, path))
         with open(os.path.join(path, "README.md"), encoding="utf-8") as file:
             card = file.read()
         facts = dict(rows_of(card.partition("## Use")[0]))

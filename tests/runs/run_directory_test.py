@@ -132,7 +132,8 @@ class LoadModelTest:
     def test_takes_the_newest_the_best_or_the_one_named(self, run):
         for step in (1, 2, 3):
             save(run, step, step)
-            run.checkpoints.record(Evaluation(step, score=-abs(step - 2.0)))
+            evaluation = Evaluation(step, score=-abs(step - 2.0))
+            run.checkpoints.add_evaluations(evaluation)
         assert values(load_model(run)) == {3}
         assert values(load_model(run, "best")) == {2}
         assert values(load_model(run, 1)) == {1}

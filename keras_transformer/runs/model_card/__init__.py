@@ -2,12 +2,6 @@
 
 from keras_transformer.runs.model_card.card import write_model_card
 from keras_transformer.runs.model_card.facts import describe_data
-from keras_transformer.runs.model_card.facts import training_of
 from keras_transformer.runs.model_card.scores import record_scores
 
-__all__ = [
-    "describe_data",
-    "record_scores",
-    "training_of",
-    "write_model_card",
-]
+__all__ = ["describe_data", "record_scores", "write_model_card"]

@@ -58,7 +58,7 @@ def model_card(run, step=None, extra=None):
         extra["decode"] = dataclasses.asdict(extra["decode"])
     step = run.checkpoints.find(step)
     data = facts.data_of(run)
-    training = facts.training_of(run, step)
+    training = run.training_until(step)
     parts = [
         MARK,
         f"# {_title(run, data)}",

@@ -8,9 +8,6 @@ import numpy as np
 
 from keras_transformer import registry
 from keras_transformer.data import generation
-from keras_transformer.runs.metrics_table import read_rows
-
-METRICS = "metrics.csv"
 
 
 def describe_data(problem):
@@ -81,38 +78,6 @@ def changed_hparams(run):
         for field, value in ours.items()
         if value != of_set[field]
     ]
-
-
-def training_of(run, step):
-    """Returns how a checkpoint came about.
-
-    Args:
-        run: a `RunDirectory`.
-        step: of the checkpoint.
-
-    Returns:
-        dictionary of `seconds` of training and whole `epochs` until then, and
-        of the newest evaluation until then its `dev_step` and `dev`, the
-        figures; each only where it is known.
-    """
-    rows = [
-        row
-        for row in read_rows(run.file(METRICS))
-        if int(row["step"]) <= step and row["seconds"]
-    ]
-    found = dict(run.record.get("training", {}))
-    if rows:
-        found["seconds"] = float(rows[-1]["seconds"])
-        found["epochs"] = int(rows[-1]["epoch"])
-    evaluations = [row for row in rows if row.get("dev_loss")]
-    if evaluations and not run.averaged_steps:
-        found["dev_step"] = int(evaluations[-1]["step"])
-        found["dev"] = {
-            name.removeprefix("dev_"): float(value)
-            for name, value in evaluations[-1].items()
-            if name.startswith("dev_") and value
-        }
-    return found
 
 
 def num_parameters(run, step):

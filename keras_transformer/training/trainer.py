@@ -1,7 +1,6 @@
 """Trains a model on a problem, from a run's directory and into it."""
 
 import contextlib
-import dataclasses
 import math
 import random
 import signal
@@ -17,23 +16,10 @@ from keras_transformer.runs.model_card import write_model_card
 from keras_transformer.training import early_stopping
 from keras_transformer.training.evaluator import Evaluator
 from keras_transformer.training.log import TrainingLog
+from keras_transformer.training.options import TrainingOptions
 from keras_transformer.training.state import TrainingState
 
 LOG_FREQUENCY = 100  # updates between lines of the log
-
-
-@dataclasses.dataclass(frozen=True)
-class TrainingOptions:
-    """How a training is watched and saved; nothing here changes an update."""
-
-    eval_frequency: int = 1000  # updates between evaluations, each saved
-    keep_checkpoint_max: int = 20  # evaluated checkpoints to keep
-    keep_checkpoint_every_n_hours: float = 0.0  # kept for good; 0 = none
-    save_checkpoints_secs: float = 600.0  # seconds between saves in between
-    early_stopping_metric: str = "none"  # or "bleu", "f1", "loss"
-    early_stopping_patience: int = 10  # evaluations without a better one
-    profile_steps: tuple = ()  # first and last update to profile
-    warm_start_from: str = ""  # run whose weights a new run begins with
 
 
 class Trainer:

@@ -1,0 +1,21 @@
+"""The options that a caller gives to a `Trainer`."""
+
+import dataclasses
+
+
+@dataclasses.dataclass(frozen=True)
+class TrainingOptions:
+    """Says how a training is evaluated, saved and stopped.
+
+    None of these options changes an update. The names are those of the flags of
+    kt-trainer.
+    """
+
+    eval_frequency: int = 1000  # updates between two evaluations
+    keep_checkpoint_max: int = 20  # number of evaluated checkpoints to keep
+    keep_checkpoint_every_n_hours: float = 0.0  # kept for ever; 0 = none
+    save_checkpoints_secs: float = 600.0  # between saves to resume from
+    early_stopping_metric: str = "none"  # or "loss", or a score of the problem
+    early_stopping_patience: int = 10  # evaluations without an improvement
+    profile_steps: tuple = ()  # first and last update to profile
+    warm_start_from: str = ""  # directory of the run with the initial weights

@@ -14,6 +14,7 @@ from keras_transformer import files
 from keras_transformer.data import subwords
 from keras_transformer.data import text_files
 from keras_transformer.data import token_arrays
+from keras_transformer.data.progress import Progress
 
 MANIFEST_FILE = "manifest.json"
 VOCABULARY_FILE = "vocab.model"
@@ -23,7 +24,6 @@ VOCABULARY_FILE = "vocab.model"
 MAX_VOCABULARY_PAIRS = 500_000
 
 _PAIRS_AT_ONCE = 20_000
-_SECONDS_BETWEEN_REPORTS = 10
 
 _logger = logging.getLogger(__name__)
 
@@ -165,19 +165,18 @@ def _encode_split(problem, split, tmp_dir, vocabulary, directory):
     ]
     counts = collections.Counter()
     with contextlib.ExitStack() as stack:
+        progress = stack.enter_context(Progress("pairs", label=split))
         for side in sides:
             stack.enter_context(side)
         pairs = iter(problem.text_pairs(split, tmp_dir))
-        report = _Report(split)
         while chunk := list(itertools.islice(pairs, _PAIRS_AT_ONCE)):
             kept = list(filter(_is_complete, chunk))
             for number, side in enumerate(sides):
                 side.hash([pair[number] for pair in chunk])
                 side.append([pair[number] for pair in kept])
             counts.update(pairs=len(kept), empty_side=len(chunk) - len(kept))
-            report.add(len(chunk))
+            progress.add(len(chunk))
     _check_pairs(counts["pairs"], problem, split)
-    report.finish(counts["empty_side"])
     source, target = sides
     return {
         "pairs": counts["pairs"],
@@ -247,35 +246,6 @@ class _SideWriter(contextlib.ExitStack):
     @property
     def sha256(self):
         return self._sha256.hexdigest()
-
-
-class _Report:
-    """Log how many pairs were encoded, and how fast."""
-
-    def __init__(self, split):
-        self._split = split
-        self._num_pairs = 0
-        self._start = self._last = time.monotonic()
-
-    def add(self, num_pairs):
-        self._num_pairs += num_pairs
-        if time.monotonic() - self._last > _SECONDS_BETWEEN_REPORTS:
-            self._log("so far")
-            self._last = time.monotonic()
-
-    def finish(self, num_dropped):
-        self._log(f"in all, {num_dropped} dropped for an empty side")
-
-    def _log(self, remark):
-        seconds = time.monotonic() - self._start
-        _logger.info(
-            "%s: %d pairs in %.1f s (%.0f pairs/s), %s.",
-            self._split,
-            self._num_pairs,
-            seconds,
-            self._num_pairs / max(seconds, 1e-6),
-            remark,
-        )
 
 
 def _write_manifest(manifest, directory):

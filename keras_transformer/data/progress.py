@@ -1,0 +1,78 @@
+"""Progress of long tasks on standard error."""
+
+import sys
+import time
+
+import tqdm
+
+SECONDS_BETWEEN_LINES = 10
+
+
+class Progress:
+    """Shows how many items are done, how fast, and how much time is left.
+
+    On a terminal it is a `tqdm` bar. Elsewhere, such as in a log file, it is a
+    line every ten seconds and one at the end.
+
+    Args:
+        unit: What is counted, in the plural, such as "sentences".
+        total: Number of items, for the time left. Defaults to None, which
+            means that nobody knows it.
+        label: Name of the task, shown in front. Defaults to none.
+        results: The file that the results go to while the task runs. Plain
+            lines replace the bar if it is a terminal, since a bar would be
+            drawn over the results. Defaults to None.
+
+    Example:
+
+    >>> with Progress("pairs", total=300) as progress:
+    ...     for _ in range(3):
+    ...         progress.add(100)
+    """
+
+    def __init__(self, unit, total=None, label="", results=None):
+        self._unit = unit
+        self._total = total
+        self._label = f"{label}: " if label else ""
+        self._done = 0
+        self._start = self._last = time.monotonic()
+        self._bar = None
+        if sys.stderr.isatty() and not (results and results.isatty()):
+            self._bar = tqdm.tqdm(
+                total=total, unit=f" {unit}", desc=label or None
+            )
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, exception_type, *_):
+        if self._bar is not None:
+            self._bar.close()
+        elif exception_type is None:
+            self._print_line()
+
+    def add(self, count):
+        """Counts further items as done."""
+        if self._bar is not None:
+            self._bar.update(count)
+            return
+        self._done += count
+        now = time.monotonic()
+        if now - self._last >= SECONDS_BETWEEN_LINES:
+            self._last = now
+            self._print_line()
+
+    def _print_line(self):
+        seconds = max(time.monotonic() - self._start, 1e-3)
+        rate = self._done / seconds
+        total = f" of {self._total:,}" if self._total else ""
+        left = ""
+        if self._total and 0 < self._done < self._total:
+            minutes, rest = divmod(round((self._total - self._done) / rate), 60)
+            left = f", {minutes}:{rest:02} left"
+        print(
+            f"{self._label}{self._done:,}{total} {self._unit} in "
+            f"{seconds:.1f} s, {rate:,.1f} {self._unit}/s{left}",
+            file=sys.stderr,
+            flush=True,
+        )

@@ -84,10 +84,10 @@ def _check_alone(name, *others):
 
 
 def _load():
-    from keras_transformer.decoding.exported import form_of
+    from keras_transformer.decoding.exported import export_format
     from keras_transformer.runs.run_directory import RunDirectory
 
-    form = form_of(FLAGS.output_dir)
+    form = export_format(FLAGS.output_dir)
     if form == "saved_model":
         flags.load_backend("keras_transformer.export.lean_tensorflow")
     elif not form:

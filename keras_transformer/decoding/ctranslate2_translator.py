@@ -7,17 +7,17 @@ from keras_transformer.data.subwords import Subwords
 from keras_transformer.data.text_files import is_blank
 from keras_transformer.decoding.ctranslate2_search import CTranslate2Search
 from keras_transformer.decoding.ctranslate2_search import Request
+from keras_transformer.decoding.exported import CTRANSLATE2_FILE
+from keras_transformer.decoding.exported import EXPORT_FILE
+from keras_transformer.decoding.exported import VOCABULARY_FILE
+from keras_transformer.decoding.exported import is_ctranslate2
+from keras_transformer.decoding.exported import require_ctranslate2
 from keras_transformer.decoding.text_translator import WINDOW
 from keras_transformer.decoding.text_translator import Hypothesis
 from keras_transformer.decoding.text_translator import TextTranslator
 from keras_transformer.decoding.text_translator import check_length
 from keras_transformer.decoding.text_translator import check_pairs
 from keras_transformer.decoding.text_translator import windows
-from keras_transformer.export.ctranslate2 import MODEL
-from keras_transformer.export.ctranslate2 import VOCABULARY
-from keras_transformer.export.ctranslate2 import is_ctranslate2
-from keras_transformer.export.ctranslate2 import require_ctranslate2
-from keras_transformer.export.record import RECORD
 from keras_transformer.search.options import DecodeOptions
 from keras_transformer.trees.target_text import linearization_of
 
@@ -53,19 +53,19 @@ class CTranslate2Translator(TextTranslator):
         if not is_ctranslate2(path):
             raise ValueError(
                 "A CTranslate2 model must be a directory that kt-exporter "
-                f"wrote. Received: {path!r}, where {MODEL}, {RECORD} or "
-                f"{VOCABULARY} is missing. Export the run again with "
-                "--format=ctranslate2."
+                f"wrote. Received: {path!r}, where {CTRANSLATE2_FILE}, "
+                f"{EXPORT_FILE} or {VOCABULARY_FILE} is missing. Export the "
+                "run again with --format=ctranslate2."
             )
-        with open(os.path.join(path, RECORD), encoding="utf-8") as file:
+        with open(os.path.join(path, EXPORT_FILE), encoding="utf-8") as file:
             self.record = json.load(file)
         self.options = DecodeOptions(**self.record["decode"])
-        self.vocabulary = Subwords(os.path.join(path, VOCABULARY))
+        self.vocabulary = Subwords(os.path.join(path, VOCABULARY_FILE))
         if self.vocabulary.sha256 != self.record["vocabulary_sha256"]:
             raise ValueError(
                 "A model's vocabulary must be the one it was exported with. "
-                f"Received: {os.path.join(path, VOCABULARY)} with sha256 "
-                f"{self.vocabulary.sha256}, while {RECORD} says "
+                f"Received: {os.path.join(path, VOCABULARY_FILE)} with sha256 "
+                f"{self.vocabulary.sha256}, while {EXPORT_FILE} says "
                 f"{self.record['vocabulary_sha256']}. Export the run again."
             )
         self.linearization = linearization_of(self.vocabulary)

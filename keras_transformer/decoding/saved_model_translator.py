@@ -4,6 +4,9 @@ import json
 import os
 
 from keras_transformer.data.text_files import is_blank
+from keras_transformer.decoding.exported import EXPORT_FILE
+from keras_transformer.decoding.exported import SAVED_MODEL_FILE
+from keras_transformer.decoding.exported import newest_version
 from keras_transformer.decoding.text_translator import CACHE_POSITIONS
 from keras_transformer.decoding.text_translator import WINDOW
 from keras_transformer.decoding.text_translator import Hypothesis
@@ -15,13 +18,10 @@ from keras_transformer.decoding.text_translator import in_parallel
 from keras_transformer.decoding.text_translator import search_costs
 from keras_transformer.decoding.text_translator import windows
 from keras_transformer.decoding.threads import num_tensorflow_workers
-from keras_transformer.export.lean_session import SAVED_MODEL
 from keras_transformer.export.lean_session import LeanSession
-from keras_transformer.export.record import RECORD
-from keras_transformer.export.versions import newest_version
 from keras_transformer.search.options import DecodeOptions
 
-RECORD_PATH = os.path.join("assets.extra", RECORD)
+RECORD_PATH = os.path.join("assets.extra", EXPORT_FILE)
 
 
 class SavedModelTranslator(TextTranslator):
@@ -45,7 +45,7 @@ class SavedModelTranslator(TextTranslator):
 
     def __init__(self, path):
         self.path = newest_version(path)
-        for name in (SAVED_MODEL, RECORD_PATH):
+        for name in (SAVED_MODEL_FILE, RECORD_PATH):
             if not os.path.isfile(os.path.join(self.path, name)):
                 raise ValueError(
                     "A SavedModel must be one that kt-exporter wrote. "

@@ -68,7 +68,7 @@ class Translator(TextTranslator):
         """
         from keras_transformer.decoding import exported
 
-        form = exported.form_of(path)
+        form = exported.export_format(path)
         if form == "ctranslate2":
             from keras_transformer.decoding import ctranslate2_translator
 

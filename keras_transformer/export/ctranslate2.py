@@ -1,16 +1,15 @@
 """Writes a run's model for CTranslate2, a fast engine for CPU and GPU."""
 
-import importlib.util
 import os
 
 from keras_transformer import files
-from keras_transformer.export.record import RECORD
+from keras_transformer.decoding.exported import VOCABULARY_FILE
+from keras_transformer.decoding.exported import is_ctranslate2
+from keras_transformer.decoding.exported import require_ctranslate2
 from keras_transformer.export.record import write_record
 from keras_transformer.runs.model_card import write_model_card
 from keras_transformer.runs.weights import weights
 
-MODEL = "model.bin"
-VOCABULARY = "vocab.model"
 FORMAT = "ctranslate2"
 QUANTIZATIONS = ("float32", "float16", "bfloat16", "int16", "int8")
 QUANTIZATIONS += ("int8_float32", "int8_float16", "int8_bfloat16")
@@ -53,26 +52,6 @@ def export_ctranslate2(
         files.synchronise(aside)
         files.replace_directory(aside, path)
     return export_dir
-
-
-def is_ctranslate2(path):
-    """Tells whether `path` is a directory that `export_ctranslate2` wrote."""
-    files = (MODEL, RECORD, VOCABULARY)
-    return all(os.path.isfile(os.path.join(path, name)) for name in files)
-
-
-def require_ctranslate2():
-    """Checks that CTranslate2 is installed.
-
-    Raises:
-        ValueError: if it is not.
-    """
-    if importlib.util.find_spec("ctranslate2") is None:
-        raise ValueError(
-            "CTranslate2 must be installed. Received: no package called "
-            "ctranslate2. Install it with pip install "
-            "'.[ctranslate2]'."
-        )
 
 
 def check_replaceable(path):
@@ -122,7 +101,8 @@ def _write(run, directory, options, step, quantization):
     )
     # The directory is there and empty, hence `force`.
     converter.convert(directory, quantization=quantization, force=True)
-    with files.written_aside(os.path.join(directory, VOCABULARY), "wb") as file:
+    path = os.path.join(directory, VOCABULARY_FILE)
+    with files.written_aside(path, "wb") as file:
         file.write(vocabulary.model_bytes)
     write_record(
         directory,

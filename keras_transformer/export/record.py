@@ -5,9 +5,8 @@ import importlib.metadata
 import json
 import os
 
+from keras_transformer.decoding.exported import EXPORT_FILE
 from keras_transformer.files import written_aside
-
-RECORD = "export.json"
 
 
 def write_record(directory, run, step, options, packages, **more):
@@ -33,5 +32,5 @@ def write_record(directory, run, step, options, packages, **more):
             name: importlib.metadata.version(name) for name in packages
         },
     }
-    with written_aside(os.path.join(directory, RECORD)) as file:
+    with written_aside(os.path.join(directory, EXPORT_FILE)) as file:
         file.write(json.dumps(record, indent=2) + "\n")

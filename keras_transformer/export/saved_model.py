@@ -6,6 +6,7 @@ import os
 import keras
 from absl import logging as absl_logging
 
+from keras_transformer.decoding.exported import VOCABULARY_FILE
 from keras_transformer.decoding.text_translator import MAX_SOURCE_TOKENS
 from keras_transformer.export import versions
 from keras_transformer.export.record import write_record
@@ -114,7 +115,7 @@ def _save(model, run, options, facts, directory):
     extra = os.path.join(directory, EXTRA)
     os.mkdir(extra)
     if not facts["of_text"]:
-        with written_aside(os.path.join(extra, "vocab.model"), "wb") as file:
+        with written_aside(os.path.join(extra, VOCABULARY_FILE), "wb") as file:
             file.write(vocabulary.model_bytes)
     pairs = warmup.warmup_texts(run, facts["max_tokens"])
     warmup.write_warmup(extra, signatures, pairs, vocabulary)

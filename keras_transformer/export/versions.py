@@ -2,41 +2,11 @@
 
 import contextlib
 import os
-import re
 import shutil
 
 from keras_transformer import files
-
-_VERSION = re.compile(r"[1-9]\d*")
-
-
-def versions(export_dir):
-    """Returns the numbers of the versions in a directory, ascending.
-
-    Example:
-
-    >>> import tempfile
-    >>> export_dir = tempfile.mkdtemp()
-    >>> os.mkdir(os.path.join(export_dir, "10"))
-    >>> os.mkdir(os.path.join(export_dir, "9"))
-    >>> os.mkdir(os.path.join(export_dir, "11.incomplete"))
-    >>> versions(export_dir)
-    [9, 10]
-    """
-    if not os.path.isdir(export_dir):
-        return []
-    names = filter(_VERSION.fullmatch, os.listdir(export_dir))
-    return sorted(int(name) for name in names)
-
-
-def newest_version(path):
-    """Returns the directory of the newest version.
-
-    Args:
-        path: directory of versions; any other is returned as it is.
-    """
-    numbers = versions(path)
-    return os.path.join(path, str(numbers[-1])) if numbers else path
+from keras_transformer.decoding.exported import is_version
+from keras_transformer.decoding.exported import versions
 
 
 @contextlib.contextmanager
@@ -88,7 +58,7 @@ def check_export_dir(export_dir):
 
 
 def _is_ours(name):
-    return bool(_VERSION.fullmatch(name.removesuffix(files.INCOMPLETE)))
+    return is_version(name.removesuffix(files.INCOMPLETE))
 
 
 def _remove_leftovers(export_dir):

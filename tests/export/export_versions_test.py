@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from keras_transformer.decoding import exported
 from keras_transformer.export import versions
 
 
@@ -16,8 +17,8 @@ class VersionsTest:
         for _ in range(11):
             with versions.new_version(str(path)) as (aside, _):
                 open(os.path.join(aside, "file"), "w").close()
-        assert versions.versions(path) == list(range(1, 12))
-        assert versions.newest_version(str(path)) == str(path / "11")
+        assert exported.versions(path) == list(range(1, 12))
+        assert exported.newest_version(str(path)) == str(path / "11")
 
     def test_no_number_is_there_before_the_end(self, tmp_path):
         with versions.new_version(str(tmp_path)) as (aside, path):
@@ -55,7 +56,7 @@ class VersionsTest:
         process.send_signal(signal.SIGKILL)
         process.communicate()
         assert os.listdir(tmp_path) == ["1.incomplete"]
-        assert versions.versions(tmp_path) == []
+        assert exported.versions(tmp_path) == []
         with versions.new_version(str(tmp_path)) as (aside, _):
             assert os.listdir(aside) == []
         assert os.listdir(tmp_path) == ["1"]

@@ -6,9 +6,9 @@ import random
 import numpy as np
 
 from keras_transformer.benchmark import machine
+from keras_transformer.decoding import threads
 from keras_transformer.decoding.compiled_search import compile_search
 from keras_transformer.decoding.text_translator import in_parallel
-from keras_transformer.decoding.threads import num_workers
 from keras_transformer.engines.memory import process_peak_bytes
 from keras_transformer.transformer import POLICIES
 from keras_transformer.transformer import build_transformer
@@ -60,13 +60,15 @@ def time_decoding(
     search(*_batch(order[:1], options, target_length))
     startup_seconds = machine.seconds_since_start()
     num_tokens = []
-    workers = num_workers()
+    num_threads = threads.num_workers()
 
     def run(num_times):
         for _ in range(num_times):
-            found = in_parallel(lambda batch: search(*batch), batches, workers)
+            results = in_parallel(
+                lambda batch: search(*batch), batches, num_threads
+            )
             num_tokens.append(
-                sum(np.count_nonzero(ids[:, 0]) for _, (ids, _) in found)
+                sum(np.count_nonzero(ids[:, 0]) for _, (ids, _) in results)
             )
 
     passes = machine.timed_passes(run, num_passes)
@@ -81,12 +83,10 @@ def time_decoding(
         "peak_memory_bytes": process_peak_bytes(),
         "num_sentences": len(sources),
         "batch_size": batch_size,
-        "num_workers": workers,
+        "num_threads": num_threads,
         "target_length": target_length,
         "num_parameters": model.count_params(),
-        "quiet_passes": passes.num_quiet,
-        "disturbed_passes": passes.num_disturbed,
-        "foreign_cores": round(passes.foreign_cores, 2),
+        **passes.figures(),
     }
 
 
@@ -95,7 +95,7 @@ def _batch(sources, options, target_length):
     inputs = np.zeros((len(sources), max(lengths)), "int32")
     for row, ids in zip(inputs, sources):
         row[: len(ids)] = ids
-    limits = np.array(lengths, "int32") + options.extra_length
-    return inputs, np.full_like(
-        limits, target_length
-    ) if target_length else limits
+    max_lengths = np.array(lengths, "int32") + options.extra_length
+    if target_length:
+        max_lengths[:] = target_length
+    return inputs, max_lengths

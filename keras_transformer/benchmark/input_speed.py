@@ -60,7 +60,5 @@ def time_input(hparams, token_pairs, num_passes=5):
         "padding_share": round(first.padding_share, 4),
         "num_pairs": num_pairs,
         "num_batches": len(first),
-        "quiet_passes": passes.num_quiet,
-        "disturbed_passes": passes.num_disturbed,
-        "foreign_cores": round(passes.foreign_cores, 2),
+        **passes.figures(),
     }

@@ -9,8 +9,8 @@ import typing
 QUIET_CORES = 0.3  # most that other processes may use during a quiet pass
 SECONDS_TO_WAIT = 3.0  # for other processes to finish, before each pass
 MATRIX_SIZE = 2048  # 70 ms in float32 on two cores
-MATRIX_SIZE_OF_ACCELERATOR = 8192  # some ms
-CHAIN = 8  # products one after another
+ACCELERATOR_MATRIX_SIZE = 8192  # some ms
+CHAIN_LENGTH = 8  # products one after another
 _IMPORTED_AT = time.monotonic()
 
 
@@ -27,6 +27,14 @@ class Passes(typing.NamedTuple):
         rates = [amount / seconds for seconds in self.seconds]
         return statistics.median(rates), (min(rates), max(rates))
 
+    def figures(self):
+        """Returns how disturbed the passes were, as a dictionary for JSON."""
+        return {
+            "quiet_passes": self.num_quiet,
+            "disturbed_passes": self.num_disturbed,
+            "foreign_cores": round(self.foreign_cores, 2),
+        }
+
 
 def timed_passes(run, num_passes, least_seconds=1.0):
     """Time a run a few times, when the machine is as quiet as it gets.
@@ -42,15 +50,15 @@ def timed_passes(run, num_passes, least_seconds=1.0):
     """
     begin = time.perf_counter()
     run(1)
-    times = math.ceil(least_seconds / (time.perf_counter() - begin))
+    num_runs = math.ceil(least_seconds / (time.perf_counter() - begin))
     passes = []
     for _ in range(num_passes):
         _wait_until_quiet()
         begin, foreign = time.perf_counter(), _foreign_seconds()
-        run(times)
+        run(num_runs)
         seconds = time.perf_counter() - begin
         passes.append(
-            (seconds / times, (_foreign_seconds() - foreign) / seconds)
+            (seconds / num_runs, (_foreign_seconds() - foreign) / seconds)
         )
     quiet = [seconds for seconds, cores in passes if cores < QUIET_CORES]
     return Passes(
@@ -77,7 +85,7 @@ def matrix_product_rate(precision, num_devices=1, num_passes=5):
     from keras import ops
 
     is_processor = "CPU" in str(ops.zeros(1).device).upper()
-    size = MATRIX_SIZE if is_processor else MATRIX_SIZE_OF_ACCELERATOR
+    size = MATRIX_SIZE if is_processor else ACCELERATOR_MATRIX_SIZE
     first = keras.random.normal((size, size), dtype=precision)
     # So scaled, the products keep their size.
     factor = keras.random.normal(
@@ -87,12 +95,12 @@ def matrix_product_rate(precision, num_devices=1, num_passes=5):
     def run(num_times):
         for _ in range(num_times):
             product = first
-            for _ in range(CHAIN):
+            for _ in range(CHAIN_LENGTH):
                 product = ops.matmul(product, factor)
             float(product[0, 0])  # waits for the device
 
     passes = timed_passes(run, num_passes, least_seconds=0.2)
-    _, (_, best) = passes.rate(CHAIN * 2 * size**3)
+    _, (_, best) = passes.rate(CHAIN_LENGTH * 2 * size**3)
     return best * (1 if is_processor else num_devices)
 
 

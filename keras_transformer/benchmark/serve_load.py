@@ -89,58 +89,64 @@ def run_load(
     Returns:
         `LoadReport`.
     """
-    reports = [LoadReport() for _ in range(num_clients)]
-    protocols = sorted(addresses)
+    clients = [
+        _Client(number, addresses, model_name, random_seed)
+        for number in range(num_clients)
+    ]
     begin = time.monotonic()
-    threads = []
-    for number, report in enumerate(reports):
-        protocol = protocols[number % len(protocols)]
-        ask = client.connect(
-            addresses[protocol], protocol, model_name, timeout_secs=60
+    threads = [
+        threading.Thread(
+            target=each.run,
+            args=(begin + seconds, texts, is_right, malformed_share),
         )
-        disturb = None
-        if "rest" in addresses:
-            disturb = _Disturber(addresses["rest"], model_name)
-        generator = random.Random(f"{random_seed} {number}")
-
-        def work(ask=ask, disturb=disturb, report=report, draw=generator):
-            while time.monotonic() < begin + seconds:
-                if disturb and draw.random() < malformed_share:
-                    report.num_malformed += 1
-                    refused = disturb(draw.choice(MALFORMED))
-                    report.num_malformed_wrong += not refused
-                else:
-                    _ask(ask, draw.choice(texts), is_right, report)
-            ask.close()
-
-        threads.append(threading.Thread(target=work))
-    begin = time.monotonic()
+        for each in clients
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    return LoadReport(
-        time.monotonic() - begin,
-        sum((report.latencies for report in reports), []),
-        sum(report.num_wrong for report in reports),
-        sum(report.num_malformed for report in reports),
-        sum(report.num_malformed_wrong for report in reports),
-        sum((report.errors for report in reports), []),
-    )
+    return _sum_up([each.report for each in clients], time.monotonic() - begin)
 
 
-def _ask(ask, text, is_right, report):
-    begin = time.monotonic()
-    try:
-        answer = ask([text])
-    except ValueError as error:
-        report.errors.append(str(error))
-        return
-    report.latencies.append(time.monotonic() - begin)
-    report.num_wrong += not is_right(text, answer.translations[0][0])
+class _Client:
+    def __init__(self, number, addresses, model_name, random_seed):
+        protocols = sorted(addresses)
+        protocol = protocols[number % len(protocols)]
+        self._ask = client.connect(
+            addresses[protocol], protocol, model_name, timeout_secs=60
+        )
+        self._send_malformed = None
+        if "rest" in addresses:
+            self._send_malformed = _MalformedSender(
+                addresses["rest"], model_name
+            )
+        self._random = random.Random(f"{random_seed} {number}")
+        self.report = LoadReport()
+
+    def run(self, end, texts, is_right, malformed_share):
+        while time.monotonic() < end:
+            if self._send_malformed and self._random.random() < malformed_share:
+                request = self._random.choice(MALFORMED)
+                self.report.num_malformed += 1
+                self.report.num_malformed_wrong += not self._send_malformed(
+                    request
+                )
+            else:
+                self._translate(self._random.choice(texts), is_right)
+        self._ask.close()
+
+    def _translate(self, text, is_right):
+        begin = time.monotonic()
+        try:
+            answer = self._ask([text])
+        except ValueError as error:
+            self.report.errors.append(str(error))
+            return
+        self.report.latencies.append(time.monotonic() - begin)
+        self.report.num_wrong += not is_right(text, answer.translations[0][0])
 
 
-class _Disturber:
+class _MalformedSender:
     """Sends malformed requests; tells whether they are refused as they must."""
 
     def __init__(self, address, model_name):
@@ -157,6 +163,17 @@ class _Disturber:
             self._connection.close()
             return False
         return response.status == status and list(answer) == ["error"]
+
+
+def _sum_up(reports, seconds):
+    return LoadReport(
+        seconds,
+        sum((report.latencies for report in reports), []),
+        sum(report.num_wrong for report in reports),
+        sum(report.num_malformed for report in reports),
+        sum(report.num_malformed_wrong for report in reports),
+        sum((report.errors for report in reports), []),
+    )
 
 
 def _milliseconds(in_order, share):

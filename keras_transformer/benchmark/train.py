@@ -43,14 +43,7 @@ def time_training(
         workload.lengths_for(hparams),
         hparams.packed,
     )
-    random.seed(0)  # Keras draws the seeds of the weights from it
-    engine = make_engine(hparams, precision, num_devices, xla)
-    if engine.num_workers > 1:
-        raise ValueError(
-            "A benchmark must run on one machine. Received: TF_CONFIG with "
-            f"{engine.num_workers} workers. Unset TF_CONFIG."
-        )
-    engine.build(vocab_size)
+    engine = _make_engine(hparams, vocab_size, precision, num_devices, xla)
     batches = _make_batches(hparams, token_pairs, plan, engine)
     startup_seconds = None
     for batch in batches:
@@ -83,9 +76,7 @@ def time_training(
         "batches": plan.shapes,
         "num_parameters": engine.model.count_params(),
         "num_devices": engine.num_replicas,
-        "quiet_passes": passes.num_quiet,
-        "disturbed_passes": passes.num_disturbed,
-        "foreign_cores": round(passes.foreign_cores, 2),
+        **passes.figures(),
     }
 
 
@@ -111,6 +102,18 @@ def update_flops(hparams, vocab_size, shape):
     decoder += hparams.d_model * vocab_size
     rows, input_len, target_len = shape
     return 6 * rows * (input_len * encoder + target_len * decoder)
+
+
+def _make_engine(hparams, vocab_size, precision, num_devices, xla):
+    random.seed(0)  # Keras draws the seeds of the weights from it
+    engine = make_engine(hparams, precision, num_devices, xla)
+    if engine.num_workers > 1:
+        raise ValueError(
+            "A benchmark must run on one machine. Received: TF_CONFIG with "
+            f"{engine.num_workers} workers. Unset TF_CONFIG."
+        )
+    engine.build(vocab_size)
+    return engine
 
 
 def _make_batches(hparams, token_pairs, plan, engine):

@@ -22,7 +22,7 @@ LENGTH_STEP = 8  # both sides are padded to a multiple of it
 # Nine tenths of the sentences of image captions have one of these lengths.
 LENGTHS = (16, 24, 32)
 # Where an update takes seconds, the middle one is enough.
-LENGTHS_OF_LARGE_MODEL = (24,)
+LARGE_MODEL_LENGTHS = (24,)
 LARGE_D_MODEL = 512
 
 
@@ -97,7 +97,7 @@ def load_sentences(path, vocabulary_path):
 def lengths_for(hparams):
     """Return the padded lengths of the batches to time a model on."""
     is_large = hparams.d_model >= LARGE_D_MODEL
-    return LENGTHS_OF_LARGE_MODEL if is_large else LENGTHS
+    return LARGE_MODEL_LENGTHS if is_large else LENGTHS
 
 
 def fixed_plan(token_pairs, batch_tokens, lengths=LENGTHS, packed=False):
@@ -119,8 +119,8 @@ def fixed_plan(token_pairs, batch_tokens, lengths=LENGTHS, packed=False):
         ValueError: if the text has no full batch of a length.
     """
     pair_lengths = np.stack([side.lengths for side in token_pairs], axis=1)
-    found = _full_batches(pair_lengths, batch_tokens)
-    missing = [length for length in lengths if length not in found]
+    batches = _full_batches(pair_lengths, batch_tokens)
+    missing = [length for length in lengths if length not in batches]
     if missing:
         raise ValueError(
             "The text must fill a batch of sentences of each length. Received: "
@@ -130,7 +130,8 @@ def fixed_plan(token_pairs, batch_tokens, lengths=LENGTHS, packed=False):
         )
     buckets, shapes, num_tokens = [], [], 0
     for length in lengths:
-        rows, shape = found[length], (len(found[length]), length, length)
+        rows = batches[length]
+        shape = (len(rows), length, length)
         num_tokens += int(pair_lengths[rows].sum())
         if packed:
             rows, shape = _pack(rows, pair_lengths[rows], batch_tokens)

@@ -10,7 +10,7 @@ import numpy as np
 from keras_transformer.serving.errors import RequestError
 from keras_transformer.serving.errors import invalid
 
-PATIENCE = 10  # times as long as for one more call does a batch wait in all
+MAX_TIMEOUTS = 10  # times as long as for one more call does a batch wait in all
 
 
 class Batcher:
@@ -26,7 +26,7 @@ class Batcher:
         timeout_seconds: how long a batch waits for one more call.
         max_waiting: most rows that may wait; calls beyond are refused. Default:
             64 batches.
-        num_workers: number of threads that run functions.
+        num_threads: number of threads that run functions.
 
     Example:
 
@@ -43,7 +43,7 @@ class Batcher:
         max_batch_size=32,
         timeout_seconds=0.002,
         max_waiting=None,
-        num_workers=1,
+        num_threads=1,
     ):
         self.max_batch_size = max_batch_size
         self.max_waiting = max_waiting or 64 * max_batch_size
@@ -52,13 +52,14 @@ class Batcher:
         self._num_rows = 0  # of all that waits
         self._changed = threading.Condition()
         self._is_closed = False
-        self._workers = [
-            threading.Thread(target=self._work, name=f"batches-{number}")
-            for number in range(num_workers)
+        self._threads = [
+            threading.Thread(
+                target=self._work, name=f"batches-{number}", daemon=True
+            )
+            for number in range(num_threads)
         ]
-        for worker in self._workers:
-            worker.daemon = True
-            worker.start()
+        for thread in self._threads:
+            thread.start()
 
     def call(self, key, function, arrays, num_rows=None, timeout=None):
         """Run a function of arrays, together with other calls if possible.
@@ -92,21 +93,21 @@ class Batcher:
         )
         for future in late:
             future.cancel()
-        failed = [future for future in done if future.exception()]
-        if late and not failed:
+        failures = [future for future in done if future.exception()]
+        if late and not failures:
             raise RequestError(
                 "DEADLINE_EXCEEDED", f"There was no result in {timeout:g} s."
             )
-        parts = [future.result() for future in failed or futures]
-        return _joined(parts)
+        parts = [future.result() for future in failures or futures]
+        return _join(parts)
 
     def close(self):
         """Finish all calls that wait, refuse others, and end the workers."""
         with self._changed:
             self._is_closed = True
             self._changed.notify_all()
-        for worker in self._workers:
-            worker.join()
+        for thread in self._threads:
+            thread.join()
 
     def _split(self, key, function, arrays, num_rows):
         # Rows can only be joined with rows of the same shape.
@@ -163,31 +164,33 @@ class Batcher:
             # Callers that have just been answered are about to call again: so
             # the wait begins now, not when the first that waits had called.
             begin = time.monotonic()
-            latest = begin + PATIENCE * self._timeout
+            latest = begin + MAX_TIMEOUTS * self._timeout
             batch = [self._waiting.popleft()]
             while True:
-                room = self._fill(batch)
-                last = max(begin, batch[-1].arrived)
-                left = min(last + self._timeout, latest) - time.monotonic()
-                if room <= 0 or left <= 0 or self._is_closed:
+                free_rows = self._fill(batch)
+                last_arrival = max(begin, batch[-1].arrived_at)
+                wait_seconds = (
+                    min(last_arrival + self._timeout, latest) - time.monotonic()
+                )
+                if free_rows <= 0 or wait_seconds <= 0 or self._is_closed:
                     break
-                self._changed.wait(left)
+                self._changed.wait(wait_seconds)
             self._num_rows -= sum(task.num_rows for task in batch)
             return batch
 
     def _fill(self, batch):
         """Moves tasks that fit from the queue; returns the rows left."""
-        room = self.max_batch_size - sum(task.num_rows for task in batch)
-        stay = []
-        while self._waiting and room > 0:
+        free_rows = self.max_batch_size - sum(task.num_rows for task in batch)
+        others = []
+        while self._waiting and free_rows > 0:
             task = self._waiting.popleft()
-            if task.key == batch[0].key and task.num_rows <= room:
+            if task.key == batch[0].key and task.num_rows <= free_rows:
                 batch.append(task)
-                room -= task.num_rows
+                free_rows -= task.num_rows
             else:
-                stay.append(task)
-        self._waiting.extendleft(reversed(stay))
-        return room
+                others.append(task)
+        self._waiting.extendleft(reversed(others))
+        return free_rows
 
 
 class _Task:
@@ -199,7 +202,7 @@ class _Task:
         self.arrays = arrays
         self.num_rows = num_rows
         self.future = concurrent.futures.Future()
-        self.arrived = time.monotonic()
+        self.arrived_at = time.monotonic()
 
     def run(self):
         try:
@@ -214,7 +217,7 @@ def _run_together(tasks):
         return False
     num_rows = sum(task.num_rows for task in tasks)
     try:
-        outputs = tasks[0].function(_joined([task.arrays for task in tasks]))
+        outputs = tasks[0].function(_join([task.arrays for task in tasks]))
     except Exception:
         return False  # whose fault it is shows when they are run one by one
     if any(a.ndim == 0 or len(a) != num_rows for a in outputs.values()):
@@ -227,24 +230,24 @@ def _run_together(tasks):
     return True
 
 
-def _joined(parts):
+def _join(parts):
     """Dictionaries of arrays as one, along the first axis, others padded."""
     if len(parts) == 1:
         return parts[0]
     return {
-        name: _concatenated([part[name] for part in parts]) for name in parts[0]
+        name: _concatenate([part[name] for part in parts]) for name in parts[0]
     }
 
 
-def _concatenated(arrays):
+def _concatenate(arrays):
     shapes = [array.shape[1:] for array in arrays]
     if len(set(shapes)) > 1:
         largest = np.max(shapes, axis=0)
-        arrays = [_padded(array, largest) for array in arrays]
+        arrays = [_pad(array, largest) for array in arrays]
     return np.concatenate(arrays)
 
 
-def _padded(array, shape):
+def _pad(array, shape):
     blank = b"" if array.dtype == object else 0
     padded = np.full((len(array), *shape), blank, array.dtype)
     padded[tuple(slice(size) for size in array.shape)] = array

@@ -57,11 +57,14 @@ class RestClient:
     """Asks over HTTP, on a connection that it keeps."""
 
     def __init__(self, url, model_name, model_version, timeout_secs):
-        secure = url.scheme == "https"
-        kind = http.client.HTTPSConnection if secure else None
-        kind = kind or http.client.HTTPConnection
+        if url.scheme == "https":
+            connection_class = http.client.HTTPSConnection
+        else:
+            connection_class = http.client.HTTPConnection
         self._address = f"{url.hostname}:{url.port}"
-        self._connection = kind(url.hostname, url.port, timeout=timeout_secs)
+        self._connection = connection_class(
+            url.hostname, url.port, timeout=timeout_secs
+        )
         name = urllib.parse.quote(model_name, safe="")
         version = "" if model_version is None else f"/versions/{model_version}"
         self._path = f"{url.path.rstrip('/')}/v1/models/{name}{version}:predict"
@@ -90,7 +93,9 @@ class RestClient:
             reason = answer["error"]
         except (KeyError, TypeError, ValueError) as error:
             shown = body[:100].decode(errors="replace")
-            raise _foreign(self._address, f"{status}, {shown!r}") from error
+            raise _not_a_translator(
+                self._address, f"{status}, {shown!r}"
+            ) from error
         raise _refused(self._address, f"{status}, {reason}")
 
     def close(self):
@@ -98,13 +103,13 @@ class RestClient:
         self._connection.close()
 
     def _post(self, request):
-        is_kept = self._connection.sock is not None
+        is_reused = self._connection.sock is not None
         try:
             return self._post_once(request)
         except (ConnectionError, http.client.BadStatusLine):
             # A server may close a connection that has been silent.
             self.close()
-            if not is_kept:
+            if not is_reused:
                 raise
             return self._post_once(request)
 
@@ -152,11 +157,11 @@ class GrpcClient:
         try:
             response = self._predict(self._request, self._timeout)
         except grpc.RpcError as error:
-            raise self._explained(error, grpc.StatusCode) from error
+            raise self._explain(error, grpc.StatusCode) from error
         missing = {"translations", "scores"} - set(response.outputs)
         if missing:
             names = ", ".join(response.outputs)
-            raise _foreign(self._address, f"results {names}")
+            raise _not_a_translator(self._address, f"results {names}")
         translations = tf.make_ndarray(response.outputs["translations"])
         return Answer(
             [[t.decode(errors="replace") for t in row] for row in translations],
@@ -167,7 +172,7 @@ class GrpcClient:
         """End the connection."""
         self._channel.close()
 
-    def _explained(self, error, codes):
+    def _explain(self, error, codes):
         if error.code() == codes.UNAVAILABLE:
             return _unreachable(self._address, error.details())
         if error.code() == codes.DEADLINE_EXCEEDED:
@@ -225,7 +230,7 @@ def _refused(address, reason):
     )
 
 
-def _foreign(address, received):
+def _not_a_translator(address, received):
     return ValueError(
         "The server must have a model that translates. Received: "
         f"{received} from {address}. Check --server and --model_name."

@@ -17,12 +17,12 @@ from tensorflow_serving.apis import prediction_service_pb2_grpc
 from keras_transformer.serving.errors import CODES
 from keras_transformer.serving.errors import RequestError
 from keras_transformer.serving.errors import invalid
-from keras_transformer.serving.rest import MOST_BODY_BYTES
+from keras_transformer.serving.rest import MAX_BODY_BYTES
 
-NUM_THREADS = 128  # each waits for the results of one request
+MAX_CONCURRENT_REQUESTS = 128  # each waits for the results of one request
 
 # Where a `TensorProto` has the values of a type, for clients in any language.
-_FIELDS = {
+_VALUE_FIELDS = {
     np.dtype(object): "string_val",
     np.dtype("float32"): "float_val",
     np.dtype("float64"): "double_val",
@@ -44,9 +44,9 @@ def make_server(service, host, port):
         OSError: if it cannot listen there.
     """
     server = grpc.server(
-        concurrent.futures.ThreadPoolExecutor(NUM_THREADS, "grpc"),
+        concurrent.futures.ThreadPoolExecutor(MAX_CONCURRENT_REQUESTS, "grpc"),
         options=[
-            ("grpc.max_receive_message_length", MOST_BODY_BYTES),
+            ("grpc.max_receive_message_length", MAX_BODY_BYTES),
             ("grpc.max_send_message_length", -1),
             # Else two servers could share a port, unnoticed.
             ("grpc.so_reuseport", 0),
@@ -60,10 +60,10 @@ def make_server(service, host, port):
     )
     address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
     try:
-        bound = server.add_insecure_port(address)
+        bound_port = server.add_insecure_port(address)
     except RuntimeError as error:
         raise OSError(str(error)) from error
-    return server, bound
+    return server, bound_port
 
 
 class _PredictionService(prediction_service_pb2_grpc.PredictionServiceServicer):
@@ -71,34 +71,36 @@ class _PredictionService(prediction_service_pb2_grpc.PredictionServiceServicer):
         self._service = service
 
     def Predict(self, request, context):
-        return _answered(context, self._predict, request)
+        return _answer(context, self._predict, request)
 
     def GetModelMetadata(self, request, context):
-        return _answered(context, self._metadata, request)
+        return _answer(context, self._metadata, request)
 
     def _predict(self, request, seconds_left):
         service = self._service
-        version, model = service.find(*_asked(request.model_spec))
+        version, model = service.find(*_requested_model(request.model_spec))
         name, signature = service.signature(
             model, request.model_spec.signature_name
         )
-        wanted = list(request.output_filter) or list(signature.outputs)
-        if not set(wanted) <= set(signature.outputs):
+        output_names = list(request.output_filter) or list(signature.outputs)
+        if not set(output_names) <= set(signature.outputs):
             raise invalid(
                 "output tensor alias not found in signature: "
-                f"{', '.join(wanted)}. Known are: "
+                f"{', '.join(output_names)}. Known are: "
                 f"{', '.join(signature.outputs)}."
             )
         arrays = {
-            name: array_of(name, proto)
+            name: to_array(name, proto)
             for name, proto in request.inputs.items()
         }
         outputs = service.predict(model, name, arrays, seconds_left)
         response = predict_pb2.PredictResponse()
         _fill_spec(response.model_spec, request, version)
         response.model_spec.signature_name = name
-        for name in wanted:
-            response.outputs[name].CopyFrom(proto_of(outputs[name]))
+        for output_name in output_names:
+            response.outputs[output_name].CopyFrom(
+                to_proto(outputs[output_name])
+            )
         return response
 
     def _metadata(self, request, seconds_left):
@@ -108,7 +110,9 @@ class _PredictionService(prediction_service_pb2_grpc.PredictionServiceServicer):
                 "metadata_field must be signature_def. Received: "
                 f"{', '.join(fields) or 'none'}."
             )
-        version, model = self._service.find(*_asked(request.model_spec))
+        version, model = self._service.find(
+            *_requested_model(request.model_spec)
+        )
         signatures = get_model_metadata_pb2.SignatureDefMap()
         for name, definition in model.signature_defs.items():
             signatures.signature_def[name].CopyFrom(definition)
@@ -123,13 +127,13 @@ class _ModelService(model_service_pb2_grpc.ModelServiceServicer):
         self._service = service
 
     def GetModelStatus(self, request, context):
-        return _answered(context, self._status, request)
+        return _answer(context, self._status, request)
 
     def _status(self, request, seconds_left):
-        found = self._service.statuses(*_asked(request.model_spec))
+        statuses = self._service.statuses(*_requested_model(request.model_spec))
         response = get_model_status_pb2.GetModelStatusResponse()
         states = get_model_status_pb2.ModelVersionStatus.State
-        for number, status in found.items():
+        for number, status in statuses.items():
             entry = response.model_version_status.add()
             entry.version = number
             entry.state = states.Value(status.state)
@@ -138,7 +142,7 @@ class _ModelService(model_service_pb2_grpc.ModelServiceServicer):
         return response
 
 
-def array_of(name, proto):
+def to_array(name, proto):
     """Return the array in a `TensorProto`.
 
     Args:
@@ -151,7 +155,7 @@ def array_of(name, proto):
     # One value stands for any number of equal ones: a few bytes could ask for
     # an array larger than the memory.
     sizes = [axis.size for axis in proto.tensor_shape.dim]
-    if min(sizes, default=0) < 0 or math.prod(sizes) > MOST_BODY_BYTES:
+    if min(sizes, default=0) < 0 or math.prod(sizes) > MAX_BODY_BYTES:
         raise invalid(f"Input {name!r} cannot have shape {tuple(sizes)}.")
     try:
         return tf.make_ndarray(proto)
@@ -159,19 +163,19 @@ def array_of(name, proto):
         raise invalid(f"Input {name!r} is no tensor: {error}.") from error
 
 
-def proto_of(array):
+def to_proto(array):
     """Return an array as a `TensorProto`."""
-    if array.dtype not in _FIELDS:
+    if array.dtype not in _VALUE_FIELDS:
         return tf.make_tensor_proto(array)
     proto = tensor_pb2.TensorProto(
         dtype=tf.as_dtype(array.dtype).as_datatype_enum,
         tensor_shape=tf.TensorShape(array.shape).as_proto(),
     )
-    getattr(proto, _FIELDS[array.dtype]).extend(array.ravel().tolist())
+    getattr(proto, _VALUE_FIELDS[array.dtype]).extend(array.ravel().tolist())
     return proto
 
 
-def _answered(context, answer, request):
+def _answer(context, answer, request):
     """The answer, or the end of the call with an error's code."""
     if not request.HasField("model_spec"):
         context.abort(grpc.StatusCode.INVALID_ARGUMENT, "Missing ModelSpec")
@@ -187,7 +191,7 @@ def _answered(context, answer, request):
     context.abort(getattr(grpc.StatusCode, code), message)
 
 
-def _asked(spec):
+def _requested_model(spec):
     """The name, version and label of the model that is meant."""
     version = spec.version.value if spec.HasField("version") else None
     return spec.name, version, spec.version_label

@@ -15,8 +15,8 @@ import numpy as np
 from keras_transformer.serving.errors import invalid
 from keras_transformer.serving.signature import check_names
 
-MOST_AXES = 8
-_SHOWN = 100  # characters of a wrong value that its error repeats
+MAX_AXES = 8
+_MAX_SHOWN = 100  # characters of a wrong value that its error repeats
 
 
 class JsonRequest(typing.NamedTuple):
@@ -150,11 +150,11 @@ def _is_base64(value):
 
 def _array(name, value, tensor):
     shape, inner = [], value
-    while isinstance(inner, list) and len(shape) <= MOST_AXES:
+    while isinstance(inner, list) and len(shape) <= MAX_AXES:
         shape.append(len(inner))
         inner = inner[0] if inner else None
-    if len(shape) > MOST_AXES:
-        raise invalid(f"Input {name!r} has more than {MOST_AXES} axes.")
+    if len(shape) > MAX_AXES:
+        raise invalid(f"Input {name!r} has more than {MAX_AXES} axes.")
     if inner is None and shape and shape[-1] == 0 and tensor.shape:
         # An empty list does not say how many axes would follow.
         rest = tensor.shape[len(shape) :]
@@ -239,4 +239,4 @@ def _shown(value):
         text = value if isinstance(value, str) else json.dumps(value)
     except RecursionError:
         return "a deeply nested value"
-    return text if len(text) <= _SHOWN else text[:_SHOWN] + "..."
+    return text if len(text) <= _MAX_SHOWN else text[:_MAX_SHOWN] + "..."

@@ -12,7 +12,7 @@ from keras_transformer.serving.signature import Signature
 from keras_transformer.serving.signature import Tensor
 
 WARMUP_FILE = os.path.join("assets.extra", "tf_serving_warmup_requests")
-MOST_WARMUP_REQUESTS = 1000  # as TF Serving
+MAX_WARMUP_REQUESTS = 1000  # as TF Serving
 _log = logging.getLogger(__name__)
 
 
@@ -35,7 +35,7 @@ class LoadedModel:
 
         if not tf.saved_model.contains_saved_model(path):
             raise ValueError("there is no saved_model.pb")
-        with _silence():
+        with _silence_stderr():
             self._model = tf.saved_model.load(path)
         self._functions = dict(self._model.signatures)
         self.signature_defs = _signature_defs(path)
@@ -66,7 +66,7 @@ class LoadedModel:
             return {name: value.numpy() for name, value in outputs.items()}
         except tf.errors.OpError as error:
             raise RequestError(
-                CODES[error.error_code], _core(error.message)
+                CODES[error.error_code], _shorten(error.message)
             ) from error
 
     def _warm_up(self, path):
@@ -79,8 +79,10 @@ class LoadedModel:
         import tensorflow as tf
 
         try:
-            for record in _records(path):
-                log = prediction_log_pb2.PredictionLog.FromString(record)
+            for serialized_log in _read_logs(path):
+                log = prediction_log_pb2.PredictionLog.FromString(
+                    serialized_log
+                )
                 request = log.predict_log.request
                 name = request.model_spec.signature_name or "serving_default"
                 arrays = {
@@ -91,11 +93,11 @@ class LoadedModel:
                 self.call(name, arrays)
         # What is stored beside a model is no reason not to serve it.
         except Exception as error:
-            _log.warning("%s cannot be used: %s", path, _core(str(error)))
+            _log.warning("%s cannot be used: %s", path, _shorten(str(error)))
 
 
 @contextlib.contextmanager
-def _silence():
+def _silence_stderr():
     """Keeps from standard error what SentencePiece logs as it is loaded."""
     saved = os.dup(2)
     try:
@@ -111,10 +113,10 @@ def _is_text(array):
     return array.dtype.kind == "O"
 
 
-def _records(path):
+def _read_logs(path):
     import tensorflow as tf
 
-    dataset = tf.data.TFRecordDataset(path).take(MOST_WARMUP_REQUESTS)
+    dataset = tf.data.TFRecordDataset(path).take(MAX_WARMUP_REQUESTS)
     return dataset.as_numpy_iterator()
 
 
@@ -139,7 +141,7 @@ def _tensor(spec):
     return Tensor(np.dtype(spec.dtype.as_numpy_dtype), shape)
 
 
-def _core(message):
+def _shorten(message):
     """An error of TensorFlow without where in the graph it arose."""
     noise = ("Graph execution error", "Detected at", "<stack traces", "[[")
     lines = [line.strip() for line in message.splitlines()]

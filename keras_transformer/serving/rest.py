@@ -13,9 +13,9 @@ from keras_transformer.serving import json_tensors
 from keras_transformer.serving.errors import RequestError
 from keras_transformer.serving.errors import invalid
 
-MOST_BODY_BYTES = 16 * 2**20
-SECONDS_IDLE = 60  # that a connection may stay silent
-_ADDRESS = re.compile(
+MAX_BODY_BYTES = 16 * 2**20
+IDLE_SECONDS = 60  # that a connection may stay silent
+_PATH = re.compile(
     "/v1/models/(?P<name>[^/:]+)"
     "(?:/versions/(?P<version>[0-9]{1,18})|/labels/(?P<label>[^/:]+))?"
     "(?:/(?P<metadata>metadata)|:(?P<method>classify|regress|predict))?",
@@ -103,7 +103,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     server_version = "kt-serve"
     sys_version = ""
-    timeout = SECONDS_IDLE
+    timeout = IDLE_SECONDS
     wbufsize = -1  # headers and body leave together
     disable_nagle_algorithm = True
 
@@ -132,25 +132,25 @@ class _Handler(http.server.BaseHTTPRequestHandler):
     def _result(self):
         body = self._read_body()
         path = urllib.parse.urlsplit(self.path).path
-        match = _ADDRESS.fullmatch(path)
-        wanted = match and ("POST" if match["method"] else "GET")
-        if not match or wanted != self.command:
+        match = _PATH.fullmatch(path)
+        method = match and ("POST" if match["method"] else "GET")
+        if not match or method != self.command:
             raise invalid(f"Malformed request: {self.command} {path}")
-        asked = (
+        requested_model = (
             urllib.parse.unquote(match["name"]),
             int(match["version"]) if match["version"] else None,
             urllib.parse.unquote(match["label"] or ""),
         )
         if match["metadata"]:
-            return _metadata(self.server.service, *asked)
+            return _metadata(self.server.service, *requested_model)
         if not match["method"]:
-            return _status(self.server.service, *asked)
+            return _status(self.server.service, *requested_model)
         if match["method"].lower() != "predict":
             raise RequestError(
                 "UNIMPLEMENTED",
                 f"Only :predict is answered. Received: :{match['method']}",
             )
-        return _predict(self.server.service, *asked, body)
+        return _predict(self.server.service, *requested_model, body)
 
     def _read_body(self):
         encoding = self.headers.get("Transfer-Encoding", "identity")
@@ -161,16 +161,16 @@ class _Handler(http.server.BaseHTTPRequestHandler):
                 "INVALID_ARGUMENT", "Content-Length must be given.", 411
             )
         length = int(length)
-        if length > MOST_BODY_BYTES:
+        if length > MAX_BODY_BYTES:
             # Read past, since a client that is still sending would see a
             # broken connection instead of the answer.
             self.close_connection = True
-            left = min(length, 4 * MOST_BODY_BYTES)
-            while left > 0 and (read := self.rfile.read1(2**16)):
-                left -= len(read)
+            num_left = min(length, 4 * MAX_BODY_BYTES)
+            while num_left > 0 and (part := self.rfile.read1(2**16)):
+                num_left -= len(part)
             raise RequestError(
                 "INVALID_ARGUMENT",
-                f"A request must have at most {MOST_BODY_BYTES} bytes. "
+                f"A request must have at most {MAX_BODY_BYTES} bytes. "
                 f"Received: {length}.",
                 413,
             )
@@ -213,7 +213,7 @@ def _predict(service, name, version, label, body):
     return json_tensors.format_response(outputs, request.is_row)
 
 
-def _status(service, *asked):
+def _status(service, *requested_model):
     statuses = [
         {
             "version": str(number),
@@ -223,7 +223,7 @@ def _status(service, *asked):
                 "error_message": status.message,
             },
         }
-        for number, status in service.statuses(*asked).items()
+        for number, status in service.statuses(*requested_model).items()
     ]
     return json.dumps({"model_version_status": statuses}, indent=1).encode()
 
@@ -252,8 +252,8 @@ def address_family(host):
     Raises:
         OSError: if it has none.
     """
-    found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
-    families = [info[0] for info in found]
+    addresses = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    families = [info[0] for info in addresses]
     return socket.AF_INET if socket.AF_INET in families else families[0]
 
 

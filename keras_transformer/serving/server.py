@@ -13,7 +13,7 @@ from keras_transformer.serving.versions import POLL_SECONDS
 from keras_transformer.serving.versions import Versions
 from keras_transformer.serving.versions import versions_in
 
-NUM_WORKERS = 2  # one prepares and returns while another computes
+NUM_BATCH_THREADS = 2  # one prepares and returns while another computes
 SECONDS_TO_FINISH = 30  # for requests that run when the server is stopped
 
 
@@ -49,7 +49,9 @@ class Server:
         self._host = host
         self._versions = Versions(export_dir, _load, poll_seconds)
         self._batcher = Batcher(
-            max_batch_size, batch_timeout_micros / 1e6, num_workers=NUM_WORKERS
+            max_batch_size,
+            batch_timeout_micros / 1e6,
+            num_threads=NUM_BATCH_THREADS,
         )
         self.service = Service(model_name, self._versions, self._batcher)
         self._rest = self._grpc = None
@@ -66,27 +68,31 @@ class Server:
 
     def stop(self):
         """Refuse new requests, finish those that run, and free the ports."""
-        stopped = self._grpc.stop(SECONDS_TO_FINISH) if self._grpc else None
+        grpc_stopped = None
+        if self._grpc:
+            grpc_stopped = self._grpc.stop(SECONDS_TO_FINISH)
         if self._rest:
             self._rest.stop(SECONDS_TO_FINISH)
-        if stopped:
-            stopped.wait()
+        if grpc_stopped:
+            grpc_stopped.wait()
         self._batcher.close()
         self._versions.stop()
 
     def addresses(self):
         """Return where it answers, in words."""
-        shown = f"[{self._host}]" if ":" in self._host else self._host
-        places = []
+        host = f"[{self._host}]" if ":" in self._host else self._host
+        addresses = []
         if self._grpc:
-            places.append(f"gRPC on {shown}:{self.port}")
+            addresses.append(f"gRPC on {host}:{self.port}")
         if self._rest:
-            places.append(f"REST on http://{shown}:{self.rest_api_port}")
-        return " and ".join(places)
+            addresses.append(f"REST on http://{host}:{self.rest_api_port}")
+        return " and ".join(addresses)
 
     def _bind(self):
         if self.rest_api_port is not None:
-            with _said_of("rest_api_port", self.rest_api_port, self._host):
+            with _explain_port_error(
+                "rest_api_port", self.rest_api_port, self._host
+            ):
                 self._rest = RestServer(
                     self.service, self._host, self.rest_api_port
                 )
@@ -94,7 +100,7 @@ class Server:
         if self.port is not None:
             from keras_transformer.serving import grpc_service
 
-            with _said_of("port", self.port, self._host):
+            with _explain_port_error("port", self.port, self._host):
                 self._grpc, self.port = grpc_service.make_server(
                     self.service, self._host, self.port
                 )
@@ -113,7 +119,7 @@ def check_port(flag, host, port):
         host: address to listen on.
         port: the port.
     """
-    with _said_of(flag, port, host):
+    with _explain_port_error(flag, port, host):
         with socket.socket(address_family(host)) as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             probe.bind((host, port))
@@ -127,7 +133,7 @@ def _load(path):
 
 
 @contextlib.contextmanager
-def _said_of(flag, port, host):
+def _explain_port_error(flag, port, host):
     try:
         yield
     except OSError as error:

@@ -38,11 +38,11 @@ class Service:
                 raise RequestError("NOT_FOUND", "There is no such model.")
             return self._versions.get(version)
         except RequestError as error:
-            wanted = f"Specific({name}, {version})"
+            request = f"Specific({name}, {version})"
             if version is None:
-                wanted = f"Latest({name})"
+                request = f"Latest({name})"
             raise RequestError(
-                error.code, f"Servable not found for request: {wanted}"
+                error.code, f"Servable not found for request: {request}"
             ) from error
 
     def signature(self, model, name):
@@ -57,10 +57,10 @@ class Service:
         """
         name = name or DEFAULT_SIGNATURE
         if name not in model.signatures:
-            known = ", ".join(sorted(model.signatures))
+            names = ", ".join(sorted(model.signatures))
             raise RequestError(
                 "FAILED_PRECONDITION",
-                f'Serving signature key "{name}" not found. Known are: {known}',
+                f'Serving signature key "{name}" not found. Known are: {names}',
             )
         return name, model.signatures[name]
 
@@ -100,16 +100,18 @@ class Service:
         """
         if label:
             raise invalid(f"Unrecognized servable version label: {label}")
-        found = self._versions.statuses() if name == self.model_name else {}
+        statuses = {}
+        if name == self.model_name:
+            statuses = self._versions.statuses()
         if version is None:
-            if not found:
+            if not statuses:
                 raise RequestError(
                     "NOT_FOUND",
                     f"Could not find any versions of model {name}",
                 )
-            return found
-        if version not in found:
+            return statuses
+        if version not in statuses:
             raise RequestError(
                 "NOT_FOUND", f"Could not find version {version} of model {name}"
             )
-        return {version: found[version]}
+        return {version: statuses[version]}

@@ -23,7 +23,8 @@ class Tensor(typing.NamedTuple):
         return self.shape is None or (
             len(self.shape) == len(shape)
             and all(
-                size in (None, given) for size, given in zip(self.shape, shape)
+                expected in (None, size)
+                for expected, size in zip(self.shape, shape)
             )
         )
 
@@ -54,10 +55,10 @@ class Signature:
         for name, tensor in self.inputs.items():
             array = arrays[name]
             if array.dtype != tensor.dtype:
-                given = Tensor(array.dtype, None).type_name
+                type_name = Tensor(array.dtype, None).type_name
                 raise invalid(
                     f"Input {name!r} must be of type {tensor.type_name}. "
-                    f"Received: {given}."
+                    f"Received: {type_name}."
                 )
             if not tensor.accepts(array.shape):
                 raise invalid(
@@ -79,13 +80,13 @@ class Signature:
         return lengths.pop() if len(lengths) == 1 else None
 
 
-def check_names(inputs, given):
+def check_names(inputs, names):
     """Raise a `RequestError` unless the same names are in both."""
-    missing = [name for name in inputs if name not in given]
-    extra = [name for name in given if name not in inputs]
+    missing = [name for name in inputs if name not in names]
+    extra = [name for name in names if name not in inputs]
     if missing or extra:
         raise invalid(
-            f"Inputs must be {_listed(inputs)}. Received: {_listed(given)}. "
+            f"Inputs must be {_listed(inputs)}. Received: {_listed(names)}. "
             f"Missing but required: {_listed(missing)}. "
             f"Sent extra: {_listed(extra)}."
         )

@@ -51,16 +51,16 @@ class Versions:
         Raises:
             ValueError: if there is none.
         """
-        found = versions_in(self.directory)
-        self._statuses = dict.fromkeys(found, Status("START"))
-        for number in sorted(found, reverse=True):
-            if self._load_version(number, found[number]):
+        paths = versions_in(self.directory)
+        self._statuses = dict.fromkeys(paths, Status("START"))
+        for number in sorted(paths, reverse=True):
+            if self._load_version(number, paths[number]):
                 break
         else:
-            number = max(found)
+            number = max(paths)
             raise ValueError(
                 "A version must be a SavedModel that can be loaded. Received: "
-                f"{found[number]} ({self._statuses[number].message}). Export "
+                f"{paths[number]} ({self._statuses[number].message}). Export "
                 "it again with kt-exporter."
             )
         self._thread.start()
@@ -94,17 +94,17 @@ class Versions:
     def poll(self):
         """Look into the directory once; load and let go what has changed."""
         try:
-            found = _numbered(self.directory)
+            paths = _scan(self.directory)
         except OSError as error:
             # A directory that is being replaced, or a file system that is
             # away for a moment: what is loaded is good all the same.
             _log.warning("%s cannot be read: %s", self.directory, error)
             return
-        for number in self._statuses.keys() - found.keys():
+        for number in self._statuses.keys() - paths.keys():
             self._unload(number)
-        for number in sorted(found, reverse=True):
-            if self._is_new(number, found[number]):
-                self._load_version(number, found[number])
+        for number in sorted(paths, reverse=True):
+            if self._is_new(number, paths[number]):
+                self._load_version(number, paths[number])
             if self._stopping.is_set():
                 return
 
@@ -115,12 +115,12 @@ class Versions:
 
     def _is_new(self, number, path):
         if number in self._failed:
-            return self._failed[number] != _files_of(path)
+            return self._failed[number] != _file_stamps(path)
         return number not in self._models
 
     def _load_version(self, number, path):
         """Whether the version could be loaded."""
-        files = _files_of(path)
+        stamps = _file_stamps(path)
         self._statuses = {**self._statuses, number: Status("LOADING")}
         try:
             model = self._load(path)
@@ -129,7 +129,7 @@ class Versions:
             code = CODES[getattr(error, "error_code", CODES.index("UNKNOWN"))]
             message = " ".join(str(error).split()) or repr(error)
             status = Status("END", code, message)
-            self._failed[number] = files
+            self._failed[number] = stamps
             if self._models:
                 _log.warning("Version %d cannot be loaded: %s", number, message)
         else:
@@ -161,8 +161,8 @@ def versions_in(directory):
             "`export_dir` must be a directory. Received: "
             f"export_dir={directory!r}. Write one with kt-exporter."
         )
-    found = _numbered(directory)
-    if not found:
+    paths = _scan(directory)
+    if not paths:
         raise ValueError(
             "`export_dir` must hold versions, in folders 1, 2, and so on. "
             f"Received: {directory}, where there are none. "
@@ -172,10 +172,10 @@ def versions_in(directory):
                 else "Write one with kt-exporter."
             )
         )
-    return found
+    return paths
 
 
-def _numbered(directory):
+def _scan(directory):
     with os.scandir(directory) as entries:
         return {
             int(entry.name): entry.path
@@ -184,14 +184,14 @@ def _numbered(directory):
         }
 
 
-def _files_of(path):
+def _file_stamps(path):
     """What changes when the files of a version do."""
-    files = []
+    stamps = []
     for folder, _, names in os.walk(path):
         for name in names:
             try:
-                about = os.stat(os.path.join(folder, name))
+                status = os.stat(os.path.join(folder, name))
             except OSError:
                 continue  # gone in between
-            files.append((folder, name, about.st_size, about.st_mtime_ns))
-    return sorted(files)
+            stamps.append((folder, name, status.st_size, status.st_mtime_ns))
+    return sorted(stamps)

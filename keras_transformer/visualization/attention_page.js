@@ -82,26 +82,26 @@ function named(token) {
 // ---- what is shown, in the address
 
 function readAddress() {
-  const given = new URLSearchParams(location.hash.slice(1));
+  const parameters = new URLSearchParams(location.hash.slice(1));
   const within = (name, count) => {
-    const number = parseInt(given.get(name), 10);
+    const number = parseInt(parameters.get(name), 10);
     return number >= 1 && number <= count ? number - 1 : null;
   };
-  state.kind = data.kinds.find((k) => k.name === given.get("kind"))
+  state.kind = data.kinds.find((k) => k.name === parameters.get("kind"))
     || state.kind;
   state.layer = within("layer", data.layers) ?? state.layer;
-  if (given.has("heads")) {
-    const numbers = given.get("heads").split(",").map(Number);
+  if (parameters.has("heads")) {
+    const numbers = parameters.get("heads").split(",").map(Number);
     state.heads = new Set(range(data.heads).filter(
       (head) => numbers.includes(head + 1)));
   }
-  state.raised = given.get("raised") === "1";
+  state.raised = parameters.get("raised") === "1";
   state.kept = null;
   for (const [name, side] of [["query", "queries"], ["key", "keys"]]) {
     const index = within(name, state.kind[side].length);
     if (index !== null) state.kept = {side, index};
   }
-  setTheme(given.get("theme") || (matchMedia("(prefers-color-scheme: dark)")
+  setTheme(parameters.get("theme") || (matchMedia("(prefers-color-scheme: dark)")
     .matches ? "dark" : "light"));
 }
 

@@ -5,21 +5,35 @@ import html
 import importlib.resources
 import json
 import re
+import typing
 
 import numpy as np
 
 from keras_transformer.files import written_aside
 
-# What the page says of each kind: short and long name, queries and keys.
-WORDS = {
-    "encoder": ("Encoder", "Encoder self-attention", "source", "source"),
-    "decoder": (
+
+class KindLabels(typing.NamedTuple):
+    """What the page calls a kind of attention and its two sides."""
+
+    short_title: str
+    title: str
+    query: str
+    key: str
+
+
+LABELS = {
+    "encoder": KindLabels(
+        "Encoder", "Encoder self-attention", "source", "source"
+    ),
+    "decoder": KindLabels(
         "Decoder",
         "Decoder self-attention",
         "token to predict",
         "tokens before it",
     ),
-    "cross": ("Cross", "Cross-attention", "token to predict", "source"),
+    "cross": KindLabels(
+        "Cross", "Cross-attention", "token to predict", "source"
+    ),
 }
 SCALE = 65535  # weights are kept as whole numbers of two bytes
 
@@ -47,44 +61,45 @@ def attention_page(attention, title="Attention"):
     """Returns the HTML; arguments as for `write_attention_page`."""
     parts = {
         "title": html.escape(title),
-        "style": _asset("attention_page.css"),
-        "data": _json_in_html(_data(attention)),
-        "script": _asset("attention_views.js") + _asset("attention_page.js"),
+        "style": _read_asset("attention_page.css"),
+        "data": _embeddable_json(_data(attention)),
+        "script": _read_asset("attention_views.js")
+        + _read_asset("attention_page.js"),
     }
     # In one pass, so that nothing in a part is taken for another part's place.
     return re.sub(
         r"\{\{(\w+)\}\}",
         lambda match: parts[match[1]],
-        _asset("attention_page.html"),
+        _read_asset("attention_page.html"),
     )
 
 
 def _data(attention):
     num_layers, num_heads = attention.cross.shape[:2]
     kinds = []
-    for kind, (title, long, query, key) in WORDS.items():
+    for kind, labels in LABELS.items():
         queries, keys, weights = attention.of(kind)
         kinds.append(
             {
                 "name": kind,
-                "title": title,
-                "long": long,
-                "query": query,
-                "key": key,
+                "title": labels.short_title,
+                "long": labels.title,
+                "query": labels.query,
+                "key": labels.key,
                 "queries": queries,
                 "keys": keys,
-                "weights": _packed(weights),
+                "weights": _pack(weights),
             }
         )
     return {"layers": num_layers, "heads": num_heads, "kinds": kinds}
 
 
-def _packed(weights):
+def _pack(weights):
     numbers = np.round(np.clip(weights, 0.0, 1.0) * SCALE).astype("<u2")
     return base64.b64encode(numbers.tobytes()).decode("ascii")
 
 
-def _json_in_html(values):
+def _embeddable_json(values):
     """JSON that cannot end the element that it stands in."""
     text = json.dumps(values, separators=(",", ":"))  # ASCII only
     for character in "<>&":
@@ -92,6 +107,6 @@ def _json_in_html(values):
     return text
 
 
-def _asset(name):
+def _read_asset(name):
     folder = importlib.resources.files("keras_transformer.visualization")
     return folder.joinpath(name).read_text(encoding="utf-8")

@@ -3,13 +3,9 @@
 import warnings
 
 from keras_transformer.files import written_aside
+from keras_transformer.visualization.attention_page import LABELS
 
-MOST_LABELS = 70  # tokens that all get a label
-TITLES = {
-    "encoder": "Encoder self-attention",
-    "decoder": "Decoder self-attention",
-    "cross": "Cross-attention",
-}
+MAX_LABELS = 70  # tokens that all get a label
 QUERIES = {"encoder": "source", "decoder": "target", "cross": "target"}
 
 
@@ -60,8 +56,8 @@ def write_attention_picture(attention, path, kind="cross"):
     )
     bar.set_label("weight", fontsize=large)
     figure.suptitle(
-        f"{TITLES[kind]}\n{QUERIES[kind]} tokens, from top to bottom, attend "
-        "to those named below",
+        f"{LABELS[kind].title}\n{QUERIES[kind]} tokens, from top to bottom, "
+        "attend to those named below",
         fontsize=large + 1,
     )
     with written_aside(path, "wb") as file, warnings.catch_warnings():
@@ -71,7 +67,7 @@ def write_attention_picture(attention, path, kind="cross"):
 
 def _inches(num_tokens):
     """Width of a heat map in which each token's label has its place."""
-    return max(1.5, 0.115 * min(num_tokens, MOST_LABELS))
+    return max(1.5, 0.115 * min(num_tokens, MAX_LABELS))
 
 
 def _label(token):
@@ -83,7 +79,7 @@ def _label(token):
 
 def _set_labels(axis, name, tokens, **options):
     """Labels the positions along an axis, or every so many of them."""
-    step = -(-len(tokens) // MOST_LABELS)
+    step = -(-len(tokens) // MAX_LABELS)
     places = range(0, len(tokens), step)
     labels = [_shortened(tokens[place]) for place in places]
     # Without `parse_math`, a "$" is a dollar.
@@ -92,5 +88,5 @@ def _set_labels(axis, name, tokens, **options):
     axis.tick_params(axis=name, length=2, color="0.7")
 
 
-def _shortened(text, most=18):
-    return text if len(text) <= most else text[: most - 1] + "…"
+def _shortened(text, max_length=18):
+    return text if len(text) <= max_length else text[: max_length - 1] + "…"

@@ -8,7 +8,7 @@ from keras_transformer.runs.metrics_table import read_rows
 
 X_AXES = ("step", "seconds", "epoch")
 PICTURES = (".png", ".pdf", ".svg")
-MOST_MARKED = 40  # points that a curve shows one by one
+MAX_MARKERS = 40  # points that a curve shows one by one
 
 
 def plot_comparison(runs, metric, x_axis, path):
@@ -78,7 +78,7 @@ def _draw(curves, x_unit, y_unit, path):
     axis = figure.subplots()
     (x_size, x_label), (y_size, y_label) = x_unit, y_unit
     for name, points in curves.items():
-        is_dense = len(points) > MOST_MARKED
+        is_dense = len(points) > MAX_MARKERS
         axis.plot(
             [x / x_size for x, _ in points],
             [y / y_size for _, y in points],

@@ -72,9 +72,9 @@ def small_machine(monkeypatch):
 def sentences(rows):
     """All sentences in rows of ids, each ending with its end id."""
     ids = rows[rows != 0]
-    found = np.split(ids, np.flatnonzero(ids == 1) + 1)
-    assert not len(found.pop())  # Nothing comes after the last end.
-    return [tuple(sentence.tolist()) for sentence in found]
+    parts = np.split(ids, np.flatnonzero(ids == 1) + 1)
+    assert not len(parts.pop())  # Nothing comes after the last end.
+    return [tuple(part.tolist()) for part in parts]
 
 
 def pairs_of(batch):
@@ -268,38 +268,40 @@ class BenchmarkTest:
         flags = ["--mode=train", "--precision=float32"]
         assert run_benchmark(paths, *flags) == 0
         (line,) = capsys.readouterr().out.splitlines()
-        found = json.loads(line)
+        figures = json.loads(line)
         plan = workload.fixed_plan(text, BATCH_TOKENS)
-        assert found["batches"] == [list(shape) for shape in plan.shapes]
-        assert found["padding_share"] == round(plan.padding_share, 4)
-        low, high = found["target_tokens_per_second_range"]
-        assert 0 < low <= found["target_tokens_per_second"] <= high
+        assert figures["batches"] == [list(shape) for shape in plan.shapes]
+        assert figures["padding_share"] == round(plan.padding_share, 4)
+        low, high = figures["target_tokens_per_second_range"]
+        assert 0 < low <= figures["target_tokens_per_second"] <= high
         rows = np.concatenate([plan[i][0].ravel() for i in range(3)])
         num_tokens = text.targets.lengths[rows[rows >= 0]].sum()
-        updates_per_second = found["target_tokens_per_second"] / num_tokens * 3
-        assert found["step_ms"] * updates_per_second == pytest.approx(
+        updates_per_second = (
+            figures["target_tokens_per_second"] / num_tokens * 3
+        )
+        assert figures["step_ms"] * updates_per_second == pytest.approx(
             1000, rel=0.01
         )
-        assert found["matrix_product_share"] == pytest.approx(
-            found["flops_per_second"]
-            / found["matrix_product_flops_per_second"],
+        assert figures["matrix_product_share"] == pytest.approx(
+            figures["flops_per_second"]
+            / figures["matrix_product_flops_per_second"],
             abs=1e-4,
         )
-        assert found["startup_seconds"] > 0
-        assert found["peak_memory_bytes"] > 1e7
-        assert not found["packed"]
-        assert (found["mode"], found["precision"]) == ("train", "float32")
-        assert found["versions"]["keras"]
+        assert figures["startup_seconds"] > 0
+        assert figures["peak_memory_bytes"] > 1e7
+        assert not figures["packed"]
+        assert (figures["mode"], figures["precision"]) == ("train", "float32")
+        assert figures["versions"]["keras"]
 
     @pytest.mark.parametrize("flags", [[], ["--packed"]])
     def test_input_prints_pairs_per_second(
         self, paths, small_machine, capsys, flags
     ):
         assert run_benchmark(paths, "--mode=input", *flags) == 0
-        found = json.loads(capsys.readouterr().out)
-        assert found["num_pairs"] == 200
-        assert found["pairs_per_second"] > 0
-        assert 0 < found["planning_share"] < 1
+        figures = json.loads(capsys.readouterr().out)
+        assert figures["num_pairs"] == 200
+        assert figures["pairs_per_second"] > 0
+        assert 0 < figures["planning_share"] < 1
 
     def test_too_little_text_is_one_line_and_exit_2(self, paths, capsys):
         flags = ["--mode=train", "--hparams=batch_tokens=99999"]
@@ -327,7 +329,7 @@ class BenchmarkTest:
             ),
             text=True,
         )
-        found = json.loads(output)
-        assert found["backend"] == "jax"
-        assert found["packed"]
-        assert len(found["batches"]) == 1
+        figures = json.loads(output)
+        assert figures["backend"] == "jax"
+        assert figures["packed"]
+        assert len(figures["batches"]) == 1

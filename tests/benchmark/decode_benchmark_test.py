@@ -64,8 +64,8 @@ class TimeDecodingTest:
         figures = decode.time_decoding(
             translator.model, sources, options, num_passes=1
         )
-        found = translator.translate_ids(sources, beam_size=2)
-        expected = np.mean([len(best.ids) for best, *_ in found])
+        hypotheses = translator.translate_ids(sources, beam_size=2)
+        expected = np.mean([len(best.ids) for best, *_ in hypotheses])
         assert figures["tokens_per_sentence"] == pytest.approx(
             expected, abs=0.01
         )

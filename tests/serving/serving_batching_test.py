@@ -14,7 +14,7 @@ def numbers(*values):
 
 
 class Doubler:
-    """A function that notes its batches; it refuses 13 and can be held up."""
+    """A function that notes its batches; it refuses 13 and can be blocked."""
 
     def __init__(self):
         self.batches = []
@@ -30,7 +30,7 @@ class Doubler:
             raise ValueError("13 is refused")
         return {"doubled": 2 * arrays["number"]}
 
-    def hold(self):
+    def block(self):
         self.go.clear()
         self.entered.clear()
 
@@ -59,10 +59,10 @@ def pool():
         yield pool
 
 
-def hold_worker(batcher, doubler, pool):
+def block_thread(batcher, doubler, pool):
     """Keeps the only worker busy, so that calls pile up."""
-    doubler.hold()
-    future = pool.submit(batcher.call, "held", doubler, numbers(0), 1)
+    doubler.block()
+    future = pool.submit(batcher.call, "blocker", doubler, numbers(0), 1)
     assert doubler.entered.wait(60)
     return future
 
@@ -76,7 +76,7 @@ def wait_for_rows(batcher, count):
 
 class BatcherTest:
     def test_every_caller_gets_its_own_results(self, make, doubler, pool):
-        batcher = make(max_batch_size=7, num_workers=2)
+        batcher = make(max_batch_size=7, num_threads=2)
         calls = [list(range(i, i + i % 5 + 1)) for i in range(14, 214)]
         futures = [
             pool.submit(
@@ -94,27 +94,27 @@ class BatcherTest:
         self, make, doubler, pool
     ):
         batcher = make(max_batch_size=4)
-        held = hold_worker(batcher, doubler, pool)
+        blocker = block_thread(batcher, doubler, pool)
         futures = [
             pool.submit(batcher.call, "double", doubler, numbers(i), 1)
             for i in range(1, 7)
         ]
         wait_for_rows(batcher, 6)
         doubler.go.set()
-        held.result(60)
+        blocker.result(60)
         concurrent.futures.wait(futures, 60)
         assert [len(batch) for batch in doubler.batches] == [1, 4, 2]
 
     def test_only_the_caller_at_fault_gets_the_error(self, make, doubler, pool):
         batcher = make(max_batch_size=8)
-        held = hold_worker(batcher, doubler, pool)
+        blocker = block_thread(batcher, doubler, pool)
         futures = {
             i: pool.submit(batcher.call, "double", doubler, numbers(i), 1)
             for i in (11, 12, 13, 14)
         }
         wait_for_rows(batcher, 4)
         doubler.go.set()
-        held.result(60)
+        blocker.result(60)
         for number, future in futures.items():
             if number == 13:
                 with pytest.raises(ValueError, match="13 is refused"):
@@ -126,7 +126,7 @@ class BatcherTest:
         self, make, doubler, pool
     ):
         batcher = make()
-        held = hold_worker(batcher, doubler, pool)
+        blocker = block_thread(batcher, doubler, pool)
         calls = [
             ("double", np.array([[1, 2]])),
             ("double", np.array([[3]])),
@@ -137,7 +137,7 @@ class BatcherTest:
             pool.submit(batcher.call, key, doubler, {"number": array}, 1)
             wait_for_rows(batcher, count)
         doubler.go.set()
-        held.result(60)
+        blocker.result(60)
         batcher.close()
         assert doubler.batches[1:] == [[[1, 2], [6, 7]], [[3]], [[4, 5]]]
 
@@ -170,19 +170,19 @@ class BatcherTest:
         def total(arrays):
             return {"total": arrays["number"].sum()}
 
-        held = hold_worker(batcher, doubler, pool)
+        blocker = block_thread(batcher, doubler, pool)
         futures = [
             pool.submit(batcher.call, "total", total, numbers(i, i), 2)
             for i in (1, 2)
         ]
         wait_for_rows(batcher, 4)
         doubler.go.set()
-        held.result(60)
+        blocker.result(60)
         assert [future.result(60)["total"] for future in futures] == [2, 4]
 
     def test_a_full_queue_refuses(self, make, doubler, pool):
         batcher = make(max_batch_size=2, max_waiting=3)
-        held = hold_worker(batcher, doubler, pool)
+        blocker = block_thread(batcher, doubler, pool)
         waiting = pool.submit(
             batcher.call, "double", doubler, numbers(1, 2, 3), 3
         )
@@ -192,7 +192,7 @@ class BatcherTest:
         assert error.value.code == "UNAVAILABLE"
         doubler.go.set()
         assert waiting.result(60)["doubled"].tolist() == [2, 4, 6]
-        assert held.result(60)["doubled"].tolist() == [0]
+        assert blocker.result(60)["doubled"].tolist() == [0]
         assert batcher.call("double", doubler, numbers(4), 1)["doubled"] == [8]
 
     def test_a_call_larger_than_the_queue_is_wrong(self, make, doubler):
@@ -202,12 +202,12 @@ class BatcherTest:
 
     def test_a_call_that_is_too_late_is_not_run(self, make, doubler, pool):
         batcher = make()
-        held = hold_worker(batcher, doubler, pool)
+        blocker = block_thread(batcher, doubler, pool)
         with pytest.raises(RequestError) as error:
             batcher.call("double", doubler, numbers(1), 1, timeout=0.01)
         assert error.value.code == "DEADLINE_EXCEEDED"
         doubler.go.set()
-        held.result(60)
+        blocker.result(60)
         batcher.close()
         assert doubler.batches == [[0]]
 
@@ -215,7 +215,7 @@ class BatcherTest:
         self, make, doubler, pool
     ):
         batcher = make(max_batch_size=1)
-        hold_worker(batcher, doubler, pool)
+        block_thread(batcher, doubler, pool)
         futures = [
             pool.submit(batcher.call, "double", doubler, numbers(i), 1)
             for i in range(5)

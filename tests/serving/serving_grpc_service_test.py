@@ -182,7 +182,7 @@ class TensorTest:
         if dtype == "O":
             array = np.array([b"%d" % i for i in range(size)], "O")
             array = array.reshape(shape)
-        back = grpc_service.array_of("x", grpc_service.proto_of(array))
+        back = grpc_service.to_array("x", grpc_service.to_proto(array))
         assert back.dtype == array.dtype
         assert back.shape == shape
         np.testing.assert_array_equal(back, array)

@@ -48,24 +48,24 @@ class RequestTest:
         }
         columns = {"inputs": {"text": ["a", "c"], "targets": ["b", "d"]}}
         for request in (rows, columns):
-            found = arrays(request, PAIR)
-            assert found["text"].tolist() == [b"a", b"c"]
-            assert found["targets"].tolist() == [b"b", b"d"]
+            parsed = arrays(request, PAIR)
+            assert parsed["text"].tolist() == [b"a", b"c"]
+            assert parsed["targets"].tolist() == [b"b", b"d"]
 
     def test_numbers_have_the_type_of_the_signature(self):
-        found = arrays({"instances": [[1, 2], [3, -4]]}, IDS)["inputs"]
-        assert found.dtype == np.int32
-        assert found.tolist() == [[1, 2], [3, -4]]
+        ids = arrays({"instances": [[1, 2], [3, -4]]}, IDS)["inputs"]
+        assert ids.dtype == np.int32
+        assert ids.tolist() == [[1, 2], [3, -4]]
         inputs = {
             "x": Tensor(np.dtype("float32"), (None,)),
             "y": Tensor(np.dtype(bool), (None,)),
         }
-        found = arrays(
+        values = arrays(
             b'{"inputs": {"x": [1, 2.5, NaN, Infinity], "y": [true, false]}}',
             inputs,
         )
-        np.testing.assert_array_equal(found["x"], [1, 2.5, np.nan, np.inf])
-        assert found["y"].tolist() == [True, False]
+        np.testing.assert_array_equal(values["x"], [1, 2.5, np.nan, np.inf])
+        assert values["y"].tolist() == [True, False]
 
     def test_an_empty_list_has_the_rank_of_the_signature(self):
         assert arrays({"inputs": []}, TEXT)["text"].shape == (0,)
@@ -166,9 +166,9 @@ class ResponseTest:
 
     def test_a_float_has_its_own_digits(self):
         for value in np.random.default_rng(0).normal(size=100):
-            given = np.array([value], np.float32)
-            (back,) = self.answer({"x": given}, True)["predictions"]
-            assert np.float32(back) == given[0]
+            array = np.array([value], np.float32)
+            (back,) = self.answer({"x": array}, True)["predictions"]
+            assert np.float32(back) == array[0]
             assert len(repr(back)) <= 16
 
     @pytest.mark.parametrize("other", [np.array(1), np.array([1, 2, 3])])

@@ -126,10 +126,10 @@ class PredictTest:
     def test_wrong_requests_get_their_error(
         self, ask, path, body, status, words
     ):
-        found, answer = ask("POST", f"/v1/models/{path}:predict", body)
+        received, answer = ask("POST", f"/v1/models/{path}:predict", body)
         assert list(answer) == ["error"]
         assert words in answer["error"]
-        assert found == status
+        assert received == status
 
     def test_other_methods_are_not_there(self, ask):
         for name in ("classify", "regress"):
@@ -182,7 +182,7 @@ class StatusTest:
 
 class HttpTest:
     def test_a_body_that_is_too_large_is_refused_in_words(self, ask):
-        body = b" " * (rest.MOST_BODY_BYTES + 1)
+        body = b" " * (rest.MAX_BODY_BYTES + 1)
         status, answer = ask("POST", "/v1/models/toy:predict", body)
         assert status == 413
         assert "must have at most" in answer["error"]

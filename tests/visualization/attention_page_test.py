@@ -158,16 +158,18 @@ class BrowserTest:
     def test_lines_are_the_weights_of_the_chosen_layer_and_head(self, browse):
         elements = browse(ATTENTION, "kind=encoder&layer=1&heads=2")
         weights = ATTENTION.encoder[0, 1].ravel()
-        ((head, found),) = lines_of(elements).items()
+        ((head, opacities),) = lines_of(elements).items()
         assert head == 2
-        np.testing.assert_allclose(found, weights[weights >= 0.01], atol=1e-3)
+        np.testing.assert_allclose(
+            opacities, weights[weights >= 0.01], atol=1e-3
+        )
 
     @pytest.mark.parametrize("side", ["query", "key"])
     def test_a_token_in_the_address_shows_its_lines_only(self, browse, side):
         elements = browse(ATTENTION, f"kind=cross&layer=2&{side}=2")
-        found = lines_of(elements)
-        assert list(found) == [1, 2, 3]
-        for head, opacities in found.items():
+        lines = lines_of(elements)
+        assert list(lines) == [1, 2, 3]
+        for head, opacities in lines.items():
             weights = ATTENTION.cross[1, head - 1]
             weights = weights[1] if side == "query" else weights[:, 1]
             np.testing.assert_allclose(
@@ -217,10 +219,10 @@ class BrowserTest:
         choose += "document.querySelectorAll('#layers input')[0].click();"
         elements = browse(ATTENTION, "", choose + SAY_ADDRESS)
         assert address_of(elements) == "#kind=decoder&layer=1"
-        found = lines_of(elements)
+        lines = lines_of(elements)
         weights = ATTENTION.decoder[0, 2].ravel()
         np.testing.assert_allclose(
-            found[3], weights[weights >= 0.01], atol=1e-3
+            lines[3], weights[weights >= 0.01], atol=1e-3
         )
 
     def test_what_the_address_gets_wrong_is_passed_over(self, browse):

@@ -35,19 +35,19 @@ def update_batches(token_pairs, plan, layout, seed, epoch, start=0):
 
     The rows of a batch go in order to the replicas of the first round, then
     to those of the second, in parts of equal size that empty rows fill up. So
-    an update sees the same rows, each with the same key, in any layout. Only
+    an update sees the same rows, each with the same seed, in any layout. Only
     the parts of this worker's replicas are read.
 
     Args:
         token_pairs: the `TokenPairs` that the plan was made for.
         plan: the `BatchPlan` of an epoch.
         layout: a `Layout`.
-        seed, epoch: choose the keys, together with the batch's number.
+        seed, epoch: choose the seeds, together with the batch's number.
         start: number of the first batch.
 
     Yields:
         Dictionaries of `"inputs"` and `"targets"`, int32 `(num_rounds,
-        local_replicas, rows, input_len)` and `(..., target_len)`; `"keys"`,
+        local_replicas, rows, input_len)` and `(..., target_len)`; `"seeds"`,
         int32 `(num_rounds, local_replicas, rows)`, a random number for each
         row and 0 for an empty one; `"num_tokens"`, a float32, the target
         tokens of all workers' rows.
@@ -55,31 +55,31 @@ def update_batches(token_pairs, plan, layout, seed, epoch, start=0):
     target_lengths = token_pairs.targets.lengths
     for number in range(start, len(plan)):
         indices, shape = plan[number]
-        keys = _keys(indices, (seed, epoch, number))
+        seeds = _draw_seeds(indices, (seed, epoch, number))
         local = _local_part(indices, layout, batch_plan.EMPTY_ROW)
         rows = local.reshape(-1, *indices.shape[1:])
         inputs, targets = batch_plan.pad_batch(token_pairs, rows, shape)
         yield {
             "inputs": inputs.reshape(*local.shape[:3], -1),
             "targets": targets.reshape(*local.shape[:3], -1),
-            "keys": _local_part(keys, layout, 0),
+            "seeds": _local_part(seeds, layout, 0),
             "num_tokens": np.float32(
                 target_lengths[indices[indices >= 0]].sum()
             ),
         }
 
 
-def _keys(indices, position):
-    """Draw the key of each row, int32 `(rows,)`."""
+def _draw_seeds(indices, position):
+    """Draws the seed of each row, int32 `(rows,)`."""
     # NumPy takes missing words of a seed for zeros: the last one keeps this
     # apart from the generator that ordered the epoch.
     generator = np.random.default_rng([*position, 1])
     bounds = np.iinfo(np.int32)
-    keys = generator.integers(
+    seeds = generator.integers(
         bounds.min, bounds.max, len(indices), np.int32, endpoint=True
     )
     is_empty = indices.reshape(len(indices), -1).max(axis=1) < 0
-    return np.where(is_empty, np.int32(0), keys)
+    return np.where(is_empty, np.int32(0), seeds)
 
 
 def _local_part(rows, layout, empty):

@@ -18,7 +18,7 @@ from keras_transformer.optimizers import make_optimizer
 from keras_transformer.transformer import POLICIES
 from keras_transformer.transformer import build_transformer
 
-PARTS = ("inputs", "targets", "keys")
+PARTS = ("inputs", "targets", "seeds")
 AXIS = "batch"  # as `DataParallel` calls the axis of the devices
 EVERYWHERE = PartitionSpec()
 BY_ROW = PartitionSpec(AXIS)
@@ -208,7 +208,7 @@ class JaxEngine:
             return jax.tree.map(jnp.add, sums, (total, gradients)), None
 
         zeros = jnp.zeros(()), jax.tree.map(jnp.zeros_like, weights)
-        is_one = len(mine["keys"]) == 1  # no loop then
+        is_one = len(mine["seeds"]) == 1  # no loop then
         sums, _ = lax.scan(add, zeros, mine, unroll=is_one)
         return lax.psum(sums, AXIS)
 
@@ -228,7 +228,7 @@ class JaxEngine:
                 model,
                 part["inputs"],
                 part["targets"],
-                part["keys"],
+                part["seeds"],
                 self.hparams.label_smoothing,
                 part["targets"].size,
             )

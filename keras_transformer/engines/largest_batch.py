@@ -65,6 +65,6 @@ def _batch(rows, length):
     return {
         "inputs": ids,
         "targets": ids,
-        "keys": np.zeros((1, 1, rows), np.int32),
+        "seeds": np.zeros((1, 1, rows), np.int32),
         "num_tokens": np.float32(rows * length),
     }

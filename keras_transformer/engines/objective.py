@@ -10,21 +10,21 @@ from keras_transformer.losses import projected_cross_entropy
 CHUNK_ROWS = 1024
 
 
-def loss_sum(model, inputs, targets, keys, label_smoothing, num_positions):
+def loss_sum(model, inputs, targets, seeds, label_smoothing, num_positions):
     """Sums the loss over the real target tokens of a part of a batch.
 
     Args:
         model: a built `Transformer`.
         inputs: integer ids of shape `(rows, input_len)`.
         targets: integer ids of shape `(rows, target_len)`.
-        keys: integers of shape `(rows,)`, see `dropout_noise`.
+        seeds: integers of shape `(rows,)`, see `dropout_noise`.
         label_smoothing: eps_ls.
         num_positions: about how many target positions there are.
 
     Returns:
         float32 scalar.
     """
-    with dropout_noise(keys):
+    with dropout_noise(seeds):
         decoded = model.decoded(
             {"inputs": inputs, "targets": targets}, training=True
         )

@@ -20,7 +20,7 @@ from keras_transformer.transformer import POLICIES
 from keras_transformer.transformer import build_transformer
 
 IDS = tf.TensorSpec((None, None), tf.int32)
-PARTS = ("inputs", "targets", "keys")
+PARTS = ("inputs", "targets", "seeds")
 # What TensorFlow raises when another worker was killed (at once), or gives no
 # sign of life (after 10 seconds).
 LOST = (
@@ -169,11 +169,11 @@ class TensorflowEngine:
         """
         rounds = len(parts[0][0])
         ids = tf.TensorSpec((rounds, None, None), tf.int32)
-        keys = tf.TensorSpec((rounds, None), tf.int32)
+        seeds = tf.TensorSpec((rounds, None), tf.int32)
         scalar = tf.TensorSpec((), tf.float32)
         return tf.function(
             self._run,
-            input_signature=[[(ids, ids, keys)] * len(parts), scalar, scalar],
+            input_signature=[[(ids, ids, seeds)] * len(parts), scalar, scalar],
             autograph=False,
         )
 
@@ -203,8 +203,8 @@ class TensorflowEngine:
             for values in zip(*arguments)
         ]
 
-    def _update_replica(self, inputs, targets, keys, num_tokens, stop):
-        losses, gradients = self._accumulate(inputs, targets, keys, num_tokens)
+    def _update_replica(self, inputs, targets, seeds, num_tokens, stop):
+        losses, gradients = self._accumulate(inputs, targets, seeds, num_tokens)
         if self.num_replicas > 1:
             context = tf.distribute.get_replica_context()
             # `identity`, because all_reduce asks for tensors with a device.
@@ -218,27 +218,27 @@ class TensorflowEngine:
         self.optimizer.apply(gradients, self.model.trainable_variables)
         return {"loss_sum": losses, "gradient_norm": norm, "stop": stop}
 
-    def _accumulate(self, inputs, targets, keys, num_tokens):
+    def _accumulate(self, inputs, targets, seeds, num_tokens):
         """Adds up loss and gradients over the rounds, the first axis."""
         num_rounds = inputs.shape[0]
-        sums = self._gradients(inputs[0], targets[0], keys[0], num_tokens)
+        sums = self._gradients(inputs[0], targets[0], seeds[0], num_tokens)
         if num_rounds == 1:
             return sums
 
         def add(i, sums):
-            part = self._gradients(inputs[i], targets[i], keys[i], num_tokens)
+            part = self._gradients(inputs[i], targets[i], seeds[i], num_tokens)
             return i + 1, tf.nest.map_structure(tf.add, sums, part)
 
         return tf.while_loop(lambda i, sums: i < num_rounds, add, (1, sums))[1]
 
-    def _part_gradients(self, inputs, targets, keys, num_tokens):
+    def _part_gradients(self, inputs, targets, seeds, num_tokens):
         weights = self.model.trainable_variables
         with tf.GradientTape() as tape:
             total = loss_sum(
                 self.model,
                 inputs,
                 targets,
-                keys,
+                seeds,
                 self.hparams.label_smoothing,
                 self.hparams.batch_tokens,
             )

@@ -59,14 +59,14 @@ class LayoutTest:
                 assert rows.dtype == np.int32
 
     @pytest.mark.parametrize("layout", LAYOUTS, ids=str)
-    def test_every_layout_gives_a_row_the_same_key(self, pairs, plan, layout):
+    def test_every_layout_gives_a_row_the_same_seed(self, pairs, plan, layout):
         for whole, parts in zip(
             batches(pairs, plan), batches(pairs, plan, layout)
         ):
-            expected, keys = rows_of(whole["keys"]), rows_of(parts["keys"])
-            assert keys[: len(expected)].tolist() == expected.tolist()
-            assert not keys[len(expected) :].any()
-            assert keys.dtype == np.int32
+            expected, seeds = rows_of(whole["seeds"]), rows_of(parts["seeds"])
+            assert seeds[: len(expected)].tolist() == expected.tolist()
+            assert not seeds[len(expected) :].any()
+            assert seeds.dtype == np.int32
 
     @pytest.mark.parametrize("layout", LAYOUTS, ids=str)
     def test_parts_are_equal_and_as_few_rows_as_can_be(
@@ -78,14 +78,14 @@ class LayoutTest:
             shape = (*layout[:2], -(-rows // num_parts))
             assert update["inputs"].shape == (*shape, input_len)
             assert update["targets"].shape == (*shape, target_len)
-            assert update["keys"].shape == shape
+            assert update["seeds"].shape == shape
 
     def test_the_parts_of_all_workers_are_the_whole(self, pairs, plan):
         whole = batches(pairs, plan, Layout(2, 3, 0, 3))
         first = batches(pairs, plan, Layout(2, 3, 0, 2))
         second = batches(pairs, plan, Layout(2, 3, 2, 1))
         for every, *parts in zip(whole, first, second, strict=True):
-            for name in ("inputs", "targets", "keys"):
+            for name in ("inputs", "targets", "seeds"):
                 joined = np.concatenate([part[name] for part in parts], axis=1)
                 np.testing.assert_array_equal(joined, every[name])
             assert {part["num_tokens"] for part in parts} == {
@@ -114,29 +114,29 @@ class LayoutTest:
                 np.testing.assert_array_equal(a[name], b[name])
 
 
-class KeysTest:
-    def keys(self, pairs, plan, **options):
+class SeedsTest:
+    def seeds(self, pairs, plan, **options):
         updates = batches(pairs, plan, **options)
-        return np.concatenate([rows_of(update["keys"]) for update in updates])
+        return np.concatenate([rows_of(update["seeds"]) for update in updates])
 
-    def test_an_empty_row_has_key_0_and_no_other_row_has(self, pairs, plan):
+    def test_an_empty_row_has_seed_0_and_no_other_row_has(self, pairs, plan):
         for i, update in enumerate(batches(pairs, plan, Layout(1, 2, 0, 2))):
             is_empty = rows_of(update["inputs"]).max(axis=1) == 0
-            assert np.array_equal(rows_of(update["keys"]) == 0, is_empty)
+            assert np.array_equal(rows_of(update["seeds"]) == 0, is_empty)
 
     def test_seed_epoch_and_batch_decide_them(self, pairs, plan):
-        keys = self.keys(pairs, plan)
-        assert np.array_equal(keys, self.keys(pairs, plan))
-        of_pairs = keys[keys != 0]
+        seeds = self.seeds(pairs, plan)
+        assert np.array_equal(seeds, self.seeds(pairs, plan))
+        of_pairs = seeds[seeds != 0]
         assert len(set(of_pairs)) == len(of_pairs)
         for options in ({"seed": 3}, {"epoch": 0}):
-            others = self.keys(pairs, plan, **options)
+            others = self.seeds(pairs, plan, **options)
             assert not set(of_pairs) & set(others)
 
     def test_they_take_all_of_32_bits(self, pairs, plan):
-        keys = self.keys(pairs, plan)
-        assert np.abs(np.mean(keys < 0) - 0.5) < 0.2
-        assert keys.max() > 2**30 and keys.min() < -(2**30)
+        seeds = self.seeds(pairs, plan)
+        assert np.abs(np.mean(seeds < 0) - 0.5) < 0.2
+        assert seeds.max() > 2**30 and seeds.min() < -(2**30)
 
 
 class NumRoundsTest:

@@ -46,7 +46,7 @@ def make_batch(number, num_rounds=1, num_replicas=1, num_rows=7):
     ids = generator.integers(2, 20, (num_rows, 1)) + np.arange(8)
     ids[np.arange(8) == lengths - 1] = 1
     ids[np.arange(8) >= lengths] = 0
-    keys = generator.integers(-(2**31), 2**31, num_rows)
+    seeds = generator.integers(-(2**31), 2**31, num_rows)
 
     def divided(rows):
         missing = -num_rows % (num_rounds * num_replicas)
@@ -57,7 +57,7 @@ def make_batch(number, num_rounds=1, num_replicas=1, num_rows=7):
     return {
         "inputs": divided(ids),
         "targets": divided(ids),
-        "keys": divided(keys),
+        "seeds": divided(seeds),
         "num_tokens": np.float32(lengths.sum()),
     }
 

@@ -63,7 +63,7 @@ def make_batch(number=0, num_rounds=1, num_rows=7, length=8):
     ids = generator.integers(2, 20, (num_rows, 1)) + np.arange(length)
     ids[np.arange(length) == lengths - 1] = 1
     ids[np.arange(length) >= lengths] = 0
-    keys = generator.integers(-(2**31), 2**31, num_rows)
+    seeds = generator.integers(-(2**31), 2**31, num_rows)
 
     def divided(rows):
         missing = -num_rows % num_rounds
@@ -74,7 +74,7 @@ def make_batch(number=0, num_rounds=1, num_rows=7, length=8):
     return {
         "inputs": divided(ids),
         "targets": divided(ids),
-        "keys": divided(keys),
+        "seeds": divided(seeds),
         "num_tokens": np.float32(lengths.sum()),
     }
 
@@ -127,7 +127,7 @@ class UpdateTest:
         engine = make()
         before = weights_of(engine)
         batch = make_batch()
-        for name in ("inputs", "targets", "keys"):
+        for name in ("inputs", "targets", "seeds"):
             batch[name] = np.zeros_like(batch[name])
         found = engine.update({**batch, "num_tokens": np.float32(1)})
         assert float(found["loss_sum"]) == float(found["gradient_norm"]) == 0
@@ -170,7 +170,7 @@ class UpdateTest:
         for name, columns in (("inputs", 3), ("targets", 1)):
             widths = [(0, 0), (0, 0), (0, 2), (0, columns)]
             wide[name] = np.pad(batch[name], widths)
-        wide["keys"] = np.pad(batch["keys"], [(0, 0), (0, 0), (0, 2)])
+        wide["seeds"] = np.pad(batch["seeds"], [(0, 0), (0, 0), (0, 2)])
         weights = []
         for given in (batch, wide):
             engine = make(PLAIN)
@@ -281,7 +281,7 @@ class LimitsTest:
     def test_lack_of_memory_is_an_error_for_the_user(self):
         batch = make_batch()
         batch["inputs"] = np.ones((1, 1, 1, 500_000), "int32")
-        for name in ("targets", "keys"):
+        for name in ("targets", "seeds"):
             batch[name] = batch[name][:, :, :1]
         with pytest.raises(OutOfMemory, match="batch_tokens=64.*effective"):
             make().update(batch)

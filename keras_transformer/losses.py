@@ -4,6 +4,7 @@ import keras
 from keras import ops
 
 from keras_transformer.masks import padding_mask
+from keras_transformer.serialization import serializable
 
 
 def smoothed_cross_entropy(targets, logits, label_smoothing=0.0):
@@ -161,7 +162,7 @@ def _chunks(rows, num_chunks):
     return ops.unstack(rows, num=num_chunks)
 
 
-@keras.saving.register_keras_serializable(package="keras_transformer")
+@serializable
 class SmoothedCrossEntropy(keras.losses.Loss):
     """Mean label-smoothed cross-entropy of a batch's real target tokens.
 

@@ -2,6 +2,8 @@
 
 from keras import ops
 
+from keras_transformer import serialization  # noqa: F401 (registers classes)
+
 
 def padding_mask(ids):
     """Marks the real tokens of a padded batch.

@@ -5,6 +5,7 @@ from keras import ops
 
 from keras_transformer.losses import smoothed_cross_entropy
 from keras_transformer.masks import padding_mask
+from keras_transformer.serialization import serializable
 
 
 def token_sums(targets, logits):
@@ -46,7 +47,7 @@ class _TokenMean(keras.metrics.Metric):
         return self.total / ops.maximum(self.num_tokens, 1.0)
 
 
-@keras.saving.register_keras_serializable(package="keras_transformer")
+@serializable
 class MaskedAccuracy(_TokenMean):
     """Share of real target tokens whose logit is the greatest.
 
@@ -68,7 +69,7 @@ class MaskedAccuracy(_TokenMean):
         return self.mean()
 
 
-@keras.saving.register_keras_serializable(package="keras_transformer")
+@serializable
 class Perplexity(_TokenMean):
     """Perplexity per real target token, without label smoothing.
 

@@ -4,6 +4,7 @@ import keras
 from keras import ops
 
 from keras_transformer.schedules import InverseSquareRootSchedule
+from keras_transformer.serialization import serializable
 
 # What weight decay leaves alone, by parts of the names of variables: biases,
 # and the scales and offsets of layer normalisation.
@@ -65,7 +66,7 @@ def make_optimizer(hparams):
     return optimizer
 
 
-@keras.saving.register_keras_serializable(package="keras_transformer")
+@serializable
 class Adafactor(keras.optimizers.Optimizer):
     """Adam without momentum, whose state is a row and a column for a matrix.
 

@@ -3,8 +3,10 @@
 import keras
 from keras import ops
 
+from keras_transformer.serialization import serializable
 
-@keras.saving.register_keras_serializable(package="keras_transformer")
+
+@serializable
 class InverseSquareRootSchedule(
     keras.optimizers.schedules.LearningRateSchedule
 ):

@@ -12,6 +12,7 @@ from keras_transformer.layers import SinusoidalPositionalEncoding
 from keras_transformer.masks import padding_mask
 from keras_transformer.masks import segment_numbers
 from keras_transformer.masks import segment_positions
+from keras_transformer.serialization import serializable
 
 POSITIONAL_ENCODINGS = ("sinusoidal", "learned")
 # Keras dtype policy of each precision that training and decoding offer.
@@ -22,7 +23,7 @@ POLICIES = {
 }
 
 
-@keras.saving.register_keras_serializable(package="keras_transformer")
+@serializable
 class Transformer(keras.Model):
     """Maps a sequence of token ids to another.
 

@@ -15,6 +15,7 @@ from keras_transformer.layers.positional_encoding import (
 from keras_transformer.layers.positional_encoding import (
     SinusoidalPositionalEncoding,
 )
+from keras_transformer.layers.residual import Residual
 
 __all__ = [
     "Decoder",
@@ -25,6 +26,7 @@ __all__ = [
     "FeedForward",
     "LearnedPositionalEncoding",
     "MultiHeadAttention",
+    "Residual",
     "SharedEmbedding",
     "SinusoidalPositionalEncoding",
     "dropout_noise",

@@ -9,11 +9,12 @@ from keras_transformer.layers.initializer import branch_end_initializer
 from keras_transformer.layers.projection import project
 from keras_transformer.masks import combine_masks
 from keras_transformer.masks import neighbourhood_mask
+from keras_transformer.serialization import serializable
 
 MASKED_SCORE = -1e9  # exp of it is exactly 0; finite, so no row turns to NaN
 
 
-@keras.saving.register_keras_serializable(package="keras_transformer")
+@serializable
 class MultiHeadAttention(keras.layers.Layer):
     """Attends from several learned subspaces at once.
 

@@ -12,9 +12,10 @@ from keras_transformer.masks import ancestor_mask
 from keras_transformer.masks import causal_mask
 from keras_transformer.masks import combine_masks
 from keras_transformer.masks import visible_mask
+from keras_transformer.serialization import serializable
 
 
-@keras.saving.register_keras_serializable(package="keras_transformer")
+@serializable
 class DecoderLayer(keras.layers.Layer):
     """Causal self-attention, attention to `encoded`, then a feed-forward net.
 
@@ -205,7 +206,7 @@ class DecoderLayer(keras.layers.Layer):
         return {**super().get_config(), **self.options}
 
 
-@keras.saving.register_keras_serializable(package="keras_transformer")
+@serializable
 class Decoder(LayerStack):
     """A stack of `num_layers` decoder layers.
 

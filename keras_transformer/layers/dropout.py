@@ -8,11 +8,12 @@ from keras import ops
 
 from keras_transformer.layers.random_bits import RandomBits
 from keras_transformer.layers.random_bits import uint32
+from keras_transformer.serialization import serializable
 
 _CURRENT = threading.local()  # tf.distribute runs each replica in a thread
 
 
-@keras.saving.register_keras_serializable(package="keras_transformer")
+@serializable
 class Dropout(keras.layers.Dropout):
     """Drops a share of its input's cells and scales up the rest.
 

@@ -6,9 +6,10 @@ import keras
 from keras import ops
 
 from keras_transformer.layers.projection import project
+from keras_transformer.serialization import serializable
 
 
-@keras.saving.register_keras_serializable(package="keras_transformer")
+@serializable
 class SharedEmbedding(keras.layers.Layer):
     """Embeds token ids, and projects vectors back to logits over them.
 

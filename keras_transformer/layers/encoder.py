@@ -7,9 +7,10 @@ from keras_transformer.layers.feed_forward import FeedForward
 from keras_transformer.layers.residual import Residual
 from keras_transformer.layers.stack import LayerStack
 from keras_transformer.masks import visible_mask
+from keras_transformer.serialization import serializable
 
 
-@keras.saving.register_keras_serializable(package="keras_transformer")
+@serializable
 class EncoderLayer(keras.layers.Layer):
     """Self-attention, then a feed-forward network, each with a residual.
 
@@ -135,7 +136,7 @@ class EncoderLayer(keras.layers.Layer):
         return {**super().get_config(), **self.options}
 
 
-@keras.saving.register_keras_serializable(package="keras_transformer")
+@serializable
 class Encoder(LayerStack):
     """A stack of `num_layers` encoder layers.
 

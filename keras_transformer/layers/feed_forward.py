@@ -6,9 +6,10 @@ from keras import ops
 from keras_transformer.layers.dropout import Dropout
 from keras_transformer.layers.initializer import branch_end_initializer
 from keras_transformer.layers.projection import project
+from keras_transformer.serialization import serializable
 
 
-@keras.saving.register_keras_serializable(package="keras_transformer")
+@serializable
 class FeedForward(keras.layers.Layer):
     """Applies the same two-layer network at every position.
 

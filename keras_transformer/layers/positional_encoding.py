@@ -3,8 +3,10 @@
 import keras
 from keras import ops
 
+from keras_transformer.serialization import serializable
 
-@keras.saving.register_keras_serializable(package="keras_transformer")
+
+@serializable
 class SinusoidalPositionalEncoding(keras.layers.Layer):
     """Adds sines and cosines of geometrically spaced wavelengths.
 
@@ -47,7 +49,7 @@ class SinusoidalPositionalEncoding(keras.layers.Layer):
         return _add_rows(x, table, positions)
 
 
-@keras.saving.register_keras_serializable(package="keras_transformer")
+@serializable
 class LearnedPositionalEncoding(keras.layers.Layer):
     """Adds a learned vector per position.
 

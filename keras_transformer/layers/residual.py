@@ -3,11 +3,12 @@
 import keras
 
 from keras_transformer.layers.dropout import Dropout
+from keras_transformer.serialization import serializable
 
 NORMS = ("post", "pre")
 
 
-@keras.saving.register_keras_serializable(package="keras_transformer")
+@serializable
 class Residual(keras.layers.Layer):
     """Adds a sub-layer's output to its input, and normalises.
 

@@ -1,0 +1,70 @@
+"""Registration of this package's classes with Keras, so that models load."""
+
+import importlib
+
+import keras
+
+PACKAGE = "keras_transformer"
+# Every class that a saved model may name, by the module that defines it.
+CLASSES = {
+    "keras_transformer.layers": (
+        "Decoder",
+        "DecoderLayer",
+        "Dropout",
+        "Encoder",
+        "EncoderLayer",
+        "FeedForward",
+        "LearnedPositionalEncoding",
+        "MultiHeadAttention",
+        "Residual",
+        "SharedEmbedding",
+        "SinusoidalPositionalEncoding",
+    ),
+    "keras_transformer.losses": ("SmoothedCrossEntropy",),
+    "keras_transformer.metrics": ("MaskedAccuracy", "Perplexity"),
+    "keras_transformer.optimizers": ("Adafactor",),
+    "keras_transformer.schedules": ("InverseSquareRootSchedule",),
+    "keras_transformer.transformer": ("Transformer",),
+}
+
+
+def serializable(cls):
+    """Registers a class with Keras under the name `keras_transformer>Class`.
+
+    Args:
+        cls: Class with a `get_config` method, listed in `CLASSES`.
+
+    Returns:
+        The class itself.
+    """
+    return keras.saving.register_keras_serializable(package=PACKAGE)(cls)
+
+
+class _NotYetImported:
+    """Stands in Keras' registry for a class whose module is not imported.
+
+    Keras finds a class of a saved model only if its module has been imported.
+    The stand-in imports that module when a model needs the class, and the
+    class then takes over its entry. Thus a module need not import its siblings
+    for a saved model's sake.
+    """
+
+    def __init__(self, module, name):
+        self.module = module
+        self.name = name
+
+    def from_config(self, config):
+        cls = getattr(importlib.import_module(self.module), self.name)
+        return cls.from_config(config)
+
+
+def _register_stand_ins():
+    registry = keras.saving.get_custom_objects()
+    for module, names in CLASSES.items():
+        for name in names:
+            registry.setdefault(
+                f"{PACKAGE}>{name}", _NotYetImported(module, name)
+            )
+
+
+_register_stand_ins()

@@ -2,6 +2,7 @@
 
 import importlib
 import os
+import sys
 
 __version__ = "0.1.0"
 
@@ -25,6 +26,11 @@ __all__ = sorted(_MODULES)
 # them one folder higher, which therefore joins the path of the package.
 if not os.path.isdir(os.path.join(__path__[0], "problems")):
     __path__.append(os.path.dirname(os.path.abspath(__path__[0])))
+
+# A program that has imported Keras may go on to load a model with our classes.
+# Other programs register them with the first module that imports Keras.
+if "keras" in sys.modules:
+    importlib.import_module(f"{__name__}.serialization")
 
 
 def __getattr__(name):

@@ -45,6 +45,7 @@ class LoadInAFreshProcessTest:
     @pytest.mark.parametrize(
         "statement",
         [
+            "import keras_transformer",
             "import keras_transformer.layers",
             "from keras_transformer import masks",
             "from keras_transformer.schedules import InverseSquareRootSchedule",

@@ -54,6 +54,11 @@ class HParams:
     alpha: float = 0.6  # length penalty ((5 + length) / 6) ** alpha
     extra_length: int = 50  # output holds at most input + this many tokens
 
+    @property
+    def update_tokens(self):
+        """Most positions per side of the global batch of an update."""
+        return self.effective_batch_tokens or self.batch_tokens
+
     def __post_init__(self):
         fields.check(self, _RULES)
         if self.d_model % self.num_heads and not (self.d_k and self.d_v):

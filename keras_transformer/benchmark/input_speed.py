@@ -31,7 +31,7 @@ def time_input(hparams, token_pairs, num_passes=5):
         return make_plan(
             token_pairs.inputs.lengths,
             token_pairs.targets.lengths,
-            hparams.effective_batch_tokens or hparams.batch_tokens,
+            hparams.update_tokens,
             hparams.max_length,
             seed=0,
             epoch=epoch,

@@ -5,7 +5,6 @@ import random
 from keras_transformer.benchmark import machine
 from keras_transformer.benchmark import workload
 from keras_transformer.data.update_batches import Layout
-from keras_transformer.data.update_batches import num_rounds
 from keras_transformer.data.update_batches import update_batches
 from keras_transformer.engines.make_engine import make_engine
 
@@ -39,7 +38,7 @@ def time_training(
     """
     plan = workload.fixed_plan(
         token_pairs,
-        hparams.effective_batch_tokens or hparams.batch_tokens,
+        hparams.update_tokens,
         workload.lengths_for(hparams),
         hparams.packed,
     )
@@ -117,17 +116,7 @@ def _make_engine(hparams, vocab_size, precision, num_devices, xla):
 
 
 def _make_batches(hparams, token_pairs, plan, engine):
-    rounds = num_rounds(
-        hparams.effective_batch_tokens,
-        hparams.batch_tokens,
-        engine.num_replicas,
-    )
-    layout = Layout(
-        rounds,
-        engine.num_replicas,
-        engine.first_replica,
-        engine.local_replicas,
-    )
+    layout = Layout.of(hparams, engine)
     return list(update_batches(token_pairs, plan, layout, seed=0, epoch=0))
 
 

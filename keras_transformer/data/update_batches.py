@@ -9,25 +9,30 @@ from keras_transformer.data import batch_plan
 
 
 class Layout(typing.NamedTuple):
-    """Say how the rows of a global batch are divided, and which are ours."""
+    """How the rows of a global batch are divided, and which parts are ours."""
 
     num_rounds: int = 1  # parts that a replica computes one after another
     num_replicas: int = 1  # devices of all workers together
-    first_replica: int = 0  # the first one that this worker feeds
-    local_replicas: int = 1  # the number of those it feeds
+    first_replica: int = 0  # number of the first replica that this worker feeds
+    local_replicas: int = 1  # number of replicas that this worker feeds
 
+    @classmethod
+    def of(cls, hparams, engine):
+        """Divides a global batch among an engine's replicas.
 
-def num_rounds(effective_batch_tokens, batch_tokens, num_replicas):
-    """Return how many rounds of accumulation a global batch takes.
+        There are as few rounds of accumulation as `batch_tokens` allows.
 
-    Args:
-        effective_batch_tokens: positions of a global batch per side; 0 stands
-            for `batch_tokens`.
-        batch_tokens: positions that a replica takes at once.
-        num_replicas: number of devices of all workers together.
-    """
-    at_once = batch_tokens * num_replicas
-    return math.ceil((effective_batch_tokens or batch_tokens) / at_once)
+        Args:
+            hparams: An `HParams`.
+            engine: The engine that computes the updates.
+        """
+        tokens_at_once = hparams.batch_tokens * engine.num_replicas
+        return cls(
+            math.ceil(hparams.update_tokens / tokens_at_once),
+            engine.num_replicas,
+            engine.first_replica,
+            engine.local_replicas,
+        )
 
 
 def update_batches(token_pairs, plan, layout, seed, epoch, start=0):

@@ -8,7 +8,6 @@ import time
 
 from keras_transformer.data.prefetch import prefetched
 from keras_transformer.data.update_batches import Layout
-from keras_transformer.data.update_batches import num_rounds
 from keras_transformer.data.update_batches import update_batches
 from keras_transformer.engines.make_engine import make_engine
 from keras_transformer.optimizers import make_schedule
@@ -56,16 +55,7 @@ class Trainer:
         random.seed(self.seed)
         self.engine.build(run.vocabulary.vocab_size)
         self.evaluate = Evaluator(problem, self.engine, self.hparams)
-        self.layout = Layout(
-            num_rounds(
-                self._update_tokens,
-                self.hparams.batch_tokens,
-                self.engine.num_replicas,
-            ),
-            self.engine.num_replicas,
-            self.engine.first_replica,
-            self.engine.local_replicas,
-        )
+        self.layout = Layout.of(self.hparams, self.engine)
         self.state = TrainingState(run, self.engine, self.options)
         self.progress = self.state.progress
         self.log = TrainingLog(
@@ -88,10 +78,6 @@ class Trainer:
         if self.engine.num_workers == 1:
             return self._asks_to_stop
         return self.step >= self._agreed_last_step
-
-    @property
-    def _update_tokens(self):
-        return self.hparams.effective_batch_tokens or self.hparams.batch_tokens
 
     def train(self, train_steps):
         """Trains until `train_steps` updates are done, or something says stop.
@@ -179,7 +165,7 @@ class Trainer:
     def _plan(self):
         return self.problem.batches(
             "train",
-            self._update_tokens,
+            self.hparams.update_tokens,
             self.hparams.max_length,
             self.seed,
             self.progress["epoch"],

@@ -1,6 +1,7 @@
 """Tests of how a plan's batches are divided among rounds and replicas."""
 
 import time
+import types
 
 import numpy as np
 import pytest
@@ -10,8 +11,8 @@ from batching_test import token_pairs
 from keras_transformer.data import batch_plan
 from keras_transformer.data import packing
 from keras_transformer.data.update_batches import Layout
-from keras_transformer.data.update_batches import num_rounds
 from keras_transformer.data.update_batches import update_batches
+from keras_transformer.hparam import HParams
 
 LENGTHS = random_lengths(300)
 LAYOUTS = [
@@ -154,7 +155,14 @@ class NumRoundsTest:
     def test_replicas_take_it_in_as_few_as_they_can(
         self, effective, batch_tokens, replicas, rounds
     ):
-        assert num_rounds(effective, batch_tokens, replicas) == rounds
+        hparams = HParams(
+            batch_tokens=batch_tokens, effective_batch_tokens=effective
+        )
+        engine = types.SimpleNamespace(
+            num_replicas=replicas, first_replica=0, local_replicas=replicas
+        )
+        layout = Layout(rounds, replicas, 0, replicas)
+        assert Layout.of(hparams, engine) == layout
 
 
 class SpeedTest:

@@ -89,7 +89,7 @@ def _load():
 
     form = export_format(FLAGS.output_dir)
     if form == "saved_model":
-        flags.load_backend("keras_transformer.export.lean_tensorflow")
+        flags.load_backend("tensorflow")
     elif not form:
         RunDirectory(FLAGS.output_dir)  # what is wrong with it shows at once
         flags.load_backend()

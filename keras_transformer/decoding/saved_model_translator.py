@@ -18,7 +18,6 @@ from keras_transformer.decoding.text_translator import in_parallel
 from keras_transformer.decoding.text_translator import search_costs
 from keras_transformer.decoding.text_translator import windows
 from keras_transformer.decoding.threads import num_tensorflow_workers
-from keras_transformer.export.lean_session import LeanSession
 from keras_transformer.search.options import DecodeOptions
 
 RECORD_PATH = os.path.join("assets.extra", EXPORT_FILE)
@@ -63,7 +62,7 @@ class SavedModelTranslator(TextTranslator):
             )
         self.options = DecodeOptions(**self.record["decode"])
         self.linearization = self.record.get("linearization")
-        self._call = LeanSession(self.path, ["serving_default", "lengths"])
+        self._signatures = _load_signatures(self.path)
         self._num_workers = num_tensorflow_workers()
 
     def hypotheses(self, texts, report=None, prefixes=None, seed=0, **options):
@@ -105,12 +104,12 @@ class SavedModelTranslator(TextTranslator):
         scores = [0.0] * len(texts)
         costs = [length if length else 1 for length in lengths]
         for batch in batches(costs, CACHE_POSITIONS // 2):
-            found = self._call(
+            outputs = self._call(
                 "score",
                 text=[texts[i] for i in batch],
                 targets=[translations[i] for i in batch],
             )
-            for i, score in zip(batch, found["scores"].tolist()):
+            for i, score in zip(batch, outputs["scores"].tolist()):
                 scores[i] = score
         return scores
 
@@ -125,9 +124,9 @@ class SavedModelTranslator(TextTranslator):
             return self._call("serving_default", text=texts)
 
         planned = batches(costs, CACHE_POSITIONS, self._num_workers)
-        for batch, found in in_parallel(find, planned, self._num_workers):
-            scores = found["scores"].tolist()
-            for i, *each in zip(batch, found["translations"], scores):
+        for batch, outputs in in_parallel(find, planned, self._num_workers):
+            scores = outputs["scores"].tolist()
+            for i, *each in zip(batch, outputs["translations"], scores):
                 results[i] = _hypotheses(*each)
             if report:
                 report(len(batch))
@@ -146,6 +145,14 @@ class SavedModelTranslator(TextTranslator):
             for text, length in zip(texts, lengths)
         ]
 
+    def _call(self, name, **texts):
+        """Calls a signature with lists of texts; returns NumPy arrays."""
+        import tensorflow as tf
+
+        tensors = {key: tf.constant(value) for key, value in texts.items()}
+        outputs = self._signatures[name](**tensors)
+        return {key: tensor.numpy() for key, tensor in outputs.items()}
+
     def _check_options(self, options):
         for name, value in options.items():
             if value is None:
@@ -159,6 +166,30 @@ class SavedModelTranslator(TextTranslator):
                     f"{self.path} has {held!r}. Export the run again with "
                     f"--decode_hparams={name}={value}."
                 )
+
+
+def _load_signatures(path):
+    """Returns the functions of a SavedModel, a dictionary by name."""
+    # Imported here because TensorFlow takes seconds.
+    import tensorflow as tf
+
+    try:
+        import tensorflow_text  # noqa: F401 (registers SentencePiece's ops)
+    except ModuleNotFoundError as error:
+        raise ValueError(
+            "An exported model needs tensorflow-text. Received: no module "
+            f"{error.name}. Run pip install tensorflow-text."
+        ) from error
+    try:
+        model = tf.saved_model.load(path)
+    # TensorFlow reports a damaged file by any of these.
+    except (IndexError, OSError, ValueError, tf.errors.OpError) as error:
+        raise ValueError(
+            f"A SavedModel must be whole. Received: {path}, where "
+            f"{SAVED_MODEL_FILE} or variables cannot be read ({error}). "
+            "Export the run again."
+        ) from error
+    return model.signatures
 
 
 def _hypotheses(texts, scores):

@@ -1,31 +1,15 @@
+"""Tests of the tokenizer, some of them on the treebank's sample."""
+
 import pathlib
-import re
 
 import pytest
+from printed_text import printed
 
 from keras_transformer.trees.tokenizer import tokenize
-from keras_transformer.trees.tree import unescape
 from keras_transformer.trees.treebank import read_treebank
 
 ROOT = pathlib.Path(__file__).parents[2]
 SAMPLE = ROOT / "../shared/data/wsj_sample"
-TO_THE_LEFT = re.compile(
-    r" (?=(?:[,.;:?!%'\x01)\]}]|'(?:s|m|d|ll|re|ve)|n't)(?:[ \x01]|$))", re.I
-)
-TO_THE_RIGHT = re.compile(r"(?:(?<=[ \x03])|^)([\x02`(\[{#]|[A-Z]*\$) ")
-
-
-def printed(words):
-    """Return words of the treebank as a newspaper prints them."""
-    marks = {"``": "\x02", "''": "\x01"}
-    text = " ".join(marks.get(word, unescape(word)) for word in words)
-    text = text.replace("\\/", "/").replace("\\*", "*")
-    text = TO_THE_LEFT.sub("", text)
-    while (shorter := TO_THE_RIGHT.sub("\\1\3", text)) != text:
-        text = shorter
-    text = re.sub("[\x01\x02]", '"', text).replace("`", "'").replace("\3", "")
-    # One period ends both an abbreviation and the sentence.
-    return re.sub(r"(\w\.)\.(?=[\"']*$)", r"\1", text)
 
 
 @pytest.fixture(scope="module")

@@ -6,14 +6,39 @@ Knows text and steps only; `trees` makes trees of them.
 import re
 
 # A bracket around a tag and its word; an opening bracket with its label, which
-# only the root may lack; a closing bracket; a word without its own bracket.
+# only the root may lack; a closing bracket; a word that touches a bracket; a
+# word without a bracket of its own.
 _TOKEN = re.compile(
     r"\(\s*(?:(?P<tag>[^\s()]+)\s+(?P<word>[^\s()]+)\s*\)|(?P<label>[^\s()]*))"
-    r"|(?P<close>\))|(?P<stray>[^\s()]+)"
+    r"|(?P<close>\))|(?P<glued>(?<=\))[^\s()]+|[^\s()]+(?=\())"
+    r"|(?P<stray>[^\s()]+)"
 )
-_EXCERPT = 30  # characters
+_EXCERPT = 30  # characters of a fault's line in its message
 _ESCAPE = "Write a bracket that is text as -LRB- or -RRB-."
 _INDENT = "Indent a tree's further lines."
+# The rule that a text breaks and the way out, by the kind of the fault, which
+# is that of the token unless the whole text is at fault.
+_FAULTS = {
+    "empty": ("A text must hold a tree", "Write one such as (TOP (NN word))."),
+    "glued": ("A word must hold no bracket", _ESCAPE),
+    "unbalanced": (
+        "The brackets of a tree must balance",
+        f"Complete the tree. {_ESCAPE} {_INDENT}",
+    ),
+    "surplus": (
+        "A line must hold one tree and nothing else",
+        f"Write each tree on a line of its own. {_INDENT}",
+    ),
+    "close": (
+        "A tree must hold words, and no empty bracket",
+        f"Leave the bracket out. {_ESCAPE}",
+    ),
+    "stray": (
+        "A word must stand alone in a bracket with its tag",
+        "Write it as (NN word).",
+    ),
+    "label": ("Only the root may lack a label", _ESCAPE),
+}
 
 
 def tree_blocks(lines):
@@ -73,7 +98,9 @@ def tree_steps(text, name="the text", first=1):
     is_complete = False
     for match in _TOKEN.finditer(text):
         token = match.lastgroup
-        if token == "stray" or is_complete or (token == "close" and is_empty):
+        if token in ("glued", "stray") or is_complete:
+            break
+        if token == "close" and is_empty:
             break
         if token == "word":
             yield "leaf", match["tag"], match["word"]
@@ -110,34 +137,18 @@ def _check_encoding(text, name, first):
 
 
 def _fault(text, match, is_complete, name, first):
-    """Return the message about a text that is no tree from `match` on."""
-    opening, closing = text.count("("), text.count(")")
-    start, end = match.span() if match else (0, 0)
-    kind = match.lastgroup if match else None
-    line = first + text.count("\n", 0, start)
+    """Returns the message about a text that is no tree from `match` on."""
+    num_opened, num_closed = text.count("("), text.count(")")
+    kind, start = (match.lastgroup, match.start()) if match else ("empty", 0)
     excerpt = text[start:].partition("\n")[0].rstrip()
     if len(excerpt) > _EXCERPT:
         excerpt = excerpt[: _EXCERPT - 3] + "..."
-    what = f"at {excerpt!r}"
-    before, after = text[:start][-1:], text[end:][:1]
-    if not text.strip():
-        rule, what = "A text must hold a tree", "which is empty"
-        way_out = "Write one such as (TOP (NN word))."
-    elif kind == "stray" and (before == ")" or after == "("):
-        rule, way_out = "A word must hold no bracket", _ESCAPE
-    elif opening != closing:
-        rule, line = "The brackets of a tree must balance", first
-        what = f"where {opening:,} are opened and {closing:,} are closed"
-        way_out = f"Complete the tree. {_ESCAPE} {_INDENT}"
-    elif is_complete:
-        rule = "A line must hold one tree and nothing else"
-        way_out = f"Write each tree on a line of its own. {_INDENT}"
-    elif kind == "close":
-        rule = "A tree must hold words, and no empty bracket"
-        way_out = f"Leave the bracket out. {_ESCAPE}"
-    elif kind == "stray":
-        rule = "A word must stand alone in a bracket with its tag"
-        way_out = "Write it as (NN word)."
-    else:
-        rule, way_out = "Only the root may lack a label", _ESCAPE
-    return f"{rule}. Received: {name}, line {line}, {what}. {way_out}"
+    place = f"at {excerpt!r}" if match else "which is empty"
+    if kind != "glued" and num_opened != num_closed:
+        kind, start = "unbalanced", 0
+        place = f"where {num_opened:,} are opened and {num_closed:,} are closed"
+    elif kind != "glued" and is_complete:
+        kind = "surplus"
+    rule, way_out = _FAULTS[kind]
+    line = first + text.count("\n", 0, start)
+    return f"{rule}. Received: {name}, line {line}, {place}. {way_out}"

@@ -1,4 +1,4 @@
-"""More trees from few: constituents put in the place of others like them."""
+"""Makes more trees from few by exchanging constituents and words."""
 
 import collections
 import random
@@ -7,31 +7,34 @@ from keras_transformer.trees.tree import ROOT
 from keras_transformer.trees.tree import steps
 from keras_transformer.trees.tree import trees_of
 
-MAX_WORDS = 70  # of a tree that grows
-MOST_REPLACED = 3  # constituents of a tree that are replaced, at least 1
-WORD_SHARE = 0.15  # of the words of open classes, replaced by another
+MAX_WORDS = 70  # no exchange makes a tree longer than this
+MAX_REPLACED = 3  # constituents replaced in a tree; at least 1 is
+WORD_SHARE = 0.15  # of the words of open classes are replaced
 OPEN_CLASSES = frozenset(
     "NN NNS NNP NNPS VB VBD VBZ VBP VBN VBG JJ RB CD".split()
 )
-NUM_PARTS = 3  # constituents of a made tree that become trees of their own
-PART_WORDS = range(2, 26)
+NUM_PARTS = 3  # constituents of a new tree that become trees of their own
+PART_WORDS = range(2, 26)  # numbers of words that such a constituent may have
 
 
 def augment(trees, num_rounds, seed=0):
-    """Yields the trees again and again, with others that are made of them.
+    """Yields trees several times over, together with new trees made from them.
 
-    In a round each tree comes once, then one that is made of it, then some of
-    that one's constituents, each by itself. To make a tree, some constituents
-    give way to others of the same label, and some words to others of the same
-    tag, from anywhere in the treebank (Shi et al., 2021, "Substructure
-    Substitution"). The result may read oddly, but its brackets are as good as
-    any, and a parser of a few thousand sentences learns from it how brackets
-    go with words, whatever the words; from short ones it learns first.
+    In each round every tree comes once, followed by a new tree made from it and
+    by some constituents of the new tree, each as a tree of its own. To make a
+    new tree, some constituents are replaced by others of the same label from
+    anywhere in the treebank, and some words by others of the same tag (Shi et
+    al., 2021, "Substructure Substitution").
+
+    The new sentences may read oddly, but their brackets are as good as any. A
+    parser of a few thousand sentences learns from them how brackets depend on
+    words in general, and the short ones are easy to learn first.
 
     Args:
-        trees: iterable of `Tree`.
-        num_rounds: how many rounds; 0 gives each tree once and no other.
-        seed: of the random choices; the same gives the same.
+        trees: Iterable of `Tree`.
+        num_rounds: Number of rounds, at least 0; 0 yields each tree once and no
+            new ones.
+        seed: Integer seed of the random choices. Defaults to 0.
 
     Example:
 
@@ -47,16 +50,16 @@ def augment(trees, num_rounds, seed=0):
     maker = _TreeMaker(trees, seed)
     for _ in range(num_rounds):
         for tree in trees:
-            made = maker.made_of(tree)
-            for each in (tree, made, *maker.parts(made)):
+            new_tree = maker.exchange(tree)
+            for each in (tree, new_tree, *maker.parts(new_tree)):
                 yield from trees_of(each)
 
 
 class _TreeMaker:
-    """Makes trees, as lists of their steps, by random choices."""
+    """Makes trees, given and returned as lists of steps, by random choices."""
 
     def __init__(self, trees, seed):
-        # Of the generator's methods, Python promises to keep only this one.
+        # The only method whose sequence Python promises to keep.
         self._random = random.Random(seed).random
         self._constituents = collections.defaultdict(list)
         self._words = collections.defaultdict(list)
@@ -67,9 +70,9 @@ class _TreeMaker:
                 if step == "leaf":
                     self._words[label].append(word)
 
-    def made_of(self, tree):
-        """A tree with constituents and words of others in it."""
-        for _ in range(1 + int(self._random() * MOST_REPLACED)):
+    def exchange(self, tree):
+        """Returns the tree with some constituents and words of other trees."""
+        for _ in range(1 + int(self._random() * MAX_REPLACED)):
             inner = _inner_constituents(tree)
             if not inner:
                 break
@@ -88,7 +91,7 @@ class _TreeMaker:
         ]
 
     def parts(self, tree):
-        """Some constituents of a tree, each as a tree; fewer if it is small."""
+        """Returns up to `NUM_PARTS` constituents of a tree, each as a tree."""
         parts = [tree[first:last] for first, last in _inner_constituents(tree)]
         parts = [part for part in parts if _num_words(part) in PART_WORDS]
         chosen = []
@@ -103,16 +106,16 @@ class _TreeMaker:
 
 
 def _inner_constituents(tree):
-    """Where constituents begin and end, but for the sentence and the root."""
-    found, begun = [], []
-    for number, (step, _, _) in enumerate(tree):
+    """Returns (first, end) of all constituents below the sentence's own."""
+    constituents, open_positions = [], []
+    for position, (step, _, _) in enumerate(tree):
         if step == "open":
-            begun.append(number)
+            open_positions.append(position)
         elif step == "close":
-            first = begun.pop()
-            if len(begun) > 1:
-                found.append((first, number + 1))
-    return found
+            first = open_positions.pop()
+            if len(open_positions) > 1:
+                constituents.append((first, position + 1))
+    return constituents
 
 
 def _num_words(tree):

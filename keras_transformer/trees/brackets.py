@@ -1,6 +1,6 @@
-"""Trees written with brackets: where each begins, and what it says.
+"""Finds bracketed trees in text and reads them step by step.
 
-Knows text and steps only; `trees` makes trees of them.
+This module knows only text and steps; `tree` builds trees from the steps.
 """
 
 import re
@@ -16,8 +16,8 @@ _TOKEN = re.compile(
 _EXCERPT = 30  # characters of a fault's line in its message
 _ESCAPE = "Write a bracket that is text as -LRB- or -RRB-."
 _INDENT = "Indent a tree's further lines."
-# The rule that a text breaks and the way out, by the kind of the fault, which
-# is that of the token unless the whole text is at fault.
+# Rule and way out of each kind of fault: that of the first wrong token, or of
+# the text as a whole.
 _FAULTS = {
     "empty": ("A text must hold a tree", "Write one such as (TOP (NN word))."),
     "glued": ("A word must hold no bracket", _ESCAPE),
@@ -42,25 +42,31 @@ _FAULTS = {
 
 
 def tree_blocks(lines):
-    """Yield (number of the first line, text) for each tree of the lines.
+    """Yields the number of the first line and the text of each tree.
 
-    A tree takes one line or several. The next one begins at a line that starts
-    with a bracket as far to the left as the tree did, even if that still has
-    brackets open: so no fault of one tree reaches the next. Further lines of a
-    tree must therefore be indented, as they are in the Penn Treebank.
+    A tree takes one line or several. The next tree begins at a line that starts
+    with a bracket at least as far to the left as the tree did, even if brackets
+    are still open, so a faulty tree never spoils the next one. The further
+    lines of a tree must therefore be indented, as in the Penn Treebank.
+
+    Args:
+        lines: Iterable of str.
+
+    Yields:
+        Tuple of the line number, counted from 1, and the text.
     """
-    block, first, margin, inner, depth = [], 0, 0, 0, 0
+    block, first_line, margin, inner, depth = [], 0, 0, 0, 0
     for number, line in enumerate(lines, 1):
         text = line.strip()
         if text:
             indent = len(line.expandtabs()) - len(line.expandtabs().lstrip())
             if block and _is_beginning(text, indent, margin, inner, depth):
-                yield first, "\n".join(block)
+                yield first_line, "\n".join(block)
                 block = []
             if not block:
-                first, margin, depth = number, indent, 0
-                # A tree that lost the first bracket of "( (S" is one further in
-                # than the tree before, but is no part of it.
+                first_line, margin, depth = number, indent, 0
+                # A tree that lost the first bracket of "( (S" starts one column
+                # further to the right but does not belong to the tree before.
                 inner = indent + (2 if text[0] == "(" else 1)
             elif text[0] == "(":
                 inner = min(inner, indent)
@@ -68,33 +74,35 @@ def tree_blocks(lines):
         if text or block:
             block.append(line)
     if block:
-        yield first, "\n".join(block)
+        yield first_line, "\n".join(block)
 
 
 def _is_beginning(text, indent, margin, inner, depth):
-    """Return whether a line belongs to another tree than the lines before."""
+    """Returns whether a line begins another tree than the lines before."""
     if depth > 0:
         return text[0] == "(" and indent <= margin
     return indent < inner and not set(text) <= set(") \t")
 
 
-def tree_steps(text, name="the text", first=1):
-    """Yield the steps through the one tree that a text holds.
+def tree_steps(text, name="the text", first_line=1):
+    """Yields the steps through the one tree that a text holds.
 
     Args:
-        text: a tree in brackets, over one line or several.
-        name: what errors call the text, such as its file.
-        first: number of its first line.
+        text: Tree in brackets, a str of one line or several.
+        name: What error messages call the text, such as its file. Defaults to
+            "the text".
+        first_line: Number of the text's first line. Defaults to 1.
 
     Yields:
-        (step, label, word), as `trees.steps`; the root's label may be "".
+        `(step, label, word)` as `tree.steps` does. The label of the root may be
+        "".
 
     Raises:
-        ValueError: at the first fault; the message names text and line.
+        ValueError: At the first fault; the message names the text and the line.
     """
-    _check_encoding(text, name, first)
+    _check_encoding(text, name, first_line)
     labels = []  # of the open brackets
-    is_empty = True  # whether the innermost of them is
+    is_empty = True  # the innermost open bracket
     is_complete = False
     for match in _TOKEN.finditer(text):
         token = match.lastgroup
@@ -117,15 +125,15 @@ def tree_steps(text, name="the text", first=1):
         if is_complete:
             return
         match = None
-    raise ValueError(_fault(text, match, is_complete, name, first))
+    raise ValueError(_fault(text, match, is_complete, name, first_line))
 
 
-def _check_encoding(text, name, first):
-    """Raise an error if a text was not UTF-8, or holds zero bytes."""
+def _check_encoding(text, name, first_line):
+    """Raises an error if a text was not UTF-8 or holds zero bytes."""
     if text.isascii() and "\0" not in text:
         return
-    for number, line in enumerate(text.split("\n"), first):
-        # A byte that is no UTF-8 has been read as a lone surrogate.
+    for number, line in enumerate(text.split("\n"), first_line):
+        # Files are read so that an invalid byte becomes a lone surrogate.
         damage = re.search("[\0\ud800-\udfff]", line)
         if damage:
             before = line[: damage.start()].encode()
@@ -136,8 +144,8 @@ def _check_encoding(text, name, first):
             )
 
 
-def _fault(text, match, is_complete, name, first):
-    """Returns the message about a text that is no tree from `match` on."""
+def _fault(text, match, is_complete, name, first_line):
+    """Returns the error message about a text, faulty from `match` on."""
     num_opened, num_closed = text.count("("), text.count(")")
     kind, start = (match.lastgroup, match.start()) if match else ("empty", 0)
     excerpt = text[start:].partition("\n")[0].rstrip()
@@ -150,5 +158,5 @@ def _fault(text, match, is_complete, name, first):
     elif kind != "glued" and is_complete:
         kind = "surplus"
     rule, way_out = _FAULTS[kind]
-    line = first + text.count("\n", 0, start)
+    line = first_line + text.count("\n", 0, start)
     return f"{rule}. Received: {name}, line {line}, {place}. {way_out}"

@@ -1,11 +1,15 @@
-"""Trees as sequences of symbols, and any sequence of symbols as a tree.
+"""Writes trees as sequences of symbols and reads any sequence as a tree.
 
-Two forms. The normalised one (Vinyals et al., 2015, "Grammar as a Foreign
-Language") writes brackets, and one symbol for every word, whatever its tag:
-`(S (NP XX XX )NP (VP XX )VP )S`. The tagged one keeps the tags, as
-Tensor2Tensor's `wsj_parsing`, but as XML, so that no symbol looks like a word:
-`<S> <NP> <DT/> <NN/> </NP> <VP> <VBZ/> </VP> </S>`. The root TOP is left out
-where it holds one constituent, as it does in all of the Penn Treebank's sample.
+The normalised linearization (Vinyals et al., 2015, "Grammar as a Foreign
+Language") has brackets, and one symbol for every word whatever its tag:
+`(S (NP XX XX )NP (VP XX )VP )S`. The tagged one keeps the tags as
+Tensor2Tensor's `wsj_parsing` does, but written as XML, so that no symbol can be
+mistaken for a word: `<S> <NP> <DT/> <NN/> </NP> <VP> <VBZ/> </VP> </S>`. The
+symbols of the lexicalised one are those of the normalised one; `target_text`
+puts the words in the place of XX.
+
+The root TOP is left out where it holds a single constituent, as in the whole
+sample of the Penn Treebank.
 """
 
 import re
@@ -16,18 +20,17 @@ from keras_transformer.trees.tree import Tree
 from keras_transformer.trees.tree import steps
 from keras_transformer.trees.tree import trees_of
 
-LEAF = "XX"  # any word, in the normalised form; its tag in a tree read from it
+LEAF = "XX"  # any word of a normalised tree, and its tag once it is read
 LINEARIZATIONS = ("normalised", "tagged", "lexicalised")
-_UNKNOWN = "NN"  # the tag of a word that a tree is repaired with
+_UNKNOWN = "NN"  # tag of a word that `repair` adds
 
 
 def linearize(tree, linearization="normalised"):
-    """Return the list of symbols that stand for a tree without its words.
+    """Returns the list of symbols that stand for a tree without its words.
 
     Args:
-        tree: a tree, or any constituent, which is taken as what TOP holds.
-        linearization: one of `LINEARIZATIONS`. The symbols of "lexicalised" are
-            those of "normalised".
+        tree: A `Tree`. A constituent is treated as the child of TOP.
+        linearization: One of `LINEARIZATIONS`. Defaults to "normalised".
 
     Example:
 
@@ -54,30 +57,38 @@ def linearize(tree, linearization="normalised"):
 
 
 def symbols_of(trees, linearization="normalised"):
-    """Return the sorted list of the symbols that trees can be written with.
+    """Returns the sorted list of the symbols that trees are written with.
 
-    Both brackets of each label, TOP's among them even where no tree needs
-    them, and the symbols of words.
+    These are both brackets of each label and the symbols of words, if the
+    linearization has any. The brackets of TOP are always included.
+
+    Args:
+        trees: Iterable of `Tree`.
+        linearization: One of `LINEARIZATIONS`. Defaults to "normalised".
     """
-    found = {("open", ROOT), ("close", ROOT)}
+    named_steps = {("open", ROOT), ("close", ROOT)}
     for tree in trees:
-        found.update((step, name) for step, name, _ in steps(tree))
+        named_steps.update((step, name) for step, name, _ in steps(tree))
     if linearization != "tagged":
-        found = {(step, name) for step, name in found if step != "leaf"}
+        named_steps = {
+            (step, name) for step, name in named_steps if step != "leaf"
+        }
     if linearization == "normalised":
-        found.add(("leaf", LEAF))
-    return sorted(_symbol(step, name, linearization) for step, name in found)
+        named_steps.add(("leaf", LEAF))
+    return sorted(
+        _symbol(step, name, linearization) for step, name in named_steps
+    )
 
 
 def linearization_of_symbols(symbols):
     """Returns which of `LINEARIZATIONS` a set of symbols is made for.
 
     Args:
-        symbols: strings, all of them symbols.
+        symbols: Strings, each of which is a symbol.
 
     Returns:
-        a str; None unless there is a closing bracket for each opening one, and
-        a leaf in the tagged linearization.
+        A str; None unless each opening bracket has a closing one and the tagged
+        linearization has a leaf.
     """
     labels = {"open": set(), "close": set(), "leaf": set()}
     for symbol in symbols:
@@ -91,12 +102,12 @@ def linearization_of_symbols(symbols):
 
 
 def symbol_kind(symbol):
-    """Return "open", "close", "leaf", or None if this is no symbol."""
+    """Returns "open", "close" or "leaf", or None if a str is no symbol."""
     return _read(symbol)[0]
 
 
 def symbol_label(symbol):
-    """Return a symbol's label or tag, None if this is no symbol.
+    """Returns the label or tag of a symbol, or None if a str is no symbol.
 
     >>> symbols = ("(NP", "</NP>", "<NNP/>", "XX", "dog")
     >>> [symbol_label(symbol) for symbol in symbols]
@@ -106,13 +117,17 @@ def symbol_label(symbol):
 
 
 def is_well_formed(symbols, num_words):
-    """Return whether symbols are one tree over a number of words.
+    """Returns whether symbols are one tree over a given number of words.
 
-    All of one form, no bracket empty or closed by another label, and nothing
-    outside the root's.
+    All symbols must be of one linearization and lie within the brackets of the
+    root. No pair of brackets may be empty or differ in its labels.
+
+    Args:
+        symbols: Sequence of str.
+        num_words: Number of words in the sentence.
     """
     linearizations, open_labels, num_leaves = set(), [], 0
-    before = None
+    previous_step = None
     for position, symbol in enumerate(symbols):
         step, name, is_tagged = _read(symbol)
         linearizations.add(is_tagged)
@@ -126,30 +141,32 @@ def is_well_formed(symbols, num_words):
             return False
         elif step == "leaf":
             num_leaves += 1
-        elif before == "open" or open_labels.pop() != name:
+        elif previous_step == "open" or open_labels.pop() != name:
             return False
-        before = step
-    return before == "close" and not open_labels and num_leaves == num_words
+        previous_step = step
+    return (
+        previous_step == "close" and not open_labels and num_leaves == num_words
+    )
 
 
 def delinearize(symbols, words):
-    """Return the tree that symbols make of words, with the root TOP.
+    """Returns the tree, with the root TOP, that symbols and words make.
 
-    It is the tree that they were made of, but for the tags in the normalised
-    form, which are all XX.
+    The inverse of `linearize`, except that the tags of a normalised tree are
+    all XX.
 
     Args:
-        symbols: well-formed, see `is_well_formed` and `repair`; TOP may stand
-            there even where `linearize` leaves it out.
-        words: list of str.
+        symbols: Well-formed list of str; see `is_well_formed` and `repair`. TOP
+            may be present even where `linearize` leaves it out.
+        words: List of str.
 
     Raises:
-        ValueError: if the symbols are not one tree over so many words.
+        ValueError: If the symbols are not one tree over so many words.
     """
     if not is_well_formed(symbols, len(words)):
         raise ValueError(
             "Symbols must be one tree over the words. Received: "
-            f"{len(symbols):,} symbols, which are none over {len(words):,} "
+            f"{len(symbols):,} symbols that are no tree over {len(words):,} "
             "words. Use `repair` first."
         )
     remaining = iter(words)
@@ -161,17 +178,18 @@ def delinearize(symbols, words):
 
 
 def repair(symbols, num_words, linearization=None):
-    """Return well-formed symbols over a number of words, near to given ones.
+    """Returns well-formed symbols over a number of words, close to given ones.
 
     Args:
-        symbols: any list of str; it is returned as it is if well-formed.
-        num_words: number of words in the sentence.
-        linearization: one of `LINEARIZATIONS`; by default that of the first
-            symbol, and "normalised" if there is none. What is no symbol of it
-            is dropped.
+        symbols: Any list of str. It is returned unchanged if it is well-formed
+            and of the linearization wanted.
+        num_words: Number of words in the sentence, at least 1.
+        linearization: One of `LINEARIZATIONS`. Strings that are not its symbols
+            are dropped. Defaults to that of the first symbol, or to
+            "normalised" if there is none.
 
     Raises:
-        ValueError: if there is no word.
+        ValueError: If there is no word.
 
     Example:
 
@@ -197,7 +215,7 @@ def repair(symbols, num_words, linearization=None):
 
 
 def _symbol(step, name, linearization):
-    """Return how one of `trees.steps` is written."""
+    """Returns the symbol of a step through a tree."""
     if linearization == "tagged":
         name = name.replace("&", "&amp;").replace("/", "&#47;")
         start = "</" if step == "close" else "<"
@@ -208,7 +226,7 @@ def _symbol(step, name, linearization):
 
 
 def _read(symbol):
-    """Return (step, label, is_tagged) of a symbol, each None of another str."""
+    """Returns a symbol's step and label and whether it is a tagged one."""
     if symbol == LEAF:
         return "leaf", LEAF, False
     match = re.fullmatch(r"([()])([^\s()]+)", symbol)

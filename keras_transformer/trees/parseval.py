@@ -1,4 +1,4 @@
-"""Labelled bracketing scores of parses, by EVALB's rules."""
+"""Scores parses by labelled brackets, according to EVALB's rules."""
 
 import collections
 import dataclasses
@@ -12,16 +12,16 @@ from keras_transformer.trees.tree import Tree
 from keras_transformer.trees.tree import steps
 from keras_transformer.trees.tree import trees_of
 
-CUT_OFF = 40  # words; the second column is of sentences no longer than that
-# What COLLINS.prm deletes: of a constituent the bracket, else the word.
+CUT_OFF = 40  # words of the longest sentence in the second column
+# COLLINS.prm deletes the brackets and the words with these labels.
 DELETED = frozenset([ROOT, TRACE, ",", ":", "``", "''", "."])
 SIGNATURE = f"parseval|rules:EVALB|prm:COLLINS|failed:counted|cutoff:{CUT_OFF}"
-# Arrays of EVALB as it is distributed; it does not check their ends.
+# Sizes of the arrays in EVALB as distributed, which it does not check.
 EVALB_MAX_WORDS = 200
 EVALB_MAX_BRACKETS = 200
 EVALB_MAX_WORD = 99  # bytes
 EVALB_MAX_LINE = 4998  # bytes
-WRONG = "*"  # ends the tags in EVALB's files that must count, and as wrong
+WRONG = "*"  # suffix of tags in EVALB's files that must count as wrong
 ROWS = {
     "sentences": "num_sentences",
     "failed": "num_failed",
@@ -35,18 +35,18 @@ ROWS = {
 
 @dataclasses.dataclass(frozen=True)
 class ParsevalScores:
-    """Counts over a set of sentences, and the scores they make, 0 to 100.
+    """Counts over a set of sentences and the resulting scores, 0 to 100.
 
-    A score with nothing to count is 0, as in EVALB.
+    A score that has nothing to count is 0, as in EVALB.
     """
 
     num_sentences: int = 0
-    num_failed: int = 0  # without a parse, or with one over other words
+    num_failed: int = 0  # sentences without a parse or with other words
     num_gold: int = 0  # brackets of the gold trees
     num_test: int = 0  # brackets of the parses
     num_matched: int = 0  # brackets in both
     num_exact: int = 0  # sentences whose brackets all match
-    num_words: int = 0  # those that EVALB counts: no punctuation
+    num_words: int = 0  # words that EVALB counts: no punctuation
     num_right_tags: int = 0
 
     @property
@@ -72,19 +72,19 @@ class ParsevalScores:
 
 @dataclasses.dataclass(frozen=True)
 class ParsevalReport(ParsevalScores):
-    """Scores of all sentences, and of those of at most 40 words."""
+    """Scores of all sentences and of those of at most 40 words."""
 
     up_to_40: ParsevalScores = ParsevalScores()
 
     @property
     def scores(self):
         names = ("f1", "precision", "recall", "exact_match", "tag_accuracy")
-        found = {name: getattr(self, name) for name in names}
-        return {**found, "f1_40": self.up_to_40.f1}
+        scores = {name: getattr(self, name) for name in names}
+        return {**scores, "f1_40": self.up_to_40.f1}
 
     @property
     def text(self):
-        """A small table, and a line that says by what rules it was made."""
+        """A small table and a line that states the rules behind it."""
         lines = [f"{'':<12}{'all':>10}{f'<= {CUT_OFF} words':>14}"]
         for name, attribute in ROWS.items():
             values = [getattr(s, attribute) for s in (self, self.up_to_40)]
@@ -94,31 +94,34 @@ class ParsevalReport(ParsevalScores):
 
 
 def parseval(gold, test):
-    """Scores parses against gold trees, as EVALB does with COLLINS.prm.
+    """Scores parses against gold trees as EVALB does with COLLINS.prm.
 
-    A bracket is a label and the words it spans; brackets are matched as
-    multisets. `TOP`, the brackets of tags, punctuation and what it leaves
-    empty do not count; ADVP equals PRT; labels end at "-" or "=". Tag accuracy
-    is over the same words. A sentence is an exact match if all brackets are.
+    A bracket is a label and the words that it spans. Brackets are matched as
+    multisets. The brackets of `TOP`, tags and punctuation do not count, nor do
+    those that hold only punctuation. ADVP equals PRT, and labels end at "-" or
+    "=". Tag accuracy is over the same words. A sentence is an exact match if
+    all its brackets match.
 
-    Where we differ from EVALB:
+    The scores differ from EVALB's as follows:
 
-    - It drops sentences that it cannot compare, which raises F1. Here one that
-      was not parsed, or over other words, counts with its gold brackets.
-    - It leaves out the words that each tree itself tags as punctuation, and
-      drops the sentence where the two disagree. Here the gold tags decide.
-    - A sentence of punctuation alone counts as one; EVALB skips it.
-    - EVALB cuts a label that begins with "-" to nothing; here it stays whole.
+    - EVALB drops sentences that it cannot compare, which raises F1. Here a
+      sentence without a parse, or with a parse of other words, counts with its
+      gold brackets.
+    - EVALB removes the words that each tree itself tags as punctuation, and
+      drops the sentence if the two trees disagree. Here the gold tags decide.
+    - EVALB skips sentences that are all punctuation. Here they count.
+    - EVALB cuts a label that begins with "-" to nothing. Here it stays whole.
 
     Args:
-        gold: list of `Tree`.
-        test: list of `Tree`, as many, or None for a sentence without a parse.
+        gold: Non-empty list of `Tree`.
+        test: List of `Tree` of the same length, None for a sentence without a
+            parse.
 
     Returns:
-        a `ParsevalReport`.
+        A `ParsevalReport`.
 
     Raises:
-        ValueError: if there is nothing to score, or the counts differ.
+        ValueError: If there is nothing to score or the lengths differ.
 
     Example:
 
@@ -138,40 +141,40 @@ def parseval(gold, test):
     parseval|rules:EVALB|prm:COLLINS|failed:counted|cutoff:40
     """
     _check(gold, test)
-    found = [_counts(*pair) for pair in zip(gold, test)]
-    rows = [row for _, row in found]
-    short = [row for length, row in found if length <= CUT_OFF]
+    counts = [_counts(*pair) for pair in zip(gold, test)]
+    rows = [row for _, row in counts]
+    short = [row for length, row in counts if length <= CUT_OFF]
     return ParsevalReport(*_sums(rows), ParsevalScores(*_sums(short)))
 
 
 def write_evalb(gold_path, test_path, gold, test):
-    """Writes the two files that EVALB reads, one tree a line.
+    """Writes the two files that EVALB reads, with one tree a line.
 
-    With COLLINS.prm EVALB then gives the scores of `parseval`. That takes two
-    changes of the parses, since EVALB drops what it cannot compare:
+    EVALB with COLLINS.prm then gives the scores of `parseval`. Two changes of
+    the parses are needed because EVALB drops what it cannot compare:
 
-    - A failed sentence becomes its words right under TOP, tagged "*": no
-      brackets, and no right tag. `(())` would be skipped.
-    - Where the tags of gold tree and parse disagree on whether a word is
-      punctuation, the parse gets the gold tag, or its own with a "*" behind.
+    - A failed sentence becomes its words right below TOP, all tagged "*": it
+      has no brackets and no right tag. EVALB would skip `(())`.
+    - Where gold tree and parse disagree on whether a word is punctuation, the
+      parse gets the gold tag, or its own tag followed by "*".
 
-    What remains different are sentences of punctuation alone, which EVALB
-    skips whatever they look like, and failed ones whose gold tree has no
-    brackets, which it calls exact matches.
+    Two differences remain. EVALB always skips sentences that are all
+    punctuation, and it calls a failed sentence an exact match if its gold tree
+    has no brackets.
 
     Args:
-        gold_path: the file for the gold trees.
-        test_path: the file for the parses.
-        gold: list of `Tree`.
-        test: list of `Tree` or None, as many.
+        gold_path: Path of the file of gold trees.
+        test_path: Path of the file of parses.
+        gold: Non-empty list of `Tree`.
+        test: List of `Tree` or None, of the same length.
 
     Returns:
-        list of the line numbers, from 1, at which a tree is larger than EVALB
-        holds as it is distributed; its limits must be raised before it is
-        compiled, or it may crash or count wrongly.
+        List of the line numbers, counted from 1, at which a tree exceeds the
+        limits of EVALB as distributed. Raise the limits before compiling EVALB;
+        otherwise it may crash or count wrongly.
 
     Raises:
-        ValueError: if there is nothing to write, or the counts differ.
+        ValueError: If there is nothing to write or the lengths differ.
     """
     _check(gold, test)
     too_large = []
@@ -193,8 +196,8 @@ def _check(gold, test):
     if len(gold) != len(test) or not gold:
         raise ValueError(
             "Gold trees and parses must be equally many, and at least one. "
-            f"Received: {len(gold)} gold trees and {len(test)} parses. Give "
-            "one parse per sentence, None where there is none."
+            f"Received: {len(gold)} gold trees and {len(test)} parses. Pass "
+            "one parse for each sentence, None where parsing failed."
         )
 
 
@@ -207,7 +210,7 @@ def _sums(rows):
 
 
 def _counts(gold, test):
-    """Length of a sentence, and its counts in the order of `ParsevalScores`."""
+    """Returns a sentence's length and its counts in `ParsevalScores` order."""
     leaves, parsed = _leaves(gold), _leaves(test)
     is_counted = [tag not in DELETED for _, tag in leaves]
     num_words = sum(is_counted)
@@ -227,7 +230,7 @@ def _counts(gold, test):
 
 
 def _leaves(tree):
-    """Words and their tags without the traces; none if there is no tree."""
+    """Returns the words and tags of a tree without traces; [] if it is None."""
     return [
         (word, tag)
         for step, tag, word in (steps(tree) if tree else ())
@@ -241,10 +244,10 @@ def _is_failed(leaves, parsed):
 
 
 def _brackets(tree, is_counted):
-    """Multiset of the (label, start, end) that count.
+    """Returns the multiset of the (label, start, end) that count.
 
-    Positions are between the words that count, of which `is_counted` tells,
-    for each word but traces.
+    Positions lie between the words that count. `is_counted` has one boolean for
+    each word that is no trace.
     """
     num_before = [0, *itertools.accumulate(is_counted)]
     brackets = collections.Counter()
@@ -265,14 +268,14 @@ def _brackets(tree, is_counted):
 
 @functools.cache
 def _bare(label):
-    """A label as it is compared: NP-SBJ-1 is NP, and PRT is ADVP."""
+    """Returns a label as it is compared: NP-SBJ-1 is NP and PRT is ADVP."""
     if not label.startswith("-"):
         label = re.split("[-=]", label, maxsplit=1)[0]
     return "ADVP" if label == "PRT" else label
 
 
 def _comparable(gold, test):
-    """A parse that EVALB compares with the gold tree as `parseval` does."""
+    """Returns a parse that EVALB compares with `gold` as `parseval` does."""
     leaves, parsed = _leaves(gold), _leaves(test)
     if _is_failed(leaves, parsed):
         parsed = [(word, WRONG) for word, _ in leaves]
@@ -288,7 +291,7 @@ def _comparable(gold, test):
 
 
 def _with_tags(tree, tags):
-    """A tree with other tags, traces apart."""
+    """Returns a tree with other tags for all words but traces."""
     tags = iter(tags)
     (tree,) = trees_of(
         (step, next(tags), word)

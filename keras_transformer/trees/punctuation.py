@@ -1,4 +1,4 @@
-"""Which words of a tree are punctuation: the words tell it, not the model."""
+"""Tags the punctuation of a tree according to its words."""
 
 from keras_transformer.trees.tree import escape
 from keras_transformer.trees.tree import steps
@@ -12,16 +12,19 @@ _TAGS = {
     **dict.fromkeys(["-RRB-", "-RCB-", "-RSB-"], "-RRB-"),
     **{word: word for word in (",", "''", "$", "#")},
 }
-_IGNORED_TAGS = {",", ":", "``", "''", "."}  # by EVALB with COLLINS.prm
+_IGNORED_TAGS = {",", ":", "``", "''", "."}  # EVALB with COLLINS.prm
 _ANY_WORD = "NN"
 
 
 def tag_punctuation(tree):
-    """Return a tree in which punctuation, and no other word, is tagged so.
+    """Returns a tree in which exactly the punctuation is tagged as such.
 
-    EVALB takes words that are tagged as punctuation out of a tree. A model that
-    calls a word so by mistake would give it a tree over other words than the
-    gold one, and such a tree counts nothing.
+    EVALB removes words that are tagged as punctuation. If a model tags another
+    word so by mistake, EVALB compares trees over different words and counts
+    nothing for the sentence.
+
+    Args:
+        tree: A `Tree`.
 
     Example:
 
@@ -44,10 +47,11 @@ def _tag(tag, punctuation):
 
 
 def _punctuation(words):
-    """Return the list of the words' tags as punctuation, None of the others.
+    """Returns the list of the words' tags, None for all but punctuation.
 
-    A single quote is one after an opening one and after punctuation, else the
-    sign of a possessive: so it is in all 68 places of the treebank's sample.
+    A single quote closes a quotation after an opening quote and after
+    punctuation; otherwise it is the sign of a possessive. This rule is right in
+    all 68 cases of the treebank's sample.
     """
     tags = []
     is_quoted = False

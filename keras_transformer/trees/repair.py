@@ -1,37 +1,38 @@
-"""A tree out of any brackets and words, such as a malformed output."""
+"""Builds a tree from any brackets and words, such as a malformed output."""
 
 from keras_transformer.trees.tree import ROOT
 from keras_transformer.trees.tree import Tree
 from keras_transformer.trees.tree import trees_of
 
-# How many constituents below TOP may hold the same words, and how many of these
-# of one label: no tree of the Penn Treebank's sample has more, while a model
-# that fails may go on opening them.
+# The most constituents below TOP over the same words, and the most of them with
+# one label. No tree of the Penn Treebank's sample has more, whereas a failing
+# model may open brackets without end.
 MAX_UNARY = 4
 MAX_UNARY_OF_LABEL = 2
 
 
 def repaired_tree(some_steps, num_words, tag):
-    """Return a tree over a number of words that is near to some steps.
+    """Returns a tree over a number of words that is close to some steps.
 
-    Vinyals et al. (2015) add brackets at the beginning or at the end. So do we,
-    and
+    Vinyals et al. (2015) add brackets at the beginning or at the end. These
+    rules do the same and more:
 
-    - a closing bracket closes all that is open inside its constituent; if none
-      of its label is open, it is dropped, unless there are several trees before
-      it to hold together;
-    - words beyond the number are dropped, and constituents without words;
-    - missing words go into the root, at the end, and so do words that stand
-      outside the brackets, where they stand;
-    - no more constituents hold the same words than `MAX_UNARY`.
+    - A closing bracket closes everything that is open inside its constituent.
+      If no constituent of its label is open, the bracket is dropped, unless it
+      can hold together several trees before it.
+    - Surplus words and constituents without words are dropped.
+    - Missing words are added at the end of the root. Words outside all brackets
+      move into the root and keep their place.
+    - Chains of constituents over the same words are cut to `MAX_UNARY`.
 
     Args:
-        some_steps: iterable of (step, label), see `trees.steps`, in any order.
-        num_words: how many words the tree must have.
-        tag: of the missing words.
+        some_steps: Iterable of `(step, label)` as in `tree.steps`, in any
+            order.
+        num_words: Number of words that the tree must have.
+        tag: Tag of the words that are added.
 
     Returns:
-        a tree whose root is TOP and whose words are "".
+        A `Tree` whose root is TOP and whose words are "".
     """
     trees = _trees_of(_balanced(some_steps, num_words))
     num_missing = num_words - sum(len(tree.words()) for tree in trees)
@@ -53,9 +54,9 @@ def _trees_of(labelled_steps):
 
 
 def _balanced(some_steps, num_words):
-    """Return steps with matching brackets and no more words than there are."""
+    """Returns steps with balanced brackets and at most `num_words` words."""
     balanced, open_labels, num_leaves = [], [], 0
-    num_trees = 0  # complete ones, outside all brackets
+    num_trees = 0  # complete trees, outside all brackets
     for step, label in some_steps:
         if step == "open":
             open_labels.append(label)
@@ -79,8 +80,8 @@ def _balanced(some_steps, num_words):
 
 
 def _without_chains(tree):
-    """Yield the steps through a tree without what its unary chains exceed."""
-    chain = []  # labels of the constituents that hold the same words
+    """Yields the steps through a tree, its unary chains cut to the limits."""
+    chain = []  # labels of the constituents over the same words
     waiting = [tree]
     while waiting:
         node = waiting.pop()

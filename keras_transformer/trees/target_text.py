@@ -1,12 +1,13 @@
-"""Trees as the text that a model writes, in one of three linearizations.
+"""Writes and reads trees as the text that a model learns to write.
 
-"normalised" and "tagged" are written in the symbols of the module
-`linearization`. "lexicalised" is the normalised one with each word in its
-place: `(S (NP The dog )NP (VP barks )VP )S`.
+The text is in one of three linearizations. "normalised" and "tagged" are
+written in the symbols of the module `linearization`. "lexicalised" is the
+normalised one with each word in its place: `(S (NP The dog )NP (VP barks )VP
+)S`.
 
-A lexicalised tree is no longer than the pieces of its words and its brackets.
-It also spares the model what is hard to learn from few trees: to count, between
-the brackets, at which word of the sentence it is.
+A lexicalised tree takes as many ids as its brackets and the pieces of its
+words. It spares the model a task that is hard to learn from few trees: counting
+which word of the sentence comes next among the brackets.
 """
 
 from keras_transformer.token_ids import FIRST_BYTE
@@ -23,11 +24,11 @@ from keras_transformer.trees.punctuation import tag_punctuation
 
 
 def write_tree(tree, linearization):
-    """Returns the text that a model is to write for a tree.
+    """Returns the text that a model learns to write for a tree.
 
     Args:
-        tree: a `Tree`.
-        linearization: one of `LINEARIZATIONS`.
+        tree: A `Tree`.
+        linearization: One of `LINEARIZATIONS`.
 
     Example:
 
@@ -43,17 +44,17 @@ def write_tree(tree, linearization):
 
 
 def read_tree(text, words, linearization):
-    """Returns the tree in what a model wrote, repaired if need be.
+    """Returns the tree that a model wrote, repaired if necessary.
 
     Args:
-        text: a str, whatever it holds.
-        words: list of str, the sentence; at least one.
-        linearization: one of `LINEARIZATIONS`.
+        text: Any str.
+        words: List of str, the words of the sentence; at least one.
+        linearization: One of `LINEARIZATIONS`.
 
     Returns:
-        a `Tree`. In the tagged one its words have the tags that were written,
-        in the others XX; but what is punctuation is known by the word, see
-        `tag_punctuation`.
+        A `Tree`. A tagged tree keeps the tags that the model wrote; in the
+        other linearizations every tag is XX. Punctuation is always tagged
+        according to the word; see `tag_punctuation`.
     """
     symbols = text.split()
     if linearization == "lexicalised":
@@ -65,7 +66,10 @@ def read_tree(text, words, linearization):
 def is_tree(text, words, linearization):
     """Returns whether a text is a well-formed tree over the words.
 
-    Args: as for `read_tree`.
+    Args:
+        text: Any str.
+        words: List of str, the words of the sentence; at least one.
+        linearization: One of `LINEARIZATIONS`.
     """
     symbols = text.split()
     if linearization != "lexicalised":
@@ -79,14 +83,14 @@ def is_tree(text, words, linearization):
 def symbol_ids(vocabulary):
     """Returns the symbols of trees in a vocabulary.
 
-    It is one of trees if `train_subwords` was given their symbols. Those alone
-    have ids before the bytes'.
+    A vocabulary is one of trees if `train_subwords` received their symbols.
+    Those symbols are the only ids before the bytes.
 
     Args:
-        vocabulary: a `Subwords`.
+        vocabulary: A `Subwords`.
 
     Returns:
-        dictionary of id to symbol; an empty one if they are not complete.
+        Dictionary of id to symbol; empty if the vocabulary is not one of trees.
     """
     pieces = vocabulary.pieces(range(vocabulary.vocab_size))
     end = pieces.index(FIRST_BYTE) if FIRST_BYTE in pieces else 0
@@ -103,10 +107,10 @@ def linearization_of(vocabulary):
     """Returns the linearization in which a model with a vocabulary writes.
 
     Args:
-        vocabulary: a `Subwords`.
+        vocabulary: A `Subwords`.
 
     Returns:
-        a str; None if the vocabulary is none of trees.
+        One of `LINEARIZATIONS`; None if the vocabulary is not one of trees.
     """
     return linearization_of_symbols(symbol_ids(vocabulary).values())
 
@@ -117,7 +121,7 @@ def _with_words(symbols, words):
 
 
 def _without_words(symbols):
-    """Takes what is no bracket for a word."""
+    """Returns symbols in which everything but brackets is a leaf."""
     return [
         symbol if symbol[0] in "()" and symbol_kind(symbol) else LEAF
         for symbol in symbols

@@ -1,10 +1,10 @@
-"""Raw English to the words of the Penn Treebank."""
+"""Splits raw English text into the words of the Penn Treebank."""
 
 import re
 
 from keras_transformer.trees.tree import escape
 
-# What typesetting has more of than the treebank.
+# Typographic characters and what the treebank has in their place.
 _PLAIN = str.maketrans(
     {
         "‘": " `",
@@ -30,21 +30,21 @@ _ADDRESS = re.compile(
     r"(?:[a-z]+://|www\.)\S*[^\s.,;:?!)\]}'\"]|[\w.+-]+@[\w-]+(?:\.[\w-]+)+",
     re.I,
 )
-# What stands apart wherever it is, and so ends what is beside it.
+# Always words of their own, so they also end the words beside them.
 _APART = re.compile(r"(\.{3,}|-{2,}|``|''|[\"()\[\]{}?!;])")
 _OPENING = {"``", "`", "(", "[", "{", "--"}
 _CLOSING = {"''", "'", ")", "]", "}"}
 _CLOSING_QUOTES = {"''", "'"}
 _START = re.compile(r"[A-Z]{0,3}[$£€¥](?=[\d.])|#(?=\d)|[,:`](?=.)|'(?=\w)")
 _END = re.compile(r"(?<=.)(?:[,:.']|(?<=\d)%)$")
-_COMMA = re.compile(r"(,)(?!\d)|(?<!\d)(,)")  # but not that of "1,000"
+_COMMA = re.compile(r"(,)(?!\d)|(?<!\d)(,)")  # except in "1,000"
 _CONTRACTED = re.compile(r"(?<=[^'])(?:n't|'(?:s|m|d|ll|re|ve))$", re.I)
 _TWO_WORDS = re.compile(
     r"(can)(not)|(gon)(na)|(got)(ta)|(wan)(na)|(gim)(me)|(lem)(me)"
     r"|('t)(is)|('t)(was)|(d')(ye)|(more)('n)",
     re.I,
 )
-# Here an apostrophe stands for letters left out, or is no quote.
+# Words whose apostrophe is no quote but stands for omitted letters.
 _LEFT_OUT = re.compile(
     r"'(?:em|til|cause|bout|n'?|tis|twas|\d\ds?)\b|'(?:s|m|d|ll|re|ve|t)$", re.I
 )
@@ -61,17 +61,22 @@ _ABBREVIATIONS = frozenset(
 
 
 def tokenize(sentence):
-    """Split a sentence into words as the Penn Treebank does.
+    """Splits a sentence into words as the Penn Treebank does.
 
-    Punctuation, `$` and `%` are words; quotes are `` and '' by direction;
-    brackets are -LRB- and -RRB-; contractions are two words; a slash within a
-    word is `\\/`. The period at the end is a word, those of abbreviations are
-    not: of the two that should meet at the end the treebank writes only the
-    sentence's ("Acme Corp ."), except after "U.S.". URLs and e-mail addresses
-    stay whole. What is split already stays as it is.
+    - Punctuation, `$` and `%` are words, and contractions are two words.
+    - Quotes become `` or '', by direction, and brackets become -LRB- and
+      -RRB-.
+    - A slash within a word becomes `\\/`.
+    - The period at the end of the sentence is a word; the period of an
+      abbreviation is not. Where both meet, only the sentence's is written
+      ("Acme Corp ."), except after "U.S.".
+    - URLs and e-mail addresses stay whole, and words that are split already
+      stay as they are.
+
+    docs/parsing.md compares it with NLTK's tokenizers.
 
     Args:
-        sentence: one sentence as it is printed, a str.
+        sentence: One sentence as it is printed, a str.
 
     Returns:
         List of str.
@@ -91,19 +96,19 @@ def tokenize(sentence):
             words.append(escape(piece))
             continue
         if piece.startswith("...."):
-            made = ["...", "."]
+            tokens = ["...", "."]
         elif _APART.fullmatch(piece):
-            made = ["--" if piece.startswith("--") else piece]
+            tokens = ["--" if piece.startswith("--") else piece]
         else:
             following = pieces[place + 1] if place < last else None
-            made = _split(piece, following)
-        words += [_escaped(word) for word in made]
+            tokens = _split(piece, following)
+        words += [_escaped(word) for word in tokens]
     return words
 
 
 def _pieces(sentence):
-    """Split at spaces and at what stands apart, and turn the quotes."""
-    # Between numbers a dash is a hyphen.
+    """Splits at spaces and at `_APART`, and gives quotes their direction."""
+    # An en dash between numbers is a hyphen, as in 1990-91.
     sentence = re.sub(r"(?<=\d)–(?=\d)", "-", sentence).translate(_PLAIN)
     pieces = []
     is_open = False
@@ -112,12 +117,12 @@ def _pieces(sentence):
         words = [n for n, part in enumerate(parts) if re.search(r"[\w$]", part)]
         for place, part in enumerate(parts):
             if part in ('"', "'") and len(parts) > 1:
-                # It opens if it touches something behind it only.
+                # A quote opens if it touches a word only on its right.
                 at_start = not place or parts[place - 1] in _OPENING
                 opens = at_start and words and place < words[-1]
-                part = _turned(part, opens)
+                part = _directed(part, opens)
             elif part == '"':
-                part = _turned(part, not is_open)
+                part = _directed(part, not is_open)
             if part in ("``", "''"):
                 is_open = part == "``"
             parts[place] = part
@@ -126,20 +131,20 @@ def _pieces(sentence):
 
 
 def _parts(chunk):
-    """Split a text without spaces at what stands apart."""
+    """Splits a text without spaces at `_APART`."""
     address = _ADDRESS.match(chunk)
     end = address.end() if address else 0
     return [part for part in [chunk[:end], *_APART.split(chunk[end:])] if part]
 
 
-def _turned(quote, opens):
+def _directed(quote, opens):
     if quote == '"':
         return "``" if opens else "''"
     return "`" if opens else "'"
 
 
 def _split(piece, following):
-    """Split a piece without spaces; `following` is None at the very end."""
+    """Splits signs off a piece; `following` is None at the sentence's end."""
     start, end = [], []
     while (mark := _START.match(piece)) and not _LEFT_OUT.match(piece):
         start.append("`" if mark.group() == "'" else mark.group())
@@ -161,18 +166,18 @@ def _split(piece, following):
 
 
 def _keeps_period(word, following):
-    """Whether the period at a word's end is part of it."""
+    """Returns whether the period at the end of a word is part of it."""
     stem = word[:-1].rpartition("-")[2]
     if stem in _ABBREVIATIONS or _ACRONYM.fullmatch(word):
         return True
-    # What is unknown may be a name cut short, but not before a closing quote.
+    # An unknown word may be an abbreviated name, but not before a closing sign.
     if following in _CLOSING:
         return False
     return stem == "No" or not (stem.islower() or stem.isdecimal())
 
 
 def _inner(piece):
-    """Split a piece that has nothing more to lose at its ends."""
+    """Splits contractions, and commas within, off a piece."""
     words = []
     for part in filter(None, _COMMA.split(piece)):
         two = _TWO_WORDS.fullmatch(part)

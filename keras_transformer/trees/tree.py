@@ -1,17 +1,18 @@
-"""Constituency trees as they are read, cleaned and written: standard library.
+"""Holds constituency trees and reads, cleans and writes them.
 
-A tree goes through everything here however deep it is: what visits it follows
-its `steps`, from left to right, and calls nothing recursively.
+Trees may be arbitrarily deep: every function follows the `steps` of a tree from
+left to right and none is recursive.
 """
 
 import re
 import typing
 
-from keras_transformer.trees import brackets
+from keras_transformer.trees.brackets import tree_blocks
+from keras_transformer.trees.brackets import tree_steps
 
 ROOT = "TOP"
-TRACE = "-NONE-"  # the tag of what has no word
-# Labels that treebanks and parsers give the root above the sentence.
+TRACE = "-NONE-"  # tag of an empty element, which stands for no word
+# Labels of the root above the sentence in treebanks and parsers' outputs.
 _ROOTS = {"", ROOT, "ROOT", "S1", "VROOT"}
 _ESCAPES = {
     "(": "-LRB-",
@@ -25,9 +26,9 @@ _UNESCAPES = {escaped: bracket for bracket, escaped in _ESCAPES.items()}
 
 
 class Tree(typing.NamedTuple):
-    """A constituent with all below it, or a word with its tag.
+    """A constituent with its children, or a word with its tag.
 
-    Trees are compared and hashed by what they hold, and never change.
+    Trees are immutable; they are compared and hashed by their contents.
 
     Example:
 
@@ -38,8 +39,8 @@ class Tree(typing.NamedTuple):
     parse_tree('(NP (NNP Ada))')
     """
 
-    label: str  # such as "NP"; of a word its tag, such as "NN"
-    children: tuple  # trees; of a word with its tag one str
+    label: str  # such as "NP"; the tag, such as "NN", if this is a word
+    children: tuple  # of trees, or of one str, the word
 
     @property
     def is_preterminal(self):
@@ -47,11 +48,11 @@ class Tree(typing.NamedTuple):
         return len(self.children) == 1 and isinstance(self.children[0], str)
 
     def words(self):
-        """Return the list of the words in order."""
+        """Returns the list of the words in order."""
         return [word for step, _, word in steps(self) if step == "leaf"]
 
     def tags(self):
-        """Return the list of the words' tags in order."""
+        """Returns the list of the words' tags in order."""
         return [label for step, label, _ in steps(self) if step == "leaf"]
 
     def __str__(self):
@@ -62,7 +63,7 @@ class Tree(typing.NamedTuple):
             elif step == "close":
                 parts.append(")")
             else:
-                # The two brackets that would make it another tree.
+                # Either bracket would change the tree that is read back.
                 word = word.replace("(", "-LRB-").replace(")", "-RRB-")
                 parts.append(f" ({label} {word})")
         return "".join(parts)[1:]
@@ -70,7 +71,7 @@ class Tree(typing.NamedTuple):
     def __repr__(self):
         return f"parse_tree({str(self)!r})"
 
-    # Those of a tuple are recursive.
+    # A tuple's own methods are recursive and fail on deep trees.
     def __eq__(self, other):
         return isinstance(other, Tree) and (
             self is other or list(steps(self)) == list(steps(other))
@@ -84,11 +85,14 @@ class Tree(typing.NamedTuple):
 
 
 def steps(tree):
-    """Yield the steps from left to right through a tree.
+    """Yields the steps from left to right through a tree.
+
+    Args:
+        tree: A `Tree`.
 
     Yields:
-        `("open", label, None)` and `("close", label, None)` around what a
-        constituent holds, and `("leaf", tag, word)`.
+        `("open", label, None)` before and `("close", label, None)` after the
+        children of a constituent, and `("leaf", tag, word)` for a word.
     """
     waiting = [(tree, False)]
     while waiting:
@@ -103,13 +107,16 @@ def steps(tree):
             waiting.extend((child, False) for child in reversed(node.children))
 
 
-def trees_of(steps):
-    """Return the list of the trees that steps go through; see `steps`.
+def trees_of(all_steps):
+    """Returns the list of the trees that steps go through.
 
-    A constituent without a word is left out.
+    Constituents without a word are left out.
+
+    Args:
+        all_steps: Iterable of steps as `steps` yields them.
     """
     open_trees = [("", [])]
-    for step, label, word in steps:
+    for step, label, word in all_steps:
         if step == "open":
             open_trees.append((label, []))
         elif step == "leaf":
@@ -121,63 +128,69 @@ def trees_of(steps):
     return open_trees[0][1]
 
 
-def parse_tree(text, name="the text", first=1):
-    """Return the one tree that a text holds, as it stands there.
+def parse_tree(text, name="the text", first_line=1):
+    """Returns the one tree that a text holds, unchanged.
 
-    What is separated are brackets, and words at white space as `str.split`
-    knows it, no-break spaces included: a tree's words, joined by spaces and
+    Words are separated by brackets and by white space as `str.split` defines
+    it, no-break spaces included. So the words of a tree, joined by spaces and
     split again, are the same words.
 
     Args:
-        text: a tree in brackets, over one line or several; the root may have
-            no label.
-        name: what errors call the text.
-        first: number of its first line.
+        text: Tree in brackets, a str of one line or several. The root may lack
+            a label.
+        name: What error messages call the text. Defaults to "the text".
+        first_line: Number of the text's first line. Defaults to 1.
 
     Raises:
-        ValueError: if the text holds no tree or more than one; the message
+        ValueError: If the text holds no tree or more than one; the message
             names the line.
     """
-    (tree,) = trees_of(brackets.tree_steps(text, name, first))
+    (tree,) = trees_of(tree_steps(text, name, first_line))
     return tree
 
 
 def read_trees(lines, name="the text"):
-    """Yield (number of the first line, tree or error) for all trees of lines.
+    """Yields every tree in some lines with its line number.
 
-    A tree takes one line or several, of which all but the first are indented.
-    After a tree that is wrong, reading goes on with the next line that begins
-    one.
+    A tree takes one line or several; all but its first are indented. After a
+    faulty tree, reading resumes at the next line that begins one.
 
     Args:
-        lines: an iterable of str; bytes that are no UTF-8 may stand in them as
-            the surrogates of `errors="surrogateescape"`.
-        name: what errors call the lines.
+        lines: Iterable of str. Invalid UTF-8 may be present as the surrogates
+            of `errors="surrogateescape"`.
+        name: What error messages call the lines. Defaults to "the text".
 
     Yields:
-        the number, and what `parse_tree` returns or the ValueError it raises.
+        Tuple of the number of the tree's first line and either the tree or the
+        ValueError that `parse_tree` raises.
     """
-    for first, text in brackets.tree_blocks(lines):
+    for first_line, text in tree_blocks(lines):
         try:
-            yield first, parse_tree(text, name, first)
+            yield first_line, parse_tree(text, name, first_line)
         except ValueError as error:
-            yield first, error
+            yield first_line, error
 
 
 def clean(tree):
-    """Return a tree as it is learned and scored, or None if no word is left.
+    """Returns a tree in the form that is learned and scored.
 
-    - Traces (`-NONE-`) go, and with them the constituents they leave empty.
-    - Function tags and indices go, as EVALB cuts them: `NP-SBJ-1`, `NP=2` are
-      NP. Of two labels between which the annotator left the choice the first
-      stays: `ADVP|PRT` is ADVP, which EVALB takes for the same as PRT. Labels
-      that begin with a hyphen stay whole: `-LRB-`.
-    - The root is TOP: it gets the name if it has none or another parser's
-      (ROOT, S1, VROOT), else it gets a root above it. TOP holds more than one
-      tree where the treebank does so.
+    - Traces (`-NONE-`) are removed, and so are constituents that become empty.
+    - Function tags and indices are removed as EVALB does: `NP-SBJ-1` and `NP=2`
+      become NP. Where the annotator left a choice of two labels, the first
+      stays: `ADVP|PRT` becomes ADVP, which EVALB treats as equal to PRT. Labels
+      that begin with a hyphen, such as `-LRB-`, stay whole.
+    - The root is TOP. A root without a label or with another parser's (ROOT,
+      S1, VROOT) is renamed; any other tree gets TOP above it. TOP holds several
+      trees where the treebank has several.
 
-    Words stay as they are, with the treebank's escapes `-LRB-` and `\\/`;
-    chains of one label stay too (`NP` over `NP`), since EVALB counts them.
+    Words keep the treebank's escapes, such as `-LRB-` and `\\/`. Unary chains
+    of one label (`NP` over `NP`) stay too, because EVALB counts them.
+
+    Args:
+        tree: A `Tree`.
+
+    Returns:
+        A `Tree`; None if no word is left.
     """
     kept = trees_of(
         (step, cut(label), word)
@@ -195,7 +208,7 @@ def clean(tree):
 
 
 def cut(label):
-    """Return a label or tag without its function tags and indices.
+    """Returns a label or tag without its function tags and indices.
 
     >>> [cut(label) for label in ("NP-SBJ-1", "NP=2", "ADVP|PRT", "-LRB-")]
     ['NP', 'NP', 'ADVP', '-LRB-']
@@ -206,7 +219,7 @@ def cut(label):
 
 
 def escape(word):
-    """Return a word with its brackets as the Penn Treebank writes them.
+    """Returns a word with its brackets written as in the Penn Treebank.
 
     >>> escape("("), escape("f(x)"), unescape("-LRB-")
     ('-LRB-', 'f-LRB-x-RRB-', '(')
@@ -215,5 +228,5 @@ def escape(word):
 
 
 def unescape(word):
-    """Return a word with brackets in place of their escapes."""
+    """Returns a word with brackets in place of their escapes."""
     return re.sub("-[LR][RSC]B-", lambda match: _UNESCAPES[match.group()], word)

@@ -1,44 +1,53 @@
-"""Read treebanks: files of bracketed trees, one by one or in directories.
+"""Reads treebanks: files and directories of bracketed trees.
 
-What names a treebank is a list of paths. Each is a file, whatever its name, a
-directory, of which all files of trees are read, or a directory with a range of
-numbers: `wsj:02-21` is what in `wsj` is called `02` to `21`, files or folders,
-`wsj_sample:0001-0159` are `wsj_0001.mrg` to `wsj_0159.mrg`, `wsj:22` is one.
+A treebank is given as a list of paths. A path is one of:
+
+- a file, whatever its name;
+- a directory, of which all files of trees are read;
+- a directory with a range of numbers. `wsj:02-21` selects the files or folders
+  of `wsj` that are called `02` to `21`, `wsj_sample:0001-0159` the files
+  `wsj_0001.mrg` to `wsj_0159.mrg`, and `wsj:22` a single one.
 """
 
 import hashlib
 import os
 import re
 
-from keras_transformer.data import text_files
-from keras_transformer.trees import tree as trees
+from keras_transformer.data.text_files import read_lines
+from keras_transformer.data.text_files import sha256
+from keras_transformer.trees.tree import Tree
+from keras_transformer.trees.tree import clean
+from keras_transformer.trees.tree import read_trees
 
-# What in a directory is read, plain or gzip-compressed.
+# Names of the files that are read in a directory, plain or with `.gz`.
 SUFFIXES = (".mrg", ".ptb", ".tree", ".trees", ".txt")
 
 
 def read_treebank(paths, bad=None):
-    """Yield the trees of a treebank, as `trees.clean` makes them.
+    """Yields the cleaned trees of a treebank.
 
-    A tree takes one line or several, of which the further ones are indented;
-    its root may have no label. What is no tree is an error: brackets that do
-    not balance or stand in a word, an empty tree or one of traces alone, more
-    than one on a line, bytes that are no UTF-8, a file without a tree.
+    A tree takes one line or several, and all but its first are indented; its
+    root may lack a label. These faults are errors: brackets that do not balance
+    or stand within a word, an empty tree or one of traces alone, more than one
+    tree on a line, bytes that are not UTF-8, and a file without a tree.
 
     Args:
-        paths: list of str, see the module.
-        bad: None, or a list, to which a line is added for each thing that is
-            no tree, instead of an error; all other trees are read.
+        paths: List of str, as the module describes them.
+        bad: List that receives one message for each fault while all good trees
+            are still read, or None to raise the first fault. Defaults to None.
+
+    Yields:
+        `Tree`, as `tree.clean` returns it.
 
     Raises:
-        ValueError: if there is no such file or it is damaged, or all of the
-            treebank is bad, or anything and `bad` is None; the message names
-            file and line.
+        ValueError: If a file is missing or damaged, if the treebank holds no
+            good tree, or at the first fault if `bad` is None; the message names
+            the file and the line.
     """
     num_trees = 0
     for path in treebank_files(paths):
         for tree in _read_file(path):
-            if isinstance(tree, trees.Tree):
+            if isinstance(tree, Tree):
                 num_trees += 1
                 yield tree
             elif bad is None:
@@ -48,55 +57,60 @@ def read_treebank(paths, bad=None):
     if bad and not num_trees:
         raise ValueError(
             f"A treebank must have a good tree. Received: {', '.join(paths)} "
-            f"with {len(bad):,} bad ones and no other; the first: {bad[0]}"
+            f"with {len(bad):,} bad ones and no other. The first: {bad[0]}"
         )
 
 
 def treebank_files(paths):
-    """Return the list of the files of a treebank, in the order of reading.
+    """Returns the list of the files of a treebank in reading order.
 
     Args:
-        paths: list of str, see the module. Of a directory the files come in
-            the order of their names, those of its folders after its own.
+        paths: List of str, as the module describes them. The files of a
+            directory come in the order of their names, before those of its
+            folders.
 
     Raises:
-        ValueError: if a path names no file.
+        ValueError: If a path names no file.
     """
     return [file for path in paths for file in _files(path)]
 
 
 def fingerprint(name, paths):
-    """Return what a manifest records of a treebank: its name and one SHA-256.
+    """Returns what a manifest records of a treebank: its name and one SHA-256.
 
-    The hash is that of its files' hashes, in order: it tells other contents,
-    but not another place.
+    The hash is computed from the hashes of its files in order. It changes with
+    their contents but not with their location.
+
+    Args:
+        name: What the manifest calls the treebank.
+        paths: List of str, as the module describes them.
     """
-    hashes = [text_files.sha256(path) for path in treebank_files(paths)]
+    hashes = [sha256(path) for path in treebank_files(paths)]
     total = hashlib.sha256("\n".join(hashes).encode()).hexdigest()
     return {"name": name, "sha256": total}
 
 
 def _read_file(path):
-    """Yield a cleaned tree or an error for each tree of a file."""
-    lines = text_files.read_lines(path, errors="surrogateescape")
+    """Yields a cleaned tree or an error for each tree of a file."""
+    lines = read_lines(path, errors="surrogateescape")
     is_empty = True
-    for number, tree in trees.read_trees(lines, path):
+    for number, tree in read_trees(lines, path):
         is_empty = False
-        if isinstance(tree, trees.Tree):
-            tree = trees.clean(tree) or ValueError(
+        if isinstance(tree, Tree):
+            tree = clean(tree) or ValueError(
                 f"A tree must hold a word. Received: {path}, line {number}, "
-                "where one of traces alone begins. Leave the tree out."
+                "where a tree of traces alone begins. Remove the tree."
             )
         yield tree
     if is_empty:
         yield ValueError(
-            f"A file of trees must hold one. Received: {path}, line 1, where "
-            "the file ends. Leave the file out."
+            f"A file of trees must hold a tree. Received: {path}, line 1, "
+            "where the file ends. Leave the file out."
         )
 
 
 def _files(path):
-    """Return the files that one path names."""
+    """Returns the files that one path names."""
     if os.path.isfile(path):
         return [path]
     folder, first, last = path, None, None
@@ -106,7 +120,7 @@ def _files(path):
     if not os.path.isdir(folder):
         raise ValueError(
             "A treebank must be a file or a directory. Received: "
-            f"{path}, which is not there. Check the path."
+            f"{path}, which does not exist. Check the path."
         )
     files = [
         file
@@ -115,31 +129,32 @@ def _files(path):
     ]
     if not files:
         raise ValueError(
-            "A treebank must have files of trees, which end in "
-            f"{', '.join(SUFFIXES)} or in .gz after that. Received: {path}, "
+            "A treebank must have files whose names end in "
+            f"{', '.join(SUFFIXES)}, with or without .gz. Received: {path}, "
             "which has none. Check the path and the numbers."
         )
     return files
 
 
 def _files_below(folder):
-    """Return the paths of a folder's files of trees, sorted."""
-    found = []
+    """Returns the sorted paths of the files of trees in a folder."""
+    files = []
     for place, folders, names in os.walk(folder, followlinks=True):
         folders[:] = sorted(n for n in folders if not n.startswith("."))
-        found.extend(
+        files.extend(
             os.path.join(place, name)
             for name in sorted(names)
             if name.lower().removesuffix(".gz").endswith(SUFFIXES)
             and not name.startswith(".")
         )
-    return found
+    return files
 
 
 def _number(file, folder):
-    """Return the number of what a file belongs to in a folder, -1 if none.
+    """Returns the number in the name of a file or of its section, else -1.
 
-    It is made of the last digits in the name of the file or the folder.
+    The number is the last group of digits in the name, which is that of the
+    file itself or of the folder directly below `folder` that holds it.
     """
     name = os.path.relpath(file, folder).split(os.sep)[0]
     digits = re.findall(r"\d+", name.split(".")[0])

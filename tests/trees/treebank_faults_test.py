@@ -139,7 +139,7 @@ class BadTreeTest:
     def test_file_without_a_tree_is_named(self, tmp_path):
         paths = [write(tmp_path / name, "\n \n") for name in ("a", "b")]
         good = write(tmp_path / "good", "(NN bird)\n")
-        with pytest.raises(ValueError, match="must hold one.*/a, line 1"):
+        with pytest.raises(ValueError, match="must hold a tree.*/a, line 1"):
             read(good, *paths)
         bad = []
         assert len(read(good, *paths, bad=bad)) == 1
@@ -157,7 +157,7 @@ class BadTreeTest:
         path.write_bytes(path.read_bytes()[:-20])
         with pytest.raises(ValueError, match="a.gz, damaged after"):
             read(str(path), bad=[])
-        with pytest.raises(ValueError, match="none.mrg, which is not there"):
+        with pytest.raises(ValueError, match="none.mrg, which does not exist"):
             read(str(tmp_path / "none.mrg"), bad=[])
 
     @tree_examples.needs_sample

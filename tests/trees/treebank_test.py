@@ -87,11 +87,11 @@ class PathsTest:
     @pytest.mark.parametrize(
         "path, words",
         [
-            ("nothing", "which is not there"),
-            ("nothing:1-2", "which is not there"),
+            ("nothing", "which does not exist"),
+            ("nothing:1-2", "which does not exist"),
             ("wsj:03-09", "which has none.*numbers"),
             ("wsj:02-01", "which has none"),
-            ("wsj:a-b", "which is not there"),
+            ("wsj:a-b", "which does not exist"),
             ("empty", "which has none"),
         ],
     )

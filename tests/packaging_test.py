@@ -233,6 +233,14 @@ class SetupTest:
             if link.startswith(address):
                 assert (ROOT / link.removeprefix(address)).is_file(), link
 
+    def test_files_that_the_map_names_exist(self):
+        text = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
+        names = set(re.findall(r"`([a-z0-9_/]+\.py)`", text))
+        assert len(names) > 30
+        for name in names:
+            places = (ROOT / name, ROOT / "keras_transformer" / name)
+            assert any(place.is_file() for place in places), name
+
     @pytest.mark.parametrize("folder", ["problems", "hparams"])
     def test_folder_imports_each_module_that_registers(self, folder):
         init = ROOT / folder / "__init__.py"

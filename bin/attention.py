@@ -3,35 +3,42 @@
     kt-attention --output_dir=run/averaged --html=attention.html \\
         --text="A brown dog is running after a red ball."
 
---html writes one self-contained page with every layer and head of encoder,
-decoder and cross-attention, to open in a browser; --png a picture of all heads
-of cross-attention. The translation is the run's own, which is printed to
-standard output, or that of --target_text; --checkpoint_step is as in
-kt-decoder. With a parsing run the text is raw, the target a tree in brackets.
+--html writes a self-contained page to open in a browser. It shows every layer
+and head of the encoder, the decoder and cross-attention. --png writes a picture
+of all heads of cross-attention.
+
+The attention is that of the run's own translation, which the command prints to
+standard output, or that of --target_text. With a parsing run, --text is raw
+text and --target_text is a tree in brackets.
 """
 
 import os
 import sys
 
+from keras_transformer.bin import command
 from keras_transformer.bin import flags
 from keras_transformer.data import text_files
 
-flags.define(
+FLAGS = flags.define(
     "output_dir",
     "checkpoint_step",
-    "text",
-    "target_text",
-    "html",
-    "png",
+    flags.text("text", None, "Sentence whose attention is shown."),
+    flags.text(
+        "target_text",
+        None,
+        "Translation whose attention is shown. Default: the run's own "
+        "translation.",
+    ),
+    flags.path("html", None, "HTML page to write. Default: none."),
+    flags.path("png", None, "PNG picture to write. Default: none."),
     "beam_size",
     "alpha",
 )
-FLAGS = flags.FLAGS
-MOST_TOKENS = 256  # of a sentence, for a page that a browser can show
+MAX_TOKENS = 256  # per sentence, so that a browser can show the page
 
 
 def main(argv):
-    flags.require("output_dir", "text")
+    flags.require(FLAGS, "output_dir", "text")
     _check_flags()
     sys.stdout.reconfigure(encoding="utf-8")
     translator = _load()
@@ -50,7 +57,7 @@ def main(argv):
 
 
 def _check_flags():
-    """Finds what is wrong before a model is loaded for it."""
+    """Checks all flags before the model is loaded."""
     if not FLAGS.html and not FLAGS.png:
         raise ValueError(
             "`--html` or `--png` must be given. Received: neither. Add "
@@ -61,7 +68,7 @@ def _check_flags():
         if path and not _can_be_written(path):
             raise ValueError(
                 f"`--{name}` must be a file that can be written. Received: "
-                f"--{name}={path}. Name a file in a directory that is there."
+                f"--{name}={path}. Name a file in an existing directory."
             )
     for name in ("text", "target_text"):
         _check_text(name, FLAGS[name].value)
@@ -86,22 +93,23 @@ def _check_text(name, text):
     if text_files.is_blank(text):
         raise ValueError(
             f"`--{name}` must hold a sentence. Received: --{name}={text!r}. "
-            "Write one, in quotes."
+            "Put a sentence in quotes."
         )
 
 
 def _load():
     from keras_transformer.runs.run_directory import RunDirectory
 
-    run = RunDirectory(FLAGS.output_dir)  # what is wrong with it shows at once
+    # A faulty run fails here, before the backend takes its seconds.
+    run = RunDirectory(FLAGS.output_dir)
     for name in ("text", "target_text"):
-        tokens = len(run.vocabulary.encode([FLAGS[name].value or ""])[0])
-        if tokens > MOST_TOKENS:
+        num_tokens = len(run.vocabulary.encode([FLAGS[name].value or ""])[0])
+        if num_tokens > MAX_TOKENS:
             raise ValueError(
-                f"`--{name}` must have at most {MOST_TOKENS} tokens to be "
-                f"looked at. Received: {tokens:,} tokens. Give one sentence."
+                f"`--{name}` must have at most {MAX_TOKENS} tokens. Received: "
+                f"{num_tokens:,} tokens. Use a shorter sentence."
             )
-    flags.load_backend()
+    command.load_backend()
     from keras_transformer.decoding.parser import Parser
     from keras_transformer.decoding.translator import Translator
 
@@ -131,7 +139,7 @@ def _attention(translator):
 
 
 def run(argv=None):
-    flags.run(main, argv)
+    command.run(main, FLAGS, argv)
 
 
 if __name__ == "__main__":

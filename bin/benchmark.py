@@ -1,35 +1,36 @@
-"""Times the training of a model on this machine, on text of yours.
+"""Times training, the making of batches, or translation on this machine.
 
     kt-benchmark --mode=train --hparams_set=transformer_base \\
         --train_source=train.en --train_target=train.de --precision=bfloat16
-
-Prints the figures to standard output as one line of JSON: real target tokens
-per second (the median of the passes, and the range), milliseconds of an update,
-floating-point operations per second and their share of what plain matrix
-products reach on the same machine in the same precision, padding, seconds from
-the start of the process to the end of the first update, peak memory in bytes.
-
-The work is one full batch each of sentences of up to 16, 24 and 32 tokens, of
-24 alone where d_model is 512 or more. A batch has at most 4,096 positions per
-side, which --hparams=batch_tokens=N changes. With --packed the same sentence
-pairs share rows. Before each pass it waits, not for long, until other processes
-are quiet, and passes that were disturbed count only if all were.
-
---vocabulary is any SentencePiece model with ids for padding and for the end of
-a sentence. Without it one is trained first, and start-up includes that.
-
---mode=input times the making of batches alone: all of the text, in pairs per
-second.
-
+    kt-benchmark --mode=input --hparams_set=transformer_base \\
+        --train_source=train.en --train_target=train.de
     kt-benchmark --mode=decode --hparams_set=transformer_base \\
         --decode_from_file=test.en --vocabulary=spm.model --target_length=24
 
-times translation: sentences and target tokens per second, seconds from the
-start of the process to the first translation, peak memory. With --target_length
-every translation has as many tokens, so that random weights do; without, and
-with --output_dir=RUN instead of hparams set and vocabulary, a trained model
-decides how long it speaks. --batch_size sentences of similar lengths, or with
---nosort_by_length those that follow one another, are decoded together.
+The figures go to standard output as one line of JSON. A speed is the median of
+the passes and comes with its range. Before each pass the command waits a short
+time for other processes to become quiet. A disturbed pass counts only if all
+passes were disturbed.
+
+--mode=train reports target tokens per second without padding, milliseconds per
+update, the share of padding, and floating-point operations per second. It
+relates these to plain matrix products on the same machine in the same
+precision. It also reports the peak memory in bytes and the seconds from the
+start of the process to the end of the first update.
+
+The work is one full batch for each length of up to 16, 24 and 32 tokens, or for
+24 tokens alone if d_model is 512 or more. A batch has at most 4,096 positions
+per side, which --hparams=batch_tokens=N changes. With --packed, the same
+sentence pairs share rows.
+
+--mode=input times the making of batches from all of the text, without a model,
+in pairs per second.
+
+--mode=decode reports sentences and target tokens per second, the seconds from
+the start of the process to the first translation, and the peak memory. With
+--target_length, all translations have the same length, so the model may have
+random weights. --output_dir=RUN times a trained run, which decides the length
+itself; it replaces --hparams_set and --vocabulary.
 """
 
 import dataclasses
@@ -38,35 +39,85 @@ import json
 
 from keras_transformer import hparam
 from keras_transformer import registry
-from keras_transformer.bin import decode_settings
+from keras_transformer.bin import command
 from keras_transformer.bin import flags
 
-flags.define(
-    "mode",
-    "train_source",
-    "train_target",
-    "vocabulary",
-    "vocab_size",
-    "hparams_set",
+FLAGS = flags.define(
+    flags.choice(
+        "mode",
+        ["train", "input", "decode"],
+        None,
+        "Work to time: train, input or decode.",
+    ),
+    flags.text(
+        "hparams_set",
+        None,
+        "Name of the hparams set. --mode=decode with a run needs none.",
+    ),
     "hparams",
-    "packed",
-    "precision",
-    "xla",
-    "worker_gpu",
-    "num_passes",
-    "output_dir",
-    "decode_from_file",
-    "decode_hparams",
-    "batch_size",
-    "target_length",
-    "sort_by_length",
+    flags.count("num_passes", 5, "Number of times to repeat the timed work."),
+    flags.path(
+        "vocabulary",
+        None,
+        "SentencePiece model to encode the text with; it must have ids for "
+        "padding and for the end of a sentence. Default: a new model that is "
+        "trained on the text first, which adds to the start-up time.",
+    ),
+    flags.group(
+        "Flags of --mode=train and --mode=input",
+        "train_source",
+        "train_target",
+        flags.count(
+            "vocab_size",
+            None,
+            "Number of subwords of a new vocabulary. Default: 8000.",
+        ),
+        flags.switch(
+            "packed",
+            False,
+            "Put several sentence pairs into a row, as --hparams=packed=true "
+            "does.",
+        ),
+    ),
+    flags.group("Devices", "precision", "xla", "worker_gpu"),
+    flags.group(
+        "Flags of --mode=decode",
+        flags.path(
+            "output_dir",
+            None,
+            "Directory of a trained run. Default: none, which uses a model "
+            "with random weights.",
+        ),
+        flags.path(
+            "decode_from_file",
+            None,
+            "File to translate, one sentence per line.",
+        ),
+        "decode_hparams",
+        flags.count(
+            "batch_size",
+            32,
+            "Number of sentences to decode together.",
+        ),
+        flags.whole(
+            "target_length",
+            0,
+            "Number of tokens of every translation, its end included; 0 lets "
+            "the model decide.",
+        ),
+        flags.switch(
+            "sort_by_length",
+            True,
+            "Decode sentences of similar lengths together. "
+            "--nosort_by_length keeps the order of the file.",
+        ),
+    ),
 )
-FLAGS = flags.FLAGS
 PACKAGES = ("keras_transformer", "keras", "tensorflow", "jax", "numpy")
 
 
 def main(argv):
-    flags.require("mode")
+    flags.require(FLAGS, "mode")
     figures = MODES[FLAGS.mode]()
     about = {
         "mode": FLAGS.mode,
@@ -79,7 +130,7 @@ def main(argv):
 def _hparams():
     from keras_transformer.benchmark.workload import BATCH_TOKENS
 
-    flags.require("hparams_set")
+    flags.require(FLAGS, "hparams_set")
     hparams = dataclasses.replace(
         registry.get_hparams(FLAGS.hparams_set), batch_tokens=BATCH_TOKENS
     )
@@ -92,7 +143,7 @@ def _hparams():
 def _train():
     hparams = _hparams()
     text = _text()
-    flags.load_backend()
+    command.load_backend()
     import keras
 
     from keras_transformer.benchmark.train import time_training
@@ -126,13 +177,13 @@ def _input():
 
 
 def _decode():
-    flags.require("decode_from_file")
-    precision = decode_settings.precision()
+    flags.require(FLAGS, "decode_from_file")
+    precision = flags.decode_precision(FLAGS)
     hparams, sources, make_model, vocabulary = (
         _trained(precision) if FLAGS.output_dir else _untrained(precision)
     )
-    options = decode_settings.options(hparams)
-    flags.load_backend()
+    options = flags.decode_options(FLAGS, hparams)
+    command.load_backend()
     import keras
 
     from keras_transformer.benchmark.decode import time_decoding
@@ -159,7 +210,7 @@ def _decode():
 
 
 def _trained(precision):
-    """A run's hparams, the text in its ids, how to make its model, its ids."""
+    """Returns what a run gives: hparams, ids, model maker, vocabulary."""
     from keras_transformer.benchmark import workload
     from keras_transformer.runs.run_directory import RunDirectory
 
@@ -178,7 +229,7 @@ def _trained(precision):
 def _untrained(precision):
     from keras_transformer.benchmark import workload
 
-    flags.require("hparams_set", "vocabulary")
+    flags.require(FLAGS, "hparams_set", "vocabulary")
     hparams = _hparams()
     sources, vocab_size = workload.load_sentences(
         FLAGS.decode_from_file, FLAGS.vocabulary
@@ -196,10 +247,10 @@ MODES = {"train": _train, "input": _input, "decode": _decode}
 
 
 def _text():
-    """Token arrays, and the number of ids."""
+    """Returns `TokenPairs` and the number of token ids."""
     from keras_transformer.benchmark import workload
 
-    flags.require("train_source", "train_target")
+    flags.require(FLAGS, "train_source", "train_target")
     return workload.load_text(
         FLAGS.train_source,
         FLAGS.train_target,
@@ -214,12 +265,12 @@ def _versions():
         try:
             versions[name] = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:
-            pass  # not installed here
+            pass  # JAX, for example, is optional
     return versions
 
 
 def run(argv=None):
-    flags.run(main, argv)
+    command.run(main, FLAGS, argv)
 
 
 if __name__ == "__main__":

@@ -1,20 +1,17 @@
-"""Flags that commands share, and the way every command starts and fails.
+"""How every command starts, shows its manual, and fails.
 
-A command defines its flags with `define` and starts with `run`; its `main`
-names with `require` the flags it cannot do without, and calls
-`load_backend` before it imports what needs Keras:
-
-    flags.define("problem", "data_dir")
-    FLAGS = flags.FLAGS
+A command's module docstring is its manual. The module defines `FLAGS` (see
+`flags`), `main`, and a `run` that its console script calls. `main` imports slow
+modules itself, so that `--help` answers at once:
 
     def main(argv):
-        flags.require("problem")
-        flags.load_backend()
+        flags.require(FLAGS, "problem")
+        command.load_backend()
         from keras_transformer.training.trainer import Trainer
         ...
 
-    def run():
-        flags.run(main)
+    def run(argv=None):
+        command.run(main, FLAGS, argv)
 """
 
 import difflib
@@ -27,49 +24,66 @@ import textwrap
 import traceback
 
 from absl import app
-from absl import flags
+from absl import flags as absl_flags
 from absl import logging as absl_logging
 
 from keras_transformer import registry
-from keras_transformer.bin.flag_table import FLAG_TABLE
 
-FLAGS = flags.FLAGS
+HELP_FLAGS = {"-h", "-?", "-help", "--help", "--helpshort", "--helpfull"}
+BAD_INPUT = 2  # exit status
+INTERRUPTED = 130  # exit status, 128 plus the number of SIGINT
 
 
-def define(*names):
-    """Define the named flags, and those that every command has.
+def run(main, values, argv=None):
+    """Parses the flags, calls `main` and exits with its status.
 
-    A flag that is defined already stays as it is, so that two commands can be
-    imported in one process.
+    Bad input, which is a `ValueError` of this package or an `OSError` on a
+    user's path, becomes one line on standard error and exit status 2. Every
+    other exception is a bug and keeps its traceback.
+
+    Args:
+        main: Function of the remaining arguments that returns the exit status,
+            where None means 0.
+        values: Flags of the command, as `flags.define` returns them.
+        argv: List of the program name and its arguments. Defaults to the
+            arguments of the process.
     """
-    for name in (*names, "usr_dir", "registry_help"):
-        definer, default, text = FLAG_TABLE[name]
-        if name not in FLAGS:
-            definer(name, default, help=text)
-
-
-def require(*names):
-    """Raise a `ValueError` that names the first of these flags not given."""
-    for name in names:
-        if not FLAGS[name].value:
-            raise ValueError(
-                f"`--{name}` must be given. Received: no --{name}. Add "
-                f"--{name}=VALUE: {FLAG_TABLE[name][2]}"
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
+    try:
+        try:
+            app.run(
+                functools.partial(_call, main, values),
+                argv,
+                functools.partial(_parse, main, values),
             )
+        finally:
+            sys.stdout.flush()
+    except BrokenPipeError:
+        # The Python manual advises this, so that the flush at exit is silent.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
 
 
 def load_backend(module="keras"):
-    """Import Keras and its backend without the messages that they start with.
+    """Imports Keras and its backend without their start-up messages.
 
-    `TF_CPP_MIN_LOG_LEVEL` does not reach what TensorFlow 2.21 writes before its
-    log is set up, so standard error is closed to it for as long as that takes.
-    What XLA compiles is kept for the next run, in `~/.cache/keras_transformer`.
+    XLA keeps what it compiles in `~/.cache/keras_transformer`, where the next
+    process finds it.
+
+    Args:
+        module: Name of the module to import. Defaults to "keras".
+
+    Raises:
+        ValueError: If neither TensorFlow nor JAX is installed.
     """
     cache = os.path.expanduser("~/.cache/keras_transformer")
     os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", f"{cache}/jax")
     os.environ.setdefault(
         "TF_XLA_FLAGS", f"--tf_xla_persistent_cache_directory={cache}/xla"
     )
+    # TensorFlow 2.21 ignores `TF_CPP_MIN_LOG_LEVEL` until its log is set up,
+    # so standard error is closed to it during the import.
     saved = os.dup(2)
     try:
         with open(os.devnull, "wb") as nowhere:
@@ -85,67 +99,42 @@ def load_backend(module="keras"):
         os.close(saved)
 
 
-def run(main, argv=None):
-    """Parse the flags, call `main` and leave with its exit status.
-
-    Bad input - a `ValueError` of this package, an `OSError` on a user's path -
-    becomes one line on standard error and exit status 2. Everything else is a
-    fault of ours and keeps its traceback.
-
-    Args:
-        main: function of the arguments that no flag took. Its module's
-            docstring is the command's manual; it imports what is slow to import
-            itself, so that `--help` answers at once.
-        argv: program name and arguments. Default: those of the process.
-    """
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-    os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
-    parser = functools.partial(_parse, main)
-    try:
-        try:
-            app.run(functools.partial(_call, main), argv, parser)
-        finally:
-            sys.stdout.flush()
-    except BrokenPipeError:
-        # As the Python manual advises, so that the flush at exit is silent.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(1)
-
-
-def _parse(main, argv):
-    if _asks_for_help(argv):
-        print(_manual(main))
+def _parse(main, values, argv):
+    if HELP_FLAGS & set(argv[1:]):
+        print(_manual(main, values))
         sys.exit(0)
-    for name in _defined():
-        FLAGS[name].unparse()
+    # Without this, a second call in one process would keep the first one's
+    # values.
+    values.unparse_flags()
     try:
-        arguments = FLAGS(argv)
-        if len(arguments) > 1:
+        # absl parses what is left, because `app.run` needs its own flags.
+        remaining = absl_flags.FLAGS(values(argv, known_only=True))
+        if len(remaining) > 1:
             raise ValueError(
                 "Arguments must be flags. Received: "
-                f"{' '.join(arguments[1:])}. Write --name=value."
+                f"{' '.join(remaining[1:])}. Write --name=value."
             )
-    except flags.UnrecognizedFlagError as error:
-        _fail(main, _unknown(main, error.flagname))
-    except (flags.Error, ValueError) as error:
+    except absl_flags.UnrecognizedFlagError as error:
+        _fail(main, _unknown(main, values, error.flagname))
+    except (absl_flags.Error, ValueError) as error:
         _fail(main, error)
-    return arguments
+    return remaining
 
 
-def _call(main, argv):
-    # What the library logs, as plain lines on standard error.
+def _call(main, values, argv):
+    # The library's log becomes plain lines on standard error.
     logging.getLogger("keras_transformer").setLevel(logging.INFO)
     handler = absl_logging.get_absl_handler()
     handler.setFormatter(logging.Formatter("%(message)s"))
     try:
-        if FLAGS.usr_dir:
-            registry.import_usr_dir(FLAGS.usr_dir)
-        if FLAGS.registry_help:
+        if values.usr_dir:
+            registry.import_usr_dir(values.usr_dir)
+        if values.registry_help:
             print(_registered())
             return 0
         return main(argv)
     except KeyboardInterrupt:
-        sys.exit(130)
+        sys.exit(INTERRUPTED)
     except BrokenPipeError:
         raise
     except OSError as error:
@@ -157,12 +146,9 @@ def _call(main, argv):
 
 
 def _fail(main, error):
-    print(f"{_command(main)}: error: {_one_line(error)}", file=sys.stderr)
-    sys.exit(2)
-
-
-def _one_line(error):
-    return " ".join(str(error).split())
+    line = " ".join(str(error).split())
+    print(f"{_command(main)}: error: {line}", file=sys.stderr)
+    sys.exit(BAD_INPUT)
 
 
 def _about_path(error):
@@ -175,48 +161,54 @@ def _about_path(error):
 
 
 def _is_ours(error):
-    """Whether this package raised the error, rather than a library."""
+    """Returns whether this package, and not a library, raised the error."""
     *_, (frame, _) = traceback.walk_tb(error.__traceback__)
     module = frame.f_globals.get("__name__", "")
     return module.startswith("keras_transformer.") or module == "__main__"
 
 
-def _unknown(main, name):
-    matches = difflib.get_close_matches(name, _defined())
+def _unknown(main, values, name):
+    matches = difflib.get_close_matches(name, values)
     suggestion = " or ".join(f"--{match}" for match in matches)
     return (
         f"Flags must be known. Received: --{name}. "
         + (f"Did you mean {suggestion}? " if matches else "")
-        + f"`{_command(main)} --help` lists all."
+        + f"`{_command(main)} --help` lists all flags."
     )
 
 
-def _asks_for_help(argv):
-    names = {"-h", "-?", "-help", "--help", "--helpshort", "--helpfull"}
-    return any(argument in names for argument in argv[1:])
-
-
-def _manual(main):
-    lines = [_module(main).__doc__.strip(), "", "Flags:"]
-    for name in _defined():
-        lines.append(f"  --{name}")
-        lines += textwrap.wrap(
-            _help(name), 78, initial_indent=" " * 6, subsequent_indent=" " * 6
-        )
+def _manual(main, values):
+    lines = [_module(main).__doc__.strip()]
+    for title, group in values.flags_by_module_dict().items():
+        lines += ["", f"{title}:"]
+        for flag in group:
+            lines.append(f"  --{flag.name}")
+            lines += textwrap.wrap(
+                _help(flag),
+                width=78,
+                initial_indent=" " * 6,
+                subsequent_indent=" " * 6,
+            )
     return "\n".join(lines)
 
 
-def _help(name):
-    _, default, text = FLAG_TABLE[name]
-    if default is None:
-        return text
-    shown = str(default).lower() if isinstance(default, bool) else default
-    return f"{text} Default: {shown if shown != '' else 'none'}."
+def _help(flag):
+    if flag.default is None:
+        return flag.help
+    shown = str(flag.default)
+    if isinstance(flag.default, bool):
+        shown = shown.lower()
+    elif isinstance(flag.default, float):
+        shown = f"{flag.default:g}"
+    return f"{flag.help} Default: {shown or 'none'}."
 
 
 def _registered():
     lists = (
-        ("--problem (a trailing _rev swaps the languages)", registry.problems),
+        (
+            "--problem (the suffix _rev swaps source and target)",
+            registry.problems,
+        ),
         ("--hparams_set", registry.hparams_sets),
     )
     lines = []
@@ -226,10 +218,6 @@ def _registered():
             summary = (entries.get(name).__doc__ or "").strip().split("\n")[0]
             lines.append(f"  {name:<32} {summary}".rstrip())
     return "\n".join(lines)
-
-
-def _defined():
-    return [name for name in FLAG_TABLE if name in FLAGS]
 
 
 def _module(main):

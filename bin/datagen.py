@@ -6,11 +6,13 @@
     kt-datagen --problem=parsing_files --data_dir=data \\
         --train_trees=wsj:02-21 --dev_trees=wsj:22 --test_trees=wsj:23
 
-Writes to the problem's own folder in --data_dir, once: the same command again
-does nothing. --problem takes one name or several with commas between them; a
-problem and its _rev share their data. Only translate_files and parsing_files
-take files and --vocab_size; the other problems know theirs, or download them to
---tmp_dir. A summary goes to standard output, progress to standard error.
+The command writes to the problem's own folder in --data_dir. If the data
+exists already, it does nothing. A problem and its _rev share their data.
+
+Only translate_files and parsing_files take files and --vocab_size. The other
+problems bring their own text or download it to --tmp_dir.
+
+A summary goes to standard output, progress to standard error.
 """
 
 import itertools
@@ -18,38 +20,112 @@ import os
 import time
 
 from keras_transformer import registry
+from keras_transformer.bin import command
 from keras_transformer.bin import flags
+from keras_transformer.trees.linearization import LINEARIZATIONS
 
-_SPLITS = ("train", "dev", "test")
-_FILES = [f"{s}_{side}" for s in _SPLITS for side in ("source", "target")]
-_TREES = [f"{split}_trees" for split in _SPLITS]
-_OF_TREES = ["linearization", "augmentation_rounds", "skip_bad"]
-
-_REASONS = {
+SPLITS = ("train", "dev", "test")
+TEXT_FLAGS = [
+    f"{split}_{side}" for split in SPLITS for side in ("source", "target")
+]
+TREE_FLAGS = [f"{split}_trees" for split in SPLITS]
+TREE_SETTINGS = ["linearization", "augmentation_rounds", "skip_bad"]
+REASONS = {
     "empty_side": "dropped for an empty side",
     "bad_trees": "bad trees left out",
 }
 
-flags.define("problem", "data_dir", "tmp_dir", *_FILES, *_TREES)
-flags.define(*_OF_TREES, "vocab_size")
-FLAGS = flags.FLAGS
+FLAGS = flags.define(
+    flags.text(
+        "problem",
+        None,
+        "Name of the problem, or several names separated by commas. The "
+        "suffix _rev swaps source and target.",
+    ),
+    flags.path(
+        "data_dir",
+        None,
+        "Directory to write to, with one folder for each problem.",
+    ),
+    "tmp_dir",
+    flags.group(
+        "Files of translate_files",
+        "train_source",
+        "train_target",
+        flags.path("dev_source", None, "Source side of the development text."),
+        flags.path("dev_target", None, "Target side of the development text."),
+        flags.path(
+            "test_source", None, "Source side of the test text. Default: none."
+        ),
+        flags.path(
+            "test_target", None, "Target side of the test text. Default: none."
+        ),
+        flags.count(
+            "vocab_size",
+            None,
+            "Number of subwords in the vocabulary, which both sides share; "
+            "parsing_files takes it too. Default: that of the problem.",
+        ),
+    ),
+    flags.group(
+        "Files of parsing_files",
+        flags.path(
+            "train_trees",
+            None,
+            "Files or directories of the training trees, separated by commas. "
+            "wsj:02-21 means the folders or files 02 to 21 in wsj.",
+        ),
+        flags.path(
+            "dev_trees",
+            None,
+            "Files or directories of the development trees.",
+        ),
+        flags.path(
+            "test_trees",
+            None,
+            "Files or directories of the test trees. Default: none.",
+        ),
+        flags.choice(
+            "linearization",
+            LINEARIZATIONS,
+            "normalised",
+            "Form of a tree as a sequence. normalised writes XX for every "
+            "word, tagged writes its part-of-speech tag, and lexicalised "
+            "writes the word itself.",
+        ),
+        flags.whole(
+            "augmentation_rounds",
+            0,
+            "Number of times that an epoch goes through the training trees, "
+            "together with new trees made of their parts; 0 uses the training "
+            "trees alone.",
+        ),
+        flags.switch(
+            "skip_bad",
+            False,
+            "Report malformed trees and leave them out, instead of failing.",
+        ),
+    ),
+)
 
 
 def main(argv):
-    flags.require("problem", "data_dir")
+    flags.require(FLAGS, "problem", "data_dir")
     names = [name.strip() for name in FLAGS.problem.split(",")]
     problems = [registry.get_problem(name, FLAGS.data_dir) for name in names]
     _check_flags(problems)
     for problem in problems:
-        _give_files(problem)
+        _set_files(problem)
         _generate(problem)
 
 
 def _check_flags(problems):
-    """Checks that some problem takes each flag that was given."""
-    sides = {side for p in problems for side in getattr(p, "sides", ())}
-    for name in (*_FILES, *_TREES, *_OF_TREES, "vocab_size"):
-        side = "trees" if name in _OF_TREES else name.split("_")[1]
+    """Checks that at least one problem takes each flag that was given."""
+    sides = {
+        side for problem in problems for side in getattr(problem, "sides", ())
+    }
+    for name in (*TEXT_FLAGS, *TREE_FLAGS, *TREE_SETTINGS, "vocab_size"):
+        side = "trees" if name in TREE_SETTINGS else name.split("_")[1]
         is_taken = side in sides or (sides and name == "vocab_size")
         if FLAGS[name].value != FLAGS[name].default and not is_taken:
             taker = "parsing_files" if side == "trees" else "translate_files"
@@ -61,21 +137,22 @@ def _check_flags(problems):
             )
 
 
-def _give_files(problem):
+def _set_files(problem):
     sides = getattr(problem, "sides", ())
     files = {
         split: tuple(FLAGS[f"{split}_{side}"].value for side in sides)
-        for split in _SPLITS
+        for split in SPLITS
     }
     if not any(map(any, files.values())):
         return
-    of_trees = {name: FLAGS[name].value for name in _OF_TREES}
-    settings = of_trees if "trees" in sides else {}
+    settings = {}
+    if "trees" in sides:
+        settings = {name: FLAGS[name].value for name in TREE_SETTINGS}
     problem.use_files(files, FLAGS.vocab_size, **settings)
 
 
 def _generate(problem):
-    before = _time_of_manifest(problem)
+    manifest_time = _time_of_manifest(problem)
     start = time.monotonic()
     manifest = problem.generate(FLAGS.tmp_dir)
     seconds = time.monotonic() - start
@@ -85,14 +162,14 @@ def _generate(problem):
         print(f"  {split:<5} {_summary(counts)}")
     for line in itertools.chain(*getattr(problem, "bad", {}).values()):
         print(f"  left out: {line}")
-    if before == _time_of_manifest(problem):
-        print("  Nothing to do: these data were there already.")
-    else:
-        num_pairs = sum(_num_read(c) for c in manifest["splits"].values())
-        print(
-            f"  Made in {seconds:.1f} s, {num_pairs / seconds:,.0f} pairs/s "
-            "with the training of the vocabulary."
-        )
+    if manifest_time == _time_of_manifest(problem):
+        print("  Nothing to do: the data exists already.")
+        return
+    num_pairs = sum(map(_num_read, manifest["splits"].values()))
+    print(
+        f"  Generated in {seconds:.1f} s, {num_pairs / seconds:,.0f} pairs/s "
+        "including the training of the vocabulary."
+    )
 
 
 def _summary(counts):
@@ -100,7 +177,7 @@ def _summary(counts):
         f"{counts['pairs']:,} pairs, {counts['source_tokens']:,} source and "
         f"{counts['target_tokens']:,} target tokens; "
         + ", ".join(
-            f"{number:,} {_REASONS[reason]}"
+            f"{number:,} {REASONS[reason]}"
             for reason, number in counts["dropped"].items()
         )
     )
@@ -116,7 +193,7 @@ def _time_of_manifest(problem):
 
 
 def run(argv=None):
-    flags.run(main, argv)
+    command.run(main, FLAGS, argv)
 
 
 if __name__ == "__main__":

@@ -1,64 +1,103 @@
-"""Translates text, one sentence a line, with a run or an exported model.
+"""Translates text with a trained run or an exported model.
 
     kt-decoder --output_dir=run \\
         --decode_from_file=news.en --decode_to_file=news.de
 
-Reads standard input without --decode_from_file, or where that is -, and writes
-to standard output without --decode_to_file: kt-decoder --output_dir=run works
-in a pipe. There is exactly one line of output for each line of input; a blank
-line gives an empty one. With --decode_interactive each line is translated as it
-is typed. The newest checkpoint is used unless --checkpoint_step names another,
-or with --checkpoint_step=best the one with the best score on dev; --output_dir
-may also be what kt-avg-checkpoints or kt-exporter wrote. Progress goes to
-standard error.
+The input has one sentence per line. The output has exactly one line for each
+input line; a blank line gives an empty one. Without --decode_from_file the
+command reads standard input, and without --decode_to_file it writes to standard
+output, so it works in a pipe:
+
+    kt-decoder --output_dir=run <news.en >news.de
+
+With --decode_interactive it translates each line as you type it. Progress goes
+to standard error. --output_dir may also be a directory that kt-avg-checkpoints
+or kt-exporter wrote.
 
 --decode_hparams=num_hypotheses=4 writes the four best translations of a line,
-with tabs between them; --write_scores adds to each its score, after another
-tab: the log-probability divided by the length penalty. --decode_hparams=
-temperature=0.8,top_k=10 draws translations at random, the same for the same
---random_seed. --score_file=pairs.tsv writes the score of each of its pairs, a
-source, a tab and a translation, instead of translating. Translations begin with
-the lines of --prefix_file, where that is given.
+separated by tabs. --write_scores adds a tab and its score after each. A score
+is the log-probability divided by the length penalty. --decode_hparams=
+temperature=0.8,top_k=10 samples translations; the same --random_seed gives the
+same samples.
 
-With a parsing run each line becomes a tree in brackets. The lines are raw text,
-or with --tokenized words with spaces between them, as a treebank has them.
+--prefix_file names a file with the beginning of each translation.
+--score_file=pairs.tsv scores the pairs of a file instead of translating. Each
+of its lines is a source, a tab and a translation.
+
+A parsing run turns each line into a tree in brackets. The lines are raw text,
+or, with --tokenized, words separated by spaces.
 """
 
 import contextlib
 import sys
 
-from keras_transformer.bin import decode_settings
+from keras_transformer.bin import command
 from keras_transformer.bin import flags
 from keras_transformer.bin import text_io
 from keras_transformer.data import text_files
+from keras_transformer.data.progress import Progress
 from keras_transformer.files import written_aside
 
-flags.define(
+FLAGS = flags.define(
     "output_dir",
     "checkpoint_step",
-    "decode_from_file",
-    "decode_to_file",
-    "decode_interactive",
-    "prefix_file",
-    "score_file",
-    "beam_size",
-    "alpha",
-    "decode_hparams",
-    "write_scores",
-    "tokenized",
-    "random_seed",
-    "precision",
+    flags.group(
+        "Input and output",
+        flags.path(
+            "decode_from_file",
+            None,
+            "File to translate, one sentence per line. - means standard "
+            "input. Default: standard input.",
+        ),
+        flags.path(
+            "decode_to_file",
+            None,
+            "File to write the translations to, one line for each line of the "
+            "input. Default: standard output.",
+        ),
+        flags.switch(
+            "decode_interactive",
+            False,
+            "Translate each line as you type it.",
+        ),
+        flags.switch(
+            "tokenized",
+            False,
+            "Read the sentences to parse as words separated by spaces, as in "
+            "a treebank, instead of raw text.",
+        ),
+        "write_scores",
+        flags.path(
+            "prefix_file",
+            None,
+            "File with the beginning of each translation, one line for each "
+            "line of the input. Lines may be empty. Default: none.",
+        ),
+        flags.path(
+            "score_file",
+            None,
+            "File of pairs to score instead of translating. Each line is a "
+            "source, a tab and its translation. Default: none.",
+        ),
+    ),
+    flags.group(
+        "Decoding",
+        "beam_size",
+        "alpha",
+        "decode_hparams",
+        flags.whole("random_seed", 0, "Seed of the sampler."),
+        "precision",
+    ),
 )
-FLAGS = flags.FLAGS
-SCORED_TOGETHER = 1024  # pairs
+PAIRS_PER_BATCH = 1024
 
 
 def main(argv):
-    flags.require("output_dir")
+    flags.require(FLAGS, "output_dir")
     _check_alone("decode_interactive", "decode_from_file", "decode_to_file")
     _check_alone("decode_interactive", "prefix_file", "score_file")
     _check_alone("score_file", "decode_from_file", "prefix_file")
-    changes = decode_settings.changes()
+    changes = flags.decode_changes(FLAGS)
     sys.stdout.reconfigure(encoding="utf-8")
     if FLAGS.decode_interactive:
         _decode_interactively(_load(), changes)
@@ -67,10 +106,10 @@ def main(argv):
         with _output() as output:
             _score(_load(), pairs, changes, output)
     else:
-        total, lines = _input()
-        prefixes = _prefixes(total)
+        num_lines, lines = _input()
+        prefixes = _prefixes(num_lines)
         with _output() as output:
-            _decode(_load(), lines, prefixes, total, changes, output)
+            _decode(_load(), lines, prefixes, num_lines, changes, output)
 
 
 def _check_alone(name, *others):
@@ -87,12 +126,13 @@ def _load():
     from keras_transformer.decoding.exported import export_format
     from keras_transformer.runs.run_directory import RunDirectory
 
-    form = export_format(FLAGS.output_dir)
-    if form == "saved_model":
-        flags.load_backend("tensorflow")
-    elif not form:
-        RunDirectory(FLAGS.output_dir)  # what is wrong with it shows at once
-        flags.load_backend()
+    format = export_format(FLAGS.output_dir)
+    if format == "saved_model":
+        command.load_backend("tensorflow")
+    elif not format:
+        # A faulty run fails here, before the backend takes its seconds.
+        RunDirectory(FLAGS.output_dir)
+        command.load_backend()
         from keras_transformer.decoding import threads
 
         if not FLAGS.decode_interactive:
@@ -100,7 +140,9 @@ def _load():
     from keras_transformer.decoding.translator import Translator
 
     translator = Translator.load(
-        FLAGS.output_dir, FLAGS.checkpoint_step, decode_settings.precision()
+        FLAGS.output_dir,
+        FLAGS.checkpoint_step,
+        flags.decode_precision(FLAGS),
     )
     if not FLAGS.tokenized and not translator.linearization:
         return translator
@@ -110,24 +152,26 @@ def _load():
 
 
 def _input():
-    """The number of lines, if it can be known, and the lines."""
+    """Returns the number of input lines, or None, and the lines."""
     path = FLAGS.decode_from_file
     if path in (None, "-"):
         return None, text_io.standard_input()
-    # Read to its end at once, so that a fault shows before the work begins.
+    # Counting reads the whole file, so that faulty text fails before the
+    # model is loaded.
     return text_files.count_lines(path), text_files.read_lines(path)
 
 
-def _prefixes(total):
+def _prefixes(num_lines):
     path = FLAGS.prefix_file
     if not path:
         return None
-    number = text_files.count_lines(path)
-    if total is not None and number != total:
+    num_prefixes = text_files.count_lines(path)
+    if num_lines is not None and num_prefixes != num_lines:
         raise ValueError(
             "`--prefix_file` must have a line for each line of the input. "
-            f"Received: {path} with {number:,} lines, for {total:,}. Leave "
-            "lines empty where the translation is free."
+            f"Received: {path} with {num_prefixes:,} lines, for "
+            f"{num_lines:,}. Leave a line empty if its translation may begin "
+            "in any way."
         )
     return text_files.read_lines(path)
 
@@ -136,10 +180,11 @@ def _read_pairs(path):
     for number, line in enumerate(text_files.read_lines(path), 1):
         source, tab, target = line.partition("\t")
         if not tab or "\t" in target:
+            num_tabs = line.count("\t")
             raise ValueError(
                 "`--score_file` must have a source, a tab and a translation on "
-                f"each line. Received: {path}, line {number} with "
-                f"{line.count(chr(9))} tabs. Correct the line."
+                f"each line. Received: {path}, line {number} with {num_tabs} "
+                "tabs. Correct the line."
             )
         yield source, target
 
@@ -150,19 +195,18 @@ def _output():
     return contextlib.nullcontext(sys.stdout)
 
 
-def _decode(translator, lines, prefixes, total, changes, output):
-    progress = text_io.Progress(total)
-    found = translator.hypotheses(
-        lines,
-        report=progress.add,
-        prefixes=prefixes,
-        seed=FLAGS.random_seed or 0,
-        **changes,
-    )
-    for hypotheses in found:
-        print(_line(hypotheses, changes), file=output)
-    output.flush()
-    progress.finish()
+def _decode(translator, lines, prefixes, num_lines, changes, output):
+    with Progress("sentences", num_lines, results=output) as progress:
+        hypotheses_of_lines = translator.hypotheses(
+            lines,
+            report=progress.add,
+            prefixes=prefixes,
+            seed=FLAGS.random_seed,
+            **changes,
+        )
+        for hypotheses in hypotheses_of_lines:
+            print(_line(hypotheses, changes), file=output)
+        output.flush()
 
 
 def _line(hypotheses, changes):
@@ -177,30 +221,30 @@ def _line(hypotheses, changes):
 
 
 def _score(translator, pairs, changes, output):
-    progress = text_io.Progress(len(pairs))
     alpha = changes.get("alpha")
-    for start in range(0, len(pairs), SCORED_TOGETHER):
-        some = pairs[start : start + SCORED_TOGETHER]
-        for score in translator.score(*zip(*some), alpha=alpha):
-            print(f"{score:.6f}", file=output)
-        progress.add(len(some))
-    output.flush()
-    progress.finish()
+    with Progress("sentences", len(pairs), results=output) as progress:
+        for start in range(0, len(pairs), PAIRS_PER_BATCH):
+            batch = pairs[start : start + PAIRS_PER_BATCH]
+            for score in translator.score(*zip(*batch), alpha=alpha):
+                print(f"{score:.6f}", file=output)
+            progress.add(len(batch))
+        output.flush()
 
 
 def _decode_interactively(translator, changes):
     prompt = "> " if sys.stdin.isatty() else ""
-    print("One sentence a line; Control-D ends.", file=sys.stderr)
+    print("Type one sentence per line; Control-D ends.", file=sys.stderr)
     print(prompt, end="", file=sys.stderr, flush=True)
     for number, line in enumerate(text_io.standard_input()):
-        seed = (FLAGS.random_seed or 0) + number
-        (found,) = translator.hypotheses([line], seed=seed, **changes)
-        print(_line(found, changes), flush=True)
+        # Each line has its own seed, as the lines of a file do.
+        seed = FLAGS.random_seed + number
+        (hypotheses,) = translator.hypotheses([line], seed=seed, **changes)
+        print(_line(hypotheses, changes), flush=True)
         print(prompt, end="", file=sys.stderr, flush=True)
 
 
 def run(argv=None):
-    flags.run(main, argv)
+    command.run(main, FLAGS, argv)
 
 
 if __name__ == "__main__":

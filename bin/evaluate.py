@@ -1,46 +1,86 @@
-"""Scores translations with BLEU and chrF, trees with labelled bracket F1.
+"""Scores translations with BLEU and chrF, and trees with labelled bracket F1.
 
     kt-evaluate --output_dir=run --split=test
+
+This decodes a split of the problem that the run was trained on and compares the
+outputs with the references. The outputs go to decodes/SPLIT.txt in the run's
+directory, the scores to scores/SPLIT.json there, to the model card README.md,
+and to standard output.
+
+To score one file against another, with one sentence or tree per line:
+
     kt-evaluate --hypotheses=news.hyp.de --references=news.de
     kt-evaluate --hypotheses=parsed.trees --references=wsj/23 --measure=f1
 
-The first decodes a split of the problem that the run was trained on, writes the
-outputs to decodes/SPLIT.txt in the run's directory, and scores them
-against the split's references; the scores go to scores/SPLIT.json and to the
-model card, README.md. The others score one file against another, one sentence
-a line. --checkpoint_step is as in kt-decoder. Results go to standard output.
-
-BLEU and chrF are sacreBLEU's, with the full signatures; --tokenize=none is for
-text that was tokenised before. F1 is by EVALB's rules; with --evalb_files, the
-files SPLIT.gold and SPLIT.test for EVALB itself are written beside the outputs.
+BLEU and chrF are computed by sacreBLEU and come with their full signatures. Use
+--tokenize=none for text that is tokenised already. F1 follows the rules of
+EVALB. --evalb_files writes SPLIT.gold and SPLIT.test beside the outputs, as
+input for EVALB itself.
 """
 
 import os
 import sys
 
 from keras_transformer import registry
-from keras_transformer.bin import decode_settings
+from keras_transformer.bin import command
 from keras_transformer.bin import flags
-from keras_transformer.bin import text_io
 from keras_transformer.data import text_files
+from keras_transformer.data.progress import Progress
 from keras_transformer.files import written_aside
 
-flags.define(
-    "output_dir",
-    "checkpoint_step",
-    "data_dir",
-    "split",
-    "hypotheses",
-    "references",
-    "measure",
-    "tokenize",
-    "lowercase",
-    "evalb_files",
-    "beam_size",
-    "alpha",
-    "decode_hparams",
+FLAGS = flags.define(
+    flags.group(
+        "Scoring a run",
+        "output_dir",
+        "checkpoint_step",
+        "data_dir",
+        flags.choice(
+            "split",
+            ["train", "dev", "test"],
+            "test",
+            "Split to decode: dev or test.",
+        ),
+        "beam_size",
+        "alpha",
+        "decode_hparams",
+        flags.switch(
+            "evalb_files",
+            False,
+            "Also write the gold trees and the parsed trees for EVALB.",
+        ),
+    ),
+    flags.group(
+        "Scoring files",
+        flags.path(
+            "hypotheses",
+            None,
+            "File of translations or trees to score, one per line. Default: "
+            "none, which decodes a split.",
+        ),
+        flags.path(
+            "references",
+            None,
+            "File of references, one per line. Default: none, which decodes a "
+            "split.",
+        ),
+        flags.choice(
+            "measure",
+            ["bleu", "f1"],
+            "bleu",
+            "Score to compute: bleu for text, f1 for trees.",
+        ),
+    ),
+    flags.group(
+        "BLEU and chrF",
+        flags.choice(
+            "tokenize",
+            ["13a", "none", "intl", "char", "zh"],
+            "13a",
+            "Tokenizer of sacreBLEU: 13a, none, intl, char or zh.",
+        ),
+        flags.switch("lowercase", False, "Score without regard to case."),
+    ),
 )
-FLAGS = flags.FLAGS
 
 
 def main(argv):
@@ -64,7 +104,7 @@ def _refuse(name, rule):
 
 
 def _score_files():
-    flags.require("hypotheses", "references")
+    flags.require(FLAGS, "hypotheses", "references")
     paths = (FLAGS.hypotheses, FLAGS.references)
     if FLAGS.measure == "f1":
         _refuse("tokenize", "BLEU, not F1")
@@ -77,8 +117,7 @@ def _score_files():
     if not pairs:
         raise ValueError(
             "Files to score must have at least one line. Received: "
-            f"{paths[0]} and {paths[1]}, which are empty. Check that these "
-            "are the right files."
+            f"{paths[0]} and {paths[1]}, which are empty. Check both paths."
         )
     return _bleu(*zip(*pairs))
 
@@ -90,11 +129,11 @@ def _bleu(hypotheses, references):
 
 
 def _problem():
-    """The problem of the run; what is wrong with the flags shows at once."""
-    flags.require("output_dir")
+    """Returns the run's problem, after a check of all flags."""
+    flags.require(FLAGS, "output_dir")
     if FLAGS.split == "train":
         raise ValueError(
-            "`--split` must be one whose text was kept. Received: "
+            "`--split` must be a split whose text is kept. Received: "
             "--split=train. Use dev or test."
         )
     from keras_transformer.runs.run_directory import RunDirectory
@@ -113,39 +152,20 @@ def _problem():
 
 
 def _decode(problem):
-    """Hypotheses and references; writes the hypotheses to the run."""
+    """Returns the outputs and the references, and writes the outputs."""
     sources, references = problem.text_split(FLAGS.split)
-    flags.load_backend()
-    from keras_transformer.decoding import threads
-    from keras_transformer.decoding.parser import Parser
-    from keras_transformer.decoding.translator import Translator
-
-    threads.give_each_a_core()
-    translator = Translator.load(FLAGS.output_dir, FLAGS.checkpoint_step)
-    parser = None
-    if translator.linearization:
-        translator = parser = Parser(translator, tokenized=True)
-    progress = text_io.Progress(len(sources))
-    hypotheses = list(
-        translator.translate(
-            sources, report=progress.add, **decode_settings.changes()
-        )
-    )
-    progress.finish()
-    if parser:
-        print(
-            f"Malformed and repaired: {parser.num_malformed} of "
-            f"{len(sources)} ({parser.num_malformed / len(sources):.1%}).",
-            file=sys.stderr,
-        )
-        if parser.linearization != "tagged":
-            print(
-                "This run writes no tags; its words count as tagged wrongly.",
-                file=sys.stderr,
+    translator = _load()
+    with Progress("sentences", len(sources)) as progress:
+        hypotheses = list(
+            translator.translate(
+                sources, report=progress.add, **flags.decode_changes(FLAGS)
             )
+        )
+    if translator.linearization:
+        _report_trees(translator, len(sources))
     else:
         hypotheses = list(map(problem.output, sources, hypotheses))
-    path = _decodes("txt")
+    path = _decodes_path("txt")
     os.makedirs(os.path.dirname(path), exist_ok=True)
     with written_aside(path) as file:
         file.writelines(hypothesis + "\n" for hypothesis in hypotheses)
@@ -153,7 +173,34 @@ def _decode(problem):
     return hypotheses, references
 
 
-def _decodes(ending):
+def _load():
+    command.load_backend()
+    from keras_transformer.decoding import threads
+    from keras_transformer.decoding.parser import Parser
+    from keras_transformer.decoding.translator import Translator
+
+    threads.give_each_a_core()
+    translator = Translator.load(FLAGS.output_dir, FLAGS.checkpoint_step)
+    if translator.linearization:
+        return Parser(translator, tokenized=True)
+    return translator
+
+
+def _report_trees(parser, num_sentences):
+    share = parser.num_malformed / num_sentences
+    print(
+        f"Malformed and repaired: {parser.num_malformed} of {num_sentences} "
+        f"({share:.1%}).",
+        file=sys.stderr,
+    )
+    if parser.linearization != "tagged":
+        print(
+            "This run predicts no tags, so every tag counts as wrong.",
+            file=sys.stderr,
+        )
+
+
+def _decodes_path(ending):
     return os.path.join(FLAGS.output_dir, "decodes", f"{FLAGS.split}.{ending}")
 
 
@@ -164,17 +211,17 @@ def _score(problem, hypotheses, references):
         from keras_transformer.trees.parseval import write_evalb
         from keras_transformer.trees.tree import parse_tree
 
-        paths = (_decodes("gold"), _decodes("test"))
+        paths = (_decodes_path("gold"), _decodes_path("test"))
         too_large = write_evalb(
             *paths,
             list(map(parse_tree, references)),
             list(map(parse_tree, hypotheses)),
         )
-        print(f"For EVALB: {paths[0]}, {paths[1]}", file=sys.stderr)
+        print(f"Input of EVALB: {paths[0]}, {paths[1]}", file=sys.stderr)
         if too_large:
             print(
-                "EVALB must be compiled with larger limits for the trees of "
-                f"lines {', '.join(map(str, too_large))}.",
+                "EVALB needs larger limits, which are set when it is compiled, "
+                f"for the trees of lines {', '.join(map(str, too_large))}.",
                 file=sys.stderr,
             )
     return problem.report(hypotheses, references)
@@ -187,14 +234,14 @@ def _record(report, num_pairs):
     from keras_transformer.runs.run_directory import RunDirectory
 
     run = RunDirectory(FLAGS.output_dir)
-    decode = decode_settings.options(run.hparams)
+    decode = flags.decode_options(FLAGS, run.hparams)
     step = run.checkpoints.find(FLAGS.checkpoint_step)
     record_scores(run, FLAGS.split, step, num_pairs, decode, report)
     write_model_card(run.path, run)
 
 
 def run(argv=None):
-    flags.run(main, argv)
+    command.run(main, FLAGS, argv)
 
 
 if __name__ == "__main__":

@@ -1,40 +1,72 @@
-"""Exports a trained run as a model that others can serve.
+"""Exports a trained run as a model that a server can load.
 
     kt-exporter --output_dir=run --export_dir=run/export
 
-Prints the directory that it wrote to standard output. --format=saved_model, the
-default, writes the next version of a SavedModel, export_dir/1, 2 and so on,
-which takes text and gives text: TensorFlow Serving, kt-serve and Python with
-tensorflow and tensorflow-text load it. --format=saved_model_ids is the same for
-servers without SentencePiece's operations: ids of vocab.model, which lies in
-assets.extra, go in and come out. --format=ctranslate2 writes a directory
-for CTranslate2 with the weights as --quantization says; that needs pip install
-'.[ctranslate2]'.
+The command prints the directory that it wrote to standard output. --format
+chooses what it writes:
 
-The newest checkpoint is used unless --checkpoint_step names another. How the
-model translates is decided now: as the run does, but for --beam_size, --alpha
-and --decode_hparams. It computes in float32 unless --precision=bfloat16 is
-given. With pip install '.[serving]' a SavedModel also gets the
-requests that TensorFlow Serving warms it up with.
+  saved_model      A SavedModel that takes text and returns text, for
+                   TensorFlow Serving, kt-serve, or Python with tensorflow
+                   and tensorflow-text. It becomes the next version in
+                   --export_dir: 1, 2, and so on.
+  saved_model_ids  The same for servers without the operations of
+                   tensorflow-text. It takes and returns ids of vocab.model,
+                   which lies in its folder assets.extra.
+  ctranslate2      A directory for CTranslate2, with weights stored as
+                   --quantization says. It needs pip install '.[ctranslate2]'.
+
+The exported model translates as the run does. --beam_size, --alpha and
+--decode_hparams change that now; they cannot be changed after the export. A
+SavedModel computes in float32, unless --precision=bfloat16 is given.
+
+With pip install '.[serving]', a SavedModel also contains the requests that
+TensorFlow Serving warms it up with.
 """
 
 import os
 
-from keras_transformer.bin import decode_settings
+from keras_transformer.bin import command
 from keras_transformer.bin import flags
 
-flags.define(
+FLAGS = flags.define(
     "output_dir",
     "checkpoint_step",
-    "export_dir",
-    "format",
-    "quantization",
+    flags.path(
+        "export_dir",
+        None,
+        "Directory to write to. SavedModels get a folder in it for each "
+        "version. Default: export, export_ids or export_ctranslate2 inside "
+        "output_dir, by format.",
+    ),
+    flags.choice(
+        "format",
+        ["saved_model", "saved_model_ids", "ctranslate2"],
+        "saved_model",
+        "Format of the exported model: saved_model, saved_model_ids or "
+        "ctranslate2.",
+    ),
+    flags.choice(
+        "quantization",
+        [
+            "float32",
+            "float16",
+            "bfloat16",
+            "int16",
+            "int8",
+            "int8_float32",
+            "int8_float16",
+            "int8_bfloat16",
+        ],
+        "float32",
+        "Number format of the weights of a CTranslate2 model: float32, "
+        "float16, bfloat16, int16, int8, int8_float32, int8_float16 or "
+        "int8_bfloat16.",
+    ),
+    "precision",
     "beam_size",
     "alpha",
     "decode_hparams",
-    "precision",
 )
-FLAGS = flags.FLAGS
 DEFAULT_DIRS = {
     "saved_model": "export",
     "saved_model_ids": "export_ids",
@@ -43,24 +75,25 @@ DEFAULT_DIRS = {
 
 
 def main(argv):
-    flags.require("output_dir")
+    flags.require(FLAGS, "output_dir")
     _check_format()
     from keras_transformer.runs.run_directory import RunDirectory
 
     run = RunDirectory(FLAGS.output_dir)
-    options = decode_settings.options(run.hparams)
+    options = flags.decode_options(FLAGS, run.hparams)
     run.checkpoints.find(FLAGS.checkpoint_step)
     export_dir = FLAGS.export_dir or run.file(DEFAULT_DIRS[FLAGS.format])
     print(_export(run, os.path.normpath(export_dir), options))
 
 
 def _check_format():
-    fixed = {
+    # Per format: a flag it cannot use, that flag's default, the one it takes.
+    unusable = {
         "saved_model": ("quantization", "float32", "--precision"),
         "saved_model_ids": ("quantization", "float32", "--precision"),
         "ctranslate2": ("precision", "auto", "--quantization"),
     }
-    name, default, instead = fixed[FLAGS.format]
+    name, default, instead = unusable[FLAGS.format]
     if FLAGS[name].value != default:
         raise ValueError(
             f"`--{name}` must not be given with --format={FLAGS.format}. "
@@ -75,7 +108,7 @@ def _export(run, export_dir, options):
         return export_ctranslate2(
             run, export_dir, options, FLAGS.checkpoint_step, FLAGS.quantization
         )
-    flags.load_backend()
+    command.load_backend()
     from keras_transformer.export.saved_model import export_saved_model
 
     return export_saved_model(
@@ -83,13 +116,13 @@ def _export(run, export_dir, options):
         export_dir,
         options,
         FLAGS.checkpoint_step,
-        decode_settings.precision(),
+        flags.decode_precision(FLAGS),
         of_text=FLAGS.format == "saved_model",
     )
 
 
 def run(argv=None):
-    flags.run(main, argv)
+    command.run(main, FLAGS, argv)
 
 
 if __name__ == "__main__":

@@ -1,22 +1,41 @@
-"""Draws a figure of several runs into one picture, a curve for each.
+"""Draws one metric of several runs into one picture, with a curve per run.
 
     kt-plot --runs=run_base,run_big --metric=dev_bleu --plot_to_file=bleu.png
 
-Reads metrics.csv of the runs, which may be going on. Figures are for example
-train_loss, dev_loss, dev_bleu, tokens_per_second, gradient_norm; an unknown one
-lists all. The ending of --plot_to_file, .png, .pdf or .svg, says the format.
+The command reads metrics.csv of each run; a run may still be training. Common
+metrics are train_loss, dev_loss, dev_bleu, tokens_per_second and gradient_norm.
+If you name an unknown metric, the error lists all. The ending of --plot_to_file
+decides the format: .png, .pdf or .svg.
 """
 
 import sys
 
+from keras_transformer.bin import command
 from keras_transformer.bin import flags
 
-flags.define("runs", "metric", "x_axis", "plot_to_file")
-FLAGS = flags.FLAGS
+FLAGS = flags.define(
+    flags.paths(
+        "runs",
+        None,
+        "Directories of the runs to draw, separated by commas.",
+    ),
+    flags.text("metric", "dev_bleu", "Column of metrics.csv to draw."),
+    flags.choice(
+        "x_axis",
+        ["step", "seconds", "epoch"],
+        "step",
+        "Horizontal axis: step, seconds of training, or epoch.",
+    ),
+    flags.path(
+        "plot_to_file",
+        None,
+        "Picture to write, a .png, .pdf or .svg file.",
+    ),
+)
 
 
 def main(argv):
-    flags.require("runs", "plot_to_file")
+    flags.require(FLAGS, "runs", "plot_to_file")
     from keras_transformer.visualization.comparison import plot_comparison
 
     plot_comparison(FLAGS.runs, FLAGS.metric, FLAGS.x_axis, FLAGS.plot_to_file)
@@ -24,7 +43,7 @@ def main(argv):
 
 
 def run(argv=None):
-    flags.run(main, argv)
+    command.run(main, FLAGS, argv)
 
 
 if __name__ == "__main__":

@@ -1,38 +1,61 @@
-"""Asks a server for translations: kt-serve, or TensorFlow Serving itself.
+"""Asks kt-serve or TensorFlow Serving for translations.
 
     kt-query --text="A dog runs."
     kt-query --server=translator.example:8501 --protocol=rest <news.en >news.de
 
-Reads standard input without --text, and prints the best translation of each
-line on a line of its own, in order; with --write_scores a tab and its score
-follow. gRPC, the default, needs `pip install '.[serving]'`
-and takes some seconds to start; REST needs nothing and starts at once.
+Without --text, the command reads sentences from standard input, one per line.
+It prints the best translation of each on a line of its own, in order. With
+--write_scores, a tab and the score follow each translation.
+
+gRPC, the default protocol, needs `pip install '.[serving]'` and takes some
+seconds to start. REST needs no extra package and starts at once.
 """
 
 import itertools
 import sys
 
+from keras_transformer.bin import command
 from keras_transformer.bin import flags
 from keras_transformer.bin import text_io
 
-flags.define(
-    "server",
-    "protocol",
+FLAGS = flags.define(
+    flags.text(
+        "text",
+        None,
+        "Sentence to translate. Default: the lines of standard input.",
+    ),
+    flags.text(
+        "server",
+        "localhost",
+        "Host of the server. Append :PORT if the port is not the usual one, "
+        "which is 8500 for gRPC and 8501 for REST.",
+    ),
+    flags.choice(
+        "protocol",
+        ["grpc", "rest"],
+        "grpc",
+        "Protocol to use: grpc or rest.",
+    ),
     "model_name",
-    "model_version",
-    "timeout_secs",
-    "text",
+    flags.count(
+        "model_version",
+        None,
+        "Version of the model that translates. Default: the newest version.",
+    ),
+    flags.amount(
+        "timeout_secs",
+        10.0,
+        "Maximum number of seconds to wait for an answer.",
+    ),
     "write_scores",
 )
-FLAGS = flags.FLAGS
-
-LINES_AT_ONCE = 32
+LINES_PER_REQUEST = 32
 
 
 def main(argv):
     sys.stdout.reconfigure(encoding="utf-8")
     if FLAGS.protocol == "grpc":
-        flags.load_backend("tensorflow")
+        command.load_backend("tensorflow")
     from keras_transformer.serving import client
 
     server = client.connect(
@@ -42,17 +65,17 @@ def main(argv):
         FLAGS.model_version,
         FLAGS.timeout_secs,
     )
-    for texts in _batches():
+    for texts in _requests():
         translations, scores = server(texts)
         for (best, *_), (score, *_) in zip(translations, scores):
-            after = f"\t{score:.6f}" if FLAGS.write_scores else ""
-            print(" ".join(best.splitlines()) + after)
+            score_column = f"\t{score:.6f}" if FLAGS.write_scores else ""
+            print(" ".join(best.splitlines()) + score_column)
         sys.stdout.flush()
     server.close()
 
 
-def _batches():
-    """Lists of lines: many at once, but each as it is typed."""
+def _requests():
+    """Yields the sentences of each request, a list of str."""
     if FLAGS.text is not None:
         try:
             FLAGS.text.encode()
@@ -65,13 +88,14 @@ def _batches():
         yield [FLAGS.text]
         return
     lines = text_io.standard_input()
-    size = 1 if sys.stdin.isatty() else LINES_AT_ONCE
+    # A person who types waits for the answer to each line.
+    size = 1 if sys.stdin.isatty() else LINES_PER_REQUEST
     while texts := list(itertools.islice(lines, size)):
         yield texts
 
 
 def run(argv=None):
-    flags.run(main, argv)
+    command.run(main, FLAGS, argv)
 
 
 if __name__ == "__main__":

@@ -1,52 +1,80 @@
-"""Serves exported models over a network, in TF Serving's protocol.
+"""Serves exported models over the network with TensorFlow Serving's protocol.
 
     kt-exporter --output_dir=run --export_dir=export
     kt-serve --export_dir=export
 
+The second command keeps running. Then, from another terminal:
+
+    kt-query --text="A dog runs."
     curl -d '{"instances": ["A dog runs."]}' \\
         http://localhost:8501/v1/models/translate:predict
-    kt-query --text="A dog runs."
 
-For people without the TensorFlow Serving binary: it answers the same requests,
-REST on --rest_api_port and gRPC on --port, so that the same clients work, and
-serves any SavedModel. gRPC needs `pip install '.[serving]'`;
-without it there is REST alone.
+The server answers the same requests as the TensorFlow Serving binary: REST on
+--rest_api_port and gRPC on --port. The same clients work with both, and any
+SavedModel can be served. gRPC needs `pip install '.[serving]'`; without it the
+server offers REST only.
 
-All versions in --export_dir are served, the newest to who asks for none. One
-that appears is loaded beside the others and takes over once it is ready; one
-that is deleted is dropped. Sentences of concurrent requests are translated
-together. One line on standard error says when it is ready. SIGTERM or Control-C
-ends it, once the requests that run are answered.
+The server serves all versions in --export_dir. A request that names no version
+gets the newest. A new version is loaded while the others serve, and takes over
+once it is ready. A version whose folder is deleted is dropped.
+
+The server translates sentences of concurrent requests together. It writes one
+line to standard error once it is ready. On SIGTERM or Control-C it answers the
+requests that it has accepted, and then exits.
 """
 
 import signal
 import sys
 import threading
 
+from keras_transformer.bin import command
 from keras_transformer.bin import flags
 
-flags.define(
-    "export_dir",
+LARGEST_PORT = 65535
+
+FLAGS = flags.define(
+    flags.path(
+        "export_dir",
+        None,
+        "Directory of exported models, with one folder for each version: 1, "
+        "2, and so on.",
+    ),
     "model_name",
-    "host",
-    "port",
-    "rest_api_port",
-    "max_batch_size",
-    "batch_timeout_micros",
+    flags.text(
+        "host",
+        "localhost",
+        "Address to listen on; 0.0.0.0 listens on all addresses of this "
+        "machine.",
+    ),
+    flags.whole("port", 8500, "Port of gRPC; 0 turns gRPC off.", LARGEST_PORT),
+    flags.whole(
+        "rest_api_port", 8501, "Port of REST; 0 turns REST off.", LARGEST_PORT
+    ),
+    flags.count(
+        "max_batch_size",
+        32,
+        "Maximum number of sentences, from one or more requests, to translate "
+        "together.",
+    ),
+    flags.whole(
+        "batch_timeout_micros",
+        2000,
+        "Microseconds that a batch waits for each further sentence. In total "
+        "it waits at most ten times as long.",
+    ),
 )
-FLAGS = flags.FLAGS
 
 
 def main(argv):
-    flags.require("export_dir")
-    end = _end_on_signal()
+    flags.require(FLAGS, "export_dir")
+    stop_requested = _stop_on_signal()
     from keras_transformer.serving import server as serving
     from keras_transformer.serving.versions import versions_in
 
-    # What is wrong shows at once, before the seconds that TensorFlow takes.
+    # A wrong directory or port fails before TensorFlow takes its seconds.
     versions_in(FLAGS.export_dir)
     ports = _ports(serving)
-    flags.load_backend("tensorflow")
+    command.load_backend("tensorflow")
     server = serving.Server(
         FLAGS.export_dir,
         FLAGS.model_name,
@@ -62,12 +90,12 @@ def main(argv):
         file=sys.stderr,
         flush=True,
     )
-    end.wait()
+    stop_requested.wait()
     server.stop()
 
 
 def _ports(serving):
-    """The ports to listen on, by the name of the server's argument."""
+    """Returns the ports to listen on, by the server's argument names."""
     ports = {
         name: FLAGS[name].value
         for name in ("port", "rest_api_port")
@@ -76,40 +104,41 @@ def _ports(serving):
     if "port" in ports and not serving.has_grpc():
         del ports["port"]
         print(
-            "Without gRPC, which needs `pip install '.[serving]'`.",
+            "gRPC is off, because it needs `pip install '.[serving]'`.",
             file=sys.stderr,
         )
     if not ports:
         raise ValueError(
-            "One of `port` and `rest_api_port` must be on. Received: "
-            f"port={FLAGS.port}, rest_api_port={FLAGS.rest_api_port}. Give "
+            "`port` or `rest_api_port` must be on. Received: "
+            f"port={FLAGS.port}, rest_api_port={FLAGS.rest_api_port}. Add "
             "--rest_api_port=8501."
         )
     if len(set(ports.values())) != len(ports):
         raise ValueError(
             "`port` and `rest_api_port` must differ. Received: "
-            f"{FLAGS.port} for both. Change one."
+            f"{FLAGS.port} for both. Change one of them."
         )
     for name, port in ports.items():
         serving.check_port(name, FLAGS.host, port)
     return ports
 
 
-def _end_on_signal():
-    """An event that the first SIGTERM or SIGINT sets; a second kills."""
-    end = threading.Event()
+def _stop_on_signal():
+    """Returns an event that the first SIGTERM or SIGINT sets."""
+    stop_requested = threading.Event()
 
     def stop(number, frame):
+        # The second signal ends the process at once.
         signal.signal(number, signal.SIG_DFL)
-        end.set()
+        stop_requested.set()
 
     signal.signal(signal.SIGTERM, stop)
     signal.signal(signal.SIGINT, stop)
-    return end
+    return stop_requested
 
 
 def run(argv=None):
-    flags.run(main, argv)
+    command.run(main, FLAGS, argv)
 
 
 if __name__ == "__main__":

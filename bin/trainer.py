@@ -1,21 +1,24 @@
-"""Trains a model on a problem, or goes on with a training that was stopped.
+"""Trains a model on a problem, or resumes a training that was stopped.
 
     kt-trainer --problem=translate_ende_toy --generate_data \\
         --data_dir=data --output_dir=run --hparams_set=transformer_tiny
 
-The run's directory (--output_dir) receives checkpoints, metrics.csv,
-learning_curve.png, TensorBoard logs and sample translations, and all that
-kt-decoder and kt-evaluate need. The same command resumes a run, from its
-newest checkpoint; so does --output_dir alone. Progress goes to standard
-error, the figures of the last evaluation to standard output as JSON.
-Control-C and SIGTERM save a checkpoint first; the exit status is then 128 plus
-the signal's number.
+The command writes checkpoints, metrics.csv, learning_curve.png, TensorBoard
+logs and sample translations to the run's directory, --output_dir. kt-decoder
+and kt-evaluate need nothing else. Progress goes to standard error. The metrics
+of the last evaluation go to standard output as one line of JSON.
 
-Trains on all GPUs of the machine, and with the environment variable TF_CONFIG
-on several machines, which share --output_dir. --batch_tokens is what one device
-takes at once, --effective_batch_tokens what an update sees: the rest is
-gradient accumulation, and the update is the same on any number of devices.
-With KERAS_BACKEND=jax it trains on JAX, and needs no TensorFlow.
+The same command resumes the run from its newest checkpoint; --output_dir alone
+is enough. On Control-C or SIGTERM the command saves a checkpoint and exits; its
+exit status is 128 plus the signal's number.
+
+Training uses all GPUs of the machine. If the environment variable TF_CONFIG
+lists several machines, it uses all of these; they must share --output_dir.
+--batch_tokens limits what one device processes at once.
+--effective_batch_tokens sets the size of an update; devices accumulate
+gradients until they reach it. An update is the same on any number of devices.
+
+With KERAS_BACKEND=jax the command trains on JAX and needs no TensorFlow.
 """
 
 import dataclasses
@@ -25,52 +28,141 @@ import time
 
 from keras_transformer import hparam
 from keras_transformer import registry
+from keras_transformer.bin import command
 from keras_transformer.bin import flags
+from keras_transformer.training.options import TrainingOptions
 
-flags.define(
-    "problem",
-    "data_dir",
-    "tmp_dir",
-    "output_dir",
-    "hparams_set",
-    "hparams",
-    "generate_data",
-    "train_steps",
-    "batch_tokens",
-    "effective_batch_tokens",
-    "precision",
-    "xla",
-    "worker_gpu",
-    "warm_start_from",
-    "eval_frequency",
-    "early_stopping_metric",
-    "early_stopping_patience",
-    "keep_checkpoint_max",
-    "keep_checkpoint_every_n_hours",
-    "save_checkpoints_secs",
-    "profile_steps",
-    "random_seed",
+FLAGS = flags.define(
+    flags.group(
+        "Getting started",
+        flags.text(
+            "problem",
+            None,
+            "Name of the problem. The suffix _rev swaps source and target. "
+            "Default: the problem of the run in output_dir.",
+        ),
+        flags.switch(
+            "generate_data",
+            False,
+            "Generate the data first, unless data_dir holds it already.",
+        ),
+        "data_dir",
+        "output_dir",
+        flags.text(
+            "hparams_set",
+            None,
+            "Name of the hparams set, which fixes the model and its training. "
+            "Default: the set of the run in output_dir.",
+        ),
+        "hparams",
+        flags.count(
+            "train_steps",
+            None,
+            "Total number of updates, which includes those before a resume. "
+            "Default: train_steps of the hparams set.",
+        ),
+        "registry_help",
+    ),
+    flags.group("Data", "tmp_dir", "usr_dir"),
+    flags.group(
+        "Model",
+        flags.path(
+            "warm_start_from",
+            None,
+            "Directory of a run with the same vocabulary, whose weights a new "
+            "run starts from. Default: none.",
+        ),
+        flags.whole(
+            "random_seed",
+            None,
+            "Seed of the initial weights, dropout and the order of the data. "
+            "Default: the seed of the run in output_dir, or 0.",
+        ),
+    ),
+    flags.group(
+        "Batch",
+        flags.text(
+            "batch_tokens",
+            None,
+            "Maximum number of positions per side that a device processes at "
+            "once, or auto for the most that fit into its memory. Default: "
+            "batch_tokens of the hparams set.",
+        ),
+        flags.whole(
+            "effective_batch_tokens",
+            None,
+            "Maximum number of positions per side in an update, on any number "
+            "of devices. Gradients are accumulated over as many rounds as "
+            "needed. 0 uses batch_tokens. Default: effective_batch_tokens of "
+            "the hparams set.",
+        ),
+    ),
+    flags.group(
+        "Checkpoints",
+        flags.count(
+            "eval_frequency",
+            TrainingOptions.eval_frequency,
+            "Number of updates between two evaluations. Each evaluation "
+            "writes a checkpoint.",
+        ),
+        flags.count(
+            "keep_checkpoint_max",
+            TrainingOptions.keep_checkpoint_max,
+            "Number of newest checkpoints to keep.",
+        ),
+        flags.amount(
+            "keep_checkpoint_every_n_hours",
+            TrainingOptions.keep_checkpoint_every_n_hours,
+            "Hours of training between two checkpoints that are kept for "
+            "ever; 0 keeps none for ever.",
+        ),
+        flags.amount(
+            "save_checkpoints_secs",
+            TrainingOptions.save_checkpoints_secs,
+            "Maximum number of seconds between two checkpoints, if "
+            "evaluations are less frequent.",
+        ),
+    ),
+    flags.group(
+        "Stopping",
+        flags.choice(
+            "early_stopping_metric",
+            ["none", "bleu", "f1", "loss"],
+            TrainingOptions.early_stopping_metric,
+            "Metric on dev that must improve for the training to continue: "
+            "bleu, f1, loss, or none to train for all train_steps.",
+        ),
+        flags.count(
+            "early_stopping_patience",
+            TrainingOptions.early_stopping_patience,
+            "Number of evaluations in a row without an improvement after "
+            "which the training stops.",
+        ),
+    ),
+    flags.group("Devices", "worker_gpu", "precision", "xla"),
+    flags.group(
+        "Debugging",
+        flags.text(
+            "profile_steps",
+            None,
+            "First and last update to profile for TensorBoard, such as 10,20. "
+            "Default: none.",
+        ),
+    ),
 )
-FLAGS = flags.FLAGS
 SECONDS_TO_WAIT = 60  # for the chief to make the run's directory
 
 
 def main(argv):
-    flags.require("output_dir")
+    flags.require(FLAGS, "output_dir")
     from keras_transformer.runs.run_directory import RunDirectory
 
     is_new = not RunDirectory.exists(FLAGS.output_dir)
     earlier_run = None if is_new else RunDirectory(FLAGS.output_dir)
     if is_new:
-        flags.require("problem", "hparams_set", "data_dir")
-    given = {
-        name: FLAGS[name].value
-        for name in ("problem", "hparams_set", "data_dir", "random_seed")
-        if FLAGS[name].value is not None
-    }
-    record = {} if is_new else earlier_run.record
-    settings = {"random_seed": 0, **record, **given}
-    hparams = _hparams(settings, earlier_run)
+        flags.require(FLAGS, "problem", "hparams_set", "data_dir")
+    settings = _settings(earlier_run)
+    hparams = _hparams(settings["hparams_set"], earlier_run)
     options = _options()
     problem = registry.get_problem(
         settings["problem"], os.path.abspath(settings["data_dir"])
@@ -79,7 +171,7 @@ def main(argv):
         problem.generate(FLAGS.tmp_dir)
     _check_batches(problem, hparams)
     _check_warm_start(problem, hparams)
-    flags.load_backend()
+    command.load_backend()
     from keras_transformer.engines.make_engine import make_engine
     from keras_transformer.engines.precision import resolve_precision
     from keras_transformer.training.trainer import Trainer
@@ -88,7 +180,7 @@ def main(argv):
         settings["precision"] = resolve_precision(FLAGS.precision)
     precision = settings.setdefault("precision", "float32")
     if FLAGS.batch_tokens == "auto" and is_new:
-        hparams = _fitting(problem, hparams, precision)
+        hparams = _with_largest_batch(problem, hparams, precision)
     engine = make_engine(hparams, precision, FLAGS.worker_gpu, FLAGS.xla)
     run = _open_run(problem, hparams, settings, engine.is_chief, is_new)
     trainer = Trainer(problem, run, engine, **options)
@@ -98,33 +190,39 @@ def main(argv):
     return 128 + trainer.stop_signal if trainer.stop_signal else 0
 
 
-def _hparams(settings, earlier_run):
-    hparams = earlier_run and earlier_run.hparams
-    if not earlier_run or FLAGS.hparams_set or FLAGS.hparams:
-        hparams = registry.get_hparams(settings["hparams_set"])
+def _settings(earlier_run):
+    """Returns the settings of a run by name; flags win over `run.json`."""
+    names = ("problem", "hparams_set", "data_dir", "random_seed")
+    from_flags = {
+        name: FLAGS[name].value
+        for name in names
+        if FLAGS[name].value is not None
+    }
+    record = earlier_run.record if earlier_run else {}
+    return {"random_seed": 0, **record, **from_flags}
+
+
+def _hparams(hparams_set, earlier_run):
+    if earlier_run and not FLAGS.hparams_set and not FLAGS.hparams:
+        hparams = earlier_run.hparams
+    else:
+        hparams = registry.get_hparams(hparams_set)
         hparams = hparam.parse_overrides(hparams, FLAGS.hparams)
-    names = ("batch_tokens", "effective_batch_tokens")
-    given = {name: FLAGS[name].value for name in names}
-    if given["batch_tokens"] == "auto":
-        # What was found then; for now, anything that fits the update.
-        most = given["effective_batch_tokens"] or None
-        given["batch_tokens"] = (
-            earlier_run.hparams.batch_tokens if earlier_run else most
-        )
-    overrides = [f"{n}={v}" for n, v in given.items() if v is not None]
+    batch = {
+        "batch_tokens": FLAGS.batch_tokens,
+        "effective_batch_tokens": FLAGS.effective_batch_tokens,
+    }
+    if FLAGS.batch_tokens == "auto" and earlier_run:
+        batch["batch_tokens"] = earlier_run.hparams.batch_tokens
+    elif FLAGS.batch_tokens == "auto":
+        # A stand-in that fits the update, until the engine's memory is known.
+        batch["batch_tokens"] = FLAGS.effective_batch_tokens or None
+    overrides = [f"{n}={v}" for n, v in batch.items() if v is not None]
     return hparam.parse_overrides(hparams, ",".join(overrides))
 
 
 def _options():
-    names = (
-        "eval_frequency",
-        "keep_checkpoint_max",
-        "keep_checkpoint_every_n_hours",
-        "save_checkpoints_secs",
-        "early_stopping_metric",
-        "early_stopping_patience",
-        "warm_start_from",
-    )
+    names = [field.name for field in dataclasses.fields(TrainingOptions)]
     options = {name: FLAGS[name].value for name in names}
     return {**options, "profile_steps": _profile_steps()}
 
@@ -139,14 +237,14 @@ def _profile_steps():
     if not 1 <= first <= last:
         raise ValueError(
             "`--profile_steps` must be the first and the last update to "
-            f"profile. Received: --profile_steps={FLAGS.profile_steps}. Write "
-            "for example --profile_steps=10,20."
+            f"profile. Received: --profile_steps={FLAGS.profile_steps}. Write, "
+            "for example, --profile_steps=10,20."
         )
     return first, last
 
 
 def _check_batches(problem, hparams):
-    # Here, so that nothing is written for a run that cannot begin.
+    # Batches that cannot be made fail here, before the run is written.
     update_tokens = hparams.effective_batch_tokens or hparams.batch_tokens
     problem.batches(
         "train", update_tokens, hparams.max_length, packed=hparams.packed
@@ -163,8 +261,8 @@ def _check_warm_start(problem, hparams):
         check_warm_start(problem.vocabulary, hparams, other)
 
 
-def _fitting(problem, hparams, precision):
-    """The hparams with the largest batch that fits into a device's memory."""
+def _with_largest_batch(problem, hparams, precision):
+    """Returns the hparams with the largest batch that fits into memory."""
     from keras_transformer.engines.largest_batch import largest_batch_tokens
 
     tokens = largest_batch_tokens(
@@ -192,15 +290,16 @@ def _open_run(problem, hparams, settings, is_chief, is_new):
         )
     end = time.monotonic() + SECONDS_TO_WAIT
     while not RunDirectory.exists(FLAGS.output_dir) and time.monotonic() < end:
-        time.sleep(0.1)  # until the chief has made it
+        time.sleep(0.1)
     run = RunDirectory(FLAGS.output_dir)
     run.check_same(record, hparams)
-    run.hparams = hparams  # what may differ is as it was asked for now
+    # `check_same` allows some hparams to differ; the ones asked for now apply.
+    run.hparams = hparams
     return run
 
 
 def run(argv=None):
-    flags.run(main, argv)
+    command.run(main, FLAGS, argv)
 
 
 if __name__ == "__main__":

@@ -1,182 +1,166 @@
-"""Greet a problem.
-
-Example: kt-flags-test --problem=copy
-"""
+"""Flags: what a command defines, and what all commands share."""
 
 import configparser
-import json
+import importlib
 import pathlib
-import subprocess
-import sys
 
 import pytest
+from absl import flags as absl_flags
 
-from keras_transformer import hparam
 from keras_transformer.bin import flags
-from keras_transformer.bin.flag_table import FLAG_TABLE
+from keras_transformer.search.options import DecodeOptions
+from keras_transformer.training.options import TrainingOptions
 
-flags.define("problem", "data_dir", "hparams", "train_steps", "lowercase")
-FLAGS = flags.FLAGS
 ROOT = pathlib.Path(__file__).parents[2]
 
 
-def main(argv):
-    flags.require("problem")
-    hparams = hparam.parse_overrides(hparam.HParams(), FLAGS.hparams)
-    print(FLAGS.problem, hparams.d_ff, FLAGS.data_dir)
+def commands():
+    """Returns the modules of all commands."""
+    config = configparser.ConfigParser()
+    config.read(ROOT / "setup.cfg")
+    scripts = config["options.entry_points"]["console_scripts"].split()
+    return [
+        importlib.import_module(entry.split(":")[0])
+        for entry in scripts
+        if entry.startswith("keras_transformer.")
+    ]
 
 
-def break_off(argv):
-    raise KeyboardInterrupt
-
-
-def open_missing(argv):
-    open("no/such/file")
-
-
-def fail_in_a_library(argv):
-    json.loads("{")
-
-
-def run(*arguments, main=main):
-    """Exit status of a command that gets these arguments."""
-    with pytest.raises(SystemExit) as error:
-        flags.run(main, ["kt-flags-test", *arguments])
-    return error.value.code or 0
-
-
-class RunTest:
-    def test_main_sees_its_flags(self, capsys):
-        assert run("--problem=copy", "--hparams=d_ff=8") == 0
-        assert capsys.readouterr().out == "copy 8 None\n"
-
-    def test_second_run_starts_from_the_defaults(self, capsys):
-        run("--problem=copy", "--data_dir=here")
-        run("--problem=copy")
-        assert capsys.readouterr().out.endswith("copy 2048 None\n")
-
-    def test_home_directory_is_expanded(self, capsys):
-        run("--problem=copy", "--data_dir=~/data")
-        path = capsys.readouterr().out.split()[-1]
-        assert path == str(pathlib.Path.home() / "data")
-
-    @pytest.mark.parametrize(
-        "arguments, words",
-        [
-            (["--hparms=d_ff=8"], "--hparms. Did you mean --hparams"),
-            (["--qqqq"], "`kt-flags-test --help` lists all"),
-            (["--train_steps=0"], "--train_steps=0"),
-            (["--train_steps=many"], "--train_steps=many"),
-            (["--problem"], "--problem"),
-            (["copy"], "must be flags. Received: copy"),
-            ([], "`--problem` must be given"),
-            (["--problem=copy", "--hparams=x=1"], "hparams='x'"),
-            (["--problem=copy", "--usr_dir=no/such"], "usr_dir="),
-        ],
-    )
-    def test_bad_input_is_one_line_and_status_2(self, capsys, arguments, words):
-        assert run(*arguments) == 2
-        out, err = capsys.readouterr()
-        assert out == ""
-        assert err.startswith("kt-flags-test: error: ")
-        assert words in err
-        assert err.count("\n") == 1
-
-    def test_missing_file_is_one_line_and_status_2(self, capsys):
-        assert run(main=open_missing) == 2
-        err = capsys.readouterr().err
-        assert "No such file or directory. Received: 'no/such/file'" in err
-        assert err.count("\n") == 1
-
-    def test_error_of_a_library_keeps_its_traceback(self):
-        with pytest.raises(ValueError, match="line 1"):
-            flags.run(fail_in_a_library, ["kt-flags-test"])
-
-    def test_interrupt_is_quiet_and_status_130(self, capsys):
-        assert run(main=break_off) == 130
-        assert capsys.readouterr() == ("", "")
-
-    def test_registry_help_lists_problems_and_sets(self, capsys):
-        assert run("--registry_help") == 0
-        out = capsys.readouterr().out
-        assert "\n  transformer_base " in out
-        assert "\n  copy " in out
-
-
-class HelpTest:
-    @pytest.mark.parametrize("argument", ["--help", "-h", "--helpfull"])
-    def test_help_is_the_manual_and_the_flags(self, capsys, argument):
-        assert run(argument) == 0
-        out = capsys.readouterr().out
-        assert out.startswith("Greet a problem.\n")
-        assert "  --train_steps\n" in out
-        assert "--alsologtostderr" not in out
-
-    def test_help_states_the_default(self, capsys):
-        run("--help")
-        lines = " ".join(capsys.readouterr().out.split())
-        assert "without regard to case. Default: false." in lines
-
-    def test_every_help_text_is_sentences(self):
-        for _, _, text in FLAG_TABLE.values():
-            assert text[0].isupper() or text.startswith("sacreBLEU")
-            assert text.endswith(".")
-
-    def test_no_command_loads_tensorflow_for_help(self):
-        config = configparser.ConfigParser()
-        config.read(ROOT / "setup.cfg")
-        scripts = config["options.entry_points"]["console_scripts"].split("\n")
-        names = [line.split(".")[-1].split(":")[0] for line in scripts if line]
-        script = (
-            "import importlib, sys\n"
-            f"for name in {names}:\n"
-            "    module = importlib.import_module(\n"
-            "        f'keras_transformer.bin.{name}')\n"
-            "    sys.argv = ['x', '--help']\n"
-            "    try:\n"
-            "        module.run()\n"
-            "    except SystemExit as error:\n"
-            "        print('status', error.code)\n"
-            "print({'tensorflow', 'keras', 'jax'} & set(sys.modules))\n"
-        )
-        lines = subprocess.run(
-            [sys.executable, "-c", script],
-            check=True,
-            capture_output=True,
-            text=True,
-            cwd=ROOT,
-        ).stdout.splitlines()
-        assert lines.count("status 0") == len(names)
-        assert lines[-1] == "set()"
-
-
-class LoadTensorflowTest:
-    def test_nothing_is_written_and_errors_are_again_after_it(self):
-        script = (
-            "import os, sys\n"
-            "os.environ['TF_CPP_MIN_LOG_LEVEL'] = '3'\n"
-            "from keras_transformer.bin import flags\n"
-            "flags.load_backend()\n"
-            "import tensorflow as tf\n"
-            "tf.ones(2)\n"
-            "print('after', file=sys.stderr)\n"
-        )
-        result = subprocess.run(
-            [sys.executable, "-c", script],
-            check=True,
-            capture_output=True,
-            text=True,
-            cwd=ROOT,
-        )
-        assert result.stderr == "after\n"
+def groups(values):
+    """Returns the names of the flags under each title of a command's help."""
+    return {
+        title: [flag.name for flag in group]
+        for title, group in values.flags_by_module_dict().items()
+    }
 
 
 class DefineTest:
-    def test_defining_twice_is_allowed(self):
-        flags.define("problem", "data_dir")
-        flags.define("problem", "data_dir")
-        assert "problem" in FLAGS
+    def test_commands_may_give_one_name_two_meanings(self):
+        first = flags.define(flags.count("size", 1, "Number of cats."))
+        second = flags.define(flags.text("size", "large", "Size of a dog."))
+        first(["first", "--size=3"])
+        second(["second"])
+        assert (first.size, second.size) == (3, "large")
 
-    def test_unknown_shared_flag_is_an_error(self):
+    def test_commands_do_not_see_each_others_values(self):
+        first, second = flags.define("alpha"), flags.define("alpha")
+        first(["first", "--alpha=1"])
+        second(["second"])
+        assert (first.alpha, second.alpha) == (1.0, None)
+
+    def test_an_unknown_shared_flag_is_an_error(self):
         with pytest.raises(KeyError):
             flags.define("no_such_flag")
+
+    def test_a_command_cannot_define_a_flag_twice(self):
+        with pytest.raises(absl_flags.DuplicateFlagError):
+            flags.define("alpha", "alpha")
+
+    def test_every_command_gets_the_common_flags_once(self):
+        defined = groups(flags.define(flags.group("Data", "usr_dir")))
+        assert defined == {
+            "Data": ["usr_dir"],
+            "Flags of every command": ["registry_help"],
+        }
+
+
+class KindsTest:
+    @pytest.mark.parametrize(
+        "make, text",
+        [
+            (flags.count, "0"),
+            (flags.whole, "-1"),
+            (flags.amount, "-0.5"),
+            (flags.step, "0"),
+            (flags.step, "worst"),
+        ],
+    )
+    def test_a_value_out_of_range_is_an_error(self, make, text):
+        values = flags.define(make("size", None, "Size."))
+        with pytest.raises(absl_flags.IllegalFlagValueError, match="size"):
+            values(["command", f"--size={text}"])
+
+    def test_a_value_must_be_one_of_the_choices(self):
+        values = flags.define(flags.choice("x", ["a", "b"], None, "A or b."))
+        with pytest.raises(absl_flags.IllegalFlagValueError, match="a|b"):
+            values(["command", "--x=c"])
+
+    def test_a_step_is_a_number_or_best(self):
+        values = flags.define("checkpoint_step")
+        values(["command", "--checkpoint_step=20"])
+        assert values.checkpoint_step == 20
+        values(["command", "--checkpoint_step=best"])
+        assert values.checkpoint_step == "best"
+
+
+class DecodeOptionsTest:
+    def test_single_flags_win_over_decode_hparams(self):
+        values = flags.define("beam_size", "alpha", "decode_hparams")
+        values(["c", "--beam_size=2", "--decode_hparams=beam_size=3,alpha=1"])
+        assert flags.decode_changes(values) == {"beam_size": 2, "alpha": 1.0}
+
+    def test_a_command_may_lack_the_single_flags(self):
+        values = flags.define("decode_hparams")
+        values(["command", "--decode_hparams=extra_length=7"])
+        options = flags.decode_options(values, DecodeOptions())
+        assert options == DecodeOptions(extra_length=7)
+
+
+class CommandsTest:
+    def test_a_shared_flag_serves_two_commands_or_more(self):
+        for name, shared in flags.SHARED.items():
+            users = [
+                command
+                for command in commands()
+                if name in command.FLAGS
+                and command.FLAGS[name].help == shared.help
+            ]
+            assert len(users) >= 2, name
+
+    def test_no_two_commands_spell_out_the_same_flag(self):
+        own = [
+            (name, command.FLAGS[name].help)
+            for command in commands()
+            for name in command.FLAGS
+            if command.FLAGS[name].help
+            != getattr(flags.SHARED.get(name), "help", None)
+        ]
+        assert len(own) == len(set(own))
+
+    def test_every_help_text_is_sentences(self):
+        for command in commands():
+            for name in command.FLAGS:
+                text = command.FLAGS[name].help
+                assert text[0].isupper(), name
+                assert text.endswith("."), name
+
+    def test_trainer_groups_its_flags_and_begins_with_what_all_need(self):
+        (trainer,) = (c for c in commands() if c.__name__.endswith("trainer"))
+        titles = groups(trainer.FLAGS)
+        assert list(titles) == [
+            "Getting started",
+            "Data",
+            "Model",
+            "Batch",
+            "Checkpoints",
+            "Stopping",
+            "Devices",
+            "Debugging",
+        ]
+        assert titles["Getting started"] == [
+            "problem",
+            "generate_data",
+            "data_dir",
+            "output_dir",
+            "hparams_set",
+            "hparams",
+            "train_steps",
+            "registry_help",
+        ]
+
+    def test_trainer_has_a_flag_for_each_training_option(self):
+        (trainer,) = (c for c in commands() if c.__name__.endswith("trainer"))
+        options = TrainingOptions()
+        for name in TrainingOptions.__dataclass_fields__:
+            default = trainer.FLAGS[name].default
+            assert (default or None) == (getattr(options, name) or None), name

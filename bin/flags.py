@@ -1,0 +1,275 @@
+"""Kinds of flags, and the flags that two or more commands share.
+
+A command defines its flags at the top of its module. A string names a shared
+flag; a call such as `count` makes a flag of the command's own from a name, a
+default and a help text. `group` puts flags under a title of their own:
+
+    FLAGS = flags.define(
+        "output_dir",
+        "checkpoint_step",
+        flags.path("png", None, "PNG file to write. Default: none."),
+        flags.group("Sampling", flags.whole("seed", 0, "Seed of the sampler.")),
+    )
+
+    def main(argv):
+        flags.require(FLAGS, "output_dir")
+        print(FLAGS.png)
+
+Each command has its own `FLAGS`, so two commands may use one name for two
+things. A flag that a second command takes with the same meaning moves from the
+first command's file to `SHARED`.
+"""
+
+import copy
+import dataclasses
+import os
+import tempfile
+
+from absl import flags
+
+from keras_transformer.search.options import DecodeOptions
+from keras_transformer.search.options import parse_decode_hparams
+
+UNGROUPED = "Flags"
+EVERYWHERE = ("usr_dir", "registry_help")
+EVERYWHERE_TITLE = "Flags of every command"
+
+
+class _PathParser(flags.ArgumentParser):
+    # The shell leaves the `~` of `--data_dir=~/data` alone.
+    def parse(self, argument):
+        return os.path.expanduser(argument)
+
+
+class _PathsParser(flags.ArgumentParser):
+    def parse(self, argument):
+        return [os.path.expanduser(path) for path in argument.split(",")]
+
+
+class _StepParser(flags.ArgumentParser):
+    def parse(self, argument):
+        if argument == "best":
+            return argument
+        if argument.isdecimal() and int(argument):
+            return int(argument)
+        raise ValueError("must be a number of updates, or best")
+
+
+def text(name, default, description):
+    """Returns a flag that takes any text."""
+    return _flag(flags.ArgumentParser(), name, default, description)
+
+
+def path(name, default, description):
+    """Returns a flag that takes a path, in which `~` is expanded."""
+    return _flag(_PathParser(), name, default, description)
+
+
+def paths(name, default, description):
+    """Returns a flag that takes paths separated by commas."""
+    return _flag(_PathsParser(), name, default, description)
+
+
+def step(name, default, description):
+    """Returns a flag that takes the step of a checkpoint, or `best`."""
+    return _flag(_StepParser(), name, default, description)
+
+
+def count(name, default, description):
+    """Returns a flag that takes an integer of at least 1."""
+    parser = flags.IntegerParser(lower_bound=1)
+    return _flag(parser, name, default, description)
+
+
+def whole(name, default, description, upper_bound=None):
+    """Returns a flag that takes an integer of at least 0."""
+    parser = flags.IntegerParser(lower_bound=0, upper_bound=upper_bound)
+    return _flag(parser, name, default, description)
+
+
+def amount(name, default, description):
+    """Returns a flag that takes a number of at least 0."""
+    parser = flags.FloatParser(lower_bound=0.0)
+    return _flag(parser, name, default, description)
+
+
+def switch(name, default, description):
+    """Returns a flag that is on as `--name` and off as `--noname`."""
+    return flags.BooleanFlag(name, default, description)
+
+
+def choice(name, values, default, description):
+    """Returns a flag that takes one of `values`."""
+    return _flag(flags.EnumParser(list(values)), name, default, description)
+
+
+def _flag(parser, name, default, description):
+    return flags.Flag(
+        parser, flags.ArgumentSerializer(), name, default, description
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class _Group:
+    title: str
+    items: tuple
+
+
+def group(title, *items):
+    """Returns shared and own flags under a title, for `define`."""
+    return _Group(title, items)
+
+
+def define(*items):
+    """Defines the flags of a command.
+
+    Args:
+        *items: Names of shared flags, flags, and groups of both.
+
+    Returns:
+        The flags' values, which are attributes once the command has started.
+        The flags of every command are among them.
+    """
+    values = flags.FlagValues()
+    for item in items:
+        if isinstance(item, _Group):
+            _add(values, item.title, item.items)
+        else:
+            _add(values, UNGROUPED, [item])
+    missing = [name for name in EVERYWHERE if name not in values]
+    _add(values, EVERYWHERE_TITLE, missing)
+    return values
+
+
+def _add(values, title, items):
+    for item in items:
+        # A copy, so that no command sees the value another one was given.
+        flag = copy.deepcopy(SHARED[item]) if isinstance(item, str) else item
+        # absl groups flags by the module that defines them; here the title
+        # of the group takes the module's place.
+        flags.DEFINE_flag(flag, values, module_name=title)
+
+
+def require(values, *names):
+    """Raises a `ValueError` for the first named flag that has no value."""
+    for name in names:
+        if not values[name].value:
+            raise ValueError(
+                f"`--{name}` must be given. Received: no --{name}. Add "
+                f"--{name}=VALUE: {values[name].help}"
+            )
+
+
+def decode_changes(values):
+    """Returns the decoding options that the flags change, a dictionary.
+
+    Args:
+        values: Flags of a command that takes `decode_hparams`, and perhaps
+            `beam_size` and `alpha`, which have precedence.
+    """
+    single = {
+        name: values[name].value
+        for name in ("beam_size", "alpha")
+        if name in values
+    }
+    return parse_decode_hparams(values.decode_hparams, **single)
+
+
+def decode_options(values, hparams):
+    """Returns a run's `DecodeOptions` with the changes that the flags state."""
+    return DecodeOptions.of(hparams).replace(**decode_changes(values))
+
+
+def decode_precision(values):
+    """Returns the precision to decode in, which is float32 for `auto`."""
+    return "float32" if values.precision == "auto" else values.precision
+
+
+SHARED = {
+    flag.name: flag
+    for flag in (
+        path(
+            "output_dir",
+            None,
+            "Directory of the run: its checkpoints, hyper-parameters, "
+            "vocabulary, metrics and pictures.",
+        ),
+        path(
+            "data_dir",
+            None,
+            "Directory of the generated data, with one folder for each "
+            "problem. Default: the data directory of the run in output_dir.",
+        ),
+        path(
+            "tmp_dir",
+            os.path.join(tempfile.gettempdir(), "keras_transformer"),
+            "Directory for downloads, and for raw text that you place there.",
+        ),
+        path("train_source", None, "Source side of the training text."),
+        path("train_target", None, "Target side of the training text."),
+        text(
+            "hparams",
+            "",
+            "Changes to the hparams set, such as dropout=0.3,d_ff=1024.",
+        ),
+        step(
+            "checkpoint_step",
+            None,
+            "Step of the checkpoint to use, or best for the one with the best "
+            "score on dev. Default: the newest checkpoint.",
+        ),
+        count(
+            "beam_size",
+            None,
+            "Number of hypotheses in the beam. Default: the run's beam size.",
+        ),
+        amount(
+            "alpha",
+            None,
+            "Exponent of the length penalty. Default: the run's alpha.",
+        ),
+        text(
+            "decode_hparams",
+            "",
+            "Changes to the run's decoding options, such as "
+            "num_hypotheses=4,min_length=2 or temperature=0.8,top_k=10.",
+        ),
+        switch(
+            "write_scores",
+            False,
+            "Write a tab and its score after each translation.",
+        ),
+        text("model_name", "translate", "Name of the model on the server."),
+        choice(
+            "precision",
+            ["auto", "float32", "bfloat16", "float16"],
+            "auto",
+            "Number format to compute in: float32, bfloat16, float16 or auto. "
+            "In training, auto is bfloat16 on devices that are fast at it, "
+            "with weights in float32. In decoding, auto is float32.",
+        ),
+        choice(
+            "xla",
+            ["auto", "on", "off"],
+            "auto",
+            "Compilation with XLA: on, off, or auto, which compiles where "
+            "that is faster.",
+        ),
+        whole(
+            "worker_gpu",
+            0,
+            "Number of devices to use on this machine; 0 uses all of them.",
+        ),
+        path(
+            "usr_dir",
+            None,
+            "Directory of your own problems and hparams sets, which its "
+            "__init__.py imports. Default: none.",
+        ),
+        switch(
+            "registry_help",
+            False,
+            "List all problems and hparams sets, then exit.",
+        ),
+    )
+}

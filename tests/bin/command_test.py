@@ -1,0 +1,184 @@
+"""Greets a problem.
+
+Example: kt-command-test --problem=copy
+"""
+
+import configparser
+import json
+import pathlib
+import re
+import subprocess
+import sys
+
+import pytest
+
+from keras_transformer import hparam
+from keras_transformer.bin import command
+from keras_transformer.bin import flags
+
+FLAGS = flags.define(
+    flags.text("problem", None, "Name of the problem."),
+    "data_dir",
+    "hparams",
+    flags.count("train_steps", None, "Number of updates."),
+    flags.group(
+        "Scoring",
+        flags.switch("lowercase", False, "Score without regard to case."),
+        flags.amount("alpha", 600.0, "Exponent of the length penalty."),
+    ),
+)
+ROOT = pathlib.Path(__file__).parents[2]
+
+
+def main(argv):
+    flags.require(FLAGS, "problem")
+    hparams = hparam.parse_overrides(hparam.HParams(), FLAGS.hparams)
+    print(FLAGS.problem, hparams.d_ff, FLAGS.data_dir)
+
+
+def interrupt(argv):
+    raise KeyboardInterrupt
+
+
+def open_missing(argv):
+    open("no/such/file")
+
+
+def fail_in_a_library(argv):
+    json.loads("{")
+
+
+def run(*arguments, main=main):
+    """Runs a command with these arguments; returns its exit status."""
+    with pytest.raises(SystemExit) as error:
+        command.run(main, FLAGS, ["kt-command-test", *arguments])
+    return error.value.code or 0
+
+
+class RunTest:
+    def test_main_sees_its_flags(self, capsys):
+        assert run("--problem=copy", "--hparams=d_ff=8") == 0
+        assert capsys.readouterr().out == "copy 8 None\n"
+
+    def test_second_run_starts_from_the_defaults(self, capsys):
+        run("--problem=copy", "--data_dir=here")
+        run("--problem=copy")
+        assert capsys.readouterr().out.endswith("copy 2048 None\n")
+
+    def test_home_directory_is_expanded(self, capsys):
+        run("--problem=copy", "--data_dir=~/data")
+        path = capsys.readouterr().out.split()[-1]
+        assert path == str(pathlib.Path.home() / "data")
+
+    @pytest.mark.parametrize(
+        "arguments, words",
+        [
+            (["--hparms=d_ff=8"], "--hparms. Did you mean --hparams"),
+            (["--qqqq"], "`kt-command-test --help` lists all flags"),
+            (["--train_steps=0"], "--train_steps=0"),
+            (["--train_steps=many"], "--train_steps=many"),
+            (["--problem"], "--problem"),
+            (["copy"], "must be flags. Received: copy"),
+            ([], "`--problem` must be given"),
+            (["--problem=copy", "--hparams=x=1"], "hparams='x'"),
+            (["--problem=copy", "--usr_dir=no/such"], "usr_dir="),
+        ],
+    )
+    def test_bad_input_is_one_line_and_status_2(self, capsys, arguments, words):
+        assert run(*arguments) == 2
+        out, err = capsys.readouterr()
+        assert out == ""
+        assert err.startswith("kt-command-test: error: ")
+        assert words in err
+        assert err.count("\n") == 1
+
+    def test_missing_file_is_one_line_and_status_2(self, capsys):
+        assert run(main=open_missing) == 2
+        err = capsys.readouterr().err
+        assert "No such file or directory. Received: 'no/such/file'" in err
+        assert err.count("\n") == 1
+
+    def test_error_of_a_library_keeps_its_traceback(self):
+        with pytest.raises(ValueError, match="line 1"):
+            command.run(fail_in_a_library, FLAGS, ["kt-command-test"])
+
+    def test_interrupt_is_quiet_and_status_130(self, capsys):
+        assert run(main=interrupt) == 130
+        assert capsys.readouterr() == ("", "")
+
+    def test_registry_help_lists_problems_and_sets(self, capsys):
+        assert run("--registry_help") == 0
+        out = capsys.readouterr().out
+        assert "\n  transformer_base " in out
+        assert "\n  copy " in out
+
+
+class HelpTest:
+    @pytest.mark.parametrize("argument", ["--help", "-h", "--helpfull"])
+    def test_help_is_the_manual_and_the_flags(self, capsys, argument):
+        assert run(argument) == 0
+        out = capsys.readouterr().out
+        assert out.startswith("Greets a problem.\n")
+        assert "  --train_steps\n" in out
+        assert "--alsologtostderr" not in out
+
+    def test_help_states_the_default(self, capsys):
+        run("--help")
+        lines = " ".join(capsys.readouterr().out.split())
+        assert "without regard to case. Default: false." in lines
+        assert "length penalty. Default: 600." in lines
+
+    def test_help_shows_groups_under_their_titles(self, capsys):
+        run("--help")
+        out = capsys.readouterr().out
+        titles = re.findall(r"^(\S.*):$", out, re.MULTILINE)
+        assert titles == ["Flags", "Scoring", "Flags of every command"]
+        assert out.index("Scoring:") < out.index("--lowercase")
+
+    def test_no_command_loads_tensorflow_for_help(self):
+        config = configparser.ConfigParser()
+        config.read(ROOT / "setup.cfg")
+        scripts = config["options.entry_points"]["console_scripts"].split("\n")
+        names = [line.split(".")[-1].split(":")[0] for line in scripts if line]
+        script = (
+            "import importlib, sys\n"
+            f"for name in {names}:\n"
+            "    module = importlib.import_module(\n"
+            "        f'keras_transformer.bin.{name}')\n"
+            "    sys.argv = ['x', '--help']\n"
+            "    try:\n"
+            "        module.run()\n"
+            "    except SystemExit as error:\n"
+            "        print('status', error.code)\n"
+            "print({'tensorflow', 'keras', 'jax'} & set(sys.modules))\n"
+        )
+        lines = subprocess.run(
+            [sys.executable, "-c", script],
+            check=True,
+            capture_output=True,
+            text=True,
+            cwd=ROOT,
+        ).stdout.splitlines()
+        assert lines.count("status 0") == len(names)
+        assert lines[-1] == "set()"
+
+
+class LoadBackendTest:
+    def test_only_what_follows_it_reaches_standard_error(self):
+        script = (
+            "import os, sys\n"
+            "os.environ['TF_CPP_MIN_LOG_LEVEL'] = '3'\n"
+            "from keras_transformer.bin import command\n"
+            "command.load_backend()\n"
+            "import tensorflow as tf\n"
+            "tf.ones(2)\n"
+            "print('after', file=sys.stderr)\n"
+        )
+        result = subprocess.run(
+            [sys.executable, "-c", script],
+            check=True,
+            capture_output=True,
+            text=True,
+            cwd=ROOT,
+        )
+        assert result.stderr == "after\n"

@@ -194,27 +194,26 @@ class Transformer(keras.Model):
         mask = padding_mask(inputs)
         return self.encoder(self._embed_inputs(inputs), mask), mask
 
-    def init_cache(self, encoded, mask, beam_size, max_length=None):
+    def init_cache(self, encoded, mask, beam_size, fixed_length=None):
         """Prepares decoding step by step.
 
         Args:
-            encoded, mask: as `encode` returns them.
-            beam_size, max_length: see `Decoder.init_cache`.
+            encoded, mask: Tensors as `encode` returns them.
+            beam_size, fixed_length: Arguments of `Decoder.init_cache`.
 
         Returns:
-            dictionary of tensors whose first axis is `batch`.
+            A `DecoderCache`. It reorders its beams itself.
         """
-        return self.decoder.init_cache(encoded, mask, beam_size, max_length)
+        return self.decoder.init_cache(encoded, mask, beam_size, fixed_length)
 
-    def decode_step(self, ids, position, cache, growing=False, num_ids=None):
+    def decode_step(self, ids, position, cache, num_ids=None):
         """Computes the logits of the next token of each hypothesis.
 
         Args:
             ids: integer tensor of shape `(batch, beam)`, the tokens before
                 `position`; ignored at position 0.
             position: scalar integer tensor, counted from 0.
-            cache: as `init_cache`, `reorder_cache` or the last step made it.
-            growing: whether it was made without a `max_length`.
+            cache: A `DecoderCache`.
             num_ids: how many ids get logits, the first ones; by default all.
 
         Returns:
@@ -224,21 +223,9 @@ class Transformer(keras.Model):
         x = x * ops.cast(position > 0, x.dtype)
         origin = ops.zeros((1, 1, self.d_model), dtype=x.dtype)
         x = x + self.target_positions(origin, start=position)
-        x, cache = self.decoder.step(x, cache, position, growing)
+        x, cache = self.decoder.step(x, cache, position)
         logits = self.embedding(x, reverse=True, num_ids=num_ids)
         return ops.cast(logits, "float32"), cache
-
-    def reorder_cache(self, cache, beams):
-        """Makes beam j of a sentence go on from what was beam `beams[j]`.
-
-        Args:
-            cache: as the last step returned it.
-            beams: integer tensor of shape `(batch, beam)`.
-
-        Returns:
-            the cache.
-        """
-        return self.decoder.reorder_cache(cache, beams)
 
     def _embed_inputs(self, inputs, segments=None, training=None):
         x = self.embedding(inputs)

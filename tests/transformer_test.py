@@ -177,27 +177,28 @@ class CacheTest:
 
     def test_the_id_at_position_0_is_ignored(self):
         model = make()
-        cache = model.init_cache(*model.encode(INPUTS), 1, 5)
+        cache = model.init_cache(*model.encode(INPUTS), 1, fixed_length=5)
         first, _ = model.decode_step(np.array([[1], [2]]), 0, cache)
         second, _ = model.decode_step(np.array([[9], [0]]), 0, cache)
         np.testing.assert_array_equal(to_numpy(first), to_numpy(second))
 
-    @pytest.mark.parametrize("max_length", [None, 7])
-    def test_nothing_is_tiled_for_the_beams(self, max_length):
-        cache = make().init_cache(*make().encode(INPUTS), 3, max_length)
+    @pytest.mark.parametrize("fixed_length", [None, 7])
+    def test_nothing_is_tiled_for_the_beams(self, fixed_length):
+        cache = make().init_cache(*make().encode(INPUTS), 3, fixed_length)
+        assert cache.fixed_length == fixed_length
         assert {x.shape[0] for x in keras.tree.flatten(cache)} == {2}
 
 
 def step_through(model, targets, growing):
     """Logits of one step after the other, the last tokens fed back."""
     _, beam_size, length = targets.shape
-    max_length = None if growing else length + 2
-    cache = model.init_cache(*model.encode(INPUTS), beam_size, max_length)
+    fixed_length = None if growing else length + 2
+    cache = model.init_cache(*model.encode(INPUTS), beam_size, fixed_length)
     steps = []
     for i in range(length):
         ids = ops.convert_to_tensor(targets[:, :, max(0, i - 1)])
         position = ops.convert_to_tensor(i, dtype="int32")
-        logits, cache = model.decode_step(ids, position, cache, growing)
+        logits, cache = model.decode_step(ids, position, cache)
         steps.append(to_numpy(logits))
     return np.stack(steps, axis=2)
 

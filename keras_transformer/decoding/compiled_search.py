@@ -38,7 +38,7 @@ def compile_search(model, options, vocabulary=None):
     """
     constraint = make_constraint(options, vocabulary)
 
-    def search(inputs, limits, prefixes, keys, num_steps=None):
+    def search(inputs, limits, prefixes, keys, fixed_length=None):
         return find_hypotheses(
             model,
             inputs,
@@ -46,7 +46,7 @@ def compile_search(model, options, vocabulary=None):
             options,
             prefixes,
             keys,
-            num_steps,
+            fixed_length,
             constraint,
         )
 
@@ -124,7 +124,7 @@ def _compiled_by_jax(search, model):
             np.pad(limits, (0, missing), constant_values=1),
             _filled_up(prefixes, missing, _rounded(prefixes.shape[1])),
             np.pad(keys, (0, missing)),
-            num_steps=_rounded(positions + limit - input_len),
+            fixed_length=_rounded(positions + limit - input_len),
         )
         return sequences[:batch], scores[:batch]
 
@@ -148,7 +148,7 @@ def _jitted(function, model):
     """Compiles a function that reads the model's weights, which may change."""
     import jax
 
-    @functools.partial(jax.jit, static_argnames="num_steps")
+    @functools.partial(jax.jit, static_argnames="fixed_length")
     def run(values, *arrays, **static):
         mapping = list(zip(model.variables, values))
         with keras.StatelessScope(state_mapping=mapping):

@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from keras_transformer.layers.cache import extended
+from keras_transformer.layers.cache import empty_slots
 from keras_transformer.layers.dropout import Dropout
 from keras_transformer.layers.initializer import branch_end_initializer
 from keras_transformer.layers.projection import project
@@ -142,25 +142,29 @@ class MultiHeadAttention(keras.layers.Layer):
         queries = self._project_query(query)
         return self._attend(queries, keys, values, attention_mask)
 
-    def init_cache(self, batch, num_slots):
+    def init_cache(self, batch, num_slots=None):
         """Returns the keys and values of no position yet.
 
         Args:
-            batch: number of sentences, an integer or a scalar tensor.
-            num_slots: positions times beams, likewise; 0 for a cache that is to
-                grow.
+            batch: Number of sentences, an integer or a scalar tensor.
+            num_slots: Number of positions times the number of beams. By default
+                the cache grows with each position.
 
         Returns:
-            keys `(batch, num_heads, num_slots, d_k)` and
-            values `(batch, num_heads, num_slots, d_v)`, zeros.
+            Keys `(batch, num_heads, num_slots, d_k)` and values
+            `(batch, num_heads, num_slots, d_v)`, a pair of slots.
         """
-        shape = (batch, self.num_heads, num_slots)
         return tuple(
-            ops.zeros((*shape, width), dtype=self.compute_dtype)
+            empty_slots(
+                (batch, self.num_heads),
+                num_slots,
+                (width,),
+                dtype=self.compute_dtype,
+            )
             for width in (self.d_k, self.d_v)
         )
 
-    def step(self, query, cache, position, visible, growing=False):
+    def step(self, query, cache, position, visible):
         """Self-attention of a sentence's beams to all that led to them.
 
         The beams stand where positions would: they share the sentence's keys
@@ -174,7 +178,6 @@ class MultiHeadAttention(keras.layers.Layer):
             position: scalar integer tensor, the position of `query`.
             visible: boolean tensor of shape `(batch, beam, num_slots)`, those
                 of `query` among the slots (`ancestor_mask`).
-            growing: see `extended`.
 
         Returns:
             tensor of shape `(batch, beam, d_model)`, and the cache with the
@@ -189,10 +192,11 @@ class MultiHeadAttention(keras.layers.Layer):
             self._project(query, self.value_kernel), self.d_v
         )
         cache = tuple(
-            extended(earlier, newest, position, axis=2, growing=growing)
-            for earlier, newest in zip(cache, (keys, values))
+            slots.write(newest, position)
+            for slots, newest in zip(cache, (keys, values))
         )
-        return self._attend(queries, *cache, visible), cache
+        keys, values = (slots.entries for slots in cache)
+        return self._attend(queries, keys, values, visible), cache
 
     def _attend(
         self,

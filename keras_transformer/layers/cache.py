@@ -1,25 +1,114 @@
-"""What a decoder keeps of the positions before."""
+"""What decoding step by step remembers of the earlier positions."""
+
+import typing
 
 from keras import ops
 
 
-def extended(cache, newest, position, axis, growing):
-    """Returns a cache with what is new at a position.
+class GrowingSlots(typing.NamedTuple):
+    """Entries of the earlier positions, longer with every position.
+
+    This copies less than `FixedSlots`, but loops must be able to change shapes.
 
     Args:
-        cache: tensor whose positions lie on `axis`.
-        newest: tensor like it, of one position; that may be several entries.
-        position: scalar integer tensor.
-        axis: of the positions.
-        growing: whether the cache becomes longer by the new entries, or they
-            replace those that it has for the position already. The first
-            copies less, the second keeps the shape, as XLA needs it.
-
-    Returns:
-        tensor like `cache`.
+        entries: Tensor whose third axis is that of the slots.
     """
-    if growing:
-        return ops.concatenate([cache, newest], axis=axis)
-    start = [0] * len(cache.shape)
-    start[axis] = position * newest.shape[axis]
-    return ops.slice_update(cache, start, newest)
+
+    entries: typing.Any
+
+    fixed_length = None  # not annotated, hence no field
+
+    def write(self, newest, position):
+        """Returns the slots with the entries of one position appended.
+
+        Args:
+            newest: Tensor like `entries`, with the slots of one position.
+            position: Unused, since the newest position comes last.
+        """
+        return GrowingSlots(ops.concatenate([self.entries, newest], axis=2))
+
+
+class FixedSlots(typing.NamedTuple):
+    """Entries of the earlier positions, with room for all that follow.
+
+    The shape never changes, as XLA and `jax.jit` require.
+
+    Args:
+        entries: Tensor whose third axis is that of the slots.
+    """
+
+    entries: typing.Any
+
+    @property
+    def fixed_length(self):
+        """The number of slots, an integer."""
+        return self.entries.shape[2]
+
+    def write(self, newest, position):
+        """Returns the slots with the entries of one position replaced.
+
+        Args:
+            newest: Tensor like `entries`, with the slots of one position.
+            position: Scalar integer tensor, counted from 0.
+        """
+        start = [0] * len(self.entries.shape)
+        start[2] = position * newest.shape[2]
+        return FixedSlots(ops.slice_update(self.entries, start, newest))
+
+
+class DecoderCache(typing.NamedTuple):
+    """What a decoder remembers of the earlier positions of every beam.
+
+    It knows whether its shapes are fixed, so that nobody else needs to be told.
+    The first axis of every tensor is `batch`. Keys and values never move: when
+    beams fork or die, only the table of ancestors changes.
+
+    Args:
+        ancestors: Slots of shape `(batch, beam, length)`, see `ancestor_mask`.
+        own: List of the keys and values of self-attention, a pair of slots per
+            layer.
+        memory: List of the keys and values of the encoder's output, a pair of
+            tensors per layer.
+        padding_mask: Boolean tensor of shape `(batch, input_len)`.
+    """
+
+    ancestors: typing.Any
+    own: typing.Any
+    memory: typing.Any
+    padding_mask: typing.Any
+
+    @property
+    def fixed_length(self):
+        """The number of positions there is room for; None if it grows."""
+        return self.ancestors.fixed_length
+
+    def reorder(self, beams):
+        """Returns the cache in which beam j continues beam `beams[j]`.
+
+        Args:
+            beams: Integer tensor of shape `(batch, beam)`.
+        """
+        ancestors = self.ancestors.entries
+        ancestors = ops.take_along_axis(
+            ancestors, beams[:, :, None], axis=1
+        )  # (batch, beam, length)
+        return self._replace(
+            ancestors=self.ancestors._replace(entries=ancestors)
+        )
+
+
+def empty_slots(leading, num_slots, trailing=(), value=0, dtype="int32"):
+    """Returns slots in which nothing is written yet.
+
+    Args:
+        leading: Two sizes, those of the axes before the slots.
+        num_slots: Number of slots, an integer. None lets the slots grow.
+        trailing: Tuple of the sizes of the axes after the slots.
+        value: Number to fill the slots with. Defaults to 0.
+        dtype: Data type of the entries. Defaults to int32.
+    """
+    slots = FixedSlots
+    if num_slots is None:
+        # A traced loop would take a plain 0 for the final length.
+        slots, num_slots = GrowingSlots, 0 * leading[0]
+    return slots(ops.full((*leading, num_slots, *trailing), value, dtype))

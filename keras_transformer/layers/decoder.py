@@ -4,7 +4,8 @@ import keras
 from keras import ops
 
 from keras_transformer.layers.attention import MultiHeadAttention
-from keras_transformer.layers.cache import extended
+from keras_transformer.layers.cache import DecoderCache
+from keras_transformer.layers.cache import empty_slots
 from keras_transformer.layers.feed_forward import FeedForward
 from keras_transformer.layers.residual import Residual
 from keras_transformer.layers.stack import LayerStack
@@ -162,9 +163,7 @@ class DecoderLayer(keras.layers.Layer):
         )
         return (x, *weights) if return_weights else x
 
-    def step(
-        self, x, cache, position, visible, memory, padding_mask, growing=False
-    ):
+    def step(self, x, cache, position, visible, memory, padding_mask):
         """Decodes one position of each beam, with those before it cached.
 
         Args:
@@ -176,7 +175,6 @@ class DecoderLayer(keras.layers.Layer):
             memory: keys and values of `encoded` for cross-attention, which the
                 beams of a sentence share.
             padding_mask: boolean tensor of shape `(batch, input_len)`.
-            growing: see `extended`.
 
         Returns:
             tensor of shape `(batch, beam, d_model)` and the new cache.
@@ -185,7 +183,7 @@ class DecoderLayer(keras.layers.Layer):
 
         def attend_to_self(query):
             output, updated = self.self_attention.step(
-                query, cache, position, visible, growing
+                query, cache, position, visible
             )
             caches.append(updated)
             return output
@@ -268,47 +266,42 @@ class Decoder(LayerStack):
         x = self.finish(x)
         return (x, self_weights, cross_weights) if return_weights else x
 
-    def init_cache(self, encoded, padding_mask, beam_size, max_length=None):
+    def init_cache(self, encoded, padding_mask, beam_size, fixed_length=None):
         """Prepares decoding step by step.
 
         Args:
-            encoded: tensor of shape `(batch, input_len, d_model)`.
-            padding_mask: boolean tensor of shape `(batch, input_len)`.
-            beam_size: number of hypotheses per sentence.
-            max_length: greatest number of steps. By default the cache grows
-                with each step, for which a backend's loops must be able to
-                change shapes.
+            encoded: Tensor of shape `(batch, input_len, d_model)`.
+            padding_mask: Boolean tensor of shape `(batch, input_len)`.
+            beam_size: Number of hypotheses per sentence.
+            fixed_length: Greatest number of positions, an integer. By default
+                the cache grows with each position, which needs a backend whose
+                loops can change shapes.
 
         Returns:
-            dictionary of tensors whose first axis is `batch`: of
-            self-attention `ancestors` (`ancestor_mask`) and a list of keys and
-            values per layer, `own`; a list of those of `encoded`, `memory`; and
-            `padding_mask`.
+            A `DecoderCache`.
         """
         batch = ops.shape(encoded)[0]
-        # No length yet; written so that its shape is not taken for final.
-        length = 0 * batch if max_length is None else max_length
-        return {
-            "ancestors": ops.full((batch, beam_size, length), -1, "int32"),
-            "own": [
-                layer.self_attention.init_cache(batch, length * beam_size)
+        num_slots = None if fixed_length is None else fixed_length * beam_size
+        return DecoderCache(
+            ancestors=empty_slots((batch, beam_size), fixed_length, value=-1),
+            own=[
+                layer.self_attention.init_cache(batch, num_slots)
                 for layer in self.stack
             ],
-            "memory": [
+            memory=[
                 layer.cross_attention.project_memory(encoded)
                 for layer in self.stack
             ],
-            "padding_mask": padding_mask,
-        }
+            padding_mask=padding_mask,
+        )
 
-    def step(self, x, cache, position, growing=False):
+    def step(self, x, cache, position):
         """Decodes one position of each beam through every layer.
 
         Args:
             x: tensor of shape `(batch, beam, d_model)`.
-            cache: as `init_cache` or `reorder_cache` made it.
+            cache: A `DecoderCache`.
             position: scalar integer tensor.
-            growing: whether the cache was made without a `max_length`.
 
         Returns:
             tensor of shape `(batch, beam, d_model)` and the new cache.
@@ -316,40 +309,17 @@ class Decoder(LayerStack):
         beam_size = x.shape[1]
         itself = ops.arange(beam_size, dtype="int32")[None, :, None]
         itself = ops.repeat(itself, ops.shape(x)[0], axis=0)
-        ancestors = extended(
-            cache["ancestors"], itself, position, axis=2, growing=growing
+        ancestors = cache.ancestors.write(itself, position)
+        visible = ancestor_mask(
+            self._near(ancestors.entries, position), beam_size
         )
-        visible = ancestor_mask(self._near(ancestors, position), beam_size)
         own = []
-        for layer, earlier, memory in zip(
-            self.stack, cache["own"], cache["memory"]
-        ):
-            x, extended_cache = layer.step(
-                x,
-                earlier,
-                position,
-                visible,
-                memory,
-                cache["padding_mask"],
-                growing,
+        for layer, earlier, memory in zip(self.stack, cache.own, cache.memory):
+            x, written = layer.step(
+                x, earlier, position, visible, memory, cache.padding_mask
             )
-            own.append(extended_cache)
-        return self.finish(x), {**cache, "ancestors": ancestors, "own": own}
-
-    def reorder_cache(self, cache, beams):
-        """Makes beam j of a sentence go on from what was beam `beams[j]`.
-
-        Args:
-            cache: as `step` returned it.
-            beams: integer tensor of shape `(batch, beam)`.
-
-        Returns:
-            the cache. Only who stems from whom has moved in it.
-        """
-        ancestors = ops.take_along_axis(
-            cache["ancestors"], beams[:, :, None], axis=1
-        )
-        return {**cache, "ancestors": ancestors}
+            own.append(written)
+        return self.finish(x), cache._replace(ancestors=ancestors, own=own)
 
     def _near(self, ancestors, position):
         radius = self.options.get("neighbourhood")

@@ -6,6 +6,7 @@ from keras import ops
 from keras import tree
 
 from keras_transformer.search.top_k import top_k
+from keras_transformer.token_ids import END_ID
 
 NEVER = float("-inf")
 
@@ -33,16 +34,13 @@ def beam_search(
     step,
     state,
     beam_size,
-    max_lengths,
+    limits,
     alpha=0.6,
-    end_id=1,
+    end_id=END_ID,
     num_hypotheses=None,
-    max_length=None,
     min_length=0,
     prefixes=None,
     sampler=None,
-    reorder=None,
-    shrinking=False,
 ):
     """Finds the sequences with the highest length-normalised probability.
 
@@ -65,15 +63,19 @@ def beam_search(
             shape `(batch, beam)`, are those chosen last (0 at position 0);
             `position` is a scalar; `logits` have shape
             `(batch, beam, vocab_size)`.
-        state: nested tensors whose first axis is `batch`.
+        state: Named tuple of nested tensors whose first axis is `batch`, such
+            as a `DecoderCache`. Its `reorder(beams)` returns the state in which
+            beam j of a sentence continues its beam `beams[j]`; `beams` has the
+            shape `(batch, beam)`. Its `fixed_length` is the length of the
+            result where a backend cannot change shapes within a loop. If that
+            is None, the length is the largest limit, and sentences that are
+            done leave the batch and cost no more.
         beam_size: how many sequences stay alive at each step.
-        max_lengths: integers of shape `(batch,)`, the limit of each sentence.
+        limits: integers of shape `(batch,)`, the limit of each sentence.
         alpha: exponent of the length penalty, at least 0; 0 turns it off.
         end_id: the id that ends a sequence.
         num_hypotheses: how many are returned, `beam_size` by default. Fewer
             stop sooner and are the same as the first of more.
-        max_length: the `length` of the result, the largest limit by default.
-            `jax.jit` needs it as a number.
         min_length: ids that come before `end_id` at least, where the limit
             allows as many.
         prefixes: integers of shape `(batch, prefix_len)`, filled up with 0:
@@ -83,12 +85,6 @@ def beam_search(
             that draws one extension of each beam at random; `rows`,
             `(batch,)`, number the sentences. Then the beams are as many
             independent samples. By default the best extensions are searched.
-        reorder: function `(state, beams) -> state` that makes beam j of a
-            sentence go on from what was its beam `beams[j]`; `beams` has the
-            shape `(batch, beam)`. By default it gathers every tensor of the
-            state on its axis of beams, the second.
-        shrinking: whether sentences leave the batch once they are done and
-            cost no more; for a backend whose loops may change shapes.
 
     Returns:
         `Finished`: sequences of shape `(batch, num_hypotheses, length)`, int32,
@@ -96,18 +92,18 @@ def beam_search(
         `(batch, num_hypotheses)`, best first. Where fewer exist, the rest are
         empty with a score of minus infinity.
     """
-    limits = ops.cast(max_lengths, "int32")  # (batch,)
+    limits = ops.cast(limits, "int32")  # (batch,)
     if num_hypotheses is None:
         num_hypotheses = beam_size
-    if max_length is None:
-        max_length = ops.max(limits)
+    shrinking = state.fixed_length is None
+    length = ops.max(limits) if shrinking else state.fixed_length
     batch = ops.shape(limits)[0]
-    empty = _nothing_finished(batch, num_hypotheses, max_length)
+    empty = _nothing_finished(batch, num_hypotheses, length)
     search = Search(
         ops.arange(batch, dtype="int32"),
         limits,
-        _forced_ids(prefixes, limits, max_length, end_id),
-        _nothing_said(batch, beam_size, max_length, all_count=bool(sampler)),
+        _forced_ids(prefixes, limits, length, end_id),
+        _nothing_said(batch, beam_size, length, all_count=bool(sampler)),
         empty,
         state,
     )
@@ -139,8 +135,9 @@ def beam_search(
             ops.where(ends, NEVER, candidates.log_probs),
             beam_size,
         )
-        state = (reorder or gather_beams)(state, beams)
-        search = search._replace(alive=alive, finished=finished, state=state)
+        search = search._replace(
+            alive=alive, finished=finished, state=state.reorder(beams)
+        )
         return position + 1, search, results
 
     start = ops.convert_to_tensor(0, dtype="int32")
@@ -166,31 +163,31 @@ def _length_penalty(length, alpha):
     return ops.power((5.0 + ops.cast(length, "float32")) / 6.0, alpha)
 
 
-def _nothing_said(batch, beam_size, max_length, all_count):
+def _nothing_said(batch, beam_size, length, all_count):
     """All beams start empty; only the first counts, or all would be equal."""
     counts = ops.equal(ops.arange(beam_size), 0)
     log_probs = ops.where(ops.logical_or(counts, all_count), 0.0, NEVER)
     return Alive(
-        ops.zeros((batch, beam_size, max_length), dtype="int32"),
+        ops.zeros((batch, beam_size, length), dtype="int32"),
         ops.repeat(log_probs[None, :], batch, axis=0),
     )
 
 
-def _nothing_finished(batch, num_hypotheses, max_length):
+def _nothing_finished(batch, num_hypotheses, length):
     return Finished(
-        ops.zeros((batch, num_hypotheses, max_length), dtype="int32"),
+        ops.zeros((batch, num_hypotheses, length), dtype="int32"),
         ops.full((batch, num_hypotheses), NEVER, dtype="float32"),
     )
 
 
-def _forced_ids(prefixes, limits, max_length, end_id):
+def _forced_ids(prefixes, limits, length, end_id):
     """The prefix, freedom, and the end from the limit's last position on."""
     batch = ops.shape(limits)[0]
-    forced = ops.zeros((batch, max_length), dtype="int32")
+    forced = ops.zeros((batch, length), dtype="int32")
     if prefixes is not None:
-        missing = max_length - ops.shape(prefixes)[1]
+        missing = length - ops.shape(prefixes)[1]
         forced = ops.pad(ops.cast(prefixes, "int32"), [[0, 0], [0, missing]])
-    positions = ops.arange(max_length, dtype="int32")
+    positions = ops.arange(length, dtype="int32")
     at_limit = positions[None, :] >= limits[:, None] - 1
     return ops.where(at_limit, end_id, forced)
 

@@ -3,6 +3,8 @@
 Functions of tensors on `keras.ops`, for `compiled_search` and for exports.
 """
 
+import typing
+
 import keras
 from keras import ops
 
@@ -19,7 +21,7 @@ def find_hypotheses(
     options,
     prefixes=None,
     keys=None,
-    num_steps=None,
+    fixed_length=None,
     constraint=None,
 ):
     """Finds the translations of a batch of encoded sentences.
@@ -34,12 +36,13 @@ def find_hypotheses(
             prefix_len)`, filled up with 0; shorter than the limits.
         keys: a random number for each sentence, int32 `(batch,)`, where the
             options ask for samples.
-        num_steps: the length of the result. By default it is the largest
-            limit, caches grow with each step and sentences that are done leave
-            the batch; `jax.jit`, whose shapes are fixed, needs a number.
+        fixed_length: Length of the result, an integer, where the shapes must
+            not change, as under `jax.jit`. By default the length is the largest
+            limit, caches grow with each step, and sentences that are done leave
+            the batch.
         constraint: a `TreeConstraint` where only trees over the words of the
             sentences may be found, without `prefixes`. Limits are raised to
-            what a tree takes at least, `num_steps` is not.
+            what a tree takes at least, `fixed_length` is not.
 
     Returns:
         `Finished`: ids `(batch, num_hypotheses, length)`, int32, each ending in
@@ -48,21 +51,16 @@ def find_hypotheses(
     """
     sampling = options.temperature > 0
     beam_size = options.num_hypotheses if sampling else options.beam_size
-    growing = num_steps is None
     sampler = make_sampler(options, keys) if sampling else None
     encoded, padding_mask = model.encode(inputs)
     with _weights_cast_once(model):
-        num_logits = constraint.num_logits if constraint else None
-
-        def step(ids, position, cache):
-            return model.decode_step(ids, position, cache, growing, num_logits)
-
-        reorder = model.reorder_cache
-        state = model.init_cache(encoded, padding_mask, beam_size, num_steps)
+        step = model.decode_step
+        state = model.init_cache(encoded, padding_mask, beam_size, fixed_length)
         if constraint:
             limits = constraint.raised_limits(limits, inputs)
-            state = state, constraint.begin(inputs, limits, beam_size)
-            step, reorder = _constrained(step, reorder, constraint)
+            begun = constraint.begin(inputs, limits, beam_size)
+            state = ConstrainedCache(state, begun)
+            step = _constrained_step(step, constraint)
         found = beam_search(
             step,
             state,
@@ -71,12 +69,9 @@ def find_hypotheses(
             options.alpha,
             END_ID,
             num_hypotheses=options.num_hypotheses,
-            max_length=num_steps,
             min_length=options.min_length,
             prefixes=prefixes,
             sampler=sampler,
-            reorder=reorder,
-            shrinking=growing,
         )
     if constraint:
         sequences = constraint.spelled_out(found.sequences, inputs)
@@ -84,20 +79,41 @@ def find_hypotheses(
     return found
 
 
-def _constrained(step, reorder, constraint):
-    """Both functions for a state that is a pair, the model's and a `Begun`."""
+class ConstrainedCache(typing.NamedTuple):
+    """The cache of a model together with the state of a constraint.
 
+    Args:
+        cache: What the model's `init_cache` returns.
+        begun: A `Begun`.
+    """
+
+    cache: typing.Any
+    begun: typing.Any
+
+    @property
+    def fixed_length(self):
+        """That of the cache."""
+        return self.cache.fixed_length
+
+    def reorder(self, beams):
+        """Returns both with beam j continuing beam `beams[j]`."""
+        return ConstrainedCache(
+            self.cache.reorder(beams), gather_beams(self.begun, beams)
+        )
+
+
+def _constrained_step(step, constraint):
     def constrained_step(ids, position, state):
         cache, begun = state
-        logits, cache = step(constraint.spelled(ids, begun), position, cache)
+        ids_in_source = constraint.spelled(ids, begun)
+        logits, cache = step(
+            ids_in_source, position, cache, constraint.num_logits
+        )
         begun = constraint.advance(begun, ids)
-        return constraint.legal_alone(logits, begun), (cache, begun)
+        logits = constraint.legal_alone(logits, begun)
+        return logits, ConstrainedCache(cache, begun)
 
-    def constrained_reorder(state, beams):
-        cache, begun = state
-        return reorder(cache, beams), gather_beams(begun, beams)
-
-    return constrained_step, constrained_reorder
+    return constrained_step
 
 
 def score_targets(model, inputs, targets, alpha):

@@ -1,5 +1,7 @@
 """What a translator can be asked for: n-best, samples, scores, prefixes."""
 
+import typing
+
 import keras
 import numpy as np
 import pytest
@@ -10,6 +12,7 @@ from small_translators import make_vocabulary
 
 from keras_transformer.decoding import translator as translator_module
 from keras_transformer.search.beam_search import beam_search
+from keras_transformer.search.beam_search import gather_beams
 from keras_transformer.search.hypotheses import find_hypotheses
 from keras_transformer.search.options import DecodeOptions
 
@@ -131,6 +134,17 @@ class OptionsTest:
             translator(texts)
 
 
+class WrittenTargets(typing.NamedTuple):
+    """The ids of each beam, in place of a cache."""
+
+    targets: typing.Any  # (batch, beam, 9)
+
+    fixed_length = 9
+
+    def reorder(self, beams):
+        return gather_beams(self, beams)
+
+
 class CacheTest:
     def test_cached_and_uncached_search_find_the_same(self, translator):
         model = translator.model
@@ -144,21 +158,21 @@ class CacheTest:
         def step(ids, position, state):
             """The whole decoder, for each position anew."""
             before = ops.arange(9)[None, None] == position - 1
-            targets = ops.where(before, ids[:, :, None], state["targets"])
+            targets = ops.where(before, ids[:, :, None], state.targets)
             logits = [
                 model({"inputs": inputs, "targets": targets[:, beam]})
                 for beam in range(3)
             ]
             at = ops.take(ops.stack(logits, axis=1), position, axis=2)
-            return at, {"targets": targets}
+            return at, WrittenTargets(targets)
 
         expected = beam_search(
             step,
-            {"targets": ops.zeros((4, 3, 9), "int32")},
+            WrittenTargets(ops.zeros((4, 3, 9), "int32")),
             beam_size=3,
-            max_lengths=limits,
+            limits=limits,
         )
-        found = find_hypotheses(model, inputs, limits, options, num_steps=9)
+        found = find_hypotheses(model, inputs, limits, options, fixed_length=9)
         np.testing.assert_array_equal(found.sequences, expected.sequences)
         np.testing.assert_allclose(found.scores, expected.scores, atol=1e-4)
 
@@ -182,9 +196,9 @@ class FixedShapesTest:
                 limits,
                 options,
                 keys=keys,
-                num_steps=num_steps,
+                fixed_length=fixed_length,
             )
-            for num_steps in (None, 12)
+            for fixed_length in (None, 12)
         ]
         np.testing.assert_array_equal(found[0].sequences, found[1].sequences)
         np.testing.assert_allclose(found[0].scores, found[1].scores, atol=1e-5)

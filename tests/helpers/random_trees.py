@@ -3,6 +3,7 @@
 import functools
 import itertools
 import math
+import typing
 
 import numpy as np
 from keras import ops
@@ -118,6 +119,21 @@ class Pieces:
         ]
 
 
+class NodeCache(typing.NamedTuple):
+    """The node of each beam, in a search of whatever length."""
+
+    node: typing.Any  # (batch, beam)
+    room: typing.Any  # (batch, fixed_length or 0)
+
+    @property
+    def fixed_length(self):
+        return self.room.shape[1] or None
+
+    def reorder(self, beams):
+        node = ops.take_along_axis(self.node, beams, axis=1)
+        return self._replace(node=node)
+
+
 class RandomModel:
     """Logits that depend on the sentence and on all that was said."""
 
@@ -136,19 +152,18 @@ class RandomModel:
     def encode(self, inputs):
         return inputs, inputs != 0
 
-    def init_cache(self, inputs, mask, beam_size, max_length=None):
+    def init_cache(self, inputs, mask, beam_size, fixed_length=None):
         places = ops.arange(1, ops.shape(inputs)[1] + 1)
         node = ops.sum(ops.cast(inputs, "int32") * places, axis=1) % NODES
-        return {"node": ops.repeat(node[:, None], beam_size, axis=1)}
+        node = ops.repeat(node[:, None], beam_size, axis=1)
+        room = ops.zeros((ops.shape(inputs)[0], fixed_length or 0))
+        return NodeCache(node, room)
 
-    def reorder_cache(self, cache, beams):
-        return {"node": ops.take_along_axis(cache["node"], beams, axis=1)}
-
-    def decode_step(self, ids, position, cache, growing, num_ids):
-        node = (cache["node"] * 31 + ids + 1) % NODES
+    def decode_step(self, ids, position, cache, num_ids=None):
+        node = (cache.node * 31 + ids + 1) % NODES
         table = np.float32(self.table)[:, :num_ids]
         logits = ops.take(table, node, axis=0)
-        return ops.cast(logits, self.dtype), {"node": node}
+        return ops.cast(logits, self.dtype), cache._replace(node=node)
 
     def log_prob(self, source, ids, legal):
         """Of ids, with what is not in `legal[prefix]` left out."""

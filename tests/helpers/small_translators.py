@@ -1,5 +1,7 @@
 """Translators that need no training, for the tests of decoding."""
 
+import typing
+
 import keras
 import numpy as np
 from keras import ops
@@ -26,6 +28,20 @@ TEXTS = [
 ]
 
 
+class InputsCache(typing.NamedTuple):
+    """A cache that holds the same for all beams, of whatever length."""
+
+    inputs: typing.Any
+    room: typing.Any  # (batch, fixed_length or 0)
+
+    @property
+    def fixed_length(self):
+        return self.room.shape[1] or None
+
+    def reorder(self, beams):
+        return self
+
+
 class CopyingModel:
     """Gives each input token back; ends when the input does."""
 
@@ -40,14 +56,12 @@ class CopyingModel:
         self.shapes.append(tuple(inputs.shape))
         return inputs, inputs != 0
 
-    def init_cache(self, encoded, mask, beam_size, max_length=None):
-        return {"inputs": encoded}
+    def init_cache(self, encoded, mask, beam_size, fixed_length=None):
+        batch = ops.shape(encoded)[0]
+        return InputsCache(encoded, ops.zeros((batch, fixed_length or 0)))
 
-    def reorder_cache(self, cache, beams):
-        return cache
-
-    def decode_step(self, ids, position, cache, growing, num_ids):
-        inputs = cache["inputs"]
+    def decode_step(self, ids, position, cache, num_ids=None):
+        inputs = cache.inputs
         here = ops.equal(ops.arange(ops.shape(inputs)[1]), position)
         copied = ops.sum(ops.where(here[None], inputs, 0), axis=1)
         copied = ops.repeat(copied[:, None], ids.shape[1], axis=1)
@@ -57,7 +71,7 @@ class CopyingModel:
 class HesitantModel(CopyingModel):
     """Rather ends than says token 5, at every position."""
 
-    def decode_step(self, ids, position, cache, growing, num_ids):
+    def decode_step(self, ids, position, cache, num_ids=None):
         logits = np.zeros((1, 1, self.vocab_size), "float32")
         logits[..., [END_ID, 5]] = 20.0, 19.9
         return logits + 0.0 * ops.cast(ids, "float32")[:, :, None], cache

@@ -224,29 +224,29 @@ class CacheTest:
     def test_steps_equal_causal_self_attention(self, growing):
         layer = make(d_k=3, d_v=5)
         expected = to_numpy(layer(X, attention_mask=causal_mask(5)))
-        num_slots = 0 if growing else 6  # more than the sequence needs
+        num_slots = None if growing else 6  # more than the sequence needs
         cache = layer.init_cache(2, num_slots)
         for i in range(5):
             visible = np.arange(i + 1 if growing else 6) <= i
             output, cache = layer.step(
-                X[:, i : i + 1], cache, i, visible[None, None], growing
+                X[:, i : i + 1], cache, i, visible[None, None]
             )
             np.testing.assert_allclose(
                 to_numpy(output)[:, 0], expected[:, i], atol=1e-6
             )
-        assert cache[0].shape == (2, 2, 5 if growing else 6, 3)
+        assert cache[0].entries.shape == (2, 2, 5 if growing else 6, 3)
 
     @pytest.mark.parametrize("growing", [True, False])
     def test_beams_see_what_is_visible_to_each(self, growing):
         layer = make()
         layer.build(X.shape)
-        cache = layer.init_cache(2, 0 if growing else 10)
+        cache = layer.init_cache(2, None if growing else 10)
         _, cache = layer.step(
-            X, cache, 0, np.eye(5, 5 if growing else 10)[None] > 0, growing
+            X, cache, 0, np.eye(5, 5 if growing else 10)[None] > 0
         )
         parents = [3, 3, 0, 1, 4]
         visible = np.concatenate([np.eye(5)[parents], np.eye(5)], axis=1) > 0
-        output, _ = layer.step(X[::-1], cache, 1, visible[None], growing)
+        output, _ = layer.step(X[::-1], cache, 1, visible[None])
         for beam, parent in enumerate(parents):
             pair = np.stack([X[:, parent], X[::-1, beam]], axis=1)
             expected = layer(pair, attention_mask=causal_mask(2))
@@ -271,7 +271,7 @@ class CacheTest:
         dtype = precision.removeprefix("mixed_")
         x = X[:, :1].astype(layer.compute_dtype)
         visible = np.ones((1, 1, 1), bool)
-        cache = layer.init_cache(2, 0)
-        output, cache = layer.step(x, cache, 0, visible, growing=True)
-        for tensor in (output, *cache):
+        cache = layer.init_cache(2)
+        output, (keys, values) = layer.step(x, cache, 0, visible)
+        for tensor in (output, keys.entries, values.entries):
             assert keras.backend.standardize_dtype(tensor.dtype) == dtype

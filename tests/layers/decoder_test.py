@@ -191,7 +191,7 @@ class DecoderStepTest:
         cache = layer.init_cache(ENCODED, REAL, 3, None if growing else 6)
         generator = np.random.default_rng(3)
         for i, x in enumerate(steps):
-            output, cache = layer.step(x, cache, i, growing)
+            output, cache = layer.step(x, cache, i)
             past = np.concatenate([past, x[:, :, None]], axis=2)
             for beam in range(3):
                 expected = layer(past[:, beam], ENCODED, REAL)
@@ -201,5 +201,5 @@ class DecoderStepTest:
                     atol=1e-5,
                 )
             beams = generator.integers(3, size=(2, 3))
-            cache = layer.reorder_cache(cache, ops.convert_to_tensor(beams))
+            cache = cache.reorder(ops.convert_to_tensor(beams))
             past = np.take_along_axis(past, beams[:, :, None, None], axis=1)

@@ -1,6 +1,7 @@
 """Beam search against enumeration, on step functions that need no model."""
 
 import itertools
+import typing
 
 import keras
 import numpy as np
@@ -8,9 +9,26 @@ import pytest
 from keras import ops
 
 from keras_transformer.search.beam_search import beam_search
+from keras_transformer.search.beam_search import gather_beams
 
 END = 1
 TENSORFLOW = keras.backend.backend() == "tensorflow"
+
+
+class PrefixState(typing.NamedTuple):
+    """Where in a `TreeLanguage` each beam stands."""
+
+    sentence: typing.Any  # (batch, beam)
+    node: typing.Any  # a list of (batch, beam, 1): states may be nested
+    room: typing.Any  # (batch, fixed_length or 0)
+
+    @property
+    def fixed_length(self):
+        return self.room.shape[1] or None
+
+    def reorder(self, beams):
+        sentence, node = gather_beams((self.sentence, self.node), beams)
+        return self._replace(sentence=sentence, node=node)
 
 
 class TreeLanguage:
@@ -32,43 +50,40 @@ class TreeLanguage:
         self.num_steps = 0
         self.batches = []
 
-    def search(self, sentences, beam_size, max_lengths, **options):
+    def search(self, sentences, beam_size, limits, shrinking=False, **options):
         """Returns per sentence its hypotheses, as tuples, and the scores."""
         sentences = np.asarray(sentences, "int32")
-        limits = np.broadcast_to(np.asarray(max_lengths), sentences.shape)
+        limits = np.broadcast_to(np.asarray(limits), sentences.shape)
+        fixed_length = None if shrinking else int(limits.max())
         return self.to_tuples(
             *beam_search(
                 self.step,
-                self.state(sentences, beam_size),
+                self.state(sentences, beam_size, fixed_length),
                 beam_size,
                 ops.convert_to_tensor(limits, dtype="int32"),
                 **options,
             )
         )
 
-    def state(self, sentences, beam_size):
+    def state(self, sentences, beam_size, fixed_length):
         sentences = ops.cast(sentences, "int32")[:, None]
         sentences = ops.repeat(sentences, beam_size, axis=1)
-        return {
-            "sentence": sentences,
-            "node": [ops.zeros_like(sentences)[:, :, None]],
-        }
+        node = ops.zeros_like(sentences)[:, :, None]
+        room = ops.zeros((ops.shape(sentences)[0], fixed_length or 0))
+        return PrefixState(sentences, [node], room)
 
     def step(self, ids, position, state):
         self.num_steps += 1
         self.batches.append(ids.shape[0])
         _, num_nodes, vocab_size = self.logits.shape
-        node = state["node"][0][:, :, 0] * vocab_size + ids + 1
+        node = state.node[0][:, :, 0] * vocab_size + ids + 1
         node = ops.where(position == 0, 0, node)
         logits = ops.take(
             ops.reshape(self.logits, (-1, vocab_size)),
-            state["sentence"] * num_nodes + node,
+            state.sentence * num_nodes + node,
             axis=0,
         )
-        return logits, {
-            "sentence": state["sentence"],
-            "node": [node[:, :, None]],
-        }
+        return logits, state._replace(node=[node[:, :, None]])
 
     def to_tuples(self, sequences, scores):
         hypotheses = [
@@ -271,7 +286,7 @@ class BeamSearchTest:
     def test_shrinking_changes_no_result(self, seed, sampler):
         language = TreeLanguage(4, 7, num_sentences=9, seed=seed, end=1.0)
         limits = [7, 1, 3, 7, 5, 7, 2, 7, 6]
-        options = {"num_hypotheses": 2, "max_length": 7}
+        options = {"num_hypotheses": 2}
         if sampler:
             options["sampler"] = cycling_sampler
         expected, scores = language.search(range(9), 2, limits, **options)
@@ -302,7 +317,7 @@ class BeamSearchTest:
         language = TreeLanguage(4, 5)
         sequences, _ = beam_search(
             language.step,
-            language.state(range(4), 3),
+            language.state(range(4), 3, 5),
             3,
             ops.convert_to_tensor([5, 2, 4, 3], dtype="int32"),
         )
@@ -332,10 +347,8 @@ class BeamSearchTest:
 
         @tf.function(input_signature=[tf.TensorSpec([batch], tf.int32)] * 2)
         def search(sentences, limits):
-            state = language.state(sentences, 3)
-            return beam_search(
-                language.step, state, 3, limits, shrinking=batch is None
-            )
+            state = language.state(sentences, 3, None if batch is None else 5)
+            return beam_search(language.step, state, 3, limits)
 
         found, scores = language.to_tuples(*search(range(4), limits))
         assert found == expected
@@ -351,8 +364,8 @@ class BeamSearchTest:
 
         @jax.jit
         def search(sentences, limits):
-            state = language.state(sentences, 3)
-            return beam_search(language.step, state, 3, limits, max_length=5)
+            state = language.state(sentences, 3, 5)
+            return beam_search(language.step, state, 3, limits)
 
         found, _ = language.to_tuples(*search(np.arange(4), limits))
         assert found == expected

@@ -252,11 +252,11 @@ class SearchTest:
                     inputs,
                     limits,
                     options,
-                    num_steps=num_steps,
+                    fixed_length=fixed_length,
                     constraint=constraint,
                 )
             )
-            for num_steps in (None, 16)
+            for fixed_length in (None, 16)
         )
         assert growing == fixed
         np.testing.assert_allclose(scores, same, rtol=1e-5)

@@ -38,14 +38,14 @@ def compile_search(model, options, vocabulary=None):
     """
     constraint = make_constraint(options, vocabulary)
 
-    def search(inputs, limits, prefixes, keys, fixed_length=None):
+    def search(inputs, limits, prefixes, seeds, fixed_length=None):
         return find_hypotheses(
             model,
             inputs,
             limits,
             options,
             prefixes,
-            keys,
+            seeds,
             fixed_length,
             constraint,
         )
@@ -56,7 +56,7 @@ def compile_search(model, options, vocabulary=None):
     elif backend == "jax":
         search = _compiled_by_jax(search, model)
 
-    def to_arrays(inputs, limits, prefixes=None, keys=None):
+    def to_arrays(inputs, limits, prefixes=None, seeds=None):
         batch = len(inputs)
         if prefixes is not None and constraint:
             raise ValueError(
@@ -65,9 +65,9 @@ def compile_search(model, options, vocabulary=None):
             )
         if prefixes is None:
             prefixes = np.zeros((batch, 0), "int32")
-        if keys is None:
-            keys = np.zeros(batch, "int32")
-        found = search(inputs, limits, prefixes, keys)
+        if seeds is None:
+            seeds = np.zeros(batch, "int32")
+        found = search(inputs, limits, prefixes, seeds)
         return tuple(map(ops.convert_to_numpy, found))
 
     return to_arrays
@@ -114,7 +114,7 @@ def _compiled_by_tensorflow(function, ranks):
 def _compiled_by_jax(search, model):
     run = _jitted(search, model)
 
-    def search_filled_up(inputs, limits, prefixes, keys):
+    def search_filled_up(inputs, limits, prefixes, seeds):
         batch, input_len = inputs.shape
         missing = _missing_rows(batch)
         positions = _rounded(input_len)
@@ -123,7 +123,7 @@ def _compiled_by_jax(search, model):
             _filled_up(inputs, missing, positions),
             np.pad(limits, (0, missing), constant_values=1),
             _filled_up(prefixes, missing, _rounded(prefixes.shape[1])),
-            np.pad(keys, (0, missing)),
+            np.pad(seeds, (0, missing)),
             fixed_length=_rounded(positions + limit - input_len),
         )
         return sequences[:batch], scores[:batch]

@@ -90,13 +90,13 @@ class Translator(TextTranslator):
             if beginnings:
                 beginnings = self._encode(list(enumerate(beginnings, 1)))
                 beginnings = [ids[:-1] for ids in beginnings]
-            keys = generator.integers(2**31, size=len(window), dtype="int32")
+            seeds = generator.integers(2**31, size=len(window), dtype="int32")
             yield from self.translate_ids(
-                self._encode(window), report, beginnings, keys, **options
+                self._encode(window), report, beginnings, seeds, **options
             )
 
     def translate_ids(
-        self, sources, report=None, prefixes=None, keys=None, **options
+        self, sources, report=None, prefixes=None, seeds=None, **options
     ):
         """Translates sentences that are encoded already.
 
@@ -104,7 +104,7 @@ class Translator(TextTranslator):
             sources: list of lists of ids, with the end id.
             report: as in `hypotheses`.
             prefixes: list of lists of ids, without the end id.
-            keys: int32 array, a random number for each, to draw samples with.
+            seeds: int32 array, a random number for each, to draw samples with.
             **options: fields of `DecodeOptions` to change.
 
         Returns:
@@ -123,7 +123,7 @@ class Translator(TextTranslator):
                 _pad([sources[i] for i in batch]),
                 np.array(lengths, "int32") + options.extra_length,
                 _pad(begun) if prefixes else None,
-                None if keys is None else keys[batch],
+                None if seeds is None else seeds[batch],
             )
 
         results = [[Hypothesis("", 0.0, [])] for _ in sources]

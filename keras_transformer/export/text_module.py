@@ -201,13 +201,13 @@ def _make_search(model, options, constraint):
         autograph=False,
     )
     def find(inputs, limits):
-        keys = None
+        seeds = None
         if options.temperature:  # other samples at each call
-            keys = tf.random.uniform(
+            seeds = tf.random.uniform(
                 tf.shape(limits), maxval=tf.int32.max, dtype=tf.int32
             )
         return find_hypotheses(
-            model, inputs, limits, options, keys=keys, constraint=constraint
+            model, inputs, limits, options, seeds=seeds, constraint=constraint
         )
 
     def find_any(inputs, limits):

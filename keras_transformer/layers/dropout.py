@@ -18,7 +18,7 @@ class Dropout(keras.layers.Dropout):
     """Drops a share of its input's cells and scales up the rest.
 
     Alone it is Keras' own layer. Inside `dropout_noise` the cells to drop are a
-    pure function of the row's key and of how many dropout layers were called
+    pure function of the row's seed and of how many dropout layers were called
     before: a row loses the same cells whatever device it is on and whatever
     rows it shares a batch with, on every backend, and there is no random state
     to save.
@@ -56,14 +56,14 @@ class Dropout(keras.layers.Dropout):
 
 
 @contextlib.contextmanager
-def dropout_noise(keys):
-    """Makes dropout inside a pure function of these keys.
+def dropout_noise(seeds):
+    """Makes dropout inside a pure function of these seeds.
 
     Args:
-        keys: integer tensor of shape `(batch,)`, a random number for each row.
+        seeds: integer tensor of shape `(batch,)`, a random number for each row.
     """
     before = getattr(_CURRENT, "noise", None)
-    _CURRENT.noise = RandomBits(keys)
+    _CURRENT.noise = RandomBits(seeds)
     try:
         yield
     finally:

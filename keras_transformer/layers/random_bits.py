@@ -1,27 +1,27 @@
-"""Random bits as a pure function of keys: the same on every backend."""
+"""Random bits as a pure function of seeds: the same on every backend."""
 
 from keras import ops
 
 
 class RandomBits:
-    """Gives random bits for one call after another, from a key for each row.
+    """Gives random bits for one call after another, from a seed for each row.
 
-    A row's bits depend on its key and on the number of the call alone, not on
+    A row's bits depend on its seed and on the number of the call alone, not on
     the rows beside it. These are good enough for dropout and for drawing
     words; they are not for secrets.
 
     Args:
-        keys: integer tensor of shape `(batch,)`.
+        seeds: integer tensor of shape `(batch,)`.
     """
 
-    def __init__(self, keys):
-        self.keys = ops.cast(keys, "uint32")
+    def __init__(self, seeds):
+        self.seeds = ops.cast(seeds, "uint32")
         self.num_calls = 0
 
     def draw(self, shape):
         """Returns random uint32 of `shape`, whose first axis is the rows."""
         self.num_calls += 1
-        bits = self.keys + uint32(self.num_calls * 0x9E3779B1)
+        bits = self.seeds + uint32(self.num_calls * 0x9E3779B1)
         for length in shape[1:-1]:
             bits = scrambled(ops.expand_dims(bits, -1) + _numbers(length))
         columns = scrambled(_numbers(shape[-1]))

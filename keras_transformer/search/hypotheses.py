@@ -20,7 +20,7 @@ def find_hypotheses(
     limits,
     options,
     prefixes=None,
-    keys=None,
+    seeds=None,
     fixed_length=None,
     constraint=None,
 ):
@@ -34,7 +34,7 @@ def find_hypotheses(
         options: a `DecodeOptions`.
         prefixes: ids that the translations begin with, int32 `(batch,
             prefix_len)`, filled up with 0; shorter than the limits.
-        keys: a random number for each sentence, int32 `(batch,)`, where the
+        seeds: a random number for each sentence, int32 `(batch,)`, where the
             options ask for samples.
         fixed_length: Length of the result, an integer, where the shapes must
             not change, as under `jax.jit`. By default the length is the largest
@@ -51,15 +51,15 @@ def find_hypotheses(
     """
     sampling = options.temperature > 0
     beam_size = options.num_hypotheses if sampling else options.beam_size
-    sampler = make_sampler(options, keys) if sampling else None
+    sampler = make_sampler(options, seeds) if sampling else None
     encoded, padding_mask = model.encode(inputs)
     with _weights_cast_once(model):
         step = model.decode_step
         state = model.init_cache(encoded, padding_mask, beam_size, fixed_length)
         if constraint:
             limits = constraint.raised_limits(limits, inputs)
-            begun = constraint.begin(inputs, limits, beam_size)
-            state = ConstrainedCache(state, begun)
+            tree_state = constraint.begin(inputs, limits, beam_size)
+            state = ConstrainedCache(state, tree_state)
             step = _constrained_step(step, constraint)
         found = beam_search(
             step,
@@ -84,11 +84,11 @@ class ConstrainedCache(typing.NamedTuple):
 
     Args:
         cache: What the model's `init_cache` returns.
-        begun: A `Begun`.
+        tree_state: A `TreeState`.
     """
 
     cache: typing.Any
-    begun: typing.Any
+    tree_state: typing.Any
 
     @property
     def fixed_length(self):
@@ -98,20 +98,20 @@ class ConstrainedCache(typing.NamedTuple):
     def reorder(self, beams):
         """Returns both with beam j continuing beam `beams[j]`."""
         return ConstrainedCache(
-            self.cache.reorder(beams), gather_beams(self.begun, beams)
+            self.cache.reorder(beams), gather_beams(self.tree_state, beams)
         )
 
 
 def _constrained_step(step, constraint):
     def constrained_step(ids, position, state):
-        cache, begun = state
-        ids_in_source = constraint.spelled(ids, begun)
+        cache, tree_state = state
+        ids_in_source = constraint.spelled(ids, tree_state)
         logits, cache = step(
             ids_in_source, position, cache, constraint.num_logits
         )
-        begun = constraint.advance(begun, ids)
-        logits = constraint.legal_alone(logits, begun)
-        return logits, ConstrainedCache(cache, begun)
+        tree_state = constraint.advance(tree_state, ids)
+        logits = constraint.legal_alone(logits, tree_state)
+        return logits, ConstrainedCache(cache, tree_state)
 
     return constrained_step
 

@@ -8,20 +8,20 @@ from keras_transformer.layers.random_bits import uint32
 from keras_transformer.search.beam_search import NEVER
 
 
-def make_sampler(options, keys):
+def make_sampler(options, seeds):
     """Makes the function that `beam_search` draws extensions with.
 
-    What it draws depends on the sentence's key, the number of the sample and
+    What it draws depends on the sentence's seed, the number of the sample and
     the position alone, not on the sentences beside it.
 
     Args:
         options: a `DecodeOptions`, for `temperature`, `top_k` and `top_p`.
-        keys: a random number for each sentence, int32 `(batch,)`.
+        seeds: a random number for each sentence, int32 `(batch,)`.
 
     Returns:
-        function `(logits, position, rows) -> ids` of float32 logits
-        `(batch, samples, vocab_size)`, a scalar, and which keys are those of
-        the batch, `(batch,)`; it returns int32 `(batch, samples)`.
+        A function `(logits, position, rows) -> ids`. It takes float32 logits of
+        shape `(batch, samples, vocab_size)`, a scalar, and the indices of the
+        batch's seeds, `(batch,)`. It returns int32 `(batch, samples)`.
     """
 
     def draw(logits, position, rows):
@@ -31,7 +31,7 @@ def make_sampler(options, keys):
         if options.top_p < 1.0:
             logits = _only_nucleus(logits, options.top_p)
         at = uint32(0xC2B2AE35) * ops.cast(position + 1, "uint32")
-        own = scrambled(ops.cast(ops.take(keys, rows), "uint32") + at)
+        own = scrambled(ops.cast(ops.take(seeds, rows), "uint32") + at)
         noise = _gumbel(RandomBits(own).draw(ops.shape(logits)))
         return ops.cast(ops.argmax(logits + noise, axis=-1), "int32")
 

@@ -1,6 +1,6 @@
 """What may come next in a linearised tree, so that a search finds no other."""
 
-import collections
+import typing
 
 import numpy as np
 from keras import ops
@@ -17,14 +17,27 @@ PIECE = 2  # in a search, whatever piece of a word comes next in the source
 MAX_DEPTH = 64  # brackets open at once; 28 in 3,669 sentences of the WSJ
 MAX_OPENED = 10  # brackets opened one right after another; 6 in the same
 
-# What is known of the tree that each beam has begun: leaves that are to come,
-# symbols that fit in before the end, brackets that are open, how many of them
-# the last symbols opened, all (batch, beam); the labels' numbers of those that
-# are open, outermost first (batch, beam, MAX_DEPTH); the source ids that leaves
-# repeat in a lexicalised tree (batch, beam, input_len).
-Begun = collections.namedtuple(
-    "Begun", "leaves room depth opened labels source"
-)
+
+class TreeState(typing.NamedTuple):
+    """How far each beam has come in writing its tree.
+
+    Args:
+        leaves: Number of leaves still to come, int32 `(batch, beam)`.
+        room: Number of symbols that fit in before the end, likewise.
+        depth: Number of open brackets, likewise.
+        opened: Number of brackets that the last symbols opened, likewise.
+        labels: Label numbers of the open brackets, outermost first, int32
+            `(batch, beam, MAX_DEPTH)`.
+        source: Source ids that the leaves repeat in the lexicalised form,
+            int32 `(batch, beam, input_len)`.
+    """
+
+    leaves: typing.Any
+    room: typing.Any
+    depth: typing.Any
+    opened: typing.Any
+    labels: typing.Any
+    source: typing.Any
 
 
 def make_constraint(options, vocabulary):
@@ -90,10 +103,10 @@ class TreeConstraint:
     >>> constraint = TreeConstraint(symbols, np.arange(9) == 8)
     >>> inputs = np.array([[8, 7, 8, 1]])  # two words
     >>> limits = constraint.raised_limits([4], inputs)
-    >>> begun = constraint.begin(inputs, limits, beam_size=1)
+    >>> tree_state = constraint.begin(inputs, limits, beam_size=1)
     >>> for id_ in (0, 3, 5, 5, 4):
-    ...     begun = constraint.advance(begun, np.array([[id_]]))
-    ...     print(np.flatnonzero(constraint.legal(begun)))
+    ...     tree_state = constraint.advance(tree_state, np.array([[id_]]))
+    ...     print(np.flatnonzero(constraint.legal(tree_state)))
     [3]
     [5]
     [5]
@@ -172,12 +185,12 @@ class TreeConstraint:
             beam_size: number of beams.
 
         Returns:
-            `Begun`.
+            `TreeState`.
         """
         leaves = ops.repeat(self.num_leaves(inputs)[:, None], beam_size, axis=1)
         nothing = ops.zeros_like(leaves)
         source = inputs if self._repeats_words else inputs[:, :1]
-        return Begun(
+        return TreeState(
             leaves,
             nothing + limits[:, None],
             nothing,
@@ -186,42 +199,42 @@ class TreeConstraint:
             ops.repeat(source[:, None, :], beam_size, axis=1),
         )
 
-    def advance(self, begun, ids):
+    def advance(self, tree_state, ids):
         """Notes what was said last.
 
         Args:
-            begun: a `Begun`.
+            tree_state: a `TreeState`.
             ids: int32 `(batch, beam)`; 0, and only 0, at the first position.
 
         Returns:
-            `Begun`.
+            `TreeState`.
         """
         opens, closes, leaves = (
             ops.cast(ops.take(self._is[kind], ids), "int32")
             for kind in ("open", "close", "leaf")
         )
-        here = ops.equal(ops.arange(MAX_DEPTH), begun.depth[:, :, None])
+        here = ops.equal(ops.arange(MAX_DEPTH), tree_state.depth[:, :, None])
         here = ops.logical_and(here, ops.cast(opens, "bool")[:, :, None])
         label = ops.take(self._labels, ids)[:, :, None]
-        return Begun(
-            begun.leaves - leaves,
-            begun.room - 1,
-            begun.depth + opens - closes,
-            (begun.opened + 1) * opens,
-            ops.where(here, label, begun.labels),
-            begun.source,
+        return TreeState(
+            tree_state.leaves - leaves,
+            tree_state.room - 1,
+            tree_state.depth + opens - closes,
+            (tree_state.opened + 1) * opens,
+            ops.where(here, label, tree_state.labels),
+            tree_state.source,
         )
 
-    def legal(self, begun):
+    def legal(self, tree_state):
         """Tells which symbols may come next.
 
         Args:
-            begun: a `Begun`.
+            tree_state: a `TreeState`.
 
         Returns:
             boolean tensor of shape `(batch, beam, num_ids)`.
         """
-        leaves, room, depth, opened, labels, _ = begun
+        leaves, room, depth, opened, labels, _ = tree_state
         some_left = leaves > 0
         closes = _all(
             depth > 0,
@@ -235,7 +248,7 @@ class TreeConstraint:
             leaves + depth + 2 <= room,
         )
         if self._repeats_words:  # within a word nothing but the rest can come
-            is_whole = ops.take(self._starts_word, _next_piece(begun))
+            is_whole = ops.take(self._starts_word, _next_piece(tree_state))
             is_whole = ops.logical_or(is_whole, ops.logical_not(some_left))
             opens, closes = _all(opens, is_whole), _all(closes, is_whole)
         is_leaf_legal = ops.logical_and(some_left, depth > 0)
@@ -256,12 +269,12 @@ class TreeConstraint:
             found = ops.logical_or(found, of_kind)
         return found  # (batch, beam, num_ids)
 
-    def legal_alone(self, logits, begun):
+    def legal_alone(self, logits, tree_state):
         """Takes all probability from what may not come next.
 
         Args:
             logits: tensor of shape `(batch, beam, num_logits)`.
-            begun: a `Begun`.
+            tree_state: a `TreeState`.
 
         Returns:
             float32 tensor of shape `(batch, beam, num_ids)`.
@@ -272,21 +285,21 @@ class TreeConstraint:
             likeliest = ops.max(of_pieces, axis=-1, keepdims=True)
             logits = logits[:, :, : self.num_ids]
             logits = ops.where(self._is["leaf"], likeliest, logits)
-        return ops.where(self.legal(begun), logits, NEVER)
+        return ops.where(self.legal(tree_state), logits, NEVER)
 
-    def spelled(self, ids, begun):
+    def spelled(self, ids, tree_state):
         """Puts the next piece of the source in the place of `PIECE`.
 
         Args:
             ids: int32 `(batch, beam)`.
-            begun: the `Begun` that does not know of them yet.
+            tree_state: the `TreeState` that does not know of them yet.
 
         Returns:
             int32 tensor of shape `(batch, beam)`.
         """
         if not self._repeats_words:
             return ids
-        return ops.where(ops.equal(ids, PIECE), _next_piece(begun), ids)
+        return ops.where(ops.equal(ids, PIECE), _next_piece(tree_state), ids)
 
     def spelled_out(self, sequences, inputs):
         """Puts the pieces of the source in the places of all `PIECE`, in order.
@@ -310,12 +323,14 @@ class TreeConstraint:
         return ops.where(is_piece, ops.reshape(pieces, shape), sequences)
 
 
-def _next_piece(begun):
+def _next_piece(tree_state):
     """The source ids that the next leaves repeat, `(batch, beam)`."""
-    is_piece = ops.cast(begun.source > END_ID, "int32")
-    before = ops.sum(is_piece, axis=-1) - begun.leaves
-    here = ops.equal(ops.arange(ops.shape(begun.source)[2]), before[:, :, None])
-    return ops.sum(ops.where(here, begun.source, 0), axis=-1)
+    is_piece = ops.cast(tree_state.source > END_ID, "int32")
+    before = ops.sum(is_piece, axis=-1) - tree_state.leaves
+    here = ops.equal(
+        ops.arange(ops.shape(tree_state.source)[2]), before[:, :, None]
+    )
+    return ops.sum(ops.where(here, tree_state.source, 0), axis=-1)
 
 
 def _all(first, *others):

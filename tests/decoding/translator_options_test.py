@@ -188,14 +188,14 @@ class FixedShapesTest:
         inputs = generator.integers(3, vocab_size, (6, 9), "int32")
         inputs[:, 1:] *= np.arange(8) < np.array([[8, 7, 3, 5, 1, 0]]).T
         limits = np.array([12, 9, 5, 3, 2, 1], "int32")
-        keys = np.arange(6, dtype="int32")
+        seeds = np.arange(6, dtype="int32")
         found = [
             find_hypotheses(
                 translator.model,
                 inputs,
                 limits,
                 options,
-                keys=keys,
+                seeds=seeds,
                 fixed_length=fixed_length,
             )
             for fixed_length in (None, 12)

@@ -193,13 +193,13 @@ def legal_after(trees):
 def assert_legal_is_what_comes_next(constraint, inputs, limit, trees):
     """Asserts that a constraint allows what makes one of all trees, no more."""
     expected = legal_after(trees)
-    begun = constraint.begin(inputs, np.array([limit]), len(trees))
+    tree_state = constraint.begin(inputs, np.array([limit]), len(trees))
     said = np.zeros((len(trees), 1 + max(map(len, trees))), "int32")
     for row, ids in zip(said, trees):
         row[1 : len(ids) + 1] = ids
     for place in range(said.shape[1] - 1):
-        begun = constraint.advance(begun, said[None, :, place])
-        legal = ops.convert_to_numpy(constraint.legal(begun))[0]
+        tree_state = constraint.advance(tree_state, said[None, :, place])
+        legal = ops.convert_to_numpy(constraint.legal(tree_state))[0]
         for ids, found in zip(trees, legal):
             if place < len(ids):
                 assert set(np.flatnonzero(found)) == expected[ids[:place]]

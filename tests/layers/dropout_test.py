@@ -7,20 +7,20 @@ from keras_transformer.layers import Dropout
 from keras_transformer.layers import dropout_noise
 
 RATE = 0.3
-KEYS = np.random.default_rng(0).integers(-(2**31), 2**31, 64).astype("int32")
+SEEDS = np.random.default_rng(0).integers(-(2**31), 2**31, 64).astype("int32")
 
 
-def dropped(x, keys, rate=RATE, calls=1):
+def dropped(x, seeds, rate=RATE, calls=1):
     """The outputs of one layer called several times in one context."""
     layer = Dropout(rate)
-    with dropout_noise(keys):
+    with dropout_noise(seeds):
         outputs = [layer(x, training=True) for _ in range(calls)]
     return [ops.convert_to_numpy(output) for output in outputs]
 
 
-def kept_cells(keys, shape=(64, 24, 32), calls=1):
+def kept_cells(seeds, shape=(64, 24, 32), calls=1):
     return [
-        y != 0 for y in dropped(np.ones(shape, "float32"), keys, calls=calls)
+        y != 0 for y in dropped(np.ones(shape, "float32"), seeds, calls=calls)
     ]
 
 
@@ -32,19 +32,19 @@ def largest_correlation(rows):
 class DropoutTest:
     @pytest.mark.parametrize("rate", [0.1, 0.3, 0.5])
     def test_drops_the_rate_and_scales_up_the_rest(self, rate):
-        (y,) = dropped(np.ones((64, 24, 32), "float32"), KEYS, rate)
+        (y,) = dropped(np.ones((64, 24, 32), "float32"), SEEDS, rate)
         assert set(np.unique(y)) == {0, np.float32(1 / (1 - rate))}
         deviation = np.sqrt(rate * (1 - rate) / y.size)
         assert abs((y == 0).mean() - rate) < 4 * deviation
 
     def test_a_row_drops_the_same_cells_in_any_batch(self):
-        (whole,) = kept_cells(KEYS)
-        (part,) = kept_cells(KEYS[40:50], (10, 24, 32))
+        (whole,) = kept_cells(SEEDS)
+        (part,) = kept_cells(SEEDS[40:50], (10, 24, 32))
         np.testing.assert_array_equal(part, whole[40:50])
 
     def test_a_longer_row_begins_with_the_same_cells(self):
-        (short,) = kept_cells(KEYS, (64, 10, 32))
-        (long,) = kept_cells(KEYS)
+        (short,) = kept_cells(SEEDS, (64, 10, 32))
+        (long,) = kept_cells(SEEDS)
         np.testing.assert_array_equal(short, long[:, :10])
 
     def test_gradient_passes_where_the_cell_was_kept(self):
@@ -53,13 +53,13 @@ class DropoutTest:
         import tensorflow as tf
 
         x = tf.Variable(np.ones((64, 3, 4), "float32"))
-        with tf.GradientTape() as tape, dropout_noise(KEYS):
+        with tf.GradientTape() as tape, dropout_noise(SEEDS):
             y = Dropout(RATE)(x, training=True)
         np.testing.assert_array_equal(tape.gradient(y, x), y)
 
     def test_no_training_or_no_rate_changes_nothing(self):
         x = np.ones((64, 3, 4), "float32")
-        with dropout_noise(KEYS):
+        with dropout_noise(SEEDS):
             for y in (Dropout(RATE)(x, training=False), Dropout(0.0)(x)):
                 np.testing.assert_array_equal(y, x)
 
@@ -71,9 +71,9 @@ class DropoutTest:
         )
 
     def test_low_precision_drops_the_same_cells(self):
-        (full,) = kept_cells(KEYS)
+        (full,) = kept_cells(SEEDS)
         layer = Dropout(RATE, dtype="mixed_bfloat16")
-        with dropout_noise(KEYS):
+        with dropout_noise(SEEDS):
             y = layer(ops.ones(full.shape, "bfloat16"), training=True)
         assert y.dtype == "bfloat16"
         np.testing.assert_array_equal(ops.convert_to_numpy(y) != 0, full)
@@ -84,7 +84,7 @@ class NoiseTest:
     LIMIT = 5 / np.sqrt(768)
 
     def test_rows_are_independent(self):
-        (kept,) = kept_cells(KEYS)
+        (kept,) = kept_cells(SEEDS)
         assert largest_correlation(kept) < self.LIMIT
 
     def test_neighbouring_keys_are_independent(self):
@@ -92,19 +92,21 @@ class NoiseTest:
         assert largest_correlation(kept) < self.LIMIT
 
     def test_positions_and_features_are_independent(self):
-        (kept,) = kept_cells(KEYS, (64, 24, 32))
+        (kept,) = kept_cells(SEEDS, (64, 24, 32))
         for axis, cells in ((1, 64 * 32), (2, 64 * 24)):
             rows = np.moveaxis(kept, axis, 0)
             assert largest_correlation(rows) < 5 / np.sqrt(cells)
 
     def test_calls_are_independent(self):
-        kept = np.stack(kept_cells(KEYS, calls=64))
+        kept = np.stack(kept_cells(SEEDS, calls=64))
         assert largest_correlation(kept) < 5 / np.sqrt(kept[0].size)
         assert largest_correlation(kept[:, 0]) < self.LIMIT
 
     def test_same_cells_for_different_keys_are_independent(self):
-        keys = np.random.default_rng(1).integers(0, 2**31, 4096).astype("int32")
-        (kept,) = kept_cells(keys, (4096, 6, 8))
+        seeds = (
+            np.random.default_rng(1).integers(0, 2**31, 4096).astype("int32")
+        )
+        (kept,) = kept_cells(seeds, (4096, 6, 8))
         cells = kept.reshape(4096, -1).T
         assert largest_correlation(cells) < 5 / np.sqrt(4096)
         means = cells.mean(axis=1)

@@ -54,12 +54,12 @@ class LegalTest:
 
     def test_a_word_is_as_likely_as_the_likeliest(self):
         constraint = TreeConstraint.of(NO_LEAF)
-        begun = constraint.begin(NO_LEAF.sources(1), np.array([9]), 1)
+        tree_state = constraint.begin(NO_LEAF.sources(1), np.array([9]), 1)
         for id_ in (0, 3):
-            begun = constraint.advance(begun, np.array([[id_]]))
+            tree_state = constraint.advance(tree_state, np.array([[id_]]))
         rng = np.random.default_rng(0)
         logits = rng.normal(size=(1, 1, NO_LEAF.vocab_size)).astype("float32")
-        found = ops.convert_to_numpy(constraint.legal_alone(logits, begun))
+        found = ops.convert_to_numpy(constraint.legal_alone(logits, tree_state))
         expected = np.full((1, 1, FIRST_PIECE), -np.inf, "float32")
         expected[..., [3, 5]] = logits[..., [3, 5]]  # the opening brackets
         expected[..., PIECE] = logits[..., FIRST_PIECE:].max()
@@ -94,7 +94,7 @@ class SearchTest:
         limits = np.array([1, 60, 9, 4, 300, 40], "int32")
         options = DecodeOptions(**more).replace(num_hypotheses=4)
         find = compile_search(RandomModel(NO_LEAF), options, NO_LEAF)
-        found, scores = find(inputs, limits, keys=np.arange(6, dtype="int32"))
+        found, scores = find(inputs, limits, seeds=np.arange(6, dtype="int32"))
         assert (scores[:, 0] > -np.inf).all()
         for source, hypotheses, of_each in zip(inputs, found, scores):
             expected = [id_ for id_ in source.tolist() if id_ > END]

@@ -9,17 +9,17 @@ SHARES = np.array([0.5, 0.25, 0.15, 0.07, 0.03], "float32")
 NUM_DRAWS = 20_000
 
 
-def draw(shares=SHARES, position=3, keys=None, rows=None, **options):
+def draw(shares=SHARES, position=3, seeds=None, rows=None, **options):
     """Draws of 10 samples of 2,000 sentences, (2,000, 10)."""
     num_rows = NUM_DRAWS // 10
-    keys = np.arange(num_rows, dtype="int32") if keys is None else keys
-    rows = np.arange(len(keys), dtype="int32") if rows is None else rows
+    seeds = np.arange(num_rows, dtype="int32") if seeds is None else seeds
+    rows = np.arange(len(seeds), dtype="int32") if rows is None else rows
     logits = np.broadcast_to(
         np.log(shares) + 7.0, (len(rows), 10, len(shares))
     ).astype("float32")
     sampler = make_sampler(
         DecodeOptions(**{"temperature": 1.0, **options}),
-        ops.convert_to_tensor(keys),
+        ops.convert_to_tensor(seeds),
     )
     return ops.convert_to_numpy(
         sampler(ops.convert_to_tensor(logits), position, rows)
@@ -31,7 +31,7 @@ def shares_of(draws):
 
 
 def check_shares(draws, expected):
-    # Four standard deviations; the draws are a function of fixed keys.
+    # Four standard deviations; the draws are a function of fixed seeds.
     tolerance = 4 * np.sqrt(expected * (1 - expected) / NUM_DRAWS)
     assert np.all(np.abs(shares_of(draws) - expected) <= tolerance)
 
@@ -76,7 +76,7 @@ class MakeSamplerTest:
         )
         moved = draw(position=4)
         assert 0.3 < np.mean(moved == whole) < 0.4  # the sum of squares is .34
-        other = draw(keys=np.arange(2000, 4000, dtype="int32"))
+        other = draw(seeds=np.arange(2000, 4000, dtype="int32"))
         assert 0.3 < np.mean(other == whole) < 0.4
 
     def test_samples_of_a_sentence_are_independent(self):

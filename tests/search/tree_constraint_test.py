@@ -83,11 +83,11 @@ class LegalTest:
         constraint = TreeConstraint.of(vocabulary)
         rng = np.random.default_rng(0)
         inputs = vocabulary.sources(0, 1, 2, 5)
-        begun = constraint.begin(inputs, np.array([1, 4, 5, 9]), 50)
+        tree_state = constraint.begin(inputs, np.array([1, 4, 5, 9]), 50)
         for _ in range(20):
             ids = rng.integers(0, constraint.num_ids, (4, 50))
-            begun = constraint.advance(begun, ids)
-            legal = ops.convert_to_numpy(constraint.legal(begun))
+            tree_state = constraint.advance(tree_state, ids)
+            legal = ops.convert_to_numpy(constraint.legal(tree_state))
             assert legal.any(axis=-1).all()
 
     def test_words_are_counted_not_their_pieces(self):
@@ -101,15 +101,17 @@ class LegalTest:
     @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
     def test_only_the_illegal_has_no_probability(self, dtype):
         constraint = TreeConstraint.of(TWO_LEAVES)
-        begun = constraint.begin(TWO_LEAVES.sources(1, 5), np.array([4, 9]), 3)
+        tree_state = constraint.begin(
+            TWO_LEAVES.sources(1, 5), np.array([4, 9]), 3
+        )
         for ids in ([0, 0, 0], [3, 3, 3], [3, 5, 6]):
             ids = np.array([ids, ids], "int32")
-            begun = constraint.advance(begun, ids)
+            tree_state = constraint.advance(tree_state, ids)
         logits = np.linspace(-9, 9, 6 * constraint.num_ids).reshape(2, 3, -1)
         logits = ops.cast(logits.astype("float32"), dtype)
-        found = constraint.legal_alone(logits, begun)
+        found = constraint.legal_alone(logits, tree_state)
         assert keras.backend.standardize_dtype(found.dtype) == "float32"
-        legal = ops.convert_to_numpy(constraint.legal(begun))
+        legal = ops.convert_to_numpy(constraint.legal(tree_state))
         logits = ops.convert_to_numpy(ops.cast(logits, "float32"))
         expected = np.where(legal, logits, -np.inf)
         np.testing.assert_array_equal(found, expected)
@@ -231,7 +233,7 @@ class SearchTest:
             TWO_LEAVES.sources(*numbers),
             [12, 40, 9, 60],
             options,
-            keys=np.arange(4, dtype="int32"),
+            seeds=np.arange(4, dtype="int32"),
         )
         for n, trees in zip(numbers, found):
             assert len(trees) == 6
@@ -298,8 +300,10 @@ class VocabularyTest:
             (number,) = constraint.num_leaves(np.array([ids]))
             is_whole = linearization != "lexicalised"
             assert number == (len(text.split()) if is_whole else len(ids) - 1)
-        begun = constraint.begin(np.array([ids]), np.array([99]), 1)
-        first = constraint.legal(constraint.advance(begun, np.array([[0]])))
+        tree_state = constraint.begin(np.array([ids]), np.array([99]), 1)
+        first = constraint.legal(
+            constraint.advance(tree_state, np.array([[0]]))
+        )
         pieces = vocabulary.pieces(np.flatnonzero(first))
         opening = [s for s in symbols if s[0] in "(<" and "/" not in s]
         assert sorted(pieces) == sorted("▁" + s for s in opening)

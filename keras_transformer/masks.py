@@ -3,6 +3,8 @@
 from keras import ops
 
 from keras_transformer import serialization  # noqa: F401 (registers classes)
+from keras_transformer.token_ids import END_ID
+from keras_transformer.token_ids import PAD_ID
 
 
 def padding_mask(ids):
@@ -14,7 +16,7 @@ def padding_mask(ids):
     Returns:
         boolean tensor of shape `(batch, length)`.
     """
-    return ops.not_equal(ids, 0)
+    return ops.not_equal(ids, PAD_ID)
 
 
 def causal_mask(length):
@@ -61,7 +63,7 @@ def segment_numbers(ids):
     Returns:
         int32 tensor of shape `(batch, length)`.
     """
-    is_end = ops.cast(ops.equal(ids, 1), "int32")
+    is_end = ops.cast(ops.equal(ids, END_ID), "int32")
     return ops.cumsum(is_end, axis=-1) - is_end
 
 

@@ -5,10 +5,11 @@ import math
 import typing
 from concurrent import futures
 
+from keras_transformer.search.options import MAX_SOURCE_TOKENS
+
 WINDOW = 1024  # sentences that are sorted by length together
 CACHE_POSITIONS = 16384  # most keys of a layer's cache: rows x beam x length
 TREE_GROWTH = 3  # a tree has at most 4.0 symbols a word, in 3,669 of the WSJ
-MAX_SOURCE_TOKENS = 4096  # beyond, attention takes gigabytes
 
 
 class Hypothesis(typing.NamedTuple):

@@ -12,6 +12,7 @@ from keras_transformer.search.beam_search import beam_search
 from keras_transformer.search.beam_search import gather_beams
 from keras_transformer.search.sampling import make_sampler
 from keras_transformer.token_ids import END_ID
+from keras_transformer.token_ids import PAD_ID
 
 
 def find_hypotheses(
@@ -134,7 +135,7 @@ def score_targets(model, inputs, targets, alpha):
     logits = ops.cast(logits, "float32")
     chosen = ops.take_along_axis(logits, targets[:, :, None], axis=-1)[:, :, 0]
     log_probs = chosen - ops.logsumexp(logits, axis=-1)
-    is_real = ops.cast(ops.not_equal(targets, 0), "float32")
+    is_real = ops.cast(ops.not_equal(targets, PAD_ID), "float32")
     penalty = (5.0 + ops.sum(is_real, axis=-1)) / 6.0
     return ops.sum(log_probs * is_real, axis=-1) / ops.power(penalty, alpha)
 

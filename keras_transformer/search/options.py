@@ -4,6 +4,8 @@ import dataclasses
 
 from keras_transformer import fields as checks
 
+MAX_SOURCE_TOKENS = 4096  # attention to more takes gigabytes of memory
+
 
 @dataclasses.dataclass(frozen=True)
 class DecodeOptions:

@@ -7,13 +7,16 @@ from keras import ops
 
 from keras_transformer.search.beam_search import NEVER
 from keras_transformer.token_ids import END_ID
+from keras_transformer.token_ids import UNKNOWN_ID
 from keras_transformer.token_ids import WORD_START
 from keras_transformer.trees.linearization import linearization_of_symbols
 from keras_transformer.trees.linearization import symbol_kind
 from keras_transformer.trees.linearization import symbol_label
 from keras_transformer.trees.target_text import symbol_ids
 
-PIECE = 2  # in a search, whatever piece of a word comes next in the source
+PIECE = (
+    UNKNOWN_ID  # in a search, whatever piece of a word comes next in the source
+)
 MAX_DEPTH = 64  # brackets open at once; 28 in 3,669 sentences of the WSJ
 MAX_OPENED = 10  # brackets opened one right after another; 6 in the same
 

@@ -1,1 +1,1 @@
-"""Exported models over a network, in TF Serving's protocol."""
+"""Serves exported models over a network in TF Serving's protocol."""

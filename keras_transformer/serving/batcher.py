@@ -1,4 +1,4 @@
-"""Run what several callers ask for at the same time together."""
+"""Joins the calls of concurrent callers into batches."""
 
 import collections
 import concurrent.futures
@@ -10,23 +10,24 @@ import numpy as np
 from keras_transformer.serving.errors import RequestError
 from keras_transformer.serving.errors import invalid
 
-MAX_TIMEOUTS = 10  # times as long as for one more call does a batch wait in all
+MAX_TIMEOUTS = 10  # a batch waits at most this many single-call timeouts
 
 
 class Batcher:
     """Joins concurrent calls of the same function into batches.
 
-    Worker threads take the oldest call that waits, and with it later ones that
-    go together, until a batch is full or no more come for a moment. A call of
-    more rows than a batch is run in parts. When a batch fails, its calls are
-    run again one by one, so that only the one at fault gets the error.
+    Threads take the oldest waiting call and add later calls that can join it,
+    until the batch is full or no further call arrives within the timeout. A
+    call with more rows than a batch is split into parts. If a batch fails, its
+    calls run again one by one, so that only the faulty call gets the error.
 
     Args:
-        max_batch_size: most rows of a batch.
-        timeout_seconds: how long a batch waits for one more call.
-        max_waiting: most rows that may wait; calls beyond are refused. Default:
-            64 batches.
-        num_threads: number of threads that run functions.
+        max_batch_size: Largest number of rows in a batch. Defaults to 32.
+        timeout_seconds: Seconds that a batch waits for one more call. Defaults
+            to 0.002.
+        max_waiting: Largest number of rows that may wait in the queue; further
+            calls are refused. Defaults to 64 batches.
+        num_threads: Number of threads that run functions. Defaults to 1.
 
     Example:
 
@@ -49,7 +50,7 @@ class Batcher:
         self.max_waiting = max_waiting or 64 * max_batch_size
         self._timeout = timeout_seconds
         self._waiting = collections.deque()
-        self._num_rows = 0  # of all that waits
+        self._num_rows = 0  # of all waiting tasks
         self._changed = threading.Condition()
         self._is_closed = False
         self._threads = [
@@ -62,27 +63,29 @@ class Batcher:
             thread.start()
 
     def call(self, key, function, arrays, num_rows=None, timeout=None):
-        """Run a function of arrays, together with other calls if possible.
+        """Runs a function on arrays, together with other calls if possible.
 
         Args:
-            key: what is equal for calls of the same function.
-            function: from a dictionary of arrays to one of arrays, row for row.
-            arrays: dictionary of arrays that all have `num_rows` rows.
-            num_rows: number of rows. None if there are none that could be
-                joined or parted: then the function is called with just these
-                arrays.
-            timeout: seconds to wait for the results. Default: for ever.
+            key: Hashable value that is equal for all calls of one function.
+            function: Function from a dictionary of arrays to another one, with
+                one row of results for each row of arguments.
+            arrays: Dictionary of arrays that all have `num_rows` rows.
+            num_rows: Number of rows. None if the arrays cannot be joined with
+                others or split; the function then gets exactly these arrays.
+                Defaults to None.
+            timeout: Seconds to wait for the results. Defaults to no limit.
 
         Returns:
-            The function's results for these arrays. Trailing axes may be padded
-            to the size that they have for other rows, with zeros or empty
-            strings.
+            The function's results for these arrays. If other rows of the batch
+            have longer trailing axes, the results are padded to that size with
+            zeros or empty strings.
 
         Raises:
-            RequestError: if it cannot be done now, or not in time.
-            Exception: what the function raises.
+            RequestError: If the call is refused or exceeds its time limit.
+            Exception: Whatever the function raises.
         """
         if not num_rows:
+            # A fresh object equals no other key: the task stays alone.
             tasks = [_Task(object(), function, arrays, 1)]
         else:
             tasks = self._split(key, function, arrays, num_rows)
@@ -91,6 +94,7 @@ class Batcher:
         done, late = concurrent.futures.wait(
             futures, timeout, concurrent.futures.FIRST_EXCEPTION
         )
+        # The rest is not needed after a timeout or the first failure.
         for future in late:
             future.cancel()
         failures = [future for future in done if future.exception()]
@@ -102,7 +106,7 @@ class Batcher:
         return _join(parts)
 
     def close(self):
-        """Finish all calls that wait, refuse others, and end the workers."""
+        """Finishes all waiting calls, refuses new ones and ends the threads."""
         with self._changed:
             self._is_closed = True
             self._changed.notify_all()
@@ -129,15 +133,17 @@ class Batcher:
         if num_rows > self.max_waiting:
             raise invalid(
                 f"A request must have at most {self.max_waiting} rows. "
-                f"Received: {num_rows}."
+                f"Received: {num_rows}. Send several smaller requests."
             )
         with self._changed:
             if self._is_closed:
                 raise RequestError("UNAVAILABLE", "The server is stopping.")
+            # Refusing at once lets clients retry elsewhere; a longer queue
+            # would only turn the overload into timeouts.
             if self._num_rows + num_rows > self.max_waiting:
                 raise RequestError(
                     "UNAVAILABLE",
-                    f"The queue is full: {self._num_rows} rows wait.",
+                    f"The queue is full: {self._num_rows} rows are waiting.",
                 )
             self._waiting.extend(tasks)
             self._num_rows += num_rows
@@ -145,6 +151,7 @@ class Batcher:
 
     def _work(self):
         while batch := self._next_batch():
+            # Tasks whose caller has stopped waiting are dropped here.
             batch = [
                 task
                 for task in batch
@@ -155,14 +162,15 @@ class Batcher:
                     task.run()
 
     def _next_batch(self):
-        """The tasks to run next; none once all is finished and closed."""
+        """Waits for the next batch; it is empty once the batcher is closed."""
         with self._changed:
             while not self._waiting:
                 if self._is_closed:
                     return []
                 self._changed.wait()
-            # Callers that have just been answered are about to call again: so
-            # the wait begins now, not when the first that waits had called.
+            # Callers that have just received an answer are about to call
+            # again, so the wait is counted from now and not from the arrival
+            # of the oldest call.
             begin = time.monotonic()
             latest = begin + MAX_TIMEOUTS * self._timeout
             batch = [self._waiting.popleft()]
@@ -179,7 +187,7 @@ class Batcher:
             return batch
 
     def _fill(self, batch):
-        """Moves tasks that fit from the queue; returns the rows left."""
+        """Moves fitting tasks into the batch; returns its free rows."""
         free_rows = self.max_batch_size - sum(task.num_rows for task in batch)
         others = []
         while self._waiting and free_rows > 0:
@@ -189,12 +197,12 @@ class Batcher:
                 free_rows -= task.num_rows
             else:
                 others.append(task)
-        self._waiting.extendleft(reversed(others))
+        self._waiting.extendleft(reversed(others))  # in their old order
         return free_rows
 
 
 class _Task:
-    """Rows that one caller waits for."""
+    """The rows of one caller, and the future that it waits for."""
 
     def __init__(self, key, function, arrays, num_rows):
         self.key = key
@@ -212,14 +220,15 @@ class _Task:
 
 
 def _run_together(tasks):
-    """Runs tasks as one; returns whether each has got its results."""
+    """Runs tasks as one batch; returns whether each has its results."""
     if len(tasks) == 1:
         return False
     num_rows = sum(task.num_rows for task in tasks)
     try:
         outputs = tasks[0].function(_join([task.arrays for task in tasks]))
     except Exception:
-        return False  # whose fault it is shows when they are run one by one
+        return False  # running them one by one shows which task is at fault
+    # Results without a row for each argument cannot be divided among callers.
     if any(a.ndim == 0 or len(a) != num_rows for a in outputs.values()):
         return False
     begin = 0
@@ -231,7 +240,7 @@ def _run_together(tasks):
 
 
 def _join(parts):
-    """Dictionaries of arrays as one, along the first axis, others padded."""
+    """Concatenates dictionaries of arrays along the first axis."""
     if len(parts) == 1:
         return parts[0]
     return {
@@ -244,7 +253,7 @@ def _concatenate(arrays):
     if len(set(shapes)) > 1:
         largest = np.max(shapes, axis=0)
         arrays = [_pad(array, largest) for array in arrays]
-    return np.concatenate(arrays)
+    return np.concatenate(arrays)  # (batch, ...)
 
 
 def _pad(array, shape):

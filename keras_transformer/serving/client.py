@@ -1,4 +1,4 @@
-"""Ask a server for translations in TF Serving's protocol."""
+"""Clients that ask a server for translations in TF Serving's protocol."""
 
 import http.client
 import json
@@ -12,10 +12,10 @@ _EXTRA = "pip install '.[serving]'"
 
 
 class Answer(typing.NamedTuple):
-    """What the server made of some texts."""
+    """Translations of some texts, with their scores."""
 
-    translations: list  # for each text, a list of str, best first
-    scores: list  # for each text, a list of float
+    translations: list  # a list of str for each text, best first
+    scores: list  # a list of float for each text
 
 
 def connect(
@@ -25,23 +25,28 @@ def connect(
     model_version=None,
     timeout_secs=10.0,
 ):
-    """Return a client of kt-serve or of TF Serving.
+    """Returns a client of kt-serve or of TF Serving.
 
     Args:
-        server: host, with its port after a colon where that is not the usual
-            one; for REST also a URL.
-        protocol: "grpc", which needs the extra `serving`, or "rest".
-        model_name: name of the model on the server.
-        model_version: number of the version to ask. Default: the newest.
-        timeout_secs: most seconds to wait for an answer.
+        server: Host name or address, followed by a colon and the port if that
+            is not the default port of the protocol. For REST it may also be a
+            URL. Defaults to "localhost".
+        protocol: "grpc", which needs the extra `serving`, or "rest". Defaults
+            to "grpc".
+        model_name: Name of the model on the server. Defaults to "translate".
+        model_version: Integer number of the version to ask. Defaults to the
+            newest version.
+        timeout_secs: Largest number of seconds to wait for an answer. Defaults
+            to 10.
 
     Returns:
-        A client: call it with a list of texts for an `Answer`. It serves one
-        thread, and ends with `close`.
+        A client. Calling it with a list of texts returns an `Answer`; `close`
+        ends its connection. A client belongs to a single thread.
 
     Raises:
-        ValueError: if the address is none or the extra is missing. Calls raise
-            it for what the server refuses, and where there is no server.
+        ValueError: If the address is malformed or the extra is missing. Calls
+            of the client raise it when the server refuses the request or
+            cannot be reached.
     """
     if protocol not in _PORTS:
         raise ValueError(
@@ -54,7 +59,7 @@ def connect(
 
 
 class RestClient:
-    """Asks over HTTP, on a connection that it keeps."""
+    """Asks over HTTP and keeps its connection open between requests."""
 
     def __init__(self, url, model_name, model_version, timeout_secs):
         if url.scheme == "https":
@@ -71,7 +76,7 @@ class RestClient:
         self._timeout = timeout_secs
 
     def __call__(self, texts):
-        """Return the `Answer` for a list of texts."""
+        """Returns the `Answer` for a list of texts."""
         request = json.dumps({"inputs": {"text": list(texts)}}).encode()
         try:
             status, body = self._post(request)
@@ -84,7 +89,9 @@ class RestClient:
             raise _unreachable(self._address, reason) from error
         except http.client.HTTPException as error:
             self.close()
-            raise _unreachable(self._address, "it is no HTTP") from error
+            raise _unreachable(
+                self._address, "it does not speak HTTP"
+            ) from error
         try:
             answer = json.loads(body)
             if status == 200:
@@ -99,7 +106,7 @@ class RestClient:
         raise _refused(self._address, f"{status}, {reason}")
 
     def close(self):
-        """End the connection; another call would make a new one."""
+        """Closes the connection; a further call opens a new one."""
         self._connection.close()
 
     def _post(self, request):
@@ -107,7 +114,8 @@ class RestClient:
         try:
             return self._post_once(request)
         except (ConnectionError, http.client.BadStatusLine):
-            # A server may close a connection that has been silent.
+            # A server may close a connection that was idle. Only then is
+            # a second attempt worthwhile.
             self.close()
             if not is_reused:
                 raise
@@ -121,7 +129,7 @@ class RestClient:
 
 
 class GrpcClient:
-    """Asks over gRPC."""
+    """Asks over gRPC and keeps its channel open between requests."""
 
     def __init__(self, url, model_name, model_version, timeout_secs):
         try:
@@ -131,7 +139,7 @@ class GrpcClient:
         except ModuleNotFoundError as error:
             raise ValueError(
                 "gRPC needs the extra `serving`. Received: no module "
-                f"{error.name}. {_EXTRA}, or ask with protocol=rest."
+                f"{error.name}. Run {_EXTRA}, or use protocol=rest."
             ) from error
         self._address = f"{url.hostname}:{url.port}"
         host = f"[{url.hostname}]" if ":" in url.hostname else url.hostname
@@ -148,7 +156,7 @@ class GrpcClient:
         self._timeout = timeout_secs
 
     def __call__(self, texts):
-        """Return the `Answer` for a list of texts."""
+        """Returns the `Answer` for a list of texts."""
         import grpc
         import tensorflow as tf
 
@@ -169,7 +177,7 @@ class GrpcClient:
         )
 
     def close(self):
-        """End the connection."""
+        """Closes the channel."""
         self._channel.close()
 
     def _explain(self, error, codes):
@@ -195,10 +203,10 @@ def _parse_address(server, port):
                 url.scheme, url.hostname, url.port or default, url.path
             )
     except ValueError:
-        pass  # a port that is no number
+        pass  # the port is not a number; the error below explains that
     raise ValueError(
         "`server` must be a host, or a host and a port. Received: "
-        f"server={server!r}. Write for example localhost:{port}."
+        f"server={server!r}. Use for example localhost:{port}."
     )
 
 
@@ -211,15 +219,15 @@ class _Address(typing.NamedTuple):
 
 def _unreachable(address, reason):
     return ValueError(
-        f"A server must answer. Received: {address} ({reason}). Start kt-serve "
-        "there, or correct --server and --protocol."
+        f"A server must answer. Received: no answer from {address} ({reason}). "
+        "Start kt-serve there, or correct --server and --protocol."
     )
 
 
 def _too_late(address, seconds):
     return ValueError(
         f"A server must answer in {seconds:g} s. Received: nothing from "
-        f"{address}. Give it longer with --timeout_secs."
+        f"{address}. Raise the limit with --timeout_secs."
     )
 
 

@@ -1,6 +1,6 @@
-"""What can be wrong with a request, in the codes of gRPC and of HTTP."""
+"""Errors that answer a request, with their gRPC codes and HTTP statuses."""
 
-# By number, as gRPC and TensorFlow count them.
+# The index of a name is its number in gRPC and in TensorFlow.
 CODES = (
     "OK",
     "CANCELLED",
@@ -21,7 +21,7 @@ CODES = (
     "UNAUTHENTICATED",
 )
 
-# Those that are not here are faults of the server, 500.
+# As in TF Serving. Codes that are missing here are server errors: 500.
 _HTTP_STATUS = {
     "CANCELLED": 499,
     "INVALID_ARGUMENT": 400,
@@ -40,12 +40,13 @@ _HTTP_STATUS = {
 
 
 class RequestError(ValueError):
-    """A request that gets an error for an answer.
+    """A request that is answered with an error.
 
     Args:
-        code: one of `CODES`.
-        message: text for whoever sent the request.
-        http_status: status over HTTP. Default: what TF Serving has for `code`.
+        code: One of `CODES`.
+        message: Text for the sender of the request.
+        http_status: Status code of the HTTP response. Defaults to the one that
+            TF Serving uses for `code`.
 
     Example:
 
@@ -60,5 +61,5 @@ class RequestError(ValueError):
 
 
 def invalid(message):
-    """Return the error of a request that cannot be what was meant."""
+    """Returns the `RequestError` for a malformed request."""
     return RequestError("INVALID_ARGUMENT", message)

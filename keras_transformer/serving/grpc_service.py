@@ -1,4 +1,4 @@
-"""TF Serving's gRPC services: prediction and model status."""
+"""TF Serving's gRPC services for predictions and model status."""
 
 import concurrent.futures
 import math
@@ -19,9 +19,10 @@ from keras_transformer.serving.errors import RequestError
 from keras_transformer.serving.errors import invalid
 from keras_transformer.serving.rest import MAX_BODY_BYTES
 
-MAX_CONCURRENT_REQUESTS = 128  # each waits for the results of one request
+MAX_CONCURRENT_REQUESTS = 128  # each holds a thread that waits for its results
 
-# Where a `TensorProto` has the values of a type, for clients in any language.
+# Fields of a `TensorProto` that hold the values of a type. Clients without
+# TensorFlow read these; `tensor_content` is hard to read for them.
 _VALUE_FIELDS = {
     np.dtype(object): "string_val",
     np.dtype("float32"): "float_val",
@@ -33,22 +34,25 @@ _VALUE_FIELDS = {
 
 
 def make_server(service, host, port):
-    """Return a gRPC server that is ready to be started, and its port.
+    """Creates a gRPC server without starting it.
 
     Args:
-        service: the `Service` that answers.
-        host: address to listen on.
-        port: port to listen on; 0 for any that is free.
+        service: `Service` that answers the requests.
+        host: Host name or address to listen on.
+        port: Integer port to listen on; 0 stands for any free port.
+
+    Returns:
+        The server, to be started by the caller, and its port.
 
     Raises:
-        OSError: if it cannot listen there.
+        OSError: If the server cannot listen there.
     """
     server = grpc.server(
         concurrent.futures.ThreadPoolExecutor(MAX_CONCURRENT_REQUESTS, "grpc"),
         options=[
             ("grpc.max_receive_message_length", MAX_BODY_BYTES),
             ("grpc.max_send_message_length", -1),
-            # Else two servers could share a port, unnoticed.
+            # Otherwise two servers could share a port unnoticed.
             ("grpc.so_reuseport", 0),
         ],
     )
@@ -86,7 +90,7 @@ class _PredictionService(prediction_service_pb2_grpc.PredictionServiceServicer):
         if not set(output_names) <= set(signature.outputs):
             raise invalid(
                 "output tensor alias not found in signature: "
-                f"{', '.join(output_names)}. Known are: "
+                f"{', '.join(output_names)}. The signature has: "
                 f"{', '.join(signature.outputs)}."
             )
         arrays = {
@@ -143,28 +147,28 @@ class _ModelService(model_service_pb2_grpc.ModelServiceServicer):
 
 
 def to_array(name, proto):
-    """Return the array in a `TensorProto`.
+    """Returns the array in a `TensorProto`.
 
     Args:
-        name: name of the argument, for an error.
-        proto: the `TensorProto`.
+        name: Name of the argument, for error messages.
+        proto: `TensorProto` to read.
 
     Raises:
-        RequestError: if it holds none.
+        RequestError: If the `TensorProto` does not describe an array.
     """
-    # One value stands for any number of equal ones: a few bytes could ask for
-    # an array larger than the memory.
+    # A single value may stand for any number of equal ones. Without this
+    # check a request of a few bytes could ask for more than the memory.
     sizes = [axis.size for axis in proto.tensor_shape.dim]
     if min(sizes, default=0) < 0 or math.prod(sizes) > MAX_BODY_BYTES:
         raise invalid(f"Input {name!r} cannot have shape {tuple(sizes)}.")
     try:
         return tf.make_ndarray(proto)
     except (TypeError, ValueError) as error:
-        raise invalid(f"Input {name!r} is no tensor: {error}.") from error
+        raise invalid(f"Input {name!r} is not a tensor: {error}.") from error
 
 
 def to_proto(array):
-    """Return an array as a `TensorProto`."""
+    """Returns an array as a `TensorProto`."""
     if array.dtype not in _VALUE_FIELDS:
         return tf.make_tensor_proto(array)
     proto = tensor_pb2.TensorProto(
@@ -176,12 +180,12 @@ def to_proto(array):
 
 
 def _answer(context, answer, request):
-    """The answer, or the end of the call with an error's code."""
+    """Returns the answer, or ends the call with the code of an error."""
     if not request.HasField("model_spec"):
         context.abort(grpc.StatusCode.INVALID_ARGUMENT, "Missing ModelSpec")
     seconds = context.time_remaining()
     if seconds and seconds > threading.TIMEOUT_MAX:
-        seconds = None  # how gRPC says that there is no deadline
+        seconds = None  # gRPC reports a missing deadline as a huge number
     try:
         return answer(request, seconds)
     except RequestError as error:
@@ -192,7 +196,7 @@ def _answer(context, answer, request):
 
 
 def _requested_model(spec):
-    """The name, version and label of the model that is meant."""
+    """Returns name, version and label of the requested model."""
     version = spec.version.value if spec.HasField("version") else None
     return spec.name, version, spec.version_label
 

@@ -1,8 +1,8 @@
-"""Predict requests and answers as JSON, in TF Serving's row and column format.
+"""Converts between JSON and arrays in TF Serving's row and column format.
 
-In row format, `instances` is a list with one item for each row; in column
-format, `inputs` has each argument as a whole. The answer has `predictions` or
-`outputs` in the same format.
+In row format, `instances` is a list with one item for each row. In column
+format, `inputs` holds each argument as a whole. The answer has the same format
+and holds `predictions` or `outputs`.
 """
 
 import base64
@@ -16,11 +16,11 @@ from keras_transformer.serving.errors import invalid
 from keras_transformer.serving.signature import check_names
 
 MAX_AXES = 8
-_MAX_SHOWN = 100  # characters of a wrong value that its error repeats
+_MAX_SHOWN = 100  # characters of a wrong value that an error quotes
 
 
 class JsonRequest(typing.NamedTuple):
-    """The body of a predict request, before its values are looked at."""
+    """The body of a predict request, with its values not yet converted."""
 
     signature_name: str
     is_row: bool
@@ -28,13 +28,13 @@ class JsonRequest(typing.NamedTuple):
 
 
 def parse_request(body):
-    """Return the `JsonRequest` in the body of a request.
+    """Returns the `JsonRequest` in the body of a request.
 
     Args:
-        body: bytes.
+        body: Bytes of the body.
 
     Raises:
-        RequestError: if it is not such a request.
+        RequestError: If the body is not a predict request.
 
     Example:
 
@@ -70,14 +70,14 @@ def parse_request(body):
 
 
 def arrays_of(request, inputs):
-    """Return the arguments of a request as a dictionary of arrays.
+    """Returns the arguments of a request as a dictionary of arrays.
 
     Args:
-        request: a `JsonRequest`.
-        inputs: dictionary of `Tensor`s, those of the signature.
+        request: `JsonRequest` to convert.
+        inputs: Dictionary from the names of a signature's inputs to `Tensor`s.
 
     Raises:
-        RequestError: if names or types are wrong, or lists are ragged.
+        RequestError: If names or types are wrong, or if lists are ragged.
     """
     columns = request.values
     if request.is_row and _is_named(columns[0]):
@@ -89,7 +89,7 @@ def arrays_of(request, inputs):
     elif not _is_named(columns) or request.is_row:
         if len(inputs) != 1:
             raise invalid(
-                "Values must be named, since there are several inputs: "
+                "Values must be named because there are several inputs: "
                 f"{', '.join(sorted(inputs))}."
             )
         columns = {name: columns for name in inputs}
@@ -101,14 +101,14 @@ def arrays_of(request, inputs):
 
 
 def format_response(outputs, is_row):
-    """Return the body of an answer, bytes.
+    """Returns the body of an answer as bytes.
 
-    A single result has no name. Strings that are not UTF-8 need a name that
-    ends in `_bytes`, and are then in base 64.
+    A single result appears without its name. Results whose name ends in
+    `_bytes` are encoded in base 64, because they need not be UTF-8.
 
     Args:
-        outputs: dictionary of arrays.
-        is_row: whether the request was in row format.
+        outputs: Dictionary of arrays.
+        is_row: Boolean, whether the request was in row format.
 
     Example:
 
@@ -124,9 +124,11 @@ def format_response(outputs, is_row):
         return dump({"outputs": columns if len(columns) > 1 else only})
     lengths = {array.shape[:1] for array in outputs.values()}
     if len(lengths) != 1 or () in lengths:
+        shapes = {str(array.shape) for array in outputs.values()}
         raise invalid(
-            "Results must have a row for each instance, to be answered in row "
-            "format. Send 'inputs' instead of 'instances'."
+            "In row format, results must have a row for each instance. "
+            f"Received: results of shapes {', '.join(sorted(shapes))}. Send "
+            "'inputs' instead of 'instances'."
         )
     if len(columns) == 1:
         (rows,) = columns.values()
@@ -136,7 +138,7 @@ def format_response(outputs, is_row):
 
 
 def dump(value):
-    """Return a value as JSON, bytes."""
+    """Returns a value as JSON in bytes."""
     return json.dumps(value, ensure_ascii=False).encode()
 
 
@@ -156,14 +158,14 @@ def _array(name, value, tensor):
     if len(shape) > MAX_AXES:
         raise invalid(f"Input {name!r} has more than {MAX_AXES} axes.")
     if inner is None and shape and shape[-1] == 0 and tensor.shape:
-        # An empty list does not say how many axes would follow.
+        # An empty list does not show how many axes would follow it.
         rest = tensor.shape[len(shape) :]
         shape += [size or 0 for size in rest]
     values = []
     _flatten(name, value, shape, tensor, values)
     array = np.empty(len(values), tensor.dtype)
     array[:] = values
-    return array.reshape(shape)
+    return array.reshape(shape)  # the shape of the nested lists
 
 
 def _flatten(name, value, shape, tensor, values):
@@ -222,7 +224,7 @@ def _float(value, dtype):
 
 
 def _plain(array, is_binary):
-    """Nested lists of what JSON has."""
+    """Returns an array as nested lists of JSON values."""
     if isinstance(array, np.ndarray) and array.ndim:
         return [_plain(item, is_binary) for item in array]
     value = array.item() if hasattr(array, "item") else array
@@ -230,7 +232,8 @@ def _plain(array, is_binary):
         if is_binary:
             return {"b64": base64.b64encode(value).decode()}
         return value.decode(errors="replace")
-    # A float32 as its own shortest digits, not as those of its double.
+    # `str` gives the shortest digits of a float32: 0.2 instead of the
+    # 0.20000000298023224 of the equal float64.
     return float(str(array)) if isinstance(value, float) else value
 
 

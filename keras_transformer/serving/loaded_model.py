@@ -19,19 +19,19 @@ _log = logging.getLogger(__name__)
 class LoadedModel:
     """Loads a SavedModel of any origin.
 
-    Runs the requests that are stored with it for warming up, if the extra
-    `serving` is installed: the first calls are slow.
+    The first calls of a graph are slow. If the extra `serving` is installed,
+    the warm-up requests that are stored in the SavedModel run at once.
 
     Args:
-        path: directory of the SavedModel.
+        path: Directory of the SavedModel.
 
     Raises:
-        OSError, ValueError, tf.errors.OpError: if it cannot be loaded.
+        OSError, ValueError, tf.errors.OpError: If it cannot be loaded.
     """
 
     def __init__(self, path):
         import tensorflow as tf
-        import tensorflow_text  # noqa: F401 - a graph may have its operations
+        import tensorflow_text  # noqa: F401 - registers its operations
 
         if not tf.saved_model.contains_saved_model(path):
             raise ValueError("there is no saved_model.pb")
@@ -46,14 +46,14 @@ class LoadedModel:
         self._warm_up(os.path.join(path, WARMUP_FILE))
 
     def call(self, name, arrays):
-        """Return the results of a signature, a dictionary of arrays.
+        """Runs a signature and returns its results as a dictionary of arrays.
 
         Args:
-            name: name of the signature.
-            arrays: dictionary of arrays that fit it.
+            name: Name of the signature.
+            arrays: Dictionary of arrays that fit the signature.
 
         Raises:
-            RequestError: if the graph raises an error.
+            RequestError: If the graph raises an error.
         """
         import tensorflow as tf
 
@@ -91,14 +91,17 @@ class LoadedModel:
                 }
                 self.signatures[name].check(arrays)
                 self.call(name, arrays)
-        # What is stored beside a model is no reason not to serve it.
+        # A faulty warm-up file must not keep a good model from being served.
         except Exception as error:
             _log.warning("%s cannot be used: %s", path, _shorten(str(error)))
 
 
 @contextlib.contextmanager
 def _silence_stderr():
-    """Keeps from standard error what SentencePiece logs as it is loaded."""
+    """Discards what SentencePiece logs to standard error while it loads.
+
+    It writes to the file descriptor, so redirecting `sys.stderr` is not enough.
+    """
     saved = os.dup(2)
     try:
         with open(os.devnull, "wb") as nowhere:
@@ -142,7 +145,7 @@ def _tensor(spec):
 
 
 def _shorten(message):
-    """An error of TensorFlow without where in the graph it arose."""
+    """Removes the location in the graph from a TensorFlow error message."""
     noise = ("Graph execution error", "Detected at", "<stack traces", "[[")
     lines = [line.strip() for line in message.splitlines()]
     kept = [line for line in lines if line and not line.startswith(noise)]

@@ -14,7 +14,7 @@ from keras_transformer.serving.errors import RequestError
 from keras_transformer.serving.errors import invalid
 
 MAX_BODY_BYTES = 16 * 2**20
-IDLE_SECONDS = 60  # that a connection may stay silent
+IDLE_SECONDS = 60  # an idle connection is closed after this time
 _PATH = re.compile(
     "/v1/models/(?P<name>[^/:]+)"
     "(?:/versions/(?P<version>[0-9]{1,18})|/labels/(?P<label>[^/:]+))?"
@@ -24,21 +24,21 @@ _PATH = re.compile(
 
 
 class RestServer(http.server.ThreadingHTTPServer):
-    """Answers with a `Service`, one thread for each connection.
+    """Answers HTTP requests, with one thread for each connection.
 
     Args:
-        service: the `Service`.
-        host: address to listen on.
-        port: port to listen on; 0 for any that is free.
+        service: `Service` that answers the requests.
+        host: Host name or address to listen on.
+        port: Integer port to listen on; 0 stands for any free port.
     """
 
     request_queue_size = 128
-    daemon_threads = True  # waited for in `stop`, which has a limit
+    daemon_threads = True  # `stop` waits for them, but not for ever
 
     def __init__(self, service, host, port):
         self.service = service
         self.is_stopping = False
-        self._connections = {}  # connection: whether it is answered just now
+        self._connections = {}  # connection: whether it is being answered
         self._changed = threading.Condition()
         self.address_family = address_family(host)
         super().__init__((host, port), _Handler, bind_and_activate=False)
@@ -52,21 +52,24 @@ class RestServer(http.server.ThreadingHTTPServer):
         )
 
     def server_bind(self):
-        # The one of HTTPServer asks for the host's full name, which may take
-        # long and is not needed.
+        # `HTTPServer.server_bind` also looks up the full name of the host.
+        # That may take seconds, and nobody reads it.
         socketserver.TCPServer.server_bind(self)
         self.server_name, self.server_port = self.server_address[:2]
 
     def start(self):
-        """Begin to answer, in the background; before, clients are refused."""
+        """Starts to answer in the background.
+
+        Until then the port is bound, but connections are refused.
+        """
         self.server_activate()
         self._thread.start()
 
     def stop(self, seconds):
-        """Take no more requests; answer those that have begun.
+        """Refuses new requests and finishes the running ones.
 
         Args:
-            seconds: time for that.
+            seconds: Largest number of seconds to wait for running requests.
         """
         self.is_stopping = True
         self.shutdown()
@@ -80,12 +83,17 @@ class RestServer(http.server.ThreadingHTTPServer):
                 self._changed.wait(end - time.monotonic())
 
     def mark(self, connection, is_busy):
-        """Note whether a request of a connection is being answered."""
+        """Marks a connection as busy or idle.
+
+        Args:
+            connection: Socket of the connection.
+            is_busy: Boolean, whether one of its requests is being answered.
+        """
         with self._changed:
             self._connections[connection] = is_busy
 
     def process_request(self, request, client_address):
-        # Known before its thread starts, so that `stop` misses none.
+        # Marked before its thread starts, so that `stop` sees every connection.
         self.mark(request, False)
         super().process_request(request, client_address)
 
@@ -96,7 +104,7 @@ class RestServer(http.server.ThreadingHTTPServer):
             self._changed.notify_all()
 
     def handle_error(self, request, client_address):
-        """Stay silent about a client that is gone."""
+        """Ignores clients that have disconnected."""
 
 
 class _Handler(http.server.BaseHTTPRequestHandler):
@@ -104,7 +112,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
     server_version = "kt-serve"
     sys_version = ""
     timeout = IDLE_SECONDS
-    wbufsize = -1  # headers and body leave together
+    wbufsize = -1  # buffered, so that headers and body leave together
     disable_nagle_algorithm = True
 
     def handle_one_request(self):
@@ -119,13 +127,13 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             status = error.http_status
             body = json_tensors.dump({"error": str(error)})
         except (ConnectionError, TimeoutError):
-            raise  # nobody is there to be answered
+            raise  # there is no client left to answer
         except Exception as error:
             status = 500
             body = json_tensors.dump({"error": f"Internal: {error!r}"})
         self._send(status, body)
 
-    # Each method that HTTP has; most are none of ours.
+    # Unsupported methods get an error in JSON too.
     do_GET = do_POST = do_PUT = do_DELETE = do_PATCH = _answer
     do_OPTIONS = do_HEAD = do_TRACE = _answer
 
@@ -148,7 +156,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         if match["method"].lower() != "predict":
             raise RequestError(
                 "UNIMPLEMENTED",
-                f"Only :predict is answered. Received: :{match['method']}",
+                f"Only :predict is supported. Received: :{match['method']}",
             )
         return _predict(self.server.service, *requested_model, body)
 
@@ -158,12 +166,12 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         if encoding != "identity" or not re.fullmatch("[0-9]{1,18}", length):
             self.close_connection = True
             raise RequestError(
-                "INVALID_ARGUMENT", "Content-Length must be given.", 411
+                "INVALID_ARGUMENT", "A request needs a Content-Length.", 411
             )
         length = int(length)
         if length > MAX_BODY_BYTES:
-            # Read past, since a client that is still sending would see a
-            # broken connection instead of the answer.
+            # The body is read and dropped. Otherwise a client that is still
+            # sending would see a broken connection instead of the answer.
             self.close_connection = True
             num_left = min(length, 4 * MAX_BODY_BYTES)
             while num_left > 0 and (part := self.rfile.read1(2**16)):
@@ -196,12 +204,12 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         return proceeds
 
     def send_error(self, code, message=None, explain=None):
-        """Answer what is not even HTTP, in the shape of all errors."""
+        """Answers malformed HTTP with an error in JSON, like all others."""
         self.close_connection = True
         self._send(code, json_tensors.dump({"error": message or str(code)}))
 
     def log_message(self, format, *args):
-        """Write no line for each request."""
+        """Discards the log line of each request."""
 
 
 def _predict(service, name, version, label, body):
@@ -247,10 +255,10 @@ def _metadata(service, name, version, label):
 
 
 def address_family(host):
-    """Return the family of a host's address, IPv4 if it has both.
+    """Returns the address family of a host, preferably IPv4.
 
     Raises:
-        OSError: if it has none.
+        OSError: If the host has no address.
     """
     addresses = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     families = [info[0] for info in addresses]
@@ -261,4 +269,4 @@ def _end_reading(connection):
     try:
         connection.shutdown(socket.SHUT_RD)
     except OSError:
-        pass  # closed by its thread in the meantime
+        pass  # its thread has closed it in the meantime

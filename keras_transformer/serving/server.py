@@ -1,4 +1,4 @@
-"""A server of exported models, over REST and gRPC."""
+"""The server of exported models, over REST and gRPC."""
 
 import contextlib
 import gc
@@ -13,25 +13,30 @@ from keras_transformer.serving.versions import POLL_SECONDS
 from keras_transformer.serving.versions import Versions
 from keras_transformer.serving.versions import versions_in
 
-NUM_BATCH_THREADS = 2  # one prepares and returns while another computes
-SECONDS_TO_FINISH = 30  # for requests that run when the server is stopped
+NUM_BATCH_THREADS = 2  # one moves data while the other computes
+SECONDS_TO_FINISH = 30  # for running requests when the server stops
 
 
 class Server:
-    """Serves the versions of a model, as TensorFlow Serving would.
+    """Serves the versions of a model as TensorFlow Serving does.
 
     Args:
-        export_dir: directory of SavedModels in folders 1, 2, and so on.
-        model_name: name that requests call the model by.
-        host: address to listen on.
-        port: port of gRPC; None turns it off, 0 stands for any that is free.
-        rest_api_port: port of REST, likewise.
-        max_batch_size: most rows of concurrent requests to run together.
-        batch_timeout_micros: microseconds that a batch waits for one more.
-        poll_seconds: seconds between looks for new versions.
+        export_dir: Directory with one SavedModel in each folder 1, 2, and so
+            on.
+        model_name: Name of the model in requests. Defaults to "translate".
+        host: Host name or address to listen on. Defaults to "localhost".
+        port: Integer port for gRPC. 0 stands for any free port; None turns
+            gRPC off. Defaults to None.
+        rest_api_port: Integer port for REST, with the same special values.
+            Defaults to None.
+        max_batch_size: Largest number of rows of concurrent requests that run
+            together. Defaults to 32.
+        batch_timeout_micros: Microseconds that a batch waits for one more
+            request. Defaults to 2000.
+        poll_seconds: Seconds between checks for new versions. Defaults to 1.
 
     Raises:
-        ValueError: if there is nothing to serve, or no port to serve it on.
+        ValueError: If there is nothing to serve, or if a port is taken.
     """
 
     def __init__(
@@ -45,7 +50,7 @@ class Server:
         batch_timeout_micros=2000,
         poll_seconds=POLL_SECONDS,
     ):
-        versions_in(export_dir)
+        versions_in(export_dir)  # reports a wrong directory before ports
         self._host = host
         self._versions = Versions(export_dir, _load, poll_seconds)
         self._batcher = Batcher(
@@ -59,7 +64,7 @@ class Server:
         self._bind()
 
     def start(self):
-        """Load the newest version, then begin to answer."""
+        """Loads the newest version and then starts to answer."""
         self._versions.start()
         if self._rest:
             self._rest.start()
@@ -67,7 +72,7 @@ class Server:
             self._grpc.start()
 
     def stop(self):
-        """Refuse new requests, finish those that run, and free the ports."""
+        """Refuses new requests, finishes running ones and frees the ports."""
         grpc_stopped = None
         if self._grpc:
             grpc_stopped = self._grpc.stop(SECONDS_TO_FINISH)
@@ -79,7 +84,7 @@ class Server:
         self._versions.stop()
 
     def addresses(self):
-        """Return where it answers, in words."""
+        """Returns the addresses of the server as text for people."""
         host = f"[{self._host}]" if ":" in self._host else self._host
         addresses = []
         if self._grpc:
@@ -107,17 +112,17 @@ class Server:
 
 
 def has_grpc():
-    """Return whether the extra that gRPC needs is installed."""
+    """Returns whether the extra that gRPC needs is installed."""
     return all(map(importlib.util.find_spec, ("grpc", "tensorflow_serving")))
 
 
 def check_port(flag, host, port):
-    """Raise a `ValueError` if nothing could listen on a port just now.
+    """Raises a `ValueError` if a port is not free.
 
     Args:
-        flag: name of the flag that the port comes from.
-        host: address to listen on.
-        port: the port.
+        flag: Name of the flag that sets the port.
+        host: Host name or address to listen on.
+        port: Integer port.
     """
     with _explain_port_error(flag, port, host):
         with socket.socket(address_family(host)) as probe:
@@ -128,7 +133,7 @@ def check_port(flag, host, port):
 def _load(path):
     from keras_transformer.serving.loaded_model import LoadedModel
 
-    gc.collect()  # versions that are gone hold much memory until then
+    gc.collect()  # frees the memory of removed versions before loading
     return LoadedModel(path)
 
 

@@ -1,4 +1,4 @@
-"""What a server answers, whatever protocol it is asked in."""
+"""The answers of the server, independent of the protocol."""
 
 from keras_transformer.serving.errors import RequestError
 from keras_transformer.serving.errors import invalid
@@ -7,12 +7,12 @@ DEFAULT_SIGNATURE = "serving_default"
 
 
 class Service:
-    """Finds the version and signature that are meant, and calls them.
+    """Finds the requested version and signature of a model and runs them.
 
     Args:
-        model_name: name that requests call the model by.
-        versions: `Versions` of `LoadedModel`s.
-        batcher: `Batcher`.
+        model_name: Name of the model in requests.
+        versions: `Versions` that load `LoadedModel`s.
+        batcher: `Batcher` that runs the predictions.
     """
 
     def __init__(self, model_name, versions, batcher):
@@ -21,15 +21,16 @@ class Service:
         self._batcher = batcher
 
     def find(self, name, version=None, label=None):
-        """Return the number of a version and its `LoadedModel`.
+        """Returns the number of a version and its `LoadedModel`.
 
         Args:
-            name: name of the model.
-            version: number of the version. Default: the newest.
-            label: name of a version. None is ever given one here.
+            name: Name of the model.
+            version: Integer number of the version. Defaults to the newest.
+            label: Label of a version. TF Serving can label versions; this
+                server cannot, so every label is an error. Defaults to None.
 
         Raises:
-            RequestError: if there is no such model or version.
+            RequestError: If there is no such model or version.
         """
         if label:
             raise invalid(f"Unrecognized servable version label: {label}")
@@ -46,36 +47,37 @@ class Service:
             ) from error
 
     def signature(self, model, name):
-        """Return the name of a signature and its `Signature`.
+        """Returns the name of a signature and its `Signature`.
 
         Args:
-            model: `LoadedModel`.
-            name: name of a signature, "" for the default.
+            model: `LoadedModel` to look it up in.
+            name: Name of the signature; "" stands for the default.
 
         Raises:
-            RequestError: if the model has no such signature.
+            RequestError: If the model has no such signature.
         """
         name = name or DEFAULT_SIGNATURE
         if name not in model.signatures:
             names = ", ".join(sorted(model.signatures))
             raise RequestError(
                 "FAILED_PRECONDITION",
-                f'Serving signature key "{name}" not found. Known are: {names}',
+                f'Serving signature key "{name}" not found. '
+                f"The model has: {names}",
             )
         return name, model.signatures[name]
 
     def predict(self, model, signature_name, arrays, timeout=None):
-        """Return the results of a signature, a dictionary of arrays.
+        """Runs a signature and returns its results as a dictionary of arrays.
 
         Args:
-            model: `LoadedModel`.
-            signature_name: name of a signature that it has.
-            arrays: dictionary of arrays.
-            timeout: seconds to wait at the most. Default: for ever.
+            model: `LoadedModel` to run.
+            signature_name: Name of one of its signatures.
+            arrays: Dictionary of arrays.
+            timeout: Seconds to wait for the results. Defaults to no limit.
 
         Raises:
-            RequestError: if the arrays do not fit, or the model cannot take
-                them, or there is no time for it.
+            RequestError: If the arrays do not fit the signature, if the model
+                rejects them, or if the time limit is exceeded.
         """
         signature = model.signatures[signature_name]
         signature.check(arrays)
@@ -88,15 +90,17 @@ class Service:
         )
 
     def statuses(self, name, version=None, label=None):
-        """Return the `Status` of each version by its number, newest first.
+        """Returns the `Status` of each version by its number, newest first.
 
         Args:
-            name: name of the model.
-            version: number of the only version to tell of. Default: all.
-            label: as for `find`.
+            name: Name of the model.
+            version: Integer number of the only version to return. Defaults to
+                all versions.
+            label: Label of a version, which is an error as in `find`. Defaults
+                to None.
 
         Raises:
-            RequestError: if there is no such model or version.
+            RequestError: If there is no such model or version.
         """
         if label:
             raise invalid(f"Unrecognized servable version label: {label}")

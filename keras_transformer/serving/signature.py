@@ -1,4 +1,4 @@
-"""What a function of a SavedModel takes and gives."""
+"""Arguments and results of the functions of a SavedModel."""
 
 import dataclasses
 import typing
@@ -9,17 +9,17 @@ from keras_transformer.serving.errors import invalid
 
 
 class Tensor(typing.NamedTuple):
-    """Type and shape that one argument or result has."""
+    """Type and shape of one argument or result."""
 
-    dtype: np.dtype  # object for strings, which are bytes
-    shape: tuple | None  # None for an axis of any size; None for any rank
+    dtype: np.dtype  # object for strings, whose values are bytes
+    shape: tuple | None  # with None for a free axis; None for a free rank
 
     @property
     def type_name(self):
         return "string" if self.dtype == object else self.dtype.name
 
     def accepts(self, shape):
-        """Return whether an array of this shape fits."""
+        """Returns whether an array of this shape fits."""
         return self.shape is None or (
             len(self.shape) == len(shape)
             and all(
@@ -46,10 +46,10 @@ class Signature:
     outputs: dict[str, Tensor]
 
     def check(self, arrays):
-        """Raise a `RequestError` if these arguments do not fit.
+        """Raises a `RequestError` if the arguments do not fit.
 
         Args:
-            arrays: dictionary of arrays, strings as arrays of objects.
+            arrays: Dictionary of arrays. Strings are arrays of dtype object.
         """
         check_names(self.inputs, arrays)
         for name, tensor in self.inputs.items():
@@ -67,10 +67,11 @@ class Signature:
                 )
 
     def num_rows(self, arrays):
-        """Return how many independent rows the arguments hold.
+        """Returns the number of independent rows in the arguments.
 
-        None if they cannot be told apart: the first axis of every argument must
-        be free, and equally long here.
+        The first axis of each argument counts as rows if it is free in the
+        signature and has the same length in all arguments. Otherwise rows
+        cannot be told apart and the result is None.
         """
         if not all(tensor.shape for tensor in self.inputs.values()):
             return None
@@ -81,7 +82,7 @@ class Signature:
 
 
 def check_names(inputs, names):
-    """Raise a `RequestError` unless the same names are in both."""
+    """Raises a `RequestError` if the names are not those of the inputs."""
     missing = [name for name in inputs if name not in names]
     extra = [name for name in names if name not in inputs]
     if missing or extra:

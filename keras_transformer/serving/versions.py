@@ -1,4 +1,4 @@
-"""The numbered versions of a model in a directory, loaded as they appear."""
+"""The numbered versions of a model, loaded as they appear in a directory."""
 
 import logging
 import os
@@ -13,43 +13,45 @@ _log = logging.getLogger(__name__)
 
 
 class Status(typing.NamedTuple):
-    """Where a version stands, in TF Serving's words."""
+    """State of a version, in the words of TF Serving."""
 
     state: str  # START, LOADING, AVAILABLE or END
-    code: str = "OK"  # of what went wrong while loading
+    code: str = "OK"  # code of the error that ended loading
     message: str = ""
 
 
 class Versions:
-    """Keeps the versions in a directory loaded, the newest first.
+    """Keeps all versions in a directory loaded, the newest first.
 
-    Looks into the directory again and again: loads what is new while the
-    others go on answering, and lets go of what has vanished. A version that
-    cannot be loaded is left alone until its files change.
+    A background thread checks the directory regularly. It loads new versions
+    while the others keep answering and releases versions that were removed. A
+    version that cannot be loaded is not tried again until its files change.
 
     Args:
-        directory: holds one folder for each version: 1, 2, and so on.
-        load: function of a version's path that returns what is served.
-        poll_seconds: seconds between looks.
+        directory: Path of a directory with one folder 1, 2, and so on for each
+            version.
+        load: Function that takes the path of a version and returns the model
+            to serve.
+        poll_seconds: Seconds between checks of the directory. Defaults to 1.
     """
 
     def __init__(self, directory, load, poll_seconds=POLL_SECONDS):
         self.directory = directory
         self._load = load
         self._poll_seconds = poll_seconds
-        self._models = {}  # those available, by number
+        self._models = {}  # available models by number
         self._statuses = {}
-        self._failed = {}  # number: what its files were when it failed
+        self._failed = {}  # number: state of its files when it failed
         self._stopping = threading.Event()
         self._thread = threading.Thread(
             target=self._watch, name="versions", daemon=True
         )
 
     def start(self):
-        """Load the newest version that can be, and go on in the background.
+        """Loads the newest valid version, and the others in the background.
 
         Raises:
-            ValueError: if there is none.
+            ValueError: If no version can be loaded.
         """
         paths = versions_in(self.directory)
         self._statuses = dict.fromkeys(paths, Status("START"))
@@ -66,21 +68,21 @@ class Versions:
         self._thread.start()
 
     def stop(self):
-        """End the background work, once what is being loaded is."""
+        """Ends the background thread after the version that it is loading."""
         self._stopping.set()
         if self._thread.ident:
             self._thread.join()
 
     def get(self, number=None):
-        """Return the number of a version and what was loaded from it.
+        """Returns the number of a version and its model.
 
         Args:
-            number: number of the version. Default: that of the newest.
+            number: Integer number of the version. Defaults to the newest.
 
         Raises:
-            RequestError: if it is not available.
+            RequestError: If the version is not available.
         """
-        models = self._models
+        models = self._models  # read once: the other thread replaces it
         if number is None and models:
             number = max(models)
         if number not in models:
@@ -88,16 +90,16 @@ class Versions:
         return number, models[number]
 
     def statuses(self):
-        """Return the `Status` of each version by its number, newest first."""
+        """Returns the `Status` of each version by its number, newest first."""
         return dict(sorted(self._statuses.items(), reverse=True))
 
     def poll(self):
-        """Look into the directory once; load and let go what has changed."""
+        """Checks the directory once; loads and releases what has changed."""
         try:
             paths = _scan(self.directory)
         except OSError as error:
-            # A directory that is being replaced, or a file system that is
-            # away for a moment: what is loaded is good all the same.
+            # The directory is being replaced, or the file system is away for
+            # a moment. The loaded models are still good.
             _log.warning("%s cannot be read: %s", self.directory, error)
             return
         for number in self._statuses.keys() - paths.keys():
@@ -119,12 +121,12 @@ class Versions:
         return number not in self._models
 
     def _load_version(self, number, path):
-        """Whether the version could be loaded."""
+        """Loads a version and returns whether it succeeded."""
         stamps = _file_stamps(path)
         self._statuses = {**self._statuses, number: Status("LOADING")}
         try:
             model = self._load(path)
-        # Whatever is wrong with it, the others must go on.
+        # Any error in one version must not stop the others.
         except Exception as error:
             code = CODES[getattr(error, "error_code", CODES.index("UNKNOWN"))]
             message = " ".join(str(error).split()) or repr(error)
@@ -137,7 +139,7 @@ class Versions:
             self._failed.pop(number, None)
             if self._models:
                 _log.info("Version %d is loaded.", number)
-            # Replaced as a whole, since other threads read it.
+            # Replaced as a whole because other threads read it without a lock.
             self._models = {**self._models, number: model}
         self._statuses = {**self._statuses, number: status}
         return status.state == "AVAILABLE"
@@ -151,10 +153,10 @@ class Versions:
 
 
 def versions_in(directory):
-    """Return the paths of the versions in a directory, by number.
+    """Returns the paths of the versions in a directory, by number.
 
     Raises:
-        ValueError: if it is no directory with versions.
+        ValueError: If the directory does not exist or has no versions.
     """
     if not os.path.isdir(directory):
         raise ValueError(
@@ -164,10 +166,10 @@ def versions_in(directory):
     paths = _scan(directory)
     if not paths:
         raise ValueError(
-            "`export_dir` must hold versions, in folders 1, 2, and so on. "
-            f"Received: {directory}, where there are none. "
+            "`export_dir` must hold versions in folders 1, 2, and so on. "
+            f"Received: {directory}, which has none. "
             + (
-                "Name the folder above it."
+                "Use its parent directory."
                 if os.path.exists(os.path.join(directory, "saved_model.pb"))
                 else "Write one with kt-exporter."
             )
@@ -175,6 +177,8 @@ def versions_in(directory):
     return paths
 
 
+# `decoding.exported` reads version numbers too. This package does not import
+# it, because a server must work with SavedModels of any origin.
 def _scan(directory):
     with os.scandir(directory) as entries:
         return {
@@ -185,13 +189,13 @@ def _scan(directory):
 
 
 def _file_stamps(path):
-    """What changes when the files of a version do."""
+    """Returns names, sizes and times, which differ once a file changes."""
     stamps = []
     for folder, _, names in os.walk(path):
         for name in names:
             try:
                 status = os.stat(os.path.join(folder, name))
             except OSError:
-                continue  # gone in between
+                continue  # removed since it was listed
             stamps.append((folder, name, status.st_size, status.st_mtime_ns))
     return sorted(stamps)

@@ -197,7 +197,7 @@ class ServeTest:
         for flags, words in (
             ([], "--export_dir"),
             ([f"--export_dir={missing}"], missing),
-            ([f"--export_dir={export_dir}/1"], "Name the folder above"),
+            ([f"--export_dir={export_dir}/1"], "Use its parent directory"),
             ([f"--export_dir={tmp_path}", "--port=0", rest], "saved_model.pb"),
             (
                 [f"--export_dir={export_dir}", "--port=0", "--rest_api_port=0"],

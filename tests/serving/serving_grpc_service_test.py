@@ -113,10 +113,10 @@ class PredictTest:
         words = "cannot have shape"
         assert_refused(CODES.INVALID_ARGUMENT, words, stub.Predict, asked)
 
-    def test_bytes_that_are_no_tensor_are_refused(self, stub):
+    def test_bytes_that_are_not_a_tensor_are_refused(self, stub):
         asked = request("ids", inputs=np.array([[1, 2]], "i4"))
         asked.inputs["inputs"].tensor_content = b"123"
-        words = "is no tensor"
+        words = "is not a tensor"
         assert_refused(CODES.INVALID_ARGUMENT, words, stub.Predict, asked)
 
     def test_a_deadline_is_kept(self, stub):

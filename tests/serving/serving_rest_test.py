@@ -194,7 +194,7 @@ class HttpTest:
             b"Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n",
         )
         assert answer.startswith(b"HTTP/1.1 411 ")
-        assert b'{"error": "Content-Length must be given."}' in answer
+        assert b'{"error": "A request needs a Content-Length."}' in answer
 
     @pytest.mark.parametrize(
         "content",

@@ -146,10 +146,10 @@ class VersionsTest:
         versions = Versions(str(tmp_path / "missing"), load)
         with pytest.raises(ValueError, match="must be a directory"):
             versions.start()
-        with pytest.raises(ValueError, match="there are none. Write one"):
+        with pytest.raises(ValueError, match="which has none. Write one"):
             Versions(str(tmp_path), load).start()
         (tmp_path / "saved_model.pb").write_bytes(b"")
-        with pytest.raises(ValueError, match="Name the folder above"):
+        with pytest.raises(ValueError, match="Use its parent directory"):
             Versions(str(tmp_path), load).start()
 
     def test_no_version_that_can_be_loaded(self, tmp_path):

@@ -2,10 +2,11 @@
 
     python docs/decoding_costs.py RUN test.en docs/decoding_costs.png
 
-With the run's model: sentences a second in batches of similar and of any
-lengths, then milliseconds of a sentence with a growing beam, and with growing
-length, where sources of about that length are made of several sentences and
-the length of their translations is forced.
+Three measurements use the run's model: sentences per second in batches of
+similar and of mixed lengths, milliseconds per sentence for growing beams, and
+milliseconds per sentence for growing lengths. For the last one, sentences are
+joined into sources of about the wanted length, and the length of their
+translations is forced.
 """
 
 import dataclasses
@@ -29,22 +30,22 @@ from keras_transformer.search.options import DecodeOptions
 
 BEAMS = (1, 4, 8, 21)
 LENGTHS = (16, 32, 64, 128, 256)
-FEW = 3  # every third sentence, for what is measured often
+FEW = 3  # every third sentence is enough for a growing beam
 NUM_LONG = 64  # sources of each length
 NUM_PASSES = 3
 
 
 def sources_of_length(sources, length, number):
-    """Strings sentences together until each source is about so long."""
-    made, current = [], []
+    """Joins sentences into sources of the given length."""
+    joined, current = [], []
     for ids in sources * length:
-        if len(made) == number:
-            return made
+        if len(joined) == number:
+            return joined
         current += ids[:-1]
         if len(current) >= length - 1:
-            made.append([*current[: length - 1], ids[-1]])
+            joined.append([*current[: length - 1], ids[-1]])
             current = []
-    return made
+    return joined
 
 
 def main(run_dir, text_path, picture_path):
@@ -95,7 +96,7 @@ def draw(by_beam, by_length, path):
         axes,
         (BEAMS, LENGTHS),
         (by_beam, by_length),
-        ("beam size, length as the model ends it", "tokens, beam 4"),
+        ("beam size, free length", "tokens, beam size 4"),
     )
     for axis, xs, costs, label in panels:
         medians = [median for median, _, _ in costs]
@@ -117,7 +118,7 @@ def draw(by_beam, by_length, path):
         axis.margins(x=0.12)
         axis.set_ylim(0, 1.15 * max(medians))
         axis.spines[["top", "right"]].set_visible(False)
-    axes[0].set_ylabel("milliseconds a sentence")
+    axes[0].set_ylabel("milliseconds per sentence")
     figure.savefig(path, dpi=130)
 
 

@@ -2,8 +2,9 @@
 
     python docs/serving_load.py RUN EXPORT_DIR test.en
 
-Half of 16 clients ask over REST, half over gRPC, a sentence at a time, with
-malformed requests mixed in. An answer is right if it is the run's own.
+Of 16 clients, half use REST and half gRPC. They send one sentence at a time,
+mixed with malformed requests. An answer is right if it equals the translation
+of the run itself.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""What README shows in Python must run as it stands there."""
+"""Runs the Python examples of README as they are."""
 
 import pathlib
 import re
@@ -29,7 +29,7 @@ class ReadmeTest:
         guess = model.predict(sentences, verbose=0)[:, 0] > 0.5
         assert (guess == labels).mean() > 0.95
 
-    def test_problem_of_ones_own_generates_data(self, tmp_path, monkeypatch):
+    def test_own_problem_generates_data(self, tmp_path, monkeypatch):
         from keras_transformer import registry
 
         for split in ("train", "dev", "test"):

@@ -1,1 +1,1 @@
-"""How fast this package is on a machine, in figures that can be compared."""
+"""Measures the speed of this package in comparable figures."""

@@ -1,4 +1,4 @@
-"""How fast a model translates, to a forced length or as long as it likes."""
+"""Measures the speed of decoding, with free or forced lengths."""
 
 import dataclasses
 import random
@@ -15,8 +15,14 @@ from keras_transformer.transformer import build_transformer
 
 
 def random_model(hparams, vocab_size, precision):
-    """Makes the model to time where none is trained."""
-    random.seed(0)  # Keras draws the seeds of the weights from it
+    """Builds a model with random weights, for timing without training.
+
+    Args:
+        hparams: `HParams` of the model.
+        vocab_size: Integer number of token ids.
+        precision: "float32", "bfloat16" or "float16".
+    """
+    random.seed(0)  # Keras draws the seeds of its initializers from it
     return build_transformer(hparams, vocab_size, POLICIES[precision])
 
 
@@ -30,26 +36,28 @@ def time_decoding(
     num_passes=5,
     vocabulary=None,
 ):
-    """Translates sentences that are encoded already, again and again.
+    """Times the repeated translation of encoded sentences.
 
     Args:
-        model: a built `Transformer`.
-        sources: list of lists of ids, with the end id.
-        options: a `DecodeOptions`.
-        batch_size: sentences that are decoded together; several such batches
-            side by side, see `workers`.
-        target_length: tokens of every translation, its end included. 0 leaves
-            the lengths to the model.
-        by_length: whether sentences of similar lengths go together, or those
-            that follow one another.
-        num_passes: times that count.
-        vocabulary: that of a run, whose search it constrains if it is one of
-            trees.
+        model: Built `Transformer`.
+        sources: List of lists of token ids, each with the end id.
+        options: `DecodeOptions` of the search.
+        batch_size: Number of sentences in a batch. Several batches are decoded
+            side by side, one in each thread. Defaults to 32.
+        target_length: Number of tokens of every translation, including its
+            end. Defaults to 0, which leaves the lengths to the model.
+        by_length: Boolean, whether a batch holds sentences of similar lengths
+            or consecutive sentences. Defaults to True.
+        num_passes: Number of measured passes over the sentences. Defaults to 5.
+        vocabulary: Vocabulary of a run. If its targets are trees, it constrains
+            the search to well-formed ones. Defaults to None.
 
     Returns:
-        dictionary of figures.
+        Dictionary of figures.
     """
     if target_length:
+        # The end comes on top of the minimum. Together with the limit of
+        # `target_length` in each batch, this forces the length.
         options = dataclasses.replace(options, min_length=target_length - 1)
     search = compile_search(model, options, vocabulary)
     order = sorted(sources, key=len) if by_length else list(sources)
@@ -57,6 +65,7 @@ def time_decoding(
         _batch(order[start : start + batch_size], options, target_length)
         for start in range(0, len(order), batch_size)
     ]
+    # A single sentence is enough to see when the first translation is ready.
     search(*_batch(order[:1], options, target_length))
     startup_seconds = machine.seconds_since_start()
     num_tokens = []
@@ -91,6 +100,7 @@ def time_decoding(
 
 
 def _batch(sources, options, target_length):
+    """Returns padded ids and the largest length of each translation."""
     lengths = [len(ids) for ids in sources]
     inputs = np.zeros((len(sources), max(lengths)), "int32")
     for row, ids in zip(inputs, sources):

@@ -1,4 +1,4 @@
-"""How fast batches are made, without a model to take them."""
+"""Measures the speed of making batches, without a model."""
 
 import itertools
 import statistics
@@ -13,17 +13,19 @@ from keras_transformer.data.update_batches import update_batches
 
 
 def time_input(hparams, token_pairs, num_passes=5):
-    """Goes through epochs as training does: plan, pad, divide, prefetch.
+    """Times the batches of whole epochs: planning, padding and prefetching.
 
     Args:
-        hparams: an `HParams`.
-        token_pairs: `TokenPairs`.
-        num_passes: times that count, each of one epoch or more.
+        hparams: `HParams` that set the size of the batches.
+        token_pairs: `TokenPairs` to make batches of.
+        num_passes: Number of measured passes, each of one epoch or more.
+            Defaults to 5.
 
     Returns:
-        dictionary of figures.
+        Dictionary of figures.
     """
     make_plan = plan_packed if hparams.packed else plan_batches
+    # Every epoch has a number of its own, since the plan depends on it.
     epochs = itertools.count()
     planning_seconds = []
 

@@ -1,4 +1,4 @@
-"""What a machine can do at the most, and when it is quiet enough to tell."""
+"""Measures a machine's peak speed and waits until it is quiet."""
 
 import math
 import os
@@ -6,24 +6,24 @@ import statistics
 import time
 import typing
 
-QUIET_CORES = 0.3  # most that other processes may use during a quiet pass
-SECONDS_TO_WAIT = 3.0  # for other processes to finish, before each pass
-MATRIX_SIZE = 2048  # 70 ms in float32 on two cores
-ACCELERATOR_MATRIX_SIZE = 8192  # some ms
-CHAIN_LENGTH = 8  # products one after another
+QUIET_CORES = 0.3  # other processes use fewer cores in a quiet pass
+SECONDS_TO_WAIT = 3.0  # limit of the wait for quiet before each pass
+MATRIX_SIZE = 2048  # a product takes 70 ms in float32 on two cores
+ACCELERATOR_MATRIX_SIZE = 8192  # a product takes some milliseconds
+CHAIN_LENGTH = 8  # dependent products before the device is waited for
 _IMPORTED_AT = time.monotonic()
 
 
 class Passes(typing.NamedTuple):
-    """Seconds that one run took in each pass, of the quiet passes if any."""
+    """Durations of a run in the quiet passes, or in all if none was quiet."""
 
-    seconds: list
+    seconds: list  # duration of one run in each pass, ascending
     num_quiet: int
     num_disturbed: int
-    foreign_cores: float  # that others used, on average over all passes
+    foreign_cores: float  # used by other processes, mean of all passes
 
     def rate(self, amount):
-        """Return an amount per second: the median, and (least, greatest)."""
+        """Returns the median of an amount per second, and its range."""
         rates = [amount / seconds for seconds in self.seconds]
         return statistics.median(rates), (min(rates), max(rates))
 
@@ -37,16 +37,18 @@ class Passes(typing.NamedTuple):
 
 
 def timed_passes(run, num_passes, least_seconds=1.0):
-    """Time a run a few times, when the machine is as quiet as it gets.
+    """Times a run in several passes while the machine is quiet.
 
     Args:
-        run: function of how often to do it. It is called once before what
-            counts, to warm up and to see how often fills `least_seconds`.
-        num_passes: number of times that count.
-        least_seconds: a pass repeats a run that is shorter.
+        run: Function of the number of times to repeat the run. It is called
+            once before the passes, to warm up and to see how many repetitions
+            take `least_seconds`.
+        num_passes: Number of measured passes.
+        least_seconds: Shortest duration of a pass, which repeats the run if
+            necessary. Defaults to 1.
 
     Returns:
-        `Passes`.
+        The measured `Passes`.
     """
     begin = time.perf_counter()
     run(1)
@@ -70,16 +72,16 @@ def timed_passes(run, num_passes, least_seconds=1.0):
 
 
 def matrix_product_rate(precision, num_devices=1, num_passes=5):
-    """Return the floating-point operations a second of large matrix products.
+    """Returns the floating-point operations per second of matrix products.
 
-    The best of some passes through the backend that Keras runs on: as much as
-    a model could reach here if nothing else took time.
+    The products run on the backend of Keras, and the best pass counts. This is
+    the speed that a model would reach if nothing else took time.
 
     Args:
-        precision: data type of the matrices.
-        num_devices: accelerators that a training uses. One is measured and
-            multiplied; a processor counts once.
-        num_passes: number of passes.
+        precision: Data type of the matrices.
+        num_devices: Number of accelerators that the training uses. The speed
+            of one is multiplied by it; a processor counts once. Defaults to 1.
+        num_passes: Number of passes. Defaults to 5.
     """
     import keras
     from keras import ops
@@ -87,7 +89,7 @@ def matrix_product_rate(precision, num_devices=1, num_passes=5):
     is_processor = "CPU" in str(ops.zeros(1).device).upper()
     size = MATRIX_SIZE if is_processor else ACCELERATOR_MATRIX_SIZE
     first = keras.random.normal((size, size), dtype=precision)
-    # So scaled, the products keep their size.
+    # With this scale, repeated products neither overflow nor vanish.
     factor = keras.random.normal(
         (size, size), stddev=size**-0.5, dtype=precision
     )
@@ -97,7 +99,7 @@ def matrix_product_rate(precision, num_devices=1, num_passes=5):
             product = first
             for _ in range(CHAIN_LENGTH):
                 product = ops.matmul(product, factor)
-            float(product[0, 0])  # waits for the device
+            float(product[0, 0])  # waits until the device has finished
 
     passes = timed_passes(run, num_passes, least_seconds=0.2)
     _, (_, best) = passes.rate(CHAIN_LENGTH * 2 * size**3)
@@ -105,13 +107,15 @@ def matrix_product_rate(precision, num_devices=1, num_passes=5):
 
 
 def seconds_since_start():
-    """Return the seconds since the start of this process.
+    """Returns the seconds since the start of this process.
 
-    Where the system does not tell, since the import of this module.
+    On systems without /proc, the time is counted from the import of this module
+    instead.
     """
     try:
         with open("/proc/self/stat", encoding="utf-8") as file:
-            # After the command's name, in parentheses, comes field 3.
+            # Field 3 follows the command's name, which stands in parentheses
+            # and may itself contain spaces. Field 22 is the start time.
             ticks = int(file.read().rpartition(")")[2].split()[22 - 3])
     except OSError:
         return time.monotonic() - _IMPORTED_AT
@@ -130,13 +134,13 @@ def _wait_until_quiet():
 
 
 def _foreign_seconds():
-    """Processor seconds of all other processes since the machine's start."""
+    """Returns the processor seconds of all other processes since boot."""
     own = os.times()
     try:
         with open("/proc/stat", encoding="utf-8") as file:
             # user nice system idle iowait irq softirq steal
             ticks = [int(value) for value in file.readline().split()[1:9]]
-    except OSError:  # not Linux: taken for quiet
+    except OSError:  # not Linux: every pass counts as quiet
         return 0.0
     busy = sum(ticks) - ticks[3] - ticks[4]
     return busy / os.sysconf("SC_CLK_TCK") - own.user - own.system

@@ -1,4 +1,4 @@
-"""How a server stands many clients at once, some of which send nonsense.
+"""Puts a server under the load of many clients and of malformed requests.
 
 report = run_load(
     {"rest": "localhost:8501", "grpc": "localhost:8500"},
@@ -17,8 +17,8 @@ import time
 
 from keras_transformer.serving import client
 
-# What is wrong with a request: where it goes below the model's address, what is
-# sent, and the status that it must get.
+# Malformed requests: the rest of the path after the model's name, the body, and
+# the HTTP status that must answer it.
 MALFORMED = (
     (":predict", b'{"instances": ["A dog"]', 400),
     (":predict", b"\xff\xfe\x00", 400),
@@ -37,17 +37,17 @@ MALFORMED = (
 
 @dataclasses.dataclass
 class LoadReport:
-    """What came of the requests of all clients."""
+    """The outcome of the requests of one or all clients."""
 
     seconds: float = 0.0
     latencies: list = dataclasses.field(default_factory=list)  # seconds
-    num_wrong: int = 0  # answers that are not right
-    num_malformed: int = 0  # requests that are wrong on purpose
-    num_malformed_wrong: int = 0  # those that got no or another error
-    errors: list = dataclasses.field(default_factory=list)  # of good requests
+    num_wrong: int = 0  # wrong answers to valid requests
+    num_malformed: int = 0  # requests that were malformed on purpose
+    num_malformed_wrong: int = 0  # of these, those without the right error
+    errors: list = dataclasses.field(default_factory=list)  # valid requests
 
     def figures(self):
-        """Return the figures as a dictionary for JSON."""
+        """Returns the figures as a dictionary for JSON."""
         in_order = sorted(self.latencies)
         return {
             "seconds": round(self.seconds, 1),
@@ -73,21 +73,24 @@ def run_load(
     malformed_share=0.1,
     random_seed=0,
 ):
-    """Ask a server from many threads, each as fast as it is answered.
+    """Sends requests from many clients, each as soon as the last is answered.
 
     Args:
-        addresses: where to ask, by protocol; clients take turns with them.
-            Malformed requests go over REST, if it is among them.
-        model_name: name of the model on the server.
-        texts: sentences, one of which is taken for each request.
-        is_right: function of a text and its best translation.
-        seconds: how long to go on.
-        num_clients: number of threads.
-        malformed_share: part of all requests that is to be malformed.
-        random_seed: seed of what is asked.
+        addresses: Dictionary from "grpc" or "rest" to a server's address. The
+            clients are divided among the protocols. Malformed requests go over
+            REST; without REST there are none.
+        model_name: Name of the model on the server.
+        texts: List of sentences. Each request draws one of them.
+        is_right: Function of a text and its best translation that returns
+            whether the translation is right.
+        seconds: Duration of the load in seconds.
+        num_clients: Number of clients, each with its own thread. Defaults to
+            16.
+        malformed_share: Share of malformed requests among all. Defaults to 0.1.
+        random_seed: Integer seed of the choice of requests. Defaults to 0.
 
     Returns:
-        `LoadReport`.
+        `LoadReport` of all clients.
     """
     clients = [
         _Client(number, addresses, model_name, random_seed)
@@ -109,6 +112,8 @@ def run_load(
 
 
 class _Client:
+    """One client, which draws its requests from random numbers of its own."""
+
     def __init__(self, number, addresses, model_name, random_seed):
         protocols = sorted(addresses)
         protocol = protocols[number % len(protocols)]
@@ -147,7 +152,7 @@ class _Client:
 
 
 class _MalformedSender:
-    """Sends malformed requests; tells whether they are refused as they must."""
+    """Sends malformed requests; returns whether the right error came back."""
 
     def __init__(self, address, model_name):
         self._connection = http.client.HTTPConnection(address, timeout=60)

@@ -1,4 +1,4 @@
-"""How fast a model trains on fixed batches."""
+"""Measures the speed of training on fixed batches."""
 
 import random
 
@@ -18,23 +18,23 @@ def time_training(
     xla="auto",
     num_passes=5,
 ):
-    """Makes a new model, trains it on a few batches again and again.
+    """Times the training of a new model on a few batches, over and over.
 
-    These are whole updates, as `Trainer` makes them: the batches are divided
-    among rounds and devices, and come from the host's memory; the figures of an
-    update are read after the next one has started.
+    The updates are complete, as in `Trainer`. Their batches are divided among
+    rounds and devices and come from the memory of the host. The figures of an
+    update are read after the next update has started.
 
     Args:
-        hparams: an `HParams`. An update takes `effective_batch_tokens`, or
-            `batch_tokens` where that is 0.
+        hparams: `HParams` of the model. An update has `effective_batch_tokens`,
+            or `batch_tokens` if that is 0.
         token_pairs: `TokenPairs` to choose the batches from.
-        vocab_size: number of token ids.
-        precision, num_devices, xla: see `make_engine`.
-        num_passes: times that the batches are gone through for the figures,
-            more than once each time where that takes less than a second.
+        vocab_size: Integer number of token ids.
+        precision, num_devices, xla: As for `make_engine`.
+        num_passes: Number of measured passes. A pass that takes less than a
+            second goes through the batches several times. Defaults to 5.
 
     Returns:
-        dictionary of figures. Positions count as source plus target, padded.
+        Dictionary of figures.
     """
     plan = workload.fixed_plan(
         token_pairs,
@@ -53,7 +53,7 @@ def time_training(
         lambda num_times: losses.append(_train(engine, batches * num_times)),
         num_passes,
     )
-    peak_bytes = engine.peak_bytes()  # before matrices come
+    peak_bytes = engine.peak_bytes()  # before the large matrices below
     num_tokens = sum(float(batch["num_tokens"]) for batch in batches)
     speed, speed_range = passes.rate(num_tokens)
     flops = sum(
@@ -80,16 +80,16 @@ def time_training(
 
 
 def update_flops(hparams, vocab_size, shape):
-    """Counts the floating-point operations of an update.
+    """Returns the number of floating-point operations of an update.
 
-    Six for each position and each weight that it is multiplied by: two forward
-    and four backward. Logits count, embedding and the products of queries, keys
-    and values do not, as usual.
+    Each position takes six operations for each weight that it is multiplied by:
+    two in the forward and four in the backward pass. The logits count. As is
+    usual, the embedding and the products of queries, keys and values do not.
 
     Args:
-        hparams: an `HParams`.
-        vocab_size: number of token ids.
-        shape: `(rows, input_len, target_len)` of the batch.
+        hparams: `HParams` of the model.
+        vocab_size: Integer number of token ids.
+        shape: Tuple `(batch, input_len, target_len)` of the batch.
     """
     d_k = hparams.d_k or hparams.d_model // hparams.num_heads
     d_v = hparams.d_v or hparams.d_model // hparams.num_heads
@@ -104,7 +104,7 @@ def update_flops(hparams, vocab_size, shape):
 
 
 def _make_engine(hparams, vocab_size, precision, num_devices, xla):
-    random.seed(0)  # Keras draws the seeds of the weights from it
+    random.seed(0)  # Keras draws the seeds of its initializers from it
     engine = make_engine(hparams, precision, num_devices, xla)
     if engine.num_workers > 1:
         raise ValueError(
@@ -121,10 +121,12 @@ def _make_batches(hparams, token_pairs, plan, engine):
 
 
 def _train(engine, batches):
-    """Updates on each batch, and returns the last one's loss per token."""
+    """Updates on each batch and returns the last loss per token."""
     pending = None
     for batch in batches:
         figures = engine.update(batch)
+        # As in training, the host waits for the update before this one only,
+        # so that the device always has work.
         if pending is not None:
             float(pending)
         pending = figures["loss_sum"]

@@ -1,4 +1,4 @@
-"""The work that is timed: parallel text as token arrays and a few batches."""
+"""Prepares the measured work: parallel text and a few fixed batches."""
 
 import itertools
 import os
@@ -17,11 +17,11 @@ from keras_transformer.data.token_arrays import TokenArrayWriter
 from keras_transformer.data.token_arrays import TokenPairs
 
 VOCAB_SIZE = 8000
-BATCH_TOKENS = 4096  # source positions, and target positions, of a batch
-LENGTH_STEP = 8  # both sides are padded to a multiple of it
-# Nine tenths of the sentences of image captions have one of these lengths.
+BATCH_TOKENS = 4096  # positions of a batch on either side
+LENGTH_STEP = 8  # both sides are padded to a multiple of this
+# Padded lengths of nine tenths of the sentences in image captions.
 LENGTHS = (16, 24, 32)
-# Where an update takes seconds, the middle one is enough.
+# An update of a large model takes seconds, so the middle length must do.
 LARGE_MODEL_LENGTHS = (24,)
 LARGE_D_MODEL = 512
 
@@ -29,20 +29,21 @@ LARGE_D_MODEL = 512
 def load_text(
     source_path, target_path, vocabulary_path=None, vocab_size=VOCAB_SIZE
 ):
-    """Turn parallel text into token arrays.
+    """Turns parallel text into token arrays.
 
     Args:
-        source_path, target_path: files of one sentence a line.
-        vocabulary_path: a SentencePiece model with any numbers of its own for
-            padding and the end of a sentence. They change places with others,
-            to be 0 and 1. None trains a vocabulary on the text.
-        vocab_size: size of the vocabulary to train.
+        source_path, target_path: Paths of text files with one sentence a line.
+        vocabulary_path: Path of a SentencePiece model. It may have any ids for
+            padding and the end of a sentence; they are exchanged with the ids
+            0 and 1. Defaults to None, which trains a vocabulary on the text.
+        vocab_size: Integer size of the vocabulary to train. Defaults to 8000.
 
     Returns:
-        `TokenPairs`, and the number of token ids.
+        `TokenPairs` and the number of token ids.
 
     Raises:
-        ValueError: if the vocabulary lacks one of the two ids.
+        ValueError: If the text is empty or the vocabulary lacks one of the two
+            ids.
     """
     texts = list(zip(*text_files.read_pairs(source_path, target_path)))
     if not texts:
@@ -51,7 +52,7 @@ def load_text(
             f"{source_path} and {target_path}, which are empty. Check that "
             "these are the right files."
         )
-    # What is mapped into memory outlives the names of the files.
+    # The arrays are mapped into memory, so they outlive the deleted files.
     with tempfile.TemporaryDirectory() as folder:
         if vocabulary_path is None:
             vocabulary_path = os.path.join(folder, "vocabulary.model")
@@ -69,10 +70,10 @@ def load_text(
 
 
 def read_sentences(path):
-    """Read the sentences of a file, without blank lines.
+    """Returns the sentences of a file, without blank lines.
 
     Raises:
-        ValueError: if there are none.
+        ValueError: If the file has no sentence.
     """
     lines = [line for line in text_files.read_lines(path) if line.strip()]
     if not lines:
@@ -84,10 +85,14 @@ def read_sentences(path):
 
 
 def load_sentences(path, vocabulary_path):
-    """Turn a file's sentences into lists of ids, and count the ids.
+    """Encodes the sentences of a file.
 
     Args:
-        path, vocabulary_path: see `load_text`.
+        path: Path of a text file with one sentence a line.
+        vocabulary_path: Path of a SentencePiece model, as for `load_text`.
+
+    Returns:
+        List of lists of ids, and the number of token ids.
     """
     processor, new_ids = _load_vocabulary(vocabulary_path)
     encoded = processor.encode(read_sentences(path), add_eos=True)
@@ -95,28 +100,30 @@ def load_sentences(path, vocabulary_path):
 
 
 def lengths_for(hparams):
-    """Return the padded lengths of the batches to time a model on."""
+    """Returns the padded lengths of the batches to time a model on."""
     is_large = hparams.d_model >= LARGE_D_MODEL
     return LARGE_MODEL_LENGTHS if is_large else LENGTHS
 
 
 def fixed_plan(token_pairs, batch_tokens, lengths=LENGTHS, packed=False):
-    """Plan one full batch of each of a few lengths, always the same ones.
+    """Plans one full batch of each length, the same ones in every call.
 
-    Batches are of consecutive pairs whose longer side, rounded up to a multiple
-    of 8, has the length; which of a length's batches it is was drawn once.
+    A batch of a length holds consecutive pairs whose longer side has that
+    length after rounding up to a multiple of 8. Among all batches of a length,
+    one is drawn with a fixed seed.
 
     Args:
-        token_pairs: `TokenPairs`.
-        batch_tokens: most source, and most target, positions of a batch.
-        lengths: multiples of 8.
-        packed: whether the pairs of a batch share rows, longer ones.
+        token_pairs: `TokenPairs` to choose from.
+        batch_tokens: Largest number of positions of a batch on either side.
+        lengths: Tuple of padded lengths, multiples of 8. Defaults to `LENGTHS`.
+        packed: Boolean, whether several pairs share a longer row. Defaults to
+            False.
 
     Returns:
-        A `BatchPlan`.
+        `BatchPlan` of one batch for each length.
 
     Raises:
-        ValueError: if the text has no full batch of a length.
+        ValueError: If the text does not fill a batch of one of the lengths.
     """
     pair_lengths = np.stack([side.lengths for side in token_pairs], axis=1)
     batches = _full_batches(pair_lengths, batch_tokens)
@@ -135,14 +142,14 @@ def fixed_plan(token_pairs, batch_tokens, lengths=LENGTHS, packed=False):
         num_tokens += int(pair_lengths[rows].sum())
         if packed:
             rows, shape = _pack(rows, pair_lengths[rows], batch_tokens)
-        buckets.append(rows[None])  # one batch
+        buckets.append(rows[None])  # (1, batch): a bucket of one batch
         shapes.append(shape)
     order = [(bucket, 0) for bucket in range(len(buckets))]
     return batch_plan.BatchPlan(buckets, shapes, order, num_tokens, 0)
 
 
 def _load_vocabulary(path):
-    """A SentencePiece processor, and our id for each of its ids."""
+    """Returns a SentencePiece processor and our id for each of its ids."""
     with open(path, "rb") as file:
         model_bytes = file.read()
     processor = sentencepiece.SentencePieceProcessor()
@@ -151,7 +158,7 @@ def _load_vocabulary(path):
     except RuntimeError as error:
         raise ValueError(
             "A vocabulary must be a SentencePiece model. Received: "
-            f"{path}, which SentencePiece cannot read. Name another file."
+            f"{path}, which SentencePiece cannot read. Use another file."
         ) from error
     pad_and_end = [processor.pad_id(), processor.eos_id()]
     if min(pad_and_end) < 0:
@@ -162,12 +169,14 @@ def _load_vocabulary(path):
             "or more."
         )
     ids = np.arange(processor.get_piece_size())
-    old_ids = np.concatenate([pad_and_end, np.delete(ids, pad_and_end)])
+    # The model's ids in the order of ours: padding and end come first.
+    others = np.delete(ids, pad_and_end)
+    old_ids = np.concatenate([pad_and_end, others])  # (vocab_size,)
     return processor, np.argsort(old_ids)
 
 
 def _full_batches(pair_lengths, batch_tokens):
-    """Pair numbers `(rows,)` of one full batch for each length there is."""
+    """Returns the pair numbers `(batch,)` of a full batch of each length."""
     padded = -(-pair_lengths.max(axis=1) // LENGTH_STEP) * LENGTH_STEP
     batches = []
     for length in np.unique(padded).tolist():
@@ -178,14 +187,16 @@ def _full_batches(pair_lengths, batch_tokens):
             for start in range(0, len(pairs) - rows + 1, rows)
         ]
     random.Random(1).shuffle(batches)
-    return dict(reversed(batches))  # the first of each length
+    return dict(reversed(batches))  # keeps the first batch of each length
 
 
 def _pack(pairs, pair_lengths, batch_tokens):
-    """Pair numbers `(rows, pairs_per_row)`, and the shape of the batch."""
+    """Returns pair numbers `(batch, pairs_per_row)` and the batch's shape."""
     plan = packing.plan_packed(*pair_lengths.T, batch_tokens, shuffle=False)
-    # All in one batch, even if they should need more room than unpacked.
-    indices = np.concatenate([rows for rows, _ in plan])
+    # All pairs stay in one batch, even if they need more room when packed.
+    indices = np.concatenate(
+        [rows for rows, _ in plan]
+    )  # (batch, pairs_per_row)
     is_pair = indices != batch_plan.EMPTY_ROW
     indices = np.where(is_pair, pairs[indices], batch_plan.EMPTY_ROW)
     _, input_len, target_len = plan.shapes[0]

@@ -1,1 +1,1 @@
-"""Pictures of what a model learned and did."""
+"""Draws attention weights and the course of training runs."""

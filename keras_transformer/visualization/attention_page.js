@@ -1,5 +1,5 @@
 const SCALE = 65535;
-const GAP = 200;         // width between the two columns, as in the style
+const GAP = 200;  // pixels between the two columns, as in the style sheet
 const PALETTE = ["#3f7fd9", "#e07b1a", "#2e9f4f", "#d64545", "#8f62d4",
   "#97633f", "#d957a8", "#1c9fa6"];
 const SVG = "http://www.w3.org/2000/svg";
@@ -23,7 +23,8 @@ for (const kind of data.kinds) {
     values[((layer * data.heads + head) * rows + query) * columns + key];
 }
 
-// `kept` and `pointed` are tokens, {side: "queries" | "keys", index}, or null.
+// `kept` is the token that was clicked and `pointed` the one under the pointer.
+// Each is {side: "queries" | "keys", index} or null.
 const state = {
   kind: data.kinds[data.kinds.length - 1], layer: data.layers - 1,
   heads: new Set(range(data.heads)), kept: null, pointed: null,
@@ -37,7 +38,8 @@ const mean = (query, key) => chosenHeads().reduce(
   (sum, head) => sum + weight(head, query, key), 0)
   / Math.max(1, state.heads.size);
 const opacity = (value) => state.raised ? Math.sqrt(value) : value;
-// The weights of the focused token: a function of head and other token.
+// The weight between a token and another one, given by its index on the other
+// side.
 const otherSide = (side) => side === "queries" ? "keys" : "queries";
 const weightOf = (token, head, other) => token.side === "queries"
   ? weight(head, token.index, other) : weight(head, other, token.index);
@@ -63,8 +65,8 @@ function fill(element, attributes, children) {
   return element;
 }
 
-// A token for reading: pieces that begin a word lose SentencePiece's mark, the
-// others get a faint dot before them.
+// A token as readable text: pieces that begin a word lose SentencePiece's mark,
+// and the others get a faint dot in front.
 function parts(token) {
   if (/^\((start|end)\)$/.test(token)) return ["", token, "special"];
   const byte = token.match(/^<0x([2-7][0-9A-F])>$/);
@@ -79,7 +81,7 @@ function named(token) {
   return make("span", {class: name}, make("span", {class: "mark"}, dot), text);
 }
 
-// ---- what is shown, in the address
+// ---- the current view, stored in the address
 
 function readAddress() {
   const parameters = new URLSearchParams(location.hash.slice(1));

@@ -1,4 +1,4 @@
-"""Writes attention weights as one page to look at in a browser."""
+"""Writes attention weights as an interactive page for a browser."""
 
 import base64
 import html
@@ -13,7 +13,7 @@ from keras_transformer.files import written_aside
 
 
 class KindLabels(typing.NamedTuple):
-    """What the page calls a kind of attention and its two sides."""
+    """Names of a kind of attention and of its queries and keys."""
 
     short_title: str
     title: str
@@ -35,22 +35,23 @@ LABELS = {
         "Cross", "Cross-attention", "token to predict", "source"
     ),
 }
-SCALE = 65535  # weights are kept as whole numbers of two bytes
+SCALE = 65535  # weights are stored as 16-bit integers
 
 
 def write_attention_page(attention, path, title="Attention"):
-    """Writes a page that shows all layers and heads, and the weights.
+    """Writes a page that shows the attention weights of all layers and heads.
 
-    One HTML file that needs nothing else, no network either. Lines between two
-    columns of tokens as in figures 3 to 5 of Vaswani et al. (2017), one colour
-    per head, beside the weights as a matrix and all heads of a layer; tokens,
-    heads, layers and the kind of attention are chosen with mouse or keyboard,
-    and the choice is kept in the address. Weights are rounded to 1 / 65535.
+    The page is a single HTML file that needs no other file and no network. As
+    in figures 3 to 5 of Vaswani et al. (2017), lines connect two columns of
+    tokens, with one colour for each head. Beside them stand the weights as a
+    matrix, and below all heads of the layer. Mouse and keyboard choose tokens,
+    heads, layers and the kind of attention; the address of the page keeps the
+    choice. Weights are rounded to multiples of 1 / 65535.
 
     Args:
-        attention: an `Attention`.
-        path: file to write.
-        title: heading of the page.
+        attention: `Attention` to show.
+        path: Path of the file to write.
+        title: Heading of the page. Defaults to "Attention".
     """
     text = attention_page(attention, title)
     with written_aside(path) as file:
@@ -58,7 +59,12 @@ def write_attention_page(attention, path, title="Attention"):
 
 
 def attention_page(attention, title="Attention"):
-    """Returns the HTML; arguments as for `write_attention_page`."""
+    """Returns the HTML that `write_attention_page` writes.
+
+    Args:
+        attention: `Attention` to show.
+        title: Heading of the page. Defaults to "Attention".
+    """
     parts = {
         "title": html.escape(title),
         "style": _read_asset("attention_page.css"),
@@ -66,7 +72,8 @@ def attention_page(attention, title="Attention"):
         "script": _read_asset("attention_views.js")
         + _read_asset("attention_page.js"),
     }
-    # In one pass, so that nothing in a part is taken for another part's place.
+    # One pass replaces all places, so that a token such as "{{script}}" in one
+    # part is not replaced in turn.
     return re.sub(
         r"\{\{(\w+)\}\}",
         lambda match: parts[match[1]],
@@ -100,7 +107,7 @@ def _pack(weights):
 
 
 def _embeddable_json(values):
-    """JSON that cannot end the element that it stands in."""
+    """Returns JSON that cannot close the HTML element around it."""
     text = json.dumps(values, separators=(",", ":"))  # ASCII only
     for character in "<>&":
         text = text.replace(character, f"\\u{ord(character):04x}")

@@ -1,26 +1,26 @@
-"""Draws attention weights into one picture, a heat map for each head."""
+"""Draws attention weights as one picture with a heat map for each head."""
 
 import warnings
 
 from keras_transformer.files import written_aside
 from keras_transformer.visualization.attention_page import LABELS
 
-MAX_LABELS = 70  # tokens that all get a label
+MAX_LABELS = 70  # longer sentences get a label at every second token or so
 QUERIES = {"encoder": "source", "decoder": "target", "cross": "target"}
 
 
 def write_attention_picture(attention, path, kind="cross"):
     """Draws all heads of all layers into a PNG file.
 
-    A row for each layer and a column for each head; in a heat map, a row for
-    each token that attends and a column for each that is attended to. Each has
-    the same scale, from 0 to 1. A character that no font at hand has becomes a
-    box.
+    The picture has a row for each layer and a column for each head. A heat map
+    has a row for each query and a column for each key, and all maps share the
+    scale from 0 to 1. Characters that are missing in the installed fonts appear
+    as boxes.
 
     Args:
-        attention: an `Attention`.
-        path: file to write.
-        kind: "encoder", "decoder" or "cross".
+        attention: `Attention` to draw.
+        path: Path of the file to write.
+        kind: "encoder", "decoder" or "cross". Defaults to "cross".
     """
     from matplotlib.figure import Figure
 
@@ -30,7 +30,7 @@ def write_attention_picture(attention, path, kind="cross"):
     height, width = (_inches(len(tokens)) for tokens in (queries, keys))
     size = num_heads * width + 2.2, num_layers * height + 1.6
     figure = Figure(figsize=size, dpi=120, layout="constrained")
-    large = 6 + 2.5 * height  # points, of what is read from further away
+    large = 6 + 2.5 * height  # font size of the titles, in points
     axes = figure.subplots(num_layers, num_heads, squeeze=False)
     for layer, row in enumerate(axes):
         for head, axis in enumerate(row):
@@ -66,23 +66,23 @@ def write_attention_picture(attention, path, kind="cross"):
 
 
 def _inches(num_tokens):
-    """Width of a heat map in which each token's label has its place."""
+    """Returns the width of a heat map that has room for all labels."""
     return max(1.5, 0.115 * min(num_tokens, MAX_LABELS))
 
 
 def _label(token):
-    """A piece for reading: the start of a word without its mark."""
+    """Returns a token as readable text, without the mark of a word start."""
     if token.startswith("▁"):
         return token[1:] or "␣"
     return token
 
 
 def _set_labels(axis, name, tokens, **options):
-    """Labels the positions along an axis, or every so many of them."""
+    """Labels all positions along an axis, or evenly spaced ones."""
     step = -(-len(tokens) // MAX_LABELS)
     places = range(0, len(tokens), step)
     labels = [_shortened(tokens[place]) for place in places]
-    # Without `parse_math`, a "$" is a dollar.
+    # Otherwise a "$" in a token would start a formula.
     options = {"fontsize": 7, "parse_math": False, **options}
     getattr(axis, f"set_{name}ticks")(places, labels, **options)
     axis.tick_params(axis=name, length=2, color="0.7")

@@ -1,11 +1,12 @@
 "use strict";
 
-// ---- two columns of tokens, with lines between them
+// ---- two columns of tokens with lines between them
 
 const rowHeight = () => Math.max(state.kind.queries.length,
   state.kind.keys.length) > 40 ? 17 : 22;
 
-// Weights below it are not drawn as lines, unless they are of one token.
+// Smaller weights are drawn as lines only for a single token: thousands of faint
+// lines would be slow and hide the others.
 const least = () => rowHeight() > 20 ? 0.01 : 0.03;
 const LEAST_OF_ONE = 0.002;
 
@@ -93,7 +94,7 @@ function heading(kind) {
     `layer ${state.layer + 1} of ${data.layers}, ${heads}`)];
 }
 
-// The lines of a head: all of them, or those of one token.
+// All lines of a head, or only those of one token.
 function headLines(head, heads, token) {
   const group = draw("g", {stroke: colours[head], "data-lines": head + 1});
   const row = rowHeight();
@@ -115,7 +116,7 @@ function headLines(head, heads, token) {
   return group;
 }
 
-// ---- what the token pointed at, or kept, attends to
+// ---- what the focused token attends to
 
 function showFocus() {
   const token = focused();
@@ -152,7 +153,7 @@ function showDetails(token, heads) {
     title.textContent = "Weights of a token";
     find("details").replaceChildren(make("p", {}, heads.length
       ? "Point at a token or at a cell of the matrix."
-      : "No head is chosen."));
+      : "No head is selected."));
     return;
   }
   const others = state.kind[otherSide(token.side)];
@@ -176,14 +177,14 @@ function showDetails(token, heads) {
   const rest = others.length - order.length;
   find("details").replaceChildren(
     make("table", {}, make("thead", {}, head), make("tbody", {}, ...body)),
-    make("p", {}, rest > 0 ? `and ${rest} more with less` : ""));
+    make("p", {}, rest > 0 ? `and ${rest} more with smaller weights` : ""));
 }
 
 // ---- the weights as a matrix
 
 const cellSize = () => Math.min(22, Math.max(9, Math.floor(
   720 / Math.max(state.kind.queries.length, state.kind.keys.length))));
-const SHOWN = 14;  // most characters of a label of the matrix
+const SHOWN = 14;  // largest number of characters in a label of the matrix
 
 function painted(colour, value) {
   const canvas = make("canvas", {width: state.kind.keys.length,
@@ -279,12 +280,12 @@ function showBand(token) {
     height: isRow ? cell : cell * queries.length}, []);
 }
 
-// ---- all heads of the layer, small
+// ---- small maps of all heads of the layer
 
 function showOverview() {
   find("overview-title").replaceChildren(`All heads of layer ${
     state.layer + 1} `, make("small", {}, "queries from top to bottom, keys "
-    + "from left to right; click to see one alone"));
+    + "from left to right; click a map to see its head alone"));
   find("overview").style.maxWidth = `${220 * data.heads}px`;
   find("overview").replaceChildren(...range(data.heads).map((head) => {
     const map = painted(colours[head],

@@ -1,4 +1,4 @@
-"""Draws a figure of several training runs into one picture."""
+"""Draws one metric of several training runs into one picture."""
 
 import difflib
 import os
@@ -8,27 +8,27 @@ from keras_transformer.runs.metrics_table import read_rows
 
 X_AXES = ("step", "seconds", "epoch")
 PICTURES = (".png", ".pdf", ".svg")
-MAX_MARKERS = 40  # points that a curve shows one by one
+MAX_MARKERS = 40  # a curve with more points has no markers
 
 
 def plot_comparison(runs, metric, x_axis, path):
     """Draws a curve for each run.
 
     Args:
-        runs: directories of the runs, which may be going on.
-        metric: a column of `metrics.csv`, such as "dev_bleu".
-        x_axis: "step", "seconds" (of training, without the evaluations) or
-            "epoch".
-        path: file to write, PNG, PDF or SVG by its ending.
+        runs: List of run directories. Their training may still be running.
+        metric: Name of a column of `metrics.csv`, such as "dev_bleu".
+        x_axis: "step", "epoch" or "seconds" of training, which exclude the
+            evaluations.
+        path: Path of the PNG, PDF or SVG file to write.
 
     Raises:
-        ValueError: if a run has no figures of the metric or of the axis, or the
-            ending is another.
+        ValueError: If a run lacks the metric or the axis, or if the path has
+            another ending.
     """
     if os.path.splitext(path)[1] not in PICTURES:
         raise ValueError(
-            f"A picture must end in {', '.join(PICTURES)}. Received: {path}. "
-            "Add an ending, such as .png."
+            f"A picture's name must end in {', '.join(PICTURES)}. "
+            f"Received: {path}. Add an ending, such as .png."
         )
     curves = read_curves(runs, metric, x_axis)
     _draw(curves, _x_unit(x_axis, curves), _y_unit(metric), path)
@@ -37,15 +37,17 @@ def plot_comparison(runs, metric, x_axis, path):
 def read_curves(runs, metric, x_axis):
     """Reads the points of each run's curve.
 
-    An epoch is told to about the rows of `metrics.csv` between two epochs,
-    which hold whole ones.
+    `metrics.csv` holds whole epochs only. The positions between two of them are
+    interpolated from the number of updates, accurate to about the distance
+    between two rows.
 
     Args:
-        runs, metric, x_axis: as for `plot_comparison`.
+        runs, metric, x_axis: As for `plot_comparison`.
 
     Returns:
-        dictionary of list of (position, value); its keys are the names of the
-        directories, with as many parents as tell them apart.
+        Dictionary from a name for each run to its list of points `(position,
+        value)`. A name is the path of the directory without the part that all
+        runs share.
     """
     runs = list(dict.fromkeys(runs))
     tables = [_read_run(run) for run in runs]
@@ -63,7 +65,7 @@ def read_curves(runs, metric, x_axis):
         if not points:
             raise ValueError(
                 "`metric` must have been measured in all runs. Received: "
-                f"metric={metric}, of which {run} has no figure. Leave that "
+                f"metric={metric}, which {run} has not measured. Leave that "
                 "run out, or choose another metric."
             )
         curves[name] = points
@@ -102,7 +104,7 @@ def _read_run(run):
     if not os.path.isfile(path):
         raise ValueError(
             "`runs` must be directories that kt-trainer wrote. Received: "
-            f"{run}, which holds no {METRICS_FILE}. Check the path."
+            f"{run}, which has no {METRICS_FILE}. Check the path."
         )
     return read_rows(path)
 
@@ -117,7 +119,8 @@ def _check_metric(tables, metric):
         suggestion = f"Did you mean: {', '.join(matches)}? " if matches else ""
         raise ValueError(
             "`metric` must be a column of metrics.csv. Received: "
-            f"metric={metric!r}. {suggestion}All are: {', '.join(names)}."
+            f"metric={metric!r}. {suggestion}The columns are: "
+            f"{', '.join(names)}."
         )
 
 
@@ -125,9 +128,10 @@ def _epochs_per_update(run, rows):
     newest = max((int(row["epoch"]) for row in rows), default=0)
     if not newest:
         raise ValueError(
-            "`x_axis` must not be epoch for a run in its first one. Received: "
-            f"x_axis=epoch, {run}. Use step or seconds."
+            "`x_axis` must not be epoch for a run in its first epoch. "
+            f"Received: x_axis=epoch, {run}. Use step or seconds."
         )
+    # The first row of an epoch is closest to its beginning.
     first = next(row for row in rows if int(row["epoch"]) == newest)
     return newest / int(first["step"])
 
@@ -139,7 +143,7 @@ def _short_names(runs):
 
 
 def _x_unit(x_axis, curves):
-    """What to divide positions by, and how to call the result."""
+    """Returns the size of the axis unit and the axis label."""
     if x_axis != "seconds":
         return 1, {"step": "updates", "epoch": "epochs"}[x_axis]
     longest = max(x for points in curves.values() for x, _ in points)

@@ -1,14 +1,17 @@
-"""Draws how a training run went."""
+"""Draws the learning curve of a training run."""
 
-SCORES_LAST = ("dev_loss", "dev_perplexity", "dev_accuracy")
+# These get no axes of their own: dev_loss is drawn beside the training loss,
+# and perplexity and accuracy move with it.
+LOSS_COLUMNS = ("dev_loss", "dev_perplexity", "dev_accuracy")
 
 
 def plot_learning_curve(rows, path):
-    """Draws loss and scores against updates into a PNG file.
+    """Draws the losses and scores of each evaluation into a PNG file.
 
     Args:
-        rows: rows of `metrics.csv`, dictionaries of strings.
-        path: file to write.
+        rows: List of the rows of `metrics.csv`, which are dictionaries of
+            strings.
+        path: Path of the file to write.
     """
     from matplotlib.figure import Figure
 
@@ -34,7 +37,7 @@ def plot_learning_curve(rows, path):
 def _score_names(rows):
     names = dict.fromkeys(name for row in rows for name in row)
     dev = [name for name in names if name.startswith("dev_")]
-    return [name for name in dev if name not in SCORES_LAST]
+    return [name for name in dev if name not in LOSS_COLUMNS]
 
 
 def _series(rows, name):

@@ -36,9 +36,10 @@ def make_lines(seed):
 
 @pytest.fixture(scope="module")
 def paths(tmp_path_factory):
-    """Paths of source text, target text, and a vocabulary with ids of its own.
+    """Returns the paths of source text, target text and a vocabulary.
 
-    The ids are those of many models: padding 0, unknown 1, begin 2, end 3.
+    The vocabulary has the special ids of many models: padding 0, unknown 1,
+    begin 2 and end 3.
     """
     folder = tmp_path_factory.mktemp("text")
     texts = [make_lines(seed) for seed in (1, 2)]
@@ -70,15 +71,15 @@ def small_machine(monkeypatch):
 
 
 def sentences(rows):
-    """All sentences in rows of ids, each ending with its end id."""
+    """Returns all sentences in rows of ids, each with its end id."""
     ids = rows[rows != 0]
     parts = np.split(ids, np.flatnonzero(ids == 1) + 1)
-    assert not len(parts.pop())  # Nothing comes after the last end.
+    assert not len(parts.pop())  # nothing follows the last end
     return [tuple(part.tolist()) for part in parts]
 
 
 def pairs_of(batch):
-    """Sorted sentence pairs of a batch, packed or not."""
+    """Returns the sorted sentence pairs of a batch, packed or not."""
     both = [sentences(rows) for rows in batch]
     return sorted(zip(*both, strict=True))
 
@@ -171,7 +172,7 @@ class FixedPlanTest:
 
 
 class UpdateFlopsTest:
-    def test_it_is_a_count_by_hand(self):
+    def test_it_agrees_with_a_count_by_hand(self):
         hparams = HParams(num_layers=2, d_model=4, d_ff=8, num_heads=2)
         attention = 4 * 4 * 4
         encoder = 2 * (attention + 2 * 4 * 8)
@@ -195,16 +196,16 @@ class UpdateFlopsTest:
 
 class MachineTest:
     def test_short_runs_are_repeated(self, small_machine):
-        asked = []
+        repetitions = []
 
         def run(num_times):
-            asked.append(num_times)
+            repetitions.append(num_times)
             time.sleep(0.01 * num_times)
 
         passes = machine.timed_passes(run, 3, least_seconds=0.1)
-        assert asked[0] == 1
-        assert asked[1] in range(2, 11)
-        assert asked[1:] == 3 * asked[1:2]
+        assert repetitions[0] == 1
+        assert repetitions[1] in range(2, 11)
+        assert repetitions[1:] == 3 * repetitions[1:2]
         assert all(0.01 <= seconds < 0.1 for seconds in passes.seconds)
         assert passes.num_quiet + passes.num_disturbed == 3
 

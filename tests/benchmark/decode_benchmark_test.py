@@ -1,4 +1,4 @@
-"""kt-benchmark --mode=decode: the work, the figures, the command."""
+"""Tests kt-benchmark --mode=decode: its work, its figures and its command."""
 
 import json
 
@@ -57,7 +57,7 @@ class TimeDecodingTest:
         low, high = figures["sentences_per_second_range"]
         assert 0 < low <= figures["sentences_per_second"] <= high
 
-    def test_without_one_the_model_decides(self, vocabulary_path):
+    def test_without_a_forced_length_the_model_decides(self, vocabulary_path):
         translator = make_translator(make_vocabulary(vocabulary_path))
         sources = translator.vocabulary.encode(SENTENCES)
         options = DecodeOptions(beam_size=2, extra_length=4)
@@ -115,7 +115,7 @@ class CommandTest:
         assert figures["startup_seconds"] > 0
         assert figures["peak_memory_bytes"] > 1e8
 
-    def test_text_is_a_must(self, capsys):
+    def test_text_is_required(self, capsys):
         with pytest.raises(SystemExit) as exit:
             benchmark.run(
                 ["kt-benchmark", "--mode=decode", "--hparams_set=nothing"]

@@ -1,4 +1,4 @@
-"""Attention weights at random, and a reader of the page that shows them."""
+"""Random attention weights and a reader of the page that shows them."""
 
 import base64
 import html.parser
@@ -12,7 +12,10 @@ VOID = {"meta", "input", "img", "br", "link"}
 
 
 def random_attention(source, target, num_layers=2, num_heads=3):
-    """An `Attention` whose rows sum to 1, and none sees the future."""
+    """Returns a random `Attention` with rows that sum to 1.
+
+    Decoder positions do not attend to later ones.
+    """
     rng = np.random.default_rng(0)
 
     def weights(queries, keys, allowed=True):
@@ -20,15 +23,19 @@ def random_attention(source, target, num_layers=2, num_heads=3):
         scores = np.where(allowed, np.exp(2 * scores), 0.0)
         return (scores / scores.sum(-1, keepdims=True)).astype("float32")
 
-    a, b = len(source), len(target)
-    past = np.tri(b, dtype=bool)
+    source_len, target_len = len(source), len(target)
+    past = np.tri(target_len, dtype=bool)
     return Attention(
-        source, target, weights(a, a), weights(b, b, past), weights(b, a)
+        source,
+        target,
+        weights(source_len, source_len),
+        weights(target_len, target_len, past),
+        weights(target_len, source_len),
     )
 
 
 class Page(html.parser.HTMLParser):
-    """The elements of a page, their texts, and whether all of them close."""
+    """Parses the elements of a page and asserts that all of them close."""
 
     def __init__(self, text):
         super().__init__()
@@ -51,11 +58,11 @@ class Page(html.parser.HTMLParser):
 
     @property
     def data(self):
-        """The embedded weights and labels."""
+        """Returns the embedded weights and labels."""
         return json.loads(self.texts["script"][0])
 
 
 def decoded(attention, kind):
-    """The array of a kind, from its text."""
+    """Returns the weights of a kind of attention, decoded from the page."""
     numbers = np.frombuffer(base64.b64decode(kind["weights"]), "<u2")
     return numbers.reshape(getattr(attention, kind["name"]).shape) / 65535

@@ -1,4 +1,4 @@
-"""What tests give to the Python processes that they start."""
+"""The environment of Python processes that tests start."""
 
 import os
 import pathlib
@@ -7,11 +7,11 @@ TESTS = pathlib.Path(__file__).parents[1]
 
 
 def environment(test_file, **variables):
-    """Returns the environment of a process that imports what a test does.
+    """Returns the environment of a process that can import what a test can.
 
     Args:
         test_file: `__file__` of the test module.
-        **variables: environment variables to add.
+        **variables: Environment variables to add.
     """
     folders = [TESTS.parent, TESTS / "helpers", pathlib.Path(test_file).parent]
     path = os.pathsep.join(map(str, folders))

@@ -1,8 +1,8 @@
-"""A SavedModel with the signatures of an exported one, made in a second.
+"""A small SavedModel with the signatures of an exported model.
 
-Its first translation is the text in capitals after the version, its second the
-text as it is; scores are lengths. It refuses the text "poison", and takes a
-second for the text "slow".
+Its first translation is the version followed by the text in capitals, and its
+second one the unchanged text. Scores are lengths. It rejects the text "poison"
+and takes a second for the text "slow".
 """
 
 import os
@@ -10,7 +10,7 @@ import os
 import tensorflow as tf
 import tensorflow_text
 
-STEPS_OF_SLOW = 500_000  # of a loop that does nothing, 1 s
+STEPS_OF_SLOW = 500_000  # an empty loop of this many steps takes 1 s
 
 
 class ToyModule(tf.Module):
@@ -28,7 +28,7 @@ class ToyModule(tf.Module):
             tf.debugging.assert_equal(count, steps),
         ]
         with tf.control_dependencies(checks):
-            # An operation that is not TensorFlow's own.
+            # Without TensorFlow Text, loading this operation fails.
             text = tensorflow_text.normalize_utf8(text, "NFC")
         best = tf.strings.join(
             [self._version, tf.strings.upper(text, "utf-8")], ":"
@@ -59,12 +59,12 @@ def _lengths(strings):
 
 
 def best(text, version=1):
-    """The best translation that the model gives."""
+    """Returns the best translation that the model gives to a text."""
     return f"{version}:{text.upper()}"
 
 
 def write_version(export_dir, version):
-    """Writes a version aside, then renames it, as an exporter does."""
+    """Writes a version aside and renames it, as kt-exporter does."""
     module = ToyModule(version)
     path = os.path.join(export_dir, str(version))
     tf.saved_model.save(

@@ -1,4 +1,4 @@
-"""kt-serve and kt-query as processes, under load and through bad input."""
+"""Tests kt-serve and kt-query as processes, under load and with bad input."""
 
 import contextlib
 import http.client
@@ -22,7 +22,7 @@ TEXTS = [f"Sentence {i} of {'a few ' * (i % 7)}words" for i in range(50)]
 
 
 def call(command, *flags, **options):
-    """Runs a command to its end; returns what it printed, and its status."""
+    """Runs a command to its end and returns the completed process."""
     return subprocess.run(
         [sys.executable, "-m", f"keras_transformer.bin.{command}", *flags],
         capture_output=True,
@@ -39,7 +39,7 @@ def free_port():
 
 
 class Served:
-    """A kt-serve of its own on free ports."""
+    """A kt-serve process on free ports."""
 
     def __init__(self, export_dir, *flags):
         self.rest = free_port()
@@ -73,10 +73,10 @@ class Served:
                 if newest["state"] == "AVAILABLE":
                     return
             time.sleep(0.05)
-        raise AssertionError(f"version {version} never came")
+        raise AssertionError(f"version {version} did not become available")
 
     def end(self, number=signal.SIGTERM):
-        """Sends a signal; returns the exit status and what was left to say."""
+        """Sends a signal; returns the exit status and the remaining output."""
         self.process.send_signal(number)
         _, messages = self.process.communicate(timeout=60)
         return self.process.returncode, messages
@@ -99,7 +99,7 @@ def served(export_dir):
 
 @pytest.fixture
 def serve(request):
-    """A function that starts servers which the test ends, or we do."""
+    """Returns a function that starts servers, which are killed afterwards."""
 
     def start(*arguments):
         served = Served(*arguments)
@@ -118,12 +118,14 @@ def assert_one_line(done, *words):
 
 
 class ServeTest:
-    def test_one_line_says_where_it_is(self, served):
+    def test_one_line_gives_the_addresses(self, served):
         assert "Serving translate, version 1" in served.first_line
         for address in served.addresses.values():
             assert address in served.first_line
 
-    def test_many_clients_get_right_answers_amid_nonsense(self, served):
+    def test_many_clients_get_right_answers_among_malformed_requests(
+        self, served
+    ):
         report = run_load(
             served.addresses,
             "translate",
@@ -177,7 +179,7 @@ class ServeTest:
         assert "Version 4 cannot be loaded" in messages
         assert "Traceback" not in messages
 
-    def test_a_signal_lets_it_finish_what_runs(self, export_dir, serve):
+    def test_a_signal_lets_running_requests_finish(self, export_dir, serve):
         served = serve(export_dir, "--model_name=toy")
         connection = http.client.HTTPConnection("localhost", served.rest)
         connection.request(
@@ -214,8 +216,8 @@ class ServeTest:
         ):
             assert_one_line(call("serve", *flags), words)
 
-    def test_without_the_extra_there_is_rest_alone(self, export_dir, tmp_path):
-        # A package that hides the real one, as if it were not installed.
+    def test_without_the_extra_only_rest_is_served(self, export_dir, tmp_path):
+        # The script hides grpc, as if it were not installed.
         script = (
             "import sys, importlib.util as util\n"
             "find = util.find_spec\n"

@@ -14,7 +14,7 @@ def numbers(*values):
 
 
 class Doubler:
-    """A function that notes its batches; it refuses 13 and can be blocked."""
+    """A function that records its batches, rejects 13 and can be blocked."""
 
     def __init__(self):
         self.batches = []
@@ -60,7 +60,7 @@ def pool():
 
 
 def block_thread(batcher, doubler, pool):
-    """Keeps the only worker busy, so that calls pile up."""
+    """Keeps the only thread busy so that calls queue up."""
     doubler.block()
     future = pool.submit(batcher.call, "blocker", doubler, numbers(0), 1)
     assert doubler.entered.wait(60)
@@ -90,7 +90,7 @@ class BatcherTest:
         assert max(map(len, doubler.batches)) <= 7
         assert len(doubler.batches) < len(calls)
 
-    def test_calls_that_wait_run_together_up_to_the_largest_batch(
+    def test_waiting_calls_run_together_up_to_the_largest_batch(
         self, make, doubler, pool
     ):
         batcher = make(max_batch_size=4)
@@ -105,7 +105,7 @@ class BatcherTest:
         concurrent.futures.wait(futures, 60)
         assert [len(batch) for batch in doubler.batches] == [1, 4, 2]
 
-    def test_only_the_caller_at_fault_gets_the_error(self, make, doubler, pool):
+    def test_only_the_faulty_call_gets_the_error(self, make, doubler, pool):
         batcher = make(max_batch_size=8)
         blocker = block_thread(batcher, doubler, pool)
         futures = {
@@ -122,7 +122,7 @@ class BatcherTest:
             else:
                 assert future.result(60)["doubled"] == [2 * number]
 
-    def test_calls_of_other_functions_or_shapes_stay_apart(
+    def test_calls_of_other_functions_or_shapes_are_not_joined(
         self, make, doubler, pool
     ):
         batcher = make()
@@ -141,13 +141,13 @@ class BatcherTest:
         batcher.close()
         assert doubler.batches[1:] == [[[1, 2], [6, 7]], [[3]], [[4, 5]]]
 
-    def test_a_call_of_many_rows_is_run_in_parts(self, make, doubler):
+    def test_a_call_of_many_rows_runs_in_parts(self, make, doubler):
         batcher = make(max_batch_size=4)
         result = batcher.call("double", doubler, numbers(*range(10)), 10)
         assert result["doubled"].tolist() == [2 * i for i in range(10)]
         assert [len(batch) for batch in doubler.batches] == [4, 4, 2]
 
-    def test_results_of_other_widths_are_padded(self, make):
+    def test_results_of_different_widths_are_padded(self, make):
         def repeat(arrays):
             width = int(arrays["number"].max())
             text = np.full((len(arrays["number"]), width), b"x", object)
@@ -195,7 +195,7 @@ class BatcherTest:
         assert blocker.result(60)["doubled"].tolist() == [0]
         assert batcher.call("double", doubler, numbers(4), 1)["doubled"] == [8]
 
-    def test_a_call_larger_than_the_queue_is_wrong(self, make, doubler):
+    def test_a_call_larger_than_the_queue_is_invalid(self, make, doubler):
         with pytest.raises(RequestError, match="at most 3 rows") as error:
             make(max_waiting=3).call("double", doubler, numbers(*range(4)), 4)
         assert error.value.code == "INVALID_ARGUMENT"
@@ -211,7 +211,7 @@ class BatcherTest:
         batcher.close()
         assert doubler.batches == [[0]]
 
-    def test_closing_finishes_what_waits_and_refuses_the_rest(
+    def test_closing_finishes_waiting_calls_and_refuses_new_ones(
         self, make, doubler, pool
     ):
         batcher = make(max_batch_size=1)
@@ -228,9 +228,7 @@ class BatcherTest:
         with pytest.raises(RequestError, match="stopping"):
             batcher.call("double", doubler, numbers(1), 1)
 
-    def test_an_idle_worker_waits_for_others_as_long_as_it_may(
-        self, make, doubler, pool
-    ):
+    def test_an_idle_thread_waits_for_further_calls(self, make, doubler, pool):
         batcher = make(max_batch_size=2, timeout_seconds=60)
         begin = time.monotonic()
         futures = [

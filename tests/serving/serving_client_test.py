@@ -54,12 +54,12 @@ class ClientTest:
             assert answer.translations == [[toy.best(t), t] for t in texts]
             assert answer.scores == [[len(t) + 2, len(t)] for t in texts]
 
-    def test_a_version_can_be_asked(self, connect):
+    def test_a_version_can_be_chosen(self, connect):
         assert connect(model_version=1)(["x"]).translations[0][0] == "1:X"
         with pytest.raises(ValueError, match="Received:.*NOT.FOUND|404"):
             connect(model_version=2)(["x"])
 
-    def test_what_the_server_refuses_is_told(self, connect):
+    def test_errors_of_the_server_are_reported(self, connect):
         ask = connect()
         with pytest.raises(ValueError, match="assertion failed.*localhost"):
             ask(["poison"])
@@ -67,19 +67,19 @@ class ClientTest:
         with pytest.raises(ValueError, match="Servable not found.*model_name"):
             connect(model_name="other name")(["x"])
 
-    def test_a_server_that_is_not_there(self, connect, free_port):
+    def test_an_unreachable_server_is_an_error(self, connect, free_port):
         ask = connect(f"localhost:{free_port}")
         with pytest.raises(
             ValueError, match=f"localhost:{free_port}.*kt-serve"
         ):
             ask(["x"])
 
-    def test_a_server_that_takes_too_long(self, connect):
+    def test_a_slow_server_is_an_error(self, connect):
         ask = connect(timeout_secs=0.2)
         with pytest.raises(ValueError, match="in 0.2 s"):
             ask(["slow"])
 
-    def test_a_name_that_stands_for_no_host(self, connect):
+    def test_an_unknown_host_is_an_error(self, connect):
         for name in ("nowhere.invalid", "a..b"):
             with pytest.raises(ValueError, match="A server must answer"):
                 connect(name)(["x"])
@@ -87,7 +87,7 @@ class ClientTest:
     @pytest.mark.parametrize(
         "address", ["", "host:port", "ftp://host", "host:70000", ":8500", "a b"]
     )
-    def test_what_is_no_address(self, connect, address):
+    def test_a_malformed_address_is_an_error(self, connect, address):
         with pytest.raises(ValueError, match="`server` must be a host"):
             connect(address)
 
@@ -95,7 +95,7 @@ class ClientTest:
 class RestClientTest:
     @pytest.fixture
     def foreign(self):
-        """A function that starts a server which always gives one answer."""
+        """Returns a function that starts a server with a fixed answer."""
         servers = []
 
         def start(status, body, protocol="HTTP/1.1"):
@@ -137,11 +137,11 @@ class RestClientTest:
             (200, b"\xff"),
         ],
     )
-    def test_an_answer_that_is_not_meant_for_us(self, foreign, status, body):
+    def test_an_answer_of_another_kind_is_an_error(self, foreign, status, body):
         with pytest.raises(ValueError, match="model that translates"):
             foreign(status, body)(["x"])
 
-    def test_a_connection_that_was_closed_is_opened_again(self, foreign):
+    def test_a_closed_connection_is_opened_again(self, foreign):
         answer = {"outputs": {"translations": [["y"]], "scores": [[0]]}}
         ask = foreign(200, json.dumps(answer).encode())
         assert ask(["x"]).translations == [["y"]]

@@ -66,22 +66,22 @@ class PredictTest:
         assert response.model_spec.version.value == 2
         assert response.model_spec.signature_name == "serving_default"
 
-    def test_values_are_in_the_field_of_their_type(self, stub):
+    def test_values_are_in_the_field_for_their_type(self, stub):
         response = stub.Predict(request("ids", inputs=np.array([[1, 2]], "i4")))
         assert list(response.outputs["outputs"].int_val) == [1, 2, -1, -2]
         assert list(response.outputs["scores"].float_val) == [3, -3]
 
     def test_version_and_outputs_can_be_chosen(self, stub):
-        asked = request(version=1, text=["x"])
-        asked.output_filter.append("translations")
-        response = stub.Predict(asked)
+        message = request(version=1, text=["x"])
+        message.output_filter.append("translations")
+        response = stub.Predict(message)
         assert list(response.outputs) == ["translations"]
         assert response.outputs["translations"].string_val[0] == b"1:X"
 
     def test_wrong_requests_get_their_code(self, stub):
         def refused(code, words, *arguments, **arrays):
-            asked = request(*arguments, **arrays)
-            assert_refused(code, words, stub.Predict, asked)
+            message = request(*arguments, **arrays)
+            assert_refused(code, words, stub.Predict, message)
 
         refused(CODES.NOT_FOUND, "Latest(other)", name="other", text=["a"])
         refused(CODES.NOT_FOUND, "Specific(toy, 9)", version=9, text=["a"])
@@ -94,51 +94,51 @@ class PredictTest:
         empty = predict_pb2.PredictRequest()
         words = "Missing ModelSpec"
         assert_refused(CODES.INVALID_ARGUMENT, words, stub.Predict, empty)
-        asked = request(text=["a"])
-        asked.output_filter.append("other")
+        message = request(text=["a"])
+        message.output_filter.append("other")
         words = "alias not found"
-        assert_refused(CODES.INVALID_ARGUMENT, words, stub.Predict, asked)
-        asked = request(text=["a"])
-        asked.model_spec.version_label = "stable"
+        assert_refused(CODES.INVALID_ARGUMENT, words, stub.Predict, message)
+        message = request(text=["a"])
+        message.model_spec.version_label = "stable"
         words = "label: stable"
-        assert_refused(CODES.INVALID_ARGUMENT, words, stub.Predict, asked)
+        assert_refused(CODES.INVALID_ARGUMENT, words, stub.Predict, message)
 
     @pytest.mark.parametrize("sizes", [[2**40], [-1], [2**20, 2**20]])
-    def test_a_shape_that_no_memory_could_hold_is_refused(self, stub, sizes):
-        asked = request(text=["a"])
-        shape = asked.inputs["text"].tensor_shape
+    def test_a_shape_larger_than_memory_is_refused(self, stub, sizes):
+        message = request(text=["a"])
+        shape = message.inputs["text"].tensor_shape
         shape.ClearField("dim")
         for size in sizes:
             shape.dim.add().size = size
         words = "cannot have shape"
-        assert_refused(CODES.INVALID_ARGUMENT, words, stub.Predict, asked)
+        assert_refused(CODES.INVALID_ARGUMENT, words, stub.Predict, message)
 
     def test_bytes_that_are_not_a_tensor_are_refused(self, stub):
-        asked = request("ids", inputs=np.array([[1, 2]], "i4"))
-        asked.inputs["inputs"].tensor_content = b"123"
+        message = request("ids", inputs=np.array([[1, 2]], "i4"))
+        message.inputs["inputs"].tensor_content = b"123"
         words = "is not a tensor"
-        assert_refused(CODES.INVALID_ARGUMENT, words, stub.Predict, asked)
+        assert_refused(CODES.INVALID_ARGUMENT, words, stub.Predict, message)
 
-    def test_a_deadline_is_kept(self, stub):
-        asked = request(text=["slow"])
+    def test_a_deadline_is_enforced(self, stub):
+        message = request(text=["slow"])
         words = ""
         code = CODES.DEADLINE_EXCEEDED
-        assert_refused(code, words, stub.Predict, asked, timeout=0.2)
+        assert_refused(code, words, stub.Predict, message, timeout=0.2)
         assert stub.Predict(request(text=["a"])).outputs
 
-    def test_other_methods_are_not_there(self, stub):
+    def test_other_methods_are_unimplemented(self, stub):
         from tensorflow_serving.apis import classification_pb2
 
-        asked = classification_pb2.ClassificationRequest()
-        assert_refused(CODES.UNIMPLEMENTED, "", stub.Classify, asked)
+        message = classification_pb2.ClassificationRequest()
+        assert_refused(CODES.UNIMPLEMENTED, "", stub.Classify, message)
 
 
 class MetadataTest:
-    def test_signatures_are_told(self, stub):
-        asked = get_model_metadata_pb2.GetModelMetadataRequest()
-        asked.model_spec.name = "toy"
-        asked.metadata_field.append("signature_def")
-        response = stub.GetModelMetadata(asked)
+    def test_signatures_are_returned(self, stub):
+        message = get_model_metadata_pb2.GetModelMetadataRequest()
+        message.model_spec.name = "toy"
+        message.metadata_field.append("signature_def")
+        response = stub.GetModelMetadata(message)
         signatures = get_model_metadata_pb2.SignatureDefMap()
         assert response.metadata["signature_def"].Unpack(signatures)
         ids = signatures.signature_def["ids"].inputs["inputs"]
@@ -146,29 +146,29 @@ class MetadataTest:
         assert response.model_spec.version.value == 2
 
     @pytest.mark.parametrize("fields", [[], ["signature"]])
-    def test_nothing_else_is(self, stub, fields):
-        asked = get_model_metadata_pb2.GetModelMetadataRequest()
-        asked.model_spec.name = "toy"
-        asked.metadata_field.extend(fields)
+    def test_other_fields_are_refused(self, stub, fields):
+        message = get_model_metadata_pb2.GetModelMetadataRequest()
+        message.model_spec.name = "toy"
+        message.metadata_field.extend(fields)
         call = stub.GetModelMetadata
-        assert_refused(CODES.INVALID_ARGUMENT, "metadata_field", call, asked)
+        assert_refused(CODES.INVALID_ARGUMENT, "metadata_field", call, message)
 
 
 class StatusTest:
     def test_all_versions_or_one(self, channel):
         stub = model_service_pb2_grpc.ModelServiceStub(channel)
-        asked = get_model_status_pb2.GetModelStatusRequest()
-        asked.model_spec.name = "toy"
-        entries = stub.GetModelStatus(asked).model_version_status
+        message = get_model_status_pb2.GetModelStatusRequest()
+        message.model_spec.name = "toy"
+        entries = stub.GetModelStatus(message).model_version_status
         assert [entry.version for entry in entries] == [2, 1]
         available = get_model_status_pb2.ModelVersionStatus.AVAILABLE
         assert {entry.state for entry in entries} == {available}
-        asked.model_spec.version.value = 1
-        (entry,) = stub.GetModelStatus(asked).model_version_status
+        message.model_spec.version.value = 1
+        (entry,) = stub.GetModelStatus(message).model_version_status
         assert (entry.version, entry.status.error_code) == (1, 0)
-        asked.model_spec.version.value = 9
+        message.model_spec.version.value = 9
         call = stub.GetModelStatus
-        assert_refused(CODES.NOT_FOUND, "version 9", call, asked)
+        assert_refused(CODES.NOT_FOUND, "version 9", call, message)
 
 
 class TensorTest:
@@ -176,7 +176,7 @@ class TensorTest:
         "dtype", ["float32", "float64", "int32", "int64", "bool", "uint8", "O"]
     )
     @pytest.mark.parametrize("shape", [(), (0, 2), (3,), (2, 3)])
-    def test_arrays_survive_the_way_there_and_back(self, dtype, shape):
+    def test_arrays_survive_a_round_trip(self, dtype, shape):
         size = int(np.prod(shape))
         array = np.arange(size).reshape(shape).astype(dtype)
         if dtype == "O":

@@ -36,7 +36,7 @@ class RequestTest:
             {"instances": [{"b64": "YQ=="}, "ä"]},
         ],
     )
-    def test_each_form_of_the_same_text(self, request_):
+    def test_all_formats_give_the_same_text(self, request_):
         assert arrays(request_, TEXT)["text"].tolist() == [b"a", b"\xc3\xa4"]
 
     def test_several_inputs_in_rows_and_in_columns(self):
@@ -71,7 +71,7 @@ class RequestTest:
         assert arrays({"inputs": []}, TEXT)["text"].shape == (0,)
         assert arrays({"inputs": []}, IDS)["inputs"].shape == (0, 0)
 
-    def test_a_scalar_is_one(self):
+    def test_a_scalar_has_no_axes(self):
         scalar = {"x": Tensor(np.dtype("int64"), ())}
         assert arrays({"inputs": 7}, scalar)["x"].shape == ()
 
@@ -91,7 +91,7 @@ class RequestTest:
             (b'{"signature_name": 3, "inputs": ["a"]}', "must be a string"),
         ],
     )
-    def test_a_body_that_is_no_request(self, body, words):
+    def test_a_body_that_is_not_a_request_is_refused(self, body, words):
         refused(body, TEXT, words)
 
     @pytest.mark.parametrize(
@@ -111,14 +111,14 @@ class RequestTest:
             ({"inputs": [[[[[[[[["a"]]]]]]]]]}, "more than 8 axes"),
         ],
     )
-    def test_values_that_do_not_fit(self, request_, words):
+    def test_unfitting_values_are_refused(self, request_, words):
         refused(request_, TEXT, words)
 
     @pytest.mark.parametrize(
         "values",
         [[[1], [2, 3]], [[2**31]], [[1.5]], [["1"]], [[True]], [[{"b64": ""}]]],
     )
-    def test_ids_that_do_not_fit(self, values):
+    def test_unfitting_ids_are_refused(self, values):
         refused({"instances": values}, IDS, "'inputs'")
 
     def test_several_inputs_must_be_named(self):
@@ -164,7 +164,7 @@ class ResponseTest:
         (value,) = answer["predictions"]
         assert base64.b64decode(value["b64"]) == b"\xff"
 
-    def test_a_float_has_its_own_digits(self):
+    def test_a_float32_has_its_shortest_digits(self):
         for value in np.random.default_rng(0).normal(size=100):
             array = np.array([value], np.float32)
             (back,) = self.answer({"x": array}, True)["predictions"]
@@ -172,6 +172,6 @@ class ResponseTest:
             assert len(repr(back)) <= 16
 
     @pytest.mark.parametrize("other", [np.array(1), np.array([1, 2, 3])])
-    def test_rows_need_equally_many_of_each(self, other):
+    def test_results_need_equally_many_rows(self, other):
         with pytest.raises(RequestError, match="row for each instance"):
             self.answer({"x": np.array([1, 2]), "y": other}, True)

@@ -25,11 +25,11 @@ def model(path):
     return LoadedModel(path)
 
 
-def write_warmup(path, *records):
+def write_warmup(path, *logs):
     os.makedirs(os.path.dirname(os.path.join(path, WARMUP_FILE)))
     with tf.io.TFRecordWriter(os.path.join(path, WARMUP_FILE)) as writer:
-        for record in records:
-            writer.write(record)
+        for log in logs:
+            writer.write(log)
 
 
 def prediction_log(signature_name, **arrays):
@@ -65,18 +65,18 @@ class LoadedModelTest:
         result = model.call("ids", {"inputs": ids})
         assert result["outputs"].tolist() == [[[1, 2], [-1, -2]]]
 
-    def test_no_rows_are_none(self, model):
+    def test_no_rows_give_no_results(self, model):
         result = model.call("serving_default", {"text": strings()})
         assert result["translations"].shape == (0, 2)
 
-    def test_an_error_of_the_graph_has_its_code_and_its_words(self, model):
+    def test_an_error_of_the_graph_keeps_its_code_and_message(self, model):
         with pytest.raises(RequestError, match="assertion failed") as error:
             model.call("serving_default", {"text": strings("a", "poison")})
         assert error.value.code == "INVALID_ARGUMENT"
         assert "\n" not in str(error.value)
         assert "Detected at node" not in str(error.value)
 
-    def test_what_is_no_saved_model_is_refused(self, tmp_path):
+    def test_a_directory_without_a_saved_model_is_refused(self, tmp_path):
         with pytest.raises(ValueError, match="no saved_model.pb"):
             LoadedModel(str(tmp_path))
         (tmp_path / "saved_model.pb").write_bytes(b"nothing of the kind")
@@ -85,7 +85,7 @@ class LoadedModelTest:
 
 
 class WarmupTest:
-    def test_stored_requests_are_run(self, tmp_path, monkeypatch):
+    def test_stored_requests_run(self, tmp_path, monkeypatch):
         path = toy.write_version(str(tmp_path), 1)
         write_warmup(
             path,
@@ -107,7 +107,7 @@ class WarmupTest:
         ]
 
     @pytest.mark.parametrize("signature_name", ["missing", "ids", "poison"])
-    def test_requests_that_fail_are_no_obstacle(
+    def test_failing_requests_do_not_prevent_loading(
         self, tmp_path, caplog, signature_name
     ):
         path = toy.write_version(str(tmp_path), 1)
@@ -119,12 +119,12 @@ class WarmupTest:
         assert "cannot be used" in caplog.text
         assert model.call("serving_default", {"text": strings("a")})
 
-    def test_a_damaged_file_is_no_obstacle(self, tmp_path, caplog):
+    def test_a_damaged_file_does_not_prevent_loading(self, tmp_path, caplog):
         pytest.importorskip("tensorflow_serving")
         path = toy.write_version(str(tmp_path), 1)
         write_warmup(path)
         with open(os.path.join(path, WARMUP_FILE), "wb") as file:
-            file.write(b"no records" * 10)
+            file.write(b"no logs" * 10)
         with caplog.at_level(logging.WARNING):
             LoadedModel(path)
         assert "cannot be used" in caplog.text

@@ -47,7 +47,7 @@ def ask(connection):
 
 
 def raw(server, content):
-    """Sends bytes on a connection of their own; returns all that comes."""
+    """Sends bytes on a new connection and returns the whole answer."""
     with socket.create_connection(("localhost", server.rest_api_port)) as s:
         s.settimeout(20)
         s.sendall(content)
@@ -123,7 +123,7 @@ class PredictTest:
             ("toy/more", {"inputs": ["a"]}, 400, "Malformed request"),
         ],
     )
-    def test_wrong_requests_get_their_error(
+    def test_malformed_requests_get_their_error(
         self, ask, path, body, status, words
     ):
         received, answer = ask("POST", f"/v1/models/{path}:predict", body)
@@ -131,7 +131,7 @@ class PredictTest:
         assert words in answer["error"]
         assert received == status
 
-    def test_other_methods_are_not_there(self, ask):
+    def test_other_methods_are_refused(self, ask):
         for name in ("classify", "regress"):
             status, answer = ask("POST", f"/v1/models/toy:{name}", {})
             assert (status, list(answer)) == (501, ["error"])
@@ -159,7 +159,7 @@ class StatusTest:
         _, answer = ask("GET", "/v1/models/toy/versions/1")
         assert answer == {"model_version_status": entries[1:]}
 
-    def test_unknown_ones_are_not_found(self, ask):
+    def test_unknown_models_and_versions_are_not_found(self, ask):
         assert ask("GET", "/v1/models/other")[0] == 404
         assert ask("GET", "/v1/models/toy/versions/9")[0] == 404
         assert ask("GET", "/v1/models")[0] == 400
@@ -181,7 +181,7 @@ class StatusTest:
 
 
 class HttpTest:
-    def test_a_body_that_is_too_large_is_refused_in_words(self, ask):
+    def test_a_body_that_is_too_large_is_refused_with_a_message(self, ask):
         body = b" " * (rest.MAX_BODY_BYTES + 1)
         status, answer = ask("POST", "/v1/models/toy:predict", body)
         assert status == 413
@@ -200,11 +200,11 @@ class HttpTest:
         "content",
         [b"hello\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n", b"G" * 70_000 + b"\r\n"],
     )
-    def test_what_is_not_http_gets_an_error_too(self, server, content):
+    def test_malformed_http_gets_an_error_too(self, server, content):
         answer = raw(server, content)
         assert b'{"error": ' in answer
 
-    def test_a_client_that_goes_away_does_no_harm(self, server, ask):
+    def test_a_disconnecting_client_does_no_harm(self, server, ask):
         for end in (b"", b"Content-Length: 100\r\n\r\n{"):
             with socket.create_connection(
                 ("localhost", server.rest_api_port)
@@ -214,7 +214,7 @@ class HttpTest:
             ask("POST", "/v1/models/toy:predict", {"inputs": ["x"]})[0] == 200
         )
 
-    def test_a_client_that_asks_first_is_told_to_go_on(self, server):
+    def test_a_client_that_expects_continue_gets_it(self, server):
         body = b'{"inputs": ["x"]}'
         with socket.create_connection(("localhost", server.rest_api_port)) as s:
             s.settimeout(20)
@@ -229,7 +229,7 @@ class HttpTest:
 
 
 class StopTest:
-    def test_it_answers_what_has_begun_and_no_more(self, tmp_path):
+    def test_running_requests_finish_and_new_ones_are_refused(self, tmp_path):
         toy.write_version(str(tmp_path), 1)
         server = Server(str(tmp_path), "toy", rest_api_port=0)
         server.start()

@@ -12,7 +12,7 @@ ARRAYS = {"ids": np.zeros((2, 3), np.int32), "text": np.array([b"", b""], "O")}
 
 
 class SignatureTest:
-    def test_what_fits_is_accepted(self):
+    def test_fitting_arrays_are_accepted(self):
         SIGNATURE.check(ARRAYS)
 
     @pytest.mark.parametrize(
@@ -24,7 +24,7 @@ class SignatureTest:
             ({"more": np.zeros(2)}, "Sent extra: {more}"),
         ],
     )
-    def test_what_does_not_fit_is_refused(self, changes, words):
+    def test_unfitting_arrays_are_refused(self, changes, words):
         with pytest.raises(RequestError, match=words) as error:
             SIGNATURE.check({**ARRAYS, **changes})
         assert error.value.http_status == 400

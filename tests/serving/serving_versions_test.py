@@ -10,7 +10,7 @@ from keras_transformer.serving.versions import Versions
 
 
 def write(directory, name, content="good"):
-    """Write a version that appears at once, as kt-exporter's do."""
+    """Writes a version that appears at once, as kt-exporter does."""
     incomplete = directory / f"{name}.tmp"
     incomplete.mkdir()
     (incomplete / "content").write_text(content, encoding="utf-8")
@@ -52,7 +52,9 @@ def start(tmp_path):
 
 
 class VersionsTest:
-    def test_the_newest_is_the_default_and_all_are_there(self, tmp_path, start):
+    def test_the_newest_is_the_default_and_all_are_available(
+        self, tmp_path, start
+    ):
         for name in (2, 10, 9):
             write(tmp_path, name)
         versions = start()
@@ -61,7 +63,7 @@ class VersionsTest:
         assert versions.get(2) == (2, "model of 2")
         assert list(versions.statuses()) == [10, 9, 2]
 
-    def test_the_newest_is_there_before_the_others(self, tmp_path, start):
+    def test_the_newest_is_available_before_the_others(self, tmp_path, start):
         write(tmp_path, 1)
         write(tmp_path, 2)
         go = threading.Event()
@@ -79,9 +81,7 @@ class VersionsTest:
         go.set()
         wait_until(lambda: states(versions)[1] == "AVAILABLE")
 
-    def test_what_appears_takes_over_and_what_vanishes_goes(
-        self, tmp_path, start
-    ):
+    def test_new_versions_take_over_and_removed_ones_end(self, tmp_path, start):
         first = write(tmp_path, 1)
         versions = start()
         write(tmp_path, "2.incomplete")
@@ -115,18 +115,18 @@ class VersionsTest:
     def test_a_bad_version_is_tried_once(self, tmp_path, start):
         write(tmp_path, 1)
         write(tmp_path, 2, "bad")
-        tried = []
+        attempts = []
 
-        def note(path):
-            tried.append(path)
+        def record_load(path):
+            attempts.append(path)
             return load(path)
 
-        versions = start(load=note)
+        versions = start(load=record_load)
         assert versions.get()[0] == 1
         time.sleep(0.2)
-        assert len(tried) == 2
+        assert len(attempts) == 2
 
-    def test_what_is_loaded_stays_while_the_directory_is_away(
+    def test_loaded_versions_stay_while_the_directory_is_away(
         self, tmp_path, start
     ):
         directory = tmp_path / "export"
@@ -142,7 +142,7 @@ class VersionsTest:
         wait_until(lambda: versions.get()[0] == 2)
         versions.stop()
 
-    def test_nothing_to_serve(self, tmp_path):
+    def test_a_directory_without_versions_is_an_error(self, tmp_path):
         versions = Versions(str(tmp_path / "missing"), load)
         with pytest.raises(ValueError, match="must be a directory"):
             versions.start()
@@ -152,7 +152,7 @@ class VersionsTest:
         with pytest.raises(ValueError, match="Use its parent directory"):
             Versions(str(tmp_path), load).start()
 
-    def test_no_version_that_can_be_loaded(self, tmp_path):
+    def test_only_broken_versions_are_an_error(self, tmp_path):
         write(tmp_path, 1, "bad")
         write(tmp_path, 2, "worse")
         with pytest.raises(ValueError, match="2 .it is worse"):

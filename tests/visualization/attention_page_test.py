@@ -1,4 +1,4 @@
-"""The attention page: what is in the file, and what a browser makes of it."""
+"""Tests the file of the attention page and its behaviour in a browser."""
 
 import os
 import re
@@ -47,14 +47,14 @@ class AttentionPageTest:
         for kind in Page(attention_page(attention)).data["kinds"]:
             np.testing.assert_array_equal(decoded(attention, kind), array)
 
-    def test_it_asks_the_network_for_nothing(self):
+    def test_it_makes_no_network_request(self):
         text = attention_page(ATTENTION)
         for tag, attributes in Page(text).elements:
             assert tag != "link"
             assert not {"src", "href"} & attributes.keys()
         for word in ("@import", "url(", "fetch(", "XMLHttp", "import("):
             assert word not in text
-        # The name of SVG in the document's model, never asked for.
+        # The namespace of SVG elements; no browser requests it.
         addresses = set(re.findall(r"https?://[^\"' ]+", text))
         assert addresses == {"http://www.w3.org/2000/svg"}
         assert "default-src 'none'" in text
@@ -88,7 +88,7 @@ class AttentionPageTest:
 
 @pytest.fixture
 def browse(tmp_path):
-    """A function that opens a page and returns its elements afterwards."""
+    """Returns a function that opens a page and returns its elements."""
 
     def open_page(attention, address="", script="", title="Page"):
         text = attention_page(attention, title)
@@ -123,7 +123,7 @@ def browse(tmp_path):
 
 
 def lines_of(elements):
-    """Opacities of the lines that are shown, by the number of the head."""
+    """Returns the opacities of the visible lines by the number of the head."""
     shown, head, is_shown = {}, None, False
     for tag, attributes in elements:
         if attributes.get("id") in ("all-lines", "token-lines"):
@@ -137,8 +137,8 @@ def lines_of(elements):
     return shown
 
 
-def kept(elements):
-    """The tokens that stand out: side and index."""
+def focused_tokens(elements):
+    """Returns side and index of each highlighted token."""
     return [
         (attributes["data-side"], int(attributes["data-index"]))
         for tag, attributes in elements
@@ -176,7 +176,7 @@ class BrowserTest:
                 opacities, weights[weights >= 0.002], atol=1e-3
             )
         sides = {"query": "queries", "key": "keys"}
-        assert kept(elements) == [(sides[side], 1)]
+        assert focused_tokens(elements) == [(sides[side], 1)]
 
     def test_heads_are_toggled_and_chosen_alone(self, browse):
         click = "const click = (head, type, shiftKey) => document"
@@ -192,7 +192,7 @@ class BrowserTest:
             elements = browse(ATTENTION, "", click + script)
             assert list(lines_of(elements)) == heads
 
-    def test_keys_move_and_keep_and_the_address_says_so(self, browse):
+    def test_keys_move_and_keep_and_the_address_follows(self, browse):
         press = "const press = (key) => document.activeElement"
         press += ".dispatchEvent(new KeyboardEvent('keydown',"
         press += " {key, bubbles: true}));"
@@ -204,14 +204,14 @@ class BrowserTest:
             press + start + down + down + "press('ArrowRight'); press('Enter');"
             "document.activeElement.blur();" + SAY_ADDRESS,
         )
-        assert kept(elements) == [("keys", 2)]
+        assert focused_tokens(elements) == [("keys", 2)]
         assert address_of(elements) == "#kind=encoder&layer=1&key=3"
         elements = browse(
             ATTENTION,
             "kind=encoder&layer=1&key=3",
             press + "press('Escape');" + SAY_ADDRESS,
         )
-        assert kept(elements) == []
+        assert focused_tokens(elements) == []
         assert address_of(elements) == "#kind=encoder&layer=1"
 
     def test_kind_and_layer_are_chosen_with_radio_buttons(self, browse):
@@ -225,11 +225,11 @@ class BrowserTest:
             lines[3], weights[weights >= 0.01], atol=1e-3
         )
 
-    def test_what_the_address_gets_wrong_is_passed_over(self, browse):
+    def test_wrong_values_in_the_address_are_ignored(self, browse):
         address = "kind=none&layer=99&heads=7,x&query=0&theme=<b>"
         elements = browse(ATTENTION, address)
         assert lines_of(elements) == {}
-        assert kept(elements) == []
+        assert focused_tokens(elements) == []
 
     def test_no_text_becomes_an_element(self, browse):
         tokens = [EVIL, "▁<b>", "<0x3C>", "(end)"]

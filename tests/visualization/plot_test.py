@@ -12,7 +12,7 @@ PICTURE = "--plot_to_file=a.png"
 @pytest.fixture
 def make_run(tmp_path):
     def make(name, num_evaluations=3, updates_per_epoch=200, **figures):
-        """A run with a row each 100 updates and 60 seconds."""
+        """Writes a run with a row for each 100 updates and 60 seconds."""
         path = tmp_path / name
         path.mkdir(parents=True)
         table = MetricsTable(str(path / "metrics.csv"), 0)
@@ -33,7 +33,7 @@ def run_plot(*flags):
 
 
 class ReadCurvesTest:
-    def test_curve_has_the_rows_with_a_figure(self, make_run):
+    def test_curve_has_the_rows_with_a_value(self, make_run):
         curves = read_curves([make_run("base")], "dev_bleu", "step")
         assert curves == {"base": [(100, 10.0), (200, 20.0), (300, 30.0)]}
 
@@ -41,7 +41,7 @@ class ReadCurvesTest:
         curves = read_curves([make_run("base")], "train_loss", "seconds")
         assert curves == {"base": [(60, 4.0), (120, 3.0), (180, 2.0)]}
 
-    def test_epochs_go_on_between_whole_ones(self, make_run):
+    def test_epochs_are_interpolated(self, make_run):
         curves = read_curves([make_run("base")], "dev_loss", "epoch")
         assert curves == {"base": [(0.5, 5.0), (1.0, 4.0), (1.5, 3.0)]}
 
@@ -91,11 +91,11 @@ class PlotTest:
             (["--runs=base"], "`--plot_to_file` must be given"),
             (
                 ["--runs=base,no_run", PICTURE],
-                "no_run, which holds no metrics.csv",
+                "no_run, which has no metrics.csv",
             ),
             (
                 ["--runs=base", "--metric=dev_blue", PICTURE],
-                "'dev_blue'. Did you mean: dev_bleu, dev_loss? All are: learn",
+                "'dev_blue'. Did you mean: dev_bleu, dev_loss? The columns",
             ),
             (
                 [
@@ -103,7 +103,7 @@ class PlotTest:
                     "--metric=learning_rate",
                     PICTURE,
                 ],
-                "metric=learning_rate, of which base has no figure",
+                "metric=learning_rate, which base has not measured",
             ),
             (
                 ["--runs=base,new", PICTURE, "--x_axis=epoch"],

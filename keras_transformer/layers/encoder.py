@@ -1,100 +1,88 @@
 """The encoder: a stack of self-attention and feed-forward layers."""
 
-import keras
+from keras import ops
 
-from keras_transformer.layers.attention import MultiHeadAttention
-from keras_transformer.layers.feed_forward import FeedForward
-from keras_transformer.layers.residual import Residual
 from keras_transformer.layers.stack import LayerStack
+from keras_transformer.layers.transformer_layer import TransformerLayer
+from keras_transformer.layers.transformer_layer import attend
+from keras_transformer.masks import causal_mask
+from keras_transformer.masks import combine_masks
 from keras_transformer.masks import visible_mask
 from keras_transformer.serialization import serializable
 
 
 @serializable
-class EncoderLayer(keras.layers.Layer):
-    """Self-attention, then a feed-forward network, each with a residual.
+class EncoderLayer(TransformerLayer):
+    """Applies self-attention and a feed-forward network, each with a residual.
 
     Section 3.1 of Vaswani et al. (2017).
 
+    Pass `padding_mask` whenever sequences are padded. With `causal=True` the
+    layer is that of a decoder-only language model, and needs no causal mask.
+    `attention_mask` restricts attention further; a position may attend to
+    another only if all masks allow it.
+
     Args:
-        d_model: width of input and output.
-        num_heads: h, the number of attention heads.
-        d_ff: width of the feed-forward network's inner layer.
-        d_k: width of a head's queries and keys, by default d_model / h.
-        d_v: width of a head's values, by default d_model / h.
-        dropout: P_drop, share of each sub-layer's output that is dropped.
-        attention_dropout: share of attention weights that is dropped.
-        activation_dropout: share of inner activations that is dropped.
-        norm: "post" as in the paper, or "pre".
-        neighbourhood: r, restricts self-attention to positions at most r away.
+        d_model: Integer width of input and output.
+        num_heads: Integer, h, the number of attention heads. Must divide
+            `d_model` unless `d_k` and `d_v` are set.
+        d_ff: Integer width of the inner layer of the feed-forward network.
+        d_k: Integer width of queries and keys in a head. Defaults to
+            `d_model / num_heads`.
+        d_v: Integer width of values in a head. Defaults to
+            `d_model / num_heads`.
+        dropout: Float, P_drop, the share of each sub-layer's output that is
+            dropped. Defaults to 0.1.
+        attention_dropout: Float, the share of attention weights that is
+            dropped. Defaults to 0.0.
+        activation_dropout: Float, the share of inner activations of the
+            feed-forward network that is dropped. Defaults to 0.0.
+        norm: String, "post" as in the paper or "pre". Defaults to "post".
+        neighbourhood: Integer, r, the greatest distance that self-attention
+            spans. Defaults to None, which means any distance.
+        attention: Class of another attention, or the name under which it is
+            registered with Keras. It takes the arguments and call arguments of
+            `MultiHeadAttention`, of which it needs `return_weights` only where
+            weights are asked for. Defaults to `MultiHeadAttention`.
+        causal: Boolean, whether each position attends only to itself and to
+            earlier ones. Defaults to False.
 
     Call arguments:
-        x: tensor of shape `(batch, length, d_model)`.
-        padding_mask: boolean tensor of shape `(batch, length)`, True = a real
-            token. By default all are real.
-        segments: integer tensor of shape `(batch, length)`; where rows are
-            packed, positions attend to those of the same number only.
-        return_weights: whether to return the attention weights as well.
+        x: Tensor of shape `(batch, length, d_model)`.
+        padding_mask: Boolean tensor of shape `(batch, length)`, True for real
+            tokens. Defaults to None, which means that all are real.
+        segments: Integer tensor of shape `(batch, length)` for packed rows.
+            Positions attend only to those with the same number. Defaults to
+            None.
+        attention_mask: Boolean tensor of shape `(query_len, key_len)` or
+            `(batch, query_len, key_len)`, True where a query may attend to a
+            key. Both lengths are `length`. Defaults to None.
+        return_weights: Boolean, whether to return attention weights as well.
+            Defaults to False.
 
     Returns:
-        tensor of shape `(batch, length, d_model)`; with `return_weights` also
-        the weights, `(batch, num_heads, length, length)`.
+        Tensor of shape `(batch, length, d_model)`. With `return_weights` also
+        the attention weights, of shape `(batch, num_heads, length, length)`.
 
     Example:
 
     >>> import numpy as np
     >>> layer = EncoderLayer(d_model=8, num_heads=2, d_ff=32)
-    >>> layer(np.ones((1, 3, 8), "float32")).shape
+    >>> x = np.ones((1, 3, 8), "float32")
+    >>> layer(x, padding_mask=np.array([[True, True, False]])).shape
     TensorShape([1, 3, 8])
     """
 
-    def __init__(
-        self,
-        d_model,
-        num_heads,
-        d_ff,
-        d_k=None,
-        d_v=None,
-        dropout=0.1,
-        attention_dropout=0.0,
-        activation_dropout=0.0,
-        norm="post",
-        neighbourhood=None,
-        **kwargs,
-    ):
-        super().__init__(**kwargs)
-        self.options = {
-            "d_model": d_model,
-            "num_heads": num_heads,
-            "d_ff": d_ff,
-            "d_k": d_k,
-            "d_v": d_v,
-            "dropout": dropout,
-            "attention_dropout": attention_dropout,
-            "activation_dropout": activation_dropout,
-            "norm": norm,
-            "neighbourhood": neighbourhood,
-        }
-        shared = {"dtype": self.dtype_policy}
-        self.self_attention = MultiHeadAttention(
-            d_model,
-            num_heads,
-            d_k,
-            d_v,
-            attention_dropout,
-            neighbourhood,
-            name="self_attention",
-            **shared,
+    def __init__(self, *args, causal=False, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.options["causal"] = causal
+        self.self_attention = self.make_attention(
+            "self_attention", neighbourhood=self.options["neighbourhood"]
         )
-        self.feed_forward = FeedForward(
-            d_model, d_ff, activation_dropout, name="feed_forward", **shared
-        )
-        self.attention_residual = Residual(
-            dropout, norm, name="self_attention_residual", **shared
-        )
-        self.feed_forward_residual = Residual(
-            dropout, norm, name="feed_forward_residual", **shared
-        )
+        self.feed_forward = self.make_feed_forward()
+        # Files of version 0.1 contain the names of these attributes.
+        self.attention_residual = self.make_residual("self_attention")
+        self.feed_forward_residual = self.make_residual("feed_forward")
 
     def build(self, input_shape):
         self.self_attention.build(input_shape)
@@ -107,55 +95,60 @@ class EncoderLayer(keras.layers.Layer):
         x,
         padding_mask=None,
         segments=None,
+        attention_mask=None,
         return_weights=False,
         training=None,
     ):
-        visible = visible_mask(padding_mask, segments, segments)
-        weights = []
-
-        def attend(query):
-            output, used = self.self_attention(
-                query,
-                attention_mask=visible,
-                return_weights=True,
-                training=training,
-            )
-            weights.append(used)
-            return output
-
-        def feed_forward(y):
-            return self.feed_forward(y, training=training)
-
-        x = self.attention_residual(x, sublayer=attend, training=training)
-        x = self.feed_forward_residual(
-            x, sublayer=feed_forward, training=training
+        earlier = None
+        if self.options["causal"]:
+            earlier = causal_mask(ops.shape(x)[1])
+        x, weights = attend(
+            self.self_attention,
+            self.attention_residual,
+            x,
+            attention_mask=combine_masks(
+                visible_mask(padding_mask, segments, segments),
+                earlier,
+                attention_mask,
+            ),
+            return_weights=return_weights,
+            training=training,
         )
-        return (x, weights[0]) if return_weights else x
-
-    def get_config(self):
-        return {**super().get_config(), **self.options}
+        x = self.feed_forward_residual(
+            x, sublayer=self.feed_forward, training=training
+        )
+        return (x, weights) if return_weights else x
 
 
 @serializable
 class Encoder(LayerStack):
-    """A stack of `num_layers` encoder layers.
+    """Applies `num_layers` encoder layers, one after another.
 
-    Section 3.1 of Vaswani et al. (2017). Takes vectors, not ids: embed and add
-    positions first. With `norm="pre"` the stack ends in a normalisation.
+    Section 3.1 of Vaswani et al. (2017). The input is vectors, not ids: embed
+    the tokens and add positions first. With `norm="pre"` a normalisation
+    follows the last layer. Masks are those of `EncoderLayer`; with
+    `causal=True` this is the stack of a decoder-only language model.
 
     Args:
-        num_layers: N, the number of layers.
-        **options: those of `EncoderLayer`, and of a Keras layer.
+        num_layers: Integer, N, the number of layers.
+        **options: Arguments of `EncoderLayer` and of a Keras layer.
 
     Call arguments:
-        x: tensor of shape `(batch, length, d_model)`.
-        padding_mask: boolean tensor of shape `(batch, length)`, True = real.
-        segments: integer tensor of shape `(batch, length)`, as in the layer.
-        return_weights: whether to return every layer's attention weights.
+        x: Tensor of shape `(batch, length, d_model)`.
+        padding_mask: Boolean tensor of shape `(batch, length)`, True for real
+            tokens. Defaults to None.
+        segments: Integer tensor of shape `(batch, length)`, as in
+            `EncoderLayer`. Defaults to None.
+        attention_mask: Boolean tensor of shape `(query_len, key_len)` or
+            `(batch, query_len, key_len)`, as in `EncoderLayer`. Defaults to
+            None.
+        return_weights: Boolean, whether to return the attention weights of
+            every layer as well. Defaults to False.
 
     Returns:
-        tensor of shape `(batch, length, d_model)`; with `return_weights` also
-        a list of `num_layers` tensors `(batch, num_heads, length, length)`.
+        Tensor of shape `(batch, length, d_model)`. With `return_weights` also
+        a list of `num_layers` tensors of shape
+        `(batch, num_heads, length, length)`.
 
     Example:
 
@@ -172,18 +165,22 @@ class Encoder(LayerStack):
         x,
         padding_mask=None,
         segments=None,
+        attention_mask=None,
         return_weights=False,
         training=None,
     ):
         weights = []
         for layer in self.stack:
-            x, used = layer(
+            x = layer(
                 x,
                 padding_mask,
                 segments=segments,
-                return_weights=True,
+                attention_mask=attention_mask,
+                return_weights=return_weights,
                 training=training,
             )
-            weights.append(used)
+            if return_weights:
+                x, layer_weights = x
+                weights.append(layer_weights)
         x = self.finish(x)
         return (x, weights) if return_weights else x

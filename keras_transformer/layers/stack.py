@@ -1,12 +1,11 @@
-"""What encoder and decoder have in common: layers one upon another."""
-
-import keras
+"""The base class of encoder and decoder: equal layers, one after another."""
 
 from keras_transformer.layers.residual import layer_norm
+from keras_transformer.layers.sequence_layer import SequenceLayer
 
 
-class LayerStack(keras.layers.Layer):
-    """Holds `num_layers` equal layers, and with pre-norm a normalisation.
+class LayerStack(SequenceLayer):
+    """Holds `num_layers` equal layers and, with pre-norm, a normalisation.
 
     Subclasses name the `layer_class` and write `call`.
     """
@@ -17,26 +16,31 @@ class LayerStack(keras.layers.Layer):
         self, num_layers, name=None, dtype=None, trainable=True, **options
     ):
         super().__init__(name=name, dtype=dtype, trainable=trainable)
+        if num_layers < 1:
+            raise ValueError(
+                "`num_layers` must be at least 1. Received: "
+                f"num_layers={num_layers}. Leave the stack out instead."
+            )
         self.num_layers = num_layers
-        self.options = options
         self.stack = [
             self.layer_class(
                 **options, dtype=self.dtype_policy, name=f"layer_{i}"
             )
             for i in range(num_layers)
         ]
+        self.options = self.stack[0].options
         self.final_norm = None
-        if options.get("norm") == "pre":
+        if self.options["norm"] == "pre":
             self.final_norm = layer_norm("final_norm", self.dtype_policy)
 
-    def build(self, x_shape):
+    def build(self, input_shape):
         for layer in self.stack:
-            layer.build(x_shape)
+            layer.build(input_shape)
         if self.final_norm:
-            self.final_norm.build(x_shape)
+            self.final_norm.build(input_shape)
 
     def finish(self, x):
-        """Normalises the output of the last layer, if it is pre-norm."""
+        """Normalises the output of the last layer if it is pre-norm."""
         return self.final_norm(x) if self.final_norm else x
 
     def get_config(self):

@@ -1,0 +1,19 @@
+"""A base class of layers that map a sequence of vectors to another."""
+
+import keras
+
+
+class SequenceLayer(keras.layers.Layer):
+    """Tells `model.summary()` the shape of the output.
+
+    The output has the shape of the first input. Keras would use
+    `compute_output_shape` in functional models too, where `return_weights` adds
+    outputs that it does not know of. These therefore trace `call`, as they do
+    for a layer without `compute_output_shape`.
+    """
+
+    def compute_output_shape(self, input_shape):
+        return input_shape
+
+    def compute_output_spec(self, *args, **kwargs):
+        return keras.Operation.compute_output_spec(self, *args, **kwargs)

@@ -1,0 +1,155 @@
+"""The options and sub-layers that encoder and decoder layers share."""
+
+import keras
+
+from keras_transformer.layers.attention import MultiHeadAttention
+from keras_transformer.layers.feed_forward import FeedForward
+from keras_transformer.layers.residual import Residual
+from keras_transformer.layers.sequence_layer import SequenceLayer
+
+
+class TransformerLayer(SequenceLayer):
+    """Holds the options of a layer and makes its sub-layers.
+
+    Subclasses make their sub-layers in `__init__` and write `call`. The
+    arguments are documented in `EncoderLayer`.
+    """
+
+    def __init__(
+        self,
+        d_model,
+        num_heads,
+        d_ff,
+        d_k=None,
+        d_v=None,
+        dropout=0.1,
+        attention_dropout=0.0,
+        activation_dropout=0.0,
+        norm="post",
+        neighbourhood=None,
+        attention=None,
+        **kwargs,
+    ):
+        super().__init__(**kwargs)
+        self.options = {
+            "d_model": d_model,
+            "num_heads": num_heads,
+            "d_ff": d_ff,
+            "d_k": d_k,
+            "d_v": d_v,
+            "dropout": dropout,
+            "attention_dropout": attention_dropout,
+            "activation_dropout": activation_dropout,
+            "norm": norm,
+            "neighbourhood": neighbourhood,
+            "attention": _registered_name(attention),
+        }
+
+    def make_attention(self, name, **options):
+        """Makes an attention sub-layer of the class that the options name.
+
+        Args:
+            name: Name of the sub-layer.
+            **options: Arguments of the class beside those of every attention.
+
+        Returns:
+            A Keras layer.
+        """
+        cls = MultiHeadAttention
+        if self.options["attention"]:
+            cls = keras.saving.get_registered_object(self.options["attention"])
+        options = {
+            "d_k": self.options["d_k"],
+            "d_v": self.options["d_v"],
+            **options,
+        }
+        return cls(
+            d_model=self.options["d_model"],
+            num_heads=self.options["num_heads"],
+            attention_dropout=self.options["attention_dropout"],
+            # Unset options are left out: another attention may not have them.
+            **{
+                key: value
+                for key, value in options.items()
+                if value is not None
+            },
+            name=name,
+            dtype=self.dtype_policy,
+        )
+
+    def make_feed_forward(self):
+        """Makes the feed-forward sub-layer."""
+        return FeedForward(
+            self.options["d_model"],
+            self.options["d_ff"],
+            self.options["activation_dropout"],
+            name="feed_forward",
+            dtype=self.dtype_policy,
+        )
+
+    def make_residual(self, name):
+        """Makes the residual connection around the sub-layer of this name."""
+        return Residual(
+            self.options["dropout"],
+            self.options["norm"],
+            name=f"{name}_residual",
+            dtype=self.dtype_policy,
+        )
+
+    def get_config(self):
+        return {**super().get_config(), **self.options}
+
+
+def attend(
+    attention, residual, x, *memory, attention_mask, return_weights, training
+):
+    """Applies an attention sub-layer inside its residual connection.
+
+    Args:
+        attention: Attention layer.
+        residual: `Residual` around it.
+        x: Tensor of shape `(batch, query_len, d_model)`.
+        *memory: Tensor of shape `(batch, key_len, d_model)` to attend to, or
+            nothing for self-attention.
+        attention_mask: Boolean tensor that broadcasts to
+            `(batch, query_len, key_len)`, or None.
+        return_weights: Boolean, whether to return attention weights.
+        training: Boolean or None, whether dropout is active.
+
+    Returns:
+        Tensor of shape `(batch, query_len, d_model)`, and attention weights of
+        shape `(batch, num_heads, query_len, key_len)` or None.
+    """
+    # Passed only where it is asked for: another attention may have no weights.
+    options = {"return_weights": True} if return_weights else {}
+    weights = None
+
+    def sublayer(query):
+        nonlocal weights
+        output = attention(
+            query,
+            *memory,
+            attention_mask=attention_mask,
+            training=training,
+            **options,
+        )
+        if return_weights:
+            output, weights = output
+        return output
+
+    return residual(x, sublayer=sublayer, training=training), weights
+
+
+def _registered_name(attention):
+    """Returns the name under which Keras saves a class of attention."""
+    if attention is None or isinstance(attention, str):
+        name = attention
+    else:
+        name = keras.saving.get_registered_name(attention)
+    if name and not keras.saving.get_registered_object(name):
+        raise ValueError(
+            "`attention` must be a class that is registered with Keras, or its "
+            f"registered name. Received: attention={attention!r}. Decorate the "
+            "class with @keras.saving.register_keras_serializable()."
+        )
+    return name

@@ -26,13 +26,23 @@ def causal_mask(length):
     the tokens after it.
 
     Args:
-        length: number of positions, a Python integer or a scalar tensor.
+        length: Number of positions, an integer or a scalar tensor. A tensor of
+            shape `(batch, length)` or `(batch, length, d_model)` stands for
+            its own length. In a functional model pass the `keras.Input`
+            itself, since its length is not known yet.
 
     Returns:
-        boolean tensor of shape `(1, length, length)`.
+        Boolean tensor of shape `(1, length, length)`.
+
+    Example:
+
+    >>> import keras
+    >>> ids = keras.Input((None,), dtype="int32")
+    >>> causal_mask(ids).shape
+    (1, None, None)
     """
-    positions = ops.arange(length)
-    return (positions[:, None] >= positions[None, :])[None]
+    queries, keys = _query_and_key_positions(length)
+    return ops.greater_equal(queries, keys)
 
 
 def neighbourhood_mask(length, radius):
@@ -41,15 +51,34 @@ def neighbourhood_mask(length, radius):
     Restricted self-attention, section 4 of Vaswani et al. (2017).
 
     Args:
-        length: number of positions, a Python integer or a scalar tensor.
-        radius: r, the greatest distance that may be attended to.
+        length: Number of positions, or a tensor of that length, as in
+            `causal_mask`.
+        radius: Integer, r, the greatest distance that may be attended to.
 
     Returns:
-        boolean tensor of shape `(1, length, length)`.
+        Boolean tensor of shape `(1, length, length)`.
     """
-    positions = ops.arange(length)
-    distances = ops.abs(positions[:, None] - positions[None, :])
-    return (distances <= radius)[None]
+    queries, keys = _query_and_key_positions(length)
+    return ops.less_equal(ops.abs(queries - keys), radius)
+
+
+def _query_and_key_positions(length):
+    """Returns tensors of shape `(1, length, 1)` and `(1, 1, length)`."""
+    if length is None:
+        raise ValueError(
+            "`length` must be a number, or a tensor of that length. Received: "
+            "length=None. In a functional model pass the `keras.Input` itself."
+        )
+    num_axes = len(getattr(length, "shape", ()))
+    if num_axes < 2:
+        positions = ops.arange(length)
+    else:
+        # A symbolic length is counted: it has no `arange` and no slices.
+        zeros = ops.zeros_like(length, dtype="int32")
+        other_axes = [axis for axis in range(num_axes) if axis != 1]
+        positions = ops.cumsum(ops.sum(zeros, axis=other_axes) + 1) - 1
+    positions = ops.expand_dims(positions, 0)  # (1, length)
+    return ops.expand_dims(positions, 2), ops.expand_dims(positions, 1)
 
 
 def segment_numbers(ids):

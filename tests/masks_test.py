@@ -1,3 +1,4 @@
+import keras
 import numpy as np
 import pytest
 from layer_checks import to_numpy
@@ -21,6 +22,24 @@ class MasksTest:
         mask = to_numpy(causal_mask(4))
         assert mask.dtype == bool
         np.testing.assert_array_equal(mask, [np.tri(4, dtype=bool)])
+
+    @pytest.mark.parametrize("width", [None, 4])
+    def test_the_length_of_a_symbolic_input_is_its_own(self, width, tmp_path):
+        shape = (None,) if width is None else (None, width)
+        inputs = keras.Input(shape)
+        outputs = [causal_mask(inputs), neighbourhood_mask(inputs, 1)]
+        path = tmp_path / "model.keras"
+        keras.Model(inputs, outputs).save(path)
+        model = keras.saving.load_model(path)
+        x = np.ones((2, 3) if width is None else (2, 3, width))
+        for mask, expected in zip(
+            model(x), [causal_mask(3), neighbourhood_mask(3, 1)], strict=True
+        ):
+            np.testing.assert_array_equal(to_numpy(mask), to_numpy(expected))
+
+    def test_an_unknown_length_is_an_error_with_the_way_out(self):
+        with pytest.raises(ValueError, match="pass the `keras.Input` itself"):
+            causal_mask(None)
 
     @pytest.mark.parametrize("radius", [0, 1, 2, 7])
     def test_neighbourhood_mask_equals_brute_force(self, radius):

@@ -1,4 +1,4 @@
-"""Dropout whose choice depends on the row of the batch, not on the device."""
+"""Dropout that depends on the row of the batch, not on the device."""
 
 import contextlib
 import threading
@@ -15,22 +15,23 @@ _CURRENT = threading.local()  # tf.distribute runs each replica in a thread
 
 @serializable
 class Dropout(keras.layers.Dropout):
-    """Drops a share of its input's cells and scales up the rest.
+    """Drops a share of the cells of its input and scales up the rest.
 
-    Alone it is Keras' own layer. Inside `dropout_noise` the cells to drop are a
-    pure function of the row's seed and of how many dropout layers were called
-    before: a row loses the same cells whatever device it is on and whatever
-    rows it shares a batch with, on every backend, and there is no random state
-    to save.
+    Outside `dropout_noise` this is Keras' own layer. Inside it, the dropped
+    cells are a pure function of the row's seed and of the number of dropout
+    calls before this one. A row then loses the same cells on every device and
+    backend, whichever rows share its batch, and there is no random state to
+    save. It takes no mask.
 
     Args:
-        rate: P_drop, the share of the cells that is dropped.
+        rate: Float, P_drop, the share of the cells that is dropped.
+        **kwargs: Arguments of `keras.layers.Dropout`.
 
     Call arguments:
-        inputs: tensor of shape `(batch, ...)`.
+        inputs: Tensor of shape `(batch, ...)`.
 
     Returns:
-        tensor of the same shape.
+        Tensor of the shape of `inputs`.
 
     Example:
 
@@ -51,16 +52,19 @@ class Dropout(keras.layers.Dropout):
         threshold = uint32(round(self.rate * 2**32))
         kept = noise.draw(ops.shape(inputs)) >= threshold
         scaled = inputs * ops.cast(1.0 / (1.0 - self.rate), inputs.dtype)
-        # Not a product, for whose gradient the cells would be kept as floats.
+        # A product would keep the cells as floats until the backward pass.
         return ops.where(kept, scaled, ops.zeros_like(scaled))
 
 
 @contextlib.contextmanager
 def dropout_noise(seeds):
-    """Makes dropout inside a pure function of these seeds.
+    """Makes the dropped cells a pure function of the seeds of the rows.
 
     Args:
-        seeds: integer tensor of shape `(batch,)`, a random number for each row.
+        seeds: Integer tensor of shape `(batch,)`, a random number for each row.
+
+    Yields:
+        None. The seeds hold inside the context.
     """
     before = getattr(_CURRENT, "noise", None)
     _CURRENT.noise = RandomBits(seeds)

@@ -1,4 +1,4 @@
-"""One matrix as source embedding, target embedding and softmax weights."""
+"""One matrix as input embedding, target embedding and softmax weights."""
 
 import math
 
@@ -6,30 +6,35 @@ import keras
 from keras import ops
 
 from keras_transformer.layers.projection import project
+from keras_transformer.layers.sequence_layer import SequenceLayer
 from keras_transformer.serialization import serializable
 
 
 @serializable
-class SharedEmbedding(keras.layers.Layer):
+class SharedEmbedding(SequenceLayer):
     """Embeds token ids, and projects vectors back to logits over them.
 
     Section 3.4 of Vaswani et al. (2017): both embeddings and the pre-softmax
     transformation share one matrix, and embeddings are multiplied by
     sqrt(d_model). The matrix starts with standard deviation d_model^-0.5, so
-    that scaled embeddings start with unit variance.
+    that scaled embeddings start with unit variance. Padding is embedded like
+    any other id: compute `masks.padding_mask` from the ids and pass it to the
+    layers that attend.
 
     Args:
-        vocab_size: number of token ids.
-        d_model: width of a vector.
+        vocab_size: Integer number of token ids.
+        d_model: Integer width of a vector.
 
     Call arguments:
-        x: integer ids of shape `(batch, length)`, or with `reverse` a tensor
+        x: Integer ids of shape `(batch, length)`, or with `reverse` a tensor
             of shape `(batch, length, d_model)`.
-        reverse: whether to project to logits instead of embedding.
-        num_ids: how many ids get logits, the first ones; by default all.
+        reverse: Boolean, whether to project to logits instead of embedding.
+            Defaults to False.
+        num_ids: Integer, computes logits of the first ids only. Defaults to
+            None, which means all ids.
 
     Returns:
-        tensor of shape `(batch, length, d_model)`, or with `reverse`
+        Tensor of shape `(batch, length, d_model)`, or with `reverse`
         `(batch, length, num_ids)`.
 
     Example:
@@ -43,7 +48,7 @@ class SharedEmbedding(keras.layers.Layer):
 
     def __init__(self, vocab_size, d_model, **kwargs):
         super().__init__(**kwargs)
-        # Ids may come as floats, which low precision would round: 257 to 256.
+        # Ids may arrive as floats, and bfloat16 would round 257 to 256.
         self.autocast = False
         self.vocab_size = vocab_size
         self.d_model = d_model
@@ -57,16 +62,21 @@ class SharedEmbedding(keras.layers.Layer):
             ),
         )
 
+    def compute_output_shape(self, input_shape):
+        return (*input_shape, self.d_model)
+
     def call(self, x, reverse=False, num_ids=None):
         if reverse:
             return self._project(x, num_ids)
-        vectors = ops.take(self.embeddings, ops.cast(x, "int32"), axis=0)
+        ids = ops.cast(x, "int32")
+        # (batch, length, d_model)
+        vectors = ops.take(self.embeddings, ids, axis=0)
         vectors = ops.cast(vectors, self.compute_dtype)
         return vectors * ops.cast(math.sqrt(self.d_model), self.compute_dtype)
 
     def _project(self, x, num_ids):
         kernel = ops.convert_to_tensor(self.embeddings)[:num_ids]
-        kernel = ops.transpose(kernel)
+        kernel = ops.transpose(kernel)  # (d_model, num_ids)
         kernel = ops.cast(kernel, self.compute_dtype)
         return project(ops.cast(x, self.compute_dtype), kernel)
 

@@ -1,32 +1,33 @@
 """Position-wise feed-forward network."""
 
-import keras
 from keras import ops
 
 from keras_transformer.layers.dropout import Dropout
 from keras_transformer.layers.initializer import branch_end_initializer
 from keras_transformer.layers.projection import project
+from keras_transformer.layers.sequence_layer import SequenceLayer
 from keras_transformer.serialization import serializable
 
 
 @serializable
-class FeedForward(keras.layers.Layer):
+class FeedForward(SequenceLayer):
     """Applies the same two-layer network at every position.
 
-    `FFN(x) = max(0, x W_1 + b_1) W_2 + b_2`. Equation 2 of Vaswani et al.
-    (2017).
+    Computes `FFN(x) = max(0, x W_1 + b_1) W_2 + b_2`, equation 2 of Vaswani et
+    al. (2017). Positions do not see each other, so it takes no mask.
 
     Args:
-        d_model: width of input and output.
-        d_ff: width of the inner layer.
-        activation_dropout: share of inner activations dropped in training.
-            The paper uses none; Tensor2Tensor's later sets use 0.1.
+        d_model: Integer width of input and output.
+        d_ff: Integer width of the inner layer.
+        activation_dropout: Float, the share of inner activations that is
+            dropped. The paper uses none, Tensor2Tensor's later sets 0.1.
+            Defaults to 0.0.
 
     Call arguments:
-        x: tensor of shape `(batch, length, d_model)`.
+        x: Tensor of shape `(batch, length, d_model)`.
 
     Returns:
-        tensor of shape `(batch, length, d_model)`.
+        Tensor of shape `(batch, length, d_model)`.
 
     Example:
 

@@ -1,28 +1,31 @@
-"""Positions, as sinusoids or as learned vectors, added to a sequence."""
+"""Positions as sinusoids or learned vectors, added to a sequence."""
 
 import keras
 from keras import ops
 
+from keras_transformer.layers.sequence_layer import SequenceLayer
 from keras_transformer.serialization import serializable
 
 
 @serializable
-class SinusoidalPositionalEncoding(keras.layers.Layer):
+class SinusoidalPositionalEncoding(SequenceLayer):
     """Adds sines and cosines of geometrically spaced wavelengths.
 
     `PE(pos, 2i) = sin(pos / 10000^(2i / d_model))` and
     `PE(pos, 2i + 1) = cos(pos / 10000^(2i / d_model))`, interleaved as the
     formula says. Section 3.5 of Vaswani et al. (2017). Tensor2Tensor puts all
-    sines before all cosines. Has no weights and no greatest length.
+    sines before all cosines. The layer has no weights, takes no mask and
+    accepts sequences of any length.
 
     Call arguments:
-        x: tensor of shape `(batch, length, d_model)`, d_model even.
-        start: position of the first vector of `x`.
-        positions: integer tensor of shape `(batch, length)`; where rows are
-            packed, the position of each vector in its own sequence.
+        x: Tensor of shape `(batch, length, d_model)` with an even d_model.
+        start: Integer or scalar tensor, the position of the first vector of
+            `x`. Defaults to 0.
+        positions: Integer tensor of shape `(batch, length)` for packed rows,
+            the position of each vector in its own sequence. Defaults to None.
 
     Returns:
-        tensor of shape `(batch, length, d_model)`.
+        Tensor of shape `(batch, length, d_model)`.
 
     Example:
 
@@ -41,34 +44,37 @@ class SinusoidalPositionalEncoding(keras.layers.Layer):
 
     def call(self, x, start=0, positions=None):
         length, d_model = ops.shape(x)[1], x.shape[-1]
+        # Float32 even in low precision, which cannot count beyond 256.
         numbers = ops.cast(start + ops.arange(length), "float32")
         pairs = ops.arange(0, d_model, 2, dtype="float32")
         angles = numbers[:, None] * ops.power(10000.0, -pairs / d_model)
+        # (length, d_model / 2, 2)
         waves = ops.stack([ops.sin(angles), ops.cos(angles)], axis=-1)
-        table = ops.reshape(waves, (length, d_model))
+        table = ops.reshape(waves, (length, d_model))  # (length, d_model)
         return _add_rows(x, table, positions)
 
 
 @serializable
-class LearnedPositionalEncoding(keras.layers.Layer):
+class LearnedPositionalEncoding(SequenceLayer):
     """Adds a learned vector per position.
 
     Row E of table 3 of Vaswani et al. (2017). Positions from `max_length` on
-    share the last vector, which was not learned for them: prefer sinusoids
-    where such lengths occur.
+    share the last vector, which was not learned for them. Prefer sinusoids if
+    such lengths occur. It takes no mask.
 
     Args:
-        max_length: number of positions.
-        d_model: width of a vector.
+        max_length: Integer number of positions.
+        d_model: Integer width of a vector.
 
     Call arguments:
-        x: tensor of shape `(batch, length, d_model)`.
-        start: position of the first vector of `x`.
-        positions: integer tensor of shape `(batch, length)`; where rows are
-            packed, the position of each vector in its own sequence.
+        x: Tensor of shape `(batch, length, d_model)`.
+        start: Integer or scalar tensor, the position of the first vector of
+            `x`. Defaults to 0.
+        positions: Integer tensor of shape `(batch, length)` for packed rows,
+            the position of each vector in its own sequence. Defaults to None.
 
     Returns:
-        tensor of shape `(batch, length, d_model)`.
+        Tensor of shape `(batch, length, d_model)`.
 
     Example:
 
@@ -95,6 +101,7 @@ class LearnedPositionalEncoding(keras.layers.Layer):
     def call(self, x, start=0, positions=None):
         numbers = start + ops.arange(ops.shape(x)[1])
         numbers = ops.minimum(numbers, self.max_length - 1)
+        # (length, d_model)
         table = ops.take(self.positions, numbers, axis=0)
         return _add_rows(x, table, positions)
 
@@ -107,5 +114,7 @@ class LearnedPositionalEncoding(keras.layers.Layer):
 
 
 def _add_rows(x, table, positions):
-    table = ops.cast(table, x.dtype)  # (length, d_model)
-    return x + (table if positions is None else ops.take(table, positions, 0))
+    table = ops.cast(table, x.dtype)
+    if positions is not None:
+        table = ops.take(table, positions, 0)  # (batch, length, d_model)
+    return x + table

@@ -1,4 +1,4 @@
-"""The product of every position's vector and one matrix."""
+"""The product of the vector at every position and one matrix."""
 
 from keras import ops
 
@@ -6,17 +6,18 @@ from keras import ops
 def project(x, kernel):
     """Multiplies the vectors of a sequence by a matrix.
 
-    As one product of two matrices: with three axes, or as an einsum, it takes
-    TensorFlow up to twice the time and several times the operations.
-
     Args:
-        x: tensor of shape `(batch, length, rows)`.
-        kernel: tensor of shape `(rows, columns)`.
+        x: Tensor of shape `(batch, length, rows)`.
+        kernel: Tensor of shape `(rows, columns)`.
 
     Returns:
-        tensor of shape `(batch, length, columns)`.
+        Tensor of shape `(batch, length, columns)`.
     """
     batch, length = ops.shape(x)[:2]
     rows, columns = kernel.shape
-    product = ops.matmul(ops.reshape(x, (-1, rows)), kernel)
+    # One product of two matrices. With three axes, or as an einsum, TensorFlow
+    # takes up to twice the time and several times the operations.
+    x = ops.reshape(x, (-1, rows))  # (batch x length, rows)
+    product = ops.matmul(x, kernel)
+    # (batch, length, columns)
     return ops.reshape(product, (batch, length, columns))

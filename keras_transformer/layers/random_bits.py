@@ -1,17 +1,17 @@
-"""Random bits as a pure function of seeds: the same on every backend."""
+"""Random bits as a pure function of seeds, the same on every backend."""
 
 from keras import ops
 
 
 class RandomBits:
-    """Gives random bits for one call after another, from a seed for each row.
+    """Draws random bits, call after call, from a seed for each row.
 
-    A row's bits depend on its seed and on the number of the call alone, not on
-    the rows beside it. These are good enough for dropout and for drawing
-    words; they are not for secrets.
+    The bits of a row depend only on its seed and on the number of the call, not
+    on the rows beside it. They are good enough for dropout and for sampling
+    words. They are not fit for cryptography.
 
     Args:
-        seeds: integer tensor of shape `(batch,)`.
+        seeds: Integer tensor of shape `(batch,)`.
     """
 
     def __init__(self, seeds):
@@ -21,22 +21,24 @@ class RandomBits:
     def draw(self, shape):
         """Returns random uint32 of `shape`, whose first axis is the rows."""
         self.num_calls += 1
+        # Odd multiples of the golden ratio times 2^32 lie far apart.
         bits = self.seeds + uint32(self.num_calls * 0x9E3779B1)
         for length in shape[1:-1]:
             bits = scrambled(ops.expand_dims(bits, -1) + _numbers(length))
         columns = scrambled(_numbers(shape[-1]))
+        # The last axis is the longest, so its cells get the cheapest mixing.
         return _mixed(ops.expand_dims(bits, -1) + columns)
 
 
 def scrambled(x):
-    """Returns other random uint32 for random or regular ones."""
+    """Returns uint32 that look random even if those of `x` are regular."""
     x = ops.bitwise_xor(x, ops.right_shift(x, uint32(16)))
     x = _mixed(x * uint32(0x21F0AAAD))
     return ops.bitwise_xor(x, ops.right_shift(x, uint32(15)))
 
 
 def uint32(number):
-    """Returns a whole number, modulo 2^32, as a tensor."""
+    """Returns an integer modulo 2^32 as a scalar tensor."""
     return ops.convert_to_tensor(number % 2**32, dtype="uint32")
 
 
@@ -46,6 +48,6 @@ def _numbers(length):
 
 
 def _mixed(x):
-    # A permutation of the 32-bit numbers, known from the cipher RC6, whose high
-    # bits depend on all bits: three operations for each cell.
+    # The permutation x (2x + 1) of the 32-bit numbers, from the cipher RC6. Its
+    # high bits depend on all bits of x, for three operations a cell.
     return x * (x + x + uint32(1))

@@ -3,29 +3,40 @@
 import keras
 
 from keras_transformer.layers.dropout import Dropout
+from keras_transformer.layers.sequence_layer import SequenceLayer
 from keras_transformer.serialization import serializable
 
 NORMS = ("post", "pre")
 
 
 @serializable
-class Residual(keras.layers.Layer):
-    """Adds a sub-layer's output to its input, and normalises.
+class Residual(SequenceLayer):
+    """Adds the output of a sub-layer to its input, and normalises.
 
-    `LayerNorm(x + Dropout(Sublayer(x)))` with `norm="post"`, sections 3.1 and
-    5.4 of Vaswani et al. (2017); `x + Dropout(Sublayer(LayerNorm(x)))` with
-    `norm="pre"`, as in Tensor2Tensor since October 2017.
+    Computes `LayerNorm(x + Dropout(Sublayer(x)))` with `norm="post"`, as in
+    sections 3.1 and 5.4 of Vaswani et al. (2017), and
+    `x + Dropout(Sublayer(LayerNorm(x)))` with `norm="pre"`, as Tensor2Tensor
+    does since October 2017. It takes no mask: pass masks to the sub-layer.
 
     Args:
-        dropout: P_drop, the share of the sub-layer's output that is dropped.
-        norm: "post" or "pre".
+        dropout: Float, P_drop, the share of the sub-layer's output that is
+            dropped. Defaults to 0.1.
+        norm: String, "post" or "pre". Defaults to "post".
 
     Call arguments:
-        x: tensor of shape `(batch, length, d_model)`.
-        sublayer: function of one such tensor that returns another.
+        x: Tensor of shape `(batch, length, d_model)`.
+        sublayer: Layer or function that maps a tensor of that shape to another
+            of the same shape. `Residual` does not own its weights.
 
     Returns:
-        tensor of shape `(batch, length, d_model)`.
+        Tensor of shape `(batch, length, d_model)`.
+
+    Example:
+
+    >>> import numpy as np
+    >>> residual = Residual(norm="pre")
+    >>> residual(np.ones((1, 3, 8), "float32"), sublayer=keras.ops.relu).shape
+    TensorShape([1, 3, 8])
     """
 
     def __init__(self, dropout=0.1, norm="post", **kwargs):
@@ -33,7 +44,7 @@ class Residual(keras.layers.Layer):
         if norm not in NORMS:
             raise ValueError(
                 f'`norm` must be "post" or "pre". Received: norm={norm!r}. '
-                'Use "post" for the paper\'s model.'
+                'Use "post" for the model of the paper.'
             )
         self.dropout = dropout
         self.norm = norm
@@ -59,5 +70,14 @@ class Residual(keras.layers.Layer):
 
 
 def layer_norm(name, dtype):
-    """Returns the layer normalisation that every part of the model uses."""
+    """Makes the layer normalisation that every part of the model uses.
+
+    Args:
+        name: Name of the layer.
+        dtype: Keras dtype policy of the layer.
+
+    Returns:
+        A Keras layer.
+    """
+    # The epsilon of Tensor2Tensor; Keras' default is 1e-3.
     return keras.layers.LayerNormalization(epsilon=1e-6, dtype=dtype, name=name)

@@ -87,7 +87,7 @@ class NoiseTest:
         (kept,) = kept_cells(SEEDS)
         assert largest_correlation(kept) < self.LIMIT
 
-    def test_neighbouring_keys_are_independent(self):
+    def test_neighbouring_seeds_are_independent(self):
         (kept,) = kept_cells(np.arange(64, dtype="int32"))
         assert largest_correlation(kept) < self.LIMIT
 
@@ -102,7 +102,7 @@ class NoiseTest:
         assert largest_correlation(kept) < 5 / np.sqrt(kept[0].size)
         assert largest_correlation(kept[:, 0]) < self.LIMIT
 
-    def test_same_cells_for_different_keys_are_independent(self):
+    def test_same_cells_for_different_seeds_are_independent(self):
         seeds = (
             np.random.default_rng(1).integers(0, 2**31, 4096).astype("int32")
         )

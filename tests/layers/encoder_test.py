@@ -15,6 +15,7 @@ from layer_checks import weights_by_path
 
 from keras_transformer.layers import Encoder
 from keras_transformer.layers import EncoderLayer
+from keras_transformer.masks import causal_mask
 
 X = random_array(2, 5, 8)
 REAL = np.arange(5) < np.array([[5], [3]])  # the second row ends in padding
@@ -159,3 +160,41 @@ class EncoderWeightsTest:
         distances = np.abs(np.arange(5)[:, None] - np.arange(5))
         for used in map(to_numpy, weights):
             assert np.all((used > 0) == (distances <= 1))
+
+
+@pytest.mark.parametrize("make", [make_layer, make_stack])
+class EncoderMaskTest:
+    @pytest.mark.parametrize("precision", ["float32", *PRECISIONS])
+    def test_causal_layers_do_not_see_the_future(self, make, precision):
+        layer = make(causal=True, dtype=precision)
+        before = to_numpy(layer(X))
+        changed = np.concatenate([X[:, :2], 10 * X[::-1, 2:] - 5], axis=1)
+        after = to_numpy(layer(changed))
+        np.testing.assert_array_equal(before[:, :2], after[:, :2])
+        assert np.all(np.abs(before[:, 2:] - after[:, 2:]).max(-1) > 0.0)
+
+    @pytest.mark.parametrize("mask", [causal_mask(5), np.tri(5, dtype=bool)])
+    def test_a_mask_of_two_or_three_axes_acts_as_causal_does(self, make, mask):
+        causal, plain = make(causal=True), make()
+        expected = to_numpy(causal(X, REAL))
+        plain.build(X.shape)
+        plain.set_weights(causal.get_weights())
+        output = to_numpy(plain(X, REAL, attention_mask=mask))
+        np.testing.assert_array_equal(output, expected)
+
+    def test_a_mask_may_differ_between_rows(self, make):
+        layer = make()
+        allowed = np.stack([np.ones((5, 5), bool), np.tri(5, dtype=bool)])
+        output = to_numpy(layer(X, attention_mask=allowed))
+        for i in range(2):
+            row = layer(X[i : i + 1], attention_mask=allowed[i])
+            np.testing.assert_allclose(output[i], to_numpy(row)[0], atol=1e-6)
+
+    def test_config_round_trip_of_a_causal_layer(self, make):
+        layer = make(causal=True)
+        assert layer.get_config()["causal"]
+        check_config_round_trip(layer, X, REAL)
+
+    def test_attention_mask_in_a_functional_model(self, make, tmp_path):
+        mask = np.broadcast_to(np.tri(5, dtype=bool), (2, 5, 5))
+        check_functional_model(make(), tmp_path, X, attention_mask=mask)

@@ -8,7 +8,7 @@ from layer_checks import randomize
 from layer_checks import to_numpy
 from layer_checks import weights_by_path
 
-from keras_transformer.layers.residual import Residual
+from keras_transformer.layers import Residual
 
 X = random_array(2, 3, 8)
 

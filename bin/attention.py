@@ -110,11 +110,9 @@ def _load():
                 f"{num_tokens:,} tokens. Use a shorter sentence."
             )
     command.load_backend()
-    from keras_transformer.decoding.parser import Parser
-    from keras_transformer.decoding.translator import Translator
+    from keras_transformer.decoding.loading import load
 
-    translator = Translator.load(FLAGS.output_dir, FLAGS.checkpoint_step)
-    return Parser(translator) if translator.linearization else translator
+    return load(FLAGS.output_dir, FLAGS.checkpoint_step)
 
 
 def _attention(translator):

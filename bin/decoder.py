@@ -137,18 +137,14 @@ def _load():
 
         if not FLAGS.decode_interactive:
             threads.give_each_a_core()
-    from keras_transformer.decoding.translator import Translator
+    from keras_transformer.decoding.loading import load
 
-    translator = Translator.load(
+    return load(
         FLAGS.output_dir,
         FLAGS.checkpoint_step,
         flags.decode_precision(FLAGS),
+        FLAGS.tokenized,
     )
-    if not FLAGS.tokenized and not translator.linearization:
-        return translator
-    from keras_transformer.decoding.parser import Parser
-
-    return Parser(translator, FLAGS.tokenized)
 
 
 def _input():

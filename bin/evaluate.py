@@ -154,7 +154,7 @@ def _problem():
 def _decode(problem):
     """Returns the outputs and the references, and writes the outputs."""
     sources, references = problem.text_split(FLAGS.split)
-    translator = _load()
+    translator = _load(problem)
     with Progress("sentences", len(sources)) as progress:
         hypotheses = list(
             translator.translate(
@@ -173,17 +173,18 @@ def _decode(problem):
     return hypotheses, references
 
 
-def _load():
+def _load(problem):
     command.load_backend()
     from keras_transformer.decoding import threads
-    from keras_transformer.decoding.parser import Parser
-    from keras_transformer.decoding.translator import Translator
+    from keras_transformer.decoding.loading import load
 
     threads.give_each_a_core()
-    translator = Translator.load(FLAGS.output_dir, FLAGS.checkpoint_step)
-    if translator.linearization:
-        return Parser(translator, tokenized=True)
-    return translator
+    # The sentences of a treebank are words with spaces between them.
+    return load(
+        FLAGS.output_dir,
+        FLAGS.checkpoint_step,
+        tokenized=problem.measure == "f1",
+    )
 
 
 def _report_trees(parser, num_sentences):

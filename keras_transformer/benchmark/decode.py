@@ -7,8 +7,8 @@ import numpy as np
 
 from keras_transformer.benchmark import machine
 from keras_transformer.decoding import threads
+from keras_transformer.decoding.batches import in_parallel
 from keras_transformer.decoding.compiled_search import compile_search
-from keras_transformer.decoding.text_translator import in_parallel
 from keras_transformer.engines.memory import process_peak_bytes
 from keras_transformer.transformer import POLICIES
 from keras_transformer.transformer import build_transformer
@@ -69,7 +69,7 @@ def time_decoding(
     search(*_batch(order[:1], options, target_length))
     startup_seconds = machine.seconds_since_start()
     num_tokens = []
-    num_threads = threads.num_workers()
+    num_threads = threads.num_threads()
 
     def run(num_times):
         for _ in range(num_times):

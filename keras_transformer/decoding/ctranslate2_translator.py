@@ -4,7 +4,12 @@ import json
 import os
 
 from keras_transformer.data.subwords import Subwords
-from keras_transformer.data.text_files import is_blank
+from keras_transformer.decoding import threads
+from keras_transformer.decoding.batches import WINDOW
+from keras_transformer.decoding.batches import check_pairs
+from keras_transformer.decoding.batches import encode
+from keras_transformer.decoding.batches import encode_prefixes
+from keras_transformer.decoding.batches import windows
 from keras_transformer.decoding.ctranslate2_search import CTranslate2Search
 from keras_transformer.decoding.ctranslate2_search import Request
 from keras_transformer.decoding.exported import CTRANSLATE2_FILE
@@ -12,16 +17,10 @@ from keras_transformer.decoding.exported import EXPORT_FILE
 from keras_transformer.decoding.exported import VOCABULARY_FILE
 from keras_transformer.decoding.exported import is_ctranslate2
 from keras_transformer.decoding.exported import require_ctranslate2
-from keras_transformer.decoding.text_translator import WINDOW
 from keras_transformer.decoding.text_translator import Hypothesis
 from keras_transformer.decoding.text_translator import TextTranslator
-from keras_transformer.decoding.text_translator import check_length
-from keras_transformer.decoding.text_translator import check_pairs
-from keras_transformer.decoding.text_translator import windows
 from keras_transformer.search.options import DecodeOptions
 from keras_transformer.trees.target_text import linearization_of
-
-MAX_WORKERS = 8  # batches that are translated at the same time on a CPU
 
 
 class CTranslate2Translator(TextTranslator):
@@ -77,9 +76,8 @@ class CTranslate2Translator(TextTranslator):
         search = self._search
         if options.temperature:
             search = self._new_search(seed)
-        for window, beginnings in windows(texts, prefixes, WINDOW):
-            beginnings = beginnings or [""] * len(window)
-            yield from self._translate(window, beginnings, search, options)
+        for window, window_prefixes in windows(texts, prefixes, WINDOW):
+            yield from self._translate(window, window_prefixes, search, options)
             if report:
                 report(len(window))
 
@@ -109,15 +107,17 @@ class CTranslate2Translator(TextTranslator):
         found = iter(request.best(options)[0].score for request in requests)
         return [next(found) if source else 0.0 for source in sources]
 
-    def _translate(self, window, beginnings, search, options):
+    def _translate(self, window, prefixes, search, options):
         """Returns a list of `Hypothesis` for each (number, text)."""
         sources = self._encode(window)
-        beginnings = self._encode(list(enumerate(beginnings, 1)))
+        prefixes = encode_prefixes(
+            self.vocabulary, prefixes, self.record["max_tokens"]
+        )
         results = [[Hypothesis("", 0.0, [])] for _ in window]
         rows = [row for row, source in enumerate(sources) if source]
         requests = []
         for row in rows:
-            prefix = beginnings[row][:-1]
+            prefix = prefixes[row] if prefixes else []
             limit = max(len(sources[row]), len(prefix) + 1)
             limit = min(limit + options.extra_length, self.record["max_tokens"])
             requests.append(Request(sources[row], prefix, limit))
@@ -132,27 +132,23 @@ class CTranslate2Translator(TextTranslator):
 
     def _encode(self, numbered):
         """Ids of (number, text), none for a blank text."""
-        encoded = self.vocabulary.encode([text for _, text in numbered])
-        most = self.record["max_tokens"]
-        for (number, text), ids in zip(numbered, encoded):
-            check_length(number, text, len(ids), most)
-        return [
-            [] if is_blank(text) else ids
-            for (_, text), ids in zip(numbered, encoded)
-        ]
+        return encode(self.vocabulary, numbered, self.record["max_tokens"])
 
     def _new_search(self, seed=None):
         import ctranslate2
 
         path, device, compute_type = self._engine_arguments
-        threads = _threads(device)
+        threads_arguments = _threads(device)
         if seed is not None:
             # It is looked at when a thread draws its first sample.
             ctranslate2.set_random_seed(seed)
-            threads = {"inter_threads": 1, "intra_threads": 1}
+            threads_arguments = {"inter_threads": 1, "intra_threads": 1}
         try:
             engine = ctranslate2.Translator(
-                str(path), device=device, compute_type=compute_type, **threads
+                str(path),
+                device=device,
+                compute_type=compute_type,
+                **threads_arguments,
             )
         except (RuntimeError, ValueError) as error:
             message = " ".join(str(error).split())
@@ -172,6 +168,9 @@ def _threads(device):
 
     if device != "cpu" and ctranslate2.get_cuda_device_count():
         return {}
-    cores = os.cpu_count() or 1
-    workers = min(cores, MAX_WORKERS)
-    return {"inter_threads": workers, "intra_threads": cores // workers}
+    num_cores = threads.num_cores()
+    num_threads = min(num_cores, threads.MAX_THREADS)
+    return {
+        "inter_threads": num_threads,
+        "intra_threads": num_cores // num_threads,
+    }

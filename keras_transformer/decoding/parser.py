@@ -2,9 +2,9 @@
 
 import collections
 
+from keras_transformer.decoding.batches import check_pairs
+from keras_transformer.decoding.batches import check_texts
 from keras_transformer.decoding.text_translator import TextTranslator
-from keras_transformer.decoding.text_translator import check_pairs
-from keras_transformer.decoding.text_translator import check_texts
 from keras_transformer.token_ids import WORD_START
 from keras_transformer.trees.target_text import is_tree
 from keras_transformer.trees.target_text import read_tree

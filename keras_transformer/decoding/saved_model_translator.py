@@ -4,20 +4,20 @@ import json
 import os
 
 from keras_transformer.data.text_files import is_blank
+from keras_transformer.decoding.batches import CACHE_POSITIONS
+from keras_transformer.decoding.batches import WINDOW
+from keras_transformer.decoding.batches import check_length
+from keras_transformer.decoding.batches import check_pairs
+from keras_transformer.decoding.batches import in_parallel
+from keras_transformer.decoding.batches import plan_batches
+from keras_transformer.decoding.batches import search_costs
+from keras_transformer.decoding.batches import windows
 from keras_transformer.decoding.exported import EXPORT_FILE
 from keras_transformer.decoding.exported import SAVED_MODEL_FILE
 from keras_transformer.decoding.exported import newest_version
-from keras_transformer.decoding.text_translator import CACHE_POSITIONS
-from keras_transformer.decoding.text_translator import WINDOW
 from keras_transformer.decoding.text_translator import Hypothesis
 from keras_transformer.decoding.text_translator import TextTranslator
-from keras_transformer.decoding.text_translator import batches
-from keras_transformer.decoding.text_translator import check_length
-from keras_transformer.decoding.text_translator import check_pairs
-from keras_transformer.decoding.text_translator import in_parallel
-from keras_transformer.decoding.text_translator import search_costs
-from keras_transformer.decoding.text_translator import windows
-from keras_transformer.decoding.threads import num_tensorflow_workers
+from keras_transformer.decoding.threads import num_tensorflow_threads
 from keras_transformer.search.options import DecodeOptions
 
 RECORD_PATH = os.path.join("assets.extra", EXPORT_FILE)
@@ -63,7 +63,7 @@ class SavedModelTranslator(TextTranslator):
         self.options = DecodeOptions(**self.record["decode"])
         self.linearization = self.record.get("linearization")
         self._signatures = _load_signatures(self.path)
-        self._num_workers = num_tensorflow_workers()
+        self._num_threads = num_tensorflow_threads()
 
     def hypotheses(self, texts, report=None, prefixes=None, seed=0, **options):
         """Yields the translations of any number of sentences.
@@ -103,7 +103,7 @@ class SavedModelTranslator(TextTranslator):
         )
         scores = [0.0] * len(texts)
         costs = [length if length else 1 for length in lengths]
-        for batch in batches(costs, CACHE_POSITIONS // 2):
+        for batch in plan_batches(costs, CACHE_POSITIONS // 2):
             outputs = self._call(
                 "score",
                 text=[texts[i] for i in batch],
@@ -123,8 +123,8 @@ class SavedModelTranslator(TextTranslator):
             texts = [window[i][1] for i in batch]
             return self._call("serving_default", text=texts)
 
-        planned = batches(costs, CACHE_POSITIONS, self._num_workers)
-        for batch, outputs in in_parallel(find, planned, self._num_workers):
+        planned = plan_batches(costs, CACHE_POSITIONS, self._num_threads)
+        for batch, outputs in in_parallel(find, planned, self._num_threads):
             scores = outputs["scores"].tolist()
             for i, *each in zip(batch, outputs["translations"], scores):
                 results[i] = _hypotheses(*each)

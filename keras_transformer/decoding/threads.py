@@ -8,10 +8,10 @@ other on both cores.
 import contextlib
 import os
 
-MAX_WORKERS = 8
+MAX_THREADS = 8
 
 
-def num_workers():
+def num_threads():
     """Returns how many batches to decode side by side with a Keras model.
 
     As many as cores, where TensorFlow computes on a processor; else one, whose
@@ -21,16 +21,16 @@ def num_workers():
 
     if keras.backend.backend() != "tensorflow":
         return 1
-    return num_tensorflow_workers()
+    return num_tensorflow_threads()
 
 
-def num_tensorflow_workers():
+def num_tensorflow_threads():
     """Returns how many batches to decode side by side with TensorFlow."""
     import tensorflow as tf
 
     if tf.config.list_physical_devices("GPU"):
         return 1
-    return min(MAX_WORKERS, num_cores())
+    return min(MAX_THREADS, num_cores())
 
 
 def give_each_a_core():
@@ -40,13 +40,13 @@ def give_each_a_core():
     single sentence takes longer. Changes nothing where TensorFlow has computed
     before.
     """
-    workers = num_workers()
-    if workers > 1:
+    num_used = num_threads()
+    if num_used > 1:
         import tensorflow as tf
 
         with contextlib.suppress(RuntimeError):  # it has computed already
             tf.config.threading.set_intra_op_parallelism_threads(
-                num_cores() // workers
+                num_cores() // num_used
             )
 
 

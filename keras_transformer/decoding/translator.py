@@ -2,18 +2,18 @@
 
 import numpy as np
 
-from keras_transformer.data.text_files import is_blank
 from keras_transformer.decoding import threads
-from keras_transformer.decoding.text_translator import CACHE_POSITIONS
-from keras_transformer.decoding.text_translator import WINDOW
+from keras_transformer.decoding.batches import CACHE_POSITIONS
+from keras_transformer.decoding.batches import WINDOW
+from keras_transformer.decoding.batches import check_pairs
+from keras_transformer.decoding.batches import encode
+from keras_transformer.decoding.batches import encode_prefixes
+from keras_transformer.decoding.batches import in_parallel
+from keras_transformer.decoding.batches import plan_batches
+from keras_transformer.decoding.batches import search_costs
+from keras_transformer.decoding.batches import windows
 from keras_transformer.decoding.text_translator import Hypothesis
 from keras_transformer.decoding.text_translator import TextTranslator
-from keras_transformer.decoding.text_translator import batches
-from keras_transformer.decoding.text_translator import check_length
-from keras_transformer.decoding.text_translator import check_pairs
-from keras_transformer.decoding.text_translator import in_parallel
-from keras_transformer.decoding.text_translator import search_costs
-from keras_transformer.decoding.text_translator import windows
 from keras_transformer.search.options import DecodeOptions
 from keras_transformer.token_ids import END_ID
 from keras_transformer.trees.target_text import linearization_of
@@ -32,7 +32,7 @@ class Translator(TextTranslator):
         model: a `Transformer`.
         vocabulary: its `Subwords`.
         hparams: its `HParams`, for `beam_size`, `alpha` and `extra_length`.
-        num_workers: batches that are decoded side by side.
+        num_threads: batches that are decoded side by side.
 
     Example:
 
@@ -42,10 +42,10 @@ class Translator(TextTranslator):
         translator(["A dog."], temperature=0.8, top_k=10, seed=3)
     """
 
-    def __init__(self, model, vocabulary, hparams, num_workers=1):
+    def __init__(self, model, vocabulary, hparams, num_threads=1):
         self.model = model
         self.vocabulary = vocabulary
-        self.num_workers = num_workers
+        self.num_threads = num_threads
         self.options = DecodeOptions.of(hparams)
         self.linearization = linearization_of(vocabulary)
         self._searches = {}
@@ -82,17 +82,18 @@ class Translator(TextTranslator):
 
         run = RunDirectory(path)
         model = load_model(run, step, precision)
-        return cls(model, run.vocabulary, run.hparams, threads.num_workers())
+        return cls(model, run.vocabulary, run.hparams, threads.num_threads())
 
     def hypotheses(self, texts, report=None, prefixes=None, seed=0, **options):
         generator = np.random.default_rng(seed)
-        for window, beginnings in windows(texts, prefixes, WINDOW):
-            if beginnings:
-                beginnings = self._encode(list(enumerate(beginnings, 1)))
-                beginnings = [ids[:-1] for ids in beginnings]
+        for window, window_prefixes in windows(texts, prefixes, WINDOW):
             seeds = generator.integers(2**31, size=len(window), dtype="int32")
             yield from self.translate_ids(
-                self._encode(window), report, beginnings, seeds, **options
+                encode(self.vocabulary, window),
+                report,
+                encode_prefixes(self.vocabulary, window_prefixes),
+                seeds,
+                **options,
             )
 
     def translate_ids(
@@ -116,19 +117,21 @@ class Translator(TextTranslator):
 
         def find(batch):
             lengths = [len(sources[i]) for i in batch]
-            begun = [prefixes[i] for i in batch] if prefixes else None
+            batch_prefixes = None
             if prefixes:
-                lengths = np.maximum(lengths, [len(ids) + 1 for ids in begun])
+                batch_prefixes = _pad([prefixes[i] for i in batch])
+                shortest = [len(prefixes[i]) + 1 for i in batch]
+                lengths = np.maximum(lengths, shortest)
             return search(
                 _pad([sources[i] for i in batch]),
                 np.array(lengths, "int32") + options.extra_length,
-                _pad(begun) if prefixes else None,
+                batch_prefixes,
                 None if seeds is None else seeds[batch],
             )
 
         results = [[Hypothesis("", 0.0, [])] for _ in sources]
         planned = self._batches(sources, options)
-        for batch, found in in_parallel(find, planned, self.num_workers):
+        for batch, found in in_parallel(find, planned, self.num_threads):
             for i, sequences, scores in zip(batch, *found):
                 results[i] = self._hypotheses(sequences, scores.tolist())
             if report:
@@ -152,8 +155,8 @@ class Translator(TextTranslator):
             list of float: log-probabilities divided by the length penalty.
         """
         check_pairs(texts, translations)
-        sources = self._encode(list(enumerate(texts, 1)))
-        targets = self._encode(list(enumerate(translations, 1)))
+        sources = encode(self.vocabulary, list(enumerate(texts, 1)))
+        targets = encode(self.vocabulary, list(enumerate(translations, 1)))
         return self.score_ids(sources, targets, alpha)
 
     def score_ids(self, sources, targets, alpha=None):
@@ -185,20 +188,10 @@ class Translator(TextTranslator):
 
         scores = [0.0] * len(sources)
         planned = self._fitting(longest, CACHE_POSITIONS // 2)
-        for batch, found in in_parallel(find, planned, self.num_workers):
+        for batch, found in in_parallel(find, planned, self.num_threads):
             for i, score in zip(batch, found.tolist()):
                 scores[i] = score
         return scores
-
-    def _encode(self, numbered):
-        """Ids of (number, text), none for a blank text."""
-        encoded = self.vocabulary.encode([text for _, text in numbered])
-        for (number, text), ids in zip(numbered, encoded):
-            check_length(number, text, len(ids))
-        return [
-            [] if is_blank(text) else ids
-            for (_, text), ids in zip(numbered, encoded)
-        ]
 
     def _batches(self, sources, options):
         """Indices of sentences to decode together, longest first."""
@@ -208,7 +201,7 @@ class Translator(TextTranslator):
 
     def _fitting(self, costs, budget):
         fitting_rows = _compiler().fitting_rows
-        return batches(costs, budget, self.num_workers, fitting_rows)
+        return plan_batches(costs, budget, self.num_threads, fitting_rows)
 
     def _hypotheses(self, sequences, scores):
         # Where fewer than asked for exist, the others never scored.
@@ -226,7 +219,7 @@ class Translator(TextTranslator):
     def attention(self, texts, found):
         from keras_transformer.decoding.attention import attention_of
 
-        sources = self._encode(list(enumerate(texts, 1)))
+        sources = encode(self.vocabulary, list(enumerate(texts, 1)))
         return [
             attention_of(
                 self.model,

@@ -1,0 +1,203 @@
+"""Windows of sentences, the batches they are decoded in, and their limits."""
+
+import itertools
+import math
+from concurrent import futures
+
+from keras_transformer.data.text_files import is_blank
+from keras_transformer.search.options import MAX_SOURCE_TOKENS
+
+WINDOW = 1024  # sentences that are read, and sorted by length, together
+# The most keys that a layer's cache holds: rows x beam_size x length.
+CACHE_POSITIONS = 16384
+# A tree has at most 4.0 symbols a word in 3,669 sentences of the Wall Street
+# Journal, so it is at most three times longer than its sentence, plus one.
+TREE_GROWTH = 3
+
+
+def check_texts(texts):
+    """Checks that `texts` is not a single text.
+
+    Raises:
+        ValueError: If `texts` is a str.
+    """
+    if isinstance(texts, str):
+        raise ValueError(
+            "`texts` must be a list of str. Received: one str, "
+            f"{texts[:40]!r}. Put it into a list."
+        )
+
+
+def check_pairs(texts, translations):
+    """Checks that there is one translation for each text.
+
+    Raises:
+        ValueError: If the numbers differ, or if `texts` is a str.
+    """
+    check_texts(texts)
+    if len(texts) != len(translations):
+        raise ValueError(
+            "`translations` must be as many as texts. Received: "
+            f"{len(translations)} for {len(texts)}. Give one for each."
+        )
+
+
+def windows(texts, prefixes, size):
+    """Yields texts and their prefixes in windows.
+
+    Args:
+        texts: Iterable of str.
+        prefixes: Iterable of str, one for each text, or None.
+        size: Integer, the most texts in a window.
+
+    Yields:
+        List of pairs (number, text), where the first text has the number 1,
+        and the list of their prefixes, or None without prefixes.
+
+    Raises:
+        ValueError: If `texts` is a str, or if there are fewer prefixes than
+            texts.
+    """
+    check_texts(texts)
+    numbered = enumerate(texts, 1)
+    prefixes = None if prefixes is None else iter(prefixes)
+    while window := list(itertools.islice(numbered, size)):
+        if prefixes is None:
+            yield window, None
+            continue
+        window_prefixes = list(itertools.islice(prefixes, len(window)))
+        if len(window_prefixes) < len(window):
+            raise ValueError(
+                "`prefixes` must be as many as texts. Received: none for "
+                f"text {window[len(window_prefixes)][0]}. Give an empty one "
+                "where the translation is free."
+            )
+        yield window, window_prefixes
+
+
+def check_length(number, text, length, max_tokens=MAX_SOURCE_TOKENS):
+    """Checks that a sentence is not too long for the model or the memory.
+
+    Args:
+        number: Integer, the sentence's position in the input, from 1.
+        text: The sentence.
+        length: Integer, its number of tokens.
+        max_tokens: Integer, the greatest allowed length. Defaults to
+            `MAX_SOURCE_TOKENS`.
+
+    Raises:
+        ValueError: If the sentence has more than `max_tokens` tokens.
+    """
+    if length > max_tokens:
+        raise ValueError(
+            f"A sentence must have at most {max_tokens:,} tokens. Received: "
+            f"sentence {number} with {length:,}, {text[:20]!r}... Put one "
+            "sentence on a line."
+        )
+
+
+def encode(vocabulary, numbered, max_tokens=MAX_SOURCE_TOKENS):
+    """Returns the ids of sentences.
+
+    Args:
+        vocabulary: A `Subwords`.
+        numbered: List of pairs (number, text).
+        max_tokens: Integer, see `check_length`.
+
+    Returns:
+        List of lists of ids with the end id. A blank text gives an empty list.
+
+    Raises:
+        ValueError: If a sentence has more than `max_tokens` tokens.
+    """
+    encoded = vocabulary.encode([text for _, text in numbered])
+    for (number, text), ids in zip(numbered, encoded):
+        check_length(number, text, len(ids), max_tokens)
+    return [
+        [] if is_blank(text) else ids
+        for (_, text), ids in zip(numbered, encoded)
+    ]
+
+
+def encode_prefixes(vocabulary, prefixes, max_tokens=MAX_SOURCE_TOKENS):
+    """Returns the ids of prefixes, lists without the end id; None for None."""
+    if prefixes is None:
+        return None
+    encoded = encode(vocabulary, list(enumerate(prefixes, 1)), max_tokens)
+    return [ids[:-1] for ids in encoded]
+
+
+def search_costs(lengths, options, linearization):
+    """Returns the most cache positions that each sentence's search takes.
+
+    Args:
+        lengths: Iterable of integers, the numbers of tokens of the sentences.
+            A blank sentence has 0.
+        options: A `DecodeOptions`.
+        linearization: The linearization of a parsing model, or None for a
+            translation model. A tree's length is limited by the number of its
+            words, whatever `extra_length` allows.
+    """
+    num_samples = options.num_hypotheses if options.temperature else 0
+    rows = num_samples or options.beam_size
+    growth = TREE_GROWTH if linearization and options.constrained else math.inf
+    return [
+        (n + min(options.extra_length, growth * n)) * rows if n else 0
+        for n in lengths
+    ]
+
+
+def plan_batches(costs, budget, num_threads=1, fitting_rows=lambda rows: rows):
+    """Yields the indices of the items that go into each batch.
+
+    The most expensive items come first, so that similar ones go together and
+    no thread starts a long batch at the end.
+
+    Args:
+        costs: List of integers, one for each item. An item that costs 0 is
+            left out.
+        budget: Integer, the limit on a batch's size times its greatest cost.
+            An item that costs more than the budget gets a batch of its own.
+        num_threads: Integer. There are at least as many batches, if there are
+            as many items. Defaults to 1.
+        fitting_rows: Function that takes the greatest size that fits and
+            returns the size of the batch. Defaults to the identity.
+
+    Example:
+
+    >>> list(plan_batches([1, 3, 0, 2, 1], budget=4))
+    [[1], [3, 0], [4]]
+    """
+    order = [i for i, cost in enumerate(costs) if cost]
+    order.sort(key=lambda i: costs[i], reverse=True)
+    rows_per_thread = -(-len(order) // num_threads)
+    while order:
+        rows = fitting_rows(max(1, budget // costs[order[0]]))
+        rows = min(rows_per_thread, rows)
+        yield order[:rows]
+        order = order[rows:]
+
+
+def in_parallel(function, items, num_threads):
+    """Yields each item with the function's result, in the order of the items.
+
+    Args:
+        function: Function of one item. With several threads it is called in
+            them.
+        items: Iterable.
+        num_threads: Integer, the number of calls at the same time.
+
+    Yields:
+        Pairs (item, result).
+    """
+    if num_threads == 1:
+        for item in items:
+            yield item, function(item)
+        return
+    pool = futures.ThreadPoolExecutor(num_threads)
+    try:
+        calls = [(item, pool.submit(function, item)) for item in items]
+        for item, call in calls:
+            yield item, call.result()
+    finally:
+        pool.shutdown(cancel_futures=True)

@@ -245,9 +245,11 @@ def _profile_steps():
 
 def _check_batches(problem, hparams):
     # Batches that cannot be made fail here, before the run is written.
-    update_tokens = hparams.effective_batch_tokens or hparams.batch_tokens
     problem.batches(
-        "train", update_tokens, hparams.max_length, packed=hparams.packed
+        "train",
+        hparams.update_tokens,
+        hparams.max_length,
+        packed=hparams.packed,
     )
     problem.evaluation_batches(hparams.batch_tokens)
 

@@ -4,7 +4,6 @@ import random
 
 from keras_transformer.benchmark import machine
 from keras_transformer.benchmark import workload
-from keras_transformer.data.update_batches import Layout
 from keras_transformer.data.update_batches import update_batches
 from keras_transformer.engines.make_engine import make_engine
 
@@ -43,7 +42,9 @@ def time_training(
         hparams.packed,
     )
     engine = _make_engine(hparams, vocab_size, precision, num_devices, xla)
-    batches = _make_batches(hparams, token_pairs, plan, engine)
+    batches = list(
+        update_batches(token_pairs, plan, engine.layout, seed=0, epoch=0)
+    )
     startup_seconds = None
     for batch in batches:
         float(engine.update(batch)["loss_sum"])
@@ -113,11 +114,6 @@ def _make_engine(hparams, vocab_size, precision, num_devices, xla):
         )
     engine.build(vocab_size)
     return engine
-
-
-def _make_batches(hparams, token_pairs, plan, engine):
-    layout = Layout.of(hparams, engine)
-    return list(update_batches(token_pairs, plan, layout, seed=0, epoch=0))
 
 
 def _train(engine, batches):

@@ -10,22 +10,20 @@ from jax import numpy as jnp
 from jax.sharding import NamedSharding
 from jax.sharding import PartitionSpec
 
+from keras_transformer.engines.engine import PARTS
+from keras_transformer.engines.engine import Engine
 from keras_transformer.engines.errors import OutOfMemory
 from keras_transformer.engines.memory import process_peak_bytes
 from keras_transformer.engines.objective import loss_sum
 from keras_transformer.metrics import token_sums
-from keras_transformer.optimizers import make_optimizer
-from keras_transformer.transformer import POLICIES
-from keras_transformer.transformer import build_transformer
 
-PARTS = ("inputs", "targets", "seeds")
 AXIS = "batch"  # as `DataParallel` calls the axis of the devices
 EVERYWHERE = PartitionSpec()
 BY_ROW = PartitionSpec(AXIS)
 BY_REPLICA = PartitionSpec(None, AXIS)  # the axis after that of the rounds
 
 
-class JaxEngine:
+class JaxEngine(Engine):
     """Makes a model and its optimizer, and updates them on batches.
 
     The weights lie on every device (`keras.distribution.DataParallel`), and an
@@ -45,22 +43,17 @@ class JaxEngine:
         cache_dir: folder that keeps what was compiled for the next run.
     """
 
-    is_chief = True
-    num_workers = 1
-    first_replica = 0
-
     def __init__(
         self, hparams, precision="float32", num_devices=0, cache_dir=None
     ):
-        self.hparams = hparams
-        self.precision = precision
         if cache_dir is not None:
             jax.config.update("jax_compilation_cache_dir", cache_dir)
         self.distribution = keras.distribution.DataParallel(
             devices=_choose_devices(num_devices)
         )
-        self.num_replicas = self.distribution.num_model_replicas
-        self.local_replicas = self.num_replicas
+        super().__init__(
+            hparams, precision, self.distribution.num_model_replicas
+        )
         self.mesh = self.distribution.device_mesh.backend_mesh
         self._tried = set()
         self._state = None
@@ -72,15 +65,7 @@ class JaxEngine:
             vocab_size: Number of token ids, padding included.
         """
         with self.distribution.scope():
-            self.model = build_transformer(
-                self.hparams, vocab_size, POLICIES[self.precision]
-            )
-            self.optimizer = make_optimizer(self.hparams)
-            if self.precision == "float16":
-                self.optimizer = keras.optimizers.LossScaleOptimizer(
-                    self.optimizer
-                )
-            self.optimizer.build(self.model.trainable_variables)
+            self._make_model_and_optimizer(vocab_size)
         self._gradients = self._on_each_device(
             self._add_rounds, [EVERYWHERE] * 3 + [BY_REPLICA]
         )

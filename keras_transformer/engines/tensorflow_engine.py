@@ -1,37 +1,28 @@
 """Updates on TensorFlow: one device, all GPUs, or several machines."""
 
-import json
-import os
-
-import keras
 import numpy as np
 import tensorflow as tf
 from tensorflow.python.client import device_lib
 
+from keras_transformer.engines.engine import PARTS
+from keras_transformer.engines.engine import Engine
 from keras_transformer.engines.errors import OutOfMemory
 from keras_transformer.engines.errors import WorkerLost
 from keras_transformer.engines.fused_adam import FusedAdam
 from keras_transformer.engines.memory import machine_bytes
 from keras_transformer.engines.memory import process_peak_bytes
 from keras_transformer.engines.objective import loss_sum
+from keras_transformer.engines.tensorflow_devices import LOST_WORKER
+from keras_transformer.engines.tensorflow_devices import first_reason
+from keras_transformer.engines.tensorflow_devices import list_gpus
+from keras_transformer.engines.tensorflow_devices import make_strategy
+from keras_transformer.engines.tensorflow_devices import read_cluster
 from keras_transformer.metrics import token_sums
-from keras_transformer.optimizers import make_optimizer
-from keras_transformer.transformer import POLICIES
-from keras_transformer.transformer import build_transformer
 
 IDS = tf.TensorSpec((None, None), tf.int32)
-PARTS = ("inputs", "targets", "seeds")
-# What TensorFlow raises when another worker was killed (at once), or gives no
-# sign of life (after 10 seconds).
-LOST = (
-    tf.errors.AbortedError,
-    tf.errors.CancelledError,
-    tf.errors.DeadlineExceededError,
-    tf.errors.UnavailableError,
-)
 
 
-class TensorflowEngine:
+class TensorflowEngine(Engine):
     """Makes a model and its optimizer, and updates them on batches.
 
     Uses all GPUs of the machine, or with the environment variable `TF_CONFIG`
@@ -48,14 +39,9 @@ class TensorflowEngine:
     """
 
     def __init__(self, hparams, precision="float32", num_devices=0, xla="auto"):
-        self.hparams = hparams
-        self.precision = precision
-        self.strategy = _make_strategy(num_devices)
-        self.num_replicas = self.strategy.num_replicas_in_sync
-        self.num_workers, self.worker = _cluster()
-        self.local_replicas = self.num_replicas // self.num_workers
-        self.first_replica = self.worker * self.local_replicas
-        self.is_chief = self.worker == 0
+        self.strategy = make_strategy(num_devices)
+        num_replicas = self.strategy.num_replicas_in_sync
+        super().__init__(hparams, precision, num_replicas, *read_cluster())
         if precision == "float16" and self.num_replicas > 1:
             raise ValueError(
                 "`precision` must be float32 or bfloat16 on several devices. "
@@ -71,7 +57,7 @@ class TensorflowEngine:
                 tf.TensorSpec((), tf.float32),
             ],
             autograph=False,
-            jit_compile=xla == "on" or (xla == "auto" and _gpus() != []),
+            jit_compile=xla == "on" or (xla == "auto" and list_gpus() != []),
         )
         self._update = None
         self._evaluate = tf.function(
@@ -85,18 +71,7 @@ class TensorflowEngine:
             vocab_size: Number of token ids, padding included.
         """
         with self.strategy.scope():
-            self.model = build_transformer(
-                self.hparams, vocab_size, POLICIES[self.precision]
-            )
-            self.optimizer = FusedAdam.instead_of(make_optimizer(self.hparams))
-            # Keras would sum the gradients over the replicas; here they are
-            # summed before, so that their norm is that of the whole batch.
-            self.optimizer._all_reduce_sum_gradients = list
-            if self.precision == "float16":
-                self.optimizer = keras.optimizers.LossScaleOptimizer(
-                    self.optimizer
-                )
-            self.optimizer.build(self.model.trainable_variables)
+            self._make_model_and_optimizer(vocab_size)
 
     def update(self, batch, stop=False):
         """Updates the weights with the gradient of a whole batch.
@@ -122,30 +97,24 @@ class TensorflowEngine:
             return self._update(parts, batch["num_tokens"], np.float32(stop))
         except tf.errors.ResourceExhaustedError as error:
             raise OutOfMemory(self.hparams.batch_tokens) from error
-        except LOST as error:
+        except LOST_WORKER as error:
             if self.num_workers == 1:
                 raise
-            raise WorkerLost(_reason(error)) from error
+            raise WorkerLost(first_reason(error)) from error
 
     def evaluate(self, inputs, targets):
         """Returns `token_sums` of a batch, computed by this process alone."""
         return self._evaluate(inputs, targets)
 
-    def synchronise(self):
-        """Does nothing: the variables always hold the newest values."""
-
-    def reload(self):
-        """Does nothing: values assigned to the variables hold at once."""
-
     def peak_bytes(self):
         """Greatest memory in use so far, of the first GPU or this process."""
-        if _gpus():
+        if list_gpus():
             return tf.config.experimental.get_memory_info("GPU:0")["peak"]
         return process_peak_bytes()
 
     def memory_bytes(self):
         """Memory of the first GPU, or else of the machine."""
-        if not _gpus():
+        if not list_gpus():
             return machine_bytes()
         (limit, *_) = (
             device.memory_limit
@@ -160,6 +129,13 @@ class TensorflowEngine:
 
     def stop_profile(self):
         tf.profiler.experimental.stop()
+
+    def _adapt(self, optimizer):
+        optimizer = FusedAdam.instead_of(optimizer)
+        # Keras would sum the gradients over the replicas; here they are
+        # summed before, so that their norm is that of the whole batch.
+        optimizer._all_reduce_sum_gradients = list
+        return optimizer
 
     def _compiled_update(self, parts):
         """The update, traced once for batches of any shape.
@@ -253,55 +229,3 @@ class TensorflowEngine:
             {"inputs": inputs, "targets": targets}, training=False
         )
         return token_sums(targets, logits)
-
-
-def _gpus():
-    return tf.config.list_physical_devices("GPU")
-
-
-def _make_strategy(num_devices):
-    """A strategy for the devices, Keras' default one for a single device."""
-    gpus = _gpus()
-    for gpu in gpus:
-        tf.config.experimental.set_memory_growth(gpu, True)
-    if _cluster()[0] > 1:
-        tf.get_logger().setLevel("WARNING")  # else it tells each step it takes
-        return tf.distribute.MultiWorkerMirroredStrategy()
-    devices = [
-        device.name
-        for kind in ("GPU", "CPU")
-        for device in tf.config.list_logical_devices(kind)
-        if kind == "GPU" or not gpus
-    ]
-    if num_devices > len(devices):
-        raise ValueError(
-            "`worker_gpu` must be at most the number of devices. Received: "
-            f"worker_gpu={num_devices}, and TensorFlow sees {len(devices)}: "
-            f"{', '.join(devices)}. Use 0 for all of them."
-        )
-    devices = devices[: num_devices or None]
-    if len(devices) == 1:
-        return tf.distribute.get_strategy()
-    return tf.distribute.MirroredStrategy(devices)
-
-
-def _reason(error):
-    """The line that tells what happened, after where in the graph it did."""
-    lines = error.message.splitlines()
-    beginnings = ("Graph execution error", "Detected at node", "  File")
-    lines = [
-        line
-        for line in lines
-        if line.strip() and not line.startswith(beginnings)
-    ]
-    return lines[0] if lines else ""
-
-
-def _cluster():
-    """Number of workers, and which of them this process is; 0 is the chief."""
-    config = json.loads(os.environ.get("TF_CONFIG") or "{}")
-    cluster, task = config.get("cluster", {}), config.get("task", {})
-    num_chiefs = len(cluster.get("chief", []))
-    before = num_chiefs if task.get("type") == "worker" else 0
-    num_workers = num_chiefs + len(cluster.get("worker", []))
-    return max(1, num_workers), before + task.get("index", 0)

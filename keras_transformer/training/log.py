@@ -46,13 +46,12 @@ class TrainingLog:
             if row.get("dev_loss")
         ]
 
-    def describe(self, plan, engine, layout, peak):
+    def describe(self, plan, engine, peak):
         """Says what is about to be trained, and how fast at the most.
 
         Args:
             plan: the `BatchPlan` of the first epoch.
             engine: the engine, its model built.
-            layout: the `Layout` of an update.
             peak: the greatest learning rate.
         """
         self._say(
@@ -60,8 +59,8 @@ class TrainingLog:
             f"{engine.precision}. Data: {len(plan)} batches an epoch of "
             f"{len(plan.shapes)} shapes, padding {plan.padding_share:.1%}, "
             f"{plan.num_dropped} pairs dropped as too long. "
-            f"Each update: devices {layout.num_replicas}, rounds "
-            f"{layout.num_rounds}. Learning rate: peak {peak:.2e}."
+            f"Each update: devices {engine.layout.num_replicas}, rounds "
+            f"{engine.layout.num_rounds}. Learning rate: peak {peak:.2e}."
         )
 
     def update(self, batch, loss_sum, gradient_norm):

@@ -7,7 +7,6 @@ import signal
 import time
 
 from keras_transformer.data.prefetch import prefetched
-from keras_transformer.data.update_batches import Layout
 from keras_transformer.data.update_batches import update_batches
 from keras_transformer.engines.make_engine import make_engine
 from keras_transformer.optimizers import make_schedule
@@ -55,7 +54,6 @@ class Trainer:
         random.seed(self.seed)
         self.engine.build(run.vocabulary.vocab_size)
         self.evaluate = Evaluator(problem, self.engine, self.hparams)
-        self.layout = Layout.of(self.hparams, self.engine)
         self.state = TrainingState(run, self.engine, self.options)
         self.progress = self.state.progress
         self.log = TrainingLog(
@@ -132,13 +130,11 @@ class Trainer:
         """Trains on what is left of the epoch, or until something says stop."""
         plan = self._plan()
         if self.step == 0:
-            self.log.describe(
-                plan, self.engine, self.layout, self.schedule.peak
-            )
+            self.log.describe(plan, self.engine, self.schedule.peak)
         batches = update_batches(
             self.problem.token_pairs("train"),
             plan,
-            self.layout,
+            self.engine.layout,
             self.seed,
             self.progress["epoch"],
             self.progress["batch"],

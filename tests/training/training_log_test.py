@@ -75,10 +75,11 @@ class TrainingLogTest:
 
     def test_description_names_model_data_devices_and_rate(self, run, capsys):
         model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(5)])
-        engine = types.SimpleNamespace(model=model, precision="bfloat16")
+        engine = types.SimpleNamespace(
+            model=model, precision="bfloat16", layout=Layout(3, 2, 0, 2)
+        )
         plan = plan_batches(np.array([3, 4]), np.array([3, 4]), 8)
-        layout = Layout(3, 2, 0, 2)
-        TrainingLog(run, 0).describe(plan, engine, layout, 7e-4)
+        TrainingLog(run, 0).describe(plan, engine, 7e-4)
         line = capsys.readouterr().err
         assert "20 parameters, bfloat16" in line
         assert "devices 2, rounds 3" in line

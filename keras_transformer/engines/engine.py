@@ -1,0 +1,62 @@
+"""What the engines of TensorFlow and JAX have in common."""
+
+import keras
+
+from keras_transformer.data.update_batches import Layout
+from keras_transformer.optimizers import make_optimizer
+from keras_transformer.transformer import POLICIES
+from keras_transformer.transformer import build_transformer
+
+# The arrays of a batch that are divided among rounds and replicas.
+PARTS = ("inputs", "targets", "seeds")
+
+
+class Engine:
+    """Makes a model and its optimizer, and updates the model on batches.
+
+    `TensorflowEngine` and `JaxEngine` define `build`, `update` and `evaluate`.
+    An update is the same on any number of devices: losses and gradients are
+    summed over all replicas and divided by the number of target tokens of the
+    whole batch.
+
+    Args:
+        hparams: `HParams` of the model and its training.
+        precision: "float32", "bfloat16" or "float16".
+        num_replicas: Number of devices of all workers together.
+        num_workers: Number of machines. Defaults to 1.
+        worker: Number of this machine, counted from 0, the chief. Defaults
+            to 0.
+    """
+
+    def __init__(
+        self, hparams, precision, num_replicas, num_workers=1, worker=0
+    ):
+        self.hparams = hparams
+        self.precision = precision
+        self.num_replicas = num_replicas
+        self.num_workers = num_workers
+        self.is_chief = worker == 0
+        self.local_replicas = num_replicas // num_workers
+        self.first_replica = worker * self.local_replicas
+        self.layout = Layout.of(hparams, self)
+        self.model = None
+        self.optimizer = None
+
+    def synchronise(self):
+        """Gives the newest values to the variables of model and optimizer."""
+
+    def reload(self):
+        """Takes over the values that were assigned to the variables."""
+
+    def _make_model_and_optimizer(self, vocab_size):
+        self.model = build_transformer(
+            self.hparams, vocab_size, POLICIES[self.precision]
+        )
+        self.optimizer = self._adapt(make_optimizer(self.hparams))
+        if self.precision == "float16":
+            self.optimizer = keras.optimizers.LossScaleOptimizer(self.optimizer)
+        self.optimizer.build(self.model.trainable_variables)
+
+    def _adapt(self, optimizer):
+        """Returns what the backend uses in place of an optimizer of Keras."""
+        return optimizer

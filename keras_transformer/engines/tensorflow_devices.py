@@ -1,0 +1,84 @@
+"""The devices and the machines that TensorFlow trains on."""
+
+import json
+import os
+
+import tensorflow as tf
+
+# The errors of TensorFlow after another worker was killed (at once), or has
+# not answered for 10 seconds.
+LOST_WORKER = (
+    tf.errors.AbortedError,
+    tf.errors.CancelledError,
+    tf.errors.DeadlineExceededError,
+    tf.errors.UnavailableError,
+)
+
+
+def list_gpus():
+    """Lists the GPUs of this machine that TensorFlow sees."""
+    return tf.config.list_physical_devices("GPU")
+
+
+def make_strategy(num_devices):
+    """Makes the strategy that distributes updates over the devices.
+
+    Args:
+        num_devices: Number of devices to use; 0 means all.
+
+    Returns:
+        A `tf.distribute.Strategy`; the default one for a single device.
+    """
+    gpus = list_gpus()
+    for gpu in gpus:
+        tf.config.experimental.set_memory_growth(gpu, True)
+    num_workers, _ = read_cluster()
+    if num_workers > 1:
+        # At a lower level TensorFlow logs a line for each operation.
+        tf.get_logger().setLevel("WARNING")
+        return tf.distribute.MultiWorkerMirroredStrategy()
+    devices = [
+        device.name
+        for kind in ("GPU", "CPU")
+        for device in tf.config.list_logical_devices(kind)
+        if kind == "GPU" or not gpus
+    ]
+    if num_devices > len(devices):
+        raise ValueError(
+            "`worker_gpu` must be at most the number of devices. Received: "
+            f"worker_gpu={num_devices}, and TensorFlow sees {len(devices)}: "
+            f"{', '.join(devices)}. Use 0 for all of them."
+        )
+    devices = devices[: num_devices or None]
+    if len(devices) == 1:
+        return tf.distribute.get_strategy()
+    return tf.distribute.MirroredStrategy(devices)
+
+
+def read_cluster():
+    """Reads the cluster from the environment variable `TF_CONFIG`.
+
+    Returns:
+        The number of workers and the number of this one, counted from 0. The
+        worker 0 is the chief. Without a cluster the result is `(1, 0)`.
+    """
+    config = json.loads(os.environ.get("TF_CONFIG") or "{}")
+    cluster, task = config.get("cluster", {}), config.get("task", {})
+    num_chiefs = len(cluster.get("chief", []))
+    num_before = num_chiefs if task.get("type") == "worker" else 0
+    num_workers = num_chiefs + len(cluster.get("worker", []))
+    return max(1, num_workers), num_before + task.get("index", 0)
+
+
+def first_reason(error):
+    """Returns the line of an error of TensorFlow that says what happened.
+
+    The lines before it name the place in the graph.
+    """
+    beginnings = ("Graph execution error", "Detected at node", "  File")
+    reasons = [
+        line
+        for line in error.message.splitlines()
+        if line.strip() and not line.startswith(beginnings)
+    ]
+    return reasons[0] if reasons else ""

@@ -1,1 +1,1 @@
-"""A training run's directory: what it holds, and what is made of it."""
+"""The directory of a training run: its files and what they yield."""

@@ -1,4 +1,4 @@
-"""The average of a run's last checkpoints, as a run of its own."""
+"""The average of a run's last checkpoints, which is a run itself."""
 
 import os
 import shutil
@@ -9,36 +9,31 @@ from keras_transformer.runs.weights import weights
 
 
 def average_run(run, num_last, path):
-    """Writes the average of a run's last checkpoints as a run's directory.
+    """Writes the average of a run's last checkpoints as the directory of a run.
 
     Args:
-        run: a `RunDirectory`.
-        num_last: how many checkpoints to average, see `average`.
-        path: the directory to write, which decodes like any other run.
+        run: The `RunDirectory` to average.
+        num_last: Number of checkpoints to average; see `average`.
+        path: Directory to write. It decodes like any other run.
 
     Returns:
-        the `RunDirectory` written.
+        The `RunDirectory` of the average.
 
     Raises:
-        ValueError: if the directory holds anything but an earlier average.
+        ValueError: If the directory holds anything but an earlier average.
     """
-    if os.path.isdir(path) and os.listdir(path):
-        if not (
-            RunDirectory.exists(path) and RunDirectory(path).averaged_steps
-        ):
-            raise ValueError(
-                "`averaged_dir` must be new or hold an earlier average, which "
-                f"is replaced. Received: averaged_dir={path!r}, which holds "
-                "other things. Name another directory."
-            )
+    _check_replaceable(path)
     steps, arrays = average(run.checkpoints, num_last)
+    training = run.training_until(steps[-1])
     record = {
         **run.record,
         "averaged_steps": steps,
+        # The figures of an evaluation are about one checkpoint, not about the
+        # average.
         "training": {
-            name: figure
-            for name, figure in run.training_until(steps[-1]).items()
-            if name in ("seconds", "epochs")
+            name: training[name]
+            for name in ("seconds", "epochs")
+            if name in training
         },
     }
     for outdated in ("checkpoints", "scores"):
@@ -51,23 +46,24 @@ def average_run(run, num_last, path):
 
 
 def average(checkpoints, num_last):
-    """Averages the model's weights over the last checkpoints.
+    """Averages the weights of the model over the last checkpoints.
 
-    Section 6.1 of Vaswani et al. (2017): the last 5 for the base, the last 20
-    for the big model. The mean is taken in float64. Optimizer state, random
-    state and progress are left out: nothing can be trained further from an
-    average.
+    Section 6.1 of Vaswani et al. (2017) averages the last 5 checkpoints of the
+    base model and the last 20 of the big model. The mean is computed in
+    float64. An average cannot be trained further, since it holds no optimizer
+    state and no position in the data.
 
     Args:
-        checkpoints: a `Checkpoints`.
-        num_last: how many of the newest to average.
+        checkpoints: A `Checkpoints`.
+        num_last: Number of the newest checkpoints to average.
 
     Returns:
-        the steps that were averaged, and a dictionary of name to array.
+        A list of the steps that were averaged, and a dictionary of name to
+        array.
 
     Raises:
-        ValueError: if there are fewer checkpoints, or two do not hold the same
-            weights.
+        ValueError: If there are fewer checkpoints, or if two of them do not
+            hold the same weights.
     """
     steps = retention.newest_evaluated(
         checkpoints.steps, checkpoints.evaluations
@@ -77,8 +73,8 @@ def average(checkpoints, num_last):
             "`num_last_checkpoints` must be from 1 to the number of newest "
             "checkpoints made at evaluations. Received: num_last_checkpoints="
             f"{num_last}, and {len(steps)} checkpoints in "
-            f"{checkpoints.directory}. Lower the number, or train on with a "
-            "greater --keep_checkpoint_max."
+            f"{checkpoints.directory}. Lower the number, or continue the "
+            "training with a greater --keep_checkpoint_max."
         )
     steps = steps[-num_last:]
     sums = weights(checkpoints.load(steps[0]))
@@ -96,15 +92,26 @@ def average(checkpoints, num_last):
     return steps, means
 
 
+def _check_replaceable(path):
+    if not os.path.isdir(path) or not os.listdir(path):
+        return
+    if not (RunDirectory.exists(path) and RunDirectory(path).averaged_steps):
+        raise ValueError(
+            "`averaged_dir` must be new or hold an earlier average, which is "
+            f"replaced. Received: averaged_dir={path!r}, which holds other "
+            "files. Name another directory."
+        )
+
+
 def _check_same(expected, arrays, path):
     for name in sorted(expected.keys() | arrays.keys()):
         shapes = [
-            held[name].shape if name in held else "absent"
-            for held in (expected, arrays)
+            named[name].shape if name in named else "absent"
+            for named in (expected, arrays)
         ]
         if shapes[0] != shapes[1]:
             raise ValueError(
                 "Averaged checkpoints must hold the same weights. Received: "
                 f"{name} with shape {shapes[1]} in {path}, but {shapes[0]} in "
-                "the one before. Average checkpoints of one run only."
+                "the earlier ones. Average the checkpoints of a single run."
             )

@@ -1,4 +1,4 @@
-"""Writes checkpoints while the training goes on."""
+"""Writing checkpoints in the background while the training continues."""
 
 import concurrent.futures
 import math
@@ -7,20 +7,21 @@ from keras_transformer.runs.retention import Evaluation
 
 
 class CheckpointWriter:
-    """Writes a run's checkpoints in the background, and deletes old ones.
+    """Writes the checkpoints of a run in a thread, and deletes old ones.
 
-    The caller takes a snapshot of the state (`variables.read`), which is all
-    that training waits for; a thread of its own writes it, one checkpoint at a
-    time. What the thread fails at is raised in the caller's thread, at the next
-    call. A checkpoint is complete, and those it replaces are deleted, at the
-    latest when `wait` returns; a process that ends by itself completes it too.
+    The training waits only while the caller copies its state
+    (`variables.read`). A thread then writes the copy, one checkpoint at a time.
+    An error in that thread is raised at the caller's next call. When `wait`
+    returns, the checkpoint is complete and those it replaces are deleted. A
+    process that ends normally completes its last checkpoint, too.
 
     Args:
-        checkpoints: the run's `Checkpoints`. What a killed process left
-            half-written is removed from their record of evaluations.
-        keep_max: how many of the newest evaluated checkpoints to keep.
-        keep_every_n_hours: training time between checkpoints that are kept for
-            good; 0 keeps none. See `kept_steps`.
+        checkpoints: The `Checkpoints` of the run. Evaluations of checkpoints
+            that a killed process did not complete are removed from it.
+        keep_max: Number of the newest evaluated checkpoints to keep. Defaults
+            to 20.
+        keep_every_n_hours: Hours of training between checkpoints that are kept
+            for ever; 0 keeps none. See `kept_steps`. Defaults to 0.
 
     Example:
 
@@ -43,36 +44,38 @@ class CheckpointWriter:
         self._executor = concurrent.futures.ThreadPoolExecutor(
             max_workers=1, thread_name_prefix="checkpoint_writer"
         )
-        self._under_way = None
+        self._unfinished_save = None
 
     def save(self, step, arrays, is_evaluated=False, seconds=0.0):
-        """Begins to write a checkpoint, after the one before is complete.
+        """Begins to write a checkpoint once the one before is complete.
 
         Args:
-            step: number of updates done.
-            arrays: dictionary of name to NumPy array, which nobody changes any
-                more.
-            is_evaluated: whether this one is made at an evaluation, or else is
-                only there to resume from until the next one.
-            seconds: training time so far, for `keep_every_n_hours`.
+            step: Number of updates done.
+            arrays: Dictionary of name to NumPy array. The arrays must not
+                change afterwards.
+            is_evaluated: Whether the checkpoint is made at an evaluation. If
+                not, it only serves to resume from until there is a newer one.
+                Defaults to False.
+            seconds: Seconds of training so far, for `keep_every_n_hours`.
+                Defaults to 0.
 
         Raises:
-            OSError: if the checkpoint before could not be written; it names
-                the file and the reason.
+            OSError: If the checkpoint before could not be written. The message
+                names the file and the reason.
         """
         self.wait()
         evaluations = [Evaluation(step, seconds)] if is_evaluated else []
-        self._under_way = self._executor.submit(
+        self._unfinished_save = self._executor.submit(
             self._write, step, arrays, evaluations
         )
 
     def score(self, step, score):
-        """Tells how good an evaluated checkpoint is, once that is known.
+        """Records the score of an evaluated checkpoint.
 
         Args:
-            step: a step that was saved as evaluated.
-            score: on dev, greater is better; one that is not finite does not
-                count.
+            step: Step of a checkpoint that was saved as evaluated.
+            score: Score on dev; greater is better. A score that is not finite
+                is recorded as unknown.
         """
         self.wait()
         by_step = {e.step: e for e in self.checkpoints.evaluations}
@@ -81,14 +84,15 @@ class CheckpointWriter:
         self._remove_outdated()
 
     def wait(self):
-        """Returns once nothing is being written; raises as `save` does."""
-        under_way, self._under_way = self._under_way, None
-        if under_way:
-            under_way.result()
+        """Waits for the save in progress, and raises its errors as `save`."""
+        save, self._unfinished_save = self._unfinished_save, None
+        if save:
+            save.result()
 
     def _write(self, step, arrays, evaluations):
-        # The record comes first: killed in between, it tells of a checkpoint
-        # that is not there, which readers leave out.
+        # Readers ignore the evaluation of a checkpoint that does not exist. An
+        # evaluated checkpoint without its evaluation would be deleted as an
+        # intermediate one, so the evaluation is written first.
         self.checkpoints.add_evaluations(*evaluations)
         self.checkpoints.save(step, arrays)
         self._remove_outdated()

@@ -1,4 +1,4 @@
-"""Checkpoints: one `.npz` file a step, whole or not there at all."""
+"""The checkpoints of a run: one complete `.npz` file for each step."""
 
 import os
 import re
@@ -14,17 +14,17 @@ EVALUATIONS_FILE = "evaluations.json"
 
 
 class Checkpoints:
-    """The checkpoints in a directory, by step.
+    """Reads, writes and deletes the checkpoints in a directory.
 
     A checkpoint is a flat dictionary of arrays under names such as
-    `model/encoder/layer_0/self_attention/query`, in NumPy's own format: every
-    backend reads it, and nothing in it can run code. It is written aside and
-    renamed, so that a process killed at any moment leaves the earlier ones
-    whole. Beside them lies `evaluations.json`: which ones were made at an
-    evaluation, when, and how well they did.
+    `model/encoder/layer_0/self_attention/query`, in the `.npz` format of NumPy.
+    Every backend reads it, and no code in it is ever executed. Each file is
+    complete, even if a process is killed while it writes. A second file,
+    `evaluations.json`, lists the checkpoints that were made at an evaluation,
+    with the time and the score of each.
 
     Args:
-        directory: where the files lie; made at the first save.
+        directory: Directory of the files. The first save creates it.
 
     Example:
 
@@ -43,16 +43,16 @@ class Checkpoints:
         """Steps of all checkpoints, in ascending order."""
         if not os.path.isdir(self.directory):
             return []
-        found = map(FILE_NAME.fullmatch, os.listdir(self.directory))
-        return sorted(int(match[1]) for match in found if match)
+        matches = map(FILE_NAME.fullmatch, os.listdir(self.directory))
+        return sorted(int(match[1]) for match in matches if match)
 
     def path(self, step):
-        """Returns the file of the checkpoint of `step`."""
+        """Returns the path of the checkpoint of a step."""
         return os.path.join(self.directory, f"ckpt-{step}.npz")
 
     @property
     def evaluations(self):
-        """List of `Evaluation`, also of checkpoints that were deleted since."""
+        """List of all `Evaluation`s, deleted checkpoints included."""
         return retention.read_evaluations(self._evaluations_path, self.steps)
 
     @property
@@ -64,15 +64,15 @@ class Checkpoints:
         """Writes a checkpoint and waits until it is on the disk.
 
         Args:
-            step: number of updates done.
-            arrays: dictionary of name to NumPy array.
+            step: Number of updates done.
+            arrays: Dictionary of name to NumPy array.
 
         Returns:
-            the file's path.
+            The path of the file.
 
         Raises:
-            OSError: if it cannot be written, such as for lack of room. The
-                checkpoints before it are whole.
+            OSError: If the file cannot be written, for example because the
+                disk is full. The earlier checkpoints remain complete.
         """
         os.makedirs(self.directory, exist_ok=True)
         path = self.path(step)
@@ -81,12 +81,13 @@ class Checkpoints:
         return path
 
     def add_evaluations(self, *evaluations):
-        """Writes down evaluations, each in place of an earlier one of its step.
+        """Records evaluations; each replaces an earlier one of its step.
 
-        From the first call on, only what is written down counts as evaluated.
+        From the first call on, a checkpoint counts as evaluated only if it has
+        a recorded evaluation.
 
         Args:
-            *evaluations: `Evaluation`s.
+            *evaluations: Any number of `Evaluation`s.
         """
         by_step = {e.step: e for e in self.evaluations}
         by_step.update((e.step, e) for e in evaluations)
@@ -96,7 +97,7 @@ class Checkpoints:
         )
 
     def remove_outdated(self, keep_max=None, keep_every_n_hours=0.0):
-        """Deletes the checkpoints that need not stay, see `kept_steps`."""
+        """Deletes all checkpoints but those that `kept_steps` chooses."""
         steps = self.steps
         kept = retention.kept_steps(
             steps, self.evaluations, keep_max, keep_every_n_hours
@@ -108,14 +109,14 @@ class Checkpoints:
         """Reads a checkpoint.
 
         Args:
-            step: number of updates done, or "best" for the one with the best
-                score on dev; by default the newest.
+            step: Number of updates done, or "best" for the checkpoint with the
+                best score on dev. Defaults to the newest checkpoint.
 
         Returns:
-            dictionary of name to NumPy array.
+            A dictionary of name to NumPy array.
 
         Raises:
-            ValueError: if there is no such checkpoint.
+            ValueError: If there is no such checkpoint.
         """
         path = self.path(self.find(step))
         try:
@@ -124,31 +125,31 @@ class Checkpoints:
         except Exception as error:  # zipfile and NumPy raise many kinds
             raise ValueError(
                 "A checkpoint must be a complete .npz file. Received: "
-                f"{path} ({error}). Delete it: the one before will be used."
+                f"{path} ({error}). Delete it, and the checkpoint before it "
+                "will be used."
             ) from error
 
     def remove_incomplete(self):
-        """Deletes what a killed process left half-written."""
+        """Deletes the files that a killed process did not complete."""
         if os.path.isdir(self.directory):
             for name in os.listdir(self.directory):
                 if name.endswith(INCOMPLETE):
                     os.remove(os.path.join(self.directory, name))
 
-    @property
-    def _evaluations_path(self):
-        return os.path.join(self.directory, EVALUATIONS_FILE)
-
     def find(self, step=None):
-        """Returns the step of a checkpoint that is held.
+        """Returns the step of an existing checkpoint.
 
         Args:
-            step, and errors: as for `load`.
+            step: As for `load`.
+
+        Raises:
+            ValueError: If there is no such checkpoint.
         """
         steps = self.steps
-        found = self.best_step if step == "best" else step
+        existing = self.best_step if step == "best" else step
         if step is None and steps:
-            found = steps[-1]
-        if found not in steps:
+            existing = steps[-1]
+        if existing not in steps:
             wanted = {
                 None: "a checkpoint",
                 "best": "a checkpoint with a score on dev",
@@ -158,4 +159,8 @@ class Checkpoints:
                 f"{self.directory} with steps {steps}. Train with kt-trainer "
                 "first, or name another directory."
             )
-        return found
+        return existing
+
+    @property
+    def _evaluations_path(self):
+        return os.path.join(self.directory, EVALUATIONS_FILE)

@@ -1,4 +1,4 @@
-"""The table of a run's figures, `metrics.csv`."""
+"""The table of the figures of a training, `metrics.csv`."""
 
 import csv
 import io
@@ -14,15 +14,15 @@ COLUMNS += ["dev_loss", "dev_perplexity", "dev_accuracy"]
 
 
 class MetricsTable:
-    """Rows of figures that go to a file one after another.
+    """Writes rows of figures to a CSV file, one at a time.
 
-    The first row of a process writes the whole file anew, and so does one with
-    a new column; others are appended.
+    The first row of a process rewrites the whole file, and so does a row with a
+    new column. All other rows are appended.
 
     Args:
-        path: the file; rows that it holds are taken over.
-        last_step: updates done before; rows about later ones are dropped,
-            since they are done again.
+        path: Path of the file. Its rows are kept.
+        last_step: Number of updates done before. Rows of later updates are
+            dropped, since those updates are repeated.
 
     Example:
 
@@ -41,7 +41,11 @@ class MetricsTable:
         self._is_written = False
 
     def add(self, row):
-        """Adds a row, a dictionary of name to figure with `step` in it."""
+        """Adds a row and writes it.
+
+        Args:
+            row: Dictionary of name to figure; `step` is required.
+        """
         self.rows.append({name: str(value) for name, value in row.items()})
         columns = _more_columns(self._columns, row)
         if self._is_written and columns == self._columns:
@@ -62,15 +66,16 @@ class MetricsTable:
 
 
 def read_rows(path):
-    """Reads the rows of `metrics.csv`, also while it is being written.
+    """Reads the rows of `metrics.csv`, even while a training writes it.
 
-    A last line without an end, as a killed process can leave it, is left out.
+    A last line without a line end is ignored: it comes from a killed process.
 
     Args:
-        path: the file; may be absent.
+        path: Path of the file, which need not exist.
 
     Returns:
-        list of dictionaries of strings, "" where a row has no such figure.
+        A list of dictionaries of name to string; a figure that a row does not
+        have is "".
     """
     if not os.path.exists(path):
         return []

@@ -1,4 +1,4 @@
-"""Which checkpoints stay: a rule, and the record of evaluations it reads."""
+"""The rule that decides which checkpoints are kept, and what it reads."""
 
 import itertools
 import json
@@ -9,32 +9,33 @@ from keras_transformer.files import written_aside
 
 
 class Evaluation(NamedTuple):
-    """What is written down of a checkpoint that was made at an evaluation."""
+    """The record of a checkpoint that was made at an evaluation."""
 
-    step: int  # updates done
+    step: int  # number of updates done
     seconds: float = 0.0  # training time until then
-    score: float | None = None  # on dev, greater is better; None = not known
+    score: float | None = None  # on dev; greater is better, None is unknown
 
 
 def kept_steps(steps, evaluations, keep_max=None, keep_every_n_hours=0.0):
-    """Chooses the checkpoints that stay.
+    """Chooses the checkpoints to keep.
 
-    These are the newest of all, the newest `keep_max` that were made at an
-    evaluation, the one with the best score, and the first one evaluated in
-    every period of `keep_every_n_hours` of training. All others go: also those
-    that were written between evaluations, once there is a newer one, as they
-    only serve to resume from.
+    The rule keeps the newest checkpoint, the newest `keep_max` that were made
+    at an evaluation, the one with the best score, and the first one evaluated
+    in every period of `keep_every_n_hours` of training. A checkpoint made
+    between two evaluations only serves to resume from, so it goes as soon as
+    there is a newer one.
 
     Args:
-        steps: of the checkpoints that are held, in ascending order.
-        evaluations: list of `Evaluation` in ascending order, those included
-            whose checkpoint has gone.
-        keep_max: number of newest evaluated checkpoints; None keeps all.
-        keep_every_n_hours: training time between checkpoints that are kept for
-            good; 0 keeps none.
+        steps: List of the steps of all checkpoints, in ascending order.
+        evaluations: List of `Evaluation` in ascending order, deleted
+            checkpoints included.
+        keep_max: Number of the newest evaluated checkpoints to keep. Defaults
+            to None, which keeps all.
+        keep_every_n_hours: Hours of training between checkpoints that are kept
+            for ever; 0 keeps none. Defaults to 0.
 
     Returns:
-        the steps that stay, in ascending order.
+        The list of steps to keep, in ascending order.
 
     Example:
 
@@ -50,18 +51,25 @@ def kept_steps(steps, evaluations, keep_max=None, keep_every_n_hours=0.0):
 
 
 def best_step(steps, evaluations):
-    """Returns the held step with the greatest score; None if none has one."""
-    held = [e for e in evaluations if e.step in steps and e.score is not None]
-    if not held:
+    """Returns the step among `steps` with the greatest score, or None."""
+    scored = [e for e in evaluations if e.step in steps and e.score is not None]
+    if not scored:
         return None
-    return max(held, key=lambda evaluation: evaluation.score).step
+    return max(scored, key=lambda evaluation: evaluation.score).step
 
 
 def newest_evaluated(steps, evaluations):
-    """Returns the held steps of the newest evaluations, up to the first gap.
+    """Returns the steps of the newest evaluations, back to the first gap.
 
-    A best or an hourly checkpoint that stayed from long before does not follow
-    on those that are kept as the newest, and is not among them.
+    A much older checkpoint that is kept as the best or as an hourly one lies
+    beyond a gap. It is not among the last checkpoints of the training.
+
+    Args:
+        steps: List of the steps of all checkpoints.
+        evaluations: List of `Evaluation` in ascending order.
+
+    Returns:
+        A list of steps, in ascending order.
     """
     newest_first = itertools.takewhile(
         lambda evaluation: evaluation.step in steps, reversed(evaluations)
@@ -70,39 +78,40 @@ def newest_evaluated(steps, evaluations):
 
 
 def read_evaluations(path, steps):
-    """Reads the record of evaluations.
+    """Reads the list of evaluations.
 
-    Without a record every checkpoint counts as evaluated: before there was one,
-    all were. What was written down of a checkpoint that was never completed,
-    and so is newer than all, is left out.
+    Without the file every checkpoint counts as evaluated, because early
+    versions made checkpoints only at evaluations and wrote no such file.
+    Evaluations newer than all checkpoints are ignored: a killed process did not
+    complete their checkpoints.
 
     Args:
-        path: of the record.
-        steps: of the checkpoints that are held, in ascending order.
+        path: Path of the file.
+        steps: List of the steps of all checkpoints, in ascending order.
 
     Returns:
-        list of `Evaluation`.
+        A list of `Evaluation`.
 
     Raises:
-        ValueError: if the file is not such a record.
+        ValueError: If the file does not hold a list of evaluations.
     """
     if not os.path.exists(path):
         return [Evaluation(step) for step in steps]
     with open(path, encoding="utf-8") as file:
         text = file.read()
     try:
-        found = [Evaluation(**values) for values in json.loads(text)]
+        evaluations = [Evaluation(**values) for values in json.loads(text)]
     except (TypeError, ValueError) as error:
         raise ValueError(
-            "The record of evaluations must be as training wrote it. Received: "
-            f"{path} ({error}). Delete it: each checkpoint then counts as made "
-            "at an evaluation, and none as the best."
+            "The list of evaluations must be as the training wrote it. "
+            f"Received: {path} ({error}). Delete it. Every checkpoint then "
+            "counts as made at an evaluation, and none as the best."
         ) from error
-    return [e for e in found if steps and e.step <= steps[-1]]
+    return [e for e in evaluations if steps and e.step <= steps[-1]]
 
 
 def write_evaluations(path, evaluations):
-    """Writes a list of `Evaluation` for `read_evaluations`, or not at all."""
+    """Writes a list of `Evaluation` as `read_evaluations` reads it."""
     lines = ",\n".join(json.dumps(e._asdict()) for e in evaluations)
     with written_aside(path) as file:
         file.write(f"[\n{lines}\n]\n")

@@ -1,4 +1,4 @@
-"""A run's directory: all that decoding, evaluating and resuming need."""
+"""The directory of a run: all that decoding and resuming need."""
 
 import dataclasses
 import json
@@ -17,17 +17,17 @@ VOCABULARY_FILE = "vocab.model"
 
 
 class RunDirectory:
-    """The directory that a training run writes.
+    """Reads and creates the directory of a training run.
 
-    Holds `run.json` (problem, hparams set, seed, sha256 of the vocabulary),
-    `hparams.json`, `vocab.model` and `checkpoints/`; the trainer adds logs and
-    pictures.
+    It holds `run.json` (problem, hparams set, seed, SHA-256 of the vocabulary),
+    `hparams.json`, `vocab.model` and `checkpoints/`. The trainer adds logs and
+    pictures, and `kt-evaluate` adds scores.
 
     Args:
-        path: the directory.
+        path: Path of the directory.
 
     Raises:
-        ValueError: if it is not a run's directory.
+        ValueError: If it is not the directory of a run.
     """
 
     def __init__(self, path):
@@ -45,37 +45,41 @@ class RunDirectory:
 
     @classmethod
     def create(cls, path, record, hparams, model_bytes):
-        """Makes a new run's directory, `run.json` last.
+        """Creates the directory of a new run.
 
         Args:
-            path: the directory; may exist.
-            record: dictionary for `run.json`; `problem` is a must.
-            hparams: the run's `HParams`.
-            model_bytes: the SentencePiece model (`Subwords.model_bytes`).
+            path: Path of the directory, which may exist.
+            record: Dictionary for `run.json`; `problem` is required.
+            hparams: `HParams` of the run.
+            model_bytes: The SentencePiece model (`Subwords.model_bytes`).
+
+        Returns:
+            The new `RunDirectory`.
         """
         os.makedirs(path, exist_ok=True)
         _write(os.path.join(path, VOCABULARY_FILE), model_bytes)
         text = hparam.to_json(hparams)
         _write(os.path.join(path, HPARAMS_FILE), text.encode())
         text = json.dumps(record, indent=2) + "\n"
+        # The last file, since its presence marks the directory of a run.
         _write(os.path.join(path, RUN_FILE), text.encode())
         return cls(path)
 
     @staticmethod
     def exists(path):
-        """Tells whether `path` is a run's directory."""
+        """Returns whether `path` is the directory of a run."""
         return os.path.isfile(os.path.join(path, RUN_FILE))
 
     def file(self, *names):
-        """Returns the path of a file of the run."""
+        """Returns the path of a file in the directory."""
         return os.path.join(self.path, *names)
 
     @property
     def vocabulary(self):
-        """The run's `Subwords`.
+        """The vocabulary of the run, a `Subwords`.
 
         Raises:
-            ValueError: if it is not the one that the run was trained with.
+            ValueError: If it is not the one that the run was trained with.
         """
         vocabulary = Subwords(self.file(VOCABULARY_FILE))
         expected = self.record.get("vocabulary_sha256", vocabulary.sha256)
@@ -90,7 +94,7 @@ class RunDirectory:
 
     @property
     def averaged_steps(self):
-        """Steps of the checkpoints this run is the average of, or None."""
+        """Steps of the averaged checkpoints; None if the run is no average."""
         return self.record.get("averaged_steps")
 
     def training_until(self, step):
@@ -124,36 +128,38 @@ class RunDirectory:
         return training
 
     def check_same(self, record, hparams):
-        """Checks that resuming means the run that is here.
+        """Checks that a training can resume this run.
 
         Args:
-            record: dictionary as for `create`.
-            hparams: `HParams`; `train_steps` may differ, and so may
-                `batch_tokens` where `effective_batch_tokens` is given, since
-                the updates do not depend on it.
+            record: Dictionary as for `create`.
+            hparams: `HParams` of the training. `train_steps` may differ. So may
+                `batch_tokens` if `effective_batch_tokens` is set, because the
+                updates do not depend on it.
 
         Raises:
-            ValueError: naming the first contradiction and both values.
+            ValueError: If a setting differs. The message names the first such
+                setting and both values.
         """
         if self.averaged_steps:
             raise ValueError(
                 "`output_dir` must not be an average of checkpoints, which has "
                 f"no optimizer state. Received: output_dir={self.path!r}. "
-                "Resume the run that it was averaged from."
+                "Resume the run whose checkpoints were averaged."
             )
-        # Runs that do not say in which precision were trained in float32.
-        held = {"precision": "float32", **self.record}
-        held.update(dataclasses.asdict(self.hparams))
-        given = {**record, **dataclasses.asdict(hparams)}
+        # The earliest runs do not record their precision, which was float32.
+        earlier = {"precision": "float32", **self.record}
+        earlier.update(dataclasses.asdict(self.hparams))
+        current = {**record, **dataclasses.asdict(hparams)}
         may_differ = {"train_steps"}
         if hparams.effective_batch_tokens:
             may_differ.add("batch_tokens")
-        for name, value in given.items():
-            if name not in may_differ and held.get(name) != value:
+        for name, value in current.items():
+            if name not in may_differ and earlier.get(name) != value:
                 raise ValueError(
-                    f"`{name}` must be the one the run began with. Received: "
-                    f"{name}={value!r}, while {self.path} was begun with "
-                    f"{held.get(name)!r}. Use that, or another --output_dir."
+                    f"`{name}` must not change when a run is resumed. "
+                    f"Received: {name}={value!r}, but {self.path} was started "
+                    f"with {earlier.get(name)!r}. Use the earlier value, or "
+                    "another --output_dir."
                 )
 
 

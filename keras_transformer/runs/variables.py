@@ -1,4 +1,4 @@
-"""Names for a model's and an optimizer's variables, the same in every run."""
+"""Stable names for the variables of a model and its optimizer."""
 
 import numpy as np
 from keras import ops
@@ -9,16 +9,16 @@ SEED = "seed_generator_state"
 def model_variables(model):
     """Names the weights of a model.
 
-    They go by their place in the model, such as
-    `model/encoder/layer_0/self_attention/query`. The random state that Keras
-    gives to a dropout layer is left out: training does not use it (see
+    A name is the place in the model, such as
+    `model/encoder/layer_0/self_attention/query`. The seeds that Keras creates
+    for dropout layers are omitted, since the training does not use them (see
     `layers.dropout`).
 
     Args:
-        model: a built `Transformer`.
+        model: A built `Transformer`.
 
     Returns:
-        dictionary of name to Keras variable.
+        A dictionary of name to Keras variable.
     """
     return {
         f"model/{_place(variable)}": variable
@@ -28,15 +28,17 @@ def model_variables(model):
 
 
 def averaged_variables(model, optimizer):
-    """Names the moving averages (EMA) that an optimizer keeps of the weights.
+    """Names the moving averages (EMA) of the weights that an optimizer keeps.
 
     Args:
-        model: the built `Transformer`.
-        optimizer: the Keras optimizer that was built on its trainable weights.
+        model: A built `Transformer`.
+        optimizer: The Keras optimizer, built on the trainable weights of the
+            model.
 
     Returns:
-        dictionary of name to Keras variable, `average/...` for the weight
-        `model/...`; empty if the optimizer keeps no average.
+        A dictionary of name to Keras variable. The average of the weight
+        `model/...` is called `average/...`. The dictionary is empty if the
+        optimizer keeps no averages.
     """
     places = map(_place, model.trainable_variables)
     averages = _averages(optimizer)
@@ -46,9 +48,16 @@ def averaged_variables(model, optimizer):
 def optimizer_variables(optimizer):
     """Names the moments and the counters of a built Keras optimizer.
 
-    Moving averages of the weights are left out, see `averaged_variables`. Of
-    variables that Keras calls the same, such as all of Adafactor's for one kind
-    of weight, those after the first get their number: `optimizer/query:2`.
+    The moving averages of the weights are not among them; see
+    `averaged_variables`. Keras gives some variables the same path, for example
+    those of Adafactor for all weights called `query`. Their names get a number
+    from the second one on: `optimizer/query:2`.
+
+    Args:
+        optimizer: A built Keras optimizer.
+
+    Returns:
+        A dictionary of name to Keras variable.
     """
     averages = {id(variable) for variable in _averages(optimizer)}
     named = {}
@@ -63,9 +72,9 @@ def optimizer_variables(optimizer):
 
 
 def read(named):
-    """Copies variables into a dictionary of NumPy arrays.
+    """Copies named variables into a dictionary of NumPy arrays.
 
-    The arrays are a snapshot: they stay as they are when the variables change.
+    The arrays do not change when the variables do.
     """
     return {
         name: ops.convert_to_numpy(variable) for name, variable in named.items()
@@ -76,35 +85,35 @@ def write(named, arrays, source):
     """Assigns arrays to the variables of the same names.
 
     Args:
-        named: dictionary of name to Keras variable.
-        arrays: dictionary of name to array; may hold further names.
-        source: where the arrays come from, for error messages.
+        named: Dictionary of name to Keras variable.
+        arrays: Dictionary of name to array. Further names are ignored.
+        source: Path that the arrays come from, for error messages.
 
     Raises:
-        ValueError: if a variable's array is absent or has another shape. Then
-            no variable was changed.
+        ValueError: If the array of a variable is missing or has another shape.
+            In this case no variable changes.
     """
     for name, variable in named.items():
         shape = arrays[name].shape if name in arrays else "absent"
         if shape != tuple(variable.shape):
             raise ValueError(
                 "A checkpoint must fit the model. Received: "
-                f"{name} with shape {shape} in {source}, where the model has "
+                f"{name} with shape {shape} in {source}, while the model has "
                 f"{tuple(variable.shape)}. Use the hparams and the vocabulary "
-                "it was trained with."
+                "of the training."
             )
     for name, variable in named.items():
         variable.assign(np.asarray(arrays[name]))
 
 
 def _place(variable):
-    # Without the name of the model or the optimizer, where it has one: Keras
-    # makes the empty places of Adafactor without it.
+    # The first part of a path is the name of the model or the optimizer. Keras
+    # creates some empty variables of Adafactor without it.
     return variable.path.split("/", 1)[-1]
 
 
 def _averages(optimizer):
-    # Keras gives no public way to the averages. With float16 the optimizer is
-    # wrapped into one that scales the loss.
+    # Keras has no public access to the averages. With float16 the optimizer is
+    # wrapped in one that scales the loss.
     inner = getattr(optimizer, "inner_optimizer", optimizer)
     return inner._model_variables_moving_average if inner.use_ema else []

@@ -1,22 +1,23 @@
-"""The weights of a run: in a checkpoint, and in a model."""
+"""Loading the weights of a run into a model."""
 
-# What the weights of a model are made for.
+# The hyper-parameters that determine the weights and their use.
 DIMENSIONS = ("num_layers", "d_model", "d_ff", "num_heads", "d_k", "d_v")
 DIMENSIONS += ("norm", "positional_encoding", "neighbourhood")
 
 
 def load_model(run, step=None, precision="float32"):
-    """Builds a run's model with the weights of a checkpoint.
+    """Builds the model of a run with the weights of a checkpoint.
 
-    These are the moving averages, where the run keeps them (`ema_decay`).
+    If the run keeps moving averages (`ema_decay`), the model gets those.
 
     Args:
-        run: a `RunDirectory`.
-        step: of the checkpoint, or "best"; by default the newest.
-        precision: "float32", "bfloat16" or "float16", of what is computed.
+        run: A `RunDirectory`.
+        step: Step of the checkpoint, or "best". Defaults to the newest.
+        precision: Precision of the computation: "float32", "bfloat16" or
+            "float16". Defaults to "float32".
 
     Returns:
-        a `Transformer`.
+        A built `Transformer`.
     """
     from keras_transformer.transformer import POLICIES
     from keras_transformer.transformer import build_transformer
@@ -30,33 +31,34 @@ def load_model(run, step=None, precision="float32"):
 def warm_start(model, other, run, step=None):
     """Gives a model the weights of another run.
 
-    Those that the other run decodes with: of its moving averages, where it
-    keeps them, and of an averaged run its average. The optimizer begins anew.
+    These are the weights that the other run decodes with: its moving averages
+    if it keeps them. The state of the optimizer is not taken over.
 
     Args:
-        model: the built `Transformer` of `run`.
-        other: the `RunDirectory` to take the weights from.
-        run: the `RunDirectory` that is about to begin.
-        step: of the other run's checkpoint, or "best"; by default the newest.
+        model: Built `Transformer` of `run`.
+        other: `RunDirectory` that the weights come from.
+        run: `RunDirectory` of the new run.
+        step: Step of the other run's checkpoint, or "best". Defaults to the
+            newest.
 
     Raises:
-        ValueError: if the vocabularies or the shapes of the weights differ.
-            Then the model is as it was.
+        ValueError: If the vocabularies or the shapes of the weights differ. In
+            this case the model does not change.
     """
     check_warm_start(run.vocabulary, run.hparams, other)
     _assign_weights(model, other, step)
 
 
 def check_warm_start(vocabulary, hparams, other):
-    """Checks that a run can begin with the weights of another one.
+    """Checks that a run can start with the weights of another one.
 
     Args:
-        vocabulary: `Subwords` of the run that is about to begin.
-        hparams: its `HParams`.
-        other: the `RunDirectory` to take the weights from.
+        vocabulary: `Subwords` of the new run.
+        hparams: `HParams` of the new run.
+        other: `RunDirectory` that the weights come from.
 
     Raises:
-        ValueError: if the vocabularies or the dimensions differ.
+        ValueError: If the vocabularies or the dimensions differ.
     """
     for name in DIMENSIONS:
         ours, theirs = getattr(hparams, name), getattr(other.hparams, name)
@@ -64,7 +66,8 @@ def check_warm_start(vocabulary, hparams, other):
             raise ValueError(
                 "`warm_start_from` must be a run with the same dimensions. "
                 f"Received: {other.path} with {name}={theirs!r}, while this "
-                f"run has {ours!r}. Use its hparams, or another run."
+                f"run has {ours!r}. Use the hparams of that run, or name "
+                "another run."
             )
     ours, theirs = vocabulary.sha256, other.vocabulary.sha256
     if ours != theirs:
@@ -84,19 +87,20 @@ def _assign_weights(model, run, step):
 
 
 def weights(arrays):
-    """Returns the weights in a checkpoint that a model is used with.
+    """Returns the weights of a checkpoint that decoding uses.
+
+    These are the moving averages, `average/...`, if the checkpoint holds them.
+    The training itself continues from `model/...`.
 
     Args:
-        arrays: dictionary of name to array.
+        arrays: Dictionary of name to array, as `Checkpoints.load` returns it.
 
     Returns:
-        dictionary of the names `model/...` to arrays: where the checkpoint
-        holds a moving average, `average/...`, that in place of the weights
-        which the training goes on from.
+        A dictionary of the names `model/...` to arrays.
     """
-    found = {}
+    used = {}
     for name, array in arrays.items():
         kind, _, place = name.partition("/")
         if kind == "model":
-            found[name] = arrays.get(f"average/{place}", array)
-    return found
+            used[name] = arrays.get(f"average/{place}", array)
+    return used

@@ -268,7 +268,7 @@ class TrainerCommandTest:
         assert status == 2
         assert len(messages.splitlines()) == 1
         assert "'copy_rev'" in messages
-        assert "begun with 'copy'" in messages
+        assert "started with 'copy'" in messages
 
     @pytest.mark.parametrize(
         "flag, expected",

@@ -48,7 +48,7 @@ class RunDirectoryTest:
         run.check_same(RECORD, dataclasses.replace(HPARAMS, train_steps=9))
 
     def test_other_problem_is_refused_with_both_names(self, run):
-        with pytest.raises(ValueError, match="'reverse'.*begun with 'copy'"):
+        with pytest.raises(ValueError, match="'reverse'.*started with 'copy'"):
             run.check_same({**RECORD, "problem": "reverse"}, HPARAMS)
 
     def test_other_hparam_is_refused_with_both_values(self, run):

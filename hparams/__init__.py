@@ -1,4 +1,4 @@
-"""Registered hparams sets: each is a recipe, stated as its differences."""
+"""Registered hparams sets; each is a recipe that states its differences."""
 
 from keras_transformer.hparams import parsing  # noqa: F401
 from keras_transformer.hparams import small  # noqa: F401

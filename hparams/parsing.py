@@ -1,4 +1,4 @@
-"""Sets for constituency parsing (section 6.3 of the paper)."""
+"""Hparams sets for constituency parsing (section 6.3 of the paper)."""
 
 import dataclasses
 
@@ -9,14 +9,16 @@ from keras_transformer.registry import register_hparams
 
 @register_hparams
 def transformer_parsing():
-    """The paper's parser: 4 layers of d_model 1024, the rest as base.
+    """The paper's parser: 4 layers of d_model 1024, otherwise as base.
 
-    Wall Street Journal, section 23: F1 91.3 trained on 40,000 sentences, 92.7
-    with 17 million more (Table 4). Dropout, on residuals and on attention, and
-    the learning rate were chosen on section 22 and not published. Here they are
-    what Tensor2Tensor's set, which has 6 layers, had then: 0.2 for both, half
-    the schedule's rate and a warm-up of 16,000 steps, so a peak of 0.00012.
-    Beam 21, alpha 0.3, output of at most the input's length and 300. Frozen.
+    On section 23 of the Wall Street Journal the paper reports F1 91.3 after
+    training on 40,000 sentences, and 92.7 with 17 million more (Table 4). The
+    authors chose the learning rate and the dropout on residuals and attention
+    on section 22 and did not publish them. Here they are those of
+    Tensor2Tensor's set of the time, which has 6 layers: 0.2 for both dropouts,
+    half the schedule's rate and a warm-up of 16,000 steps, so the rate peaks at
+    0.00012. Decoding uses beam 21 and alpha 0.3, and the output may be 300
+    longer than the input. Frozen.
     """
     return dataclasses.replace(
         transformer_base(),
@@ -35,12 +37,12 @@ def transformer_parsing():
 
 @register_hparams
 def transformer_parsing_small():
-    """A small parser for thousands of sentences, one GPU or a processor.
+    """A small parser for thousands of sentences and one GPU or CPU.
 
-    3 + 3 layers of d_model 128 with normalisation before each sub-layer,
-    dropout 0.1 on residuals and on attention. Decodes as `transformer_parsing`.
-    Made for the lexicalised form and augmented training: docs/parsing.md has
-    the figures.
+    It has 3 + 3 layers of d_model 128, normalisation before each sub-layer, and
+    dropout 0.1 on residuals and attention. It decodes as
+    `transformer_parsing`. It is made for the lexicalised linearization and
+    augmented training; docs/parsing.md reports its scores.
     """
     return dataclasses.replace(
         HParams(),

@@ -1,9 +1,9 @@
-"""The rows of the paper's Table 3: the base model with one thing changed.
+"""Hparams sets of the paper's Table 3: base with one change each.
 
-Perplexity and BLEU are the paper's, on newstest2013 en-de without averaging;
-the base model has 4.92 and 25.8. Every set is a change to `transformer_base`,
-so post-norm and without the dropout that later models add; Tensor2Tensor's sets
-of these rows sit on its pre-norm base. All are frozen.
+Perplexity and BLEU are the paper's, on newstest2013 en-de without averaging.
+The base model has 4.92 and 25.8. Every set is a change of `transformer_base`,
+so it has post-norm and none of the dropout that later models add. Tensor2Tensor
+builds its sets of these rows on its pre-norm base instead. All sets are frozen.
 """
 
 import dataclasses
@@ -11,7 +11,7 @@ import dataclasses
 from keras_transformer.hparams.transformer import transformer_base
 from keras_transformer.registry import register_hparams
 
-# suffix of the name: (perplexity, BLEU, changes)
+# Suffix of the set's name: (perplexity, BLEU, changes of base).
 ROWS = {
     "a_h1": (5.29, 24.9, {"num_heads": 1}),
     "a_h4": (5.00, 25.5, {"num_heads": 4}),
@@ -22,7 +22,7 @@ ROWS = {
     "c_n2": (6.11, 23.7, {"num_layers": 2}),
     "c_n4": (5.19, 25.3, {"num_layers": 4}),
     "c_n8": (4.88, 25.5, {"num_layers": 8}),
-    # The paper's d_k = d_v = 32 and 128 of these two are d_model / h.
+    # The paper's d_k = d_v = 32 and 128 of these two rows equal d_model / h.
     "c_dm256": (5.75, 24.5, {"d_model": 256}),
     "c_dm1024": (4.66, 26.0, {"d_model": 1024}),
     "c_dff1024": (5.12, 25.4, {"d_ff": 1024}),

@@ -1,19 +1,19 @@
-"""What the problems that learn from anybody's own files have in common."""
+"""Holds what the problems over a user's own files have in common."""
 
 from keras_transformer.data import generation
 from keras_transformer.problem import Problem
 
 
 class OwnFiles(Problem):
-    """Takes the files of each split once; later its data alone are enough.
+    """Takes the files of each split once; afterwards its data are enough.
 
-    A subclass names its `sides`, writes `text_pairs` with the paths of
-    `self.files`, and checks them in `check_files`.
+    A subclass sets `sides`, writes `text_pairs` from the paths in `self.files`
+    and checks the files in `check_files`.
 
     Class attributes:
-        sides: what the files of a split hold; with the split before it, the
-            name of a flag: `--train_source`.
-        way_of_files: how a split's files must be, for messages.
+        sides: Tuple of the names of a split's files. Each makes the name of a
+            flag together with the split, such as `--train_source`.
+        way_of_files: Description of a split's files for error messages.
     """
 
     sides = ()
@@ -24,16 +24,16 @@ class OwnFiles(Problem):
         self.files = {}
 
     def use_files(self, files, vocab_size=None):
-        """Set the files to generate the data from.
+        """Sets the files to generate the data from.
 
         Args:
-            files: dict of split to a tuple of paths, one for each of `sides`;
-                a split without paths is left out.
-            vocab_size: number of subwords. Default: that of the problem.
+            files: Dictionary of split to a tuple of paths, one for each of
+                `sides`. A split whose paths are all None is left out.
+            vocab_size: Number of subwords. Defaults to that of the problem.
 
         Raises:
-            ValueError: unless there are all files of "train" and "dev" and,
-                if there is one, of "test".
+            ValueError: If a file of "train" or "dev" is missing, or one of
+                "test" while its other one is present.
         """
         files = {split: paths for split, paths in files.items() if any(paths)}
         for split in ("train", "dev", *files):
@@ -45,7 +45,7 @@ class OwnFiles(Problem):
         self.vocab_size = vocab_size or self.vocab_size
 
     def check_files(self):
-        """Read all files to their ends, so that all their faults show."""
+        """Reads all files to their ends and raises an error at any fault."""
         raise NotImplementedError
 
     @property
@@ -80,7 +80,7 @@ class OwnFiles(Problem):
                 )
 
     def _described(self, made_from):
-        """What the data depend on, by the names of the flags."""
+        """Returns what the data depend on, by the names of the flags."""
         names = [
             f"{split}_{side}"
             for split in made_from["splits"]
@@ -97,7 +97,7 @@ class OwnFiles(Problem):
         }
 
     def _missing_file(self, split, side, files):
-        given = ", ".join(
+        other_files = ", ".join(
             f"{split}_{side}={path}"
             for split, paths in files.items()
             for side, path in zip(self.sides, paths)
@@ -106,6 +106,6 @@ class OwnFiles(Problem):
         return ValueError(
             f"{self.data_name} must have {self.way_of_files} for train, for "
             f"dev and, if there is one, for test. Received: no {split}_{side} "
-            f"beside {given or 'no other file'}. Add --{split}_{side}=FILE to "
-            "kt-datagen."
+            f"beside {other_files or 'no other file'}. Add "
+            f"--{split}_{side}=FILE to kt-datagen."
         )

@@ -1,4 +1,4 @@
-"""English constituency parsing: words in, a linearised tree out.
+"""English constituency parsing: from words to a linearised tree.
 
 Section 6.3 of Vaswani et al. (2017), after Vinyals et al. (2015), "Grammar as a
 Foreign Language".
@@ -25,21 +25,22 @@ _SETTINGS = ("linearization", "augmentation_rounds", "skip_bad")
 
 
 class ParsingProblem(Problem):
-    """Supplies the trees of a task of parsing.
+    """Supplies the trees of a parsing task.
 
-    Subclass it, write `trees`, and register it. A source is a sentence's words
-    with spaces between them, a target its tree in brackets. What the model
-    learns to write is the tree's linearization: of it each bracket is one id of
-    the vocabulary, which holds the words as well.
+    To add a task, subclass it, write `trees` and register the class. A source
+    is the words of a sentence with spaces between them; its target is the tree
+    in brackets. The model learns to write the linearization of the tree. Each
+    bracket is one id of the vocabulary, which also holds the words.
 
     Class attributes:
-        linearization: "normalised", where all tags are XX (Vinyals et al.,
-            2015), "tagged", where they are kept (Tensor2Tensor), or
-            "lexicalised", with the words instead.
-        augmentation_rounds: how often training goes through the trees and
-            others that are made of them; 0 for the trees alone. See `augment`.
-        skip_bad: whether what is no tree is left out of a treebank, and named
-            in `bad`, instead of being an error.
+        linearization: "normalised" replaces every tag by XX (Vinyals et al.,
+            2015), "tagged" keeps the tags (Tensor2Tensor), and "lexicalised"
+            has the words in their place.
+        augmentation_rounds: Number of rounds in which an epoch goes through the
+            trees and new ones made from them, see `augment`; 0 for the trees
+            alone.
+        skip_bad: Whether faults in a treebank are left out and listed in `bad`
+            instead of raising an error.
 
     Example:
 
@@ -69,14 +70,14 @@ class ParsingProblem(Problem):
                 "A parsing problem must have the words as its source. "
                 f"Received: {self.name}. Use {self.data_name}."
             )
-        self.bad = {}  # split: a line for each thing that is no tree
+        self.bad = {}  # split: list of messages, one for each fault
 
     def trees(self, split, tmp_dir):
-        """Yield the cleaned trees of a split, as `trees.clean` makes them.
+        """Yields the trees of a split, as `tree.clean` returns them.
 
         Args:
-            split: one of `splits`.
-            tmp_dir: directory with the treebank.
+            split: One of `splits`.
+            tmp_dir: Directory that holds the treebank.
         """
         raise NotImplementedError
 
@@ -98,8 +99,8 @@ class ParsingProblem(Problem):
         return symbols_of(trees, self.linearization)
 
     def output(self, source, decoded):
-        # The data may have been generated with other settings than this
-        # class's.
+        # The data may have been generated with another linearization than that
+        # of this class.
         words = source.split()
         linearization = self._linearization_of_data
         return str(target_text.read_tree(decoded, words, linearization))
@@ -112,27 +113,27 @@ class ParsingProblem(Problem):
         return {"bad_trees": len(self.bad.get(split, ()))}
 
     def report(self, hypotheses, references):
-        """Score trees by EVALB's rules, see `parseval`."""
+        """Scores trees by EVALB's rules; see `parseval`."""
         gold, test = (
             list(map(parse_tree, trees)) for trees in (references, hypotheses)
         )
         return parseval.parseval(gold, test)
 
     def score(self, hypotheses, references):
-        """Return what of `report` tells how a training goes."""
+        """Returns the scores of `report` that are logged during training."""
         scores = self.report(hypotheses, references).scores
         return {name: scores[name] for name in ("f1", "exact_match")}
 
 
 @register_problem
 class ParsingWsj(ParsingProblem):
-    """Parse as in the Wall Street Journal of the Penn Treebank.
+    """Parsing of the Wall Street Journal section of the Penn Treebank.
 
-    Trained on sections 02 to 21, with 22 for dev and 23 for test, and 16,000
-    subwords, as in section 6.3 of the paper: F1 91.3 on 23. The treebank is
-    licensed (LDC99T42). `tmp_dir` holds its sections, `wsj/00` to `wsj/24`, or
-    trees that were extracted from them, `parsing_wsj.train.trees` and so on,
-    plain or as `.gz`.
+    Sections 02 to 21 are for training, 22 for dev and 23 for test, with 16,000
+    subwords, as in section 6.3 of the paper, which reports F1 91.3 on section
+    23. The treebank is licensed (LDC99T42). `tmp_dir` holds its sections,
+    `wsj/00` to `wsj/24`, or files of extracted trees called
+    `parsing_wsj.train.trees` and so on, plain or as `.gz`.
     """
 
     num_trees = WSJ_NUM_TREES
@@ -157,17 +158,17 @@ class ParsingWsj(ParsingProblem):
 
     def _check_counts(self, tmp_dir):
         for split, expected in self.num_trees.items():
-            found = sum(1 for _ in self.trees(split, tmp_dir))
-            if found != expected:
+            num_trees = sum(1 for _ in self.trees(split, tmp_dir))
+            if num_trees != expected:
                 raise ValueError(
                     f"{self.data_name} must have {expected:,} trees for "
-                    f"{split}. Received: {found:,} trees in "
+                    f"{split}. Received: {num_trees:,} trees in "
                     f"{', '.join(self._paths(split, tmp_dir))}. Place the "
                     "whole sections there, or use parsing_files."
                 )
 
     def _paths(self, split, tmp_dir):
-        """Where the trees of a split lie, a list of paths."""
+        """Returns the list of paths of a split's trees."""
         sections = os.path.join(tmp_dir, "wsj")
         if os.path.isdir(sections):
             return [f"{sections}:{WSJ_SECTIONS[split]}"]
@@ -176,28 +177,28 @@ class ParsingWsj(ParsingProblem):
             if os.path.exists(path):
                 return [path]
         raise ValueError(
-            "`--tmp_dir` must hold the treebank, which nobody may hand out. "
-            f"Received: {tmp_dir} without wsj/ and without {stem}. Place there "
-            "the sections of LDC99T42, wsj/00 to wsj/24, or "
+            "`--tmp_dir` must hold the treebank, which is licensed. "
+            f"Received: {tmp_dir} without wsj/ and without {stem}. Place the "
+            "sections of LDC99T42 there, wsj/00 to wsj/24, or "
             "parsing_wsj.{train,dev,test}.trees, plain or as .gz."
         )
 
 
 @register_problem
 class ParsingWsjTagged(ParsingWsj):
-    """The same treebank; the model writes the parts of speech as well."""
+    """Parsing of the same treebank with parts of speech in the output."""
 
     linearization = "tagged"
 
 
 @register_problem
 class ParsingWsjSemi(ParsingWsj):
-    """The same treebank, and sentences that other parsers have parsed.
+    """Parsing of the same treebank and of automatically parsed sentences.
 
-    The paper's semi-supervised setting: 32,000 subwords; F1 92.7 on section 23
-    with about 17 million sentences. The second corpus is your own: files
-    `parsing_wsj_semi.*.trees` in `tmp_dir`, plain or as `.gz`, one tree a line.
-    Training sees each tree of both once an epoch.
+    This is the paper's semi-supervised setting: 32,000 subwords; F1 92.7 on
+    section 23 with about 17 million sentences. You supply the second corpus:
+    files `parsing_wsj_semi.*.trees` in `tmp_dir`, plain or as `.gz`, with one
+    tree a line. Training sees each tree of both corpora once an epoch.
     """
 
     vocab_size = 32000

@@ -1,21 +1,23 @@
-"""Parsing learnt from anybody's treebank."""
+"""Parsing learnt from the user's own treebank."""
 
 from keras_transformer.problems.own_files import OwnFiles
 from keras_transformer.problems.parsing import ParsingProblem
 from keras_transformer.registry import register_problem
-from keras_transformer.trees import treebank
 from keras_transformer.trees.linearization import LINEARIZATIONS
+from keras_transformer.trees.treebank import fingerprint
+from keras_transformer.trees.treebank import read_treebank
+from keras_transformer.trees.treebank import treebank_files
 
 
 @register_problem
 class ParsingFiles(OwnFiles, ParsingProblem):
-    """Parse as in a treebank of your own.
+    """Parsing as in a treebank of your own.
 
-    `kt-datagen` takes the trees once, with `--train_trees` and so on; after
-    that, `--problem=parsing_files` and `--data_dir` are enough for every
-    command. Each `data_dir` holds one treebank. A test split is optional. What
-    a flag names is one or several files or directories with commas between
-    them; `wsj:02-21` means the folders, or the files, of these numbers in the
+    `kt-datagen` takes the trees once, from `--train_trees` and the flags of the
+    other splits. Afterwards `--problem=parsing_files` and `--data_dir` are
+    enough for every command. Each `data_dir` holds one treebank. A test split
+    is optional. A flag names one or several files or directories, separated by
+    commas; `wsj:02-21` selects the folders or files of these numbers in the
     directory `wsj`.
 
     Example:
@@ -41,16 +43,20 @@ class ParsingFiles(OwnFiles, ParsingProblem):
         augmentation_rounds=None,
         skip_bad=None,
     ):
-        """Set the treebank to generate the data from.
+        """Sets the treebank to generate the data from.
 
         Args:
-            files: dict of split to a tuple of one str: paths with commas
-                between them.
-            vocab_size: number of subwords and brackets. Default: 8,000.
-            linearization, augmentation_rounds, skip_bad: see `ParsingProblem`.
+            files: Dictionary of split to a tuple of one str, paths separated by
+                commas.
+            vocab_size: Number of subwords and brackets. Defaults to 8,000.
+            linearization: One of `LINEARIZATIONS`. Defaults to "normalised".
+            augmentation_rounds: Number of rounds of `augment`. Defaults to 0.
+            skip_bad: Whether faults are left out and listed in `bad`. Defaults
+                to False.
 
         Raises:
-            ValueError: unless there are paths for "train" and for "dev".
+            ValueError: If the paths of "train" or "dev" are missing, or the
+                linearization is unknown.
         """
         super().use_files(files, vocab_size)
         if linearization not in (None, *LINEARIZATIONS):
@@ -67,15 +73,15 @@ class ParsingFiles(OwnFiles, ParsingProblem):
         if self.skip_bad:
             self.bad[split] = []
         paths = self._paths(split)
-        return treebank.read_treebank(paths, self.bad.get(split))
+        return read_treebank(paths, self.bad.get(split))
 
     def source_files(self, tmp_dir):
         paths = [path for split in self.files for path in self._paths(split)]
-        return treebank.treebank_files(paths)
+        return treebank_files(paths)
 
     def fingerprints(self, tmp_dir):
         return [
-            treebank.fingerprint(self.files[split][0], self._paths(split))
+            fingerprint(self.files[split][0], self._paths(split))
             for split in self.files
         ]
 

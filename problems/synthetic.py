@@ -1,4 +1,4 @@
-"""Problems that need no data, to see whether a model learns at all."""
+"""Problems without data, to check that a model learns at all."""
 
 import random
 import string
@@ -11,10 +11,10 @@ MAX_SYMBOLS = 12
 
 
 class _SymbolsProblem(Problem):
-    """Lines of 3 to 12 random letters; no line occurs twice.
+    """Lines of 3 to 12 random letters, none of which occurs twice.
 
-    The vocabulary is 3 special ids, 256 bytes, the space, and each letter
-    within and at the start of a word.
+    The vocabulary holds 3 special ids, 256 bytes, the space, and each letter
+    both within and at the start of a word.
     """
 
     vocab_size = 3 + 256 + 1 + 2 * 26
@@ -23,14 +23,14 @@ class _SymbolsProblem(Problem):
 
     def text_pairs(self, split, tmp_dir):
         lines = self._lines()
-        for num_pairs_of, num_pairs in NUM_PAIRS.items():
+        for other_split, num_pairs in NUM_PAIRS.items():
             chosen = [next(lines) for _ in range(num_pairs)]
-            if num_pairs_of == split:
+            if other_split == split:
                 for symbols in chosen:
                     yield " ".join(symbols), " ".join(self.target(symbols))
 
     def target(self, symbols):
-        """Return the target symbols for these source symbols."""
+        """Returns the target symbols of some source symbols."""
         raise NotImplementedError
 
     def _lines(self):
@@ -46,7 +46,7 @@ class _SymbolsProblem(Problem):
 
 @register_problem
 class Copy(_SymbolsProblem):
-    """Repeat the source."""
+    """Copies the source."""
 
     def target(self, symbols):
         return symbols
@@ -54,7 +54,7 @@ class Copy(_SymbolsProblem):
 
 @register_problem
 class Reverse(_SymbolsProblem):
-    """Repeat the source from its end to its beginning."""
+    """Reverses the source."""
 
     def target(self, symbols):
         return symbols[::-1]

@@ -1,4 +1,4 @@
-"""English to German on the corpora of WMT 2014."""
+"""Translation from English into German with the corpora of WMT."""
 
 from keras_transformer.problems.wmt import TranslateWmt
 from keras_transformer.registry import register_problem
@@ -8,13 +8,14 @@ from keras_transformer.registry import register_problem
 class TranslateEndeWmt14(TranslateWmt):
     """English to German, WMT 2014: 4.5 million pairs, 37,000 subwords.
 
-    The task of Vaswani et al. (2017), with the corpora that the name says:
-    Europarl v7, Common Crawl, News Commentary v9; newstest2013 for dev and
-    newstest2014 for test. Paper: BLEU 27.3 base, 28.4 big, on tokens with
-    compounds split. Their own files, from WMT 2016, can no longer be had.
+    This is the task of Vaswani et al. (2017) with the corpora of WMT 2014:
+    Europarl v7, Common Crawl and News Commentary v9 for training, newstest2013
+    for dev and newstest2014 for test. The paper reports BLEU 27.3 for base and
+    28.4 for big, on tokens with compounds split. The paper's own files, from
+    WMT 2016, are no longer available.
 
-    Files for `--tmp_dir`, if not downloaded, each plain or with `.gz`, and
-    their numbers of lines:
+    Files for `--tmp_dir` if they are not downloaded, each plain or with `.gz`,
+    and their numbers of lines:
 
         translate_ende_wmt14.train.en  translate_ende_wmt14.train.de  4,508,785
         translate_ende_wmt14.dev.en    translate_ende_wmt14.dev.de        3,000
@@ -30,12 +31,13 @@ class TranslateEndeWmt14(TranslateWmt):
 class TranslateEndeWmtT2t(TranslateWmt):
     """English to German, Tensor2Tensor's corpora: 4.6 million pairs.
 
-    The corpora of its translate_ende_wmt32k: Europarl v7, Common Crawl, News
-    Commentary v13; newstest2013 for dev. Where it has 32,768 subwords and no
-    test split, here are the paper's 37,000, and newstest2014.
+    The corpora are those of Tensor2Tensor's translate_ende_wmt32k: Europarl v7,
+    Common Crawl and News Commentary v13 for training, newstest2013 for dev.
+    That problem has 32,768 subwords and no test split; this one has the paper's
+    37,000 and newstest2014.
 
-    Files for `--tmp_dir`, if not downloaded, each plain or with `.gz`, and
-    their numbers of lines:
+    Files for `--tmp_dir` if they are not downloaded, each plain or with `.gz`,
+    and their numbers of lines:
 
         translate_ende_wmt_t2t.train.en, translate_ende_wmt_t2t.train.de:
             4,592,289

@@ -1,8 +1,8 @@
-"""English to German with sentences that a small grammar makes: a quick start.
+"""English to German with sentences from a small grammar: a quick start.
 
-The sentences are short and their words few, but they hold what makes German
-hard to get right: gender and case, endings of adjectives, verbs in two parts,
-verbs at the end. A small model learns all of it within minutes.
+The sentences are short and use few words, but they contain what is difficult in
+German: gender and case, endings of adjectives, verbs in two parts, and verbs at
+the end. A small model learns all of it within minutes.
 """
 
 import dataclasses
@@ -28,10 +28,10 @@ _LINKS = ((" and", " und"), (", but", ", aber"))
 
 @register_problem
 class TranslateEndeToy(Problem):
-    """Sentences of a toy grammar; nothing to download.
+    """English to German with a toy grammar; needs no download.
 
-    No sentence occurs twice, in either language: those of dev and test do not
-    occur in training, but all their words do.
+    No sentence occurs twice, in either language. Dev and test share all their
+    words with training but no sentence.
     """
 
     vocab_size = 1500
@@ -41,7 +41,7 @@ class TranslateEndeToy(Problem):
 
 
 class SentenceWriter(ClauseWriter):
-    """Write random sentences, the same ones for the same seed.
+    """Writes random sentences, the same ones for the same seed.
 
     Example:
 
@@ -49,7 +49,7 @@ class SentenceWriter(ClauseWriter):
     """
 
     def sentence(self):
-        """Return a sentence in English and in German."""
+        """Returns a sentence in English and in German."""
         kinds = (
             *4 * (self._statement,),
             self._question,
@@ -79,7 +79,7 @@ class SentenceWriter(ClauseWriter):
         )
 
     def _report(self):
-        """Return what somebody says, knows or asks."""
+        """Returns a sentence about what somebody says, knows or asks."""
         verb = self.choose((*SAY, ASK))
         denied = verb is KNOW and self.chance(0.5)
         is_open = denied or verb is ASK
@@ -92,7 +92,7 @@ class SentenceWriter(ClauseWriter):
         )
 
     def _description(self):
-        """Return a statement with a relative clause about one of its nouns."""
+        """Returns a statement with a relative clause about one of its nouns."""
         clause = self.clause(SIMPLE_TENSES, denied=0, timed=0)
         if not clause.objects or self.chance(0.4):
             subject = self.describe(clause.subject, clause)
@@ -104,7 +104,7 @@ class SentenceWriter(ClauseWriter):
         return f"{english(clause)}.", f"{german(clause)}."
 
     def _condition(self):
-        """Return two clauses, one of which holds because of, or if, ..."""
+        """Returns two clauses joined by "because", "although" or "if"."""
         words = self.choose(_CONJUNCTIONS)
         tense = "present" if words[0] == "if" else self.choose(SIMPLE_TENSES)
         main = self.clause((tense,), timed=0)
@@ -121,7 +121,7 @@ class SentenceWriter(ClauseWriter):
         return f"{english(main)} {texts[0]}.", f"{german(main)}, {texts[1]}."
 
     def _list(self):
-        """Return two clauses side by side."""
+        """Returns two main clauses joined by "and" or "but"."""
         words = self.choose(_LINKS)
         tense = self.choose(SIMPLE_TENSES)
         first = self.clause((tense,), timed=0)
@@ -134,18 +134,18 @@ class SentenceWriter(ClauseWriter):
 
 @functools.cache
 def _corpus():
-    """Return the pairs of each split."""
+    """Returns a dictionary of split to its pairs."""
     pairs = _distinct_pairs()
     corpus = {"train": [next(pairs) for _ in range(NUM_PAIRS["train"])]}
-    known = set().union(*map(_words, corpus["train"]))
-    fit = (pair for pair in pairs if _words(pair) <= known)
+    train_words = set().union(*map(_words, corpus["train"]))
+    fitting = (pair for pair in pairs if _words(pair) <= train_words)
     for split in ("dev", "test"):
-        corpus[split] = [next(fit) for _ in range(NUM_PAIRS[split])]
+        corpus[split] = [next(fitting) for _ in range(NUM_PAIRS[split])]
     return corpus
 
 
 def _distinct_pairs():
-    """Yield pairs of which neither sentence came before."""
+    """Yields pairs of which neither sentence occurred before."""
     writer = SentenceWriter(seed=2017)
     seen = set()
     while True:

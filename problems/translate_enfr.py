@@ -1,4 +1,4 @@
-"""English to French on the corpora of WMT 2014."""
+"""Translation from English into French with the corpora of WMT 2014."""
 
 from keras_transformer.problems.wmt import TranslateWmt
 from keras_transformer.registry import register_problem
@@ -8,13 +8,15 @@ from keras_transformer.registry import register_problem
 class TranslateEnfrWmt14(TranslateWmt):
     """English to French, WMT 2014: 41 million pairs, 32,000 subwords.
 
-    Europarl v7, Common Crawl, UN, News Commentary v9 and Giga French-English;
-    newstest2013 for dev and newstest2014 for test. Vaswani et al. (2017), who
-    trained on 36 million of these pairs: BLEU 38.1 base, 41.8 big, on tokens.
+    The corpora are Europarl v7, Common Crawl, UN, News Commentary v9 and Giga
+    French-English for training, newstest2013 for dev and newstest2014 for test.
+    Vaswani et al. (2017) trained on 36 million of these pairs and report BLEU
+    38.1 for base and 41.8 for big, on tokens.
 
-    Files for `--tmp_dir`, if not downloaded, each plain or with `.gz`, and
-    their numbers of lines; that of train depends on the cleaning (in
-    tensorflow_datasets about 40.8 million), so there only equality is checked:
+    Files for `--tmp_dir` if they are not downloaded, each plain or with `.gz`,
+    and their numbers of lines. The number for train depends on the cleaning
+    (about 40.8 million in tensorflow_datasets), so the two files of train are
+    checked for equal length only:
 
         translate_enfr_wmt14.train.en  translate_enfr_wmt14.train.fr
         translate_enfr_wmt14.dev.en    translate_enfr_wmt14.dev.fr        3,000

@@ -1,4 +1,4 @@
-"""Translation learnt from anybody's parallel text files."""
+"""Translation learnt from the user's own parallel text files."""
 
 from keras_transformer.data import text_files
 from keras_transformer.problems.own_files import OwnFiles
@@ -7,13 +7,13 @@ from keras_transformer.registry import register_problem
 
 @register_problem
 class TranslateFiles(OwnFiles):
-    """Translate as in parallel text files of your own.
+    """Translation as in parallel text files of your own.
 
-    `kt-datagen` takes the files once, with `--train_source` and so on; after
-    that, `--problem=translate_files` and `--data_dir` are enough for every
-    command. Each `data_dir` holds one set of files. A test split is optional.
-    The files are UTF-8, plain or gzip-compressed; line n of the target
-    translates line n of the source.
+    `kt-datagen` takes the files once, from `--train_source`, `--train_target`
+    and the flags of the other splits. Afterwards `--problem=translate_files`
+    and `--data_dir` are enough for every command. Each `data_dir` holds one set
+    of files. A test split is optional. The files are UTF-8, plain or
+    gzip-compressed; line n of the target translates line n of the source.
 
     Example:
 

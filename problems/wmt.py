@@ -1,4 +1,4 @@
-"""What the problems over WMT's corpora have in common."""
+"""Holds what the problems over the corpora of WMT have in common."""
 
 import logging
 import os
@@ -12,22 +12,22 @@ _logger = logging.getLogger(__name__)
 
 
 class TranslateWmt(Problem):
-    """Translate news, with a corpus from files or tensorflow_datasets.
+    """Translation of news, from files or from tensorflow_datasets.
 
-    The text comes from files in `tmp_dir` if they are there, otherwise
-    tensorflow_datasets downloads it into `tmp_dir`, with no guarantee that the
-    servers still have it. The files are named after problem, split and
-    language, as in `translate_ende_wmt14.train.en`; each may end in `.gz`. Line
-    n of one language translates line n of the other. They may hold lines that
-    are empty on one side, as the original corpora do: such pairs are dropped,
-    and the number of lines is checked with or without them.
+    The text is read from files in `tmp_dir` if they exist. Otherwise
+    tensorflow_datasets downloads it into `tmp_dir`, provided that the servers
+    still offer it. A file is named after problem, split and language, as in
+    `translate_ende_wmt14.train.en`, and may end in `.gz`. Line n of one
+    language translates line n of the other. The original corpora contain pairs
+    of which one side is empty. Such pairs are dropped, and the files may have
+    the known number of lines with or without them.
 
-    A subclass is one exact list of corpora, so its counts are known.
+    Each subclass is one exact list of corpora, so its numbers are known.
 
     Class attributes:
-        tfds_name: dataset and config in tensorflow_datasets.
-        num_pairs: dict of split to known number of pairs; a split that it
-            lacks is checked for equal counts only.
+        tfds_name: Data set and configuration in tensorflow_datasets.
+        num_pairs: Dictionary of split to the known number of pairs. A split
+            that is absent is checked for equal counts only.
     """
 
     tfds_name = None
@@ -48,7 +48,7 @@ class TranslateWmt(Problem):
         missing = [path for path in paths if not os.path.exists(path)]
         if missing and len(missing) < len(paths):
             raise ValueError(
-                f"All files of {self.data_name} must be there, or none. "
+                f"All files of {self.data_name} must exist, or none. "
                 f"Received: tmp_dir={tmp_dir} without "
                 f"{', '.join(map(os.path.basename, missing))}. "
                 f"{self._way_out(tmp_dir)}"
@@ -59,7 +59,7 @@ class TranslateWmt(Problem):
         files = self.source_files(tmp_dir)
         manifest = generation.read_manifest(self.directory)
         if manifest and not files:
-            # The files may be gone by now; what was downloaded never changes.
+            # The files may be deleted by now, and a download never changes.
             return manifest
         if not files:
             self._check_download(tmp_dir)
@@ -75,8 +75,8 @@ class TranslateWmt(Problem):
 
     def _check_download(self, tmp_dir):
         _logger.info(
-            "Looking for %s of tensorflow_datasets in %s, to be downloaded if "
-            "it is not there. Otherwise: %s",
+            "Looking for %s of tensorflow_datasets in %s, which downloads it "
+            "if necessary. To use files instead: %s",
             self.tfds_name,
             tmp_dir,
             self._way_out(tmp_dir),
@@ -101,7 +101,7 @@ class TranslateWmt(Problem):
         return [_plain_or_gz(f"{stem}.{code}") for code in self._languages()]
 
     def _languages(self):
-        # Those of the class: the instance's are swapped in the reverse problem.
+        # A reverse problem swaps the languages of the instance only.
         return type(self).inputs_language, type(self).targets_language
 
     def _way_out(self, tmp_dir):
@@ -114,7 +114,7 @@ class TranslateWmt(Problem):
 
     def _known(self, split):
         count = self.num_pairs.get(split)
-        return f"{count:,} lines" if count else "equally many lines"
+        return f"{count:,} lines" if count else "the same number of lines"
 
 
 def _has_changed(files, manifest):

@@ -1,13 +1,14 @@
-"""Random clauses of the toy language pair: who may do what, and when."""
+"""Generates random clauses of the toy language that make sense."""
 
 import dataclasses
 import random
 
-from keras_transformer.problems.toy_language import lexicon
-from keras_transformer.problems.toy_language import verbs as toy_verbs
 from keras_transformer.problems.toy_language.grammar import MODALS
 from keras_transformer.problems.toy_language.grammar import MUST
 from keras_transformer.problems.toy_language.grammar import Clause
+from keras_transformer.problems.toy_language.lexicon import ADJECTIVES
+from keras_transformer.problems.toy_language.lexicon import MOODS
+from keras_transformer.problems.toy_language.lexicon import NOUNS
 from keras_transformer.problems.toy_language.phrases import FIRST_PERSON
 from keras_transformer.problems.toy_language.phrases import NO
 from keras_transformer.problems.toy_language.phrases import OWNERS
@@ -19,11 +20,13 @@ from keras_transformer.problems.toy_language.phrases import A
 from keras_transformer.problems.toy_language.phrases import NounPhrase
 from keras_transformer.problems.toy_language.phrases import Pronoun
 from keras_transformer.problems.toy_language.phrases import RelativePronoun
+from keras_transformer.problems.toy_language.verbs import BE
+from keras_transformer.problems.toy_language.verbs import VERBS
 
 ALL_TENSES = ("present", "now", "past", "future")
 SIMPLE_TENSES = ("present", "past")
 
-# What occurs twice in a tuple is twice as likely.
+# An entry that occurs twice in a tuple is twice as likely.
 _KNOWN = (*6 * (THE,), *OWNERS, THIS)
 _ANY = (*_KNOWN, *4 * (A,))
 _PRONOUNS = 2 * FIRST_PERSON + THIRD_PERSON
@@ -57,61 +60,62 @@ _TIMES = {
 
 
 class ClauseWriter:
-    """Write random clauses, the same ones for the same seed.
+    """Writes random clauses, the same ones for the same seed.
 
-    No noun comes twice until `start_sentence` is called.
+    No noun is repeated until `start_sentence` is called.
     """
 
     def __init__(self, seed):
-        # Of the generator's methods, Python promises to keep only this one.
+        # The only method whose sequence Python promises to keep.
         self._random = random.Random(seed).random
         self._used = set()
 
     def chance(self, probability):
-        """Return True with this probability."""
+        """Returns True with a given probability."""
         return self._random() < probability
 
     def choose(self, options):
-        """Return one of the options, each equally likely."""
+        """Returns one of the options, each with equal probability."""
         return options[int(self._random() * len(options))]
 
     def start_sentence(self):
-        """Forget which nouns were used."""
+        """Makes all nouns available again."""
         self._used.clear()
 
     def clause(self, tenses=ALL_TENSES, denied=0.2, timed=0.5):
-        """Return a clause.
+        """Returns a clause.
 
         Args:
-            tenses: what to choose its tense from.
-            denied: probability of "not".
-            timed: probability of a time, where the tense does not need one.
+            tenses: Tuple of the tenses to choose from. Defaults to all.
+            denied: Probability of "not". Defaults to 0.2.
+            timed: Probability of a time where the tense needs none. Defaults to
+                0.5.
         """
         if self.chance(0.12):
             group = self.choose(("people", "animals", "goods", "places"))
-            nouns = lexicon.NOUNS[group]
+            nouns = NOUNS[group]
             subject = self._noun_phrase(nouns, _KNOWN, described=0)
             if group == "people" and self.chance(0.5):
                 subject = self.choose(_PRONOUNS)
             return self._being(subject, tenses, denied)
-        verb = self.choose(toy_verbs.VERBS)
+        verb = self.choose(VERBS)
         return self._acting(self.subject(verb), verb, tenses, denied, timed)
 
     def subject(self, verb):
-        """Return a subject that suits the verb."""
+        """Returns a subject that suits a verb."""
         if _is_for_people(verb) and self.chance(0.35):
             return self.choose(_PRONOUNS)
         return self._noun_phrase(verb.subjects)
 
     def describe(self, phrase, clause):
-        """Return a phrase of the clause with a relative clause, if a noun's."""
+        """Returns a phrase with a relative clause, unless it is a pronoun."""
         if isinstance(phrase, Pronoun):
             return phrase
         if phrase.determiner not in (A, SOME):
             phrase = dataclasses.replace(phrase, determiner=THE)
         who = RelativePronoun(phrase.noun, phrase.plural)
         tenses = ("past",) if clause.tense == "past" else SIMPLE_TENSES
-        acts = [v for v in toy_verbs.VERBS if phrase.noun in v.subjects]
+        acts = [v for v in VERBS if phrase.noun in v.subjects]
         says_how = phrase.adjective or clause.predicate
         if not says_how and self.chance(0.3):
             relative = self._being(who, tenses)
@@ -122,27 +126,27 @@ class ClauseWriter:
         return dataclasses.replace(phrase, relative=relative)
 
     def _being(self, subject, tenses, denied=0):
-        """Return a clause that says how somebody or something is."""
+        """Returns a clause that says how somebody or something is."""
         is_pronoun = isinstance(subject, Pronoun)
         suited = _suited("adult" if is_pronoun else subject.noun.kind)
-        moods = [a for a in suited if a in lexicon.MOODS]
+        moods = [a for a in suited if a in MOODS]
         return Clause(
             subject,
-            toy_verbs.BE,
+            BE,
             predicate=self.choose(moods or suited),
             tense=self.choose([t for t in SIMPLE_TENSES if t in tenses]),
             negated=self.chance(denied),
         )
 
     def _acting(self, subject, verb, tenses, denied=0, timed=0):
-        """Return a clause that says what somebody does."""
+        """Returns a clause that says what somebody does."""
         tense = self.choose([t for t in _TENSES[verb.aspect] if t in tenses])
         negated = self.chance(denied)
         modal = None
         if tense == "present" and verb.aspect != "state" and self.chance(0.4):
-            # "Must not" would be "darf nicht", which is a verb of its own.
+            # "Must not" is "darf nicht", another verb in German.
             modal = self.choose([m for m in MODALS if m != MUST or not negated])
-        # "Not every day" would deny the time, and stand elsewhere in German.
+        # "Not every day" negates the time and has another place in German.
         is_habit = tense == "present" and not modal
         if verb.aspect == "state" or (is_habit and negated):
             timed = 0
@@ -160,10 +164,10 @@ class ClauseWriter:
         )
 
     def _undergoing(self, who, tenses):
-        """Return a relative clause in which `who` is the object."""
-        verbs = [v for v in toy_verbs.VERBS if _takes(v, who.noun)]
-        if who.noun in lexicon.NOUNS["beings"]:
-            # In "die Frau, die das Kind sieht", who sees whom?
+        """Returns a relative clause in which `who` is the object."""
+        verbs = [v for v in VERBS if _takes(v, who.noun)]
+        if who.noun in NOUNS["beings"]:
+            # "Die Frau, die das Kind sieht" is ambiguous: who sees whom?
             verb = self.choose([v for v in verbs if _is_for_people(v)])
             subject = self.choose([p for p in _PRONOUNS if not _is_sie(p)])
         else:
@@ -173,7 +177,7 @@ class ClauseWriter:
         return dataclasses.replace(clause, objects=(*clause.objects[:-1], who))
 
     def _objects(self, subject, verb, negated):
-        """Return one object for each complement; the last may be "kein"."""
+        """Returns one object for each complement; the last may be "kein"."""
         if not verb.complements:
             return ()
         *others, last = verb.complements
@@ -192,13 +196,13 @@ class ClauseWriter:
         return self._noun_phrase(nouns, determiners)
 
     def _noun_phrase(self, nouns, determiners=_ANY, described=0.35):
-        """Return one of the nouns; `described`: probability of an adjective."""
+        """Returns a noun phrase; `described` is the chance of an adjective."""
         noun = self.choose([n for n in nouns if n not in self._used] or nouns)
         self._used.add(noun)
         determiner = self.choose(determiners)
         plural = self.chance(0.25)
-        if noun in lexicon.NOUNS["strangers"] and determiner in OWNERS:
-            determiner = THE  # "my man" is "mein Mann", but that is my husband
+        if noun in NOUNS["strangers"] and determiner in OWNERS:
+            determiner = THE  # "mein Mann" means "my husband"
         if determiner is A and plural:
             determiner = SOME
         adjective = None
@@ -208,11 +212,11 @@ class ClauseWriter:
 
 
 def _suited(kind):
-    return [a for a in lexicon.ADJECTIVES if kind in a.kinds.split()]
+    return [a for a in ADJECTIVES if kind in a.kinds.split()]
 
 
 def _takes(verb, noun):
-    """Whether the noun may be the verb's last object."""
+    """Returns whether a noun may be the last object of a verb."""
     return bool(verb.complements) and noun in verb.complements[-1].nouns
 
 
@@ -221,5 +225,5 @@ def _is_for_people(verb):
 
 
 def _is_sie(pronoun, case="nominative"):
-    """Whether it is "sie", which may be she, they, her, them or even you."""
+    """Returns whether a pronoun is "sie", which has five English meanings."""
     return pronoun.german(case) == "sie"

@@ -1,12 +1,12 @@
-"""The grammar of the toy language pair: one clause, said in two languages.
+"""The grammar of the toy language pair: says one clause in two languages.
 
 A `Clause` says who does what, how and when; `english` and `german` put it into
-words. English keeps the order subject, verb, objects, and needs "do" to ask
-and to deny. In German it is the verb that moves:
+words. English keeps the order subject, verb, objects, and needs "do" in
+questions and negations. In German the verb moves:
 
-    second in a statement:    Heute *ruft* die Frau den Mann *an*.
-    first in a question:      *Hat* die Frau den Mann *angerufen*?
-    last in a clause within:  Ich weiß, dass die Frau den Mann *anruft*.
+    second in a statement:          Heute *ruft* die Frau den Mann *an*.
+    first in a question:            *Hat* die Frau den Mann *angerufen*?
+    last in a subordinate clause:   Ich weiß, dass die Frau den Mann *anruft*.
 """
 
 import dataclasses
@@ -39,7 +39,7 @@ _PERFECT = {
 }
 _MERGED = {"in dem ": "im ", "in das ": "ins ", "von dem ": "vom "}
 
-# Places of German phrases, from the first to the last.
+# Positions of German phrases, from the first to the last.
 _FRONT, _PRONOUN, _SUBJECT, _TIME, _OBJECT, _NOT, _LAST = range(7)
 
 
@@ -64,7 +64,7 @@ class Clause:
     """Who does what, how and when; or, with a predicate, who is what.
 
     Tense "now" is the English progressive and "future" the one with "will".
-    German says both in the present, so they need a time that tells them.
+    German expresses both in the present tense, so they need a time.
     """
 
     subject: NounPhrase | Pronoun | RelativePronoun
@@ -79,7 +79,7 @@ class Clause:
 
 
 def english(clause, asked=False):
-    """Return the clause in English, as a statement or as a question."""
+    """Returns a clause in English, as a statement or as a question."""
     auxiliary, main = _english_verb(clause, asked)
     subject = _english_phrase(clause.subject, "nominative")
     negation = "not" if clause.negated else ""
@@ -96,7 +96,7 @@ def english(clause, asked=False):
 
 
 def _english_verb(clause, asked):
-    """Return the auxiliary, which "not" follows, or "", and the rest."""
+    """Returns the auxiliary, which "not" follows, or "", and the main verb."""
     person, tense = clause.subject.person, clause.tense
     if clause.predicate:
         return _BE[tense][person], clause.predicate.english
@@ -138,7 +138,7 @@ def _english_phrase(phrase, case):
 
 
 def _english_objects(clause):
-    """Return the objects; a relative pronoun leaves its preposition behind."""
+    """Returns the objects; a relative pronoun leaves its preposition here."""
     words = []
     for complement, phrase in zip(clause.verb.complements, clause.objects):
         words.append(complement.english_preposition)
@@ -151,12 +151,12 @@ def _english_objects(clause):
 
 
 def german(clause, verb="second"):
-    """Return the clause in German.
+    """Returns a clause in German.
 
     Args:
-        clause: a `Clause`.
-        verb: place of the verb that agrees with the subject: "first",
-            "second" or "last".
+        clause: A `Clause`.
+        verb: Position of the finite verb: "first", "second" or "last". Defaults
+            to "second".
     """
     finite, closing = _german_verb(clause)
     words = _german_phrases(clause, verb)
@@ -170,9 +170,10 @@ def german(clause, verb="second"):
 
 
 def _german_verb(clause):
-    """Return the verb that agrees, and what closes the clause.
+    """Returns the finite verb and what closes the clause.
 
-    That is a prefix, which joins a verb right behind it, or a word and a space.
+    The closing part is a prefix, which joins a verb right after it, or a word
+    and a space.
     """
     person, verb = clause.subject.person, clause.verb
     if clause.predicate:
@@ -194,7 +195,7 @@ def _german_present(verb, person):
 
 
 def _german_phrases(clause, verb):
-    """Return all but the verbs, in order."""
+    """Returns everything but the verbs, in order."""
     subject_place, time_place = _place(clause.subject, _SUBJECT), _TIME
     if verb == "second" and clause.time_first:
         time_place = _FRONT
@@ -218,7 +219,7 @@ def _german_subject(subject):
 
 
 def _german_objects(clause):
-    """Yield each object's place and text."""
+    """Yields the position and the text of each object."""
     for complement, phrase in zip(clause.verb.complements, clause.objects):
         text = phrase.german(complement.case)
         if not complement.german_preposition:

@@ -1,7 +1,8 @@
 """Nouns and adjectives of the toy language pair: half of its dictionary.
 
-A noun's entry looks as in a dictionary: singular and plural; in German with
-the article, and with the accusative and dative singular where that differs.
+An entry of a noun looks as in a dictionary: singular and plural. In German the
+singular has its article, and a third form follows where the accusative and
+dative singular differ from it.
 """
 
 import dataclasses
@@ -11,7 +12,7 @@ _GENDERS = {"der": "masculine", "die": "feminine", "das": "neuter"}
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Noun:
-    """A noun; `kind` tells which adjectives suit it."""
+    """A noun; `kind` determines which adjectives suit it."""
 
     kind: str
     english: str
@@ -24,16 +25,16 @@ class Noun:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Adjective:
-    """An adjective; `kinds` tells which nouns it suits."""
+    """An adjective; `kinds` determines which nouns it suits."""
 
     english: str
     german: str
     kinds: str
-    stem: str = ""  # what endings join, where that is not `german`
+    stem: str = ""  # the part before endings, if it differs from `german`
 
 
 def read_table(table):
-    """Yield `(heading, rows)`; a row is two lists, English and German."""
+    """Yields `(heading, rows)`; a row is two lists, English and German."""
     for section in table.strip().split("\n\n"):
         heading, *lines = section.splitlines()
         rows = [line.split("=") for line in lines]
@@ -41,17 +42,17 @@ def read_table(table):
 
 
 def split_fields(text):
-    """Split at the commas."""
+    """Splits a text at its commas."""
     return [field.strip() for field in text.split(",")]
 
 
 def union(groups, names):
-    """Return the nouns of several groups; `names` has spaces between."""
+    """Returns the nouns of several groups, whose names spaces separate."""
     return sum((groups[name] for name in names.split()), ())
 
 
 def _read_nouns(table, unions):
-    """Return the groups of nouns, a dict of tuples."""
+    """Returns the groups of nouns, a dictionary of name to tuple."""
     groups = {}
     for heading, rows in read_table(table):
         name, kind = heading.split(": ")
@@ -68,7 +69,7 @@ def _noun(kind, english, german):
     return Noun(kind, *english, singular, german[1], gender, oblique)
 
 
-# Above each group: its name, and the kind of its nouns.
+# The heading of a group is its name and the kind of its nouns.
 NOUNS = _read_nouns(
     """
 strangers: adult

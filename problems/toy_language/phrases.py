@@ -1,7 +1,7 @@
 """Noun phrases and pronouns of the toy language pair, in both languages.
 
-Each has a `person`, which its verb must agree with, and gives its text by
-`english(case)` and `german(case)`. Where English has "the old man" and "he" or
+Each has a `person`, with which its verb agrees, and methods `english(case)` and
+`german(case)` that return its text. Where English has "the old man" and "he" or
 "him", German inflects article, adjective, noun and pronoun for three cases.
 """
 
@@ -12,15 +12,15 @@ from keras_transformer.problems.toy_language.lexicon import Noun
 
 
 def _declension(nominative, accusative, dative):
-    """Return {case: {gender: form}}; "-" stands for no form or ending."""
+    """Returns {case: {gender: ending}}, where "-" stands for none."""
     cases = zip(
         ("nominative", "accusative", "dative"),
         (nominative, accusative, dative),
     )
     genders = ("masculine", "feminine", "neuter", "plural")
     return {
-        case: dict(zip(genders, forms.replace("-", "").split(" ")))
-        for case, forms in cases
+        case: dict(zip(genders, endings.replace("-", "").split(" ")))
+        for case, endings in cases
     }
 
 
@@ -29,7 +29,7 @@ _WHO = _declension("der die das die", "den die das die", "dem der dem denen")
 _DIESER = _declension("er e es e", "en e es e", "em er em en")
 _EIN = _declension("- e - e", "en e - e", "em er em en")
 _NOTHING = _declension("- - - -", "- - - -", "- - - -")
-# An adjective shows gender and case where the word before it does not.
+# An adjective shows gender and case if the word before it does not.
 _AFTER_DER = _declension("e e e en", "en e e en", "en en en en")
 _AFTER_EIN = _declension("er e es en", "en e es en", "en en en en")
 _AFTER_NOTHING = _DIESER
@@ -37,7 +37,7 @@ _AFTER_NOTHING = _DIESER
 
 @dataclasses.dataclass(frozen=True)
 class Determiner:
-    """An article or the like, and the endings that go with it in German."""
+    """An article or similar word with the German endings that it requires."""
 
     english: str
     english_plural: str
@@ -92,10 +92,10 @@ THIRD_PERSON = (
 
 @dataclasses.dataclass(frozen=True)
 class NounPhrase:
-    """A noun with its determiner, and perhaps more about it.
+    """A noun with its determiner and, optionally, an adjective and a clause.
 
-    The clause that it stands in says its relative clause, not `english` and
-    `german`: that clause may have a word to put between.
+    `english` and `german` leave out the relative clause. The clause around the
+    phrase adds it, since German may put other words in between.
     """
 
     noun: Noun
@@ -139,7 +139,7 @@ class NounPhrase:
 
 @dataclasses.dataclass(frozen=True)
 class RelativePronoun:
-    """The "who" or "that" which stands for a noun in a relative clause."""
+    """The "who" or "that" that stands for a noun in a relative clause."""
 
     noun: Noun
     plural: bool
@@ -158,5 +158,5 @@ class RelativePronoun:
 
 
 def join(*words):
-    """Join words with spaces, leaving out the empty ones."""
+    """Joins all non-empty words with spaces."""
     return " ".join(word for word in words if word)

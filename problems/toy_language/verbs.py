@@ -1,12 +1,12 @@
 """Verbs of the toy language pair: the other half of its dictionary.
 
 An entry looks as in a dictionary: infinitive and past; in German infinitive,
-present tense (3rd person singular) and perfect tense, with a bar behind a
-prefix that comes off.
+present tense (3rd person singular) and perfect tense. A bar follows a separable
+prefix.
 
-No verb has two translations that its sentence does not decide between, and no
-English past tense looks like its infinitive: a model can get every sentence
-right.
+The sentence always decides between two translations of a verb, and no English
+past tense equals its infinitive. So a model can translate every sentence
+correctly.
 """
 
 import dataclasses
@@ -19,7 +19,7 @@ from keras_transformer.problems.toy_language.lexicon import union
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Complement:
-    """What a verb wants beside its subject, in which case."""
+    """An object that a verb requires, with its case."""
 
     case: str
     nouns: tuple
@@ -29,10 +29,10 @@ class Complement:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Verb:
-    """A verb, what it wants beside it, and what it tells of.
+    """A verb with its complements and its aspect.
 
-    An "activity" may be in progress, an "event" may not ("I am finding"), and
-    a "state" goes with no time at all ("I know him tomorrow").
+    An "activity" has a progressive form, an "event" has none ("I am finding"),
+    and a "state" takes no time at all ("I know him tomorrow").
     """
 
     aspect: str
@@ -66,7 +66,7 @@ def _read_verbs(table):
 
 
 def _complement(text):
-    """Read "of/von dative people" or "/ accusative people animals"."""
+    """Reads "of/von dative people" or "/ accusative people animals"."""
     prepositions, case, nouns = text.split(maxsplit=2)
     english, german = prepositions.split("/")
     return Complement(case, union(NOUNS, nouns), english, german)
@@ -82,7 +82,7 @@ def _verb(frame, english, german):
     return Verb(*frame, base, particle, past, *german_parts)
 
 
-# Above each group: what it tells of, its subjects, its complements.
+# The heading of a group is its aspect, its subjects and its complements.
 VERBS = _read_verbs("""
 activity, people, / accusative people
 call, called = an|rufen, ruft an, hat angerufen
@@ -199,7 +199,7 @@ wake up, woke up = auf|wachen, wacht auf, ist aufgewacht
 come back, came back = zurück|kommen, kommt zurück, ist zurückgekommen
 """)
 
-# These take a clause: "that ..." or "whether ...".
+# These verbs take a clause: "that ..." or "whether ...".
 SAY = _read_verbs("""
 state, people
 say, said = sagen, sagt, hat gesagt

@@ -1,16 +1,16 @@
 """Sentences, clauses and predicates of the toy treebank, as rules.
 
-`toy_tree_rules` says how to read them. Labels and tags follow the guidelines
-of the Penn Treebank; where several trees make sense, one convention decides:
+The module `rules` describes their syntax. Labels and tags follow the guidelines
+of the Penn Treebank. Where several trees make sense, a convention decides:
 
-- "in", "near" and their like belong to the object of a verb of liking or
-  having ("[likes] [the house near the lake]"), else to the verb ("[met]
-  [a friend] [in the park]").
+- "in", "near" and similar prepositions belong to the object of a verb of
+  liking or having ("[likes] [the house near the lake]"), and otherwise to the
+  verb ("[met] [a friend] [in the park]").
 - "with" a tool or a person belongs to the verb, "with" a part to the noun.
-- "from" and "for" belong to the verb after "buy" and "borrow", else to the
-  noun.
+- "from" and "for" belong to the verb after "buy" and "borrow", and otherwise
+  to the noun.
 - A time belongs to the verb.
-- What could still belong to two words belongs to the nearer one.
+- If two words are still possible, the nearer one is right.
 """
 
 CLAUSES = """

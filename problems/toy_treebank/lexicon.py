@@ -1,8 +1,8 @@
 """Words of the toy treebank, as rules of its grammar.
 
-Nouns and adjectives are those of the toy language pair, and some more. The
-group of a word is what the grammar chooses by: a verb takes the nouns of some
-groups, and "with a fork" goes with the eating, "with cream" with the cake.
+The nouns and adjectives are those of the toy language pair and some more. The
+grammar chooses words by their groups: a verb takes nouns of certain groups, and
+"with a fork" goes with eating, "with cream" with a cake.
 """
 
 from keras_transformer.problems.toy_language.lexicon import ADJECTIVES
@@ -86,21 +86,21 @@ fall: fall -s fell fallen -ing, rise -s rose risen rising
 
 
 def lexical_rules():
-    """Return the words as alternatives: {symbol: [(tag, word), ...]}."""
+    """Returns the words of each symbol: {symbol: [(tag, word), ...]}."""
     rules = {}
     for group, nouns in _noun_forms():
         for number, tag, place in (("sg", "NN", 0), ("pl", "NNS", 1)):
-            words = [(tag, forms[place]) for forms in nouns]
+            words = [(tag, noun[place]) for noun in nouns]
             rules[f"noun {group} {number}"] = words
     for group, adjectives in _adjectives_of_groups():
         rules[f"adjective {group}"] = [("JJ", word) for word in adjectives]
     for group, verbs in _rows(_VERBS):
         for text in verbs:
             base, *others = text.split()
-            forms = [base, *(word.replace("-", base) for word in others), base]
-            for tag, form in zip(VERB_TAGS, forms):
+            words = [base, *(word.replace("-", base) for word in others), base]
+            for tag, word in zip(VERB_TAGS, words):
                 symbol = f"verb {group} {tag}"
-                rules.setdefault(symbol, []).append((tag, form))
+                rules.setdefault(symbol, []).append((tag, word))
     return rules
 
 

@@ -1,7 +1,7 @@
 """Phrases of nouns, places and times of the toy treebank, as rules.
 
-`toy_tree_rules` says how to read them, `toy_tree_clauses` which tree it is
-where several make sense.
+The module `rules` describes their syntax. The module `clauses` lists the
+conventions that decide between several possible trees.
 """
 
 PHRASES = """

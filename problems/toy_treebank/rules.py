@@ -1,11 +1,13 @@
-"""The grammar of the toy treebank: its rules, read from text.
+"""The grammar of the toy treebank, whose rules are read from text.
 
-A line ends with ":" or goes on with a rule where it begins with a symbol, what
-the rules below make. A rule is what to make, trees or nothing ("~"), with other
-symbols in square brackets; "can/must" is one word or the other. The number
-before a rule says how likely it is beside the others. A capital letter in a
-symbol stands for any of some words, the same ones throughout the rule: "[np G
-sg] [likes sg]". Lines that begin with a space continue the one before.
+A line that ends with ":" begins a symbol; the rules that make the symbol follow
+it, on the same line or on the next ones. A rule lists trees, or nothing ("~"),
+with other symbols in square brackets. "can/must" stands for either word. The
+number before a rule is its weight among the rules of the symbol.
+
+A capital letter in a symbol is a variable. It stands for any of several words,
+the same one throughout the rule: "[np G sg] [likes sg]". A line that begins
+with a space continues the line before.
 """
 
 import functools
@@ -21,7 +23,7 @@ from keras_transformer.trees.tree import Tree
 _VARIABLES = {
     "N": "sg pl",
     "P": "past present",
-    "F": "VB VBZ VBP VBD VBN VBG",  # forms of verbs
+    "F": "VB VBZ VBP VBD VBN VBG",  # tags of verbs
     "G": (  # groups of nouns
         "people relatives jobs beings animals food drinks toppings clothes "
         "dishes cutlery texts gifts goods luggage machines vehicles tools "
@@ -37,13 +39,13 @@ _TOKEN = re.compile(r"[()]|\[[^]]*\]|[^\s()\[\]]+")
 
 
 class Slot(typing.NamedTuple):
-    """A place in a rule, for what the rules of a symbol make."""
+    """A place in a rule for trees that the rules of a symbol make."""
 
     symbol: str
 
 
 class Rule(typing.NamedTuple):
-    """A way to make a symbol: trees and slots, side by side."""
+    """One way to make a symbol: trees and slots, side by side."""
 
     weight: float
     items: tuple
@@ -51,7 +53,7 @@ class Rule(typing.NamedTuple):
 
 @functools.cache
 def grammar():
-    """Return the rules of each symbol, words included: {symbol: [Rule]}."""
+    """Returns the rules of each symbol, words included: {symbol: [Rule]}."""
     rules = {
         symbol: [Rule(1, (Tree(tag, (word,)),)) for tag, word in words]
         for symbol, words in lexical_rules().items()
@@ -63,13 +65,13 @@ def grammar():
         if text:
             for symbol, texts in _instances(head, text):
                 share = int(weight or 1) / len(texts)
-                made = [Rule(share, _read(text)) for text in texts]
-                rules.setdefault(symbol, []).extend(made)
+                new_rules = [Rule(share, _read(text)) for text in texts]
+                rules.setdefault(symbol, []).extend(new_rules)
     return rules
 
 
 def _instances(head, text):
-    """Yield each symbol that a head stands for, and its forms of the rule."""
+    """Yields each symbol that a head stands for and the texts of its rules."""
     head = f"[{head}]"
     bound = sorted(set(_VARIABLE.findall(head)))
     free = sorted(set(_VARIABLE.findall(text)) - set(bound))
@@ -83,7 +85,7 @@ def _instances(head, text):
 
 
 def _assignments(names):
-    """Yield a dict for each way to give the variables values."""
+    """Yields a dictionary for each assignment of values to variables."""
     domains = [_VARIABLES[name].split() for name in names]
     for values in itertools.product(*domains):
         yield dict(zip(names, values))
@@ -94,14 +96,14 @@ def _substitute(text, values):
 
 
 def _choices(text):
-    """Yield the text with each of the words that slashes part."""
+    """Yields the text with each choice of the words that slashes separate."""
     parts = re.split(r"([^\s()]+/[^\s()]+)", text)
     for choice in itertools.product(*(part.split("/") for part in parts)):
         yield "".join(choice)
 
 
 def _read(text):
-    """Return the trees and slots of a rule."""
+    """Returns the trees and slots of a rule."""
     stack = [[]]
     for token in _TOKEN.findall(text):
         if token == "(":

@@ -1,9 +1,9 @@
-"""A treebank of English sentences that a grammar makes, with their trees.
+"""A treebank of English sentences that a grammar generates with their trees.
 
-Sentences are short and their words few, but the trees hold what makes parsing
-hard: phrases that belong to one word or another, clauses within clauses,
-coordination, questions. The words decide everything, so a model can learn to
-get every sentence right.
+The sentences are short and use few words, but the trees contain what makes
+parsing hard: phrases that could belong to several words, clauses within
+clauses, coordination, questions. The words determine the tree, so a model can
+learn to parse every sentence correctly.
 """
 
 import bisect
@@ -18,21 +18,21 @@ from keras_transformer.trees.tree import Tree
 NUM_TREES = {"train": 12_000, "dev": 300, "test": 300}
 SENTENCE_LENGTHS = range(4, 26)  # in words, punctuation included
 
-# Words of these symbols come once in a sentence, where there are others.
+# Words of these symbols are not repeated in a sentence, if others are left.
 _ONCE = ("noun", "verb", "adjective", "name")
 
 
-def trees(split):
-    """Return the trees of a split: "train", "dev" or "test".
+def toy_trees(split):
+    """Returns the list of the trees of a split: "train", "dev" or "test".
 
-    No sentence occurs twice. Those of dev and test do not occur in training,
-    but all their words do.
+    No sentence occurs twice. Dev and test share all their words with training
+    but no sentence.
     """
     return _treebank()[split]
 
 
 class TreeWriter:
-    """Write random trees, the same ones for the same seed.
+    """Writes random trees, the same ones for the same seed.
 
     Example:
 
@@ -42,7 +42,7 @@ class TreeWriter:
     """
 
     def __init__(self, seed):
-        # Of the generator's methods, Python promises to keep only this one.
+        # The only method whose sequence Python promises to keep.
         self._random = random.Random(seed).random
         self._words = []
         self._used = set()
@@ -55,7 +55,7 @@ class TreeWriter:
         }
 
     def sentence(self):
-        """Return the words of a sentence and its tree."""
+        """Returns the words of a sentence and its tree."""
         while True:
             self._words.clear()
             self._used.clear()
@@ -65,7 +65,7 @@ class TreeWriter:
                 return words, Tree("TOP", (_with_words(tree, iter(words)),))
 
     def _make(self, symbol):
-        """Return the trees that one of the symbol's rules makes."""
+        """Returns the trees that a random rule of a symbol makes."""
         items = self._choose(symbol)
         if symbol.startswith(_ONCE):
             for _ in range(5):
@@ -80,21 +80,21 @@ class TreeWriter:
         return choices[bisect.bisect(totals, self._random() * totals[-1])]
 
     def _fill(self, items):
-        """Return the items with trees in their slots."""
-        made = []
+        """Returns the items of a rule with trees in place of its slots."""
+        trees = []
         for item in items:
             if isinstance(item, Slot):
-                made += self._make(item.symbol)
+                trees += self._make(item.symbol)
             elif item.is_preterminal:
-                made.append(item)
+                trees.append(item)
                 self._words += item.children
             else:
-                made.append(Tree(item.label, tuple(self._fill(item.children))))
-        return made
+                trees.append(Tree(item.label, tuple(self._fill(item.children))))
+        return trees
 
 
 def spell(words):
-    """Return the words with "an" for "a", and a capital at the start."""
+    """Returns the words with "an" before vowels and a capital at the start."""
     spelled = [
         "an" if word == "a" and following[0] in "aeiou" else word
         for word, following in itertools.pairwise((*words, "."))
@@ -105,7 +105,7 @@ def spell(words):
 
 
 def _with_words(tree, words):
-    """Return the tree with other words."""
+    """Returns a tree with other words."""
     if tree.is_preterminal:
         return Tree(tree.label, (next(words),))
     children = tuple([_with_words(child, words) for child in tree.children])
@@ -114,19 +114,19 @@ def _with_words(tree, words):
 
 @functools.cache
 def _treebank():
-    """Return the trees of each split."""
+    """Returns a dictionary of split to its trees."""
     pairs = _distinct_pairs()
     train = [next(pairs) for _ in range(NUM_TREES["train"])]
-    known = {word for words, _ in train for word in words}
+    train_words = {word for words, _ in train for word in words}
     treebank = {"train": [tree for _, tree in train]}
-    fit = (tree for words, tree in pairs if known.issuperset(words))
+    fitting = (tree for words, tree in pairs if train_words.issuperset(words))
     for split in ("dev", "test"):
-        treebank[split] = [next(fit) for _ in range(NUM_TREES[split])]
+        treebank[split] = [next(fitting) for _ in range(NUM_TREES[split])]
     return treebank
 
 
 def _distinct_pairs():
-    """Yield the words and trees of sentences that did not come before."""
+    """Yields the words and trees of sentences that did not occur before."""
     writer = TreeWriter(seed=2017)
     seen = set()
     while True:

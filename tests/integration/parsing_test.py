@@ -15,7 +15,7 @@ from keras_transformer.bin import evaluate
 from keras_transformer.bin import exporter
 from keras_transformer.bin import trainer
 from keras_transformer.decoding.parser import Parser
-from keras_transformer.problems.toy_treebank import treebank as toy_treebank
+from keras_transformer.problems.toy_treebank.treebank import toy_trees
 from keras_transformer.trees.tree import parse_tree
 
 SENTENCE = 'The teacher said: "I can\'t see (any) dogs."'
@@ -28,7 +28,7 @@ HPARAMS += ",warmup_steps=40,beam_size=2"
 def treebank(tmp_path_factory):
     """A directory of trees, 300 to train on and two times 12."""
     directory = tmp_path_factory.mktemp("treebank")
-    trees = toy_treebank.trees("train")
+    trees = toy_trees("train")
     parts = {
         "train": trees[:300],
         "dev": trees[300:312],

@@ -11,12 +11,12 @@ from keras_transformer.problems.parsing import ParsingProblem
 from keras_transformer.problems.parsing import ParsingWsj
 from keras_transformer.problems.parsing import ParsingWsjSemi
 from keras_transformer.problems.parsing_files import ParsingFiles
-from keras_transformer.problems.toy_treebank import treebank
+from keras_transformer.problems.toy_treebank.treebank import toy_trees
 from keras_transformer.trees.linearization import LINEARIZATIONS
 from keras_transformer.trees.linearization import symbol_kind
 from keras_transformer.trees.tree import parse_tree
 
-TREES = treebank.trees("dev")
+TREES = toy_trees("dev")
 SIZES = {"train": 90, "dev": 8, "test": 6}
 
 

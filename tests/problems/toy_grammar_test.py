@@ -1,3 +1,5 @@
+"""Tests of the clauses of the toy language in English and German."""
+
 import pytest
 
 from keras_transformer.problems.toy_language import grammar

@@ -1,12 +1,15 @@
+"""Tests of the toy treebank and of the grammar behind it."""
+
 import subprocess
 import sys
 
 import pytest
 
-from keras_transformer.problems.toy_treebank import treebank as toy_treebank
 from keras_transformer.problems.toy_treebank.lexicon import lexical_rules
 from keras_transformer.problems.toy_treebank.rules import Slot
 from keras_transformer.problems.toy_treebank.rules import grammar
+from keras_transformer.problems.toy_treebank.treebank import NUM_TREES
+from keras_transformer.problems.toy_treebank.treebank import toy_trees
 from keras_transformer.trees.tree import Tree
 from keras_transformer.trees.tree import parse_tree
 
@@ -15,7 +18,7 @@ SPLITS = ("train", "dev", "test")
 
 @pytest.fixture(scope="module")
 def treebank():
-    return {split: toy_treebank.trees(split) for split in SPLITS}
+    return {split: toy_trees(split) for split in SPLITS}
 
 
 @pytest.fixture(scope="module")
@@ -24,10 +27,10 @@ def trees(treebank):
 
 
 def readings(words):
-    """Return every tree that the grammar has for a sentence, by trying all."""
+    """Returns every tree that the grammar allows for a sentence."""
     words = [{"an": "a", "An": "A"}.get(word, word) for word in words]
     start = 1 if words[0] == "``" else 0
-    known = {}
+    readings_of = {}
 
     def fits(word, place):
         if place == start:
@@ -35,14 +38,14 @@ def readings(words):
             return words[place] in word
         return place < len(words) and words[place] == word
 
-    def made_from(symbol, place):
-        """Return {end: what the symbol makes from the place to there}."""
-        if (symbol, place) not in known:
-            ends = known[symbol, place] = {}
+    def trees_of(symbol, place):
+        """Returns {end: trees of the symbol from the place to the end}."""
+        if (symbol, place) not in readings_of:
+            ends = readings_of[symbol, place] = {}
             for rule in grammar()[symbol]:
-                for end, made in filled(rule.items, place):
-                    ends.setdefault(end, {})[str(made)] = made
-        return known[symbol, place]
+                for end, trees in filled(rule.items, place):
+                    ends.setdefault(end, {})[str(trees)] = trees
+        return readings_of[symbol, place]
 
     def filled(items, place):
         if not items:
@@ -50,24 +53,26 @@ def readings(words):
             return
         first, *rest = items
         if isinstance(first, Slot):
-            ends = made_from(first.symbol, place).items()
+            ends = trees_of(first.symbol, place).items()
             firsts = [
-                (end, made) for end, all_ in ends for made in all_.values()
+                (end, trees)
+                for end, choices in ends
+                for trees in choices.values()
             ]
         elif first.is_preterminal:
             ends = [place + 1] if fits(first.children[0], place) else []
             firsts = [(end, (first,)) for end in ends]
         else:
             firsts = [
-                (end, (Tree(first.label, made),))
-                for end, made in filled(first.children, place)
+                (end, (Tree(first.label, children),))
+                for end, children in filled(first.children, place)
             ]
-        for middle, made in firsts:
+        for middle, trees in firsts:
             for end, others in filled(rest, middle):
-                yield end, made + others
+                yield end, trees + others
 
-    whole = made_from("sentence", 0).get(len(words), {})
-    return [Tree("TOP", made) for made in whole.values()]
+    whole = trees_of("sentence", 0).get(len(words), {})
+    return [Tree("TOP", children) for children in whole.values()]
 
 
 def reading(sentence):
@@ -85,16 +90,16 @@ def nodes(tree):
 class TreebankTest:
     def test_has_the_promised_sizes(self, treebank):
         sizes = {split: len(trees) for split, trees in treebank.items()}
-        assert sizes == toy_treebank.NUM_TREES
+        assert sizes == NUM_TREES
         assert sizes == {"train": 12_000, "dev": 300, "test": 300}
 
     def test_no_sentence_occurs_twice_within_or_across_splits(self, trees):
         assert len({tuple(tree.words()) for tree in trees}) == len(trees)
 
     def test_every_word_of_dev_and_test_occurs_in_training(self, treebank):
-        known = {word for tree in treebank["train"] for word in tree.words()}
+        words = {word for tree in treebank["train"] for word in tree.words()}
         for tree in treebank["dev"] + treebank["test"]:
-            assert known.issuperset(tree.words())
+            assert words.issuperset(tree.words())
 
     def test_has_4_to_25_words_a_sentence_and_fewer_than_11_on_average(
         self, trees
@@ -105,8 +110,9 @@ class TreebankTest:
 
     def test_is_the_same_when_made_again_elsewhere(self, treebank):
         script = (
-            "from keras_transformer.problems.toy_treebank import treebank\n"
-            "for tree in treebank.trees('test'): print(tree)\n"
+            "from keras_transformer.problems.toy_treebank.treebank import "
+            "toy_trees\n"
+            "for tree in toy_trees('test'): print(tree)\n"
         )
         lines = subprocess.run(
             [sys.executable, "-c", script],

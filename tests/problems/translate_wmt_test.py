@@ -157,7 +157,7 @@ class WmtDownloadTest:
         assert "\n" not in message
         assert message.endswith(
             f"Place in {tmp_dir}, plain or as .gz: "
-            "translate_enfr_small.train.{en,fr} (equally many lines), "
+            "translate_enfr_small.train.{en,fr} (the same number of lines), "
             "translate_enfr_small.dev.{en,fr} (3 lines), "
             "translate_enfr_small.test.{en,fr} (2 lines)."
         )

@@ -3,7 +3,7 @@ import itertools
 
 import pytest
 
-from keras_transformer.problems.toy_treebank import treebank
+from keras_transformer.problems.toy_treebank.treebank import toy_trees
 from keras_transformer.trees.augmentation import MAX_WORDS
 from keras_transformer.trees.augmentation import NUM_PARTS
 from keras_transformer.trees.augmentation import OPEN_CLASSES
@@ -13,7 +13,7 @@ from keras_transformer.trees.tree import Tree
 from keras_transformer.trees.tree import parse_tree
 from keras_transformer.trees.tree import steps
 
-TREES = treebank.trees("dev")[:100]
+TREES = toy_trees("dev")[:100]
 NUM_ROUNDS = 4
 
 

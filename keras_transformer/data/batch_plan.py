@@ -4,10 +4,7 @@ import math
 
 import numpy as np
 
-# A further shape costs a compilation, so it must save at least this share
-# of the positions that hold tokens.
-MIN_SAVING = 0.003
-MAX_SHAPES = 32
+from keras_transformer.data.buckets import choose_buckets
 
 EMPTY_ROW = -1
 
@@ -98,7 +95,7 @@ def plan_batches(
     kept, kept_lengths = select_pairs(
         input_lengths, target_lengths, batch_tokens, max_length
     )
-    bucket_of_pair, limits = _choose_buckets(kept_lengths, batch_tokens)
+    bucket_of_pair, limits = choose_buckets(kept_lengths, batch_tokens)
 
     generator = np.random.default_rng([seed, epoch])
     if shuffle:
@@ -174,25 +171,6 @@ def select_pairs(input_lengths, target_lengths, batch_tokens, max_length):
     return kept, lengths[kept]
 
 
-def count_cells(lengths):
-    """Group the pairs by their lengths; pairs of one cell have the same two.
-
-    Args:
-        lengths: integers `(pairs, 2)`.
-
-    Returns:
-        The cells, integers `(cells, 3)`: source length, target length, number
-        of pairs; and the cell of each pair, integers `(pairs,)`.
-    """
-    base = lengths.max() + 1
-    keys, cell_of_pair, counts = np.unique(
-        lengths[:, 0] * base + lengths[:, 1],
-        return_inverse=True,
-        return_counts=True,
-    )
-    return np.stack([keys // base, keys % base, counts], axis=1), cell_of_pair
-
-
 def lay_out(rows_of_pairs, most_rows):
     """Divide rows among batches of one number of rows, all about full.
 
@@ -211,78 +189,6 @@ def lay_out(rows_of_pairs, most_rows):
     filled = np.full((rows * num_batches, *row_shape), EMPTY_ROW, np.int64)
     filled[: len(rows_of_pairs)] = rows_of_pairs
     return filled.reshape(rows, num_batches, *row_shape).swapaxes(0, 1)
-
-
-def _choose_buckets(lengths, batch_tokens):
-    """Group the pairs into rectangles of source by target length.
-
-    Starts from one bucket of all pairs, and again and again cuts the bucket,
-    at the source or target length, where the cut saves most padding.
-
-    Returns:
-        The bucket of each pair, integers `(pairs,)`, and the list of
-        `(input_len, target_len)` that the buckets are padded to.
-    """
-    if not len(lengths):
-        return np.zeros(0, np.int64), []
-    cells, cell_of_pair = count_cells(lengths)
-    buckets = [np.arange(len(cells))]
-    cuts = [_best_cut(cells, buckets[0], batch_tokens)]
-    while len(buckets) < MAX_SHAPES:
-        best = max(range(len(cuts)), key=lambda bucket: cuts[bucket][0])
-        saving, low, high = cuts[best]
-        if saving <= MIN_SAVING * lengths.sum():
-            break
-        buckets[best] = low
-        buckets.append(high)
-        cuts[best] = _best_cut(cells, low, batch_tokens)
-        cuts.append(_best_cut(cells, high, batch_tokens))
-    bucket_of_cell = np.empty(len(cells), np.int64)
-    for number, bucket in enumerate(buckets):
-        bucket_of_cell[bucket] = number
-    limits = [tuple(cells[b, :2].max(axis=0).tolist()) for b in buckets]
-    return bucket_of_cell[cell_of_pair], limits
-
-
-def _best_cut(cells, bucket, batch_tokens):
-    """Return `(saved positions, cells below, cells above)` of the best cut.
-
-    Both parts must fill a batch: many small batches would cost more than
-    the padding they save.
-    """
-    best = 0, None, None
-    num_pairs, uncut = cells[bucket, 2].sum(), cells[bucket, :2].max(axis=0)
-    uncut_positions = _positions(num_pairs, uncut, batch_tokens)
-    for side in (0, 1):
-        ordered = bucket[np.argsort(cells[bucket, side], kind="stable")]
-        lengths = cells[ordered, :2]
-        cut = np.flatnonzero(np.diff(lengths[:, side]))
-        if not len(cut):
-            continue
-        low_limit = np.maximum.accumulate(lengths)[cut]  # (cuts, 2)
-        high_limit = np.maximum.accumulate(lengths[::-1])[::-1][cut + 1]
-        num_low = np.cumsum(cells[ordered, 2])[cut]
-        num_high = num_pairs - num_low
-        saving = (
-            uncut_positions
-            - _positions(num_low, low_limit, batch_tokens)
-            - _positions(num_high, high_limit, batch_tokens)
-        )
-        full = (num_low * low_limit.max(axis=1) >= batch_tokens) & (
-            num_high * high_limit.max(axis=1) >= batch_tokens
-        )
-        at = np.argmax(np.where(full, saving, 0))
-        if full[at] and saving[at] > best[0]:
-            best = saving[at], ordered[: cut[at] + 1], ordered[cut[at] + 1 :]
-    return best
-
-
-def _positions(num_pairs, limit, batch_tokens):
-    """Count the source and target positions of buckets of these sizes."""
-    most_rows = batch_tokens // limit.max(axis=-1)
-    num_batches = -(-num_pairs // most_rows)
-    rows = -(-num_pairs // num_batches)
-    return num_batches * rows * limit.sum(axis=-1)
 
 
 def _order_of_batches(buckets):

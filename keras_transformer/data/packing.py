@@ -3,6 +3,7 @@
 import numpy as np
 
 from keras_transformer.data import batch_plan
+from keras_transformer.data import buckets
 
 # Room of a row, in average pairs: enough to combine them well, few enough to
 # keep down the cost of attention, which grows with the length of a row.
@@ -57,7 +58,7 @@ def plan_packed(
     if not len(kept):
         return batch_plan.BatchPlan([], [], [], 0, num_dropped)
     capacity = _choose_capacity(lengths, batch_tokens)
-    cells, cell_of_pair = batch_plan.count_cells(lengths)
+    cells, cell_of_pair = buckets.count_cells(lengths)
     rows = _choose_rows(cells, capacity)  # (all_rows, pairs_per_row)
 
     generator = np.random.default_rng([seed, epoch])

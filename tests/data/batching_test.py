@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from keras_transformer.data import batch_plan
+from keras_transformer.data import buckets
 from keras_transformer.data.token_arrays import TokenArray
 from keras_transformer.data.token_arrays import TokenArrayWriter
 from keras_transformer.data.token_arrays import TokenPairs
@@ -74,7 +75,7 @@ class EveryPlanTest:
 
     def test_shapes_are_few_and_all_used(self, case):
         plan = self.plan(*case)
-        assert len(plan.shapes) <= batch_plan.MAX_SHAPES
+        assert len(plan.shapes) <= buckets.MAX_SHAPES
         assert {plan[i][1] for i in range(len(plan))} == set(plan.shapes)
 
     def test_a_batch_has_at_most_one_empty_row(self, case):

@@ -1,32 +1,41 @@
-"""Plan which sentence pairs make up which padded batch of an epoch."""
+"""The plan of an epoch: which sentence pairs make up which padded batch."""
 
 import math
 
 import numpy as np
 
+from keras_transformer.data.buckets import MAX_SHAPES
 from keras_transformer.data.buckets import choose_buckets
 
 EMPTY_ROW = -1
 
+# With `fixed_shapes`, a compiler that takes ten seconds or more for each
+# shape matters more than padding.
+FEW_SHAPES = 4
+LENGTH_MULTIPLE = 8
+
 
 class BatchPlan:
-    """Say which pairs, padded to which shape, are an epoch's batches.
+    """Lists the sentence pairs and the padded shape of each batch.
 
-    `plan[i]` is `(indices, shape)`: the numbers of the sentence pairs of
-    batch `i`, in an array of shape `(rows,)` that holds -1 for an empty row,
-    and the batch's `(rows, input_len, target_len)`. Where several pairs share
-    a row, `indices` is `(rows, pairs_per_row)`, each row's pairs first, then
-    -1. Build one with `plan_batches` or `plan_packed` and fill its batches
+    `plan[i]` is a tuple `(indices, shape)` for batch number `i`. `indices` has
+    shape `(rows,)` and holds the number of the sentence pair of each row, or
+    -1 for an empty row. In a packed batch, where several pairs share a row, it
+    has shape `(rows, pairs_per_row)`, and -1 fills the end of each row.
+    `shape` is `(rows, input_len, target_len)`.
+
+    Build a plan with `plan_batches` or `plan_packed`, and fill its batches
     with `pad_batch`.
 
     Args:
-        buckets: list of integer arrays `(num_batches, rows)` or
-            `(num_batches, rows, pairs_per_row)`, the pairs of each bucket.
-        shapes: the shape `(rows, input_len, target_len)` of each bucket.
-        order: integer array `(batches, 2)`, the bucket and the batch in it
-            of each batch of the epoch.
-        num_tokens: source and target tokens in all batches together.
-        num_dropped: number of pairs longer than the longest allowed.
+        buckets: List of integer arrays of shape `(num_batches, rows)` or
+            `(num_batches, rows, pairs_per_row)`: the pairs of each bucket.
+        shapes: List of the shape `(rows, input_len, target_len)` of each
+            bucket.
+        order: Integer array of shape `(num_batches, 2)` over all buckets: the
+            bucket of each batch, and the number of the batch in that bucket.
+        num_tokens: Number of source and target tokens in all batches.
+        num_dropped: Number of pairs that exceed the longest allowed length.
     """
 
     def __init__(self, buckets, shapes, order, num_tokens, num_dropped):
@@ -45,7 +54,7 @@ class BatchPlan:
 
     @property
     def padding_share(self):
-        """Share of source and target positions that hold no token."""
+        """Share of the source and target positions that hold no token."""
         positions = sum(
             len(pairs) * rows * (input_len + target_len)
             for pairs, (rows, input_len, target_len) in zip(
@@ -63,39 +72,52 @@ def plan_batches(
     seed=0,
     epoch=0,
     shuffle=True,
+    fixed_shapes=False,
 ):
-    """Sort the sentence pairs of an epoch into batches of similar lengths.
+    """Sorts the sentence pairs of an epoch into batches of similar lengths.
 
-    Every kept pair occurs in exactly one batch. The batches have few
-    distinct shapes, chosen from the distribution of lengths and the same in
-    every epoch, so a compiled step is compiled a few times only. Which pairs
-    meet in a batch, and the order of the batches, is a pure function of the
-    arguments: position `(epoch, batch)` is all that resuming needs.
+    Every kept pair occurs in exactly one batch. The batches have at most
+    `MAX_SHAPES` different shapes. The shapes follow from the distribution of
+    the lengths and are the same in every epoch, so a compiled step is compiled
+    only a few times. The contents and the order of the batches are a pure
+    function of the arguments: training resumes from the position `(epoch,
+    batch)` alone.
 
     A shuffled epoch 0 begins with a batch of the shape that needs the most
-    memory: what does not fit the device fails at once, not an hour later.
+    memory. If it does not fit the device, training fails at once instead of an
+    hour later.
 
     Args:
-        input_lengths: integers `(pairs,)`, tokens of each source sentence.
-        target_lengths: integers `(pairs,)`, tokens of each target sentence.
-        batch_tokens: most source positions, and most target positions, of a
-            batch, padding included.
-        max_length: pairs with a longer side are left out. None keeps all.
-        seed: chooses the random order, at least 0.
-        epoch: number of the epoch; each has an order of its own.
-        shuffle: whether to shuffle. If not, pairs of similar lengths come
-            together, in the order of the text.
+        input_lengths: Integer array of shape `(pairs,)`, the number of tokens
+            of each source sentence.
+        target_lengths: Integer array of shape `(pairs,)`, the number of tokens
+            of each target sentence.
+        batch_tokens: Largest number of source positions, and of target
+            positions, of a batch, padding included.
+        max_length: Length of the longest sentence to keep, in tokens. Defaults
+            to None, which keeps all.
+        seed: Integer seed of the random order, at least 0. Defaults to 0.
+        epoch: Number of the epoch. Each epoch has its own order. Defaults to 0.
+        shuffle: Whether to shuffle. Otherwise pairs of similar lengths come
+            together, in the order of the text. Defaults to True.
+        fixed_shapes: Whether to use at most `FEW_SHAPES` shapes. Their lengths
+            are multiples of 8, and their number of rows is as large as
+            `batch_tokens` allows, whatever the number of pairs. Defaults to
+            False.
 
     Returns:
         A `BatchPlan`.
 
     Raises:
-        ValueError: if a kept sentence is longer than `batch_tokens`.
+        ValueError: If a kept sentence is longer than `batch_tokens`.
     """
     kept, kept_lengths = select_pairs(
         input_lengths, target_lengths, batch_tokens, max_length
     )
-    bucket_of_pair, limits = choose_buckets(kept_lengths, batch_tokens)
+    lengths, max_shapes = kept_lengths, MAX_SHAPES
+    if fixed_shapes:
+        lengths, max_shapes = _rounded_up(lengths, batch_tokens), FEW_SHAPES
+    bucket_of_pair, limits = choose_buckets(lengths, batch_tokens, max_shapes)
 
     generator = np.random.default_rng([seed, epoch])
     if shuffle:
@@ -104,7 +126,7 @@ def plan_batches(
     by_bucket = kept[np.argsort(bucket_of_pair, kind="stable")]
     ends = np.cumsum(np.bincount(bucket_of_pair, minlength=len(limits)))
     buckets = [
-        lay_out(pairs, batch_tokens // max(limit))
+        lay_out(pairs, batch_tokens // max(limit), fixed_shapes)
         for pairs, limit in zip(np.split(by_bucket, ends[:-1]), limits)
     ]
     shapes = [(pairs.shape[1], *limit) for pairs, limit in zip(buckets, limits)]
@@ -120,17 +142,17 @@ def plan_batches(
 
 
 def pad_batch(token_pairs, indices, shape):
-    """Return one batch of a plan as padded arrays of token ids.
+    """Returns one batch of a plan as padded arrays of token ids.
 
     Args:
-        token_pairs: the `TokenPairs` that the plan was made for.
-        indices: integers `(rows,)` or `(rows, pairs_per_row)`, pair numbers;
-            -1 stands for no pair.
-        shape: the batch's `(rows, input_len, target_len)`.
+        token_pairs: The `TokenPairs` that the plan was made for.
+        indices: Integer array of shape `(rows,)` or `(rows, pairs_per_row)`
+            with the numbers of the pairs; -1 means no pair.
+        shape: Tuple `(rows, input_len, target_len)`, the shape of the batch.
 
     Returns:
-        `(inputs, targets)`, int32 arrays `(rows, input_len)` and
-        `(rows, target_len)` filled up with 0.
+        A tuple `(inputs, targets)` of int32 arrays of shapes
+        `(rows, input_len)` and `(rows, target_len)`, padded with `PAD_ID`.
     """
     _, input_len, target_len = shape
     return (
@@ -140,19 +162,20 @@ def pad_batch(token_pairs, indices, shape):
 
 
 def padded_batches(token_pairs, plan, start=0):
-    """Yield the padded batches of a plan, from batch number `start` on."""
+    """Yields the padded batches of a plan, from batch number `start` on."""
     for index in range(start, len(plan)):
         yield pad_batch(token_pairs, *plan[index])
 
 
 def select_pairs(input_lengths, target_lengths, batch_tokens, max_length):
-    """Return the numbers of the pairs to keep, and their lengths.
+    """Selects the pairs that are not too long.
 
     Returns:
-        Integers `(kept,)` and `(kept, 2)`.
+        A tuple of two integer arrays: the numbers of the kept pairs, of shape
+        `(kept,)`, and their lengths, of shape `(kept, 2)`.
 
     Raises:
-        ValueError: if a kept sentence is longer than `batch_tokens`.
+        ValueError: If a kept sentence is longer than `batch_tokens`.
     """
     lengths = np.array(
         [input_lengths, target_lengths], np.int64
@@ -171,28 +194,40 @@ def select_pairs(input_lengths, target_lengths, batch_tokens, max_length):
     return kept, lengths[kept]
 
 
-def lay_out(rows_of_pairs, most_rows):
-    """Divide rows among batches of one number of rows, all about full.
+def lay_out(rows_of_pairs, most_rows, full_shape=False):
+    """Divides rows among batches that all have the same number of rows.
 
     Args:
-        rows_of_pairs: integers `(all_rows,)` or `(all_rows, pairs_per_row)`.
-        most_rows: most rows of a batch.
+        rows_of_pairs: Integer array of shape `(all_rows,)` or
+            `(all_rows, pairs_per_row)`.
+        most_rows: Largest number of rows of a batch.
+        full_shape: Whether every batch has `most_rows` rows. Otherwise the
+            number of rows is as small as the number of batches allows, so that
+            a batch has at most one empty row. Defaults to False.
 
     Returns:
-        Integers `(num_batches, rows, ...)`; -1 fills up, at most one row of
-        each batch.
+        Integer array of shape `(num_batches, rows, ...)`, filled up with -1.
     """
     num_batches = math.ceil(len(rows_of_pairs) / most_rows)
     rows = math.ceil(len(rows_of_pairs) / num_batches)
-    # Filled row by row over all batches, so that a batch misses one at most.
+    if full_shape:
+        rows = most_rows
+    # The first rows of all batches are filled first, then the second ones, so
+    # that the empty rows are spread evenly over the batches.
     row_shape = rows_of_pairs.shape[1:]
     filled = np.full((rows * num_batches, *row_shape), EMPTY_ROW, np.int64)
     filled[: len(rows_of_pairs)] = rows_of_pairs
     return filled.reshape(rows, num_batches, *row_shape).swapaxes(0, 1)
 
 
+def _rounded_up(lengths, batch_tokens):
+    """Rounds lengths up to multiples, as far as a sentence fits a batch."""
+    multiples = -(-lengths // LENGTH_MULTIPLE) * LENGTH_MULTIPLE
+    return np.minimum(multiples, batch_tokens)
+
+
 def _order_of_batches(buckets):
-    """Return `(bucket, batch in the bucket)` of every batch, in order."""
+    """Returns `(bucket, batch in the bucket)` of every batch, in order."""
     return np.array(
         [
             (bucket, batch)
@@ -200,13 +235,15 @@ def _order_of_batches(buckets):
             for batch in range(len(pairs))
         ],
         np.int64,
-    ).reshape(-1, 2)
+    ).reshape(-1, 2)  # (num_batches, 2)
 
 
 def _biggest_first(order, shapes):
-    """Move a batch of the shape that needs the most memory to the front."""
+    """Moves a batch of the shape that needs the most memory to the front."""
     if not len(order):
         return order
+    # Attention grows with the square of the length, so the longer shape of two
+    # with as many positions needs more.
     memory = [
         (rows * (input_len + target_len), input_len + target_len)
         for rows, input_len, target_len in shapes

@@ -2,47 +2,58 @@
 
 import numpy as np
 
-# A further shape costs a compilation, so it must save at least this share
+# A further shape costs a compilation, so it has to save at least this share
 # of the positions that hold tokens.
 MIN_SAVING = 0.003
 MAX_SHAPES = 32
 
 
 def count_cells(lengths):
-    """Group the pairs by their lengths; pairs of one cell have the same two.
+    """Groups the pairs by their lengths.
+
+    The pairs of one cell have the same source length and the same target
+    length.
 
     Args:
-        lengths: integers `(pairs, 2)`.
+        lengths: Integer array of shape `(pairs, 2)`.
 
     Returns:
-        The cells, integers `(cells, 3)`: source length, target length, number
-        of pairs; and the cell of each pair, integers `(pairs,)`.
+        A tuple of two integer arrays: the cells, of shape `(cells, 3)`, with
+        the source length, the target length and the number of pairs of each;
+        and the cell of each pair, of shape `(pairs,)`.
     """
     base = lengths.max() + 1
-    keys, cell_of_pair, counts = np.unique(
+    codes, cell_of_pair, counts = np.unique(
         lengths[:, 0] * base + lengths[:, 1],
         return_inverse=True,
         return_counts=True,
     )
-    return np.stack([keys // base, keys % base, counts], axis=1), cell_of_pair
+    cells = np.stack([codes // base, codes % base, counts], axis=1)
+    return cells, cell_of_pair
 
 
-def choose_buckets(lengths, batch_tokens):
-    """Group the pairs into rectangles of source by target length.
+def choose_buckets(lengths, batch_tokens, max_shapes=MAX_SHAPES):
+    """Groups the pairs into rectangles of source length by target length.
 
-    Starts from one bucket of all pairs, and again and again cuts the bucket,
-    at the source or target length, where the cut saves most padding.
+    Begins with one bucket of all pairs. Each step cuts one bucket in two, at
+    the source or target length where the cut saves the most padding.
+
+    Args:
+        lengths: Integer array of shape `(pairs, 2)`.
+        batch_tokens: Largest number of positions of a batch on either side.
+        max_shapes: Largest number of buckets. Defaults to `MAX_SHAPES`.
 
     Returns:
-        The bucket of each pair, integers `(pairs,)`, and the list of
-        `(input_len, target_len)` that the buckets are padded to.
+        A tuple of the bucket of each pair, an integer array of shape
+        `(pairs,)`, and the list of the shapes `(input_len, target_len)` that
+        the buckets are padded to.
     """
     if not len(lengths):
         return np.zeros(0, np.int64), []
     cells, cell_of_pair = count_cells(lengths)
     buckets = [np.arange(len(cells))]
     cuts = [_best_cut(cells, buckets[0], batch_tokens)]
-    while len(buckets) < MAX_SHAPES:
+    while len(buckets) < max_shapes:
         best = max(range(len(cuts)), key=lambda bucket: cuts[bucket][0])
         saving, low, high = cuts[best]
         if saving <= MIN_SAVING * lengths.sum():
@@ -59,11 +70,7 @@ def choose_buckets(lengths, batch_tokens):
 
 
 def _best_cut(cells, bucket, batch_tokens):
-    """Return `(saved positions, cells below, cells above)` of the best cut.
-
-    Both parts must fill a batch: many small batches would cost more than
-    the padding they save.
-    """
+    """Returns `(saved positions, cells below, cells above)` of the best cut."""
     best = 0, None, None
     num_pairs, uncut = cells[bucket, 2].sum(), cells[bucket, :2].max(axis=0)
     uncut_positions = _positions(num_pairs, uncut, batch_tokens)
@@ -73,6 +80,8 @@ def _best_cut(cells, bucket, batch_tokens):
         cut = np.flatnonzero(np.diff(lengths[:, side]))
         if not len(cut):
             continue
+        # The running maxima from both ends give the limits of all cuts at
+        # once, so that a bucket costs one sort a side.
         low_limit = np.maximum.accumulate(lengths)[cut]  # (cuts, 2)
         high_limit = np.maximum.accumulate(lengths[::-1])[::-1][cut + 1]
         num_low = np.cumsum(cells[ordered, 2])[cut]
@@ -82,6 +91,8 @@ def _best_cut(cells, bucket, batch_tokens):
             - _positions(num_low, low_limit, batch_tokens)
             - _positions(num_high, high_limit, batch_tokens)
         )
+        # Both parts must fill a batch: many small batches would cost more than
+        # the padding they save.
         full = (num_low * low_limit.max(axis=1) >= batch_tokens) & (
             num_high * high_limit.max(axis=1) >= batch_tokens
         )
@@ -92,7 +103,7 @@ def _best_cut(cells, bucket, batch_tokens):
 
 
 def _positions(num_pairs, limit, batch_tokens):
-    """Count the source and target positions of buckets of these sizes."""
+    """Counts the source and target positions of buckets of these sizes."""
     most_rows = batch_tokens // limit.max(axis=-1)
     num_batches = -(-num_pairs // most_rows)
     rows = -(-num_pairs // num_batches)

@@ -94,6 +94,14 @@ def text_path(directory, split, side):
     return os.path.join(directory, f"{split}.{side}.txt")
 
 
+def read_text(directory, split, side):
+    """Returns the lines of raw text of one side of a split."""
+    # Not `splitlines`, which also splits at rarer characters than "\n".
+    path = text_path(directory, split, side)
+    with open(path, encoding="utf-8", newline="\n") as file:
+        return file.read().split("\n")[:-1]
+
+
 def ids_path(directory, split, side):
     """Return where the token ids of a split's "source" or "target" lie."""
     return os.path.join(directory, f"{split}.{side}")

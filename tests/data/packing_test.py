@@ -4,8 +4,8 @@ import time
 
 import numpy as np
 import pytest
-from batching_test import batches_of
-from batching_test import random_lengths
+from random_pairs import batches_of
+from random_pairs import random_lengths
 
 from keras_transformer.data import batch_plan
 from keras_transformer.data import packing

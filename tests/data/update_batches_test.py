@@ -5,8 +5,8 @@ import types
 
 import numpy as np
 import pytest
-from batching_test import random_lengths
-from batching_test import token_pairs
+from random_pairs import random_lengths
+from random_pairs import token_pairs
 
 from keras_transformer.data import batch_plan
 from keras_transformer.data import packing

@@ -1,42 +1,15 @@
-"""Tests of the plan of an epoch's batches."""
-
 import subprocess
 import sys
 import time
 
 import numpy as np
 import pytest
+from random_pairs import batches_of
+from random_pairs import random_lengths
+from random_pairs import token_pairs
 
 from keras_transformer.data import batch_plan
 from keras_transformer.data import buckets
-from keras_transformer.data.token_arrays import TokenArray
-from keras_transformer.data.token_arrays import TokenArrayWriter
-from keras_transformer.data.token_arrays import TokenPairs
-
-
-def random_lengths(num_pairs, seed=0):
-    """Lengths as of real sentences: skewed, the two sides correlated."""
-    generator = np.random.default_rng(seed)
-    inputs = np.exp(generator.normal(2.6, 0.4, num_pairs))
-    targets = inputs * np.exp(generator.normal(0.05, 0.2, num_pairs))
-    return inputs.astype(int) + 1, targets.astype(int) + 1
-
-
-def token_pairs(directory, lengths):
-    """Writes pairs in which every token says its pair and its place."""
-    sides = []
-    for name, side in zip(("source", "target"), lengths):
-        path = str(directory / name)
-        with TokenArrayWriter(path, 1 << 30) as writer:
-            for pair, length in enumerate(side):
-                writer.append(1 + 1000 * pair + np.arange(length))
-        sides.append(TokenArray(path))
-    return TokenPairs(*sides)
-
-
-def batches_of(plan):
-    return [(plan[i][0].tolist(), plan[i][1]) for i in range(len(plan))]
-
 
 CASES = [
     (num_pairs, batch_tokens, max_length)
@@ -175,6 +148,44 @@ class BiggestFirstTest:
         assert list(dict.fromkeys(shapes)) == plan.shapes
 
 
+class FixedShapesTest:
+    LENGTHS = random_lengths(3000)
+
+    def plan(self, **options):
+        return batch_plan.plan_batches(
+            *self.LENGTHS, 1000, fixed_shapes=True, **options
+        )
+
+    def test_shapes_are_few_round_and_full(self):
+        shapes = self.plan().shapes
+        assert 1 < len(shapes) <= batch_plan.FEW_SHAPES
+        for rows, *lengths in shapes:
+            assert rows == 1000 // max(lengths)
+            assert [length % 8 for length in lengths] == [0, 0]
+
+    def test_every_batch_has_one_of_them_in_every_epoch(self):
+        for epoch in range(3):
+            plan = self.plan(epoch=epoch)
+            assert plan.shapes == self.plan().shapes
+            for i in range(len(plan)):
+                indices, shape = plan[i]
+                assert shape in plan.shapes
+                assert indices.shape == shape[:1]
+
+    def test_every_pair_occurs_once_and_fits(self):
+        plan, lengths = self.plan(), np.stack(self.LENGTHS)
+        rows = np.concatenate([plan[i][0] for i in range(len(plan))])
+        assert sorted(rows[rows >= 0]) == list(range(3000))
+        for i in range(len(plan)):
+            indices, (_, *shape) = plan[i]
+            longest = lengths[:, indices[indices >= 0]].max(axis=1)
+            assert np.all(longest <= shape)
+
+    def test_rounding_up_stays_within_the_budget(self):
+        plan = batch_plan.plan_batches([10, 1], [9, 1], 10, fixed_shapes=True)
+        assert plan.shapes == [(1, 10, 10)]
+
+
 class BudgetTest:
     def test_a_sentence_of_the_whole_budget_is_a_batch(self):
         plan = batch_plan.plan_batches([10, 1], [10, 1], 10)
@@ -192,56 +203,6 @@ class BudgetTest:
         plan = batch_plan.plan_batches([], [], 10)
         assert len(plan) == 0
         assert plan.padding_share == 0
-
-
-class EfficiencyTest:
-    @pytest.mark.parametrize("batch_tokens", [1024, 2048, 4096])
-    def test_under_12_percent_of_the_positions_are_padding(self, batch_tokens):
-        plan = batch_plan.plan_batches(*random_lengths(29_000), batch_tokens)
-        assert plan.padding_share < 0.12
-
-    def test_each_cut_is_the_best_there_is(self):
-        generator = np.random.default_rng(1)
-        cells = generator.integers(1, 12, (30, 2))
-        cells = np.unique(cells, axis=0)
-        counts = generator.integers(1, 50, len(cells))
-        cells = np.concatenate([cells, counts[:, None]], axis=1)
-        every = np.arange(len(cells))
-        saving, low, high = batch_plan._best_cut(cells, every, 100)
-        assert sorted([*low, *high]) == every.tolist()
-        parts = [cells[:, side] <= at for side in (0, 1) for at in range(1, 12)]
-        savings = [
-            positions(cells, 100) - sum(positions(c, 100) for c in halves)
-            for part in parts
-            for halves in [(cells[part], cells[~part])]
-            if all(fills_a_batch(half, 100) for half in halves)
-        ]
-        assert saving == max(savings) > 0
-
-    def test_it_plans_and_pads_100_000_pairs_a_second(self, tmp_path):
-        lengths = random_lengths(20_000)
-        pairs = token_pairs(tmp_path, lengths)
-        start = time.process_time()
-        plan = batch_plan.plan_batches(*lengths, 4096)
-        for _ in batch_plan.padded_batches(pairs, plan):
-            pass
-        assert time.process_time() - start < 0.2
-
-
-def positions(cells, batch_tokens):
-    """Positions of one bucket, counted batch by batch."""
-    input_len, target_len = cells[:, :2].max(axis=0)
-    num_pairs = cells[:, 2].sum()
-    most_rows = batch_tokens // max(input_len, target_len)
-    num_batches = len(range(0, num_pairs, most_rows))
-    rows = next(r for r in range(num_pairs + 1) if r * num_batches >= num_pairs)
-    return sum(rows * (input_len + target_len) for _ in range(num_batches))
-
-
-def fills_a_batch(cells, batch_tokens):
-    if not len(cells):
-        return False
-    return cells[:, 2].sum() * cells[:, :2].max() >= batch_tokens
 
 
 class PadBatchTest:
@@ -271,6 +232,17 @@ class PadBatchTest:
         for a, b in zip(every[3:], rest):
             np.testing.assert_array_equal(a[0], b[0])
             np.testing.assert_array_equal(a[1], b[1])
+
+
+class SpeedTest:
+    def test_it_plans_and_pads_100_000_pairs_a_second(self, tmp_path):
+        lengths = random_lengths(20_000)
+        pairs = token_pairs(tmp_path, lengths)
+        start = time.process_time()
+        plan = batch_plan.plan_batches(*lengths, 4096)
+        for _ in batch_plan.padded_batches(pairs, plan):
+            pass
+        assert time.process_time() - start < 0.2
 
 
 class ImportTest:

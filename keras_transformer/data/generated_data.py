@@ -1,0 +1,206 @@
+"""The data of a problem as training, evaluation and decoding read them."""
+
+import os
+
+from keras_transformer.data import batch_plan
+from keras_transformer.data import generation
+from keras_transformer.data import packing
+from keras_transformer.data import subwords
+from keras_transformer.data import token_arrays
+
+# Largest number of positions of a batch that is only evaluated. Its logits
+# stay in memory, so a larger batch costs memory and saves little time.
+EVALUATION_TOKENS = 4096
+
+
+class GeneratedData:
+    """Reads the files that `generate` wrote, in either direction.
+
+    Args:
+        name: Name of the problem.
+        data_dir: Directory that holds the data of all problems.
+        reverse: Whether to swap source and target, and to add "_rev" to the
+            name. Both directions read the same files. Defaults to False.
+    """
+
+    def __init__(self, name, data_dir=None, reverse=False):
+        self.data_dir = data_dir
+        self.data_name = name
+        self.name = name + "_rev" if reverse else name
+        self.reverse = reverse
+        self._vocabulary = None
+
+    @property
+    def directory(self):
+        """Directory that holds the data of this problem."""
+        if self.data_dir is None:
+            raise ValueError(
+                "A problem must know where its data are. Received: "
+                f"data_dir=None for problem {self.name}. Pass data_dir."
+            )
+        return os.path.join(self.data_dir, self.data_name)
+
+    @property
+    def manifest(self):
+        """The manifest that `generate` wrote: counts and checksums."""
+        manifest = generation.read_manifest(self.directory)
+        if manifest is None:
+            raise ValueError(
+                "The data of a problem must be generated before use. "
+                f"Received: problem={self.name}, no "
+                f"{generation.MANIFEST_FILE} in {self.directory}. Run "
+                f"kt-datagen --problem={self.data_name} "
+                f"--data_dir={self.data_dir}."
+            )
+        return manifest
+
+    @property
+    def vocabulary(self):
+        """The joint vocabulary of both languages, a `Subwords`."""
+        if self._vocabulary is None:
+            self._check_generated()
+            self._vocabulary = subwords.Subwords(
+                os.path.join(self.directory, generation.VOCABULARY_FILE)
+            )
+        return self._vocabulary
+
+    def token_pairs(self, split):
+        """Returns the ids of inputs and targets of a split, a `TokenPairs`."""
+        self._check_generated(split)
+        return token_arrays.TokenPairs(
+            *(
+                token_arrays.TokenArray(
+                    generation.ids_path(self.directory, split, side)
+                )
+                for side in self._sides()
+            )
+        )
+
+    def text_split(self, split):
+        """Returns the raw text of a split other than "train".
+
+        Returns:
+            A tuple `(sources, references)` of two lists of strings with equal
+            lengths.
+        """
+        self._check_generated(split)
+        return tuple(
+            generation.read_text(self.directory, split, side)
+            for side in self._sides()
+        )
+
+    def batches(
+        self,
+        split,
+        batch_tokens,
+        max_length=None,
+        seed=0,
+        epoch=0,
+        shuffle=None,
+        packed=False,
+        fixed_shapes=False,
+    ):
+        """Plans the batches of one epoch.
+
+        Args:
+            split: Name of the split, one of `splits`.
+            batch_tokens: Largest number of source positions, and of target
+                positions, of a batch.
+            max_length: Length of the longest sentence to keep, in tokens.
+                Defaults to None, which keeps all.
+            seed: Integer seed of the order, at least 0. Defaults to 0.
+            epoch: Number of the epoch. Defaults to 0.
+            shuffle: Whether to shuffle. By default only "train" is shuffled.
+            packed: Whether several pairs share a row, see `plan_packed`.
+                Defaults to False.
+            fixed_shapes: Whether the batches have at most four shapes, see
+                `plan_batches`. Packed batches always have one. Defaults to
+                False.
+
+        Returns:
+            A `BatchPlan` for `token_pairs(split)`.
+        """
+        pairs = self.token_pairs(split)
+        options = {} if packed else {"fixed_shapes": fixed_shapes}
+        make_plan = packing.plan_packed if packed else batch_plan.plan_batches
+        plan = make_plan(
+            pairs.inputs.lengths,
+            pairs.targets.lengths,
+            batch_tokens,
+            max_length=max_length,
+            seed=seed,
+            epoch=epoch,
+            shuffle=split == "train" if shuffle is None else shuffle,
+            **options,
+        )
+        if not len(plan):
+            raise ValueError(
+                "`max_length` must leave at least one sentence pair. Received: "
+                f"max_length={max_length}, problem={self.name}, split={split}, "
+                f"{plan.num_dropped} pairs, all longer. Raise max_length."
+            )
+        return plan
+
+    def evaluation_batches(self, batch_tokens):
+        """Plans the batches of "dev" for evaluation.
+
+        Args:
+            batch_tokens: Largest number of positions of a training batch.
+                Batches for evaluation hold at most `EVALUATION_TOKENS`.
+        """
+        most = min(batch_tokens, EVALUATION_TOKENS)
+        return self.batches("dev", most, shuffle=False)
+
+    def dataset(
+        self,
+        split,
+        batch_tokens=4096,
+        max_length=None,
+        seed=0,
+        packed=False,
+        fixed_shapes=False,
+    ):
+        """Returns the padded batches of a split as a `tf.data.Dataset`.
+
+        Each new iteration over it is the next epoch, in another order. The
+        arguments are those of `batches`.
+
+        Choose `fixed_shapes=True` to compile the model with
+        `jit_compile=True` or to train on JAX. XLA compiles a training step
+        once for each shape, which takes seconds to minutes. There are then at
+        most four shapes, instead of 32. The padding changes no loss, because
+        padded positions and empty rows are masked.
+
+        Returns:
+            A dataset of known cardinality of `({"inputs": inputs, "targets":
+            targets}, targets)`, as `model.fit` takes them. `inputs` and
+            `targets` hold int32 ids of shapes `(batch, input_len)` and
+            `(batch, target_len)`.
+        """
+        # Imported here because it needs TensorFlow, unlike the rest.
+        from keras_transformer.data.dataset import make_dataset
+
+        def plan_epoch(epoch):
+            return self.batches(
+                split,
+                batch_tokens,
+                max_length,
+                seed,
+                epoch,
+                packed=packed,
+                fixed_shapes=fixed_shapes,
+            )
+
+        return make_dataset(self.token_pairs(split), plan_epoch)
+
+    def _sides(self):
+        return ("target", "source") if self.reverse else ("source", "target")
+
+    def _check_generated(self, split="train"):
+        splits = self.manifest["splits"]
+        if split not in splits:
+            raise ValueError(
+                "`split` must be the name of a generated split. Received: "
+                f"split={split}, problem={self.name}. Use one of: "
+                f"{', '.join(splits)}."
+            )

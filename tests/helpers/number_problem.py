@@ -1,0 +1,44 @@
+"""A small problem: numbers in words, in lower and in upper case."""
+
+import os
+
+from keras_transformer.problem import Problem
+
+WORDS = "one two three four five six seven eight nine ten".split()
+
+
+def numbers(count, start=0):
+    """Pairs of sentences, of 1 to 9 words on the source side."""
+    for number in range(start, start + count):
+        words = [WORDS[int(digit)] for digit in str(number**3)]
+        yield " ".join(words), " ".join(word.upper() for word in words)
+
+
+class Numbers(Problem):
+    name = "numbers"
+    vocab_size = 320
+    inputs_language = "lower"
+    targets_language = "upper"
+    pairs = {
+        "train": list(numbers(60)),
+        "dev": list(numbers(7, 100)),
+        "test": list(numbers(5, 200)),
+    }
+
+    def text_pairs(self, split, tmp_dir):
+        yield from self.pairs[split]
+
+
+def with_pairs(data_dir, **pairs):
+    problem = Numbers(data_dir=str(data_dir))
+    problem.pairs = {**Numbers.pairs, **pairs}
+    return problem
+
+
+def files_of(problem):
+    """Contents of all files of a problem's data by name."""
+    contents = {}
+    for name in os.listdir(problem.directory):
+        with open(os.path.join(problem.directory, name), "rb") as file:
+            contents[name] = file.read()
+    return contents

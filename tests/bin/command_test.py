@@ -11,6 +11,7 @@ import subprocess
 import sys
 
 import pytest
+from commands import call_apart
 
 from keras_transformer import hparam
 from keras_transformer.bin import command
@@ -161,6 +162,13 @@ class HelpTest:
         ).stdout.splitlines()
         assert lines.count("status 0") == len(names)
         assert lines[-1] == "set()"
+
+    @pytest.mark.parametrize("name", ["decoder", "evaluate", "avg_checkpoints"])
+    def test_help_of_a_process_is_the_manual_and_nothing_else(self, name):
+        result = call_apart(name, "--help", text=True)
+        assert result.returncode == 0
+        assert "--output_dir=run" in result.stdout
+        assert result.stderr == ""
 
 
 class LoadBackendTest:

@@ -1,4 +1,4 @@
-"""kt-attention on a run that can copy, and the cards that commands write."""
+"""kt-attention on a run that has learned to copy, and the model card."""
 
 import os
 
@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from attention_examples import Page
 from attention_examples import decoded
+from commands import call
 
 from keras_transformer.bin import attention
 from keras_transformer.bin import evaluate
@@ -13,13 +14,6 @@ from keras_transformer.decoding.attention import attention_of
 from keras_transformer.decoding.translator import Translator
 
 TEXT = "a b c d"
-
-
-def call(command, *flags):
-    """Runs a command within this process; returns its exit status."""
-    with pytest.raises(SystemExit) as exit:
-        command.run([command.__name__, *flags])
-    return exit.value.code or 0
 
 
 @pytest.fixture(scope="module")

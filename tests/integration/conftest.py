@@ -28,7 +28,7 @@ HPARAMS = hparam.HParams(
 
 @pytest.fixture(scope="session")
 def copy_data(tmp_path_factory):
-    """A data directory that holds the problem `copy`."""
+    """Path of a data directory that holds the problem `copy`."""
     data_dir = str(tmp_path_factory.mktemp("data"))
     registry.get_problem("copy", data_dir).generate(None)
     return data_dir
@@ -36,7 +36,7 @@ def copy_data(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def make_run(copy_data, tmp_path_factory):
-    """A function that makes an untrained run on `copy`, hparams changed."""
+    """Function that makes an untrained run on `copy` with changed hparams."""
     from keras_transformer.runs.run_directory import RunDirectory
 
     problem = registry.get_problem("copy", copy_data)
@@ -62,7 +62,7 @@ def make_run(copy_data, tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def trained_run(make_run, copy_data, tmp_path_factory):
-    """Path of a run that has learned to copy, each process its own."""
+    """Path of a run that has learned to copy; each process has its own."""
     from keras_transformer.training.trainer import Trainer
 
     def train():
@@ -77,7 +77,7 @@ def trained_run(make_run, copy_data, tmp_path_factory):
 
 
 def made_once(tmp_path_factory, name, make):
-    """A directory that the first of pytest's processes makes for all."""
+    """Returns a directory that the first process of pytest makes for all."""
     base = tmp_path_factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
         base = base.parent
@@ -92,10 +92,10 @@ def made_once(tmp_path_factory, name, make):
 
 @pytest.fixture
 def type_in(monkeypatch):
-    """A function that puts bytes on standard input."""
+    """Function that replaces standard input by the bytes it is called with."""
 
-    def give(content):
+    def replace(content):
         stdin = io.TextIOWrapper(io.BytesIO(content))
         monkeypatch.setattr(sys, "stdin", stdin)
 
-    return give
+    return replace

@@ -1,17 +1,16 @@
-"""Tests of kt-datagen, from its flags to the files that it writes."""
+"""kt-datagen, from its flags to the files that it writes."""
 
 import gzip
 import os
 import pathlib
-import subprocess
-import sys
 
 import pytest
+from commands import call
+from commands import call_apart
 
 from keras_transformer import registry
 from keras_transformer.bin import datagen
 
-ROOT = pathlib.Path(__file__).parents[2]
 FILES = {
     "train_source": b"a red house\ntwo blue trees\n" * 30,
     "train_target": "ein rotes Haus\nzwei blaue Bäume\n".encode() * 30,
@@ -31,7 +30,7 @@ def paths(tmp_path):
 
 @pytest.fixture
 def command(tmp_path, paths):
-    """The arguments that make data from the files, by name."""
+    """The arguments that generate data from the files, by name."""
     return {
         "problem": "translate_files",
         "data_dir": tmp_path / "data",
@@ -40,26 +39,21 @@ def command(tmp_path, paths):
     }
 
 
+def flags(arguments):
+    return [f"--{name}={value}" for name, value in arguments.items()]
+
+
 def run(arguments):
-    argv = [f"--{name}={value}" for name, value in arguments.items()]
-    with pytest.raises(SystemExit) as error:
-        datagen.run(["kt-datagen", *argv])
-    return error.value.code
+    return call(datagen, *flags(arguments))
 
 
 def run_process(arguments):
-    argv = [f"--{name}={value}" for name, value in arguments.items()]
-    return subprocess.run(
-        [sys.executable, "-m", "keras_transformer.bin.datagen", *argv],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-    )
+    return call_apart("datagen", *flags(arguments), text=True)
 
 
 class DatagenTest:
     def test_summary_counts_pairs_and_tokens(self, command, capsys):
-        assert run(command) is None
+        assert run(command) == 0
         out = capsys.readouterr().out
         assert "vocabulary 300" in out
         assert "train 60 pairs, " in out
@@ -67,7 +61,7 @@ class DatagenTest:
         assert " target tokens; 1 dropped for an empty side" in out
         assert " pairs/s " in out
 
-    def test_results_and_progress_go_apart(self, command):
+    def test_the_summary_and_progress_go_to_different_streams(self, command):
         process = run_process(command)
         assert process.returncode == 0
         assert process.stdout.startswith("translate_files in ")
@@ -80,7 +74,7 @@ class DatagenTest:
         problem = registry.get_problem("translate_files", command["data_dir"])
         assert problem.text_split("test") == (["trees"], ["Bäume"])
         short = {name: command[name] for name in ("problem", "data_dir")}
-        assert run(short) is None
+        assert run(short) == 0
         assert "Nothing to do" in capsys.readouterr().out
 
     def test_same_command_again_does_nothing(self, command, capsys):
@@ -97,8 +91,8 @@ class DatagenTest:
 
     def test_several_problems_are_made_in_turn(self, tmp_path, command):
         run({**command, "problem": "translate_files, reverse"})
-        made = sorted(os.listdir(command["data_dir"]))
-        assert made == ["reverse", "translate_files"]
+        folders = sorted(os.listdir(command["data_dir"]))
+        assert folders == ["reverse", "translate_files"]
 
     def test_compressed_file_is_read(self, command, paths, capsys):
         path = paths["dev_source"]

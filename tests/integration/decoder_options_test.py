@@ -1,4 +1,4 @@
-"""kt-decoder: n-best lists, scores, samples, prefixes and given pairs."""
+"""kt-decoder: n-best lists, scores, samples, prefixes and pairs to score."""
 
 import pytest
 from commands import assert_fails
@@ -19,7 +19,7 @@ def run_decoder(trained_run, type_in, capsys):
 
 
 class HypothesesTest:
-    def test_they_and_their_scores_are_columns(self, run_decoder):
+    def test_hypotheses_and_their_scores_are_columns(self, run_decoder):
         rows = run_decoder(
             "a b c\n\nq w e\n",
             "--decode_hparams=num_hypotheses=3",

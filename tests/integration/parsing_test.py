@@ -1,4 +1,4 @@
-"""Commands on a treebank: from files of trees to trees of sentences."""
+"""Commands on a treebank, from files of trees to parsed sentences."""
 
 import json
 import os
@@ -26,7 +26,7 @@ HPARAMS += ",warmup_steps=40,beam_size=2"
 
 @pytest.fixture(scope="module")
 def treebank(tmp_path_factory):
-    """A directory of trees, 300 to train on and two times 12."""
+    """Directory of 300 trees for training, 12 for dev and 12 for test."""
     directory = tmp_path_factory.mktemp("treebank")
     trees = toy_trees("train")
     parts = {
@@ -54,10 +54,10 @@ def file_flags(treebank):
     ],
 )
 def run(request, treebank, tmp_path_factory):
-    """A run that has seen a few batches; it knows next to nothing."""
+    """Path of a run trained on a few batches, too few to parse well."""
     data_dir = str(tmp_path_factory.mktemp("data"))
     path = str(tmp_path_factory.mktemp("runs") / "parser")
-    made = call(
+    datagen_status = call(
         datagen,
         "--problem=parsing_files",
         f"--data_dir={data_dir}",
@@ -66,7 +66,7 @@ def run(request, treebank, tmp_path_factory):
         "--augmentation_rounds=1",
         f"--linearization={request.param}",
     )
-    trained = call(
+    trainer_status = call(
         trainer,
         "--problem=parsing_files",
         f"--data_dir={data_dir}",
@@ -77,7 +77,7 @@ def run(request, treebank, tmp_path_factory):
         "--eval_frequency=20",
         "--precision=float32",
     )
-    assert (made, trained) == (0, 0)
+    assert (datagen_status, trainer_status) == (0, 0)
     return path
 
 
@@ -135,7 +135,7 @@ class DecodeTest:
             ("Dogs", "bark", ".")
         }
 
-    def test_what_is_not_constrained_is_repaired(self, run):
+    def test_unconstrained_output_is_repaired(self, run):
         parser = Parser.load(run)
         sources = [SENTENCE, "Dogs bark."]
         trees = parser(sources, constrained=False)
@@ -204,7 +204,7 @@ class EvaluateTest:
 
 class OtherCommandsTest:
     @pytest.mark.slow
-    def test_averages_and_exports_give_the_same_trees(
+    def test_an_averaged_run_and_its_export_give_the_same_trees(
         self, run, sentences, tmp_path, capsys
     ):
         averaged = str(tmp_path / "averaged")
@@ -229,19 +229,21 @@ class OtherCommandsTest:
         (tree,) = Parser.load(exported)([SENTENCE])
         assert parse_tree(tree).words() == WORDS
 
-    def test_attention_is_that_of_the_words(self, run, tmp_path, capsys):
+    def test_attention_is_shown_over_the_words(self, run, tmp_path, capsys):
         page = tmp_path / "attention.html"
         flags = (f"--text={SENTENCE}", f"--html={page}")
         assert call(attention, f"--output_dir={run}", *flags) == 0
         tree = parse_tree(capsys.readouterr().out)
         assert tree.words() == WORDS
         assert "teacher" in page.read_text(encoding="utf-8")
-        given = f"--target_text={tree}"
-        assert call(attention, f"--output_dir={run}", *flags, given) == 0
+        target = f"--target_text={tree}"
+        assert call(attention, f"--output_dir={run}", *flags, target) == 0
 
 
 class DatagenTest:
-    def test_bad_trees_are_named_and_left_out(self, treebank, tmp_path, capsys):
+    def test_bad_trees_are_reported_and_left_out(
+        self, treebank, tmp_path, capsys
+    ):
         bad = tmp_path / "bad.trees"
         lines = (treebank / "dev.trees").read_text().splitlines()
         lines[3] = lines[3][:-1]

@@ -1,28 +1,31 @@
-"""Commands, called within the tests' process or apart from it."""
+"""Ways for a test to call a command, in its own process or in another."""
 
 import subprocess
 import sys
 
 import pytest
+from processes import environment
 
 
 def call(command, *flags):
-    """Runs a command within this process; returns its exit status."""
+    """Runs a command in the test's process and returns its exit status."""
     with pytest.raises(SystemExit) as exit:
         command.run([command.__name__, *flags])
     return exit.value.code or 0
 
 
 def call_apart(name, *flags, **options):
+    """Runs a command in a process of its own and returns what it did."""
     return subprocess.run(
         [sys.executable, "-m", f"keras_transformer.bin.{name}", *flags],
         capture_output=True,
+        env=environment(__file__),
         **options,
     )
 
 
 def assert_fails(capsys, words, command, *flags):
-    """Asserts one line on standard error that holds the words, status 2."""
+    """Asserts exit status 2 and one line of error that contains the words."""
     assert call(command, *flags) == 2
     output = capsys.readouterr()
     assert output.out == ""

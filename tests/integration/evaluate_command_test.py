@@ -1,0 +1,109 @@
+"""kt-evaluate on a run that has learned to copy, and on files."""
+
+import os
+
+import pytest
+from commands import assert_fails
+from commands import call
+
+from keras_transformer import registry
+from keras_transformer.bin import evaluate
+
+
+@pytest.fixture
+def source(tmp_path):
+    path = tmp_path / "source.txt"
+    path.write_text("a b c d\n\nq w e\n   \nh u k\nm n o\n", encoding="utf-8")
+    return path
+
+
+class EvaluateTest:
+    @pytest.mark.parametrize("split", ["test", "dev"])
+    def test_a_split_is_decoded_and_scored(self, trained_run, capsys, split):
+        status = call(
+            evaluate, f"--output_dir={trained_run}", f"--split={split}"
+        )
+        assert status == 0
+        bleu, chrf = capsys.readouterr().out.splitlines()
+        assert bleu.startswith("BLEU|nrefs:1|case:mixed|eff:no|tok:13a|")
+        assert chrf.startswith("chrF2|nrefs:1|case:mixed|")
+        assert float(bleu.split(" = ")[1].split()[0]) > 95
+        path = os.path.join(trained_run, "decodes", f"{split}.txt")
+        with open(path, encoding="utf-8") as file:
+            assert len(file.read().split("\n")) == 201
+
+    def test_the_files_it_writes_score_the_same(
+        self, trained_run, copy_data, tmp_path, capsys
+    ):
+        call(evaluate, f"--output_dir={trained_run}")
+        expected = capsys.readouterr().out
+        problem = registry.get_problem("copy", copy_data)
+        references = tmp_path / "references.txt"
+        text = "".join(f"{line}\n" for line in problem.text_split("test")[1])
+        references.write_text(text, encoding="utf-8")
+        hypotheses = os.path.join(trained_run, "decodes", "test.txt")
+        status = call(
+            evaluate, f"--hypotheses={hypotheses}", f"--references={references}"
+        )
+        assert status == 0
+        assert capsys.readouterr().out == expected
+
+    def test_tokenizer_and_case_are_in_the_signature(self, source, capsys):
+        status = call(
+            evaluate,
+            f"--hypotheses={source}",
+            f"--references={source}",
+            "--tokenize=none",
+            "--lowercase",
+        )
+        assert status == 0
+        assert "case:lc|eff:no|tok:none" in capsys.readouterr().out
+
+    def test_unequal_counts_are_one_line_with_both(
+        self, source, tmp_path, capsys
+    ):
+        short = tmp_path / "short.txt"
+        short.write_text("a\n")
+        assert_fails(
+            capsys,
+            [f"{source} with 6 lines", f"{short} with 1 lines"],
+            evaluate,
+            f"--hypotheses={source}",
+            f"--references={short}",
+        )
+
+    def test_empty_files_are_one_line(self, tmp_path, capsys):
+        empty = tmp_path / "empty.txt"
+        empty.write_text("")
+        assert_fails(
+            capsys,
+            ["at least one line", str(empty)],
+            evaluate,
+            f"--hypotheses={empty}",
+            f"--references={empty}",
+        )
+
+    def test_hypotheses_need_references(self, source, capsys):
+        assert_fails(
+            capsys, ["--references"], evaluate, f"--hypotheses={source}"
+        )
+
+    def test_the_training_split_is_refused(self, trained_run, capsys):
+        assert_fails(
+            capsys,
+            ["--split=train", "dev or test"],
+            evaluate,
+            f"--output_dir={trained_run}",
+            "--split=train",
+        )
+
+    def test_missing_data_names_the_command_to_run(
+        self, trained_run, tmp_path, capsys
+    ):
+        assert_fails(
+            capsys,
+            ["kt-datagen --problem=copy"],
+            evaluate,
+            f"--output_dir={trained_run}",
+            f"--data_dir={tmp_path}",
+        )

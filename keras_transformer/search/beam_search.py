@@ -1,33 +1,48 @@
-"""Beam search over a step function; it knows no model, no text, no files."""
+"""Beam search over a step function; it knows no model, no text and no files."""
 
-import collections
+import typing
 
 from keras import ops
 from keras import tree
 
 from keras_transformer.search.top_k import top_k
 from keras_transformer.token_ids import END_ID
+from keras_transformer.token_ids import PAD_ID
 
-NEVER = float("-inf")
+NEVER = float("-inf")  # log-probability of what cannot happen
 
-# What can still grow: sequences (batch, beam, length), log-probabilities
-# (batch, beam).
-Alive = collections.namedtuple("Alive", "sequences log_probs")
 
-# What has ended: sequences (batch, num_hypotheses, length), scores (batch,
-# num_hypotheses), best first.
-Finished = collections.namedtuple("Finished", "sequences scores")
+class Alive(typing.NamedTuple):
+    """The beams, which are sequences that have not ended."""
 
-# One step's extensions of the beams of a sentence: the beam each one extends,
-# the id it appends, its log-probability; all (batch, candidates), best first.
-Candidates = collections.namedtuple("Candidates", "beams ids log_probs")
+    sequences: typing.Any  # int32 (batch, beam, length)
+    log_probs: typing.Any  # float32 (batch, beam)
 
-# The sentences that are searched: which rows of the result they are (batch,),
-# their limits (batch,), the ids they must have, 0 where they are free (batch,
-# length), what grew of them and what ended, and the caller's state.
-Search = collections.namedtuple(
-    "Search", "rows limits forced alive finished state"
-)
+
+class Finished(typing.NamedTuple):
+    """The best hypotheses of each sentence, best first."""
+
+    sequences: typing.Any  # int32 (batch, num_hypotheses, length)
+    scores: typing.Any  # float32 (batch, num_hypotheses)
+
+
+class Candidates(typing.NamedTuple):
+    """The best extensions of a sentence's beams by one id, best first."""
+
+    beams: typing.Any  # the extended beams, int32 (batch, candidates)
+    ids: typing.Any  # the appended ids, int32 (batch, candidates)
+    log_probs: typing.Any  # float32 (batch, candidates)
+
+
+class Search(typing.NamedTuple):
+    """The sentences that are still searched."""
+
+    rows: typing.Any  # the sentences' rows in the result, int32 (batch,)
+    limits: typing.Any  # greatest lengths, int32 (batch,)
+    forced: typing.Any  # ids that are prescribed, else 0, int32 (batch, length)
+    alive: Alive
+    finished: Finished
+    state: typing.Any  # the caller's, see `beam_search`
 
 
 def beam_search(
@@ -36,7 +51,6 @@ def beam_search(
     beam_size,
     limits,
     alpha=0.6,
-    end_id=END_ID,
     num_hypotheses=None,
     min_length=0,
     prefixes=None,
@@ -44,24 +58,24 @@ def beam_search(
 ):
     """Finds the sequences with the highest length-normalised probability.
 
-    A hypothesis is a sequence that ends in `end_id` and is at most as long as
-    its sentence's limit, the end counted. Its score is its log-probability
-    divided by `((5 + length) / 6) ** alpha` (section 6.1 of Vaswani et al.,
-    2017; Wu et al., 2016). At the limit's last position `end_id` is the only
-    choice left and counts with its true probability, so that every sentence
-    has a hypothesis and a wide beam returns what enumeration returns.
+    A hypothesis is a sequence that ends in the end id and, with it, is at most
+    as long as its sentence's limit. Its score is its log-probability divided by
+    `((5 + length) / 6) ** alpha` (section 6.1 of Vaswani et al., 2017; Wu et
+    al., 2016). The end id is the only choice at the last position of the limit,
+    where it counts with its true probability. Hence every sentence has a
+    hypothesis, and a wide beam returns what enumeration returns.
 
-    A sentence is done when none of its live beams, were it to reach the limit
-    without losing any more probability, could enter the `num_hypotheses` best;
-    the search stops when all are. A sentence's result does not depend on the
-    other sentences of the batch. Unlike Tensor2Tensor's, a beam of one is
-    exactly the greedy choice: it has no second candidate to fall back on when
-    the best one ends.
+    A sentence is done when none of its beams can enter the `num_hypotheses`
+    best any more, even if it reached the limit without losing probability. The
+    search stops when all sentences are done. A sentence's result does not
+    depend on the other sentences of the batch. Unlike Tensor2Tensor's, a beam
+    of one is exactly the greedy choice, because it has no second candidate to
+    fall back on when the best one ends.
 
     Args:
-        step: function `(ids, position, state) -> (logits, state)`. `ids`, of
-            shape `(batch, beam)`, are those chosen last (0 at position 0);
-            `position` is a scalar; `logits` have shape
+        step: Function `(ids, position, state) -> (logits, state)`. Its `ids`,
+            of shape `(batch, beam)`, are those chosen last, or 0 at position 0.
+            Its `position` is a scalar, and `logits` have the shape
             `(batch, beam, vocab_size)`.
         state: Named tuple of nested tensors whose first axis is `batch`, such
             as a `DecoderCache`. Its `reorder(beams)` returns the state in which
@@ -70,41 +84,41 @@ def beam_search(
             result where a backend cannot change shapes within a loop. If that
             is None, the length is the largest limit, and sentences that are
             done leave the batch and cost no more.
-        beam_size: how many sequences stay alive at each step.
-        limits: integers of shape `(batch,)`, the limit of each sentence.
-        alpha: exponent of the length penalty, at least 0; 0 turns it off.
-        end_id: the id that ends a sequence.
-        num_hypotheses: how many are returned, `beam_size` by default. Fewer
-            stop sooner and are the same as the first of more.
-        min_length: ids that come before `end_id` at least, where the limit
-            allows as many.
-        prefixes: integers of shape `(batch, prefix_len)`, filled up with 0:
-            ids that the sequences begin with, with their true probabilities;
-            shorter than the limits.
-        sampler: function `(logits, position, rows) -> ids`, `(batch, beam)`,
-            that draws one extension of each beam at random; `rows`,
-            `(batch,)`, number the sentences. Then the beams are as many
-            independent samples. By default the best extensions are searched.
+        beam_size: Number of sequences that stay alive at each step.
+        limits: Integers of shape `(batch,)`, the greatest length of each
+            sentence's hypotheses with their end ids.
+        alpha: Exponent of the length penalty, at least 0. Zero turns the
+            penalty off. Defaults to 0.6.
+        num_hypotheses: Number of hypotheses to return. Fewer hypotheses stop
+            the search sooner and equal the first of more. Defaults to
+            `beam_size`.
+        min_length: Least number of ids before the end id, as far as the limit
+            allows. Defaults to 0.
+        prefixes: Integers of shape `(batch, prefix_len)`, padded with 0: the
+            ids that the sequences start with, at their true probabilities. They
+            must be shorter than the limits. Defaults to None.
+        sampler: Function `(logits, position, rows) -> ids` that draws one
+            extension of each beam at random, `(batch, beam)`. Its `rows`,
+            `(batch,)`, are the indices of the sentences. The beams are then
+            independent samples. By default the best extensions are kept.
 
     Returns:
-        `Finished`: sequences of shape `(batch, num_hypotheses, length)`, int32,
-        ending in `end_id` and padded with 0, and scores of shape
-        `(batch, num_hypotheses)`, best first. Where fewer exist, the rest are
-        empty with a score of minus infinity.
+        `Finished`: int32 sequences of shape `(batch, num_hypotheses, length)`
+        that end in the end id and are padded with 0, and their scores
+        `(batch, num_hypotheses)`, best first. If fewer hypotheses exist, the
+        others are empty and score minus infinity.
     """
-    limits = ops.cast(limits, "int32")  # (batch,)
-    if num_hypotheses is None:
-        num_hypotheses = beam_size
+    limits = ops.cast(limits, "int32")
     shrinking = state.fixed_length is None
     length = ops.max(limits) if shrinking else state.fixed_length
     batch = ops.shape(limits)[0]
-    empty = _nothing_finished(batch, num_hypotheses, length)
+    nothing = _nothing_finished(batch, num_hypotheses or beam_size, length)
     search = Search(
         ops.arange(batch, dtype="int32"),
         limits,
-        _forced_ids(prefixes, limits, length, end_id),
-        _nothing_said(batch, beam_size, length, all_count=bool(sampler)),
-        empty,
+        _forced_ids(prefixes, limits, length),
+        _empty_beams(batch, beam_size, length, all_count=bool(sampler)),
+        nothing,
         state,
     )
 
@@ -113,131 +127,130 @@ def beam_search(
 
     def advance(position, search, results):
         if shrinking:
-            search, results = _shrunk(search, results, alpha)
-        logits, state = step(
-            _last_ids(search.alive, position), position, search.state
-        )
+            search, results = _drop_done(search, results, alpha)
+        last_ids = _last_ids(search.alive, position)
+        logits, state = step(last_ids, position, search.state)
         end_allowed = position >= min_length if min_length else None
-        candidates = _extend(
-            logits, search, position, end_allowed, end_id, sampler
-        )
-        sequences = _append(search.alive, candidates, position)
-        ends = ops.equal(candidates.ids, end_id)
-        finished = _finish(
-            search.finished,
-            sequences,
-            ops.where(ends, candidates.log_probs, NEVER)
-            / _length_penalty(position + 1, alpha),
-        )
-        alive, beams = _grow(
-            sequences,
-            candidates.beams,
-            ops.where(ends, NEVER, candidates.log_probs),
-            beam_size,
-        )
-        search = search._replace(
-            alive=alive, finished=finished, state=state.reorder(beams)
-        )
-        return position + 1, search, results
+        candidates = _extend(logits, search, position, end_allowed, sampler)
+        search = search._replace(state=state)
+        return position + 1, _take(candidates, search, position, alpha), results
 
     start = ops.convert_to_tensor(0, dtype="int32")
     _, search, results = ops.while_loop(
-        unfinished, advance, (start, search, empty)
+        unfinished, advance, (start, search, nothing)
     )
-    return _collected(search, results) if shrinking else search.finished
+    return _collect(search, results) if shrinking else search.finished
 
 
 def gather_beams(state, beams):
-    """Gathers every tensor of a state, `(batch, beam, ...)`, by its beams."""
-    return tree.map_structure(lambda values: select(values, beams), state)
+    """Gathers the beams of every tensor of a state.
+
+    Args:
+        state: Nested tensors of shape `(batch, beam, ...)`.
+        beams: Integer tensor of shape `(batch, beam)`.
+
+    Returns:
+        The state in which beam j is what beam `beams[j]` was.
+    """
+    return tree.map_structure(lambda values: _select(values, beams), state)
 
 
-def select(values, indices):
-    """Per sentence, rows `indices` (batch, n) of `values` (batch, m, ...)."""
+def _select(values, indices):
+    """Takes rows `indices`, `(batch, n)`, of each sentence's `values`."""
     axes = (1,) * (len(values.shape) - 2)
-    indices = ops.reshape(indices, (-1, indices.shape[1], *axes))
-    return ops.take_along_axis(values, indices, axis=1)
+    indices = ops.reshape(
+        indices, (-1, indices.shape[1], *axes)
+    )  # (batch, n, 1, ...)
+    return ops.take_along_axis(values, indices, axis=1)  # (batch, n, ...)
 
 
 def _length_penalty(length, alpha):
+    # Section 6.1 of Vaswani et al. (2017), equation 14 of Wu et al. (2016).
     return ops.power((5.0 + ops.cast(length, "float32")) / 6.0, alpha)
 
 
-def _nothing_said(batch, beam_size, length, all_count):
-    """All beams start empty; only the first counts, or all would be equal."""
+def _empty_beams(batch, beam_size, length, all_count):
+    # Equal beams would stay equal, so that only the first counts in a search.
+    # Samples differ from the first position on, so that all of them count.
     counts = ops.equal(ops.arange(beam_size), 0)
     log_probs = ops.where(ops.logical_or(counts, all_count), 0.0, NEVER)
     return Alive(
-        ops.zeros((batch, beam_size, length), dtype="int32"),
-        ops.repeat(log_probs[None, :], batch, axis=0),
+        ops.full((batch, beam_size, length), PAD_ID, dtype="int32"),
+        ops.repeat(log_probs[None, :], batch, axis=0),  # (batch, beam)
     )
 
 
 def _nothing_finished(batch, num_hypotheses, length):
     return Finished(
-        ops.zeros((batch, num_hypotheses, length), dtype="int32"),
+        ops.full((batch, num_hypotheses, length), PAD_ID, dtype="int32"),
         ops.full((batch, num_hypotheses), NEVER, dtype="float32"),
     )
 
 
-def _forced_ids(prefixes, limits, length, end_id):
-    """The prefix, freedom, and the end from the limit's last position on."""
+def _forced_ids(prefixes, limits, length):
+    """Returns the prefix, 0 where ids are free, and the end at the limit."""
     batch = ops.shape(limits)[0]
-    forced = ops.zeros((batch, length), dtype="int32")
+    forced = ops.full((batch, length), PAD_ID, dtype="int32")
     if prefixes is not None:
         missing = length - ops.shape(prefixes)[1]
         forced = ops.pad(ops.cast(prefixes, "int32"), [[0, 0], [0, missing]])
     positions = ops.arange(length, dtype="int32")
-    at_limit = positions[None, :] >= limits[:, None] - 1
-    return ops.where(at_limit, end_id, forced)
+    at_limit = positions[None, :] >= limits[:, None] - 1  # (batch, length)
+    return ops.where(at_limit, END_ID, forced)
 
 
 def _is_open(search, alpha):
-    """Whether a live beam of the sentence could enter the best, (batch,)."""
-    # A log-probability only falls and the penalty only grows with length.
+    """Tells whether a beam could still enter the best hypotheses, (batch,)."""
+    # A log-probability only falls and the penalty only grows with the length,
+    # so that no extension of a beam scores more than this bound.
     bound = ops.max(search.alive.log_probs, axis=1)
     bound = bound / _length_penalty(search.limits, alpha)
     return bound > ops.min(search.finished.scores, axis=1)
 
 
-def _shrunk(search, results, alpha):
-    """Takes sentences that are done out, where they are a quarter or more."""
+def _drop_done(search, results, alpha):
+    """Takes sentences that are done out of the batch and keeps their results.
+
+    It waits until a quarter of the batch is done, since each time copies the
+    state of all other sentences.
+    """
     is_open = _is_open(search, alpha)
     num_open = ops.sum(ops.cast(is_open, "int32"))
 
-    def shrink():
-        (kept,) = ops.nonzero(is_open)
-        left = tree.map_structure(lambda x: ops.take(x, kept, axis=0), search)
-        return left, _collected(search, results)
+    def drop():
+        (open_rows,) = ops.nonzero(is_open)
+        remaining = tree.map_structure(
+            lambda values: ops.take(values, open_rows, axis=0), search
+        )
+        return remaining, _collect(search, results)
 
     return ops.cond(
         4 * num_open <= 3 * ops.shape(is_open)[0],
-        shrink,
+        drop,
         lambda: (search, results),
     )
 
 
-def _collected(search, results):
+def _collect(search, results):
+    """Writes the hypotheses of the batch to their rows of the result."""
     rows = search.rows[:, None]
     return Finished(
         *(
-            ops.scatter_update(result, rows, found)
-            for result, found in zip(results, search.finished)
+            ops.scatter_update(result, rows, values)
+            for result, values in zip(results, search.finished)
         )
     )
 
 
 def _last_ids(alive, position):
-    before = ops.maximum(position - 1, 0)  # position 0 holds a 0 as yet
-    return ops.take(alive.sequences, before, axis=2)
+    before = ops.maximum(position - 1, 0)  # at position 0 all ids are still 0
+    return ops.take(alive.sequences, before, axis=2)  # (batch, beam)
 
 
-def _extend(logits, search, position, end_allowed, end_id, sampler):
-    """The best extensions of each sentence's beams by one id.
+def _extend(logits, search, position, end_allowed, sampler):
+    """Returns the best extensions of each sentence's beams by one id.
 
-    Twice as many as beams, since as many as there are beams may end. The best
-    of every beam are chosen first: that reads the vocabulary once, and needs
-    the sum over it but no normalised copy of it.
+    Twice as many as beams, since as many as there are beams may end.
     """
     logits = ops.cast(logits, "float32")
     log_probs = search.alive.log_probs
@@ -245,61 +258,77 @@ def _extend(logits, search, position, end_allowed, end_id, sampler):
     num_candidates = 1 if beam_size == 1 else 2 * beam_size
     allowed = logits
     if end_allowed is not None:
-        is_end = ops.equal(ops.arange(logits.shape[-1]), end_id)
+        is_end = ops.equal(ops.arange(logits.shape[-1]), END_ID)
         refused = ops.logical_and(is_end, ops.logical_not(end_allowed))
         allowed = ops.where(refused, NEVER, logits)
+    # Choosing the best of every beam first reads the vocabulary once. It needs
+    # the sum over the vocabulary, but no normalised copy of it.
     if sampler:
         ids = sampler(allowed, position, search.rows)[:, :, None]
-        best = ops.take_along_axis(logits, ids, axis=-1)
+        best = ops.take_along_axis(logits, ids, axis=-1)  # (batch, beam, 1)
     else:
         best, ids = top_k(allowed, min(num_candidates, logits.shape[-1]))
-    per_beam = ids.shape[-1]
     best, ids = _obey(best, ids, logits, search.forced, position)
     best = best - ops.logsumexp(logits, axis=-1, keepdims=True)
     best = best + log_probs[:, :, None]  # (batch, beam, per_beam)
+    per_beam = ids.shape[-1]
+    num_extensions = beam_size * per_beam
     best, chosen = ops.top_k(
-        ops.reshape(best, (-1, beam_size * per_beam)),
-        min(num_candidates, beam_size * per_beam),
+        ops.reshape(best, (-1, num_extensions)),  # (batch, beam x per_beam)
+        min(num_candidates, num_extensions),
     )  # (batch, candidates)
-    ids = ops.reshape(ids, (-1, beam_size * per_beam))
+    ids = ops.reshape(ids, (-1, num_extensions))  # (batch, beam x per_beam)
     return Candidates(
         ops.floor_divide(ops.cast(chosen, "int32"), per_beam),
-        select(ids, chosen),
+        _select(ids, chosen),
         best,
     )
 
 
 def _obey(best, ids, logits, forced, position):
-    """Leaves the forced id alone, where there is one, as the only choice."""
-    forced = ops.take(forced, position, axis=1)[:, None, None]
+    """Makes the forced id, where there is one, the only choice of a beam."""
+    forced = ops.take(forced, position, axis=1)[:, None, None]  # (batch, 1, 1)
     forced = ops.repeat(forced, ids.shape[1], axis=1)  # (batch, beam, 1)
-    only = ops.take_along_axis(logits, forced, axis=-1)
+    only = ops.take_along_axis(logits, forced, axis=-1)  # (batch, beam, 1)
     first = ops.equal(ops.arange(ids.shape[-1]), 0)
-    is_forced = ops.not_equal(forced, 0)
+    is_forced = ops.not_equal(forced, PAD_ID)
     return (
         ops.where(is_forced, ops.where(first, only, NEVER), best),
         ops.where(is_forced, forced, ops.cast(ids, "int32")),
     )
 
 
+def _take(candidates, search, position, alpha):
+    """Adds candidates that end to the hypotheses; the best others are beams."""
+    sequences = _append(search.alive, candidates, position)
+    ends = ops.equal(candidates.ids, END_ID)
+    scores = ops.where(ends, candidates.log_probs, NEVER)
+    scores = scores / _length_penalty(position + 1, alpha)
+    log_probs = ops.where(ends, NEVER, candidates.log_probs)
+    beam_size = search.alive.log_probs.shape[1]
+    log_probs, chosen = ops.top_k(log_probs, beam_size)  # (batch, beam)
+    return search._replace(
+        alive=Alive(_select(sequences, chosen), log_probs),
+        finished=_finish(search.finished, sequences, scores),
+        state=search.state.reorder(_select(candidates.beams, chosen)),
+    )
+
+
 def _append(alive, candidates, position):
-    """The candidates' sequences, `(batch, candidates, length)`."""
-    sequences = select(alive.sequences, candidates.beams)
+    """Returns the candidates' sequences, `(batch, candidates, length)`."""
+    sequences = _select(alive.sequences, candidates.beams)
     here = ops.equal(ops.arange(ops.shape(sequences)[2]), position)
     return ops.where(here[None, None, :], candidates.ids[:, :, None], sequences)
 
 
 def _finish(finished, sequences, scores):
-    """Keeps the best of the finished hypotheses and the new ones."""
-    sequences = ops.concatenate([finished.sequences, sequences], axis=1)
-    scores = ops.concatenate([finished.scores, scores], axis=1)
-    # Of equals top_k takes the first: what scores `NEVER` replaces nothing.
+    """Keeps the best of the earlier hypotheses and the new ones."""
+    sequences = ops.concatenate(
+        [finished.sequences, sequences], axis=1
+    )  # (batch, num_hypotheses + candidates, length)
+    scores = ops.concatenate(
+        [finished.scores, scores], axis=1
+    )  # (batch, num_hypotheses + candidates)
+    # Among equals top_k takes the first, so that `NEVER` replaces nothing.
     scores, chosen = ops.top_k(scores, finished.scores.shape[1])
-    return Finished(select(sequences, chosen), scores)
-
-
-def _grow(sequences, beams, log_probs, beam_size):
-    """Keeps the best `beam_size` candidates and the beams they extend."""
-    log_probs, chosen = ops.top_k(log_probs, beam_size)
-    alive = Alive(select(sequences, chosen), log_probs)
-    return alive, select(beams, chosen)
+    return Finished(_select(sequences, chosen), scores)

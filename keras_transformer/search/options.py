@@ -1,27 +1,28 @@
-"""How to decode: one frozen dataclass, the same in every command."""
+"""The options of decoding, a frozen dataclass that all commands share."""
 
 import dataclasses
 
 from keras_transformer import fields as checks
 
-MAX_SOURCE_TOKENS = 4096  # attention to more takes gigabytes of memory
+MAX_SOURCE_TOKENS = 4096  # more of them take gigabytes in attention
 
 
 @dataclasses.dataclass(frozen=True)
 class DecodeOptions:
-    """All that decoding can be told, apart from the model and the text.
+    """Options of decoding, apart from the model and the text.
 
-    A temperature of 0 means beam search. Above 0, `num_hypotheses`
-    translations are drawn at random instead, each token from the model's
-    distribution sharpened or flattened by the temperature, among the `top_k`
-    likeliest tokens and the fewest that together have the probability `top_p`.
+    A temperature of 0 means beam search. With a higher temperature,
+    `num_hypotheses` translations are drawn at random. Each token comes from the
+    model's distribution, which the temperature sharpens or flattens. Only the
+    `top_k` likeliest tokens take part, and of them only the fewest that
+    together have the probability `top_p`.
 
-    A parsing run finds nothing but well-formed trees over the input's words,
-    see `TreeConstraint`, unless it is not to be `constrained`. That option
-    changes nothing for a run that translates.
+    A parsing run finds only well-formed trees over the input's words as long as
+    it is `constrained`; see `TreeConstraint`. That option does not concern a
+    run that translates.
 
     Raises:
-        ValueError: if a value is of the wrong type or out of range.
+        ValueError: If a value has the wrong type or is out of range.
 
     Example:
 
@@ -29,15 +30,15 @@ class DecodeOptions:
     0.6
     """
 
-    beam_size: int = 4  # hypotheses that stay alive; 1 is greedy
+    beam_size: int = 4  # hypotheses kept at each step; 1 is greedy search
     alpha: float = 0.6  # length penalty ((5 + length) / 6) ** alpha
     num_hypotheses: int = 1  # translations of a sentence, best first
-    extra_length: int = 50  # output holds at most input + this many tokens
+    extra_length: int = 50  # tokens an output may have more than its input
     min_length: int = 0  # fewest tokens of a translation, without the end
-    temperature: float = 0.0  # of sampling; 0 = beam search
-    top_k: int = 0  # likeliest tokens to sample from; 0 = all
-    top_p: float = 1.0  # probability of the tokens to sample from (nucleus)
-    constrained: bool = True  # whether a parsing run finds trees alone
+    temperature: float = 0.0  # temperature of sampling; 0 = beam search
+    top_k: int = 0  # number of likeliest tokens to sample from; 0 = all
+    top_p: float = 1.0  # probability of the nucleus to sample from
+    constrained: bool = True  # whether a parsing run finds only trees
 
     def __post_init__(self):
         checks.check(self, _RULES)
@@ -50,7 +51,11 @@ class DecodeOptions:
 
     @classmethod
     def of(cls, hparams):
-        """Returns the options that a run's `HParams` state."""
+        """Returns the options that a run's hyperparameters state.
+
+        Args:
+            hparams: An `HParams`.
+        """
         return cls(
             beam_size=hparams.beam_size,
             alpha=hparams.alpha,
@@ -58,9 +63,13 @@ class DecodeOptions:
         )
 
     def replace(self, **changes):
-        """Returns these options with changes; None leaves an option as is.
+        """Returns these options with some of them changed.
 
-        More hypotheses than beams widen the beam, unless it is given.
+        The beam is widened to the number of hypotheses, unless the changes
+        include `beam_size`.
+
+        Args:
+            **changes: New values by name. None leaves an option unchanged.
         """
         changes = {
             name: value for name, value in changes.items() if value is not None
@@ -91,17 +100,20 @@ _RULES = (
 
 
 def parse_decode_hparams(text, **flags):
-    """Returns the changes that `text` and single flags name, a dictionary.
+    """Returns the changes that `text` and single flags ask for.
 
     Args:
-        text: `name=value` pairs with commas between them, as
-            `--decode_hparams` takes them; may be empty.
-        **flags: options that have a flag of their own, which come first; None
-            where that was not given.
+        text: Comma-separated `name=value` pairs, as `--decode_hparams` takes
+            them. It may be empty.
+        **flags: Values of the options that have a flag of their own. They take
+            precedence over the text; None means that the flag is not set.
+
+    Returns:
+        Dictionary of name to value.
 
     Raises:
-        ValueError: if a name is unknown or repeated, or a value is of the
-            wrong type.
+        ValueError: If a name is unknown or repeated, or a value has the wrong
+            type.
 
     Example:
 
@@ -109,5 +121,5 @@ def parse_decode_hparams(text, **flags):
     {'temperature': 0.8, 'top_k': 10}
     """
     changes = checks.parse_changes(DecodeOptions, text, "decode_hparams")
-    given = {name: value for name, value in flags.items() if value is not None}
-    return {**changes, **given}
+    flags = {name: value for name, value in flags.items() if value is not None}
+    return {**changes, **flags}

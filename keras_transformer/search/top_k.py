@@ -1,24 +1,25 @@
-"""The greatest of many numbers, sooner than one operation finds them."""
+"""Finds the greatest of many numbers faster than a single operation."""
 
 from keras import ops
 
-BLOCK = 100  # about as many numbers as are looked at together
+BLOCK = 100  # approximate number of values that a maximum is taken of
 
 
 def top_k(values, k):
-    """Finds the `k` greatest along the last axis, as `ops.top_k` does.
+    """Finds the `k` greatest values along the last axis, as `ops.top_k` does.
 
-    The greatest lie in the `k` blocks with the greatest maxima, and maxima are
-    found several times as fast as the greatest: so only those blocks are
-    searched. Of equals it takes the first, too.
+    The greatest values lie in the `k` blocks with the greatest maxima. Maxima
+    are several times as fast to find as the greatest values, so that only those
+    blocks are searched. Among equal values the first comes first, as in
+    `ops.top_k`.
 
     Args:
-        values: tensor of shape `(..., length)`.
-        k: how many.
+        values: Tensor of shape `(..., length)`.
+        k: Number of values to find.
 
     Returns:
-        tensors `(..., k)`: the values, the greatest first, and their int32
-        indices.
+        Two tensors of shape `(..., k)`: the values in descending order, and
+        their int32 indices.
 
     Example:
 
@@ -33,23 +34,36 @@ def top_k(values, k):
     if size == 1 or num_blocks <= k:
         return ops.top_k(values, k)
     shape = ops.shape(values)[:-1]
-    blocks = ops.reshape(values, (-1, num_blocks, size))
-    _, chosen = ops.top_k(ops.max(blocks, axis=-1), k)  # (rows, k)
-    chosen = ops.sort(chosen, axis=-1)  # so that equals keep their order
+    blocks = ops.reshape(
+        values, (-1, num_blocks, size)
+    )  # (rows, num_blocks, size)
+    _, best_blocks = ops.top_k(ops.max(blocks, axis=-1), k)  # (rows, k)
+    # In order of position, so that equal values keep their order.
+    best_blocks = ops.sort(best_blocks, axis=-1)
     rows = ops.arange(ops.shape(blocks)[0], dtype="int32")[:, None]
     candidates = ops.take(
-        ops.reshape(blocks, (-1, size)), rows * num_blocks + chosen, axis=0
+        ops.reshape(blocks, (-1, size)),  # (rows x num_blocks, size)
+        rows * num_blocks + best_blocks,
+        axis=0,
     )  # (rows, k, size)
-    best, found = ops.top_k(ops.reshape(candidates, (-1, k * size)), k)
-    block = ops.take(
-        ops.reshape(chosen, (-1,)), rows * k + found // size, axis=0
+    best, places = ops.top_k(
+        ops.reshape(candidates, (-1, k * size)),  # (rows, k x size)
+        k,
     )
-    indices = block * size + found % size
-    return ops.reshape(best, (*shape, k)), ops.reshape(indices, (*shape, k))
+    block = ops.take(
+        ops.reshape(best_blocks, (-1,)),  # (rows x k,)
+        rows * k + places // size,
+        axis=0,
+    )  # (rows, k)
+    indices = block * size + places % size
+    return (
+        ops.reshape(best, (*shape, k)),  # (..., k)
+        ops.reshape(indices, (*shape, k)),  # (..., k)
+    )
 
 
 def _block_size(length):
-    """The divisor nearest to `BLOCK`, 1 where none is near."""
+    """Returns the divisor of `length` nearest to `BLOCK`, or 1 if none is."""
     near = range(BLOCK // 2, 2 * BLOCK + 1)
     divisors = [size for size in near if length % size == 0]
     return min(divisors, key=lambda size: abs(size - BLOCK), default=1)

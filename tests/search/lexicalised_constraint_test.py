@@ -12,7 +12,7 @@ from random_trees import assert_legal_is_what_comes_next
 from random_trees import legal_after
 
 from keras_transformer.decoding.compiled_search import compile_search
-from keras_transformer.search import tree_constraint
+from keras_transformer.search import tree_state as state_module
 from keras_transformer.search.options import DecodeOptions
 from keras_transformer.search.tree_constraint import PIECE
 from keras_transformer.search.tree_constraint import TreeConstraint
@@ -40,8 +40,8 @@ def with_words(ids, words):
 
 class LegalTest:
     def test_words_are_repeated_piece_by_piece(self, monkeypatch):
-        monkeypatch.setattr(tree_constraint, "MAX_DEPTH", 3)
-        monkeypatch.setattr(tree_constraint, "MAX_OPENED", 2)
+        monkeypatch.setattr(state_module, "MAX_DEPTH", 3)
+        monkeypatch.setattr(state_module, "MAX_OPENED", 2)
         inputs = NO_LEAF.sources(3)
         pieces = [len(word) * [PIECE] for word in words_of(inputs[0])]
         assert list(map(len, pieces)) == [1, 2, 3]

@@ -16,7 +16,7 @@ from random_trees import legal_after
 
 from keras_transformer.data.subwords import train_subwords
 from keras_transformer.decoding.compiled_search import compile_search
-from keras_transformer.search import tree_constraint
+from keras_transformer.search import tree_state as state_module
 from keras_transformer.search.hypotheses import find_hypotheses
 from keras_transformer.search.options import DecodeOptions
 from keras_transformer.search.tree_constraint import TreeConstraint
@@ -69,8 +69,8 @@ class LegalTest:
     def test_legal_is_what_some_tree_goes_on_with(
         self, vocabulary, num_words, limit, depth, opened, monkeypatch
     ):
-        monkeypatch.setattr(tree_constraint, "MAX_DEPTH", depth)
-        monkeypatch.setattr(tree_constraint, "MAX_OPENED", opened)
+        monkeypatch.setattr(state_module, "MAX_DEPTH", depth)
+        monkeypatch.setattr(state_module, "MAX_OPENED", opened)
         trees = vocabulary.trees(num_words, limit, depth, opened)
         assert trees
         assert all(vocabulary.is_tree(ids, num_words) for ids in trees)
@@ -201,7 +201,7 @@ class SearchTest:
         assert ONE_LEAF.is_tree(found[1][0], 2)
 
     def test_brackets_nest_no_deeper_than_allowed(self, monkeypatch):
-        monkeypatch.setattr(tree_constraint, "MAX_DEPTH", 3)
+        monkeypatch.setattr(state_module, "MAX_DEPTH", 3)
         (((ids,),), _) = search(
             RandomModel(ONE_LEAF, bias={3: 20.0}),
             ONE_LEAF,
@@ -219,7 +219,7 @@ class SearchTest:
         ((ids,),), _ = search(
             model, ONE_LEAF, ONE_LEAF.sources(1), [200], DecodeOptions()
         )
-        most = tree_constraint.MAX_OPENED
+        most = state_module.MAX_OPENED
         assert ONE_LEAF.is_tree(ids, 1)
         assert len(ids) == 2 * most + 2
 

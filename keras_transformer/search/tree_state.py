@@ -1,0 +1,123 @@
+"""How far each beam of a search has come in writing its tree."""
+
+import typing
+
+from keras import ops
+
+from keras_transformer.token_ids import END_ID
+
+MAX_DEPTH = 64  # brackets open at once; at most 28 in 3,669 sentences of WSJ
+MAX_OPENED = 10  # brackets opened in a row; at most 6 in the same sentences
+
+
+class TreeState(typing.NamedTuple):
+    """Counts what each beam has written of its tree and what is still to come.
+
+    It knows how trees are shaped, but not by which ids they are written.
+    """
+
+    leaves: typing.Any  # leaves still to come, int32 (batch, beam)
+    room: typing.Any  # symbols that fit in before the end, int32 (batch, beam)
+    depth: typing.Any  # open brackets, int32 (batch, beam)
+    opened: typing.Any  # brackets just opened in a row, int32 (batch, beam)
+    labels: typing.Any  # of open brackets, int32 (batch, beam, MAX_DEPTH)
+    source: typing.Any  # ids that leaves repeat, int32 (batch, beam, input_len)
+
+    @classmethod
+    def begin(cls, leaves, limits, source, beam_size):
+        """Returns the state of beams that have not written anything.
+
+        Args:
+            leaves: Number of leaves of each sentence's tree, int32 of shape
+                `(batch,)`.
+            limits: Greatest number of ids of each sentence, int32 of shape
+                `(batch,)`.
+            source: Ids that the leaves repeat, int32 of shape
+                `(batch, input_len)`.
+            beam_size: Number of beams.
+        """
+        leaves = ops.repeat(leaves[:, None], beam_size, axis=1)  # (batch, beam)
+        zeros = ops.zeros_like(leaves)
+        return cls(
+            leaves=leaves,
+            room=zeros + limits[:, None],
+            depth=zeros,
+            opened=zeros,
+            labels=ops.repeat(
+                zeros[:, :, None], MAX_DEPTH, axis=2
+            ),  # (batch, beam, MAX_DEPTH)
+            source=ops.repeat(
+                source[:, None, :], beam_size, axis=1
+            ),  # (batch, beam, input_len)
+        )
+
+    def write(self, opens, closes, leaves, label):
+        """Returns the state after one more symbol.
+
+        Args:
+            opens: 1 for the beams that open a bracket, else 0, int32 of shape
+                `(batch, beam)`.
+            closes: Likewise for the beams that close one.
+            leaves: Likewise for the beams that write a leaf.
+            label: Number of the symbol's label, int32 of shape `(batch, beam)`.
+        """
+        here = ops.equal(ops.arange(MAX_DEPTH), self.depth[:, :, None])
+        here = ops.logical_and(here, ops.cast(opens, "bool")[:, :, None])
+        return TreeState(
+            leaves=self.leaves - leaves,
+            room=self.room - 1,
+            depth=self.depth + opens - closes,
+            opened=(self.opened + 1) * opens,
+            labels=ops.where(here, label[:, :, None], self.labels),
+            source=self.source,
+        )
+
+    def may_open(self):
+        """Tells which beams may open a bracket, boolean `(batch, beam)`."""
+        return all_of(
+            self.leaves > 0,
+            self.depth < MAX_DEPTH,
+            self.opened < MAX_OPENED,
+            # The leaves, the open brackets, this one's end, the end of all.
+            self.leaves + self.depth + 2 <= self.room,
+        )
+
+    def may_close(self):
+        """Tells which beams may close a bracket, boolean `(batch, beam)`."""
+        return all_of(
+            self.depth > 0,
+            ops.equal(self.opened, 0),  # an empty bracket is no constituent
+            ops.logical_or(self.depth > 1, ops.logical_not(self.leaves > 0)),
+        )
+
+    def may_write_leaf(self):
+        """Tells which beams may write a leaf, boolean `(batch, beam)`."""
+        return ops.logical_and(self.leaves > 0, self.depth > 0)
+
+    def innermost_label(self):
+        """Returns the label number of the innermost open bracket.
+
+        Returns:
+            Int32 tensor of shape `(batch, beam)`, 0 where no bracket is open.
+        """
+        innermost = ops.equal(ops.arange(MAX_DEPTH), self.depth[:, :, None] - 1)
+        return ops.sum(ops.where(innermost, self.labels, 0), axis=-1)
+
+    def next_piece(self):
+        """Returns the source ids that the next leaves repeat.
+
+        Returns:
+            Int32 tensor of shape `(batch, beam)`, 0 where no leaf is left.
+        """
+        is_piece = ops.cast(self.source > END_ID, "int32")
+        place = ops.sum(is_piece, axis=-1) - self.leaves
+        places = ops.arange(ops.shape(self.source)[2])
+        here = ops.equal(places, place[:, :, None])  # (batch, beam, input_len)
+        return ops.sum(ops.where(here, self.source, 0), axis=-1)
+
+
+def all_of(first, *others):
+    """Joins boolean tensors with a logical and."""
+    for other in others:
+        first = ops.logical_and(first, other)
+    return first

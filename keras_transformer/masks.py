@@ -11,19 +11,19 @@ def padding_mask(ids):
     """Marks the real tokens of a padded batch.
 
     Args:
-        ids: integer tensor of shape `(batch, length)`, 0 where padded.
+        ids: Integer tensor of shape `(batch, length)`, padded with 0.
 
     Returns:
-        boolean tensor of shape `(batch, length)`.
+        Boolean tensor of shape `(batch, length)`, True for real tokens.
     """
     return ops.not_equal(ids, PAD_ID)
 
 
 def causal_mask(length):
-    """Lets each position attend to itself and to earlier ones.
+    """Lets each position attend to itself and to earlier positions.
 
-    Section 3.2.3 of Vaswani et al. (2017): a decoder position must not see
-    the tokens after it.
+    A decoder position must not see the tokens after it. Section 3.2.3 of
+    Vaswani et al. (2017).
 
     Args:
         length: Number of positions, an integer or a scalar tensor. A tensor of
@@ -46,14 +46,14 @@ def causal_mask(length):
 
 
 def neighbourhood_mask(length, radius):
-    """Lets each position attend to those at most `radius` away.
+    """Lets each position attend to positions at most `radius` away.
 
-    Restricted self-attention, section 4 of Vaswani et al. (2017).
+    This is the restricted self-attention of section 4 of Vaswani et al. (2017).
 
     Args:
         length: Number of positions, or a tensor of that length, as in
             `causal_mask`.
-        radius: Integer, r, the greatest distance that may be attended to.
+        radius: r, the greatest distance to attend over, an integer.
 
     Returns:
         Boolean tensor of shape `(1, length, length)`.
@@ -82,47 +82,49 @@ def _query_and_key_positions(length):
 
 
 def segment_numbers(ids):
-    """Numbers the sequences that share a packed row, from 0 on.
+    """Numbers the sequences that share a packed row, starting from 0.
 
-    Each ends with the end id, 1; so the ids themselves tell where one stops.
+    A sequence stops at its end id, so that the ids alone tell the numbers.
 
     Args:
-        ids: integer tensor of shape `(batch, length)`.
+        ids: Integer tensor of shape `(batch, length)`.
 
     Returns:
-        int32 tensor of shape `(batch, length)`.
+        Int32 tensor of shape `(batch, length)`.
     """
     is_end = ops.cast(ops.equal(ids, END_ID), "int32")
     return ops.cumsum(is_end, axis=-1) - is_end
 
 
 def segment_positions(segments):
-    """Counts positions from 0 on in each sequence of a packed row.
+    """Counts the positions of each sequence of a packed row, starting from 0.
 
     Args:
-        segments: integer tensor of shape `(batch, length)`, rising in each row,
-            as `segment_numbers` returns it.
+        segments: Integer tensor of shape `(batch, length)` whose rows never
+            fall, as `segment_numbers` returns it.
 
     Returns:
-        int32 tensor of shape `(batch, length)`.
+        Int32 tensor of shape `(batch, length)`.
     """
+    # A position minus the number of positions in earlier sequences.
     is_earlier = segments[:, None, :] < segments[:, :, None]
     start = ops.sum(ops.cast(is_earlier, "int32"), axis=-1)
     return ops.arange(ops.shape(segments)[1], dtype="int32") - start
 
 
 def visible_mask(padding_mask=None, query_segments=None, key_segments=None):
-    """Lets queries attend to real keys, and to their own sequence alone.
+    """Lets queries attend to the real keys of their own sequence.
 
     Args:
-        padding_mask: boolean tensor of shape `(batch, key_len)`, True = a real
-            token; None stands for all.
-        query_segments: integer tensor of shape `(batch, query_len)`, the
-            sequence that each query belongs to; None where rows are not packed.
-        key_segments: likewise for the keys, `(batch, key_len)`.
+        padding_mask: Boolean tensor of shape `(batch, key_len)`, True for real
+            tokens. None means that all tokens are real.
+        query_segments: Integer tensor of shape `(batch, query_len)`, the number
+            of each query's sequence. None means that rows are not packed.
+        key_segments: Integer tensor of shape `(batch, key_len)`, likewise for
+            the keys.
 
     Returns:
-        boolean tensor that broadcasts to `(batch, query_len, key_len)`, or None
+        Boolean tensor that broadcasts to `(batch, query_len, key_len)`, or None
         if everything is visible.
     """
     real = None if padding_mask is None else padding_mask[:, None, :]
@@ -133,33 +135,36 @@ def visible_mask(padding_mask=None, query_segments=None, key_segments=None):
 
 
 def ancestor_mask(ancestors, beam_size):
-    """Lets each beam attend to the positions that it grew from.
+    """Lets each beam attend to the positions from which it grew.
 
-    Every beam of a sentence leaves its keys and values in a slot of its own at
-    each position. Beams fork and die, but what they left stays where it is; a
-    beam remembers in which slot its ancestor at each position stood.
+    At each position every beam of a sentence writes its keys and values to a
+    slot of its own. When beams fork and die, the slots stay where they are, and
+    each beam remembers which slots its ancestors wrote to.
 
     Args:
-        ancestors: integer tensor of shape `(batch, beam, length)`, the slot of
-            each beam's ancestor at each position; -1 hides a position.
-        beam_size: slots of a position.
+        ancestors: Integer tensor of shape `(batch, beam, length)`, the slot of
+            each beam's ancestor at each position. -1 hides a position.
+        beam_size: Number of slots of a position.
 
     Returns:
-        boolean tensor of shape `(batch, beam, length x beam)`.
+        Boolean tensor of shape `(batch, beam, length x beam)`.
     """
     batch, _, length = ops.shape(ancestors)
     is_ancestor = ops.equal(ancestors[..., None], ops.arange(beam_size))
-    return ops.reshape(is_ancestor, (batch, beam_size, length * beam_size))
+    return ops.reshape(
+        is_ancestor, (batch, beam_size, length * beam_size)
+    )  # (batch, beam, length x beam)
 
 
 def combine_masks(*masks):
-    """Joins masks with a logical and; `None` stands for "everything".
+    """Joins masks with a logical and.
 
     Args:
-        *masks: boolean tensors that broadcast against one another, or None.
+        *masks: Boolean tensors that broadcast against one another. None stands
+            for a mask that is True everywhere.
 
     Returns:
-        boolean tensor, or None if every argument is None.
+        Boolean tensor, or None if every argument is None.
     """
     combined = None
     for current in masks:

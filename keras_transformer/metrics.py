@@ -1,4 +1,4 @@
-"""Accuracy and perplexity of real target tokens, padding left out."""
+"""Accuracy and perplexity of real target tokens."""
 
 import keras
 from keras import ops
@@ -9,28 +9,31 @@ from keras_transformer.serialization import serializable
 
 
 def token_sums(targets, logits):
-    """Adds up what perplexity and accuracy are made of.
+    """Computes the sums from which perplexity and accuracy follow.
 
     Args:
-        targets: integer ids of shape `(batch, length)`, 0 where padded.
-        logits: tensor of shape `(batch, length, vocab_size)`.
+        targets: Integer ids of shape `(batch, length)`, padded with 0.
+        logits: Tensor of shape `(batch, length, vocab_size)`.
 
     Returns:
-        three float32 scalars: the sum of negative log-probabilities (natural
-        logarithm, no label smoothing), the number of tokens predicted right,
-        and the number of tokens.
+        Three float32 scalars: the sum of negative log-probabilities (natural
+        logarithm, no label smoothing), the number of correctly predicted
+        tokens, and the number of tokens.
     """
     real = ops.cast(padding_mask(targets), "float32")
     losses = smoothed_cross_entropy(targets, logits)
     predicted = ops.cast(ops.argmax(logits, axis=-1), "int32")
-    right = ops.cast(
+    correct = ops.cast(
         ops.equal(predicted, ops.cast(targets, "int32")), "float32"
     )
-    return ops.sum(losses * real), ops.sum(right * real), ops.sum(real)
+    return ops.sum(losses * real), ops.sum(correct * real), ops.sum(real)
 
 
 class _TokenMean(keras.metrics.Metric):
-    """Divides a sum over real tokens by their number, over all batches."""
+    """Divides a sum over the real tokens of all batches by their number.
+
+    Subclasses choose the sum.
+    """
 
     def __init__(self, name, dtype=None):
         super().__init__(name=name, dtype=dtype)
@@ -38,8 +41,8 @@ class _TokenMean(keras.metrics.Metric):
         self.num_tokens = self.add_variable((), "zeros", name="num_tokens")
 
     def update_state(self, y_true, y_pred, sample_weight=None):
-        negative_log, right, num_tokens = token_sums(y_true, y_pred)
-        total = self.choose(negative_log, right)
+        negative_log, correct, num_tokens = token_sums(y_true, y_pred)
+        total = self.choose(negative_log, correct)
         self.total.assign_add(total)
         self.num_tokens.assign_add(num_tokens)
 
@@ -49,21 +52,22 @@ class _TokenMean(keras.metrics.Metric):
 
 @serializable
 class MaskedAccuracy(_TokenMean):
-    """Share of real target tokens whose logit is the greatest.
+    """Computes the share of real target tokens whose logit is the greatest.
 
     Args:
-        name: name in logs.
+        name: Name of the metric in logs. Defaults to "accuracy".
+        dtype: Data type of the sums. Defaults to Keras' float type.
 
     Call arguments:
-        y_true: integer ids of shape `(batch, length)`, 0 where padded.
-        y_pred: logits of shape `(batch, length, vocab_size)`.
+        y_true: Integer ids of shape `(batch, length)`, padded with 0.
+        y_pred: Logits of shape `(batch, length, vocab_size)`.
     """
 
     def __init__(self, name="accuracy", dtype=None):
         super().__init__(name, dtype)
 
-    def choose(self, negative_log, right):
-        return right
+    def choose(self, negative_log, correct):
+        return correct
 
     def result(self):
         return self.mean()
@@ -71,20 +75,23 @@ class MaskedAccuracy(_TokenMean):
 
 @serializable
 class Perplexity(_TokenMean):
-    """Perplexity per real target token, without label smoothing.
+    """Computes the perplexity per real target token.
+
+    The probabilities are those of the targets, without label smoothing.
 
     Args:
-        name: name in logs.
+        name: Name of the metric in logs. Defaults to "perplexity".
+        dtype: Data type of the sums. Defaults to Keras' float type.
 
     Call arguments:
-        y_true: integer ids of shape `(batch, length)`, 0 where padded.
-        y_pred: logits of shape `(batch, length, vocab_size)`.
+        y_true: Integer ids of shape `(batch, length)`, padded with 0.
+        y_pred: Logits of shape `(batch, length, vocab_size)`.
     """
 
     def __init__(self, name="perplexity", dtype=None):
         super().__init__(name, dtype)
 
-    def choose(self, negative_log, right):
+    def choose(self, negative_log, correct):
         return negative_log
 
     def result(self):

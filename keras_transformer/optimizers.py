@@ -1,4 +1,4 @@
-"""The optimizers of training, each with the paper's schedule."""
+"""The optimizers of training, all with the schedule of the paper."""
 
 import keras
 from keras import ops
@@ -6,16 +6,22 @@ from keras import ops
 from keras_transformer.schedules import InverseSquareRootSchedule
 from keras_transformer.serialization import serializable
 
-# What weight decay leaves alone, by parts of the names of variables: biases,
-# and the scales and offsets of layer normalisation.
+# Weight decay skips the variables whose names contain these: biases, and the
+# scales and offsets of layer normalisation.
 WITHOUT_DECAY = ("bias", "gamma", "beta")
 
 
 def make_schedule(hparams):
-    """Makes the learning-rate schedule of an `HParams`.
+    """Makes the learning-rate schedule of a set of hyperparameters.
 
-    Adafactor's is without the factor d_model^-0.5, since its steps are relative
-    to the size of the weights, which is about that.
+    Adafactor's schedule lacks the factor d_model^-0.5. Its steps are relative
+    to the size of the weights, which is about d_model^-0.5 already.
+
+    Args:
+        hparams: An `HParams`.
+
+    Returns:
+        An `InverseSquareRootSchedule`.
     """
     is_relative = hparams.optimizer == "adafactor"
     return InverseSquareRootSchedule(
@@ -26,16 +32,17 @@ def make_schedule(hparams):
 
 
 def make_optimizer(hparams):
-    """Makes the optimizer of an `HParams`, its variables not yet built.
+    """Makes the optimizer of a set of hyperparameters, without variables yet.
 
-    By default Adam as in section 5.3 of Vaswani et al. (2017). A moving average
-    of the weights is kept beside them and never written over them.
+    The default is Adam as in section 5.3 of Vaswani et al. (2017). If
+    `ema_decay` is set, the optimizer also keeps a moving average of the
+    weights, but never overwrites the weights with it.
 
     Args:
-        hparams: an `HParams`.
+        hparams: An `HParams`.
 
     Returns:
-        a Keras optimizer.
+        A Keras optimizer.
 
     Example:
 
@@ -68,25 +75,27 @@ def make_optimizer(hparams):
 
 @serializable
 class Adafactor(keras.optimizers.Optimizer):
-    """Adam without momentum, whose state is a row and a column for a matrix.
+    """Adam without momentum that keeps a row and a column for each matrix.
 
-    Shazeer and Stern (2018), algorithms 4 and 5. Choose it where the memory for
+    Algorithms 4 and 5 of Shazeer and Stern (2018). Choose it where memory for
     Adam's two moments of each weight is lacking. The step of a weight matrix is
     the learning rate times the root mean square of the matrix itself.
 
-    `keras.optimizers.Adafactor` makes the same updates, but keeps the second
-    moments in full besides, and gives the rows and columns of all matrices the
-    same names, by which a checkpoint could not tell them apart. It also caps
-    the learning rate at step^-0.5.
+    `keras.optimizers.Adafactor` makes the same updates, but it also keeps the
+    full second moments and caps the learning rate at step^-0.5. Besides, it
+    gives the rows and columns of all matrices the same names, so that a
+    checkpoint could not tell them apart.
 
     Args:
-        learning_rate: a float or a schedule.
-        beta_2_decay: c in the decay 1 - step^c of the second moments.
-        epsilon_1: added to squared gradients.
-        epsilon_2: least size of a matrix that a step is relative to.
-        clip_threshold: greatest root mean square of an update, before the
-            learning rate.
-        **kwargs: those of `keras.optimizers.Optimizer`.
+        learning_rate: A float or a schedule. Defaults to 0.01.
+        beta_2_decay: c in the decay 1 - step^c of the second moments. Defaults
+            to -0.8.
+        epsilon_1: Float added to squared gradients. Defaults to 1e-30.
+        epsilon_2: Least size of a matrix to which a step is relative. Defaults
+            to 1e-3.
+        clip_threshold: Greatest root mean square of an update, before the
+            learning rate. Defaults to 1.
+        **kwargs: Arguments of `keras.optimizers.Optimizer`.
     """
 
     def __init__(
@@ -115,6 +124,7 @@ class Adafactor(keras.optimizers.Optimizer):
             if len(shape) > 1:
                 columns = shape[:-2] + shape[-1:]
                 kinds = {"rows": shape[:-1], "columns": columns}
+            # Unique names, by which a checkpoint tells the moments apart.
             place = variable.path.replace("/", "_")
             self._moments.append(
                 [
@@ -134,8 +144,10 @@ class Adafactor(keras.optimizers.Optimizer):
         else:
             means = [ops.mean(squares, axis=axis) for axis in (-1, -2)]
             rows, columns = self._averaged(moments, means, decay)
+            # The second moments of a matrix are approximately the product of
+            # its rows and columns, equation 4 of Shazeer and Stern (2018).
             rows = rows / ops.mean(rows, axis=-1, keepdims=True)
-            # Not their product first: it can be too small for a float32.
+            # One factor after the other, since their product can underflow.
             update = gradient * ops.rsqrt(rows)[..., :, None]
             update = update * ops.rsqrt(columns)[..., None, :]
         excess = _root_mean_square(update) / self.clip_threshold
@@ -144,11 +156,11 @@ class Adafactor(keras.optimizers.Optimizer):
         self.assign_sub(variable, factor * update)
 
     def _averaged(self, moments, values, decay):
-        """Updates moving averages, and returns their new values."""
-        new = [m + (1 - decay) * (v - m) for m, v in zip(moments, values)]
-        for moment, value in zip(moments, new):
-            self.assign(moment, value)
-        return new
+        """Updates moving averages and returns their new values."""
+        averages = [m + (1 - decay) * (v - m) for m, v in zip(moments, values)]
+        for moment, average in zip(moments, averages):
+            self.assign(moment, average)
+        return averages
 
     def get_config(self):
         return {

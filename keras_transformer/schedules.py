@@ -1,4 +1,4 @@
-"""The paper's learning-rate schedule."""
+"""The learning-rate schedule of the paper."""
 
 import keras
 from keras import ops
@@ -12,14 +12,16 @@ class InverseSquareRootSchedule(
 ):
     """Warms up linearly, then decays with the square root of the step.
 
-    `factor * d_model^-0.5 * min(step^-0.5, step * warmup_steps^-1.5)`,
-    equation 3 of Vaswani et al. (2017), where factor is 1. Steps count from 1,
-    as there; Keras counts from 0, so update number n uses step n + 1.
+    The learning rate is
+    `factor * d_model^-0.5 * min(step^-0.5, step * warmup_steps^-1.5)`, equation
+    3 in section 5.3 of Vaswani et al. (2017), where the factor is 1. Steps
+    count from 1 as in the paper. Keras counts updates from 0, so that update
+    number n uses step n + 1.
 
     Args:
-        d_model: width of the model.
-        warmup_steps: number of updates until the peak.
-        factor: multiplies the whole schedule.
+        d_model: Width of the model, an integer.
+        warmup_steps: Number of updates until the peak. Defaults to 4,000.
+        factor: Float that multiplies the whole schedule. Defaults to 1.
 
     Example:
 
@@ -41,7 +43,7 @@ class InverseSquareRootSchedule(
 
     @property
     def peak(self):
-        """The greatest learning rate, reached when the warm-up ends."""
+        """The greatest learning rate, which the end of the warm-up reaches."""
         return self.factor * (self.d_model * self.warmup_steps) ** -0.5
 
     def get_config(self):

@@ -1,3 +1,5 @@
+"""The losses and their gradients against NumPy in float64."""
+
 import keras
 import numpy as np
 import pytest
@@ -24,7 +26,7 @@ def soft_targets(eps):
 
 
 def explicit_loss(logits, eps):
-    """Cross-entropy against the smoothed one-hot, in float64."""
+    """Computes cross-entropy against the smoothed one-hot, in float64."""
     shares = softmax(logits.astype("float64"))
     return -(soft_targets(eps) * np.log(shares)).sum(-1)
 
@@ -110,13 +112,13 @@ class SmoothedCrossEntropyFunctionTest:
 
         graph = slopes.get_concrete_function().graph
         assert "OneHot" not in {node.type for node in graph.get_operations()}
-        found = to_numpy(slopes(TARGETS, LOGITS))
+        computed = to_numpy(slopes(TARGETS, LOGITS))
         expected = softmax(LOGITS) - soft_targets(0.1)
-        np.testing.assert_allclose(found, expected, atol=1e-6)
+        np.testing.assert_allclose(computed, expected, atol=1e-6)
 
 
 def explicit_loss_of_huge(logits):
-    """Without exp of anything: the greatest logit is all of the sum."""
+    """Computes the loss without exp: the greatest logit is the whole sum."""
     log_shares = logits - logits.max(-1, keepdims=True)
     return -(soft_targets(0.1) * log_shares).sum(-1)
 
@@ -214,7 +216,7 @@ class SmoothedCrossEntropyTest:
         assert np.all(slopes[~REAL] == 0.0)
         assert np.all(np.abs(slopes[REAL]).max(-1) > 0.0)
 
-    def test_a_batch_of_nothing_but_padding_costs_nothing(self):
+    def test_the_loss_of_only_padding_is_zero(self):
         loss = SmoothedCrossEntropy()(np.zeros_like(TARGETS), LOGITS)
         assert float(to_numpy(loss)) == 0.0
 

@@ -1,3 +1,5 @@
+"""The masks against brute force."""
+
 import keras
 import numpy as np
 import pytest

@@ -1,3 +1,5 @@
+"""Perplexity and accuracy over batches against NumPy."""
+
 import keras
 import numpy as np
 import pytest
@@ -9,7 +11,7 @@ from keras_transformer.metrics import MaskedAccuracy
 from keras_transformer.metrics import Perplexity
 from keras_transformer.metrics import token_sums
 
-# Batches of different shapes and shares of padding, as bucketing gives.
+# Bucketing makes batches of different shapes and shares of padding.
 SHAPES = [(2, 5), (4, 3), (1, 7)]
 METRICS = pytest.mark.parametrize("metric", [MaskedAccuracy, Perplexity])
 
@@ -25,7 +27,7 @@ BATCHES = [random_batch(shape, seed) for seed, shape in enumerate(SHAPES)]
 
 
 def tokens_of(batches):
-    """Targets and logits of the real tokens of all batches."""
+    """Returns targets and logits of the real tokens of all batches."""
     targets = [targets[targets != 0] for targets, _ in batches]
     logits = [logits[targets != 0] for targets, logits in batches]
     return np.concatenate(targets), np.concatenate(logits)
@@ -50,13 +52,13 @@ def result_of(metric, batches):
 
 class MetricsTest:
     def test_perplexity_over_batches_equals_numpy(self):
-        found = result_of(Perplexity(), BATCHES)
-        np.testing.assert_allclose(found, perplexity(BATCHES), rtol=1e-5)
+        result = result_of(Perplexity(), BATCHES)
+        np.testing.assert_allclose(result, perplexity(BATCHES), rtol=1e-5)
 
     def test_accuracy_over_batches_equals_numpy(self):
-        found = result_of(MaskedAccuracy(), BATCHES)
-        assert 0 < found < 1
-        np.testing.assert_allclose(found, accuracy(BATCHES), rtol=1e-6)
+        result = result_of(MaskedAccuracy(), BATCHES)
+        assert 0 < result < 1
+        np.testing.assert_allclose(result, accuracy(BATCHES), rtol=1e-6)
 
     def test_every_token_weighs_the_same_whatever_its_batch(self):
         mean = np.mean([perplexity([batch]) for batch in BATCHES])
@@ -66,11 +68,11 @@ class MetricsTest:
 
     def test_equal_logits_give_the_size_of_the_vocabulary(self):
         zeros = [(targets, 0 * logits) for targets, logits in BATCHES]
-        found = result_of(Perplexity(), zeros)
-        np.testing.assert_allclose(found, 6.0, rtol=1e-5)
+        result = result_of(Perplexity(), zeros)
+        np.testing.assert_allclose(result, 6.0, rtol=1e-5)
 
     @METRICS
-    def test_what_stands_at_padding_changes_nothing(self, metric):
+    def test_logits_at_padding_change_nothing(self, metric):
         targets, logits = BATCHES[0]
         changed = np.where(targets[..., None] == 0, 50.0 - logits, logits)
         assert np.any(changed != logits)
@@ -79,15 +81,15 @@ class MetricsTest:
         )
 
     @METRICS
-    def test_reset_forgets_what_was_before(self, metric):
+    def test_reset_forgets_earlier_batches(self, metric):
         used = metric()
         result_of(used, BATCHES[:2])
         used.reset_state()
-        found = result_of(used, BATCHES[2:])
-        assert found == result_of(metric(), BATCHES[2:])
+        result = result_of(used, BATCHES[2:])
+        assert result == result_of(metric(), BATCHES[2:])
 
     @METRICS
-    def test_no_token_at_all_is_no_division_by_zero(self, metric):
+    def test_a_batch_without_tokens_gives_a_finite_result(self, metric):
         targets, logits = BATCHES[0]
         assert np.isfinite(result_of(metric(), [(0 * targets, logits)]))
 
@@ -117,7 +119,7 @@ class MetricsTest:
         sums = [float(to_numpy(x)) for x in token_sums(targets, logits)]
         num_tokens = np.sum(targets != 0)
         negative_log = np.log(perplexity(BATCHES[1:2])) * num_tokens
-        right = accuracy(BATCHES[1:2]) * num_tokens
+        correct = accuracy(BATCHES[1:2]) * num_tokens
         np.testing.assert_allclose(
-            sums, [negative_log, right, num_tokens], rtol=1e-5
+            sums, [negative_log, correct, num_tokens], rtol=1e-5
         )

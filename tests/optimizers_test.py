@@ -1,3 +1,5 @@
+"""The optimizers against NumPy and against those of Keras."""
+
 import keras
 import numpy as np
 import pytest
@@ -15,7 +17,7 @@ NAMES = ("kernel", "bias")
 
 
 def make(**changes):
-    """A kernel and a bias, and the optimizer for both."""
+    """Returns an optimizer, and the kernel and bias that it updates."""
     kernel = keras.Variable(KERNEL, name="kernel")
     bias = keras.Variable(BIAS, name="bias")
     optimizer = make_optimizer(HParams(d_model=16, warmup_steps=4, **changes))
@@ -43,10 +45,10 @@ def rate(step):
 
 
 class MakeScheduleTest:
-    def test_is_the_papers(self):
+    def test_default_is_the_schedule_of_the_paper(self):
         assert make_schedule(HParams()).peak == (512 * 4000) ** -0.5
 
-    def test_adafactor_measures_the_width_by_the_weights(self):
+    def test_the_schedule_of_adafactor_ignores_the_width(self):
         assert make_schedule(HParams(optimizer="adafactor")).peak == 4000**-0.5
 
 
@@ -84,10 +86,10 @@ class MakeOptimizerTest:
         norm = np.sqrt(sum(np.sum(g**2) for g in grads))
         assert norm > 1
         optimizer.apply(grads)
-        # From zero, the first moment goes a tenth of the way to the gradient.
+        # The first moment starts at zero and moves by a tenth of the gradient.
         clipped = [10 * state(optimizer)[f"{n}_momentum"] for n in NAMES]
-        for found, gradient in zip(clipped, grads):
-            np.testing.assert_allclose(found, 0.5 / norm * gradient, rtol=1e-4)
+        for moment, gradient in zip(clipped, grads):
+            np.testing.assert_allclose(moment, 0.5 / norm * gradient, rtol=1e-4)
 
     def test_gradient_below_the_norm_stays(self):
         plain, clipped = make()[0], make(gradient_clip_norm=100.0)[0]
@@ -103,8 +105,8 @@ class MakeOptimizerTest:
             optimizer.apply(grads)
             new = to_numpy(kernel)
             average = new if average is None else 0.8 * average + 0.2 * new
-        found = state(optimizer)["kernel_average"]
-        np.testing.assert_allclose(found, average, rtol=1e-5)
+        kept = state(optimizer)["kernel_average"]
+        np.testing.assert_allclose(kept, average, rtol=1e-5)
 
     def test_average_of_weights_changes_no_update(self):
         kernels = []
@@ -116,7 +118,7 @@ class MakeOptimizerTest:
         np.testing.assert_array_equal(*kernels)
 
     @pytest.mark.parametrize("name", ["adamw", "adafactor"])
-    def test_weights_decay_but_no_biases_scales_and_offsets(self, name):
+    def test_only_matrices_decay(self, name):
         hparams = HParams(
             num_layers=1,
             d_model=8,

@@ -1,3 +1,5 @@
+"""The learning-rate schedule against equation 3 of the paper."""
+
 import keras
 import numpy as np
 import pytest
@@ -7,7 +9,7 @@ from keras_transformer.schedules import InverseSquareRootSchedule
 
 
 def paper(step, d_model=512, warmup_steps=4000):
-    """Equation 3, its steps counted from 1."""
+    """Computes equation 3, whose steps count from 1."""
     return d_model**-0.5 * min(step**-0.5, step * warmup_steps**-1.5)
 
 
@@ -41,7 +43,7 @@ class InverseSquareRootScheduleTest:
             np.testing.assert_allclose(rate, 2 * paper(step), rtol=1e-5)
 
     def test_the_first_update_uses_step_1(self):
-        """Keras asks for the rate of iteration 0, where equation 3 gives 0."""
+        """Keras starts at iteration 0, where equation 3 would give 0."""
         schedule = InverseSquareRootSchedule(4, warmup_steps=2)
         optimizer = keras.optimizers.SGD(schedule)
         variable = keras.Variable(np.zeros(1, "float32"))

@@ -1,4 +1,4 @@
-"""Trees in symbols without text, and a model that says them at random."""
+"""Vocabularies of symbols without text, and a model that writes at random."""
 
 import functools
 import itertools
@@ -8,12 +8,19 @@ import typing
 import numpy as np
 from keras import ops
 
-END = 1
+from keras_transformer.token_ids import END_ID as END
+
 NODES = 997
 
 
 class Pieces:
-    """A vocabulary of one leaf, several or none, without text."""
+    """A vocabulary of trees with one leaf symbol, several or none.
+
+    Args:
+        labels: Labels of the brackets, a str of characters.
+        leaves: Symbols of the leaves. Several make the trees tagged, none makes
+            them lexicalised.
+    """
 
     def __init__(self, labels="AB", leaves=("XX",)):
         tagged = len(leaves) > 1
@@ -43,7 +50,15 @@ class Pieces:
         return self.symbols[id_].strip("()<>/")
 
     def sources(self, *nums_words, salt=0):
-        """Rows of ids, words of one to three pieces; others for other salt."""
+        """Returns sources of so many words of one to three pieces each.
+
+        Args:
+            *nums_words: Number of words of each source.
+            salt: Integer; another one gives other words. Defaults to 0.
+
+        Returns:
+            Int32 array `(batch, input_len)`, padded with 0.
+        """
         size = self.vocab_size
         words = [
             [size - 1 - i % 2] + [size - 3] * ((i + salt) % 3)
@@ -56,7 +71,7 @@ class Pieces:
         return padded
 
     def is_tree(self, ids, num_words):
-        """Whether ids are one tree over so many words, and the end."""
+        """Tells whether ids are one tree over so many words, and the end."""
         opened, leaves, before = [], 0, None
         *ids, last = ids
         for place, id_ in enumerate(ids):
@@ -75,7 +90,7 @@ class Pieces:
         return last == END and not opened and leaves == num_words and bool(ids)
 
     def trees(self, num_words, limit, max_depth=99, max_opened=99):
-        """All trees with the end, at most `limit` ids long."""
+        """Returns all trees with the end that have at most `limit` ids."""
         by_kind = {
             kind: [i for i in self.symbols if self.kind(i) == kind]
             for kind in ("open", "close", "leaf")
@@ -93,20 +108,20 @@ class Pieces:
 
         @functools.cache
         def sequences(words, room, depth):
-            """Of children; none where there is no word left."""
-            found = [] if words else [()]
+            """Returns all sequences of children over so many words."""
+            children = [] if words else [()]
             for first_words in range(1, words + 1):
                 first = constituents(first_words, room, depth)
                 if first_words == 1 and room:
                     first = [*first, *((leaf,) for leaf in by_kind["leaf"])]
-                found += [
+                children += [
                     one + rest
                     for one in first
                     for rest in sequences(
                         words - first_words, room - len(one), depth
                     )
                 ]
-            return found
+            return children
 
         def most_opened(ids):
             groups = itertools.groupby(ids, lambda i: self.kind(i) == "open")
@@ -120,7 +135,7 @@ class Pieces:
 
 
 class NodeCache(typing.NamedTuple):
-    """The node of each beam, in a search of whatever length."""
+    """The node of a `RandomModel` that each beam has reached."""
 
     node: typing.Any  # (batch, beam)
     room: typing.Any  # (batch, fixed_length or 0)
@@ -135,7 +150,7 @@ class NodeCache(typing.NamedTuple):
 
 
 class RandomModel:
-    """Logits that depend on the sentence and on all that was said."""
+    """A model whose logits depend on the sentence and on all ids so far."""
 
     compute_dtype = "float32"
 
@@ -143,7 +158,7 @@ class RandomModel:
         self.variables = []
         rng = np.random.default_rng(seed)
         logits = rng.normal(0.0, 2.0, (NODES, vocabulary.vocab_size))
-        logits[:, [0, 2]] += 3.0  # it would rather say what is illegal
+        logits[:, [0, 2]] += 3.0  # makes illegal ids likelier
         for id_, value in dict(bias).items():
             logits[:, id_] += value
         self.table = np.array(ops.cast(logits.astype("float32"), dtype))
@@ -166,7 +181,13 @@ class RandomModel:
         return ops.cast(logits, self.dtype), cache._replace(node=node)
 
     def log_prob(self, source, ids, legal):
-        """Of ids, with what is not in `legal[prefix]` left out."""
+        """Computes the log-probability of ids among the legal ones.
+
+        Args:
+            source: Source ids `(input_len,)`.
+            ids: Tuple of ids with the end id.
+            legal: Dictionary of prefix to the set of ids that may follow.
+        """
         places = np.arange(1, len(source) + 1)
         node = int(np.sum(source * places)) % NODES
         total, before = 0.0, 0
@@ -182,7 +203,7 @@ class RandomModel:
 
 
 def legal_after(trees):
-    """What can follow each prefix of any of the trees."""
+    """Returns the ids that can follow each prefix of any of the trees."""
     legal = {}
     for ids in trees:
         for place, id_ in enumerate(ids):
@@ -191,25 +212,28 @@ def legal_after(trees):
 
 
 def assert_legal_is_what_comes_next(constraint, inputs, limit, trees):
-    """Asserts that a constraint allows what makes one of all trees, no more."""
+    """Asserts that exactly what leads to one of the trees is legal."""
     expected = legal_after(trees)
     tree_state = constraint.begin(inputs, np.array([limit]), len(trees))
-    said = np.zeros((len(trees), 1 + max(map(len, trees))), "int32")
-    for row, ids in zip(said, trees):
+    written = np.zeros((len(trees), 1 + max(map(len, trees))), "int32")
+    for row, ids in zip(written, trees):
         row[1 : len(ids) + 1] = ids
-    for place in range(said.shape[1] - 1):
-        tree_state = constraint.advance(tree_state, said[None, :, place])
+    for place in range(written.shape[1] - 1):
+        tree_state = constraint.advance(tree_state, written[None, :, place])
         legal = ops.convert_to_numpy(constraint.legal(tree_state))[0]
-        for ids, found in zip(trees, legal):
+        for ids, allowed in zip(trees, legal):
             if place < len(ids):
-                assert set(np.flatnonzero(found)) == expected[ids[:place]]
+                assert set(np.flatnonzero(allowed)) == expected[ids[:place]]
 
 
 def as_tuples(sequences, scores):
-    """What a search found, ids up to the end, without what never scored."""
+    """Returns hypotheses as tuples up to their ends, and the scores.
+
+    Hypotheses that score minus infinity are left out.
+    """
     sequences, scores = map(ops.convert_to_numpy, (sequences, scores))
     assert not np.isnan(scores).any()
-    found = [
+    hypotheses = [
         [
             tuple(ids[: list(ids).index(END) + 1].tolist())
             for ids, score in zip(*each)
@@ -217,20 +241,22 @@ def as_tuples(sequences, scores):
         ]
         for each in zip(sequences, scores)
     ]
-    return found, scores
+    return hypotheses, scores
 
 
-def assert_is_all_best_first(found, scores, expected):
-    """Asserts that what was found for a sentence are these, with their scores.
+def assert_is_all_best_first(hypotheses, scores, expected):
+    """Asserts that a sentence has exactly these hypotheses, best first.
 
     Args:
-        found: list of ids.
-        scores: those of found, then others.
-        expected: dictionary of ids to scores.
+        hypotheses: List of tuples of ids.
+        scores: Scores of the hypotheses, then of others.
+        expected: Dictionary of tuple of ids to score.
     """
-    assert len(found) == len(set(found)) == len(expected)
+    assert len(hypotheses) == len(set(hypotheses)) == len(expected)
     for best_first in (
         sorted(expected.values(), reverse=True),
-        [expected[ids] for ids in found],
+        [expected[ids] for ids in hypotheses],
     ):
-        np.testing.assert_allclose(scores[: len(found)], best_first, rtol=1e-4)
+        np.testing.assert_allclose(
+            scores[: len(hypotheses)], best_first, rtol=1e-4
+        )

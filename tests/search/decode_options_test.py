@@ -1,3 +1,5 @@
+"""The options of decoding, and the flags that change them."""
+
 import pytest
 
 from keras_transformer.hparam import HParams
@@ -6,7 +8,7 @@ from keras_transformer.search.options import parse_decode_hparams
 
 
 class DecodeOptionsTest:
-    def test_a_runs_hparams_say_how_it_decodes(self):
+    def test_hparams_of_a_run_state_its_options(self):
         hparams = HParams(beam_size=21, alpha=0.3, extra_length=300)
         options = DecodeOptions.of(hparams)
         assert (options.beam_size, options.alpha) == (21, 0.3)
@@ -37,7 +39,7 @@ class DecodeOptionsTest:
         with pytest.raises(ValueError, match="num_hypotheses=5, beam_size=3"):
             DecodeOptions().replace(num_hypotheses=5, beam_size=3)
 
-    def test_none_leaves_an_option_as_it_is(self):
+    def test_none_leaves_an_option_unchanged(self):
         options = DecodeOptions(alpha=1.0)
         assert options.replace(alpha=None, beam_size=None) == options
 

@@ -1,4 +1,4 @@
-"""Tests of the constraint on trees that have the words in them."""
+"""The constraint on lexicalised trees, which contain the words."""
 
 import numpy as np
 import pytest
@@ -23,14 +23,14 @@ FIRST_PIECE = max(NO_LEAF.symbols) + 1
 
 
 def words_of(source):
-    """The ids of a source, by words."""
+    """Splits the ids of a source into words."""
     ids = [id_ for id_ in source.tolist() if id_ > END]
     starts = [i for i, id_ in enumerate(ids) if NO_LEAF.starts_word(id_)]
     return [ids[a:b] for a, b in zip(starts, [*starts[1:], None])]
 
 
 def with_words(ids, words):
-    """Ids of a tree with those of a word in place of each leaf of ONE_LEAF."""
+    """Puts the ids of the words in the places of the leaves of ONE_LEAF."""
     words = iter(words)
     (leaf,) = (i for i in ONE_LEAF.symbols if ONE_LEAF.kind(i) == "leaf")
     return tuple(
@@ -52,18 +52,20 @@ class LegalTest:
         constraint = TreeConstraint.of(NO_LEAF)
         assert_legal_is_what_comes_next(constraint, inputs, 99, trees)
 
-    def test_a_word_is_as_likely_as_the_likeliest(self):
+    def test_a_word_is_as_likely_as_the_likeliest_piece(self):
         constraint = TreeConstraint.of(NO_LEAF)
         tree_state = constraint.begin(NO_LEAF.sources(1), np.array([9]), 1)
         for id_ in (0, 3):
             tree_state = constraint.advance(tree_state, np.array([[id_]]))
         rng = np.random.default_rng(0)
         logits = rng.normal(size=(1, 1, NO_LEAF.vocab_size)).astype("float32")
-        found = ops.convert_to_numpy(constraint.legal_alone(logits, tree_state))
+        legal_logits = ops.convert_to_numpy(
+            constraint.legal_alone(logits, tree_state)
+        )
         expected = np.full((1, 1, FIRST_PIECE), -np.inf, "float32")
         expected[..., [3, 5]] = logits[..., [3, 5]]  # the opening brackets
         expected[..., PIECE] = logits[..., FIRST_PIECE:].max()
-        np.testing.assert_array_equal(found, expected)
+        np.testing.assert_array_equal(legal_logits, expected)
 
 
 class SearchTest:
@@ -76,7 +78,9 @@ class SearchTest:
         options = DecodeOptions(alpha=0.3).replace(num_hypotheses=wide)
         model = RandomModel(NO_LEAF, seed=1)
         find = compile_search(model, options, NO_LEAF)
-        (found,), (scores,) = as_tuples(*find(inputs, np.array([12], "int32")))
+        (hypotheses,), (scores,) = as_tuples(
+            *find(inputs, np.array([12], "int32"))
+        )
         likeliest = model.table[:, FIRST_PIECE:].max(axis=1, keepdims=True)
         model.table[:, FIRST_PIECE:] = likeliest
         expected = {
@@ -84,8 +88,8 @@ class SearchTest:
             / ((5 + len(ids)) / 6) ** 0.3
             for ids in trees
         }
-        assert len(found) > 10
-        assert_is_all_best_first(found, scores, expected)
+        assert len(hypotheses) > 10
+        assert_is_all_best_first(hypotheses, scores, expected)
 
     @pytest.mark.parametrize("more", [{}, {"temperature": 1.5}], ids=str)
     def test_hypotheses_have_the_words_in_order(self, more):
@@ -94,9 +98,11 @@ class SearchTest:
         limits = np.array([1, 60, 9, 4, 300, 40], "int32")
         options = DecodeOptions(**more).replace(num_hypotheses=4)
         find = compile_search(RandomModel(NO_LEAF), options, NO_LEAF)
-        found, scores = find(inputs, limits, seeds=np.arange(6, dtype="int32"))
+        sequences, scores = find(
+            inputs, limits, seeds=np.arange(6, dtype="int32")
+        )
         assert (scores[:, 0] > -np.inf).all()
-        for source, hypotheses, of_each in zip(inputs, found, scores):
+        for source, hypotheses, of_each in zip(inputs, sequences, scores):
             expected = [id_ for id_ in source.tolist() if id_ > END]
             for ids, score in zip(hypotheses.tolist(), of_each):
                 if expected and score > -np.inf:

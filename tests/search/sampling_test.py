@@ -1,3 +1,5 @@
+"""The sampler draws each id as often as it is likely."""
+
 import numpy as np
 import pytest
 from keras import ops
@@ -10,7 +12,7 @@ NUM_DRAWS = 20_000
 
 
 def draw(shares=SHARES, position=3, seeds=None, rows=None, **options):
-    """Draws of 10 samples of 2,000 sentences, (2,000, 10)."""
+    """Draws 10 samples of each of 2,000 sentences, `(2,000, 10)`."""
     num_rows = NUM_DRAWS // 10
     seeds = np.arange(num_rows, dtype="int32") if seeds is None else seeds
     rows = np.arange(len(seeds), dtype="int32") if rows is None else rows
@@ -37,7 +39,7 @@ def check_shares(draws, expected):
 
 
 class MakeSamplerTest:
-    def test_ids_come_as_often_as_they_are_likely(self):
+    def test_ids_are_drawn_as_often_as_they_are_likely(self):
         check_shares(draw(), SHARES)
 
     @pytest.mark.parametrize("temperature", [0.5, 2.0])
@@ -56,9 +58,9 @@ class MakeSamplerTest:
     )
     def test_only_the_nucleus_is_drawn(self, top_p, number):
         expected = np.where(np.arange(5) < number, SHARES, 0.0)
-        # 0.75 lies on the edge, where rounding may let one more in.
-        found = shares_of(draw(top_p=top_p))
-        assert np.count_nonzero(found) in (
+        # At 0.75 rounding decides whether the nucleus has a third id.
+        shares = shares_of(draw(top_p=top_p))
+        assert np.count_nonzero(shares) in (
             (number, number + 1) if top_p == 0.75 else (number,)
         )
         if top_p != 0.75:
@@ -69,13 +71,13 @@ class MakeSamplerTest:
         with np.errstate(divide="ignore"):
             assert set(draw(shares).ravel()) == {1, 2}
 
-    def test_draws_depend_on_key_and_position_alone(self):
+    def test_draws_depend_only_on_seed_and_position(self):
         whole = draw()
         np.testing.assert_array_equal(
             draw(rows=np.array([17, 3])), whole[[17, 3]]
         )
         moved = draw(position=4)
-        assert 0.3 < np.mean(moved == whole) < 0.4  # the sum of squares is .34
+        assert 0.3 < np.mean(moved == whole) < 0.4  # the sum of squares is 0.34
         other = draw(seeds=np.arange(2000, 4000, dtype="int32"))
         assert 0.3 < np.mean(other == whole) < 0.4
 

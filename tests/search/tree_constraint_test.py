@@ -1,4 +1,4 @@
-"""Constrained searches against all trees that there are, and a checker."""
+"""Constrained searches against an enumeration of all trees."""
 
 import functools
 
@@ -35,14 +35,14 @@ NO_LEAF = Pieces(leaves=())
 
 
 def search(model, vocabulary, inputs, limits, options, **more):
-    """Ids of each sentence's hypotheses, and their scores."""
+    """Returns each sentence's hypotheses as tuples, and their scores."""
     find = compile_search(model, options, vocabulary)
     return as_tuples(*find(inputs, np.array(limits, "int32"), **more))
 
 
 @functools.cache
 def n_best(vocabulary, beam_size):
-    """A search that is compiled once for several tests, and its model."""
+    """Returns a model and its search, compiled once for several tests."""
     options = DecodeOptions().replace(
         beam_size=beam_size, num_hypotheses=beam_size
     )
@@ -66,7 +66,7 @@ class LegalTest:
             (TWO_LEAVES, 2, 12, 64, 2),
         ],
     )
-    def test_legal_is_what_some_tree_goes_on_with(
+    def test_legal_is_exactly_what_leads_to_a_tree(
         self, vocabulary, num_words, limit, depth, opened, monkeypatch
     ):
         monkeypatch.setattr(state_module, "MAX_DEPTH", depth)
@@ -79,7 +79,7 @@ class LegalTest:
         assert_legal_is_what_comes_next(constraint, inputs, limit, trees)
 
     @pytest.mark.parametrize("vocabulary", [ONE_LEAF, NO_LEAF])
-    def test_whatever_was_said_something_is_legal(self, vocabulary):
+    def test_something_is_legal_after_any_ids(self, vocabulary):
         constraint = TreeConstraint.of(vocabulary)
         rng = np.random.default_rng(0)
         inputs = vocabulary.sources(0, 1, 2, 5)
@@ -109,12 +109,12 @@ class LegalTest:
             tree_state = constraint.advance(tree_state, ids)
         logits = np.linspace(-9, 9, 6 * constraint.num_ids).reshape(2, 3, -1)
         logits = ops.cast(logits.astype("float32"), dtype)
-        found = constraint.legal_alone(logits, tree_state)
-        assert keras.backend.standardize_dtype(found.dtype) == "float32"
+        legal_logits = constraint.legal_alone(logits, tree_state)
+        assert keras.backend.standardize_dtype(legal_logits.dtype) == "float32"
         legal = ops.convert_to_numpy(constraint.legal(tree_state))
         logits = ops.convert_to_numpy(ops.cast(logits, "float32"))
         expected = np.where(legal, logits, -np.inf)
-        np.testing.assert_array_equal(found, expected)
+        np.testing.assert_array_equal(legal_logits, expected)
 
 
 class SearchTest:
@@ -135,7 +135,7 @@ class SearchTest:
         options = DecodeOptions(alpha=alpha).replace(num_hypotheses=wide)
         model = RandomModel(vocabulary, seed=num_words)
         inputs = vocabulary.sources(num_words)
-        (found,), (scores,) = search(
+        (hypotheses,), (scores,) = search(
             model, vocabulary, inputs, [limit], options
         )
         expected = {
@@ -143,8 +143,8 @@ class SearchTest:
             / ((5 + len(ids)) / 6) ** alpha
             for ids in trees
         }
-        assert len(found) > 10
-        assert_is_all_best_first(found, scores, expected)
+        assert len(hypotheses) > 10
+        assert_is_all_best_first(hypotheses, scores, expected)
 
     @pytest.mark.parametrize("beam_size", [1, 5])
     @pytest.mark.parametrize("vocabulary", [ONE_LEAF, TWO_LEAVES])
@@ -154,9 +154,9 @@ class SearchTest:
             inputs = vocabulary.sources(*numbers, salt=salt)
             limits = [n + 3 + n * (salt + 1) // 2 for n in numbers]
             _, find = n_best(vocabulary, beam_size)
-            found, scores = find(inputs, limits)
+            hypotheses, scores = find(inputs, limits)
             assert np.all(scores[:, 1:] <= scores[:, :-1])
-            for n, limit, trees in zip(numbers, limits, found):
+            for n, limit, trees in zip(numbers, limits, hypotheses):
                 assert 1 <= len(trees) == len(set(trees))
                 assert all(vocabulary.is_tree(ids, n) for ids in trees)
                 assert all(len(ids) <= limit for ids in trees)
@@ -173,8 +173,8 @@ class SearchTest:
                     inputs[0], expected + id_, legal
                 ),
             )
-        found, _ = find(inputs, [11])
-        assert found == [[expected]]
+        hypotheses, _ = find(inputs, [11])
+        assert hypotheses == [[expected]]
 
     def test_the_other_sentences_of_a_batch_do_not_matter(self):
         _, find = n_best(TWO_LEAVES, 5)
@@ -188,17 +188,17 @@ class SearchTest:
 
     def test_limits_that_are_too_low_for_a_tree_are_raised(self):
         _, find = n_best(ONE_LEAF, 5)
-        found, _ = find(ONE_LEAF.sources(1, 4, 16), [1, 2, 3])
-        for n, trees in zip([1, 4, 16], found):
+        hypotheses, _ = find(ONE_LEAF.sources(1, 4, 16), [1, 2, 3])
+        for n, trees in zip([1, 4, 16], hypotheses):
             assert len(trees) == 2  # one of each label
             for ids in trees:
                 assert ONE_LEAF.is_tree(ids, n) and len(ids) == n + 3
 
     def test_no_word_makes_no_tree(self):
         _, find = n_best(ONE_LEAF, 5)
-        found, _ = find(ONE_LEAF.sources(0, 2), [9, 9])
-        assert found[0] == [(END,)]
-        assert ONE_LEAF.is_tree(found[1][0], 2)
+        hypotheses, _ = find(ONE_LEAF.sources(0, 2), [9, 9])
+        assert hypotheses[0] == [(END,)]
+        assert ONE_LEAF.is_tree(hypotheses[1][0], 2)
 
     def test_brackets_nest_no_deeper_than_allowed(self, monkeypatch):
         monkeypatch.setattr(state_module, "MAX_DEPTH", 3)
@@ -227,7 +227,7 @@ class SearchTest:
     def test_samples_are_trees_too(self, more):
         numbers = [2, 9, 1, 20]
         options = DecodeOptions(temperature=1.5, num_hypotheses=6, **more)
-        found, _ = search(
+        hypotheses, _ = search(
             RandomModel(TWO_LEAVES),
             TWO_LEAVES,
             TWO_LEAVES.sources(*numbers),
@@ -235,10 +235,10 @@ class SearchTest:
             options,
             seeds=np.arange(4, dtype="int32"),
         )
-        for n, trees in zip(numbers, found):
+        for n, trees in zip(numbers, hypotheses):
             assert len(trees) == 6
             assert all(TWO_LEAVES.is_tree(ids, n) for ids in trees)
-        assert len(set(found[3])) > 1
+        assert len(set(hypotheses[3])) > 1
 
     @pytest.mark.skipif(not TENSORFLOW, reason="growing caches")
     def test_growing_and_fixed_shapes_find_the_same(self):
@@ -263,7 +263,7 @@ class SearchTest:
         assert growing == fixed
         np.testing.assert_allclose(scores, same, rtol=1e-5)
 
-    def test_unconstrained_it_says_anything(self):
+    def test_an_unconstrained_search_finds_no_tree(self):
         inputs = ONE_LEAF.sources(5)
         options = DecodeOptions(constrained=False)
         ((ids,),), _ = search(
@@ -271,7 +271,7 @@ class SearchTest:
         )
         assert not ONE_LEAF.is_tree(ids, 5)
 
-    def test_neither_prefixes_nor_a_least_length(self):
+    def test_prefixes_and_a_least_length_are_errors(self):
         search = compile_search(
             RandomModel(ONE_LEAF), DecodeOptions(), ONE_LEAF
         )
@@ -315,7 +315,7 @@ class VocabularyTest:
     @pytest.mark.parametrize(
         "symbols", [[], ["<b>", "</b>"], ["XX"], ["<de>", "<en>"], ["(A", "XX"]]
     )
-    def test_others_have_none(self, tmp_path, symbols):
+    def test_other_vocabularies_have_none(self, tmp_path, symbols):
         vocabulary = train_subwords(
             ["a dog ( runs ) (NP XX )NP <b>"] * 30,
             290,

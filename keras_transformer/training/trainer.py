@@ -15,6 +15,7 @@ from keras_transformer.training import early_stopping
 from keras_transformer.training.evaluator import Evaluator
 from keras_transformer.training.log import TrainingLog
 from keras_transformer.training.options import TrainingOptions
+from keras_transformer.training.profiler import Profiler
 from keras_transformer.training.state import TrainingState
 
 LOG_FREQUENCY = 100  # updates between lines of the log
@@ -59,8 +60,13 @@ class Trainer:
         self.log = TrainingLog(
             run, self.step, self.engine.is_chief, self.state.counts
         )
+        self.profiler = Profiler(
+            self.engine,
+            run.file("tensorboard"),
+            self.options.profile_steps if self.engine.is_chief else (),
+        )
         self.stop_signal = None
-        self._asks_to_stop = self._is_profiling = False
+        self._asks_to_stop = False
         self._agreed_last_step = math.inf
         self._pending = None
         self._results = {}
@@ -110,7 +116,7 @@ class Trainer:
                 write_model_card(self.run.path, self.run)
             return {} if self.stop_signal else self._results
         finally:
-            self._stop_profile()
+            self.profiler.stop()
             self.log.close()
             for number, handler in handlers.items():
                 signal.signal(number, handler)
@@ -175,7 +181,7 @@ class Trainer:
         figures and fetches the next batch.
         """
         begin = time.perf_counter() - waited
-        self._profile(self.step + 1)
+        self.profiler.begin(self.step + 1, self._finish_update)
         figures = self.engine.update(batch, stop=self._asks_to_stop)
         self._read_figures()
         self._pending = dict(self.progress), batch, figures
@@ -230,24 +236,6 @@ class Trainer:
             train_steps,
             self.engine.peak_bytes(),
         )
-
-    def _profile(self, step):
-        """Profiles the updates from the first to the last asked for."""
-        if not self.options.profile_steps or not self.engine.is_chief:
-            return
-        first, last = self.options.profile_steps
-        if step == first:
-            self._finish_update()
-            self.engine.start_profile(self.run.file("tensorboard"))
-            self._is_profiling = True
-        elif step == last + 1:
-            self._finish_update()
-            self._stop_profile()
-
-    def _stop_profile(self):
-        if self._is_profiling:
-            self._is_profiling = False
-            self.engine.stop_profile()
 
     def _evaluate_and_save(self):
         self._save(is_evaluated=True)

@@ -1,36 +1,43 @@
-"""What a training run tells: lines, `metrics.csv`, TensorBoard, pictures."""
+"""The log of a training: lines, `metrics.csv`, TensorBoard and a curve."""
 
 import os
 import sys
 
 import numpy as np
+import tqdm
 
 from keras_transformer.runs.metrics_table import METRICS_FILE
 from keras_transformer.runs.metrics_table import MetricsTable
 from keras_transformer.training.event_file import EventFile
 from keras_transformer.visualization.learning_curve import plot_learning_curve
 
-PICTURE = "learning_curve.png"
-# What is added up between two rows.
+CURVE_FILE = "learning_curve.png"
+# The sums that the next row is computed from.
 COUNTS = ("updates", "loss", "gradient_norm", "tokens", "positions", "filled")
 COUNTS += ("seconds", "waited")
 
 
 class TrainingLog:
-    """Writes the figures of a run to its directory and to standard error.
+    """Writes the figures of a training to its run and to standard error.
+
+    On a terminal a `tqdm` bar shows the progress. Elsewhere, such as in a file,
+    each row of `metrics.csv` also gives a line.
 
     Args:
-        run: the `RunDirectory`.
-        step: updates done before; what an earlier process wrote of later
-            updates is dropped, since they are done again.
-        is_chief: False for all workers but one, which then write nothing.
-        counts: the `counts` that a log before this one ended with.
+        run: The `RunDirectory`.
+        step: Number of updates done before. Rows of later updates are dropped,
+            since those updates are repeated.
+        is_chief: Whether this worker writes the log; the others write nothing.
+            Defaults to True.
+        counts: The `counts` of the log that this one continues. Defaults to
+            None, for a new training.
     """
 
     def __init__(self, run, step, is_chief=True, counts=None):
         self.run = run
         self.is_chief = is_chief
         self.is_terminal = sys.stderr.isatty()
+        self._bar = None
         if is_chief:
             self.table = MetricsTable(run.file(METRICS_FILE), step)
             self.events = EventFile(run.file("tensorboard"), step)
@@ -39,7 +46,7 @@ class TrainingLog:
 
     @property
     def evaluations(self):
-        """The figures of all evaluations so far, dictionaries of strings."""
+        """Figures of all evaluations so far, a list of dictionaries."""
         return [
             {name: value for name, value in row.items() if value}
             for row in self.table.rows
@@ -47,30 +54,31 @@ class TrainingLog:
         ]
 
     def describe(self, plan, engine, peak):
-        """Says what is about to be trained, and how fast at the most.
+        """Prints the sizes of the model, of the data and of an update.
 
         Args:
-            plan: the `BatchPlan` of the first epoch.
-            engine: the engine, its model built.
-            peak: the greatest learning rate.
+            plan: `BatchPlan` of the first epoch.
+            engine: The engine, with its model built.
+            peak: The greatest learning rate of the schedule.
         """
-        self._say(
+        self._print(
             f"Model: {engine.model.count_params():,} parameters, "
-            f"{engine.precision}. Data: {len(plan)} batches an epoch of "
-            f"{len(plan.shapes)} shapes, padding {plan.padding_share:.1%}, "
+            f"{engine.precision}. Data: {len(plan)} batches per epoch in "
+            f"{len(plan.shapes)} shapes, {plan.padding_share:.1%} padding, "
             f"{plan.num_dropped} pairs dropped as too long. "
-            f"Each update: devices {engine.layout.num_replicas}, rounds "
-            f"{engine.layout.num_rounds}. Learning rate: peak {peak:.2e}."
+            f"Devices: {engine.layout.num_replicas}. "
+            f"Rounds per update: {engine.layout.num_rounds}. "
+            f"Peak learning rate: {peak:.2e}."
         )
 
     def update(self, batch, loss_sum, gradient_norm):
         """Counts one update.
 
         Args:
-            batch: dictionary as `update_batches` yields it. With several
-                workers the padding is that of the chief's part.
-            loss_sum: sum of the losses of all target tokens.
-            gradient_norm: norm of the gradient.
+            batch: Dictionary as `update_batches` yields it. With several
+                workers, padding is counted in the chief's part only.
+            loss_sum: Sum of the losses of all target tokens.
+            gradient_norm: Norm of the gradient.
         """
         self.counts["updates"] += 1
         self.counts["loss"] += loss_sum
@@ -81,20 +89,26 @@ class TrainingLog:
             self.counts["filled"] += np.count_nonzero(ids)
 
     def time(self, seconds, waited=0.0):
-        """Counts time that updates took, `waited` of it for a batch."""
+        """Counts the time of updates.
+
+        Args:
+            seconds: Duration in seconds.
+            waited: The part of it that was spent waiting for a batch. Defaults
+                to 0.
+        """
         self.counts["seconds"] += seconds
         self.counts["waited"] += waited
 
     def training(self, progress, learning_rate, train_steps, memory_bytes):
-        """Writes a row about the updates since the last one.
+        """Writes a row about the updates since the last row.
 
         Args:
-            progress: dictionary with `step`, `epoch` and `seconds`.
-            learning_rate: that of the last update.
-            train_steps: number of updates in all.
-            memory_bytes: the greatest use of memory so far.
+            progress: Dictionary with `step`, `epoch` and `seconds`.
+            learning_rate: Learning rate of the last update.
+            train_steps: Number of updates of the whole training.
+            memory_bytes: Peak use of memory so far.
         """
-        step, counts = progress["step"], self.counts
+        counts = self.counts
         speed = counts["tokens"] / counts["seconds"]
         padding = 1 - counts["filled"] / counts["positions"]
         row = {
@@ -107,32 +121,36 @@ class TrainingLog:
             "input_wait_share": round(counts["waited"] / counts["seconds"], 4),
             "memory_bytes": memory_bytes,
         }
-        left = (train_steps - step) * progress["seconds"] / step
-        self._say(
-            f"step {step:,}/{train_steps:,}  loss {row['train_loss']:.4f}  "
-            f"lr {learning_rate:.2e}  {speed:,.0f} tokens/s  "
-            f"{_duration(left)} left",
-            passing=True,
+        self._show_progress(
+            progress,
+            train_steps,
+            f"loss {row['train_loss']:.4f}  lr {learning_rate:.2e}  "
+            f"{speed:,.0f} tokens/s",
         )
         self._write(row)
         self._reset()
 
     def evaluation(self, progress, results):
-        """Writes a row about an evaluation, and draws the curve anew."""
+        """Writes a row about an evaluation, and draws the learning curve.
+
+        Args:
+            progress: Dictionary with `step`, `epoch` and `seconds`.
+            results: Dictionary of name to figure.
+        """
         figures = "  ".join(
             f"{name} {value:.4g}" for name, value in results.items()
         )
-        self._say(f"step {progress['step']:,}  {figures}")
+        self._print(f"step {progress['step']:,}  {figures}")
         self._write({**_position(progress), **results})
         if self.is_chief:
-            plot_learning_curve(self.table.rows, self.run.file(PICTURE))
+            plot_learning_curve(self.table.rows, self.run.file(CURVE_FILE))
 
     def samples(self, step, samples):
         """Writes sample translations to a file of their own.
 
         Args:
-            step: number of updates done.
-            samples: list of (source, reference, translation).
+            step: Number of updates done.
+            samples: List of (source, reference, translation).
         """
         if not self.is_chief:
             return
@@ -146,25 +164,37 @@ class TrainingLog:
                 )
 
     def close(self):
-        """Finishes the line on the terminal and the TensorBoard file."""
+        """Closes the progress bar and the TensorBoard file."""
         if not self.is_chief:
             return
-        if self.is_terminal:
-            print(file=sys.stderr)
+        if self._bar is not None:
+            self._bar.close()
         self.events.close()
 
     def _reset(self):
-        """Starts to count for the next row."""
         self.counts = dict.fromkeys(COUNTS, 0.0)
 
-    def _say(self, line, passing=False):
-        if not self.is_chief:
-            return
-        if self.is_terminal:
-            end = "" if passing else "\n"
-            print(f"\r\033[K{line}", end=end, file=sys.stderr, flush=True)
-        else:
-            print(line, file=sys.stderr, flush=True)
+    def _show_progress(self, progress, train_steps, figures):
+        step = progress["step"]
+        if not self.is_terminal:
+            left = (train_steps - step) * progress["seconds"] / step
+            self._print(
+                f"step {step:,}/{train_steps:,}  {figures}  "
+                f"{_duration(left)} left"
+            )
+        elif self.is_chief:
+            if self._bar is None:
+                self._bar = tqdm.tqdm(
+                    total=train_steps, initial=step, unit=" updates"
+                )
+            self._bar.update(step - self._bar.n)
+            self._bar.set_postfix_str(figures)
+
+    def _print(self, line):
+        if self.is_chief:
+            # Moves the bar, if there is one, below the line.
+            tqdm.tqdm.write(line, file=sys.stderr)
+            sys.stderr.flush()
 
     def _write(self, row):
         if self.is_chief:

@@ -1,3 +1,4 @@
+import io
 import os
 import subprocess
 import sys
@@ -22,6 +23,11 @@ BATCH = {
 }
 PROGRESS = {"step": 200, "epoch": 3, "batch": 17, "seconds": 12.3456}
 SAMPLES = [("ja", "yes", "yeah")]
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
 
 
 @pytest.fixture
@@ -73,6 +79,17 @@ class TrainingLogTest:
         )
         assert second == "step 200  dev_loss 2  dev_bleu 31.4"
 
+    def test_terminal_shows_a_bar(self, run, monkeypatch):
+        terminal = Terminal()
+        monkeypatch.setattr("sys.stderr", terminal)
+        log = TrainingLog(run, 0)
+        fill(log)
+        log.close()
+        text = terminal.getvalue()
+        assert "200/1000" in text
+        assert "loss 2.5000  lr 1.00e-03  8 tokens/s" in text
+        assert "step 200  dev_loss 2  dev_bleu 31.4\n" in text
+
     def test_description_names_model_data_devices_and_rate(self, run, capsys):
         model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(5)])
         engine = types.SimpleNamespace(
@@ -82,8 +99,8 @@ class TrainingLogTest:
         TrainingLog(run, 0).describe(plan, engine, 7e-4)
         line = capsys.readouterr().err
         assert "20 parameters, bfloat16" in line
-        assert "devices 2, rounds 3" in line
-        assert "peak 7.00e-04" in line
+        assert "Devices: 2. Rounds per update: 3." in line
+        assert "Peak learning rate: 7.00e-04" in line
 
     def test_evaluations_hold_those_before_the_resume_too(self, run):
         fill(TrainingLog(run, 0))

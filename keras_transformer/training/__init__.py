@@ -1,1 +1,1 @@
-"""Trains a model: the loop, its state, its evaluation and its log."""
+"""Training: the loop, its state, its evaluation and its log."""

@@ -1,15 +1,16 @@
-"""When to stop a training that no longer gets better."""
+"""The rule that ends a training whose scores no longer improve."""
 
 
 def is_over(scores, patience):
-    """Tells whether the last `patience` evaluations brought nothing better.
+    """Returns whether the last `patience` evaluations brought no improvement.
 
     Args:
-        scores: list of scores, greater is better, in the order of evaluation.
-        patience: number of evaluations.
+        scores: List of the scores of all evaluations in their order; greater is
+            better.
+        patience: Number of evaluations.
 
     Returns:
-        a bool; False as long as there are not more than `patience` scores.
+        A bool. It is False if there are at most `patience` scores.
 
     Example:
 
@@ -21,22 +22,22 @@ def is_over(scores, patience):
 
 
 def score_of(metric, results):
-    """Returns the figure of an evaluation that training is to better.
+    """Returns the figure of an evaluation that decides about stopping.
 
     Args:
         metric: "loss", or the name of one of the problem's scores.
-        results: dictionary of name to figure.
+        results: Dictionary of name to figure.
 
     Returns:
-        float, greater is better.
+        A float; greater is better.
 
     Raises:
-        ValueError: if the problem has no such figure.
+        ValueError: If the evaluation has no such figure.
     """
     name, sign = f"dev_{metric}", -1 if metric == "loss" else 1
     if name not in results:
         raise ValueError(
-            "`early_stopping_metric` must be a figure that the problem has. "
+            "`early_stopping_metric` must be a figure of the evaluations. "
             f"Received: early_stopping_metric={metric}, while evaluations give "
             f"{', '.join(results)}. Use loss."
         )

@@ -1,4 +1,4 @@
-"""How good a model in training is, on dev."""
+"""Evaluation of the model in training on the dev split."""
 
 import contextlib
 import math
@@ -7,24 +7,24 @@ from keras_transformer.data.batch_plan import padded_batches
 from keras_transformer.decoding.translator import Translator
 from keras_transformer.runs import variables
 
-NUM_SAMPLES = 5  # sentences whose translations are returned
-MAX_EXPONENT = 700.0  # e to this fits into a float
+NUM_SAMPLES = 5  # number of translations that are returned
+MAX_EXPONENT = 700.0  # exp of a greater number overflows a float
 
 
-class _BrokenOff(Exception):
-    """Somebody asked to stop in the middle of an evaluation."""
+class _Interrupted(Exception):
+    """A request to stop in the middle of an evaluation."""
 
 
 class Evaluator:
-    """Measures the model of an engine on a problem's dev split.
+    """Measures the model of an engine on the dev split of a problem.
 
-    With `ema_decay` it is the moving average of the weights that is measured:
-    that is what a checkpoint is decoded with.
+    With `ema_decay` it measures the moving averages of the weights, since a
+    checkpoint is decoded with those.
 
     Args:
-        problem: a `Problem` whose data was generated.
-        engine: an engine whose model is built.
-        hparams: the model's `HParams`.
+        problem: A `Problem` with generated data.
+        engine: An engine with its model built.
+        hparams: `HParams` of the model.
     """
 
     def __init__(self, problem, engine, hparams):
@@ -34,22 +34,24 @@ class Evaluator:
         self.translator = Translator(engine.model, problem.vocabulary, hparams)
 
     def __call__(self, must_stop=lambda: False):
-        """Returns the figures, and some translations.
+        """Computes the figures of the current weights.
 
         Args:
-            must_stop: function that is asked after each batch whether to break
-                off.
+            must_stop: Function without arguments, called after each batch. The
+                evaluation ends if it returns True. Defaults to a function that
+                returns False.
 
         Returns:
-            dictionary of `dev_loss` (per token, natural logarithm),
-            `dev_perplexity`, `dev_accuracy` and the problem's own scores of
-            greedy translations, such as `dev_bleu`; and a list of (source,
-            reference, translation). None if it broke off.
+            A dictionary of figures, and a list of some (source, reference,
+            translation). The figures are `dev_loss` (per token, natural
+            logarithm), `dev_perplexity`, `dev_accuracy` and the problem's
+            scores of greedy translations, such as `dev_bleu`. None if
+            `must_stop` ended the evaluation.
         """
 
         def check(_):
             if must_stop():
-                raise _BrokenOff
+                raise _Interrupted
 
         sources, references = self.problem.text_split("dev")
         try:
@@ -58,7 +60,7 @@ class Evaluator:
                 decoded = list(
                     self.translator.translate(sources, check, beam_size=1)
                 )
-        except _BrokenOff:
+        except _Interrupted:
             return None
         hypotheses = list(map(self.problem.output, sources, decoded))
         loss = negative_log / num_tokens
@@ -76,14 +78,14 @@ class Evaluator:
         sums = [0.0, 0.0, 0.0]
         plan = self.problem.evaluation_batches(self.hparams.batch_tokens)
         for batch in padded_batches(self.problem.token_pairs("dev"), plan):
-            found = self.engine.evaluate(*batch)
-            sums = [a + float(b) for a, b in zip(sums, found)]
+            batch_sums = self.engine.evaluate(*batch)
+            sums = [a + float(b) for a, b in zip(sums, batch_sums)]
             check(len(batch))
         return sums
 
     @contextlib.contextmanager
     def _weights_to_measure(self):
-        """Puts the averaged weights in place, if there are any."""
+        """Gives the model the averaged weights, if there are any."""
         self.engine.synchronise()
         averages = variables.averaged_variables(
             self.engine.model, self.engine.optimizer
@@ -105,7 +107,6 @@ class Evaluator:
             self._assign(weights, in_training)
 
     def _assign(self, weights, arrays):
-        """Assigns values to the weights."""
         for weight, array in zip(weights.values(), arrays.values()):
             weight.assign(array)
         self.engine.reload()

@@ -1,4 +1,4 @@
-"""Scalars for TensorBoard, written without TensorFlow."""
+"""Event files for TensorBoard, written without TensorFlow."""
 
 import os
 import socket
@@ -13,13 +13,13 @@ from tensorboard.summary.writer.record_writer import RecordWriter
 class EventFile:
     """Writes scalars to a new event file in a directory.
 
-    `EventFileWriter` of TensorBoard itself would import TensorFlow where there
-    is one.
+    TensorBoard's own `EventFileWriter` would import TensorFlow if it is
+    installed, even for a training on JAX.
 
     Args:
-        directory: where TensorBoard finds the files of a run.
-        last_step: updates done before; TensorBoard drops what earlier files
-            say of later ones.
+        directory: Directory in which TensorBoard looks for the run.
+        last_step: Number of updates done before. TensorBoard drops the scalars
+            of later updates in earlier files.
     """
 
     def __init__(self, directory, last_step):
@@ -34,7 +34,12 @@ class EventFile:
         self._add(step=last_step + 1, session_log=start)
 
     def write(self, step, values):
-        """Writes the scalars of a step, a dictionary of name to number."""
+        """Writes the scalars of a step.
+
+        Args:
+            step: Number of updates done.
+            values: Dictionary of name to number.
+        """
         scalars = [
             Summary.Value(tag=name, simple_value=float(value))
             for name, value in values.items()
@@ -42,7 +47,7 @@ class EventFile:
         self._add(step=step, summary=Summary(value=scalars))
 
     def close(self):
-        """Closes the file, which is complete after each `write` as well."""
+        """Closes the file, which is also complete after each `write`."""
         self._writer.close()
 
     def _add(self, **fields):

@@ -1,4 +1,4 @@
-"""Where a training stands, on disk and back."""
+"""The state of a training, written to checkpoints and restored from them."""
 
 import sys
 import time
@@ -10,15 +10,16 @@ from keras_transformer.runs.weights import warm_start
 
 
 class TrainingState:
-    """Saves and restores all that a training goes on from.
+    """Saves and restores everything that a training continues from.
 
-    That is the weights and the optimizer, which the engine holds; the position
-    in the data, `progress`; and what was counted for the next row of the log.
+    That is the weights and the optimizer, which belong to the engine, the
+    position in the data, `progress`, and the counts for the next row of the
+    log.
 
     Args:
-        run: the `RunDirectory`.
-        engine: an engine whose model is built.
-        options: a `TrainingOptions`.
+        run: The `RunDirectory`.
+        engine: An engine with its model built.
+        options: A `TrainingOptions`.
     """
 
     def __init__(self, run, engine, options):
@@ -40,12 +41,12 @@ class TrainingState:
 
     @property
     def is_saved(self):
-        """Whether the newest checkpoint is of the current step."""
+        """Whether the current step has been saved."""
         return self._saved_step == self.progress["step"]
 
     @property
     def is_save_due(self):
-        """Whether the last save was `save_checkpoints_secs` ago."""
+        """Whether `save_checkpoints_secs` have passed since the last save."""
         elapsed = time.monotonic() - self._saved_at
         return elapsed >= self.options.save_checkpoints_secs
 
@@ -53,9 +54,10 @@ class TrainingState:
         """Begins to write a checkpoint; see `CheckpointWriter.save`.
 
         Args:
-            counts: dictionary of numbers, back in `self.counts` after a
-                restart.
-            is_evaluated: whether it is made at an evaluation.
+            counts: Dictionary of numbers, which `self.counts` holds again after
+                a restart.
+            is_evaluated: Whether the checkpoint is made at an evaluation.
+                Defaults to False.
         """
         self._mark()
         if not self.engine.is_chief:
@@ -69,7 +71,7 @@ class TrainingState:
         self.writer.save(step, arrays, is_evaluated, seconds)
 
     def wait(self):
-        """Returns once what was saved is on the disk."""
+        """Waits until the last checkpoint is on the disk."""
         if self.engine.is_chief:
             self.writer.wait()
 

@@ -1,4 +1,4 @@
-"""Trains a model on a problem, from a run's directory and into it."""
+"""The training loop."""
 
 import contextlib
 import math
@@ -22,19 +22,20 @@ LOG_FREQUENCY = 100  # updates between lines of the log
 
 
 class Trainer:
-    """Trains the model of a run's directory until `train_steps`.
+    """Trains the model of a run.
 
-    Begins where the newest checkpoint stands: the weights, the optimizer and
-    the position in the data are all in it, and dropout is a function of that
-    position, so that a run that was stopped and resumed equals one that was
-    not. The updates are the same on any number of devices.
+    The training continues from the newest checkpoint of the run. A checkpoint
+    holds the weights, the optimizer and the position in the data, and dropout
+    is a function of that position. Thus a run that is stopped and resumed
+    equals an uninterrupted one. The updates are the same on any number of
+    devices.
 
     Args:
-        problem: a `Problem` whose data was generated.
-        run: the `RunDirectory`.
-        engine: what updates the model, see `make_engine`; by default on all
-            devices, in float32.
-        **options: fields of `TrainingOptions`.
+        problem: A `Problem` with generated data.
+        run: The `RunDirectory`.
+        engine: The engine that updates the model; see `make_engine`. Defaults
+            to all devices and float32.
+        **options: Fields of `TrainingOptions`.
 
     Example:
 
@@ -50,8 +51,8 @@ class Trainer:
         self.seed = run.record["random_seed"]
         self.schedule = make_schedule(self.hparams)
         self.engine = engine or make_engine(self.hparams)
-        # What Keras draws the seeds of initializers from; its own function for
-        # this would import TensorFlow on JAX.
+        # Keras draws the seeds of initializers from this generator. Its own
+        # function to seed it imports TensorFlow even on JAX.
         random.seed(self.seed)
         self.engine.build(run.vocabulary.vocab_size)
         self.evaluate = Evaluator(problem, self.engine, self.hparams)
@@ -78,27 +79,28 @@ class Trainer:
 
     @property
     def _must_stop(self):
-        # Several workers must stop after the same update: they agree in one.
+        # Several workers must stop after the same update. They agree on it by
+        # summing their wishes in an update.
         if self.engine.num_workers == 1:
             return self._asks_to_stop
         return self.step >= self._agreed_last_step
 
     def train(self, train_steps):
-        """Trains until `train_steps` updates are done, or something says stop.
+        """Trains until `train_steps` updates are done.
 
-        SIGINT and SIGTERM end the training after the current update, with a
-        checkpoint; so does early stopping.
+        SIGINT, SIGTERM and early stopping end the training after the current
+        update, with a checkpoint.
 
         Args:
-            train_steps: number of updates in all, earlier runs included.
+            train_steps: Number of updates, those before a resume included.
 
         Returns:
-            the figures of the last evaluation, a dictionary; an empty one
+            A dictionary of the figures of the last evaluation. It is empty
             after a signal.
 
         Raises:
-            ValueError: if the loss is not finite; the checkpoints before it
-                are kept.
+            ValueError: If the loss is not finite. The earlier checkpoints are
+                kept.
         """
         handlers = {
             number: signal.signal(number, self._receive)
@@ -123,7 +125,7 @@ class Trainer:
             self.state.wait()
 
     def _catch_up(self):
-        """Makes the evaluation that a killed process saved for, but missed."""
+        """Evaluates a checkpoint that a killed process did not evaluate."""
         if not self.engine.is_chief:
             return
         saved = {e.step for e in self.run.checkpoints.evaluations}
@@ -133,7 +135,7 @@ class Trainer:
         self._stop_early()
 
     def _train_epoch(self, train_steps):
-        """Trains on what is left of the epoch, or until something says stop."""
+        """Trains on the rest of the epoch, or until the training must stop."""
         plan = self._plan()
         if self.step == 0:
             self.log.describe(plan, self.engine, self.schedule.peak)
@@ -175,10 +177,10 @@ class Trainer:
         )
 
     def _update(self, batch, waited):
-        """Starts an update, then reads what the one before it has given.
+        """Starts an update, then reads the figures of the update before it.
 
-        One behind, so that the device has work while this process looks at
-        figures and fetches the next batch.
+        Reading one update late keeps the device busy while this process handles
+        the figures and fetches the next batch.
         """
         begin = time.perf_counter() - waited
         self.profiler.begin(self.step + 1, self._finish_update)
@@ -190,7 +192,7 @@ class Trainer:
         self._count_time(begin, waited)
 
     def _finish_update(self):
-        """Waits for the update that was started last."""
+        """Waits for the last update that was started."""
         begin = time.perf_counter()
         self._read_figures()
         self._count_time(begin)
@@ -203,13 +205,14 @@ class Trainer:
         self._check_finite(figures, at)
         self.log.update(batch, figures["loss_sum"], figures["gradient_norm"])
         if figures["stop"]:
-            # The update after it: by then each worker has read this.
+            # Updates are read one late, so every worker has read this wish
+            # after the next update.
             last = at["step"] + 2
             self._agreed_last_step = min(last, self._agreed_last_step)
 
     def _check_finite(self, figures, at):
-        # A weight that is not finite must not get into a checkpoint. With
-        # float16 such gradients are expected, and their updates left out.
+        # Weights that are not finite must not reach a checkpoint. With float16
+        # such gradients are expected, and the optimizer skips their updates.
         names = ["loss_sum"]
         if self.engine.precision != "float16":
             names.append("gradient_norm")
@@ -218,10 +221,10 @@ class Trainer:
                 raise ValueError(
                     "Loss and gradient must be finite. Received: "
                     f"{name}={figures[name]} at step {at['step'] + 1}, epoch "
-                    f"{at['epoch']}, batch {at['batch']}. Use a lower "
-                    "learning_rate, more warmup_steps or gradient_clip_norm "
-                    "in another --output_dir; --warm_start_from takes over "
-                    "the weights."
+                    f"{at['epoch']}, batch {at['batch']}. Start another "
+                    "--output_dir with a lower learning_rate, more "
+                    "warmup_steps or gradient_clip_norm; --warm_start_from "
+                    "keeps the weights of this run."
                 )
 
     def _count_time(self, begin, waited=0.0):
@@ -244,23 +247,21 @@ class Trainer:
             self._stop_early()
 
     def _evaluate(self):
-        """Measures the model, unless a signal comes meanwhile.
-
-        The row of the log comes last: without it, the next process evaluates.
-        """
-        found = self.evaluate(lambda: self.stop_signal is not None)
-        if found is None:
+        """Measures the model, unless a signal arrives meanwhile."""
+        evaluation = self.evaluate(lambda: self.stop_signal is not None)
+        if evaluation is None:
             return
-        self._results, samples = found
+        self._results, samples = evaluation
         measure = self.problem.measure
         best_by = measure if f"dev_{measure}" in self._results else "loss"
         score = early_stopping.score_of(best_by, self._results)
         self.state.writer.score(self.step, score)
         self.log.samples(self.step, samples)
+        # The row comes last: if it is missing, the next process evaluates.
         self.log.evaluation(self.progress, self._results)
 
     def _stop_early(self):
-        """Asks to stop if the evaluations so far bring nothing better."""
+        """Asks to stop if the last evaluations brought no improvement."""
         metric = self.options.early_stopping_metric
         if metric == "none":
             return

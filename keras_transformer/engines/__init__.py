@@ -1,1 +1,1 @@
-"""Engines run updates on the devices, one for each backend that trains."""
+"""Engines, which compute updates on the devices: one for each backend."""

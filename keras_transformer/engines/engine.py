@@ -1,4 +1,4 @@
-"""What the engines of TensorFlow and JAX have in common."""
+"""The common part of the engines of TensorFlow and JAX."""
 
 import keras
 

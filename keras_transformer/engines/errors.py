@@ -1,4 +1,4 @@
-"""What can go wrong on the devices, in words for the user."""
+"""Errors of the devices, with messages for the user."""
 
 
 class OutOfMemory(ValueError):
@@ -8,18 +8,18 @@ class OutOfMemory(ValueError):
         super().__init__(
             "A batch must fit into the device's memory. Received: "
             f"batch_tokens={batch_tokens}. Lower it with --batch_tokens, or "
-            "use --batch_tokens=auto; with --effective_batch_tokens the update "
-            "stays the same."
+            "use --batch_tokens=auto. With --effective_batch_tokens the update "
+            "remains the same."
         )
 
 
 class WorkerLost(ValueError):
-    """Another machine of the training has gone."""
+    """Another machine of the training no longer answers."""
 
     def __init__(self, reason):
         super().__init__(
             "All workers must run until the training ends. Received: "
             f"{reason.splitlines()[0] if reason else 'no answer'}. Start all "
-            "of them again with the same command: they go on from the newest "
-            "checkpoint."
+            "of them again with the same command. They continue from the "
+            "newest checkpoint."
         )

@@ -5,16 +5,16 @@ import tensorflow as tf
 
 
 class FusedAdam(keras.optimizers.Adam):
-    """Makes the updates of Keras' Adam with TensorFlow's kernel for them.
+    """Computes the updates of Keras' Adam with TensorFlow's kernel for Adam.
 
-    Keras composes them of a dozen operations, each of which goes through the
-    memory of all weights. For the base model on two cores that takes 140 ms,
-    this 55 ms.
+    Keras composes an update of a dozen operations, and each of them reads or
+    writes all weights. For the base model on two cores this takes 140 ms, while
+    the kernel takes 55 ms.
     """
 
     @classmethod
     def instead_of(cls, optimizer):
-        """Returns the same as `optimizer`, fused if it is Keras' Adam."""
+        """Returns the optimizer, or its fused copy if it is Keras' Adam."""
         if type(optimizer) is not keras.optimizers.Adam:
             return optimizer
         return cls.from_config(optimizer.get_config())

@@ -1,4 +1,4 @@
-"""Updates on JAX: one device, or all those of a kind that the machine has."""
+"""The engine of JAX, for one device or all devices of the machine."""
 
 import contextlib
 
@@ -17,30 +17,29 @@ from keras_transformer.engines.memory import process_peak_bytes
 from keras_transformer.engines.objective import loss_sum
 from keras_transformer.metrics import token_sums
 
-AXIS = "batch"  # as `DataParallel` calls the axis of the devices
+AXIS = "batch"  # the name that `DataParallel` gives to the axis
 EVERYWHERE = PartitionSpec()
 BY_ROW = PartitionSpec(AXIS)
 BY_REPLICA = PartitionSpec(None, AXIS)  # the axis after that of the rounds
 
 
 class JaxEngine(Engine):
-    """Makes a model and its optimizer, and updates them on batches.
+    """Computes updates with JAX.
 
-    The weights lie on every device (`keras.distribution.DataParallel`), and an
-    update is one compiled function. Each device adds up the gradients of its
-    rounds by itself; then those of all devices are summed, once, and divided by
-    the global number of target tokens. So the update is the same on any number
-    of devices.
+    Every device holds all weights (`keras.distribution.DataParallel`), and an
+    update is one compiled function. Each device sums the gradients of its
+    rounds; the sums of all devices are added once.
 
-    From the first update on, the newest values lie in the engine, and the
-    memory of older ones is used again: `synchronise` before reading the
-    variables of the model or of the optimizer.
+    After an update only the engine holds the newest values. Call `synchronise`
+    before you read the variables of the model or the optimizer, whose memory
+    the update has reused.
 
     Args:
-        hparams: an `HParams`.
-        precision: "float32", "bfloat16" or "float16".
-        num_devices: how many devices to use; 0 means all.
-        cache_dir: folder that keeps what was compiled for the next run.
+        hparams: `HParams` of the model and its training.
+        precision: "float32", "bfloat16" or "float16". Defaults to "float32".
+        num_devices: Number of devices to use; 0 means all. Defaults to 0.
+        cache_dir: Directory of compiled functions, which later processes reuse.
+            Defaults to None, which keeps none.
     """
 
     def __init__(
@@ -86,16 +85,18 @@ class JaxEngine(Engine):
         """Updates the weights with the gradient of a whole batch.
 
         Args:
-            batch: dictionary as `update_batches` yields it.
-            stop: whether this worker asks all of them to stop.
+            batch: Dictionary as `update_batches` yields it.
+            stop: Whether this worker asks all workers to stop. Defaults to
+                False.
 
         Returns:
-            dictionary of scalars: `loss_sum`, `gradient_norm` and `stop`, how
-            many workers ask to stop.
+            A dictionary of scalars: `loss_sum`, `gradient_norm` and `stop`, the
+            number of workers that ask to stop.
 
         Raises:
-            OutOfMemory: if the batch does not fit into the device's memory.
-                Weights are lost then: `build` again, or assign and `reload`.
+            OutOfMemory: If the batch does not fit into the device's memory. The
+                weights are lost in this case: call `build` again, or assign
+                values and call `reload`.
         """
         parts = {name: batch[name] for name in PARTS}
         shapes = tuple(part.shape for part in parts.values())
@@ -104,7 +105,9 @@ class JaxEngine(Engine):
             self._state, figures = self._update(
                 self._state, self._fixed, parts, batch["num_tokens"]
             )
-            if shapes not in self._tried:  # memory is lacking now or never
+            # Updates run asynchronously. Waiting for the first one of each
+            # shape raises the error of missing memory here.
+            if shapes not in self._tried:
                 jax.block_until_ready(figures)
                 self._tried.add(shapes)
         except jax.errors.JaxRuntimeError as error:
@@ -114,7 +117,7 @@ class JaxEngine(Engine):
         return {**figures, "stop": float(stop)}
 
     def evaluate(self, inputs, targets):
-        """Returns `token_sums` of a batch."""
+        """Returns the `token_sums` of a batch."""
         missing = -len(inputs) % self.num_replicas
         inputs, targets = (
             np.pad(ids, [(0, missing), (0, 0)]) for ids in (inputs, targets)
@@ -122,13 +125,11 @@ class JaxEngine(Engine):
         return self._evaluate(self._state[0], self._fixed, inputs, targets)
 
     def synchronise(self):
-        """Gives the newest values to the variables of model and optimizer."""
         for variables, values in zip(self._variables(), self._state):
             for variable, value in zip(variables, values, strict=True):
                 variable.assign(value)
 
     def reload(self):
-        """Takes over values that were assigned to the variables."""
         state, fixed = self._variables(), self.model.non_trainable_variables
         self._state, self._fixed = self._put(
             jax.tree.map(lambda variable: variable.value, (state, fixed)),
@@ -136,15 +137,16 @@ class JaxEngine(Engine):
         )
 
     def peak_bytes(self):
-        """Greatest memory in use so far, of a device or this process."""
+        """Returns the peak use of memory, of a device or this process."""
         statistics = self.mesh.devices[0].memory_stats() or {}
         return statistics.get("peak_bytes_in_use") or process_peak_bytes()
 
     def start_profile(self, directory):
-        """Records what the devices do, until `stop_profile`."""
+        """Starts to record what the devices do, for TensorBoard."""
         jax.profiler.start_trace(directory)
 
     def stop_profile(self):
+        """Ends the recording."""
         jax.profiler.stop_trace()
 
     def _variables(self):
@@ -154,7 +156,7 @@ class JaxEngine(Engine):
         return jax.device_put(arrays, NamedSharding(self.mesh, spec))
 
     def _on_each_device(self, function, in_specs):
-        """`function` run by each device on its part; the same result on all."""
+        """Makes each device run a function on its part of the arguments."""
         return jax.shard_map(
             function,
             mesh=self.mesh,
@@ -183,6 +185,7 @@ class JaxEngine(Engine):
 
     def _add_rounds(self, weights, fixed, factor, parts):
         """Sums loss and gradients over the rounds and over the devices."""
+        # From (num_rounds, 1, rows, ...) to (num_rounds, rows, ...).
         mine = jax.tree.map(lambda part: part[:, 0], parts)
         loss_and_gradients = jax.value_and_grad(self._part_loss, has_aux=True)
 
@@ -193,13 +196,13 @@ class JaxEngine(Engine):
             return jax.tree.map(jnp.add, sums, (total, gradients)), None
 
         zeros = jnp.zeros(()), jax.tree.map(jnp.zeros_like, weights)
-        is_one = len(mine["seeds"]) == 1  # no loop then
+        is_one = len(mine["seeds"]) == 1  # one round needs no loop
         sums, _ = lax.scan(add, zeros, mine, unroll=is_one)
         return lax.psum(sums, AXIS)
 
     @contextlib.contextmanager
     def _model_with(self, weights, fixed):
-        """The model, whose variables have these values meanwhile."""
+        """Gives these values to the variables of the model in a context."""
         variables = (
             self.model.trainable_variables + self.model.non_trainable_variables
         )

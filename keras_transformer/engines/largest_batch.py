@@ -7,37 +7,39 @@ import numpy as np
 
 from keras_transformer.engines.make_engine import make_engine
 
-SMALL, LARGE = 1024, 3072  # batches whose use of memory is measured
-USED_SHARE = 0.85  # of the memory; the rest is for what the two did not show
-MOST_TOKENS = 25000  # the paper's batch
+SMALL, LARGE = 1024, 3072  # sizes of the batches that are measured
+# Share of the memory to use. The rest is a reserve for an estimate that is too
+# low.
+USED_SHARE = 0.85
+MOST_TOKENS = 25000  # the batch of the paper
 STEP = 256  # the result is a multiple of this
 
 
 def largest_batch_tokens(hparams, vocab_size, precision, xla="auto"):
-    """Estimates how many positions per side a device can take at once.
+    """Estimates how many positions per side fit into the memory of a device.
 
-    Makes a real update with a small and with a larger batch of the longest
-    sentences, and draws a line through what they needed. What it says is put
-    to the test soon: the first batch of a training is its largest one.
+    The function makes an update with a small batch of the longest sentences and
+    one with a larger batch, and extrapolates their use of memory linearly. A
+    training checks the estimate at once, since its first batch is its largest.
 
     Args:
-        hparams: an `HParams`; its `batch_tokens` is not looked at.
-        vocab_size: number of token ids.
+        hparams: An `HParams`; its `batch_tokens` is ignored.
+        vocab_size: Number of token ids.
         precision: "float32", "bfloat16" or "float16".
-        xla: "auto", "on" or "off", see `TensorflowEngine`.
+        xla: "auto", "on" or "off"; see `TensorflowEngine`. Defaults to "auto".
 
     Returns:
-        a number of positions, at most `effective_batch_tokens`, or the paper's
-        25,000 where that is 0; at least `max_length`.
+        The number of positions. It is at least `max_length` and at most
+        `effective_batch_tokens`, or 25,000 as in the paper if that is 0.
 
     Raises:
-        ValueError: if `TF_CONFIG` says that there are several machines.
+        ValueError: If `TF_CONFIG` names several machines.
     """
     if os.environ.get("TF_CONFIG"):
         raise ValueError(
-            "`batch_tokens` must be a number on several machines, the same on "
-            "each. Received: batch_tokens=auto and TF_CONFIG. Try auto on one "
-            "machine, and give that number to all."
+            "On several machines `batch_tokens` must be a number. Received: "
+            "batch_tokens=auto and TF_CONFIG. Find the number by auto on one "
+            "machine, and pass it to all of them."
         )
     longest = hparams.max_length
     most = hparams.effective_batch_tokens or MOST_TOKENS

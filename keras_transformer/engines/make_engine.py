@@ -1,4 +1,4 @@
-"""The engine of the backend that Keras was started with."""
+"""The choice of the engine for the backend of Keras."""
 
 import os
 
@@ -6,20 +6,20 @@ import keras
 
 
 def make_engine(hparams, precision="float32", num_devices=0, xla="auto"):
-    """Makes the engine of the current Keras backend.
+    """Makes the engine for the current backend of Keras.
 
     Args:
-        hparams: an `HParams`.
-        precision: "float32", "bfloat16" or "float16".
-        num_devices: how many devices to use; 0 means all.
-        xla: "auto", "on" or "off": whether TensorFlow compiles with XLA; JAX
-            always does.
+        hparams: An `HParams`.
+        precision: "float32", "bfloat16" or "float16". Defaults to "float32".
+        num_devices: Number of devices to use; 0 means all. Defaults to 0.
+        xla: Whether TensorFlow compiles with XLA: "auto", "on" or "off". JAX
+            always does. Defaults to "auto".
 
     Returns:
-        a `TensorflowEngine` or a `JaxEngine`.
+        A `TensorflowEngine` or a `JaxEngine`.
 
     Raises:
-        ValueError: if the backend is another one.
+        ValueError: If Keras runs on another backend.
     """
     backend = keras.backend.backend()
     if backend == "tensorflow":
@@ -29,8 +29,8 @@ def make_engine(hparams, precision="float32", num_devices=0, xla="auto"):
     if backend == "jax":
         if os.environ.get("TF_CONFIG"):
             raise ValueError(
-                "Several machines need TensorFlow. Received: KERAS_BACKEND=jax "
-                "and TF_CONFIG. Unset one of them."
+                "Training on several machines needs TensorFlow. Received: "
+                "KERAS_BACKEND=jax and TF_CONFIG. Unset one of them."
             )
         from keras_transformer.engines.jax_engine import JaxEngine
 

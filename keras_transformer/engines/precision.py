@@ -1,22 +1,22 @@
-"""The number formats that training computes in."""
+"""The choice of the number format for the computation."""
 
 import keras
 
 PRECISIONS = ("auto", "float32", "bfloat16", "float16")
-# Flags of a processor, in /proc/cpuinfo, with which TensorFlow multiplies
-# bfloat16 matrices faster than float32 ones.
+# Flags in /proc/cpuinfo of the processors on which TensorFlow multiplies
+# matrices faster in bfloat16 than in float32.
 BFLOAT16_FLAGS = {"amx_bf16", "avx512_bf16"}
 
 
 def resolve_precision(precision):
-    """Chooses the format for `"auto"`: bfloat16 where the machine has it.
+    """Replaces "auto" by bfloat16 or float32, whichever is faster here.
 
-    That is on a TPU, on a GPU of compute capability 8 or more, and, on
-    TensorFlow, on a processor with AMX or AVX-512 BF16. Weights, optimizer,
-    normalisation, softmax and loss stay in float32 whatever the precision.
+    bfloat16 is faster on a TPU, on a GPU of compute capability 8 or more, and
+    with TensorFlow also on a processor with AMX or AVX-512 BF16. The weights,
+    the optimizer, normalisation, softmax and loss use float32 in any precision.
 
     Args:
-        precision: one of `PRECISIONS`.
+        precision: One of `PRECISIONS`.
 
     Returns:
         "float32", "bfloat16" or "float16".
@@ -29,20 +29,20 @@ def resolve_precision(precision):
     if precision != "auto":
         return precision
     on_jax = keras.backend.backend() == "jax"
-    has_bfloat16 = _jax_has_it() if on_jax else _tensorflow_has_it()
+    has_bfloat16 = _jax_has_bfloat16() if on_jax else _tensorflow_has_bfloat16()
     return "bfloat16" if has_bfloat16 else "float32"
 
 
-def _jax_has_it():
+def _jax_has_bfloat16():
     import jax
 
     device = jax.devices()[0]
     if device.platform == "gpu":
         return float(device.compute_capability) >= 8
-    return device.platform == "tpu"  # XLA gains nothing on a processor
+    return device.platform == "tpu"  # on a processor XLA gains nothing
 
 
-def _tensorflow_has_it():
+def _tensorflow_has_bfloat16():
     import tensorflow as tf
 
     gpus = tf.config.list_physical_devices("GPU")

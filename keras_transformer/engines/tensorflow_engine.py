@@ -1,4 +1,4 @@
-"""Updates on TensorFlow: one device, all GPUs, or several machines."""
+"""The engine of TensorFlow, for one device, all GPUs or several machines."""
 
 import numpy as np
 import tensorflow as tf
@@ -23,19 +23,17 @@ IDS = tf.TensorSpec((None, None), tf.int32)
 
 
 class TensorflowEngine(Engine):
-    """Makes a model and its optimizer, and updates them on batches.
+    """Computes updates with TensorFlow.
 
-    Uses all GPUs of the machine, or with the environment variable `TF_CONFIG`
-    those of several machines; without a GPU the processor. The update is the
-    same on any number of devices: sums of losses and of gradients are added up
-    over the replicas and divided by the global number of target tokens.
+    The engine uses all GPUs of the machine, or the processor if there is none.
+    With the environment variable `TF_CONFIG` it uses several machines.
 
     Args:
-        hparams: an `HParams`.
-        precision: "float32", "bfloat16" or "float16".
-        num_devices: how many devices to use; 0 means all.
-        xla: whether to compile forward and backward pass with XLA: "on", "off",
-            or "auto", which does so on a GPU.
+        hparams: `HParams` of the model and its training.
+        precision: "float32", "bfloat16" or "float16". Defaults to "float32".
+        num_devices: Number of devices to use; 0 means all. Defaults to 0.
+        xla: Whether to compile the forward and backward pass with XLA: "on",
+            "off", or "auto", which means only on a GPU. Defaults to "auto".
     """
 
     def __init__(self, hparams, precision="float32", num_devices=0, xla="auto"):
@@ -77,17 +75,19 @@ class TensorflowEngine(Engine):
         """Updates the weights with the gradient of a whole batch.
 
         Args:
-            batch: dictionary as `update_batches` yields it.
-            stop: whether this worker asks all of them to stop.
+            batch: Dictionary as `update_batches` yields it.
+            stop: Whether this worker asks all workers to stop. Defaults to
+                False.
 
         Returns:
-            dictionary of scalars: `loss_sum`, `gradient_norm` and `stop`, how
-            many workers ask to stop.
+            A dictionary of scalars: `loss_sum`, `gradient_norm` and `stop`, the
+            number of workers that ask to stop.
 
         Raises:
-            OutOfMemory: if the batch does not fit into the device's memory.
-            WorkerLost: if another worker has gone.
+            OutOfMemory: If the batch does not fit into the device's memory.
+            WorkerLost: If another worker no longer answers.
         """
+        # One (num_rounds, rows, ...) array of each kind for each local replica.
         parts = [
             tuple(batch[name][:, replica] for name in PARTS)
             for replica in range(self.local_replicas)
@@ -103,17 +103,17 @@ class TensorflowEngine(Engine):
             raise WorkerLost(first_reason(error)) from error
 
     def evaluate(self, inputs, targets):
-        """Returns `token_sums` of a batch, computed by this process alone."""
+        """Returns the `token_sums` of a batch; each worker computes its own."""
         return self._evaluate(inputs, targets)
 
     def peak_bytes(self):
-        """Greatest memory in use so far, of the first GPU or this process."""
+        """Returns the peak use of memory, of the first GPU or this process."""
         if list_gpus():
             return tf.config.experimental.get_memory_info("GPU:0")["peak"]
         return process_peak_bytes()
 
     def memory_bytes(self):
-        """Memory of the first GPU, or else of the machine."""
+        """Returns the memory of the first GPU, or else of the machine."""
         if not list_gpus():
             return machine_bytes()
         (limit, *_) = (
@@ -124,24 +124,26 @@ class TensorflowEngine(Engine):
         return limit
 
     def start_profile(self, directory):
-        """Records for TensorBoard what the devices do."""
+        """Starts to record what the devices do, for TensorBoard."""
         tf.profiler.experimental.start(directory)
 
     def stop_profile(self):
+        """Ends the recording."""
         tf.profiler.experimental.stop()
 
     def _adapt(self, optimizer):
         optimizer = FusedAdam.instead_of(optimizer)
-        # Keras would sum the gradients over the replicas; here they are
-        # summed before, so that their norm is that of the whole batch.
+        # Keras would sum the gradients over the replicas. They are summed
+        # before, so that their norm is that of the whole batch.
         optimizer._all_reduce_sum_gradients = list
         return optimizer
 
     def _compiled_update(self, parts):
-        """The update, traced once for batches of any shape.
+        """Returns the update as a function that is traced once for all shapes.
 
-        Else what the graph makes of a shape, and with it the last bit of a
-        weight, would depend on the shapes before, and so on interruptions.
+        With one trace for each shape, the optimizations of a graph, and with
+        them the last bit of a weight, would depend on the earlier shapes. A
+        resumed run would then differ from an uninterrupted one.
         """
         rounds = len(parts[0][0])
         ids = tf.TensorSpec((rounds, None, None), tf.int32)
@@ -154,7 +156,7 @@ class TensorflowEngine(Engine):
         )
 
     def _run(self, parts, num_tokens, stop):
-        """Updates on all replicas; a worker asks to stop through its first."""
+        """Updates on all replicas; the first one of a worker asks to stop."""
         asks = [stop, *[tf.zeros_like(stop)] * (len(parts) - 1)]
         arguments = [(*part, num_tokens, ask) for part, ask in zip(parts, asks)]
         results = self.strategy.run(
@@ -166,7 +168,7 @@ class TensorflowEngine(Engine):
         )
 
     def _distributed(self, arguments):
-        """The arguments of all replicas here as one list of values for each."""
+        """Distributes the arguments of each local replica to its device."""
         if self.num_replicas == 1:
             return arguments[0]
         first = self.first_replica
@@ -183,7 +185,7 @@ class TensorflowEngine(Engine):
         losses, gradients = self._accumulate(inputs, targets, seeds, num_tokens)
         if self.num_replicas > 1:
             context = tf.distribute.get_replica_context()
-            # `identity`, because all_reduce asks for tensors with a device.
+            # `identity`, because `all_reduce` needs tensors with a device.
             losses, stop, gradients = context.all_reduce(
                 tf.distribute.ReduceOp.SUM,
                 tf.nest.map_structure(tf.identity, (losses, stop, gradients)),
@@ -195,7 +197,7 @@ class TensorflowEngine(Engine):
         return {"loss_sum": losses, "gradient_norm": norm, "stop": stop}
 
     def _accumulate(self, inputs, targets, seeds, num_tokens):
-        """Adds up loss and gradients over the rounds, the first axis."""
+        """Sums loss and gradients over the rounds, the first axis."""
         num_rounds = inputs.shape[0]
         sums = self._gradients(inputs[0], targets[0], seeds[0], num_tokens)
         if num_rounds == 1:

@@ -60,13 +60,13 @@ def time_decoding(
         # `target_length` in each batch, this forces the length.
         options = dataclasses.replace(options, min_length=target_length - 1)
     search = compile_search(model, options, vocabulary)
-    order = sorted(sources, key=len) if by_length else list(sources)
+    # kt-decoder sorts too: similar lengths need less padding.
+    order = sorted(sources, key=len) if by_length else sources
     batches = [
         _batch(order[start : start + batch_size], options, target_length)
         for start in range(0, len(order), batch_size)
     ]
-    # A single sentence is enough to see when the first translation is ready.
-    search(*_batch(order[:1], options, target_length))
+    search(*_batch(order[:1], options, target_length))  # the first translation
     startup_seconds = machine.seconds_since_start()
     num_tokens = []
     num_threads = threads.num_threads()
@@ -76,9 +76,7 @@ def time_decoding(
             results = in_parallel(
                 lambda batch: search(*batch), batches, num_threads
             )
-            num_tokens.append(
-                sum(np.count_nonzero(ids[:, 0]) for _, (ids, _) in results)
-            )
+            num_tokens.append(_count_tokens(results))
 
     passes = machine.timed_passes(run, num_passes)
     tokens_rate, _ = passes.rate(num_tokens[-1])
@@ -97,6 +95,11 @@ def time_decoding(
         "num_parameters": model.count_params(),
         **passes.figures(),
     }
+
+
+def _count_tokens(results):
+    """Returns the number of tokens in the best translations."""
+    return sum(np.count_nonzero(ids[:, 0]) for _, (ids, _) in results)
 
 
 def _batch(sources, options, target_length):

@@ -52,6 +52,7 @@ def timed_passes(run, num_passes, least_seconds=1.0):
     """
     begin = time.perf_counter()
     run(1)
+    # Short runs are repeated, since the system counts time in ticks of 10 ms.
     num_runs = math.ceil(least_seconds / (time.perf_counter() - begin))
     passes = []
     for _ in range(num_passes):
@@ -102,6 +103,7 @@ def matrix_product_rate(precision, num_devices=1, num_passes=5):
             float(product[0, 0])  # waits until the device has finished
 
     passes = timed_passes(run, num_passes, least_seconds=0.2)
+    # A product of square matrices takes 2 * size**3 operations.
     _, (_, best) = passes.rate(CHAIN_LENGTH * 2 * size**3)
     return best * (1 if is_processor else num_devices)
 
@@ -142,5 +144,5 @@ def _foreign_seconds():
             ticks = [int(value) for value in file.readline().split()[1:9]]
     except OSError:  # not Linux: every pass counts as quiet
         return 0.0
-    busy = sum(ticks) - ticks[3] - ticks[4]
+    busy = sum(ticks) - ticks[3] - ticks[4]  # without idle and iowait
     return busy / os.sysconf("SC_CLK_TCK") - own.user - own.system

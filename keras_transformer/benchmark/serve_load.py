@@ -118,13 +118,17 @@ class _Client:
         protocols = sorted(addresses)
         protocol = protocols[number % len(protocols)]
         self._ask = client.connect(
-            addresses[protocol], protocol, model_name, timeout_secs=60
+            addresses[protocol],
+            protocol,
+            model_name,
+            timeout_secs=60,  # slow answers count as latency, not as errors
         )
         self._send_malformed = None
         if "rest" in addresses:
             self._send_malformed = _MalformedSender(
                 addresses["rest"], model_name
             )
+        # Seeded for each client, so that requests do not depend on scheduling.
         self._random = random.Random(f"{random_seed} {number}")
         self.report = LoadReport()
 
@@ -165,6 +169,7 @@ class _MalformedSender:
             response = self._connection.getresponse()
             answer = json.loads(response.read())
         except (OSError, http.client.HTTPException, ValueError):
+            # The next request opens a new connection.
             self._connection.close()
             return False
         return response.status == status and list(answer) == ["error"]

@@ -45,10 +45,7 @@ def time_training(
     batches = list(
         update_batches(token_pairs, plan, engine.layout, seed=0, epoch=0)
     )
-    startup_seconds = None
-    for batch in batches:
-        float(engine.update(batch)["loss_sum"])
-        startup_seconds = startup_seconds or machine.seconds_since_start()
+    startup_seconds = _warm_up(engine, batches)
     losses = []
     passes = machine.timed_passes(
         lambda num_times: losses.append(_train(engine, batches * num_times)),
@@ -98,6 +95,7 @@ def update_flops(hparams, vocab_size, shape):
     attention = 2 * hparams.d_model * hparams.num_heads * (d_k + d_v)
     feed_forward = 2 * hparams.d_model * hparams.d_ff
     encoder = hparams.num_layers * (attention + feed_forward)
+    # A decoder layer has self-attention and cross-attention.
     decoder = hparams.num_layers * (2 * attention + feed_forward)
     decoder += hparams.d_model * vocab_size
     rows, input_len, target_len = shape
@@ -114,6 +112,15 @@ def _make_engine(hparams, vocab_size, precision, num_devices, xla):
         )
     engine.build(vocab_size)
     return engine
+
+
+def _warm_up(engine, batches):
+    """Compiles each shape; returns the seconds until the first update."""
+    startup_seconds = None
+    for batch in batches:
+        float(engine.update(batch)["loss_sum"])  # waits for the device
+        startup_seconds = startup_seconds or machine.seconds_since_start()
+    return startup_seconds
 
 
 def _train(engine, batches):

@@ -177,6 +177,7 @@ def _load_vocabulary(path):
 
 def _full_batches(pair_lengths, batch_tokens):
     """Returns the pair numbers `(batch,)` of a full batch of each length."""
+    # Rounds up to the next multiple.
     padded = -(-pair_lengths.max(axis=1) // LENGTH_STEP) * LENGTH_STEP
     batches = []
     for length in np.unique(padded).tolist():
@@ -186,6 +187,7 @@ def _full_batches(pair_lengths, batch_tokens):
             (length, pairs[start : start + rows])
             for start in range(0, len(pairs) - rows + 1, rows)
         ]
+    # Neighbouring batches are from the same text; a drawn one is typical.
     random.Random(1).shuffle(batches)
     return dict(reversed(batches))  # keeps the first batch of each length
 

@@ -53,6 +53,7 @@ class Batcher:
         self._num_rows = 0  # of all waiting tasks
         self._changed = threading.Condition()
         self._is_closed = False
+        # Daemons, so that a process that fails before `close` can end.
         self._threads = [
             threading.Thread(
                 target=self._work, name=f"batches-{number}", daemon=True
@@ -174,6 +175,7 @@ class Batcher:
             begin = time.monotonic()
             latest = begin + MAX_TIMEOUTS * self._timeout
             batch = [self._waiting.popleft()]
+            # Each arrival extends the wait, but only up to `latest`.
             while True:
                 free_rows = self._fill(batch)
                 last_arrival = max(begin, batch[-1].arrived_at)
@@ -195,7 +197,7 @@ class Batcher:
             if task.key == batch[0].key and task.num_rows <= free_rows:
                 batch.append(task)
                 free_rows -= task.num_rows
-            else:
+            else:  # another function or shape, or too many rows
                 others.append(task)
         self._waiting.extendleft(reversed(others))  # in their old order
         return free_rows
@@ -250,6 +252,8 @@ def _join(parts):
 
 def _concatenate(arrays):
     shapes = [array.shape[1:] for array in arrays]
+    # Translations are as long as the longest of their batch, so parts may
+    # differ in width.
     if len(set(shapes)) > 1:
         largest = np.max(shapes, axis=0)
         arrays = [_pad(array, largest) for array in arrays]
@@ -257,7 +261,7 @@ def _concatenate(arrays):
 
 
 def _pad(array, shape):
-    blank = b"" if array.dtype == object else 0
+    blank = b"" if array.dtype == object else 0  # objects are strings
     padded = np.full((len(array), *shape), blank, array.dtype)
     padded[tuple(slice(size) for size in array.shape)] = array
     return padded

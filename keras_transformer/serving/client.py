@@ -6,8 +6,9 @@ import re
 import typing
 import urllib.parse
 
+# The default ports of TF Serving.
 _PORTS = {"grpc": 8500, "rest": 8501}
-_HOST = re.compile(r"[\w.:%-]+")
+_HOST = re.compile(r"[\w.:%-]+")  # IPv6 has colons, and % before a zone
 _EXTRA = "pip install '.[serving]'"
 
 
@@ -70,6 +71,7 @@ class RestClient:
         self._connection = connection_class(
             url.hostname, url.port, timeout=timeout_secs
         )
+        # A model's name may contain a slash, which must not split the path.
         name = urllib.parse.quote(model_name, safe="")
         version = "" if model_version is None else f"/versions/{model_version}"
         self._path = f"{url.path.rstrip('/')}/v1/models/{name}{version}:predict"
@@ -85,6 +87,7 @@ class RestClient:
             raise _too_late(self._address, self._timeout) from error
         except (OSError, UnicodeError) as error:
             self.close()
+            # Errors of a name lookup or of an encoding have no `strerror`.
             reason = getattr(error, "strerror", None) or error
             raise _unreachable(self._address, reason) from error
         except http.client.HTTPException as error:
@@ -132,6 +135,8 @@ class GrpcClient:
     """Asks over gRPC and keeps its channel open between requests."""
 
     def __init__(self, url, model_name, model_version, timeout_secs):
+        # Imported here because REST needs neither gRPC nor TensorFlow, whose
+        # import takes seconds.
         try:
             import grpc
             from tensorflow_serving.apis import predict_pb2
@@ -143,12 +148,15 @@ class GrpcClient:
             ) from error
         self._address = f"{url.hostname}:{url.port}"
         host = f"[{url.hostname}]" if ":" in url.hostname else url.hostname
+        # Without a limit: gRPC's default of 4 MiB may be too little for the
+        # translations of a long list of texts.
         self._channel = grpc.insecure_channel(
             f"{host}:{url.port}",
             options=[("grpc.max_receive_message_length", -1)],
         )
         stub = prediction_service_pb2_grpc.PredictionServiceStub(self._channel)
         self._predict = stub.Predict
+        # Only the text changes from call to call.
         self._request = predict_pb2.PredictRequest()
         self._request.model_spec.name = model_name
         if model_version is not None:
@@ -171,6 +179,7 @@ class GrpcClient:
             names = ", ".join(response.outputs)
             raise _not_a_translator(self._address, f"results {names}")
         translations = tf.make_ndarray(response.outputs["translations"])
+        # Byte pieces of a vocabulary may combine to invalid UTF-8.
         return Answer(
             [[t.decode(errors="replace") for t in row] for row in translations],
             tf.make_ndarray(response.outputs["scores"]).tolist(),

@@ -39,6 +39,7 @@ _HTTP_STATUS = {
 }
 
 
+# A `ValueError`, because the commands report these in one line.
 class RequestError(ValueError):
     """A request that is answered with an error.
 

@@ -62,10 +62,11 @@ def make_server(service, host, port):
     model_service_pb2_grpc.add_ModelServiceServicer_to_server(
         _ModelService(service), server
     )
+    # An IPv6 address needs brackets in front of a port.
     address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
     try:
         bound_port = server.add_insecure_port(address)
-    except RuntimeError as error:
+    except RuntimeError as error:  # how gRPC reports a taken port
         raise OSError(str(error)) from error
     return server, bound_port
 
@@ -87,6 +88,7 @@ class _PredictionService(prediction_service_pb2_grpc.PredictionServiceServicer):
             model, request.model_spec.signature_name
         )
         output_names = list(request.output_filter) or list(signature.outputs)
+        # Wrong names are refused before the model runs.
         if not set(output_names) <= set(signature.outputs):
             raise invalid(
                 "output tensor alias not found in signature: "
@@ -108,6 +110,7 @@ class _PredictionService(prediction_service_pb2_grpc.PredictionServiceServicer):
         return response
 
     def _metadata(self, request, seconds_left):
+        # TF Serving knows no other field either.
         fields = list(request.metadata_field)
         if fields != ["signature_def"]:
             raise invalid(
@@ -170,7 +173,7 @@ def to_array(name, proto):
 def to_proto(array):
     """Returns an array as a `TensorProto`."""
     if array.dtype not in _VALUE_FIELDS:
-        return tf.make_tensor_proto(array)
+        return tf.make_tensor_proto(array)  # with the values as raw bytes
     proto = tensor_pb2.TensorProto(
         dtype=tf.as_dtype(array.dtype).as_datatype_enum,
         tensor_shape=tf.TensorShape(array.shape).as_proto(),
@@ -192,6 +195,7 @@ def _answer(context, answer, request):
         code, message = error.code, str(error)
     except Exception as error:
         code, message = "INTERNAL", repr(error)
+    # Outside of the `try`, because `abort` raises an exception itself.
     context.abort(getattr(grpc.StatusCode, code), message)
 
 

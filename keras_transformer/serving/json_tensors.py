@@ -15,7 +15,7 @@ import numpy as np
 from keras_transformer.serving.errors import invalid
 from keras_transformer.serving.signature import check_names
 
-MAX_AXES = 8
+MAX_AXES = 8  # deeper nesting is refused before it is traversed
 _MAX_SHOWN = 100  # characters of a wrong value that an error quotes
 
 
@@ -45,7 +45,7 @@ def parse_request(body):
         request = json.loads(body.decode())
     except UnicodeDecodeError as error:
         raise invalid(f"JSON must be UTF-8. Received: {error}.") from error
-    except RecursionError as error:
+    except RecursionError as error:  # a few thousand brackets are enough
         raise invalid("JSON Parse error: nested too deeply.") from error
     except ValueError as error:
         raise invalid(f"JSON Parse error: {error}.") from error
@@ -80,6 +80,7 @@ def arrays_of(request, inputs):
         RequestError: If names or types are wrong, or if lists are ragged.
     """
     columns = request.values
+    # The first row shows whether the rows name their inputs.
     if request.is_row and _is_named(columns[0]):
         for number, row in enumerate(columns):
             if not _is_named(row):
@@ -147,6 +148,7 @@ def _is_named(value):
 
 
 def _is_base64(value):
+    # TF Serving's notation for binary values.
     return list(value) == ["b64"] and isinstance(value["b64"], str)
 
 
@@ -163,9 +165,11 @@ def _array(name, value, tensor):
         shape += [size or 0 for size in rest]
     values = []
     _flatten(name, value, shape, tensor, values)
+    # `np.array(values)` would turn bytes into strings of a fixed width, which
+    # drops trailing zero bytes.
     array = np.empty(len(values), tensor.dtype)
     array[:] = values
-    return array.reshape(shape)  # the shape of the nested lists
+    return array.reshape(shape)  # (batch, ...), as the lists are nested
 
 
 def _flatten(name, value, shape, tensor, values):
@@ -189,6 +193,7 @@ def _scalar(name, value, tensor):
         converted = value if isinstance(value, bool) else None
     elif dtype.kind in "iu":
         limits = np.iinfo(dtype)
+        # Not `isinstance`: in Python, true and false are integers too.
         fits = type(value) is int and limits.min <= value <= limits.max
         converted = value if fits else None
     else:
@@ -219,6 +224,8 @@ def _float(value, dtype):
         converted = float(value)
     except OverflowError:
         return None
+    # NaN and infinity are accepted, as in TF Serving. A finite number must not
+    # become infinite.
     is_too_large = abs(converted) > np.finfo(dtype).max
     return None if is_too_large and np.isfinite(converted) else converted
 

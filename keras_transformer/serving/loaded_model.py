@@ -12,7 +12,7 @@ from keras_transformer.serving.signature import Signature
 from keras_transformer.serving.signature import Tensor
 
 WARMUP_FILE = os.path.join("assets.extra", "tf_serving_warmup_requests")
-MAX_WARMUP_REQUESTS = 1000  # as TF Serving
+MAX_WARMUP_REQUESTS = 1000  # the limit of TF Serving
 _log = logging.getLogger(__name__)
 
 
@@ -30,6 +30,7 @@ class LoadedModel:
     """
 
     def __init__(self, path):
+        # Imported here, so that wrong flags are reported without the wait.
         import tensorflow as tf
         import tensorflow_text  # noqa: F401 - registers its operations
 
@@ -38,6 +39,7 @@ class LoadedModel:
         with _silence_stderr():
             self._model = tf.saved_model.load(path)
         self._functions = dict(self._model.signatures)
+        # Metadata requests need the definitions, which loading discards.
         self.signature_defs = _signature_defs(path)
         self.signatures = {
             name: _signature(function)
@@ -58,6 +60,7 @@ class LoadedModel:
         import tensorflow as tf
 
         try:
+            # TensorFlow cannot guess the type of an empty array of objects.
             tensors = {
                 name: tf.constant(array, tf.string if _is_text(array) else None)
                 for name, array in arrays.items()
@@ -74,7 +77,7 @@ class LoadedModel:
             return
         try:
             from tensorflow_serving.apis import prediction_log_pb2
-        except ModuleNotFoundError:
+        except ModuleNotFoundError:  # without the extra, warm-up is skipped
             return
         import tensorflow as tf
 

@@ -13,8 +13,10 @@ from keras_transformer.serving import json_tensors
 from keras_transformer.serving.errors import RequestError
 from keras_transformer.serving.errors import invalid
 
-MAX_BODY_BYTES = 16 * 2**20
+MAX_BODY_BYTES = 16 * 2**20  # thousands of sentences
 IDLE_SECONDS = 60  # an idle connection is closed after this time
+# Case is ignored as in TF Serving. Versions of up to 18 digits fit into the
+# 64-bit integers of its protocol.
 _PATH = re.compile(
     "/v1/models/(?P<name>[^/:]+)"
     "(?:/versions/(?P<version>[0-9]{1,18})|/labels/(?P<label>[^/:]+))?"
@@ -32,7 +34,7 @@ class RestServer(http.server.ThreadingHTTPServer):
         port: Integer port to listen on; 0 stands for any free port.
     """
 
-    request_queue_size = 128
+    request_queue_size = 128  # the default of 5 refuses bursts of clients
     daemon_threads = True  # `stop` waits for them, but not for ever
 
     def __init__(self, service, host, port):
@@ -47,6 +49,7 @@ class RestServer(http.server.ThreadingHTTPServer):
         except OSError:
             self.server_close()
             raise
+        # It checks every 0.05 s whether to stop.
         self._thread = threading.Thread(
             target=self.serve_forever, args=(0.05,), name="rest", daemon=True
         )
@@ -76,6 +79,8 @@ class RestServer(http.server.ThreadingHTTPServer):
         self.socket.close()
         end = time.monotonic() + seconds
         with self._changed:
+            # The thread of an idle connection waits for the next request. It
+            # ends when it can read no more.
             for connection, is_busy in self._connections.items():
                 if not is_busy:
                     _end_reading(connection)
@@ -113,9 +118,10 @@ class _Handler(http.server.BaseHTTPRequestHandler):
     sys_version = ""
     timeout = IDLE_SECONDS
     wbufsize = -1  # buffered, so that headers and body leave together
-    disable_nagle_algorithm = True
+    disable_nagle_algorithm = True  # answers are small and must leave at once
 
     def handle_one_request(self):
+        # It begins by waiting for the next request of the connection.
         self.server.mark(self.connection, False)
         super().handle_one_request()
 
@@ -183,7 +189,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
                 413,
             )
         body = self.rfile.read(length)
-        if len(body) < length:
+        if len(body) < length:  # the client has disconnected
             raise ConnectionAbortedError
         return body
 
@@ -200,7 +206,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
 
     def handle_expect_100(self):
         proceeds = super().handle_expect_100()
-        self.wfile.flush()
+        self.wfile.flush()  # the client waits for this before it sends on
         return proceeds
 
     def send_error(self, code, message=None, explain=None):
@@ -244,7 +250,7 @@ def _metadata(service, name, version, label):
         key: json_format.MessageToDict(
             definition,
             preserving_proto_field_name=True,
-            always_print_fields_with_no_presence=True,
+            always_print_fields_with_no_presence=True,  # as TF Serving
         )
         for key, definition in sorted(model.signature_defs.items())
     }

@@ -61,6 +61,7 @@ class Server:
         self.service = Service(model_name, self._versions, self._batcher)
         self._rest = self._grpc = None
         self.port, self.rest_api_port = port, rest_api_port
+        # Ports are taken before the model is loaded, which may take minutes.
         self._bind()
 
     def start(self):
@@ -73,6 +74,7 @@ class Server:
 
     def stop(self):
         """Refuses new requests, finishes running ones and frees the ports."""
+        # gRPC stops in the background while REST stops in this thread.
         grpc_stopped = None
         if self._grpc:
             grpc_stopped = self._grpc.stop(SECONDS_TO_FINISH)
@@ -80,6 +82,7 @@ class Server:
             self._rest.stop(SECONDS_TO_FINISH)
         if grpc_stopped:
             grpc_stopped.wait()
+        # Last, because running requests need both.
         self._batcher.close()
         self._versions.stop()
 
@@ -103,6 +106,7 @@ class Server:
                 )
             self.rest_api_port = self._rest.server_port
         if self.port is not None:
+            # Imported here because it needs the extra `serving`.
             from keras_transformer.serving import grpc_service
 
             with _explain_port_error("port", self.port, self._host):
@@ -126,6 +130,7 @@ def check_port(flag, host, port):
     """
     with _explain_port_error(flag, port, host):
         with socket.socket(address_family(host)) as probe:
+            # As the server does: a port stays in TIME_WAIT after its last use.
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             probe.bind((host, port))
 

@@ -34,6 +34,7 @@ class Service:
         """
         if label:
             raise invalid(f"Unrecognized servable version label: {label}")
+        # Clients that know TF Serving may look for its words in an error.
         try:
             if name != self.model_name:
                 raise RequestError("NOT_FOUND", "There is no such model.")
@@ -82,6 +83,7 @@ class Service:
         signature = model.signatures[signature_name]
         signature.check(arrays)
         return self._batcher.call(
+            # The model itself is in the key: two versions never share a batch.
             (model, signature_name),
             lambda joined: model.call(signature_name, joined),
             arrays,

@@ -70,7 +70,7 @@ class Versions:
     def stop(self):
         """Ends the background thread after the version that it is loading."""
         self._stopping.set()
-        if self._thread.ident:
+        if self._thread.ident:  # None if `start` has failed
             self._thread.join()
 
     def get(self, number=None):
@@ -104,6 +104,7 @@ class Versions:
             return
         for number in self._statuses.keys() - paths.keys():
             self._unload(number)
+        # The newest first, because it is the default of all requests.
         for number in sorted(paths, reverse=True):
             if self._is_new(number, paths[number]):
                 self._load_version(number, paths[number])
@@ -122,6 +123,7 @@ class Versions:
 
     def _load_version(self, number, path):
         """Loads a version and returns whether it succeeded."""
+        # Read before loading, so that a change in the meantime is noticed.
         stamps = _file_stamps(path)
         self._statuses = {**self._statuses, number: Status("LOADING")}
         try:
@@ -184,6 +186,7 @@ def _scan(directory):
         return {
             int(entry.name): entry.path
             for entry in entries
+            # `isdigit` alone accepts some digits that `int` rejects.
             if entry.name.isascii() and entry.name.isdigit() and entry.is_dir()
         }
 

@@ -102,6 +102,7 @@ def _data(attention):
 
 
 def _pack(weights):
+    # "<u2" is little-endian on every machine, as the page expects.
     numbers = np.round(np.clip(weights, 0.0, 1.0) * SCALE).astype("<u2")
     return base64.b64encode(numbers.tobytes()).decode("ascii")
 
@@ -109,6 +110,7 @@ def _pack(weights):
 def _embeddable_json(values):
     """Returns JSON that cannot close the HTML element around it."""
     text = json.dumps(values, separators=(",", ":"))  # ASCII only
+    # A token such as "</script>" would end the element.
     for character in "<>&":
         text = text.replace(character, f"\\u{ord(character):04x}")
     return text

@@ -28,6 +28,7 @@ def write_attention_picture(attention, path, kind="cross"):
     queries, keys = (list(map(_label, tokens)) for tokens in (queries, keys))
     num_layers, num_heads = weights.shape[:2]
     height, width = (_inches(len(tokens)) for tokens in (queries, keys))
+    # In inches, with margins for titles, labels and the colour bar.
     size = num_heads * width + 2.2, num_layers * height + 1.6
     figure = Figure(figsize=size, dpi=120, layout="constrained")
     large = 6 + 2.5 * height  # font size of the titles, in points
@@ -61,7 +62,7 @@ def write_attention_picture(attention, path, kind="cross"):
         fontsize=large + 1,
     )
     with written_aside(path, "wb") as file, warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Glyph .* missing")
+        warnings.filterwarnings("ignore", "Glyph .* missing")  # drawn as boxes
         figure.savefig(file, format="png")
 
 
@@ -72,6 +73,7 @@ def _inches(num_tokens):
 
 def _label(token):
     """Returns a token as readable text, without the mark of a word start."""
+    # SentencePiece marks the start of a word, and a lone mark is a space.
     if token.startswith("▁"):
         return token[1:] or "␣"
     return token
@@ -79,7 +81,7 @@ def _label(token):
 
 def _set_labels(axis, name, tokens, **options):
     """Labels all positions along an axis, or evenly spaced ones."""
-    step = -(-len(tokens) // MAX_LABELS)
+    step = -(-len(tokens) // MAX_LABELS)  # rounded up
     places = range(0, len(tokens), step)
     labels = [_shortened(tokens[place]) for place in places]
     # Otherwise a "$" in a token would start a formula.

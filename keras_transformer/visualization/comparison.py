@@ -49,7 +49,7 @@ def read_curves(runs, metric, x_axis):
         value)`. A name is the path of the directory without the part that all
         runs share.
     """
-    runs = list(dict.fromkeys(runs))
+    runs = list(dict.fromkeys(runs))  # without repetitions, in order
     tables = [_read_run(run) for run in runs]
     _check_metric(tables, metric)
     curves = {}
@@ -60,7 +60,7 @@ def read_curves(runs, metric, x_axis):
         points = [
             (factor * float(row[column]), float(row[metric]))
             for row in rows
-            if row.get(metric)
+            if row.get(metric)  # empty in rows without an evaluation
         ]
         if not points:
             raise ValueError(
@@ -80,6 +80,7 @@ def _draw(curves, x_unit, y_unit, path):
     axis = figure.subplots()
     (x_size, x_label), (y_size, y_label) = x_unit, y_unit
     for name, points in curves.items():
+        # Dense curves are noisy: thin and transparent lines keep all visible.
         is_dense = len(points) > MAX_MARKERS
         axis.plot(
             [x / x_size for x, _ in points],

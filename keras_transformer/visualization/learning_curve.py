@@ -41,6 +41,7 @@ def _score_names(rows):
 
 
 def _series(rows, name):
+    # Rows between two evaluations have no scores.
     points = [
         (int(row["step"]), float(row[name])) for row in rows if row.get(name)
     ]

@@ -1,4 +1,4 @@
-"""The BLEU report against sacreBLEU's own functions and the formula."""
+"""Tests the BLEU report against sacreBLEU itself and against the formula."""
 
 import math
 
@@ -20,7 +20,7 @@ HYPOTHESES = [
 
 
 class BleuReportTest:
-    def test_scores_are_sacrebleus(self):
+    def test_scores_equal_those_of_sacrebleu(self):
         report = bleu_report(HYPOTHESES, REFERENCES)
         bleu = sacrebleu.corpus_bleu(HYPOTHESES, [REFERENCES])
         chrf = sacrebleu.corpus_chrf(HYPOTHESES, [REFERENCES])
@@ -28,7 +28,8 @@ class BleuReportTest:
         assert report.chrf == pytest.approx(chrf.score)
 
     def test_bleu_is_the_brevity_penalty_times_the_mean_of_precisions(self):
-        # Matching 1- to 4-grams of 7; the reference has 8 words.
+        # Six of 7 words match, four of 6 bigrams, and so on. The reference has
+        # 8 words.
         report = bleu_report(
             ["a b c d e x g"], ["a b c d e f g h"], tokenize="none"
         )
@@ -41,7 +42,7 @@ class BleuReportTest:
         assert report.bleu == pytest.approx(100)
         assert report.chrf == pytest.approx(100)
 
-    def test_no_word_in_common_scores_0(self):
+    def test_no_common_word_scores_0(self):
         assert bleu_report(["x y"], ["Das ist gut."]).bleu == 0
 
     def test_text_holds_both_full_signatures(self):

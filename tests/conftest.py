@@ -1,4 +1,4 @@
-"""Settings that must stand before a test imports TensorFlow or matplotlib."""
+"""Sets variables that TensorFlow and matplotlib read when they are imported."""
 
 import os
 

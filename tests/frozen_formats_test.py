@@ -1,4 +1,4 @@
-"""Files that version 0.1 wrote load, and give what they gave then.
+"""Tests that files of version 0.1 load and give the outputs of that version.
 
 `fixtures/v0.1` was written by version 0.1 before its modules moved: a run on
 the problem `copy` with two checkpoints, its average, its SavedModel, its
@@ -19,7 +19,7 @@ RECORDED = json.loads((FROZEN / "recorded.json").read_text(encoding="utf-8"))
 
 @pytest.fixture(scope="module")
 def frozen(tmp_path_factory):
-    """A copy, so that no test can change the fixture itself."""
+    """Returns the path of a copy, so that no test can change the fixture."""
     path = tmp_path_factory.mktemp("frozen") / "v0.1"
     shutil.copytree(FROZEN, path)
     return path
@@ -27,7 +27,7 @@ def frozen(tmp_path_factory):
 
 class FrozenFormatsTest:
     @pytest.mark.parametrize("name", RECORDED["translators"])
-    def test_translations_and_scores_are_those_recorded(self, frozen, name):
+    def test_translations_and_scores_are_the_recorded_ones(self, frozen, name):
         from keras_transformer.decoding.translator import Translator
 
         expected = RECORDED["translators"][name]
@@ -42,8 +42,8 @@ class FrozenFormatsTest:
             return_scores=True,
         )
         assert translations == expected["translations"]
-        for found, recorded in zip(scores, expected["scores"], strict=True):
-            np.testing.assert_allclose(found, recorded, atol=1e-4)
+        for computed, recorded in zip(scores, expected["scores"], strict=True):
+            np.testing.assert_allclose(computed, recorded, atol=1e-4)
 
     def test_keras_file_of_the_layers_gives_the_recorded_outputs(self, frozen):
         import keras

@@ -1,4 +1,4 @@
-"""The maths half on the JAX backend: the same tests, run once more."""
+"""Runs the tests of the maths half once more on the JAX backend."""
 
 import os
 import pathlib
@@ -8,7 +8,7 @@ import sys
 import keras
 import pytest
 
-# What differs most between the backends; the rest takes minutes.
+# The backends differ most in these; the rest takes minutes.
 QUICK = ("masks", "attention", "beam_search", "top_k")
 LAYERS = ("dropout", "feed_forward", "embedding", "positional_encoding")
 LAYERS += ("residual", "encoder", "decoder", "sampling")
@@ -20,7 +20,8 @@ MODEL += ("lexicalised_constraint",)
 def run_on_jax(names):
     folder = pathlib.Path(__file__).parent
     files = [str(next(folder.rglob(f"{name}_test.py"))) for name in names]
-    # JAX compiles every operation for every shape: that is where time goes.
+    # Most of the time goes into compiling: JAX compiles every operation for
+    # every shape.
     flags = "--xla_backend_optimization_level=0"
     return subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "--tb=short", *files],
@@ -34,7 +35,7 @@ def run_on_jax(names):
     keras.backend.backend() != "tensorflow", reason="starts the tests on JAX"
 )
 class JaxBackendTest:
-    def test_the_heart_of_the_maths_half_passes_on_jax(self):
+    def test_the_core_of_the_maths_half_passes_on_jax(self):
         check_on_jax(QUICK)
 
     @pytest.mark.slow

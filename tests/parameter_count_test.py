@@ -14,7 +14,7 @@ def build(hparams):
 
 
 def count_params(vocab_size, hparams):
-    """The number of weights by the paper's formulas, none of them made."""
+    """Returns the number of weights by the paper's formulas."""
     d_model, d_ff = hparams.d_model, hparams.d_ff
     width = hparams.num_heads * (hparams.d_k or d_model // hparams.num_heads)
     values = hparams.num_heads * (hparams.d_v or d_model // hparams.num_heads)
@@ -27,21 +27,23 @@ def count_params(vocab_size, hparams):
 
 
 class ParameterCountTest:
-    """Section 5.1 says "about 37000 tokens", table 3 65M and 213M parameters.
+    """Compares our models with the parameter counts of the paper.
 
-    Outside of the shared matrix base has 44.1M weights and big 176.3M, so only
-    the size of the vocabulary is left to explain the remainder. The other rows
-    of table 3 say what it was: all agree to the million at 41,100 tokens, where
-    base has 65.1M (last test). At 37,000 tokens base lacks 4,100 vectors of 512
-    and has 63.0M. Big has 214.2M, 0.5 % above the paper's 213M, which it would
-    have at 35,900 tokens: no one vocabulary gives both of the paper's figures.
+    Section 5.1 of Vaswani et al. (2017) speaks of "about 37000 tokens", and
+    table 3 of 65M (base) and 213M parameters (big). Without the shared matrix,
+    base has 44.1M weights and big 176.3M. Only the size of the vocabulary can
+    explain the rest. At 41,100 tokens base has 65.1M weights, and the other
+    rows of table 3 agree to the million, as the last test shows. At 37,000
+    tokens base has 63.0M weights and big 214.2M, 0.5 % more than in the paper.
+    Big would have 213M at 35,900 tokens, so no single vocabulary gives both
+    counts of the paper.
     """
 
     @pytest.mark.parametrize(
         "changes",
         [{}, {"num_layers": 3}, {"d_k": 3}, {"d_k": 3, "d_v": 5}, {"d_ff": 5}],
     )
-    def test_the_formula_counts_what_is_built(self, changes):
+    def test_the_formula_equals_the_count_of_a_built_model(self, changes):
         hparams = dataclasses.replace(TINY, **changes)
         assert build(hparams).count_params() == count_params(11, hparams)
 

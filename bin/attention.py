@@ -71,30 +71,18 @@ def _check_flags():
                 f"--{name}={path}. Name a file in an existing directory."
             )
     for name in ("text", "target_text"):
-        _check_text(name, FLAGS[name].value)
+        text = FLAGS[name].value
+        if text is not None and text_files.is_blank(text):
+            raise ValueError(
+                f"`--{name}` must hold a sentence. Received: "
+                f"--{name}={text!r}. Put a sentence in quotes."
+            )
 
 
 def _can_be_written(path):
     directory = os.path.dirname(path) or os.curdir
     is_free = os.path.isfile(path) or not os.path.exists(path)
     return is_free and os.access(directory, os.W_OK)
-
-
-def _check_text(name, text):
-    if text is None:
-        return
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        raise ValueError(
-            f"`--{name}` must be UTF-8. Received: --{name}={text!r}. Check "
-            "the terminal's encoding."
-        ) from error
-    if text_files.is_blank(text):
-        raise ValueError(
-            f"`--{name}` must hold a sentence. Received: --{name}={text!r}. "
-            "Put a sentence in quotes."
-        )
 
 
 def _load():

@@ -22,6 +22,8 @@ first command's file to `SHARED`.
 
 import copy
 import dataclasses
+import functools
+import math
 import os
 import tempfile
 
@@ -35,78 +37,131 @@ EVERYWHERE = ("usr_dir", "registry_help")
 EVERYWHERE_TITLE = "Flags of every command"
 
 
-class _PathParser(flags.ArgumentParser):
-    # The shell leaves the `~` of `--data_dir=~/data` alone.
-    def parse(self, argument):
-        return os.path.expanduser(argument)
-
-
-class _PathsParser(flags.ArgumentParser):
-    def parse(self, argument):
-        return [os.path.expanduser(path) for path in argument.split(",")]
-
-
-class _StepParser(flags.ArgumentParser):
-    def parse(self, argument):
-        if argument == "best":
-            return argument
-        if argument.isdecimal() and int(argument):
-            return int(argument)
-        raise ValueError("must be a number of updates, or best")
-
-
 def text(name, default, description):
     """Returns a flag that takes any text."""
-    return _flag(flags.ArgumentParser(), name, default, description)
+    return _flag(name, default, description, _utf8, "UTF-8 text")
 
 
 def path(name, default, description):
     """Returns a flag that takes a path, in which `~` is expanded."""
-    return _flag(_PathParser(), name, default, description)
+    # The shell does not expand the `~` of `--data_dir=~/data`.
+    return _flag(name, default, description, os.path.expanduser, "a path")
 
 
 def paths(name, default, description):
     """Returns a flag that takes paths separated by commas."""
-    return _flag(_PathsParser(), name, default, description)
+
+    def convert(argument):
+        return [os.path.expanduser(path) for path in argument.split(",")]
+
+    return _flag(name, default, description, convert, "paths")
 
 
 def step(name, default, description):
     """Returns a flag that takes the step of a checkpoint, or `best`."""
-    return _flag(_StepParser(), name, default, description)
+
+    def convert(argument):
+        return argument if argument == "best" else _integer(argument, 1)
+
+    rule = "the number of a step, or best"
+    return _flag(name, default, description, convert, rule)
 
 
 def count(name, default, description):
     """Returns a flag that takes an integer of at least 1."""
-    parser = flags.IntegerParser(lower_bound=1)
-    return _flag(parser, name, default, description)
+    convert = functools.partial(_integer, minimum=1)
+    rule = "an integer of at least 1"
+    return _flag(name, default, description, convert, rule)
 
 
-def whole(name, default, description, upper_bound=None):
+def whole(name, default, description):
     """Returns a flag that takes an integer of at least 0."""
-    parser = flags.IntegerParser(lower_bound=0, upper_bound=upper_bound)
-    return _flag(parser, name, default, description)
+    convert = functools.partial(_integer, minimum=0)
+    rule = "an integer of at least 0"
+    return _flag(name, default, description, convert, rule)
+
+
+def port(name, default, description):
+    """Returns a flag that takes the number of a port, or 0 for none."""
+    convert = functools.partial(_integer, minimum=0, maximum=65535)
+    rule = "an integer from 0 to 65535"
+    return _flag(name, default, description, convert, rule)
 
 
 def amount(name, default, description):
     """Returns a flag that takes a number of at least 0."""
-    parser = flags.FloatParser(lower_bound=0.0)
-    return _flag(parser, name, default, description)
+    rule = "a number of at least 0"
+    return _flag(name, default, description, _nonnegative, rule)
 
 
 def switch(name, default, description):
     """Returns a flag that is on as `--name` and off as `--noname`."""
-    return flags.BooleanFlag(name, default, description)
+    rule = "true or false"
+    return _flag(name, default, description, _boolean, rule, boolean=True)
 
 
 def choice(name, values, default, description):
     """Returns a flag that takes one of `values`."""
-    return _flag(flags.EnumParser(list(values)), name, default, description)
+
+    def convert(argument):
+        return values[values.index(argument)]
+
+    rule = f"one of {', '.join(values)}"
+    return _flag(name, default, description, convert, rule)
 
 
-def _flag(parser, name, default, description):
-    return flags.Flag(
-        parser, flags.ArgumentSerializer(), name, default, description
-    )
+def _flag(name, default, description, convert, rule, boolean=False):
+    parser = _Parser(name, convert, rule)
+    return flags.Flag(parser, None, name, default, description, boolean=boolean)
+
+
+class _Parser(flags.ArgumentParser):
+    """Converts the text of a flag, and states the flag's rule if it cannot."""
+
+    def __init__(self, name, convert, rule):
+        self._name = name
+        self._convert = convert
+        self._rule = rule
+
+    def parse(self, argument):
+        try:
+            return self._convert(argument)
+        except ValueError as error:
+            # A surrogate, from an argument that is not UTF-8, cannot be
+            # printed everywhere.
+            shown = str(argument).encode(errors="backslashreplace").decode()
+            raise flags.IllegalFlagValueError(
+                f"`--{self._name}` must be {self._rule}. Received: "
+                f"--{self._name}={shown}. Correct the value; --help explains "
+                "the flag."
+            ) from error
+
+
+def _utf8(argument):
+    argument.encode()  # raises a ValueError for what is not UTF-8
+    return argument
+
+
+def _integer(argument, minimum, maximum=math.inf):
+    number = int(argument)
+    if not minimum <= number <= maximum:
+        raise ValueError("out of range")
+    return number
+
+
+def _nonnegative(argument):
+    number = float(argument)
+    if not number >= 0:
+        raise ValueError("out of range")
+    return number
+
+
+def _boolean(argument):
+    truth = {"true": True, "t": True, "1": True}
+    truth |= {"false": False, "f": False, "0": False}
+    if str(argument).lower() not in truth:
+        raise ValueError("neither true nor false")
+    return truth[str(argument).lower()]
 
 
 @dataclasses.dataclass(frozen=True)

@@ -77,14 +77,6 @@ def main(argv):
 def _requests():
     """Yields the sentences of each request, a list of str."""
     if FLAGS.text is not None:
-        try:
-            FLAGS.text.encode()
-        except UnicodeEncodeError as error:
-            raise ValueError(
-                "`text` must be UTF-8. Received: text="
-                f"{FLAGS.text.encode(errors='backslashreplace').decode()}. "
-                "Use a terminal that writes UTF-8."
-            ) from error
         yield [FLAGS.text]
         return
     lines = text_io.standard_input()

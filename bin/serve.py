@@ -30,8 +30,6 @@ import threading
 from keras_transformer.bin import command
 from keras_transformer.bin import flags
 
-LARGEST_PORT = 65535
-
 FLAGS = flags.define(
     flags.path(
         "export_dir",
@@ -46,10 +44,8 @@ FLAGS = flags.define(
         "Address to listen on; 0.0.0.0 listens on all addresses of this "
         "machine.",
     ),
-    flags.whole("port", 8500, "Port of gRPC; 0 turns gRPC off.", LARGEST_PORT),
-    flags.whole(
-        "rest_api_port", 8501, "Port of REST; 0 turns REST off.", LARGEST_PORT
-    ),
+    flags.port("port", 8500, "Port of gRPC; 0 turns gRPC off."),
+    flags.port("rest_api_port", 8501, "Port of REST; 0 turns REST off."),
     flags.count(
         "max_batch_size",
         32,

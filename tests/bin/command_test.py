@@ -12,6 +12,7 @@ import sys
 
 import pytest
 from commands import call_apart
+from processes import environment
 
 from keras_transformer import hparam
 from keras_transformer.bin import command
@@ -56,6 +57,17 @@ def run(*arguments, main=main):
     return error.value.code or 0
 
 
+def run_python(script):
+    """Runs a script in a process of its own and returns what it did."""
+    return subprocess.run(
+        [sys.executable, "-c", script],
+        check=True,
+        capture_output=True,
+        text=True,
+        env=environment(__file__),
+    )
+
+
 class RunTest:
     def test_main_sees_its_flags(self, capsys):
         assert run("--problem=copy", "--hparams=d_ff=8") == 0
@@ -76,8 +88,10 @@ class RunTest:
         [
             (["--hparms=d_ff=8"], "--hparms. Did you mean --hparams"),
             (["--qqqq"], "`kt-command-test --help` lists all flags"),
-            (["--train_steps=0"], "--train_steps=0"),
-            (["--train_steps=many"], "--train_steps=many"),
+            (["--train_steps=0"], "at least 1. Received: --train_steps=0"),
+            (["--train_steps=many"], "Received: --train_steps=many"),
+            (["--lowercase=so"], "must be true or false. Received"),
+            (["--problem=\udcff"], "UTF-8 text. Received: --problem=\\udcff"),
             (["--problem"], "--problem"),
             (["copy"], "must be flags. Received: copy"),
             ([], "`--problem` must be given"),
@@ -153,13 +167,7 @@ class HelpTest:
             "        print('status', error.code)\n"
             "print({'tensorflow', 'keras', 'jax'} & set(sys.modules))\n"
         )
-        lines = subprocess.run(
-            [sys.executable, "-c", script],
-            check=True,
-            capture_output=True,
-            text=True,
-            cwd=ROOT,
-        ).stdout.splitlines()
+        lines = run_python(script).stdout.splitlines()
         assert lines.count("status 0") == len(names)
         assert lines[-1] == "set()"
 
@@ -182,11 +190,4 @@ class LoadBackendTest:
             "tf.ones(2)\n"
             "print('after', file=sys.stderr)\n"
         )
-        result = subprocess.run(
-            [sys.executable, "-c", script],
-            check=True,
-            capture_output=True,
-            text=True,
-            cwd=ROOT,
-        )
-        assert result.stderr == "after\n"
+        assert run_python(script).stderr == "after\n"

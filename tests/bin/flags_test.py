@@ -70,7 +70,9 @@ class KindsTest:
         [
             (flags.count, "0"),
             (flags.whole, "-1"),
+            (flags.port, "70000"),
             (flags.amount, "-0.5"),
+            (flags.amount, "nan"),
             (flags.step, "0"),
             (flags.step, "worst"),
         ],
@@ -82,8 +84,19 @@ class KindsTest:
 
     def test_a_value_must_be_one_of_the_choices(self):
         values = flags.define(flags.choice("x", ["a", "b"], None, "A or b."))
-        with pytest.raises(absl_flags.IllegalFlagValueError, match="a|b"):
+        with pytest.raises(
+            absl_flags.IllegalFlagValueError, match="one of a, b"
+        ):
             values(["command", "--x=c"])
+
+    @pytest.mark.parametrize(
+        "argument, value",
+        [("--x", True), ("--nox", False), ("--x=true", True), ("--x=0", False)],
+    )
+    def test_a_switch_is_on_or_off(self, argument, value):
+        values = flags.define(flags.switch("x", None, "Whether."))
+        values(["command", argument])
+        assert values.x is value
 
     def test_a_step_is_a_number_or_best(self):
         values = flags.define("checkpoint_step")

@@ -1,40 +1,42 @@
-"""Get a parallel corpus through tensorflow_datasets, and check what came.
+"""Parallel corpora from tensorflow_datasets, and a check of their size.
 
-tensorflow_datasets does the downloading: it resumes by file, checks each file's
-SHA-256 and size, and refuses archives that would write outside their folder.
-Nothing else in this package downloads or extracts.
+tensorflow_datasets does the downloading: it resumes file by file, checks the
+SHA-256 and the size of each file, and refuses archives that would write outside
+their folder. Nothing else in this package downloads or extracts.
 """
 
 _TFDS_SPLITS = {"train": "train", "dev": "validation", "test": "test"}
-_BATCH = 1024  # rows for each call into TensorFlow; one by one is 10x slower
+_BATCH = 1024  # examples of a call into TensorFlow; single ones are 10x slower
 
 
 def prepare_tfds(name, tmp_dir, way_out):
-    """Return a builder of tensorflow_datasets whose data are there.
+    """Returns a `tensorflow_datasets` builder whose data are on the disk.
 
-    Downloads and prepares them unless an earlier call did. The import of
-    TensorFlow waits until this call.
+    Downloads and prepares the data unless an earlier call did.
 
     Args:
-        name: dataset and config, such as `"wmt14_translate/de-en"`.
-        tmp_dir: directory for downloads and prepared data; one that
-            tensorflow_datasets filled before, such as `~/tensorflow_datasets`,
-            serves as it is.
-        way_out: sentence that says what to do where this fails.
+        name: Name of the dataset and its configuration, such as
+            "wmt14_translate/de-en".
+        tmp_dir: Directory for downloads and prepared data. A directory that
+            tensorflow_datasets has filled before, such as
+            `~/tensorflow_datasets`, is used as it is.
+        way_out: Sentence that tells the user what to do if this fails.
 
     Raises:
-        ValueError: if the data cannot be had, for whatever reason.
+        ValueError: If the data are not available, for whatever reason.
     """
+    # Imported here because it imports TensorFlow, which most problems need not.
     try:
         import tensorflow_datasets as tfds
 
         builder = tfds.builder(name, data_dir=tmp_dir)
         builder.download_and_prepare()
-    # It fails in many ways of its own: no network, checksums, disk, imports.
+    # It fails in many ways of its own, each with its own exception: no network,
+    # checksums, disk, imports.
     except Exception as error:
         reason = " ".join(str(error).split())[:200]
         raise ValueError(
-            "The corpus must be downloaded, or placed by hand. Received: "
+            "The corpus must be downloaded or placed by hand. Received: "
             f"tensorflow_datasets {name} in {tmp_dir} failed with "
             f"{type(error).__name__}: {reason}. {way_out}"
         ) from error
@@ -42,19 +44,21 @@ def prepare_tfds(name, tmp_dir, way_out):
 
 
 def tfds_pairs(builder, split, source, target):
-    """Yield the pairs of one split in the order in which they lie on disk.
+    """Yields the pairs of a split in the order in which they lie on the disk.
 
     Args:
-        builder: what `prepare_tfds` returned.
-        split: `"train"`, `"dev"` or `"test"`.
-        source: language code of the source side.
-        target: language code of the target side.
+        builder: Builder that `prepare_tfds` returned.
+        split: Name of the split: "train", "dev" or "test".
+        source: Language code of the source side.
+        target: Language code of the target side.
     """
     import tensorflow_datasets as tfds
 
     examples = builder.as_dataset(
         split=_TFDS_SPLITS[split],
         shuffle_files=False,
+        # One file at a time: several would be read in turns, and the order of
+        # the pairs would depend on the number of files.
         read_config=tfds.ReadConfig(interleave_cycle_length=1),
     )
     for batch in tfds.as_numpy(examples.batch(_BATCH)):
@@ -63,19 +67,23 @@ def tfds_pairs(builder, split, source, target):
 
 
 def tfds_count(builder, split):
-    """Return how many pairs a split of the builder holds."""
+    """Returns the number of pairs in a split of a builder."""
     return builder.info.splits[_TFDS_SPLITS[split]].num_examples
 
 
 def check_count(expected, counts, place, way_out):
-    """Raise a `ValueError` unless a corpus has the size it is known for.
+    """Checks that a corpus has its known number of pairs.
 
     Args:
-        expected: known number of pairs; None if there is none.
-        counts: numbers of which one must be that; for instance of all lines and
-            of those with text on both sides.
-        place: where the corpus lies, for the message.
-        way_out: sentence that says what to do.
+        expected: Known number of pairs, or None to accept any.
+        counts: Numbers of which one must equal `expected`, for instance the
+            number of all lines and the number of lines with text on both
+            sides.
+        place: Where the corpus lies, for the error message.
+        way_out: Sentence that tells the user what to do.
+
+    Raises:
+        ValueError: If the corpus has another number of pairs.
     """
     if expected is None or expected in counts:
         return

@@ -5,6 +5,7 @@ import os
 from keras_transformer.data import batch_plan
 from keras_transformer.data import generation
 from keras_transformer.data import packing
+from keras_transformer.data import split_files
 from keras_transformer.data import subwords
 from keras_transformer.data import token_arrays
 
@@ -70,7 +71,7 @@ class GeneratedData:
         return token_arrays.TokenPairs(
             *(
                 token_arrays.TokenArray(
-                    generation.ids_path(self.directory, split, side)
+                    split_files.ids_path(self.directory, split, side)
                 )
                 for side in self._sides()
             )
@@ -85,7 +86,7 @@ class GeneratedData:
         """
         self._check_generated(split)
         return tuple(
-            generation.read_text(self.directory, split, side)
+            split_files.read_text(self.directory, split, side)
             for side in self._sides()
         )
 

@@ -1,18 +1,18 @@
-"""Plan which sentence pairs share a row of a batch, to leave few gaps."""
+"""The plan of packed batches, in which several sentence pairs share a row."""
 
 import numpy as np
 
 from keras_transformer.data import batch_plan
 from keras_transformer.data import buckets
 
-# Room of a row, in average pairs: enough to combine them well, few enough to
-# keep down the cost of attention, which grows with the length of a row.
+# Capacity of a row in pairs of average length. More would fill the rows a
+# little better, but the cost of attention grows with the length of a row.
 PAIRS_PER_ROW = 4
-# A row that has room for this many average pairs takes one at random. 1.6 to
-# 2.2 fill about equally well.
+# As long as a row has room for this many average pairs, it takes one at random.
+# Values from 1.6 to 2.2 fill the rows about equally well.
 ROOMY = 1.8
-MAX_CHOICE = 2048  # most cells to search for the best pair
-NUM_DRAWN = 64  # pairs drawn at a time
+MAX_CHOICE = 2048  # largest number of cells searched for the best pair
+NUM_DRAWN = 64  # number of pairs drawn at a time
 
 
 def plan_packed(
@@ -24,32 +24,36 @@ def plan_packed(
     epoch=0,
     shuffle=True,
 ):
-    """Pack the sentence pairs of an epoch into rows of one length.
+    """Packs the sentence pairs of an epoch into rows of one length.
 
-    Several pairs share a row, one after another on either side: nearly every
-    position holds a token, and all batches have one shape. Choose it where a
-    compilation is dear, or where lengths differ so much that `plan_batches`
-    pads a lot. Every kept pair occurs in exactly one row.
+    Several pairs share a row, one after another on either side, so nearly every
+    position holds a token and all batches have one shape. Choose it where a
+    compilation is expensive, or where lengths differ so much that
+    `plan_batches` pads a lot. Every kept pair occurs in exactly one row.
 
     Which lengths share a row is the same in every epoch, and so are the shape
-    and the number of the batches. Which pairs of these lengths they are, and
-    the order of the rows, is a pure function of the arguments.
+    and the number of the batches. Which pairs of these lengths share a row,
+    and the order of the rows, is a pure function of the arguments.
 
     Args:
-        input_lengths: integers `(pairs,)`, tokens of each source sentence.
-        target_lengths: integers `(pairs,)`, tokens of each target sentence.
-        batch_tokens: most source positions, and most target positions, of a
-            batch, padding included.
-        max_length: pairs with a longer side are left out. None keeps all.
-        seed: chooses the random order, at least 0.
-        epoch: number of the epoch; each has an order of its own.
-        shuffle: whether to shuffle. If not, every epoch is the same.
+        input_lengths: Integer array of shape `(pairs,)`, the number of tokens
+            of each source sentence.
+        target_lengths: Integer array of shape `(pairs,)`, the number of tokens
+            of each target sentence.
+        batch_tokens: Largest number of source positions, and of target
+            positions, of a batch, padding included.
+        max_length: Length of the longest sentence to keep, in tokens. Defaults
+            to None, which keeps all.
+        seed: Integer seed of the random order, at least 0. Defaults to 0.
+        epoch: Number of the epoch. Each epoch has its own order. Defaults to 0.
+        shuffle: Whether to shuffle. Otherwise every epoch is the same.
+            Defaults to True.
 
     Returns:
-        A `BatchPlan` whose indices are `(rows, pairs_per_row)`.
+        A `BatchPlan` whose indices have shape `(rows, pairs_per_row)`.
 
     Raises:
-        ValueError: if a kept sentence is longer than `batch_tokens`.
+        ValueError: If a kept sentence is longer than `batch_tokens`.
     """
     kept, lengths = batch_plan.select_pairs(
         input_lengths, target_lengths, batch_tokens, max_length
@@ -77,9 +81,10 @@ def plan_packed(
 
 
 def _choose_capacity(lengths, batch_tokens):
-    """Return `(input_len, target_len)` of a row.
+    """Returns `(input_len, target_len)` of a row.
 
-    The two are in proportion to the tokens of the sides, so that both fill.
+    The two are in proportion to the tokens of the two sides, so that both sides
+    fill up together.
     """
     mean, longest = lengths.mean(axis=0), lengths.max(axis=0)
     num_pairs = max(PAIRS_PER_ROW, *(longest / mean))
@@ -88,15 +93,15 @@ def _choose_capacity(lengths, batch_tokens):
 
 
 def _choose_rows(cells, capacity):
-    """Combine pairs of all lengths into rows that are as full as possible.
+    """Combines pairs of all lengths into rows that are as full as possible.
 
     Args:
-        cells: integers `(cells, 3)`, from `count_cells`.
-        capacity: `(input_len, target_len)` of a row.
+        cells: Integer array of shape `(cells, 3)`, from `count_cells`.
+        capacity: Tuple `(input_len, target_len)` of a row.
 
     Returns:
-        Integers `(all_rows, pairs_per_row)`, the cell of each pair; -1 for no
-        pair.
+        Integer array of shape `(all_rows, pairs_per_row)` with the cell of
+        each pair; -1 means no pair.
     """
     packer = _Packer(cells, capacity)
     chosen, repeats = zip(*iter(packer.next_row, None))
@@ -108,9 +113,10 @@ def _choose_rows(cells, capacity):
 
 
 def _put_pairs(rows, pairs, cell_of_pair):
-    """Replace each cell in the rows by a pair of it, in the pairs' order."""
+    """Replaces each cell in the rows by one of its pairs, in their order."""
     by_cell = pairs[np.argsort(cell_of_pair, kind="stable")]
     places = np.flatnonzero(rows != batch_plan.EMPTY_ROW)
+    # Pairs and places are both sorted by cell, so they match one to one.
     places = places[np.argsort(rows.ravel()[places], kind="stable")]
     filled = np.full(rows.size, batch_plan.EMPTY_ROW, np.int64)
     filled[places] = by_cell
@@ -118,18 +124,18 @@ def _put_pairs(rows, pairs, cell_of_pair):
 
 
 class _Packer:
-    """Fill one row after another with pairs from the cells.
+    """Fills one row after another with pairs from the cells.
 
-    A row takes pairs at random as long as it is roomy, then those that fit
-    best. So the last rows have about the choice that the first ones had; if
-    the longest pairs went first, the rest would be too much alike to combine.
-    Each row is repeated as long as there are pairs for it: the work grows with
-    the number of cells, not of pairs.
+    A row takes pairs at random as long as it has much room, then the pairs that
+    fit best. So the last rows have about the same choice as the first. If the
+    longest pairs went first, the remaining ones would be too much alike to
+    combine. Each row is repeated as long as there are pairs for it: the work
+    grows with the number of cells, not with the number of pairs.
     """
 
     def __init__(self, cells, capacity):
-        # Which lengths share a row must not depend on seed or epoch: every
-        # epoch has the same number of batches.
+        # A constant seed: every epoch must have the same number of batches, so
+        # the choice of lengths must not depend on the seed of the run.
         self._generator = np.random.default_rng(0)
         self._capacity = capacity
         counts = cells[:, 2]
@@ -139,7 +145,7 @@ class _Packer:
         self._drawn = []
 
     def next_row(self):
-        """Return a row's cells and how often it occurs; None at the end."""
+        """Returns the cells of a row and how often it occurs, or None."""
         at = self._draw()
         if at is None:
             self._draw_ahead()
@@ -160,7 +166,7 @@ class _Packer:
         return self._numbers[row], 1 + repeats
 
     def _next_pair(self, free_input, free_target):
-        """Return the cell of a pair that fits; None if there is none."""
+        """Returns the cell of a pair that fits, or None."""
         if free_input > self._roomy[0] and free_target > self._roomy[1]:
             at = self._draw()
             if at is not None:
@@ -172,6 +178,7 @@ class _Packer:
         fitting = np.flatnonzero(fits)
         if not len(fitting):
             return None
+        # The gaps are relative, since the two sides differ in capacity.
         input_gap = (free_input - inputs[fitting]) / self._capacity[0]
         target_gap = (free_target - targets[fitting]) / self._capacity[1]
         return fitting[np.argmin(input_gap**2 + target_gap**2)]
@@ -184,11 +191,12 @@ class _Packer:
         return None
 
     def _draw_ahead(self):
-        """Draw pairs at random, and drop the cells that are used up."""
+        """Draws pairs at random and drops the cells that are used up."""
         is_left = self._cells[2] > 0
         self._numbers = self._numbers[is_left]
         self._cells = self._cells[:, is_left]
         ends = np.cumsum(self._cells[2, :MAX_CHOICE])
         if len(ends):
+            # A cell is drawn as often as it has pairs left.
             pairs = self._generator.integers(ends[-1], size=NUM_DRAWN)
             self._drawn = np.searchsorted(ends, pairs, side="right").tolist()

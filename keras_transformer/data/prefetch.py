@@ -1,4 +1,4 @@
-"""Compute the next items of an iterator while the current one is in use."""
+"""Items of an iterator, computed ahead by a background thread."""
 
 import queue
 import sys
@@ -6,16 +6,17 @@ import threading
 
 
 def prefetched(iterator, depth=2):
-    """Yield an iterator's items, computed ahead by a background thread.
+    """Yields the items of an iterator, computed ahead by a background thread.
 
-    Use it where preparing a batch would keep the device waiting. The thread
+    Use it where the device would wait while a batch is prepared. The thread
     starts with the first item. It ends with the last one, or when this
-    generator is closed, which waits for the item that is being computed. An
-    exception of the iterator is raised here, after the items before it.
+    generator is closed; closing waits for the item in progress. An exception
+    of the iterator is raised here, after the items before it.
 
     Args:
-        iterator: an iterable.
-        depth: most items to compute ahead of the consumer, at least 1.
+        iterator: An iterable.
+        depth: Largest number of items to compute ahead, at least 1. Defaults
+            to 2.
 
     Example:
 
@@ -31,6 +32,8 @@ def prefetched(iterator, depth=2):
             places.acquire()
             for item in iterator:
                 results.put((item, None, False))
+                # Waiting here rather than on a bounded queue keeps `close`
+                # simple: one release wakes the thread up.
                 places.acquire()
                 if closed.is_set():
                     return
@@ -38,7 +41,7 @@ def prefetched(iterator, depth=2):
         except BaseException as exception:
             results.put((None, exception, True))
 
-    # A daemon, so that a generator that is never closed does not keep the
+    # A daemon, because a generator that is never closed must not keep the
     # process from ending.
     thread = threading.Thread(target=compute, daemon=True)
     thread.start()
@@ -54,6 +57,7 @@ def prefetched(iterator, depth=2):
     finally:
         closed.set()
         places.release()
-        # While Python ends, a daemon may be stopped already: no wait would end.
+        # While Python shuts down, the daemon may have been stopped already,
+        # and waiting for it would never end.
         if not sys.is_finalizing():
             thread.join()

@@ -1,4 +1,4 @@
-"""Text to token ids and back, with SentencePiece."""
+"""Subwords: text to token ids and back, by SentencePiece."""
 
 import hashlib
 import io
@@ -13,16 +13,16 @@ from keras_transformer.token_ids import WORD_START
 
 
 class Subwords:
-    """Turn text into ids of subwords and ids into text.
+    """Converts text to ids of subwords and back.
 
-    Ids are 0 for padding and 1 for the end of a sentence. Every text can be
-    encoded: characters that the vocabulary lacks become bytes, so the
-    unknown id 2 is never produced. Decoding gives the text back, except that
-    runs of spaces become one space, spaces at the ends go, and `▁`, which
-    SentencePiece uses itself, becomes a space.
+    Padding has id 0 and the end of a sentence has id 1. Every text can be
+    encoded: a character that the vocabulary lacks becomes bytes, so the unknown
+    id 2 never occurs. Decoding restores the text, with three exceptions. Runs
+    of spaces become one space, leading and trailing spaces disappear, and `▁`,
+    which SentencePiece itself uses, becomes a space.
 
     Args:
-        model_path: path of a SentencePiece model with these ids, such as
+        model_path: Path of a SentencePiece model with these ids, such as
             `train_subwords` writes.
     """
 
@@ -32,7 +32,7 @@ class Subwords:
 
     @classmethod
     def from_bytes(cls, model_bytes):
-        """Make the vocabulary from the contents of a model file."""
+        """Returns the vocabulary of a model file, given its contents."""
         subwords = cls.__new__(cls)
         subwords._load(model_bytes, "model_bytes")
         return subwords
@@ -55,14 +55,16 @@ class Subwords:
         )
         if ids != (PAD_ID, END_ID, UNKNOWN_ID):
             raise ValueError(
-                "A vocabulary must have the ids pad=0, end=1, unknown=2. "
-                f"Received: {origin} with pad={ids[0]}, end={ids[1]}, "
-                f"unknown={ids[2]}. Train it with --pad_id=0 --eos_id=1 "
-                "--unk_id=2 --bos_id=-1."
+                f"A vocabulary must have the ids pad={PAD_ID}, end={END_ID}, "
+                f"unknown={UNKNOWN_ID}. Received: {origin} with pad={ids[0]}, "
+                f"end={ids[1]}, unknown={ids[2]}. Train it with "
+                f"--pad_id={PAD_ID} --eos_id={END_ID} --unk_id={UNKNOWN_ID} "
+                "--bos_id=-1."
             )
 
     @property
     def vocab_size(self):
+        """Number of ids."""
         return self._processor.get_piece_size()
 
     @property
@@ -71,55 +73,57 @@ class Subwords:
         return hashlib.sha256(self.model_bytes).hexdigest()
 
     def encode(self, texts):
-        """Encode texts on all cores.
+        """Encodes texts on all cores.
 
         Args:
-            texts: list of str.
+            texts: List of strings.
 
         Returns:
-            List of lists of ids, each ending with the end id.
+            List of lists of ids, each with the end id as its last.
         """
         return self._processor.encode(list(texts), add_eos=True)
 
     def decode(self, sequences):
-        """Decode sequences of ids up to their end ids, without padding.
+        """Decodes sequences of ids up to their end ids, without padding.
 
         Args:
-            sequences: integers `(batch, length)`, or a list of lists of ids.
+            sequences: Integer array of shape `(batch, length)`, or a list of
+                lists of ids.
 
         Returns:
-            List of str.
+            List of strings.
         """
         sequences = [_ids_before_end(sequence) for sequence in sequences]
-        # SentencePiece takes an empty list for one sequence.
+        # SentencePiece would take an empty list for one empty sequence.
         return self._processor.decode(sequences) if sequences else []
 
     def pieces(self, ids):
-        """Return the text of each id, `▁` marking the start of a word."""
+        """Returns the text of each id; `▁` marks the start of a word."""
         return self._processor.id_to_piece([int(id_) for id_ in ids])
 
 
 def train_subwords(texts, vocab_size, model_path, symbols=()):
-    """Train a byte-pair encoding and write it to a file.
+    """Trains a byte-pair encoding and writes it to a file.
 
-    The text is taken as it is (no Unicode normalisation, no lower case).
-    The characters that make up the last 0.01 % of the text get no id of
+    The text is taken as it is, without Unicode normalisation and without lower
+    case. The rarest characters, which make up 0.01 % of the text, get no id of
     their own and are spelled in bytes. The same texts give the same file.
 
     Args:
-        texts: iterable of str, all of which are used; see `sample_evenly`.
-        vocab_size: number of ids, including 3 for pad, end and unknown and
-            256 for bytes.
-        model_path: path of the file to write.
-        symbols: words that get one id each, however often they occur. A word
-            that begins with one of them begins with its id.
+        texts: Iterable of strings. All are used; see `sample_evenly`.
+        vocab_size: Number of ids, including 3 for padding, end and unknown,
+            and 256 for bytes.
+        model_path: Path of the file to write.
+        symbols: Words that get one id each, however often they occur. A longer
+            word that begins with one of them begins with its id. Defaults to
+            none.
 
     Returns:
         The vocabulary, a `Subwords`.
 
     Raises:
-        ValueError: if the text is too little, or has too many different
-            characters, for a vocabulary of this size.
+        ValueError: If the text is too short for a vocabulary of this size, or
+            has too many different characters.
     """
     model = io.BytesIO()
     try:
@@ -136,6 +140,8 @@ def train_subwords(texts, vocab_size, model_path, symbols=()):
             normalization_rule_name="identity",
             character_coverage=0.9999,
             max_sentence_length=1 << 16,  # bytes; longer ones are skipped
+            # With the mark of a word's start, so that a symbol is recognised
+            # only where a word begins.
             user_defined_symbols=[WORD_START + word for word in symbols],
             minloglevel=2,
         )
@@ -147,10 +153,17 @@ def train_subwords(texts, vocab_size, model_path, symbols=()):
 
 
 def sample_evenly(items, limit):
-    """Return every k-th item, with the least k = 1, 2, 4, ... that fits.
+    """Returns every k-th item, with the smallest k = 1, 2, 4, ... that fits.
 
-    Needs one pass and no knowledge of how many items there are; keeps at
-    least half of `limit` where there are as many.
+    One pass is enough, and the number of items need not be known. If there are
+    at least `limit` items, the sample holds at least half of `limit`.
+
+    Args:
+        items: An iterable.
+        limit: Largest size of the sample.
+
+    Returns:
+        List of the sampled items.
 
     Example:
 
@@ -162,6 +175,7 @@ def sample_evenly(items, limit):
         if number % step:
             continue
         if len(sample) == limit:
+            # Drop every second one and sample half as densely from here on.
             sample, step = sample[::2], 2 * step
             if number % step:
                 continue
@@ -177,13 +191,13 @@ def _ids_before_end(sequence):
 
 
 def _vocab_size_error(vocab_size, message):
-    """Say in our words what SentencePiece said about the vocabulary size."""
+    """Returns an error that explains SentencePiece's message to the user."""
     received = f"Received: vocab_size={vocab_size}."
     too_high = re.search(r"too high.*<= (\d+)", message)
     too_low = re.search(r"required_chars\. \d+ vs (\d+)", message)
     if too_high:
         return ValueError(
-            "`vocab_size` must be no larger than the training text supports. "
+            "`vocab_size` must not exceed what the training text supports. "
             f"{received} Use at most {too_high[1]}, or more text."
         )
     if too_low:
@@ -193,5 +207,5 @@ def _vocab_size_error(vocab_size, message):
         )
     return ValueError(
         "SentencePiece must be able to train on the text. "
-        f"{received} It says: {' '.join(message.split())}"
+        f"{received} Its message is: {' '.join(message.split())}"
     )

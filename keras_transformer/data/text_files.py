@@ -1,4 +1,4 @@
-"""Read parallel text: UTF-8, one sentence a line, plain or gzip-compressed."""
+"""Parallel text in UTF-8, one sentence a line, plain or gzip-compressed."""
 
 import codecs
 import gzip
@@ -11,20 +11,21 @@ _GZIP_START = b"\x1f\x8b"  # never the start of UTF-8 text
 
 
 def read_lines(path, errors="strict"):
-    r"""Yield the lines of a text file without their ends.
+    r"""Yields the lines of a text file without their line ends.
 
-    Only the byte `\n` ends a line, as `wc -l` counts them: Unicode's other line
-    separators stay inside a sentence, where `str.splitlines` would break the
-    alignment with the other language. A `\r` before the `\n` and a byte order
-    mark at the start are removed.
+    Only the byte `\n` ends a line, as for `wc -l`. Unicode's other line
+    separators stay inside a sentence; `str.splitlines` would split there and
+    break the alignment with the other language. A `\r` before the `\n` and a
+    byte order mark at the start are removed.
 
     Args:
-        path: a file of UTF-8 text; if gzip-compressed, it is decompressed.
-        errors: what `bytes.decode` makes of bytes that are not UTF-8.
+        path: Path of a file of UTF-8 text, which may be gzip-compressed.
+        errors: Treatment of bytes that are not UTF-8, as for `bytes.decode`.
+            Defaults to "strict".
 
     Raises:
-        ValueError: if there is no such file, or it is not UTF-8, or its
-            compressed data are damaged; the message names file and line.
+        ValueError: If the file does not exist, is not UTF-8, or holds damaged
+            compressed data. The message names the file and the line.
     """
     with _open(path) as file:
         number = 0
@@ -48,11 +49,11 @@ def read_lines(path, errors="strict"):
 
 
 def read_pairs(source_path, target_path):
-    """Yield (source, target) for each line of two aligned files.
+    """Yields `(source, target)` for each line of two aligned files.
 
     Raises:
-        ValueError: if one file ends before the other; the message holds both
-            names and both counts.
+        ValueError: If one file ends before the other. The message names both
+            files and their numbers of lines.
     """
     pairs = itertools.zip_longest(
         read_lines(source_path), read_lines(target_path)
@@ -63,25 +64,29 @@ def read_pairs(source_path, target_path):
                 "Parallel files must have equally many lines. Received: "
                 f"{source_path} with {count_lines(source_path):,} lines and "
                 f"{target_path} with {count_lines(target_path):,} lines. "
-                "Align them again: line n of the one translates line n of the "
-                "other."
+                "Align them again: line n of one file must translate line n of "
+                "the other."
             )
         yield source, target
 
 
 def count_lines(path):
-    """Return how many lines `read_lines` yields."""
+    """Returns the number of lines that `read_lines` yields."""
     return sum(1 for _ in read_lines(path))
 
 
 def count_pairs(source_path, target_path):
-    """Read two aligned files to their ends, so that all their faults show.
+    """Reads two aligned files to the end and counts lines and pairs.
+
+    Reading everything first finds every fault of the files before any work
+    starts.
 
     Returns:
-        the number of lines, and the number of lines with text on both sides.
+        A tuple of the number of lines and the number of lines with text on
+        both sides.
 
     Raises:
-        ValueError: as `read_pairs`, and if no line has text on both sides.
+        ValueError: As for `read_pairs`, or if no line has text on both sides.
     """
     num_lines = num_pairs = 0
     for source, target in read_pairs(source_path, target_path):
@@ -98,18 +103,18 @@ def count_pairs(source_path, target_path):
 
 
 def is_blank(line):
-    """Return whether a line holds no text."""
+    """Returns whether a line holds no text."""
     return not line or line.isspace()
 
 
 def sha256(path):
-    """Return the SHA-256 of a file as it lies there, as `sha256sum` prints."""
+    """Returns the SHA-256 of a file, as `sha256sum` prints it."""
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def fingerprints(paths):
-    """Return what a manifest records of files: a list of name and SHA-256."""
+    """Returns the name and SHA-256 of each file, for a manifest."""
     return [
         {"name": os.path.basename(path), "sha256": sha256(path)}
         for path in paths
@@ -117,13 +122,14 @@ def fingerprints(paths):
 
 
 def _open(path):
-    """Return a binary file object on the file's decompressed contents."""
+    """Opens the decompressed contents of a file in binary mode."""
     if not os.path.isfile(path):
-        state = "a directory" if os.path.isdir(path) else "not there"
+        state = "is a directory" if os.path.isdir(path) else "does not exist"
         raise ValueError(
-            f"Text must be a file. Received: {path}, which is {state}. "
+            f"Text must be a file. Received: {path}, which {state}. "
             "Check the path."
         )
+    # By content, not by name: downloads are often named without ".gz".
     with open(path, "rb") as file:
         is_gzip = file.read(len(_GZIP_START)) == _GZIP_START
     return gzip.open(path) if is_gzip else open(path, "rb")

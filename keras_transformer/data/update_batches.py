@@ -1,4 +1,4 @@
-"""Batches for updates: a plan's batches divided among rounds and replicas."""
+"""Batches of a plan, divided among the rounds and replicas of an update."""
 
 import math
 import typing
@@ -36,26 +36,29 @@ class Layout(typing.NamedTuple):
 
 
 def update_batches(token_pairs, plan, layout, seed, epoch, start=0):
-    """Yield a plan's batches, each divided for gradient accumulation.
+    """Yields the batches of a plan, divided for gradient accumulation.
 
-    The rows of a batch go in order to the replicas of the first round, then
-    to those of the second, in parts of equal size that empty rows fill up. So
-    an update sees the same rows, each with the same seed, in any layout. Only
-    the parts of this worker's replicas are read.
+    The rows of a batch go in order to the replicas of the first round, then to
+    those of the second, and so on, in parts of equal size. Empty rows fill the
+    last parts. An update therefore sees the same rows, each with the same seed,
+    in every layout. Only the parts of this worker's replicas are read.
 
     Args:
-        token_pairs: the `TokenPairs` that the plan was made for.
-        plan: the `BatchPlan` of an epoch.
-        layout: a `Layout`.
-        seed, epoch: choose the seeds, together with the batch's number.
-        start: number of the first batch.
+        token_pairs: The `TokenPairs` that the plan was made for.
+        plan: The `BatchPlan` of an epoch.
+        layout: A `Layout`.
+        seed: Integer seed of the training run.
+        epoch: Number of the epoch. Seed, epoch and the number of the batch
+            determine the seeds of its rows.
+        start: Number of the first batch. Defaults to 0.
 
     Yields:
-        Dictionaries of `"inputs"` and `"targets"`, int32 `(num_rounds,
-        local_replicas, rows, input_len)` and `(..., target_len)`; `"seeds"`,
-        int32 `(num_rounds, local_replicas, rows)`, a random number for each
-        row and 0 for an empty one; `"num_tokens"`, a float32, the target
-        tokens of all workers' rows.
+        Dictionaries with four entries: "inputs" and "targets", int32 arrays of
+        shapes `(num_rounds, local_replicas, rows, input_len)` and
+        `(num_rounds, local_replicas, rows, target_len)`; "seeds", an int32
+        array of shape `(num_rounds, local_replicas, rows)` with a random
+        number for each row, and 0 for an empty row; and "num_tokens", a
+        float32 with the number of target tokens of all workers.
     """
     target_lengths = token_pairs.targets.lengths
     for number in range(start, len(plan)):
@@ -65,6 +68,7 @@ def update_batches(token_pairs, plan, layout, seed, epoch, start=0):
         rows = local.reshape(-1, *indices.shape[1:])
         inputs, targets = batch_plan.pad_batch(token_pairs, rows, shape)
         yield {
+            # (num_rounds, local_replicas, rows, input_len or target_len)
             "inputs": inputs.reshape(*local.shape[:3], -1),
             "targets": targets.reshape(*local.shape[:3], -1),
             "seeds": _local_part(seeds, layout, 0),
@@ -76,8 +80,8 @@ def update_batches(token_pairs, plan, layout, seed, epoch, start=0):
 
 def _draw_seeds(indices, position):
     """Draws the seed of each row, int32 `(rows,)`."""
-    # NumPy takes missing words of a seed for zeros: the last one keeps this
-    # apart from the generator that ordered the epoch.
+    # NumPy pads a short seed with zeros. The trailing 1 keeps this generator
+    # apart from the one that orders the epoch.
     generator = np.random.default_rng([*position, 1])
     bounds = np.iinfo(np.int32)
     seeds = generator.integers(
@@ -88,12 +92,12 @@ def _draw_seeds(indices, position):
 
 
 def _local_part(rows, layout, empty):
-    """Return `(num_rounds, local_replicas, rows, ...)` of all rows."""
+    """Returns parts of shape `(num_rounds, local_replicas, rows, ...)`."""
     num_parts = layout.num_rounds * layout.num_replicas
     num_missing = -len(rows) % num_parts
     missing = np.full((num_missing, *rows.shape[1:]), empty, rows.dtype)
     parts = np.concatenate([rows, missing]).reshape(
         layout.num_rounds, layout.num_replicas, -1, *rows.shape[1:]
-    )
+    )  # (num_rounds, num_replicas, rows, ...)
     last = layout.first_replica + layout.local_replicas
     return parts[:, layout.first_replica : last]

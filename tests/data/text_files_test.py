@@ -63,7 +63,7 @@ class ReadLinesTest:
                 list(text_files.read_lines(path))
 
     def test_missing_file_and_directory_are_errors(self, tmp_path):
-        with pytest.raises(ValueError, match="none.de, which is not there"):
+        with pytest.raises(ValueError, match="none.de, which does not exist"):
             list(text_files.read_lines(str(tmp_path / "none.de")))
         with pytest.raises(ValueError, match="which is a directory"):
             list(text_files.read_lines(str(tmp_path)))

@@ -134,7 +134,7 @@ class DecoderCommandTest:
         path = tmp_path / "none.txt"
         assert_fails(
             capsys,
-            [str(path), "not there"],
+            [str(path), "does not exist"],
             decoder,
             f"--output_dir={trained_run}",
             f"--decode_from_file={path}",

@@ -138,7 +138,7 @@ class BadInputTest:
             ("train.en", b"", r"train\.en with 0 lines and .* with 50 lines"),
             ("test.de", b"a\nb\xff\nc\n", r"test\.de, line 2"),
             ("test.de", b"\n\n\n", "text on both sides"),
-            ("train.de", None, r"train\.de, which is not there"),
+            ("train.de", None, r"train\.de, which does not exist"),
         ],
     )
     def test_fault_is_named_before_writing(

@@ -1,0 +1,81 @@
+"""The files of a split: raw text and token ids of each side."""
+
+import contextlib
+import hashlib
+import os
+
+from keras_transformer.data.token_arrays import TokenArrayWriter
+
+
+def ids_path(directory, split, side):
+    """Returns the path of the token ids of a "source" or "target" side."""
+    return os.path.join(directory, f"{split}.{side}")
+
+
+def text_path(directory, split, side):
+    """Returns the path of the raw text of a "source" or "target" side."""
+    return os.path.join(directory, f"{split}.{side}.txt")
+
+
+def read_text(directory, split, side):
+    """Returns the lines of the raw text of a side, a list of strings."""
+    path = text_path(directory, split, side)
+    with open(path, encoding="utf-8", newline="\n") as file:
+        # `splitlines` also splits at rarer characters, which may stand inside
+        # a sentence.
+        return file.read().split("\n")[:-1]
+
+
+class SideWriter(contextlib.ExitStack):
+    """Writes one side of a split: ids, and raw text unless it is "train".
+
+    Nothing reads the raw text of "train" again, and it may be huge.
+
+    Args:
+        directory: Path of the directory to write to.
+        split: Name of the split.
+        side: Either "source" or "target".
+        vocabulary: The `Subwords` that encodes the text.
+        to_encode: Function that returns the text to encode for a raw text.
+    """
+
+    def __init__(self, directory, split, side, vocabulary, to_encode):
+        super().__init__()
+        self._vocabulary = vocabulary
+        self._to_encode = to_encode
+        self._sha256 = hashlib.sha256()
+        self._ids = self.enter_context(
+            TokenArrayWriter(
+                ids_path(directory, split, side), vocabulary.vocab_size
+            )
+        )
+        self._text = None
+        if split != "train":
+            path = text_path(directory, split, side)
+            self._text = self.enter_context(
+                open(path, "w", encoding="utf-8", newline="\n")
+            )
+
+    def hash(self, texts):
+        """Adds texts to the checksum, whether they are written or not."""
+        lines = "".join(text + "\n" for text in texts)
+        self._sha256.update(lines.encode("utf-8"))
+
+    def append(self, texts):
+        """Writes texts and their ids."""
+        for ids in self._vocabulary.encode(map(self._to_encode, texts)):
+            self._ids.append(ids)
+        if self._text:
+            for text in texts:
+                # A line break inside a sentence would misalign the two sides.
+                self._text.write(text.replace("\n", " ") + "\n")
+
+    @property
+    def num_tokens(self):
+        """Number of tokens written so far."""
+        return self._ids.num_tokens
+
+    @property
+    def sha256(self):
+        """SHA-256 of the raw text as a file of lines, in hexadecimal."""
+        return self._sha256.hexdigest()

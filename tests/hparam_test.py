@@ -28,7 +28,7 @@ class HParamsTest:
         with pytest.raises(dataclasses.FrozenInstanceError):
             HParams().d_model = 1
 
-    def test_whole_number_becomes_a_float_where_one_is_due(self):
+    def test_integer_becomes_a_float_in_a_float_field(self):
         dropout = HParams(dropout=0).dropout
         assert type(dropout) is float
 
@@ -67,7 +67,7 @@ class HParamsTest:
             {"packed": "true"},
         ],
     )
-    def test_bad_value_is_named(self, changes):
+    def test_error_names_the_bad_value(self, changes):
         name, value = next(iter(changes.items()))
         with pytest.raises(ValueError) as error:
             HParams(**changes)
@@ -84,15 +84,15 @@ class HParamsTest:
         ):
             HParams(num_heads=6)
 
-    def test_heads_need_not_divide_the_width_with_own_dimensions(self):
+    def test_heads_with_their_own_dimensions_need_not_divide_the_width(self):
         assert HParams(num_heads=6, d_k=64, d_v=64).num_heads == 6
 
-    def test_one_own_dimension_does_not_excuse_the_other(self):
+    def test_both_dimensions_must_be_set_then(self):
         with pytest.raises(ValueError, match="d_model=512, num_heads=6"):
             HParams(num_heads=6, d_k=64)
 
     @pytest.mark.parametrize("optimizer", ["adamw", "adafactor"])
-    def test_weights_decay_with_the_optimizers_that_have_it(self, optimizer):
+    def test_weight_decay_is_allowed_with_these_optimizers(self, optimizer):
         assert HParams(optimizer=optimizer, weight_decay=0.1).weight_decay
 
     def test_weight_decay_that_would_be_ignored_is_an_error(self):
@@ -102,7 +102,7 @@ class HParamsTest:
             HParams(weight_decay=0.1)
 
     @pytest.mark.parametrize("tokens", [0, 4096, 25000])
-    def test_update_may_be_as_large_as_a_batch_or_larger(self, tokens):
+    def test_update_may_equal_a_batch_or_be_larger(self, tokens):
         hparams = HParams(batch_tokens=4096, effective_batch_tokens=tokens)
         assert hparams.effective_batch_tokens == tokens
 
@@ -126,12 +126,12 @@ class ParseOverridesTest:
         "text, value",
         [("true", True), ("1", True), ("false", False), ("0", False)],
     )
-    def test_truth_is_written_in_four_ways(self, text, value):
+    def test_a_boolean_has_four_spellings(self, text, value):
         start = HParams(packed=not value)
         assert parse_overrides(start, f"packed={text}").packed is value
 
     @pytest.mark.parametrize("text", ["yes", "True", "2", "", "on"])
-    def test_other_truth_is_an_error(self, text):
+    def test_other_spellings_of_a_boolean_are_errors(self, text):
         with pytest.raises(ValueError, match="true or false.*such as false"):
             parse_overrides(HParams(), f"packed={text}")
 
@@ -142,15 +142,15 @@ class ParseOverridesTest:
     def test_empty_text_changes_nothing(self):
         assert parse_overrides(HParams(), "") == HParams()
 
-    def test_what_is_not_named_stays(self):
+    def test_other_fields_stay(self):
         hparams = parse_overrides(HParams(d_ff=64), "num_layers=2")
         assert hparams.d_ff == 64
 
-    def test_changes_are_judged_together(self):
+    def test_changes_are_checked_together(self):
         hparams = parse_overrides(HParams(), "d_model=96,num_heads=6")
         assert hparams.d_model == 96
 
-    def test_unknown_name_suggests(self):
+    def test_unknown_name_suggests_another(self):
         with pytest.raises(
             ValueError, match="hparams='dropuot'.*Did you mean: dropout"
         ):
@@ -182,12 +182,12 @@ class JsonTest:
         hparams = HParams(d_ff=64, dropout=1 / 3, norm="pre", adam_epsilon=1e-8)
         assert from_json(to_json(hparams)) == hparams
 
-    def test_truth_is_json_truth(self):
+    def test_a_boolean_is_one_in_json(self):
         assert '"packed": true' in to_json(HParams(packed=True))
         assert from_json('{"packed": true}').packed is True
 
     @pytest.mark.parametrize("value", ["1", '"true"', "null"])
-    def test_truth_of_another_type_is_an_error(self, value):
+    def test_a_boolean_of_another_type_is_an_error(self, value):
         with pytest.raises(ValueError, match="`packed` must be true or false"):
             from_json(f'{{"packed": {value}}}')
 

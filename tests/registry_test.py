@@ -41,7 +41,7 @@ class RegistryTest:
 
         assert colours.get("navy") is DarkBlue
 
-    def test_empty_parentheses_register_under_the_own_name(self):
+    def test_empty_parentheses_register_under_its_own_name(self):
         colours = registry.Registry("colour")
         colours.register()(FakeProblem)
         assert colours.names() == ["fake_problem"]
@@ -52,7 +52,7 @@ class RegistryTest:
             colours.register(name)(object)
         assert colours.names() == ["blue", "green", "red"]
 
-    def test_duplicate_names_both_modules(self):
+    def test_error_of_a_duplicate_names_both_modules(self):
         colours = registry.Registry("colour")
         colours.register("red")(FakeProblem)
         with pytest.raises(ValueError, match="(?s)hparam.*registry_test"):
@@ -95,7 +95,7 @@ class GetProblemTest:
         )
         assert cls.name == "digits"
 
-    def test_data_dir_is_handed_on(self, problems):
+    def test_data_dir_is_passed_on(self, problems):
         registry.register_problem("digits")(FakeProblem)
         problem = registry.get_problem("digits", data_dir="data")
         assert problem.data_dir == "data"
@@ -121,7 +121,7 @@ class GetHParamsTest:
     def test_returns_the_set(self):
         assert registry.get_hparams("transformer_base").d_model == 512
 
-    def test_unknown_set_suggests(self):
+    def test_unknown_set_suggests_another(self):
         with pytest.raises(ValueError, match="transformer_tiny"):
             registry.get_hparams("transfomer_tiny")
 
@@ -144,7 +144,7 @@ class GetHParamsTest:
 
 
 class ImportUsrDirTest:
-    def test_registers_what_the_directory_registers(self, tmp_path):
+    def test_it_runs_the_registrations_of_the_directory(self, tmp_path):
         usr_dir = tmp_path / "my_sets_of_registry_test"
         usr_dir.mkdir()
         (usr_dir / "__init__.py").write_text("from . import mine\n")
@@ -172,7 +172,7 @@ class ImportUsrDirTest:
         with pytest.raises(ValueError, match="'json'.*Rename"):
             registry.import_usr_dir(usr_dir)
 
-    def test_error_of_the_users_code_passes_through(self, tmp_path):
+    def test_error_in_the_users_code_passes_through(self, tmp_path):
         usr_dir = tmp_path / "broken_of_registry_test"
         usr_dir.mkdir()
         (usr_dir / "__init__.py").write_text("import no_such_module_here\n")

@@ -1,4 +1,4 @@
-"""What every source file and every test file must be like."""
+"""Checks every source file and every test file."""
 
 import ast
 import doctest
@@ -24,7 +24,7 @@ def methods_of(node):
 
 class SourceTest:
     @pytest.mark.parametrize("path", FILES, ids=identify)
-    def test_nothing_unsafe(self, path):
+    def test_file_has_no_unsafe_call(self, path):
         for node in ast.walk(parse(path)):
             assert not isinstance(node, ast.Assert)
             if isinstance(node, ast.Call):
@@ -54,7 +54,7 @@ class SourceTest:
                 assert num_lines <= MAX_LINES_OF_FUNCTION, node.name
 
     @pytest.mark.parametrize("path", FILES, ids=identify)
-    def test_module_says_what_it_is(self, path):
+    def test_module_has_a_docstring(self, path):
         assert ast.get_docstring(parse(path))
 
     @pytest.mark.parametrize("name", MODULES)

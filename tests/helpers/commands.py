@@ -1,4 +1,4 @@
-"""Ways for a test to call a command, in its own process or in another."""
+"""Functions that call a command in the test's process or in another one."""
 
 import subprocess
 import sys
@@ -15,7 +15,7 @@ def call(command, *flags):
 
 
 def call_apart(name, *flags, **options):
-    """Runs a command in a process of its own and returns what it did."""
+    """Runs a command in its own process and returns the completed process."""
     return subprocess.run(
         [sys.executable, "-m", f"keras_transformer.bin.{name}", *flags],
         capture_output=True,
@@ -25,7 +25,7 @@ def call_apart(name, *flags, **options):
 
 
 def assert_fails(capsys, words, command, *flags):
-    """Asserts exit status 2 and one line of error that contains the words."""
+    """Asserts that a command exits with 2 and one line that has the words."""
     assert call(command, *flags) == 2
     output = capsys.readouterr()
     assert output.out == ""

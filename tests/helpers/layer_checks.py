@@ -1,4 +1,4 @@
-"""What the tests of layers share: NumPy formulas, and checks that all pass."""
+"""NumPy formulas of the layers, and checks that every layer must pass."""
 
 import json
 
@@ -15,13 +15,13 @@ def random_array(*shape, seed=0):
 
 
 def to_numpy(x):
-    """Any tensor as an array; bfloat16 widened, for NumPy to compute with."""
+    """Returns a tensor as an array, with bfloat16 widened to float32."""
     x = ops.convert_to_numpy(x)
     return x.astype("float32") if "float" in x.dtype.name else x
 
 
 def randomize(layer, seed=0):
-    """Gives every weight random values: no bias of zero, no scale of one."""
+    """Gives every weight random values, biases and scales included."""
     rng = np.random.default_rng(seed)
     for weight in layer.trainable_weights:
         values = rng.normal(size=weight.shape) / np.sqrt(weight.shape[0])
@@ -29,7 +29,7 @@ def randomize(layer, seed=0):
 
 
 def weights_by_path(layer):
-    """Arrays by the end of their path, e.g. "feed_forward/inner"."""
+    """Returns the weights by the end of their path, as "feed_forward/inner"."""
     return {
         weight.path.split("/", 1)[1]: to_numpy(weight)
         for weight in layer.trainable_weights
@@ -42,13 +42,13 @@ def softmax(scores):
 
 
 def attention(query, key, value, allowed=True):
-    """Equation 1 of the paper, with its mask."""
+    """Computes equation 1 of the paper, with a mask."""
     scores = query @ np.swapaxes(key, -1, -2) / np.sqrt(key.shape[-1])
     return softmax(np.where(allowed, scores, -np.inf)) @ value
 
 
 def multi_head_attention(kernels, num_heads, query, memory, allowed=True):
-    """Section 3.2.2, one head after the other."""
+    """Computes section 3.2.2 of the paper, one head after the other."""
     queries, keys, values = (
         np.split(x @ kernels[name], num_heads, axis=-1)
         for x, name in ((query, "query"), (memory, "key"), (memory, "value"))
@@ -61,7 +61,7 @@ def multi_head_attention(kernels, num_heads, query, memory, allowed=True):
 
 
 def feed_forward(kernels, x):
-    """Equation 2 of the paper."""
+    """Computes equation 2 of the paper."""
     hidden = np.maximum(0, x @ kernels["inner"] + kernels["inner_bias"])
     return hidden @ kernels["outer"] + kernels["outer_bias"]
 
@@ -72,7 +72,7 @@ def layer_norm(kernels, x):
 
 
 def part(kernels, prefix):
-    """The entries of `weights_by_path` below a path."""
+    """Returns the entries of `weights_by_path` below a path."""
     return {
         path.removeprefix(f"{prefix}/"): values
         for path, values in kernels.items()
@@ -81,7 +81,7 @@ def part(kernels, prefix):
 
 
 def sublayer(kernels, name, norm, function, x):
-    """A sub-layer with its residual, post-norm or pre-norm."""
+    """Computes a sub-layer with its residual, post-norm or pre-norm."""
     inner = part(kernels, name)
     around = part(kernels, f"{name}_residual/norm")
     if norm == "pre":
@@ -111,7 +111,7 @@ def decoder_layer(kernels, num_heads, norm, x, encoded, allowed=True):
 
 
 def stack(layer, kernels, num_heads, norm, x, *others):
-    """Section 3.1: as many layers as there are kernels for."""
+    """Computes section 3.1 of the paper with all layers that have kernels."""
     for i in range(
         len({path.split("/")[0] for path in kernels} - {"final_norm"})
     ):
@@ -120,7 +120,7 @@ def stack(layer, kernels, num_heads, norm, x, *others):
 
 
 def gradient(function, x):
-    """Gradient of a function that returns a scalar."""
+    """Returns the gradient of a function that returns a scalar."""
     if keras.backend.backend() == "jax":
         import jax
 
@@ -135,7 +135,7 @@ def gradient(function, x):
 
 
 def check_config_round_trip(layer, *inputs):
-    """A layer made from the config, through JSON, is the same layer."""
+    """Checks that a config in JSON makes a layer with the same output."""
     expected = layer(*inputs)
     config = json.loads(json.dumps(layer.get_config()))
     copy = type(layer).from_config(config)
@@ -146,9 +146,10 @@ def check_config_round_trip(layer, *inputs):
 
 
 def check_functional_model(layer, directory, *inputs, **named_inputs):
-    """The layer in a functional model, saved and loaded, batch and length open.
+    """Checks a layer in a functional model, before and after saving.
 
-    Loading gets no `custom_objects`: the class must be registered.
+    The sizes of batch and length are open. Loading gets no `custom_objects`, so
+    the class must be registered.
     """
     symbols = [symbol_of(x) for x in inputs]
     named_symbols = {name: symbol_of(x) for name, x in named_inputs.items()}
@@ -174,7 +175,7 @@ def symbol_of(x):
 
 
 def check_mixed_precision(make, precision, *inputs, tolerance=0.1):
-    """Low precision gives the low dtype and nearly the float32 output."""
+    """Checks that low precision gives its dtype and nearly the same output."""
     full, mixed = make(), make(dtype=precision)
     full(*inputs)
     randomize(full)

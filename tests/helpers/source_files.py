@@ -1,4 +1,4 @@
-"""The project's own files, for the tests that read them."""
+"""Finds and parses the project's own files for the tests that read them."""
 
 import ast
 import pathlib
@@ -29,7 +29,7 @@ def parse(path):
 
 
 def imported_modules(path):
-    """Names of all modules that a file imports, in functions too."""
+    """Yields the names of all modules that a file imports, in functions too."""
     for node in ast.walk(parse(path)):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)

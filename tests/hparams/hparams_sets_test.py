@@ -7,7 +7,7 @@ from keras_transformer.hparams import table3
 
 
 def changes(name, base="transformer_base"):
-    """The fields in which a set differs from another."""
+    """Returns the fields in which one set differs from another."""
     ours = dataclasses.asdict(registry.get_hparams(name))
     theirs = dataclasses.asdict(registry.get_hparams(base))
     return {key: ours[key] for key in ours if ours[key] != theirs[key]}

@@ -12,6 +12,7 @@ from keras_transformer.problems.parsing import ParsingWsj
 from keras_transformer.problems.parsing import ParsingWsjSemi
 from keras_transformer.problems.parsing_files import ParsingFiles
 from keras_transformer.problems.toy_treebank.treebank import toy_trees
+from keras_transformer.token_ids import WORD_START
 from keras_transformer.trees.linearization import LINEARIZATIONS
 from keras_transformer.trees.linearization import symbol_kind
 from keras_transformer.trees.tree import parse_tree
@@ -21,7 +22,7 @@ SIZES = {"train": 90, "dev": 8, "test": 6}
 
 
 class Sentences(ParsingProblem):
-    """The toy treebank's, fewer of them."""
+    """Parsing of a few sentences of the toy treebank."""
 
     name = "sentences"
     vocab_size = 600
@@ -44,7 +45,7 @@ def split_of(split):
 
 
 def as_distributed(tree):
-    """A tree as a `.mrg` file of the treebank holds it."""
+    """Returns a tree as a `.mrg` file of the treebank holds it."""
     (sentence,) = tree.children
     text = str(sentence).replace(" (VP", "\n    (VP").replace("(NP ", "(NP-1 ")
     return f"( {text} )\n"
@@ -61,7 +62,7 @@ def write_trees(path, trees):
 
 
 def write_sections(directory, sizes):
-    """Writes folders of `.mrg` files; returns the trees by folder."""
+    """Writes folders of `.mrg` files and returns the trees by folder."""
     trees = iter(TREES)
     written = {}
     for section, size in sizes.items():
@@ -93,12 +94,14 @@ class ParsingProblemTest:
         for tree, ids in zip(split_of("dev"), targets):
             symbols = problem.target_text(str(tree)).split()
             pieces = problem.vocabulary.pieces(ids[:-1])
-            known = [symbol for symbol in symbols if symbol_kind(symbol)]
+            known_symbols = [
+                symbol for symbol in symbols if symbol_kind(symbol)
+            ]
             assert [p for p in pieces if symbol_kind(p[1:])] == [
-                "▁" + symbol for symbol in known
+                WORD_START + symbol for symbol in known_symbols
             ]
             is_lexicalised = problem.linearization == "lexicalised"
-            assert (known == symbols) == (not is_lexicalised)
+            assert (known_symbols == symbols) == (not is_lexicalised)
 
     def test_output_is_the_inverse_of_target_text(self, problem):
         for tree in split_of("test"):
@@ -166,7 +169,7 @@ class ParsingWsjTest:
             trees = ParsingWsj("data").trees(split, str(tmp_path))
             assert list(trees) == split_of(split)
 
-    def test_where_nothing_lies_it_says_what_must(self, tmp_path):
+    def test_without_a_treebank_it_says_what_is_needed(self, tmp_path):
         with pytest.raises(ValueError, match="hold the treebank.*LDC99T42"):
             ParsingWsj(str(tmp_path / "data")).generate(str(tmp_path))
         assert os.listdir(tmp_path) == []
@@ -216,7 +219,7 @@ class ParsingFilesTest:
         assert problem.text_split("test")[1] == list(map(str, split_of("test")))
 
     @pytest.mark.parametrize("linearization", LINEARIZATIONS)
-    def test_outputs_are_read_in_the_form_of_the_data(
+    def test_outputs_are_read_in_the_linearization_of_the_data(
         self, tmp_path, files, linearization
     ):
         _, maker = self.generate(tmp_path, files, linearization=linearization)

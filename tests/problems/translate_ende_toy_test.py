@@ -1,3 +1,5 @@
+"""Tests of the toy translation problem: its corpus and its grammar."""
+
 import re
 
 import pytest
@@ -5,13 +7,15 @@ import pytest
 from keras_transformer import registry
 from keras_transformer.data import subwords
 from keras_transformer.problems import translate_ende_toy
-from keras_transformer.problems.toy_language import grammar
-from keras_transformer.problems.toy_language import lexicon
-from keras_transformer.problems.toy_language import verbs as toy_verbs
+from keras_transformer.problems.toy_language.grammar import MODALS
+from keras_transformer.problems.toy_language.grammar import _german_present
+from keras_transformer.problems.toy_language.lexicon import ADJECTIVES
+from keras_transformer.problems.toy_language.lexicon import NOUNS
+from keras_transformer.problems.toy_language.verbs import VERBS
 from keras_transformer.problems.translate_ende_toy import SentenceWriter
 
-NOUNS = sum(lexicon.NOUNS.values(), ())
-STEMS = "|".join(a.stem or a.german for a in lexicon.ADJECTIVES)
+ALL_NOUNS = sum(NOUNS.values(), ())
+STEMS = "|".join(a.stem or a.german for a in ADJECTIVES)
 
 
 @pytest.fixture(scope="module")
@@ -44,11 +48,11 @@ class CorpusTest:
 
     @pytest.mark.parametrize("side", [0, 1])
     def test_every_word_of_dev_and_test_occurs_in_training(self, corpus, side):
-        known, held_out = (
+        train, held_out = (
             words(pair[side] for split in splits for pair in corpus[split])
             for splits in (("train",), ("dev", "test"))
         )
-        assert held_out <= known
+        assert held_out <= train
 
     def test_is_the_same_when_made_again(self, corpus):
         translate_ende_toy._corpus.cache_clear()
@@ -118,47 +122,54 @@ class AgreementTest:
             "er": "hat ist",
             "wir": "haben sind",
         }.items():
-            found = re.findall(
+            auxiliaries = re.findall(
                 rf"^{pronoun} (habe|bin|hat|ist|haben|sind)\b",
                 in_german,
                 re.IGNORECASE | re.MULTILINE,
             )
-            assert set(found) == set(verbs.split())
+            assert set(auxiliaries) == set(verbs.split())
 
     def test_german_articles_agree_with_the_gender_of_the_noun(self, in_german):
-        articles = {
+        expected = {
             "masculine": "der den dem ein einen einem kein keinen keinem",
             "feminine": "die der eine einer keine keiner",
             "neuter": "das dem ein einem kein keinem",
         }
-        found = articles_before_nouns(in_german)
-        for noun in NOUNS:
+        articles = articles_before_nouns(in_german)
+        for noun in ALL_NOUNS:
             if noun.german != noun.german_plural:
-                assert found[noun.german] <= set(articles[noun.gender].split())
+                assert articles[noun.german] <= set(
+                    expected[noun.gender].split()
+                )
 
     def test_weak_nouns_drop_their_ending_in_the_nominative_only(
         self, in_german
     ):
-        found = articles_before_nouns(in_german)
-        for noun in NOUNS:
+        articles = articles_before_nouns(in_german)
+        for noun in ALL_NOUNS:
             if noun.german != noun.oblique:
-                assert found[noun.german] <= {"der", "ein"}
-                assert found[noun.oblique] >= {"den", "dem", "einen", "einem"}
+                assert articles[noun.german] <= {"der", "ein"}
+                assert articles[noun.oblique] >= {
+                    "den",
+                    "dem",
+                    "einen",
+                    "einem",
+                }
 
     def test_adjectives_after_an_article_in_em_or_en_end_in_en(self, in_german):
         articles = "(?:ein|kein|mein|sein|ihr|unser|dies)e[mn]"
-        found = re.findall(rf"\b{articles} (?:{STEMS})(\w+) ", in_german)
-        assert set(found) == {"en"}
+        endings = re.findall(rf"\b{articles} (?:{STEMS})(\w+) ", in_german)
+        assert set(endings) == {"en"}
 
     def test_adjectives_after_a_bare_ein_show_the_gender(self, in_german):
         endings = {"masculine": "er", "neuter": "es"}
-        nouns = {noun.german: noun for noun in NOUNS}
-        found = re.findall(
+        nouns = {noun.german: noun for noun in ALL_NOUNS}
+        pairs = re.findall(
             rf"\b(?:ein|kein|mein|sein|ihr|unser) (?:{STEMS})(\w+) (\w+)",
             in_german,
         )
-        assert {noun for _, noun in found} > {"Mann", "Kind"}
-        for ending, noun in found:
+        assert {noun for _, noun in pairs} > {"Mann", "Kind"}
+        for ending, noun in pairs:
             assert ending == endings[nouns[noun].gender]
 
     def test_separated_prefixes_close_the_main_clause(self, in_german):
@@ -170,12 +181,12 @@ class AgreementTest:
             assert re.search(r"\ban( und|$)", rest)
 
     def test_dependent_clauses_close_with_the_verb(self, in_german):
-        verbs = [*toy_verbs.VERBS, *grammar.MODALS]
+        verbs = [*VERBS, *MODALS]
         forms = words(
             [
                 "bin ist sind war waren habe hat haben",
                 *(
-                    grammar._german_present(verb, person)
+                    _german_present(verb, person)
                     for verb in verbs
                     for person in ("I", "he", "they")
                 ),
@@ -186,17 +197,17 @@ class AgreementTest:
                 r", (?:weil|obwohl|wenn|dass|ob) [^,\n]* (\w+)[.]", in_german
             )
         )
-        prefixes = {verb.prefix for verb in toy_verbs.VERBS}
+        prefixes = {verb.prefix for verb in VERBS}
         for word in last_words:
             assert any(word.removeprefix(p) in forms for p in prefixes)
 
 
 def articles_before_nouns(text):
-    """Return the articles that stand right before each noun, in lower case."""
-    found = {}
+    """Returns the lower-case articles directly before each noun."""
+    articles = {}
     pattern = (
         r"\b([Dd](?:er|en|em|as|ie)|[Kk]?[Ee]in(?:e[mnr]?)?) ([A-ZÄÖÜ]\w+)"
     )
     for article, noun in re.findall(pattern, text):
-        found.setdefault(noun, set()).add(article.lower())
-    return found
+        articles.setdefault(noun, set()).add(article.lower())
+    return articles

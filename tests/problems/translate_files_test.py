@@ -1,4 +1,4 @@
-"""Tests of the problem over anybody's files."""
+"""Tests of the problem over the user's own parallel files."""
 
 import gzip
 import json

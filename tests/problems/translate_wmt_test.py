@@ -1,4 +1,4 @@
-"""Tests of the WMT problems, on small corpora of the same form."""
+"""Tests of the WMT problems on small corpora."""
 
 import gzip
 import pathlib
@@ -18,7 +18,7 @@ PAIRS = {
 
 
 class TranslateEndeSmall(TranslateEndeWmt14):
-    """The problem of WMT 2014, if WMT had been small."""
+    """The problem of WMT 2014 with few pairs."""
 
     name = "translate_ende_small"
     vocab_size = 300
@@ -27,7 +27,7 @@ class TranslateEndeSmall(TranslateEndeWmt14):
 
 
 class TranslateEnfrSmall(TranslateEnfrWmt14):
-    """The same for French, without a known size of train."""
+    """The problem for French, without a known number of pairs for train."""
 
     name = "translate_enfr_small"
     vocab_size = 300
@@ -36,7 +36,7 @@ class TranslateEnfrSmall(TranslateEnfrWmt14):
 
 
 class SmallTranslate(tfds.core.GeneratorBasedBuilder):
-    """A data set of the same form as `wmt14_translate`, without a network."""
+    """A data set like `wmt14_translate` that needs no network."""
 
     VERSION = tfds.core.Version("1.0.0")
     BUILDER_CONFIGS = [tfds.core.BuilderConfig(name="de-en")]
@@ -60,7 +60,7 @@ class SmallTranslate(tfds.core.GeneratorBasedBuilder):
 
 
 def place(tmp_dir, problem, target="de", pairs=PAIRS):
-    """Write all files that the problem looks for."""
+    """Writes all files that the problem looks for."""
     for split, split_pairs in pairs.items():
         for side, code in enumerate(("en", target)):
             lines = "".join(pair[side] + "\n" for pair in split_pairs)

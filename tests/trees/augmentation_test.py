@@ -1,3 +1,5 @@
+"""Tests of the trees that augmentation makes."""
+
 import collections
 import itertools
 
@@ -18,17 +20,17 @@ NUM_ROUNDS = 4
 
 
 def in_turn(trees, num_rounds, seed=0):
-    """For each tree in each round: itself, the one made of it, its parts."""
-    found = []
+    """Returns (tree, new tree made from it, its parts) for every turn."""
+    turns = []
     origins = itertools.cycle(trees)
     origin = next(origins)
     for tree in augment(iter(trees), num_rounds, seed):
-        if tree == origin and (not found or len(found[-1]) > 1):
-            found.append([tree])
+        if tree == origin and (not turns or len(turns[-1]) > 1):
+            turns.append([tree])
             origin = next(origins)
         else:
-            found[-1].append(tree)
-    return [(tree, made, parts) for tree, made, *parts in found]
+            turns[-1].append(tree)
+    return [(tree, new_tree, parts) for tree, new_tree, *parts in turns]
 
 
 @pytest.fixture(scope="module")
@@ -37,22 +39,22 @@ def turns():
 
 
 @pytest.fixture(scope="module")
-def made(turns):
-    return [made for _, made, _ in turns]
+def new_trees(turns):
+    return [new_tree for _, new_tree, _ in turns]
 
 
 def rules(tree):
-    """What each constituent consists of: (label, labels of its children)."""
-    found, open_nodes = [], [[]]
+    """Returns the list of (label, labels of its children) of constituents."""
+    expansions, open_nodes = [], [[]]
     for step, label, _ in steps(tree):
         if step == "close":
             children = open_nodes.pop()
-            found.append((label, tuple(children)))
+            expansions.append((label, tuple(children)))
         else:
             open_nodes[-1].append(label)
             if step == "open":
                 open_nodes.append([])
-    return found
+    return expansions
 
 
 def constituents(tree):
@@ -65,23 +67,23 @@ class AugmentTest:
     def test_without_rounds_each_tree_comes_once(self):
         assert list(augment(iter(TREES), 0)) == TREES
 
-    def test_each_tree_comes_once_a_round_with_one_made_of_it(self, turns):
+    def test_each_tree_comes_once_a_round_with_one_made_from_it(self, turns):
         assert [tree for tree, _, _ in turns] == TREES * NUM_ROUNDS
 
-    def test_most_made_ones_differ_from_all_that_were_given(self, made):
-        assert len(set(made) - set(TREES)) > 0.9 * len(made)
+    def test_most_new_trees_differ_from_all_original_ones(self, new_trees):
+        assert len(set(new_trees) - set(TREES)) > 0.9 * len(new_trees)
 
-    def test_no_constituent_consists_of_what_none_consisted_of(self, made):
-        known = set(itertools.chain.from_iterable(map(rules, TREES)))
-        for tree in made:
-            assert known.issuperset(rules(tree))
+    def test_new_trees_use_no_rule_that_none_had(self, new_trees):
+        original = set(itertools.chain.from_iterable(map(rules, TREES)))
+        for tree in new_trees:
+            assert original.issuperset(rules(tree))
 
-    def test_words_keep_a_tag_that_they_had(self, made):
-        known = {
+    def test_words_keep_a_tag_that_they_had(self, new_trees):
+        original = {
             pair for tree in TREES for pair in zip(tree.words(), tree.tags())
         }
-        for tree in made:
-            assert known.issuperset(zip(tree.words(), tree.tags()))
+        for tree in new_trees:
+            assert original.issuperset(zip(tree.words(), tree.tags()))
 
     def test_sentences_keep_their_root_and_kind(self, turns):
         for origin, tree, _ in turns:
@@ -91,20 +93,20 @@ class AugmentTest:
             assert sentence.label == before.label
             assert kinds == [child.label for child in before.children]
 
-    def test_parts_are_different_constituents_of_the_made_tree(self, turns):
-        for _, made, parts in turns:
+    def test_parts_are_different_constituents_of_the_new_tree(self, turns):
+        for _, new_tree, parts in turns:
             assert len(parts) <= NUM_PARTS
             for part in parts:
                 assert part.label == "TOP"
                 (constituent,) = part.children
-                assert constituent in constituents(made)
+                assert constituent in constituents(new_tree)
                 assert len(part.words()) in PART_WORDS
         assert sum(len(parts) == NUM_PARTS for *_, parts in turns) > 200
 
     def test_words_of_closed_classes_change_with_their_phrase_alone(self):
         tree = parse_tree("(TOP (S (NP (NN a) (DT x)) (VP (NN b) (DT y))))")
         counts = collections.Counter(
-            tuple(made.words()) for _, made, _ in in_turn([tree], 200)
+            tuple(new.words()) for _, new, _ in in_turn([tree], 200)
         )
         assert {words[1::2] for words in counts} == {("x", "y")}
         assert {words[::2] for words in counts} == set(
@@ -117,7 +119,7 @@ class AugmentTest:
         holder = "(TOP (S (NP (S (NP (NN c))) (NN d))))"
         nested = f"(TOP (S (NP {long[5:-1]})))"
         trees = [parse_tree(text) for text in (holder, nested)]
-        lengths = {len(made.words()) for made in augment(trees, 50)}
+        lengths = {len(tree.words()) for tree in augment(trees, 50)}
         assert max(lengths) <= MAX_WORDS
 
     def test_the_same_seed_makes_the_same_trees(self, turns):

@@ -1,4 +1,4 @@
-"""Tests of finding trees in text, and of what is none."""
+"""Tests of finding trees in text and of naming what is no tree."""
 
 import random
 import re
@@ -6,12 +6,12 @@ import re
 import pytest
 import tree_examples
 
-from keras_transformer.trees import tree as trees
 from keras_transformer.trees.tree import parse_tree
+from keras_transformer.trees.tree import read_trees
 
 
 def read(text):
-    return list(trees.read_trees(text.split("\n")))
+    return list(read_trees(text.split("\n")))
 
 
 class ParseTreeTest:
@@ -85,11 +85,10 @@ class ParseTreeTest:
 class ReadTreesTest:
     def test_trees_take_one_line_or_several(self):
         one_line = " ".join(tree_examples.INDENTED.split())
-        read_trees = read(
-            f"{tree_examples.INDENTED}\n{one_line}\n{one_line}\n\n{tree_examples.INDENTED}\n"
-        )
-        assert len({tree for _, tree in read_trees}) == 1
-        assert [number for number, _ in read_trees] == [2, 12, 13, 16]
+        indented = tree_examples.INDENTED
+        results = read(f"{indented}\n{one_line}\n{one_line}\n\n{indented}\n")
+        assert len({tree for _, tree in results}) == 1
+        assert [number for number, _ in results] == [2, 12, 13, 16]
 
     def test_lone_brackets_and_any_indentation_belong_to_their_tree(self):
         text = "  (S\n\t(NN a)\n  )\n  (S\n   (NN b)\n  )\n(S (NN c)\n)"

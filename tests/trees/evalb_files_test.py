@@ -1,7 +1,6 @@
-"""The files for EVALB, read by its rules and, if installed, by itself."""
+"""Tests of the files for EVALB, read by its rules and by EVALB itself."""
 
 import dataclasses
-import pathlib
 import re
 import shutil
 import subprocess
@@ -9,6 +8,8 @@ import subprocess
 import pytest
 from parse_pairs import PUNCTUATION
 from parse_pairs import random_pairs
+from tree_examples import SAMPLE
+from tree_examples import needs_sample
 
 from keras_transformer.trees.parseval import DELETED
 from keras_transformer.trees.parseval import parseval
@@ -17,7 +18,6 @@ from keras_transformer.trees.tree import Tree
 from keras_transformer.trees.tree import parse_tree
 from keras_transformer.trees.treebank import read_treebank
 
-SAMPLE = pathlib.Path(__file__).parents[3] / "shared/data/wsj_sample"
 COLLINS = "\n".join(
     ["LABELED 1", "DELETE_LABEL_FOR_LENGTH -NONE-", "EQ_LABEL ADVP PRT"]
     + [f"DELETE_LABEL {label}" for label in sorted(DELETED)]
@@ -25,7 +25,7 @@ COLLINS = "\n".join(
 
 
 def read_as_evalb(line):
-    """The words that count, brackets and length of a line, as EVALB reads."""
+    """Returns the counted words, the brackets and the length of a line."""
     tokens = re.findall(r"[()]|[^\s()]+", line)
     terminals, brackets, stack, length = [], [], [], 0
     while tokens:
@@ -50,7 +50,7 @@ def read_as_evalb(line):
 
 
 def evalb(gold_path, test_path, cut_off):
-    """Totals over all sentences up to a length, in order of the report."""
+    """Returns the totals of sentences up to a length, in the report's order."""
     totals = [0] * 8
     lines = [p.read_text("utf-8").splitlines() for p in (gold_path, test_path)]
     for gold_line, test_line in zip(*lines, strict=True):
@@ -62,8 +62,8 @@ def evalb(gold_path, test_path, cut_off):
         free, matched = list(test), 0
         for label, *span in gold:
             same = ["ADVP", "PRT"] if label in ("ADVP", "PRT") else [label]
-            found = [b for b in free if b[0] in same and b[1:] == span]
-            for bracket in found[:1]:
+            matches = [b for b in free if b[0] in same and b[1:] == span]
+            for bracket in matches[:1]:
                 free.remove(bracket)
                 matched += 1
         row = [1, is_error or not words, len(gold), len(test), matched]
@@ -96,9 +96,9 @@ class WriteEvalbTest:
         assert report.num_failed == 200
         for cut_off, scores in ((1000, report), (40, report.up_to_40)):
             expected = dataclasses.astuple(scores)[:8]
-            found = evalb(*paths, cut_off)
-            assert found.pop(1) == 0  # errors and skips
-            assert tuple(found) == expected[:1] + expected[2:]
+            totals = evalb(*paths, cut_off)
+            assert totals.pop(1) == 0  # errors and skips
+            assert tuple(totals) == expected[:1] + expected[2:]
 
     @pytest.mark.skipif(not shutil.which("evalb"), reason="needs EVALB")
     def test_evalb_itself_prints_the_scores(self, tmp_path):
@@ -179,14 +179,14 @@ class WriteEvalbTest:
         with pytest.raises(ValueError, match="2 gold trees and 0 parses"):
             self.write(tmp_path, [Tree("NN", ("a",))] * 2, [])
 
-    @pytest.mark.skipif(not SAMPLE.exists(), reason="needs the WSJ sample")
+    @needs_sample
     def test_treebank_comes_back_from_the_files(self, tmp_path):
         gold = list(read_treebank([f"{SAMPLE}:0160-0179"]))
         paths, too_large = self.write(tmp_path, gold, gold)
         assert not too_large
         for path in paths:
             assert list(read_treebank([str(path)])) == gold
-        found = evalb(*paths, 1000)
+        totals = evalb(*paths, 1000)
         report = parseval(gold, gold)
         assert report.f1 == report.tag_accuracy == report.exact_match == 100
-        assert tuple(found) == dataclasses.astuple(report)[:8]
+        assert tuple(totals) == dataclasses.astuple(report)[:8]

@@ -1,4 +1,4 @@
-"""Tests of trees as symbols, and of what is repaired to be one."""
+"""Tests of trees as symbols, and of symbols as trees."""
 
 import itertools
 
@@ -21,9 +21,9 @@ SYMBOLS = ["(A", ")A", "(B", ")B", "XX"]
 
 
 def well_formed_up_to(length):
-    """All of at most so many symbols with their numbers of words, by rule."""
-    items = {1: {("XX",)}}  # what may stand in a constituent, by its length
-    rows = {0: {()}}  # such items in a row
+    """Returns all well-formed sequences of at most `length` symbols."""
+    items = {1: {("XX",)}}  # possible children of a constituent, by length
+    rows = {0: {()}}  # sequences of children, by length
     for size in range(1, length + 1):
         items.setdefault(size, set()).update(
             (f"({label}", *row, f"){label}")
@@ -146,13 +146,13 @@ class LinearizeTest:
 class IsWellFormedTest:
     def test_it_agrees_with_all_that_the_rules_make(self):
         expected = well_formed_up_to(7)
-        found = {
+        well_formed = {
             (*symbols,)
             for length in range(8)
             for symbols in itertools.product(SYMBOLS, repeat=length)
             if is_well_formed(symbols, symbols.count("XX"))
         }
-        assert found == expected
+        assert well_formed == expected
         assert len(expected) > 50
 
     def test_number_of_words_must_be_right(self):

@@ -8,7 +8,7 @@ PUNCTUATION = (",", ":", "``", "''", ".")
 
 
 def built(words, tags, spans):
-    """A tree from (position, number of nodes, label), innermost first."""
+    """Builds a tree from (position, number of nodes, label), inner first."""
     nodes = [Tree(tag, (word,)) for word, tag in zip(words, tags)]
     for position, size, label in spans:
         start = int(position * len(nodes))
@@ -19,7 +19,7 @@ def built(words, tags, spans):
 
 
 def random_pair(seed, labels, tags, max_words=15):
-    """A tree, and one over its words with about a quarter of it changed."""
+    """Returns a tree and one over the same words, a quarter of it changed."""
     rng = random.Random(seed)
 
     def span():
@@ -44,7 +44,7 @@ def random_pairs(num, labels, tags, max_words=15):
 
 
 def is_doubled(tree):
-    """Whether a label has a span twice, which needs a unary chain."""
+    """Returns whether a label occurs twice in a unary chain."""
     if tree.is_preterminal:
         return False
     labels, inner = [tree.label], tree

@@ -1,4 +1,4 @@
-"""Parseval by EVALB's rules: by hand, by its properties, by PYEVALB."""
+"""Tests of parseval: by hand, by its properties, against PYEVALB."""
 
 import pytest
 from parse_pairs import PUNCTUATION
@@ -168,7 +168,7 @@ def fixture_pyevalb():
 
 
 def pyevalb_results(pyevalb, gold, test):
-    """PYEVALB's results; it counts the root, so TOP must not be there."""
+    """Returns PYEVALB's results; it would count TOP, which is left out."""
     lines = [
         [str(tree.children[0]) for tree in trees] for trees in (gold, test)
     ]
@@ -177,8 +177,8 @@ def pyevalb_results(pyevalb, gold, test):
 
 class PyevalbTest:
     def test_agrees_where_the_rules_are_the_same(self, pyevalb):
-        # No punctuation, ADVP or function tag; pairs with one label twice on a
-        # span are left out, for PYEVALB counts such a match only once.
+        # No punctuation, ADVP or function tag. Pairs with a label twice on one
+        # span are skipped because PYEVALB counts such a match only once.
         gold, test = random_pairs(
             4000, ["NP", "VP", "PP", "SBAR", "X", "ADJP"], ["NN", "VB", "IN"]
         )
@@ -250,12 +250,12 @@ class PyevalbTest:
     )
     def test_differs_by_rule(self, pyevalb, why, gold, test, ours, theirs):
         (result,) = pyevalb.Scorer().score_corpus([gold], [test])
-        found = (
+        their_counts = (
             result.matched_brackets,
             result.gold_brackets,
             result.test_brackets,
         )
-        assert found == theirs, why
+        assert their_counts == theirs, why
         assert counts(score(gold, test)) == ours, why
 
     def test_drops_what_failed_and_we_do_not(self, pyevalb):

@@ -12,9 +12,9 @@ class TagPunctuationTest:
     def tags(self, sentence, tag):
         words = sentence.split()
         tree = Tree("S", tuple(Tree(tag, (word,)) for word in words))
-        found = tag_punctuation(tree)
-        assert found.words() == words
-        return found.tags()
+        retagged = tag_punctuation(tree)
+        assert retagged.words() == words
+        return retagged.tags()
 
     def test_punctuation_is_known_by_the_word(self):
         for word in ("XX", "NN"):
@@ -36,10 +36,10 @@ class TagPunctuationTest:
 
     def test_constituents_stay(self):
         for tree in tree_examples.random_trees(100):
-            found = tag_punctuation(tree)
+            retagged = tag_punctuation(tree)
             expected = tree_examples.constituents(tree)
-            assert tree_examples.constituents(found) == expected
-            assert tag_punctuation(found) == found
+            assert tree_examples.constituents(retagged) == expected
+            assert tag_punctuation(retagged) == retagged
 
     def test_deep_trees_have_no_limit(self):
         tree = tree_examples.deep_tree()

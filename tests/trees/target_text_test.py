@@ -1,4 +1,4 @@
-"""Tests of trees as text, of which linearization_test has the symbols."""
+"""Tests of trees as the text that a model writes."""
 
 import random
 
@@ -55,14 +55,8 @@ class TreeTextTest:
     @EACH_LINEARIZATION
     def test_anything_is_read_as_a_tree_over_the_words(self, linearization):
         rng = random.Random(0)
-        pieces = [
-            *symbols_of(TREES, linearization),
-            "dog",
-            "(",
-            "<",
-            "XX",
-            "/>",
-        ]
+        pieces = symbols_of(TREES, linearization)
+        pieces += ["dog", "(", "<", "XX", "/>"]
         for number in range(300):
             words = ["w"] * rng.randint(1, 6)
             text = " ".join(rng.choices(pieces, k=rng.randint(0, 12)))

@@ -1,22 +1,15 @@
 """Tests of the tokenizer, some of them on the treebank's sample."""
 
-import pathlib
-
 import pytest
+import tree_examples
 from printed_text import printed
 
 from keras_transformer.trees.tokenizer import tokenize
-from keras_transformer.trees.treebank import read_treebank
-
-ROOT = pathlib.Path(__file__).parents[2]
-SAMPLE = ROOT / "../shared/data/wsj_sample"
 
 
 @pytest.fixture(scope="module")
 def sample():
-    if not SAMPLE.exists():
-        pytest.skip("needs the sample of the Penn Treebank")
-    return [tree.words() for tree in read_treebank([str(SAMPLE)])]
+    return [tree.words() for tree in tree_examples.sample()]
 
 
 class TokenizeTest:
@@ -77,7 +70,7 @@ class TokenizeTest:
         words = words or "He -LRB- `` Al '' -RRB- said -- `` no '' -- so"
         assert " ".join(tokenize(sentence)) == words
 
-    def test_what_typesetting_has_more_of_becomes_plain(self):
+    def test_typeset_text_gives_the_words_of_plain_text(self):
         plain = '"It\'s \'fine,\'" he said -- in 1990-91... and "left."'
         typeset = "“It’s ‘fine,’” he said — in 1990–91… and “left.”"
         assert tokenize(typeset) == tokenize(plain)
@@ -99,6 +92,7 @@ class TokenizeTest:
         assert tokenize("x" + unit * 50_000)
 
 
+@tree_examples.needs_sample
 class SampleTest:
     def test_printed_sentences_get_their_words_back(self, sample):
         right = sum(tokenize(printed(words)) == words for words in sample)
@@ -108,7 +102,9 @@ class SampleTest:
         right = sum(tokenize(" ".join(words)) == words for words in sample)
         assert right >= 0.998 * len(sample)
 
-    def test_sentences_are_printed_as_one_would_write_them(self):
+
+class PrintedTest:
+    def test_sentences_are_printed_as_a_newspaper_would(self):
         words = (
             "`` I ca n't pay $ 5 -LRB- 1\\/2 -RRB- , '' Mr. Hay 's son said ."
         )

@@ -1,4 +1,4 @@
-"""Trees for tests: at random, and the Penn Treebank's sample where it is."""
+"""Trees for tests: random ones, and the Penn Treebank's sample if present."""
 
 import functools
 import gzip
@@ -7,13 +7,13 @@ import random
 
 import pytest
 
-from keras_transformer.trees import treebank
 from keras_transformer.trees.tree import Tree
 from keras_transformer.trees.tree import steps
+from keras_transformer.trees.treebank import read_treebank
 
 SAMPLE = pathlib.Path(__file__).parents[2] / "../shared/data/wsj_sample"
 needs_sample = pytest.mark.skipif(
-    not SAMPLE.is_dir(), reason="the treebank's sample is not there"
+    not SAMPLE.is_dir(), reason="needs the sample of the Penn Treebank"
 )
 LABELS = ["S", "NP", "VP", "PP", "PRN", "X"]
 TAGGED_WORDS = [
@@ -47,12 +47,13 @@ INDENTED = """
 def random_tree(
     rng, labels=LABELS, tagged_words=TAGGED_WORDS, numbers=(1, 1, 2, 3)
 ):
-    """A tree as `clean` makes them: TOP over one or two trees.
+    """Returns a tree as `clean` makes them: TOP over one or two trees.
 
     Args:
-        rng: a `random.Random`.
-        labels, tagged_words: what to choose from.
-        numbers: how many children a constituent may have.
+        rng: A `random.Random`.
+        labels: List of the constituents' labels to choose from.
+        tagged_words: List of (tag, word) to choose from.
+        numbers: Tuple of the numbers of children to choose from.
     """
     number = 1 if rng.random() < 0.8 else 2
     pieces = labels, tagged_words, numbers
@@ -86,20 +87,20 @@ def deep_tree(depth=5000):
 
 @functools.cache
 def sample():
-    return list(treebank.read_treebank([str(SAMPLE)]))
+    return list(read_treebank([str(SAMPLE)]))
 
 
 def constituents(tree):
-    """A list of (label, first word, end)."""
-    found, opened, place = [], [], 0
+    """Returns the list of (label, first word, end) of all constituents."""
+    spans, starts, place = [], [], 0
     for step, label, _ in steps(tree):
         if step == "open":
-            opened.append(place)
+            starts.append(place)
         elif step == "close":
-            found.append((label, opened.pop(), place))
+            spans.append((label, starts.pop(), place))
         else:
             place += 1
-    return found
+    return spans
 
 
 def on_one_line(tree):
@@ -111,7 +112,7 @@ def without_root(tree):
 
 
 def indented(tree, step=2, depth=0):
-    """As a pretty printer writes it, with a line for each constituent."""
+    """Returns a tree as pretty printers write it, one constituent a line."""
     if tree.is_preterminal:
         return str(tree)
     inner = "\n" + " " * step * (depth + 1)
@@ -121,7 +122,7 @@ def indented(tree, step=2, depth=0):
 
 
 def as_in_the_treebank(tree):
-    """`( (S` on the first line, and traces."""
+    """Returns a tree with `( (S` on its first line and with a trace."""
     text = indented(tree, 4).replace("(TOP\n    ", "( ", 1)
     return text.removesuffix(")\n") + " (NP-SBJ-1 (-NONE- *T*)))\n"
 

@@ -6,10 +6,14 @@ import re
 import pytest
 import tree_examples
 
-from keras_transformer.trees import tree as trees
 from keras_transformer.trees.tree import Tree
 from keras_transformer.trees.tree import clean
+from keras_transformer.trees.tree import cut
+from keras_transformer.trees.tree import escape
 from keras_transformer.trees.tree import parse_tree
+from keras_transformer.trees.tree import steps
+from keras_transformer.trees.tree import trees_of
+from keras_transformer.trees.tree import unescape
 
 
 class TreeTest:
@@ -55,11 +59,11 @@ class TreeTest:
 
     def test_steps_build_the_tree_again(self):
         for tree in tree_examples.random_trees(50):
-            assert trees.trees_of(trees.steps(tree)) == [tree]
+            assert trees_of(steps(tree)) == [tree]
 
 
 def slowly_cleaned(tree):
-    """Without traces and function tags, in a few recursive lines."""
+    """Returns a tree without traces and function tags, recursively."""
     if tree.is_preterminal:
         return None if tree.label == "-NONE-" else tree
     below = [slowly_cleaned(child) for child in tree.children]
@@ -97,7 +101,7 @@ class CleanTest:
         ],
     )
     def test_function_tags_and_indices_go(self, label, expected):
-        assert trees.cut(label) == expected
+        assert cut(label) == expected
 
     @pytest.mark.parametrize(
         "text",
@@ -132,18 +136,22 @@ class CleanTest:
 
     @tree_examples.needs_sample
     def test_sample_keeps_all_its_words_and_no_function_tag(self):
-        found = []
+        tagged_words = []
         for path in sorted(tree_examples.SAMPLE.iterdir()):
-            found += re.findall(
+            tagged_words += re.findall(
                 r"\(([^\s()]+)\s+([^\s()]+)\)", path.read_text()
             )
         sample = tree_examples.sample()
         assert len(sample) == 3669
-        assert [pair for pair in found if pair[0] != "-NONE-"] == [
+        assert [pair for pair in tagged_words if pair[0] != "-NONE-"] == [
             pair for tree in sample for pair in zip(tree.tags(), tree.words())
         ]
-        steps = [step for tree in sample for step in trees.steps(tree)]
-        labels = {label for step, label, _ in steps if step == "open"}
+        labels = {
+            label
+            for tree in sample
+            for step, label, _ in steps(tree)
+            if step == "open"
+        }
         assert all(re.fullmatch("[A-Z]+", label) for label in labels)
         assert {tree.label for tree in sample} == {"TOP"}
         assert all(clean(tree) == tree for tree in sample)
@@ -164,9 +172,9 @@ class EscapeTest:
             "dog",
             "-",
         ]:
-            escaped = trees.escape(word)
+            escaped = escape(word)
             assert not set(escaped) & set("()[]{}")
-            assert trees.unescape(escaped) == word
+            assert unescape(escaped) == word
 
     def test_slashes_are_left_alone(self):
-        assert trees.escape("1\\/2") == trees.unescape("1\\/2") == "1\\/2"
+        assert escape("1\\/2") == unescape("1\\/2") == "1\\/2"

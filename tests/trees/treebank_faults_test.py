@@ -1,4 +1,4 @@
-"""Tests of reading treebanks in which something is no tree."""
+"""Tests of reading treebanks with faulty trees."""
 
 import random
 import re
@@ -7,11 +7,11 @@ import pytest
 import tree_examples
 from tree_examples import write
 
-from keras_transformer.trees import treebank
+from keras_transformer.trees.treebank import read_treebank
 
 
 def read(*paths, bad=None):
-    return list(treebank.read_treebank(list(paths), bad))
+    return list(read_treebank(list(paths), bad))
 
 
 def lose_a_bracket(rng, text):
@@ -23,7 +23,7 @@ def gain_a_bracket(rng, text):
     bracket = rng.choice("()")
     place = rng.randrange(len(text))
     if place and text[place - 1] == "\n" and bracket == "(":
-        place -= 1  # at the margin it would begin another tree
+        place -= 1  # a bracket at the margin begins another tree
     return text[:place] + bracket + text[place:]
 
 

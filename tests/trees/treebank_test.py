@@ -4,11 +4,13 @@ import pytest
 import tree_examples
 from tree_examples import write
 
-from keras_transformer.trees import treebank
+from keras_transformer.trees.treebank import fingerprint
+from keras_transformer.trees.treebank import read_treebank
+from keras_transformer.trees.treebank import treebank_files
 
 
 def read(*paths, bad=None):
-    return list(treebank.read_treebank(list(paths), bad))
+    return list(read_treebank(list(paths), bad))
 
 
 class LayoutTest:
@@ -79,10 +81,10 @@ class PathsTest:
 
     def test_other_files_of_a_directory_are_left_alone(self, tmp_path):
         sections = self.sections(tmp_path)
-        before = treebank.treebank_files([sections])
+        before = treebank_files([sections])
         for name in ("MERGE.LOG", "README", ".hidden.mrg", ".git/a.mrg"):
             write(tmp_path / "wsj" / name, "no tree")
-        assert treebank.treebank_files([sections]) == before
+        assert treebank_files([sections]) == before
 
     @pytest.mark.parametrize(
         "path, words",
@@ -122,7 +124,7 @@ class FingerprintTest:
         }.items():
             for number, text in enumerate(texts):
                 write(tmp_path / place / f"{number}.mrg", text)
-            prints[place] = treebank.fingerprint("x", [str(tmp_path / place)])
+            prints[place] = fingerprint("x", [str(tmp_path / place)])
         assert prints["one"] == prints["same"]
         assert len({value["sha256"] for value in prints.values()}) == 4
         assert prints["one"]["name"] == "x"

@@ -1,52 +1,68 @@
 """Multi-head scaled dot-product attention."""
 
-import keras
 from keras import ops
 
 from keras_transformer.layers.cache import empty_slots
 from keras_transformer.layers.dropout import Dropout
 from keras_transformer.layers.initializer import branch_end_initializer
 from keras_transformer.layers.projection import project
+from keras_transformer.layers.sequence_layer import SequenceLayer
 from keras_transformer.masks import combine_masks
 from keras_transformer.masks import neighbourhood_mask
 from keras_transformer.serialization import serializable
 
-MASKED_SCORE = -1e9  # exp of it is exactly 0; finite, so no row turns to NaN
+# Its exponential is exactly 0. It is finite, so that no row becomes NaN.
+MASKED_SCORE = -1e9
 
 
 @serializable
-class MultiHeadAttention(keras.layers.Layer):
+class MultiHeadAttention(SequenceLayer):
     """Attends from several learned subspaces at once.
 
-    `Concat(head_1, ..., head_h) W_O` with
-    `head_i = softmax(Q W_Qi (K W_Ki)^T / sqrt(d_k)) V W_Vi`. Section 3.2.2 of
-    Vaswani et al. (2017). With `query` alone it is self-attention; with
+    Computes `Concat(head_1, ..., head_h) W_O` with
+    `head_i = softmax(Q W_Qi (K W_Ki)^T / sqrt(d_k)) V W_Vi`, section 3.2.2 of
+    Vaswani et al. (2017). With `query` alone it is self-attention. With
     `memory` it attends from `query` to `memory`. The projections have no bias,
-    as in the paper. The softmax is computed in float32 whatever the precision.
+    as in the paper. The softmax is computed in float32 in every precision.
 
-    A row of `attention_mask` without any True attends to all positions alike
-    instead of becoming NaN: give it to rows whose output nobody reads.
+    Pass an `attention_mask` that hides padding and, in a language model, the
+    future: `padding_mask[:, None, :]` hides padded keys, `masks.causal_mask`
+    the future, and `masks.combine_masks` joins them. A query that may attend to
+    no key attends to all alike instead of becoming NaN. Its output means
+    nothing and should not be used.
+
+    Another attention derives from this class and overrides
+    `compute_attention`. Encoder and decoder layers take it as `attention`.
 
     Args:
-        d_model: width of inputs and output.
-        num_heads: h, the number of heads.
-        d_k: width of a head's queries and keys, by default d_model / h.
-        d_v: width of a head's values, by default d_model / h.
-        attention_dropout: share of attention weights dropped in training.
-            The paper uses none; Tensor2Tensor's later sets use 0.1.
-        neighbourhood: r, restricts self-attention to positions at most r
-            away (section 4 of the paper). By default there is no limit.
+        d_model: Integer width of inputs and output.
+        num_heads: Integer, h, the number of heads. Must divide `d_model` unless
+            `d_k` and `d_v` are set.
+        d_k: Integer width of queries and keys in a head. Defaults to
+            `d_model / num_heads`.
+        d_v: Integer width of values in a head. Defaults to
+            `d_model / num_heads`.
+        attention_dropout: Float, the share of attention weights that is
+            dropped. The paper uses none, Tensor2Tensor's later sets 0.1.
+            Defaults to 0.0.
+        neighbourhood: Integer, r, the greatest distance that self-attention
+            spans (section 4 of the paper). Defaults to None, which means any
+            distance.
 
     Call arguments:
-        query: tensor of shape `(batch, query_len, d_model)`.
-        memory: tensor of shape `(batch, key_len, d_model)`, by default query.
-        attention_mask: boolean tensor that broadcasts to
-            `(batch, query_len, key_len)`, True = may attend.
-        return_weights: whether to return the attention weights as well.
+        query: Tensor of shape `(batch, query_len, d_model)`.
+        memory: Tensor of shape `(batch, key_len, d_model)`. Defaults to
+            `query`.
+        attention_mask: Boolean tensor that broadcasts to
+            `(batch, query_len, key_len)`, True where a query may attend to a
+            key. Defaults to None, which hides nothing.
+        return_weights: Boolean, whether to return the attention weights as
+            well. Defaults to False.
 
     Returns:
-        tensor of shape `(batch, query_len, d_model)`; with `return_weights`
-        also the weights, `(batch, num_heads, query_len, key_len)`, float32.
+        Tensor of shape `(batch, query_len, d_model)`. With `return_weights`
+        also the attention weights, a float32 tensor of shape
+        `(batch, num_heads, query_len, key_len)`.
 
     Example:
 
@@ -72,7 +88,7 @@ class MultiHeadAttention(keras.layers.Layer):
             raise ValueError(
                 "`d_model` must be divisible by `num_heads`. Received: "
                 f"d_model={d_model}, num_heads={num_heads}. Use a divisor of "
-                f"d_model such as {divisor}, or state d_k and d_v."
+                f"d_model such as {divisor}, or set d_k and d_v."
             )
         self.d_model = d_model
         self.num_heads = num_heads
@@ -85,14 +101,19 @@ class MultiHeadAttention(keras.layers.Layer):
         )
 
     def build(self, query_shape, memory_shape=None):
-        keys = self.num_heads * self.d_k
-        values = self.num_heads * self.d_v
-        self.query_kernel = self._add_kernel("query", self.d_model, keys)
-        self.key_kernel = self._add_kernel("key", self.d_model, keys)
-        self.value_kernel = self._add_kernel("value", self.d_model, values)
-        self.output_kernel = self._add_kernel(
-            "output", values, self.d_model, branch_end_initializer()
+        keys_width = self.num_heads * self.d_k
+        values_width = self.num_heads * self.d_v
+        self.query_kernel = self._add_kernel("query", self.d_model, keys_width)
+        self.key_kernel = self._add_kernel("key", self.d_model, keys_width)
+        self.value_kernel = self._add_kernel(
+            "value", self.d_model, values_width
         )
+        self.output_kernel = self._add_kernel(
+            "output", values_width, self.d_model, branch_end_initializer()
+        )
+
+    def compute_output_shape(self, query_shape, memory_shape=None):
+        return query_shape
 
     def call(
         self,
@@ -108,19 +129,56 @@ class MultiHeadAttention(keras.layers.Layer):
         else:
             queries = self._project_query(query)
             keys, values = self.project_memory(memory)
-        return self._attend(
-            queries, keys, values, attention_mask, return_weights, training
+        heads, weights = self.compute_attention(
+            queries, keys, values, attention_mask, training
         )
+        output = self._project_heads(heads)
+        return (output, weights) if return_weights else output
+
+    def compute_attention(
+        self, queries, keys, values, attention_mask=None, training=None
+    ):
+        """Computes the weighted sum of values in every head.
+
+        Override this method to attend in another way. It serves teacher forcing
+        and step-by-step decoding alike.
+
+        Args:
+            queries: Tensor of shape `(batch, num_heads, query_len, d_k)`.
+            keys: Tensor of shape `(batch, num_heads, key_len, d_k)`.
+            values: Tensor of shape `(batch, num_heads, key_len, d_v)`.
+            attention_mask: Boolean tensor that broadcasts to
+                `(batch, query_len, key_len)`, or None.
+            training: Boolean or None, whether dropout is active.
+
+        Returns:
+            Tensor of shape `(batch, num_heads, query_len, d_v)`, and the
+            float32 weights `(batch, num_heads, query_len, key_len)`.
+        """
+        queries = queries * ops.cast(self.d_k**-0.5, queries.dtype)
+        # (batch, num_heads, d_k, key_len)
+        keys = ops.transpose(keys, (0, 1, 3, 2))
+        # A softmax in low precision would not sum to one.
+        scores = ops.cast(ops.matmul(queries, keys), "float32")
+        if attention_mask is not None:
+            allowed = ops.cast(attention_mask, "float32")
+            allowed = ops.expand_dims(allowed, -3)  # the same for all heads
+            scores = scores + (1.0 - allowed) * MASKED_SCORE
+        weights = ops.softmax(scores, axis=-1)
+        dropped = self.dropout_layer(
+            ops.cast(weights, values.dtype), training=training
+        )
+        return ops.matmul(dropped, values), weights
 
     def project_memory(self, memory):
         """Computes keys and values once, to be attended to many times.
 
         Args:
-            memory: tensor of shape `(batch, key_len, d_model)`.
+            memory: Tensor of shape `(batch, key_len, d_model)`.
 
         Returns:
-            keys `(batch, num_heads, key_len, d_k)` and
-            values `(batch, num_heads, key_len, d_v)`.
+            Keys `(batch, num_heads, key_len, d_k)` and values
+            `(batch, num_heads, key_len, d_v)`.
         """
         projected = self._project(memory, self.key_kernel, self.value_kernel)
         keys, values = ops.split(projected, [self.num_heads * self.d_k], -1)
@@ -131,24 +189,25 @@ class MultiHeadAttention(keras.layers.Layer):
         """Attends to keys and values from `project_memory`.
 
         Args:
-            query: tensor of shape `(batch, query_len, d_model)`.
-            keys: tensor of shape `(batch, num_heads, key_len, d_k)`.
-            values: tensor of shape `(batch, num_heads, key_len, d_v)`.
-            attention_mask: as in the call.
+            query: Tensor of shape `(batch, query_len, d_model)`.
+            keys: Tensor of shape `(batch, num_heads, key_len, d_k)`.
+            values: Tensor of shape `(batch, num_heads, key_len, d_v)`.
+            attention_mask: Boolean tensor as in the call. Defaults to None.
 
         Returns:
-            tensor of shape `(batch, query_len, d_model)`.
+            Tensor of shape `(batch, query_len, d_model)`.
         """
         queries = self._project_query(query)
-        return self._attend(queries, keys, values, attention_mask)
+        heads, _ = self.compute_attention(queries, keys, values, attention_mask)
+        return self._project_heads(heads)
 
     def init_cache(self, batch, num_slots=None):
-        """Returns the keys and values of no position yet.
+        """Makes empty slots for the keys and values of earlier positions.
 
         Args:
             batch: Number of sentences, an integer or a scalar tensor.
-            num_slots: Number of positions times the number of beams. By default
-                the cache grows with each position.
+            num_slots: Number of positions times the number of beams. Defaults
+                to None, which lets the cache grow with each position.
 
         Returns:
             Keys `(batch, num_heads, num_slots, d_k)` and values
@@ -165,25 +224,25 @@ class MultiHeadAttention(keras.layers.Layer):
         )
 
     def step(self, query, cache, position, visible):
-        """Self-attention of a sentence's beams to all that led to them.
+        """Attends from the newest position of each beam to its ancestors.
 
-        The beams stand where positions would: they share the sentence's keys
-        and values, among which `visible` chooses.
+        The beams of a sentence stand on the axis of query positions. They share
+        the sentence's keys and values, among which `visible` selects.
 
         Args:
-            query: tensor of shape `(batch, beam, d_model)`, the newest position
+            query: Tensor of shape `(batch, beam, d_model)`, the newest position
                 of each beam.
-            cache: keys and values of all beams at all positions before, as
-                `init_cache` makes them.
-            position: scalar integer tensor, the position of `query`.
-            visible: boolean tensor of shape `(batch, beam, num_slots)`, those
-                of `query` among the slots (`ancestor_mask`).
+            cache: Keys and values of all beams at all earlier positions, as
+                `init_cache` or an earlier step returned them.
+            position: Scalar integer tensor, the position of `query`.
+            visible: Boolean tensor of shape `(batch, beam, num_slots)`, the
+                slots that each beam may attend to (`ancestor_mask`).
 
         Returns:
-            tensor of shape `(batch, beam, d_model)`, and the cache with the
+            Tensor of shape `(batch, beam, d_model)`, and the cache with the
             newest keys and values in it.
         """
-        # Three products: to join the kernels would copy them at each step.
+        # Three products, since joining the kernels copies them at each step.
         queries = self._project_query(query)
         keys = self._split_heads(
             self._project(query, self.key_kernel), self.d_k
@@ -196,31 +255,8 @@ class MultiHeadAttention(keras.layers.Layer):
             for slots, newest in zip(cache, (keys, values))
         )
         keys, values = (slots.entries for slots in cache)
-        return self._attend(queries, keys, values, visible), cache
-
-    def _attend(
-        self,
-        queries,
-        keys,
-        values,
-        attention_mask=None,
-        return_weights=False,
-        training=None,
-    ):
-        queries = queries * ops.cast(self.d_k**-0.5, queries.dtype)
-        scores = ops.matmul(queries, ops.transpose(keys, (0, 1, 3, 2)))
-        scores = ops.cast(scores, "float32")
-        if attention_mask is not None:
-            allowed = ops.cast(attention_mask, "float32")
-            allowed = ops.expand_dims(allowed, -3)  # the same for all heads
-            scores = scores + (1.0 - allowed) * MASKED_SCORE
-        weights = ops.softmax(scores, axis=-1)
-        dropped = self.dropout_layer(
-            ops.cast(weights, values.dtype), training=training
-        )
-        heads = ops.matmul(dropped, values)
-        output = self._project(self._join_heads(heads), self.output_kernel)
-        return (output, weights) if return_weights else output
+        heads, _ = self.compute_attention(queries, keys, values, visible)
+        return self._project_heads(heads), cache
 
     def _restrict(self, attention_mask, query):
         if self.neighbourhood is None:
@@ -236,7 +272,7 @@ class MultiHeadAttention(keras.layers.Layer):
         kernels = (self.query_kernel, self.key_kernel, self.value_kernel)
         projected = self._project(query, *kernels)
         width = self.num_heads * self.d_k
-        # Not slices, whose gradients each fill a whole array with zeros.
+        # The gradient of slices would fill a whole array with zeros for each.
         queries, keys, values = ops.split(projected, [width, 2 * width], -1)
         return (
             self._split_heads(queries, self.d_k),
@@ -244,23 +280,28 @@ class MultiHeadAttention(keras.layers.Layer):
             self._split_heads(values, self.d_v),
         )
 
+    def _project_heads(self, heads):
+        heads = ops.transpose(heads, (0, 2, 1, 3))
+        batch, length = ops.shape(heads)[:2]  # (batch, length, num_heads, d_v)
+        # (batch, length, num_heads x d_v)
+        joined = ops.reshape(heads, (batch, length, self.num_heads * self.d_v))
+        return self._project(joined, self.output_kernel)
+
     def _project(self, x, *kernels):
-        # One product for all; the cast because `step` runs outside of
-        # `__call__`, where Keras casts no weights.
         kernel = kernels[0]
         if len(kernels) > 1:
+            # One product for all kernels: (d_model, sum of their columns)
             kernel = ops.concatenate(kernels, axis=-1)
+        # `step` runs outside `__call__`, where Keras does not cast weights.
         return project(x, ops.cast(kernel, self.compute_dtype))
 
     def _split_heads(self, x, width):
         batch, length = ops.shape(x)[:2]
+        # (batch, length, num_heads, width)
         x = ops.reshape(x, (batch, length, self.num_heads, width))
-        return ops.transpose(x, (0, 2, 1, 3))  # (batch, heads, length, width)
-
-    def _join_heads(self, x):
-        x = ops.transpose(x, (0, 2, 1, 3))  # (batch, length, heads, d_v)
-        batch, length = ops.shape(x)[:2]
-        return ops.reshape(x, (batch, length, self.num_heads * self.d_v))
+        return ops.transpose(
+            x, (0, 2, 1, 3)
+        )  # (batch, num_heads, length, width)
 
     def _add_kernel(self, name, rows, columns, initializer="glorot_uniform"):
         return self.add_weight(

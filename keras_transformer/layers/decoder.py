@@ -1,14 +1,12 @@
 """The decoder: self-attention, attention to the encoder, feed-forward."""
 
-import keras
 from keras import ops
 
-from keras_transformer.layers.attention import MultiHeadAttention
 from keras_transformer.layers.cache import DecoderCache
 from keras_transformer.layers.cache import empty_slots
-from keras_transformer.layers.feed_forward import FeedForward
-from keras_transformer.layers.residual import Residual
 from keras_transformer.layers.stack import LayerStack
+from keras_transformer.layers.transformer_layer import TransformerLayer
+from keras_transformer.layers.transformer_layer import attend
 from keras_transformer.masks import ancestor_mask
 from keras_transformer.masks import causal_mask
 from keras_transformer.masks import combine_masks
@@ -17,39 +15,44 @@ from keras_transformer.serialization import serializable
 
 
 @serializable
-class DecoderLayer(keras.layers.Layer):
-    """Causal self-attention, attention to `encoded`, then a feed-forward net.
+class DecoderLayer(TransformerLayer):
+    """Applies causal self-attention, attention to `encoded`, feed-forward.
 
-    Section 3.1 of Vaswani et al. (2017). Self-attention never sees the
-    positions after its own, whatever masks are given.
+    Section 3.1 of Vaswani et al. (2017). Each of the three has a residual.
+
+    Pass the `padding_mask` of the encoder's input whenever that is padded.
+    Self-attention is always causal and needs no mask: padding at the end of `x`
+    comes after all real positions. Use `Encoder(causal=True)` for a language
+    model without an encoder.
 
     Args:
-        d_model: width of input and output.
-        num_heads: h, the number of attention heads.
-        d_ff: width of the feed-forward network's inner layer.
-        d_k: width of a head's queries and keys, by default d_model / h.
-        d_v: width of a head's values, by default d_model / h.
-        dropout: P_drop, share of each sub-layer's output that is dropped.
-        attention_dropout: share of attention weights that is dropped.
-        activation_dropout: share of inner activations that is dropped.
-        norm: "post" as in the paper, or "pre".
-        neighbourhood: r, restricts self-attention to positions at most r away.
+        **options: Arguments of `EncoderLayer` except `causal`. `attention`
+            replaces self-attention and cross-attention, `neighbourhood`
+            restricts self-attention only.
 
     Call arguments:
-        x: tensor of shape `(batch, target_len, d_model)`.
-        encoded: encoder output, tensor of shape `(batch, input_len, d_model)`.
-        padding_mask: boolean tensor of shape `(batch, input_len)`, True = a
-            real token of `encoded`. By default all are real.
-        segments: integer tensor of shape `(batch, target_len)`; where rows are
-            packed, positions attend to those of the same number only.
-        encoded_segments: the numbers of `encoded`, `(batch, input_len)`.
-        return_weights: whether to return the attention weights as well.
+        x: Tensor of shape `(batch, target_len, d_model)`.
+        encoded: Output of the encoder, a tensor of shape
+            `(batch, input_len, d_model)`.
+        padding_mask: Boolean tensor of shape `(batch, input_len)`, True for
+            real tokens of `encoded`. Defaults to None, which means that all are
+            real.
+        segments: Integer tensor of shape `(batch, target_len)` for packed rows.
+            Positions attend only to those with the same number. Defaults to
+            None.
+        encoded_segments: Integer tensor of shape `(batch, input_len)`, the
+            numbers of `encoded`. Needed with `segments`. Defaults to None.
+        attention_mask: Boolean tensor of shape `(query_len, key_len)` or
+            `(batch, query_len, key_len)`, restricts self-attention beyond
+            causality. Both lengths are `target_len`. Defaults to None.
+        return_weights: Boolean, whether to return attention weights as well.
+            Defaults to False.
 
     Returns:
-        tensor of shape `(batch, target_len, d_model)`; with `return_weights`
-        also those of self-attention `(batch, num_heads, target_len,
-        target_len)` and of cross-attention `(batch, num_heads, target_len,
-        input_len)`.
+        Tensor of shape `(batch, target_len, d_model)`. With `return_weights`
+        also the weights of self-attention, of shape
+        `(batch, num_heads, target_len, target_len)`, and of cross-attention, of
+        shape `(batch, num_heads, target_len, input_len)`.
 
     Example:
 
@@ -60,48 +63,17 @@ class DecoderLayer(keras.layers.Layer):
     TensorShape([1, 3, 8])
     """
 
-    def __init__(
-        self,
-        d_model,
-        num_heads,
-        d_ff,
-        d_k=None,
-        d_v=None,
-        dropout=0.1,
-        attention_dropout=0.0,
-        activation_dropout=0.0,
-        norm="post",
-        neighbourhood=None,
-        **kwargs,
-    ):
-        super().__init__(**kwargs)
-        self.options = {
-            "d_model": d_model,
-            "num_heads": num_heads,
-            "d_ff": d_ff,
-            "d_k": d_k,
-            "d_v": d_v,
-            "dropout": dropout,
-            "attention_dropout": attention_dropout,
-            "activation_dropout": activation_dropout,
-            "norm": norm,
-            "neighbourhood": neighbourhood,
-        }
-        shared = {"dtype": self.dtype_policy}
-        sizes = (d_model, num_heads, d_k, d_v, attention_dropout)
-        self.self_attention = MultiHeadAttention(
-            *sizes, neighbourhood, name="self_attention", **shared
+    def __init__(self, *args, **options):
+        super().__init__(*args, **options)
+        self.self_attention = self.make_attention(
+            "self_attention", neighbourhood=self.options["neighbourhood"]
         )
-        self.cross_attention = MultiHeadAttention(
-            *sizes, name="cross_attention", **shared
-        )
-        self.feed_forward = FeedForward(
-            d_model, d_ff, activation_dropout, name="feed_forward", **shared
-        )
-        self.self_residual, self.cross_residual, self.feed_forward_residual = (
-            Residual(dropout, norm, name=f"{name}_residual", **shared)
-            for name in ("self_attention", "cross_attention", "feed_forward")
-        )
+        self.cross_attention = self.make_attention("cross_attention")
+        self.feed_forward = self.make_feed_forward()
+        # Files of version 0.1 contain the names of these attributes.
+        self.self_residual = self.make_residual("self_attention")
+        self.cross_residual = self.make_residual("cross_attention")
+        self.feed_forward_residual = self.make_residual("feed_forward")
 
     def build(self, x_shape, encoded_shape=None):
         for layer in (
@@ -114,6 +86,9 @@ class DecoderLayer(keras.layers.Layer):
         ):
             layer.build(x_shape)
 
+    def compute_output_shape(self, x_shape, encoded_shape=None):
+        return x_shape
+
     def call(
         self,
         x,
@@ -121,109 +96,104 @@ class DecoderLayer(keras.layers.Layer):
         padding_mask=None,
         segments=None,
         encoded_segments=None,
+        attention_mask=None,
         return_weights=False,
         training=None,
     ):
-        earlier = combine_masks(
-            causal_mask(ops.shape(x)[1]), visible_mask(None, segments, segments)
+        options = {"return_weights": return_weights, "training": training}
+        x, self_weights = attend(
+            self.self_attention,
+            self.self_residual,
+            x,
+            attention_mask=combine_masks(
+                causal_mask(ops.shape(x)[1]),
+                visible_mask(None, segments, segments),
+                attention_mask,
+            ),
+            **options,
         )
-        visible = visible_mask(padding_mask, segments, encoded_segments)
-        weights = []
-
-        def attend_to_self(query):
-            output, used = self.self_attention(
-                query,
-                attention_mask=earlier,
-                return_weights=True,
-                training=training,
-            )
-            weights.append(used)
-            return output
-
-        def attend_to_encoded(query):
-            output, used = self.cross_attention(
-                query,
-                encoded,
-                attention_mask=visible,
-                return_weights=True,
-                training=training,
-            )
-            weights.append(used)
-            return output
-
-        def feed_forward(y):
-            return self.feed_forward(y, training=training)
-
-        x = self.self_residual(x, sublayer=attend_to_self, training=training)
-        x = self.cross_residual(
-            x, sublayer=attend_to_encoded, training=training
+        x, cross_weights = attend(
+            self.cross_attention,
+            self.cross_residual,
+            x,
+            encoded,
+            attention_mask=visible_mask(
+                padding_mask, segments, encoded_segments
+            ),
+            **options,
         )
         x = self.feed_forward_residual(
-            x, sublayer=feed_forward, training=training
+            x, sublayer=self.feed_forward, training=training
         )
-        return (x, *weights) if return_weights else x
+        return (x, self_weights, cross_weights) if return_weights else x
 
     def step(self, x, cache, position, visible, memory, padding_mask):
-        """Decodes one position of each beam, with those before it cached.
+        """Decodes one position of each beam, given the cache of earlier ones.
 
         Args:
-            x: tensor of shape `(batch, beam, d_model)`.
-            cache: keys and values of self-attention.
-            position: scalar integer tensor.
-            visible: boolean tensor of shape `(batch, beam, num_slots)`, what
-                each beam may attend to of itself (`ancestor_mask`).
-            memory: keys and values of `encoded` for cross-attention, which the
+            x: Tensor of shape `(batch, beam, d_model)`.
+            cache: Keys and values of self-attention, a pair of slots.
+            position: Scalar integer tensor, counted from 0.
+            visible: Boolean tensor of shape `(batch, beam, num_slots)`, the
+                slots that each beam may attend to (`ancestor_mask`).
+            memory: Keys and values of `encoded` for cross-attention, which the
                 beams of a sentence share.
-            padding_mask: boolean tensor of shape `(batch, input_len)`.
+            padding_mask: Boolean tensor of shape `(batch, input_len)`.
 
         Returns:
-            tensor of shape `(batch, beam, d_model)` and the new cache.
+            Tensor of shape `(batch, beam, d_model)`, and the cache with the
+            newest keys and values in it.
         """
-        caches = []
 
         def attend_to_self(query):
-            output, updated = self.self_attention.step(
+            nonlocal cache
+            output, cache = self.self_attention.step(
                 query, cache, position, visible
             )
-            caches.append(updated)
             return output
 
         def attend_to_encoded(query):
-            # Beams stand where positions would.
+            # The beams stand on the axis of query positions.
             return self.cross_attention.attend(
                 query, *memory, padding_mask[:, None, :]
             )
 
         x = self.self_residual(x, sublayer=attend_to_self)
         x = self.cross_residual(x, sublayer=attend_to_encoded)
-        return self.feed_forward_residual(
-            x, sublayer=self.feed_forward
-        ), caches[0]
-
-    def get_config(self):
-        return {**super().get_config(), **self.options}
+        x = self.feed_forward_residual(x, sublayer=self.feed_forward)
+        return x, cache
 
 
 @serializable
 class Decoder(LayerStack):
-    """A stack of `num_layers` decoder layers.
+    """Applies `num_layers` decoder layers, one after another.
 
-    Section 3.1 of Vaswani et al. (2017). Takes vectors, not ids. With
-    `norm="pre"` the stack ends in a normalisation.
+    Section 3.1 of Vaswani et al. (2017). The input is vectors, not ids: embed
+    the tokens and add positions first. With `norm="pre"` a normalisation
+    follows the last layer. Masks are those of `DecoderLayer`.
 
     Args:
-        num_layers: N, the number of layers.
-        **options: those of `DecoderLayer`, and of a Keras layer.
+        num_layers: Integer, N, the number of layers.
+        **options: Arguments of `DecoderLayer` and of a Keras layer.
 
     Call arguments:
-        x: tensor of shape `(batch, target_len, d_model)`.
-        encoded: encoder output, tensor of shape `(batch, input_len, d_model)`.
-        padding_mask: boolean tensor of shape `(batch, input_len)`.
-        segments, encoded_segments: integer tensors as in the layer.
-        return_weights: whether to return every layer's attention weights.
+        x: Tensor of shape `(batch, target_len, d_model)`.
+        encoded: Output of the encoder, a tensor of shape
+            `(batch, input_len, d_model)`.
+        padding_mask: Boolean tensor of shape `(batch, input_len)`, True for
+            real tokens of `encoded`. Defaults to None.
+        segments: Integer tensor of shape `(batch, target_len)`, as in
+            `DecoderLayer`. Defaults to None.
+        encoded_segments: Integer tensor of shape `(batch, input_len)`, as in
+            `DecoderLayer`. Defaults to None.
+        attention_mask: Boolean tensor of shape `(query_len, key_len)` or
+            `(batch, query_len, key_len)`, as in `DecoderLayer`. Defaults to
+            None.
+        return_weights: Boolean, whether to return the attention weights of
+            every layer as well. Defaults to False.
 
     Returns:
-        tensor of shape `(batch, target_len, d_model)`; with `return_weights`
+        Tensor of shape `(batch, target_len, d_model)`. With `return_weights`
         also the lists of self-attention and of cross-attention weights.
 
     Example:
@@ -240,6 +210,9 @@ class Decoder(LayerStack):
     def build(self, x_shape, encoded_shape=None):
         super().build(x_shape)
 
+    def compute_output_shape(self, x_shape, encoded_shape=None):
+        return x_shape
+
     def call(
         self,
         x,
@@ -247,22 +220,26 @@ class Decoder(LayerStack):
         padding_mask=None,
         segments=None,
         encoded_segments=None,
+        attention_mask=None,
         return_weights=False,
         training=None,
     ):
         self_weights, cross_weights = [], []
         for layer in self.stack:
-            x, used_on_self, used_on_encoded = layer(
+            x = layer(
                 x,
                 encoded,
                 padding_mask,
                 segments=segments,
                 encoded_segments=encoded_segments,
-                return_weights=True,
+                attention_mask=attention_mask,
+                return_weights=return_weights,
                 training=training,
             )
-            self_weights.append(used_on_self)
-            cross_weights.append(used_on_encoded)
+            if return_weights:
+                x, layer_self_weights, layer_cross_weights = x
+                self_weights.append(layer_self_weights)
+                cross_weights.append(layer_cross_weights)
         x = self.finish(x)
         return (x, self_weights, cross_weights) if return_weights else x
 
@@ -273,9 +250,9 @@ class Decoder(LayerStack):
             encoded: Tensor of shape `(batch, input_len, d_model)`.
             padding_mask: Boolean tensor of shape `(batch, input_len)`.
             beam_size: Number of hypotheses per sentence.
-            fixed_length: Greatest number of positions, an integer. By default
-                the cache grows with each position, which needs a backend whose
-                loops can change shapes.
+            fixed_length: Greatest number of positions, an integer. Defaults to
+                None, which lets the cache grow with each position and needs a
+                backend whose loops can change shapes.
 
         Returns:
             A `DecoderCache`.
@@ -299,15 +276,16 @@ class Decoder(LayerStack):
         """Decodes one position of each beam through every layer.
 
         Args:
-            x: tensor of shape `(batch, beam, d_model)`.
+            x: Tensor of shape `(batch, beam, d_model)`.
             cache: A `DecoderCache`.
-            position: scalar integer tensor.
+            position: Scalar integer tensor, counted from 0.
 
         Returns:
-            tensor of shape `(batch, beam, d_model)` and the new cache.
+            Tensor of shape `(batch, beam, d_model)` and the new cache.
         """
         beam_size = x.shape[1]
         itself = ops.arange(beam_size, dtype="int32")[None, :, None]
+        # (batch, beam, 1)
         itself = ops.repeat(itself, ops.shape(x)[0], axis=0)
         ancestors = cache.ancestors.write(itself, position)
         visible = ancestor_mask(
@@ -322,7 +300,7 @@ class Decoder(LayerStack):
         return self.finish(x), cache._replace(ancestors=ancestors, own=own)
 
     def _near(self, ancestors, position):
-        radius = self.options.get("neighbourhood")
+        radius = self.options["neighbourhood"]
         if radius is None:
             return ancestors
         positions = ops.arange(ops.shape(ancestors)[2])

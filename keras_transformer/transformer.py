@@ -1,5 +1,8 @@
 """The Transformer: embeddings, encoder, decoder and softmax weights."""
 
+import dataclasses
+import inspect
+
 import keras
 from keras import ops
 
@@ -9,6 +12,7 @@ from keras_transformer.layers import Encoder
 from keras_transformer.layers import LearnedPositionalEncoding
 from keras_transformer.layers import SharedEmbedding
 from keras_transformer.layers import SinusoidalPositionalEncoding
+from keras_transformer.layers.transformer_layer import TransformerLayer
 from keras_transformer.masks import padding_mask
 from keras_transformer.masks import segment_numbers
 from keras_transformer.masks import segment_positions
@@ -28,40 +32,45 @@ class Transformer(keras.Model):
     """Maps a sequence of token ids to another.
 
     The model of Vaswani et al. (2017). One matrix embeds inputs and targets
-    and projects to logits (section 3.4); 0 is the id of padding. The decoder
-    sees the targets shifted right by one position, a zero vector first, so
-    that no begin id is needed: `targets` go in and stand as labels unchanged.
+    and projects to logits (section 3.4). The id 0 is padding, from which the
+    model makes all its masks. The decoder sees the targets shifted right by
+    one position, with a zero vector first. It needs no begin id, and the same
+    `targets` serve as decoder input and as labels.
 
     Args:
-        vocab_size: number of token ids, padding included.
-        num_layers: N, layers of the encoder and of the decoder.
-        d_model: width of the model.
-        num_heads: h, the number of attention heads.
-        d_ff: width of the feed-forward networks' inner layer.
-        d_k: width of a head's queries and keys, by default d_model / h.
-        d_v: width of a head's values, by default d_model / h.
-        dropout: P_drop, of sub-layer outputs and of embeddings plus positions.
-        attention_dropout: share of attention weights that is dropped.
-        activation_dropout: share of inner feed-forward activations dropped.
-        norm: "post" as in the paper, or "pre".
-        positional_encoding: "sinusoidal", or "learned" (table 3, row E).
-        max_length: number of learned positions.
-        neighbourhood: r, restricts self-attention to positions at most r away.
-        packed: whether a row may hold several sequences, one after another,
-            each with the end id 1 at its end. Every sequence then attends to
-            itself alone, and its positions count from 0. Rows of one sequence
-            give the same as without.
+        vocab_size: Integer number of token ids, padding included.
+        num_layers: Integer, N, the number of layers of the encoder and of the
+            decoder. Defaults to 6.
+        d_model: Integer width of the model. Defaults to 512.
+        num_heads: Integer, h, the number of attention heads. Defaults to 8.
+        d_ff: Integer width of the inner layer of the feed-forward networks.
+            Defaults to 2048.
+        dropout: Float, P_drop, for the outputs of sub-layers and for embeddings
+            plus positions. Defaults to 0.1.
+        positional_encoding: String, "sinusoidal" or "learned" (table 3, row E).
+            Defaults to "sinusoidal".
+        max_length: Integer number of learned positions. Defaults to 256.
+        packed: Boolean, whether a row may hold several sequences, one after
+            another, each with the end id 1 at its end. Every sequence then
+            attends only to itself, and its positions count from 0. Rows of one
+            sequence give the same logits as without packing. Defaults to
+            False.
+        **layer_options: Further arguments of `layers.EncoderLayer` except
+            `causal`, for all layers: `d_k`, `d_v`, `attention_dropout`,
+            `activation_dropout`, `norm`, `neighbourhood` and `attention`.
 
     Call arguments:
-        features: dictionary of `inputs`, integer ids `(batch, input_len)`, and
-            `targets`, integer ids `(batch, target_len)`.
-        return_weights: whether to return the attention weights as well.
+        features: Dictionary of `inputs`, integer ids of shape
+            `(batch, input_len)`, and `targets`, integer ids of shape
+            `(batch, target_len)`.
+        return_weights: Boolean, whether to return the attention weights as
+            well. Defaults to False.
 
     Returns:
-        logits of shape `(batch, target_len, vocab_size)`; with
-        `return_weights` also a dictionary of lists, a tensor per layer:
-        `encoder` `(batch, num_heads, input_len, input_len)`, `decoder`
-        `(batch, num_heads, target_len, target_len)` and `cross`
+        Logits of shape `(batch, target_len, vocab_size)`. With `return_weights`
+        also a dictionary of lists with a tensor per layer: `encoder` of shape
+        `(batch, num_heads, input_len, input_len)`, `decoder` of shape
+        `(batch, num_heads, target_len, target_len)` and `cross` of shape
         `(batch, num_heads, target_len, input_len)`.
 
     Example:
@@ -82,34 +91,17 @@ class Transformer(keras.Model):
         d_model=512,
         num_heads=8,
         d_ff=2048,
-        d_k=None,
-        d_v=None,
         dropout=0.1,
-        attention_dropout=0.0,
-        activation_dropout=0.0,
-        norm="post",
         positional_encoding="sinusoidal",
         max_length=256,
-        neighbourhood=None,
         packed=False,
         name="transformer",
-        **kwargs,
+        dtype=None,
+        trainable=True,
+        **layer_options,
     ):
-        super().__init__(name=name, **kwargs)
+        super().__init__(name=name, dtype=dtype, trainable=trainable)
         self.autocast = False  # of ids, see `SharedEmbedding`
-        self.stack_options = {
-            "num_layers": num_layers,
-            "d_model": d_model,
-            "num_heads": num_heads,
-            "d_ff": d_ff,
-            "d_k": d_k,
-            "d_v": d_v,
-            "dropout": dropout,
-            "attention_dropout": attention_dropout,
-            "activation_dropout": activation_dropout,
-            "norm": norm,
-            "neighbourhood": neighbourhood,
-        }
         self.vocab_size = vocab_size
         self.d_model = d_model
         self.positional_encoding = positional_encoding
@@ -123,73 +115,85 @@ class Transformer(keras.Model):
         self.target_positions = self._make_positions("target_positions")
         self.input_dropout = Dropout(dropout, name="input_dropout", **shared)
         self.target_dropout = Dropout(dropout, name="target_dropout", **shared)
-        self.encoder = Encoder(**self.stack_options, name="encoder", **shared)
-        self.decoder = Decoder(**self.stack_options, name="decoder", **shared)
+        layer_options |= {
+            "num_layers": num_layers,
+            "d_model": d_model,
+            "num_heads": num_heads,
+            "d_ff": d_ff,
+            "dropout": dropout,
+            **shared,
+        }
+        self.encoder = Encoder(**layer_options, name="encoder")
+        self.decoder = Decoder(**layer_options, name="decoder")
 
     def build(self, features_shape=None):
-        sequence = (None, None, self.d_model)
-        self.embedding.build()
-        self.input_positions.build(sequence)
-        self.target_positions.build(sequence)
-        self.encoder.build(sequence)
-        self.decoder.build(sequence)
+        self.embedding.build((None, None))
+        for layer in (
+            self.input_positions,
+            self.target_positions,
+            self.input_dropout,
+            self.target_dropout,
+            self.encoder,
+            self.decoder,
+        ):
+            layer.build((None, None, self.d_model))
         self.built = True
 
     def call(self, features, return_weights=False, training=None):
-        decoded, weights = self._decode(features, training)
+        decoded, weights = self._decode(features, return_weights, training)
         logits = self.embedding(decoded, reverse=True)
         return (logits, weights) if return_weights else logits
 
     def decoded(self, features, training=None):
-        """Computes what the logits are projected from.
+        """Computes the decoder's output, which the logits are projected from.
 
-        For a loss that does without logits (`projected_cross_entropy`).
+        `losses.projected_cross_entropy` needs it instead of the logits.
 
         Args:
-            features: as in the call.
-            training: whether to drop out.
+            features: Dictionary as in the call.
+            training: Boolean or None, whether dropout is active.
 
         Returns:
-            tensor of shape `(batch, target_len, d_model)`.
+            Tensor of shape `(batch, target_len, d_model)`.
         """
-        return self._decode(features, training)[0]
+        return self._decode(features, False, training)[0]
 
-    def _decode(self, features, training):
+    def _decode(self, features, return_weights, training):
         inputs, targets = features["inputs"], features["targets"]
         mask = padding_mask(inputs)
         input_segments = segment_numbers(inputs) if self.packed else None
         target_segments = segment_numbers(targets) if self.packed else None
-        encoded, encoder_weights = self.encoder(
+        weights = {}
+        options = {"return_weights": return_weights, "training": training}
+        encoded = self.encoder(
             self._embed_inputs(inputs, input_segments, training),
             mask,
             segments=input_segments,
-            return_weights=True,
-            training=training,
+            **options,
         )
-        decoded, decoder_weights, cross_weights = self.decoder(
+        if return_weights:
+            encoded, weights["encoder"] = encoded
+        decoded = self.decoder(
             self._embed_targets(targets, target_segments, training),
             encoded,
             mask,
             segments=target_segments,
             encoded_segments=input_segments,
-            return_weights=True,
-            training=training,
+            **options,
         )
-        return decoded, {
-            "encoder": encoder_weights,
-            "decoder": decoder_weights,
-            "cross": cross_weights,
-        }
+        if return_weights:
+            decoded, weights["decoder"], weights["cross"] = decoded
+        return decoded, weights
 
     def encode(self, inputs):
-        """Encodes once what `decode_step` attends to.
+        """Encodes the inputs once, for every `decode_step` to attend to.
 
         Args:
-            inputs: integer ids of shape `(batch, input_len)`.
+            inputs: Integer ids of shape `(batch, input_len)`.
 
         Returns:
-            tensor of shape `(batch, input_len, d_model)` and the boolean
-            padding mask `(batch, input_len)`.
+            Tensor of shape `(batch, input_len, d_model)`, and the boolean
+            padding mask of shape `(batch, input_len)`.
         """
         mask = padding_mask(inputs)
         return self.encoder(self._embed_inputs(inputs), mask), mask
@@ -198,11 +202,15 @@ class Transformer(keras.Model):
         """Prepares decoding step by step.
 
         Args:
-            encoded, mask: Tensors as `encode` returns them.
-            beam_size, fixed_length: Arguments of `Decoder.init_cache`.
+            encoded: Tensor of shape `(batch, input_len, d_model)`.
+            mask: Boolean tensor of shape `(batch, input_len)`, as `encode`
+                returns it.
+            beam_size: Number of hypotheses per sentence.
+            fixed_length: Greatest number of positions, an integer. Defaults to
+                None, which lets the cache grow with each position.
 
         Returns:
-            A `DecoderCache`. It reorders its beams itself.
+            A `DecoderCache`, whose `reorder` moves hypotheses to other beams.
         """
         return self.decoder.init_cache(encoded, mask, beam_size, fixed_length)
 
@@ -210,14 +218,15 @@ class Transformer(keras.Model):
         """Computes the logits of the next token of each hypothesis.
 
         Args:
-            ids: integer tensor of shape `(batch, beam)`, the tokens before
-                `position`; ignored at position 0.
-            position: scalar integer tensor, counted from 0.
+            ids: Integer tensor of shape `(batch, beam)`, the tokens before
+                `position`. They are ignored at position 0.
+            position: Scalar integer tensor, counted from 0.
             cache: A `DecoderCache`.
-            num_ids: how many ids get logits, the first ones; by default all.
+            num_ids: Integer, computes logits of the first ids only. Defaults to
+                None, which means all ids.
 
         Returns:
-            float32 logits of shape `(batch, beam, num_ids)`; the cache.
+            Float32 logits of shape `(batch, beam, num_ids)`, and the new cache.
         """
         x = self.embedding(ids)  # (batch, beam, d_model)
         x = x * ops.cast(position > 0, x.dtype)
@@ -235,10 +244,12 @@ class Transformer(keras.Model):
 
     def _embed_targets(self, targets, segments, training):
         y = self.embedding(targets)
-        y = ops.pad(y[:, :-1], [[0, 0], [1, 0], [0, 0]])  # shifted right
+        # Shifted right by one position: (batch, target_len, d_model)
+        y = ops.pad(y[:, :-1], [[0, 0], [1, 0], [0, 0]])
         positions = None
         if segments is not None:
             positions = segment_positions(segments)
+            # The first token of a sequence must not see the end of another.
             is_first = ops.equal(positions, 0)[:, :, None]
             y = ops.where(is_first, ops.zeros_like(y), y)
         y = self.target_positions(y, positions=positions)
@@ -256,13 +267,14 @@ class Transformer(keras.Model):
             "`positional_encoding` must be one of "
             f"{', '.join(POSITIONAL_ENCODINGS)}. Received: "
             f"positional_encoding={self.positional_encoding!r}. "
-            'Use "sinusoidal" for the paper\'s model.'
+            'Use "sinusoidal" for the model of the paper.'
         )
 
     def get_config(self):
         return {
             **super().get_config(),
-            **self.stack_options,
+            **self.decoder.options,
+            "num_layers": self.decoder.num_layers,
             "vocab_size": self.vocab_size,
             "positional_encoding": self.positional_encoding,
             "max_length": self.max_length,
@@ -271,15 +283,17 @@ class Transformer(keras.Model):
 
 
 def build_transformer(hparams, vocab_size, dtype=None):
-    """Builds the model that an hparams set describes, its weights made.
+    """Builds the model that an `HParams` describes, with its weights.
 
     Args:
-        hparams: an `HParams`.
-        vocab_size: number of token ids, padding included.
-        dtype: Keras dtype policy, e.g. "mixed_bfloat16".
+        hparams: `HParams`. Its fields that are named like arguments of
+            `Transformer` become these arguments.
+        vocab_size: Integer number of token ids, padding included.
+        dtype: Keras dtype policy such as "mixed_bfloat16". Defaults to Keras'
+            own default.
 
     Returns:
-        a `Transformer`.
+        A `Transformer`.
 
     Example:
 
@@ -288,23 +302,17 @@ def build_transformer(hparams, vocab_size, dtype=None):
     >>> build_transformer(hparams, vocab_size=100).count_params()
     2208
     """
-    model = Transformer(
-        vocab_size,
-        num_layers=hparams.num_layers,
-        d_model=hparams.d_model,
-        num_heads=hparams.num_heads,
-        d_ff=hparams.d_ff,
-        d_k=hparams.d_k or None,
-        d_v=hparams.d_v or None,
-        dropout=hparams.dropout,
-        attention_dropout=hparams.attention_dropout,
-        activation_dropout=hparams.activation_dropout,
-        norm=hparams.norm,
-        positional_encoding=hparams.positional_encoding,
-        max_length=hparams.max_length,
-        neighbourhood=hparams.neighbourhood or None,
-        packed=hparams.packed,
-        dtype=dtype,
-    )
+    arguments = {
+        *inspect.signature(Transformer).parameters,
+        *inspect.signature(TransformerLayer).parameters,
+    }
+    options = {
+        name: value
+        for name, value in dataclasses.asdict(hparams).items()
+        if name in arguments
+    }
+    for name in ("d_k", "d_v", "neighbourhood"):
+        options[name] = options[name] or None  # 0 stands for the default
+    model = Transformer(vocab_size, dtype=dtype, **options)
     model.build()
     return model

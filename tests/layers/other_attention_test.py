@@ -59,8 +59,9 @@ class OtherAttentionTest:
     @pytest.mark.parametrize("attention", [MeanAttention, CosineAttention])
     def test_stacks_save_and_load_it(self, attention, tmp_path):
         inputs = keras.Input((None, 8))
-        encoder = Encoder(num_layers=2, **SIZES, attention=attention)
-        decoder = Decoder(num_layers=1, **SIZES, attention=attention)
+        options = {**SIZES, "attention": attention}
+        encoder = Encoder(num_layers=2, name="encoder", **options)
+        decoder = Decoder(num_layers=1, **options)
         model = keras.Model(inputs, decoder(inputs, encoder(inputs)))
         model.save(tmp_path / "model.keras")
         loaded = keras.saving.load_model(tmp_path / "model.keras")
@@ -75,7 +76,9 @@ class OtherAttentionTest:
             vocab_size=11, num_layers=1, **SIZES, attention=attention
         )
         model.compile(
-            optimizer=keras.optimizers.Adam(0.01), loss=SmoothedCrossEntropy()
+            optimizer=keras.optimizers.Adam(0.01),
+            loss=SmoothedCrossEntropy(),
+            run_eagerly=True,
         )
         ids = np.random.default_rng(0).integers(2, 11, (8, 5))
         features = {"inputs": ids, "targets": ids}

@@ -180,7 +180,7 @@ class EvaluateTest:
         assert 0 <= entry["f1"] < 100
         with open(os.path.join(run, "README.md"), encoding="utf-8") as file:
             card = file.read()
-        assert f"{entry['f1']:.2f}" in card and "Parser.load" in card
+        assert f"{entry['f1']:.2f}" in card and "parse = load(" in card
 
     def test_files_for_evalb_score_the_same(self, run, treebank, capsys):
         call(evaluate, f"--output_dir={run}", "--split=test", "--evalb_files")

@@ -91,16 +91,16 @@ class ModelCardTest:
     def test_the_overview_says_what_the_model_is(self, make_run):
         card = model_card(make_run(data=DATA, precision="bfloat16"))
         facts = dict(rows_of(card.partition("## Use")[0]))
-        assert "# English to German, a Transformer\n" in card
+        assert "# A Transformer that translates English into German\n" in card
         assert facts["Parameters"] == "1,234"
         assert facts["Training pairs"] == "4,321"
         assert facts["Updates"] == "200"
         assert facts["Training time"].startswith("2 h 10 min")
-        assert facts["Precision in training"] == "bfloat16"
-        assert facts["Hyper-parameters"].endswith("with 2 changed")
+        assert facts["Training precision"] == "bfloat16"
+        assert facts["Hyperparameters"].endswith("with 2 changed")
 
     def test_hparams_begin_with_the_differences_from_the_set(self, make_run):
-        rows = rows_of(section(model_card(make_run()), "Hyper-parameters"))
+        rows = rows_of(section(model_card(make_run()), "Hyperparameters"))
         assert rows[1:3] == [
             ["dropout", "0.25", "0.3"],
             ["packed", "true", "false"],
@@ -116,7 +116,7 @@ class ModelCardTest:
         self, make_run
     ):
         card = model_card(make_run(hparams_set="of_a_friend"))
-        text = section(card, "Hyper-parameters")
+        text = section(card, "Hyperparameters")
         assert "`of_a_friend` is not registered" in text
         assert ["dropout", "0.25"] in rows_of(text)
 
@@ -127,7 +127,7 @@ class ModelCardTest:
             assert f"at update {step}," in text
             assert ["BLEU", f"{step / 8:.4g}"] in rows_of(text)
             assert "BLEU|nrefs:1|case:mixed|eff:no|tok:13a" in text
-        assert "that of update 100;" in text  # the best
+        assert "of update 100 has the best score" in text  # the best
         best = section(model_card(run, "best"), "Scores")
         assert "at update 100," in best
 
@@ -156,7 +156,7 @@ class ModelCardTest:
 
     def test_data_that_nobody_knows_are_said_to_be_unknown(self, make_run):
         text = section(model_card(make_run(data_dir="/nowhere")), "Data")
-        assert "not in the run's directory" in text
+        assert "does not record the counts" in text
 
     def test_names_of_files_break_no_table(self, make_run):
         rows = rows_of(section(model_card(make_run(data=DATA)), "Data"))
@@ -165,7 +165,7 @@ class ModelCardTest:
     @pytest.mark.parametrize(
         "extra, words",
         [
-            (None, ["Translator.load", "kt-decoder --output_dir"]),
+            (None, ['load("path/to/run")', "kt-decoder --output_dir"]),
             ({"format": "saved_model"}, ["tf.saved_model.load", "kt-query"]),
             (
                 {"format": "ctranslate2"},
@@ -191,7 +191,7 @@ class ModelCardTest:
         extra = {"format": "saved_model", "decode": options}
         card = model_card(make_run(), None, extra)
         assert "beam 8, alpha 0.6, hypotheses 3" in card
-        assert "ends at 9 tokens more" in card
+        assert "at most 9 tokens more" in card
 
     def test_an_average_knows_its_checkpoints_and_the_time(self, make_run):
         run = make_run()
@@ -200,9 +200,9 @@ class ModelCardTest:
         with open(os.path.join(path, "README.md"), encoding="utf-8") as file:
             card = file.read()
         facts = dict(rows_of(card.partition("## Use")[0]))
-        assert facts["Updates"].endswith("checkpoints at 100, 200")
+        assert facts["Updates"].endswith("average of updates 100, 200")
         assert facts["Training time"].startswith("2 h 10 min")
-        assert "None yet" in section(card, "Scores")
+        assert "no scores yet" in section(card, "Scores")
 
     def test_scores_of_an_earlier_average_go(self, make_run):
         run = make_run()
@@ -216,6 +216,12 @@ class ModelCardTest:
             model_card(make_run(steps=()))
 
 
+MARK_OF_VERSION_0_1 = (
+    "<!-- Written by keras_transformer, and written anew after each training "
+    "and evaluation. Remove this line to keep your own changes. -->"
+)
+
+
 class WriteModelCardTest:
     def test_a_card_is_replaced_but_another_readme_is_not(
         self, make_run, tmp_path
@@ -225,7 +231,11 @@ class WriteModelCardTest:
         first = open(path, encoding="utf-8").read()
         assert write_model_card(str(tmp_path), run, 200) == path
         assert open(path, encoding="utf-8").read() != first
-        mine = first.partition("\n")[2]  # without the mark
+        rest = first.partition("\n")[2]
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(f"{MARK_OF_VERSION_0_1}\n{rest}")
+        assert write_model_card(str(tmp_path), run) == path
+        mine = rest  # without the mark
         with open(path, "w", encoding="utf-8") as file:
             file.write(mine)
         assert write_model_card(str(tmp_path), run) is None

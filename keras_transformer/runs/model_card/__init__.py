@@ -1,4 +1,4 @@
-"""The page that tells what a trained model is: README.md of a run."""
+"""The model card, README.md of a run: what the model is and how to use it."""
 
 from keras_transformer.runs.model_card.card import write_model_card
 from keras_transformer.runs.model_card.facts import describe_data

@@ -1,4 +1,4 @@
-"""Writes a model's card: what it is, what it learned from, how to use it."""
+"""The text of a model card and its overview."""
 
 import dataclasses
 import os
@@ -7,40 +7,43 @@ import re
 from keras_transformer.files import written_aside
 from keras_transformer.runs.model_card import facts
 from keras_transformer.runs.model_card import sections
+from keras_transformer.runs.model_card.markdown import code
+from keras_transformer.runs.model_card.markdown import table
 from keras_transformer.runs.model_card.use import how_to_use
 from keras_transformer.trees.target_text import linearization_of
 
 FILE_NAME = "README.md"
+# The first line of a card begins with this in every version.
+MARK_BEGINNING = "<!-- Written by keras_transformer"
 MARK = (
-    "<!-- Written by keras_transformer, and written anew after each training "
-    "and evaluation. Remove this line to keep your own changes. -->"
+    f"{MARK_BEGINNING}, which replaces this file after each training and "
+    "evaluation. Remove this line to keep your own changes. -->"
 )
 LANGUAGES = {"en": "English", "de": "German", "fr": "French"}
 
 
 def write_model_card(directory, run, step=None, extra=None):
-    """Writes `README.md`, the model card, into a directory.
+    """Writes the model card, `README.md`, into a directory.
 
-    It says what the model is for, the data and their counts, how long it was
-    trained, its scores with sacreBLEU's signatures, its limits, how to load it,
-    and all hyper-parameters. A `README.md` that is not a card, or from which
-    the card's first line was removed, stays as it is.
+    A card describes the purpose of the model, its data and training, its scores
+    with sacreBLEU's signatures, its limits, its use and its hyperparameters. A
+    `README.md` that is not a card remains unchanged. So does a card without its
+    first line, which users remove to keep their own text.
 
     Args:
-        directory: where to write: the run's, or that of an exported model.
-        run: the `RunDirectory` the model comes from.
-        step: of the checkpoint, or "best"; by default the newest.
-        extra: None for a run itself. For an exported model a dictionary:
-            `format`, as `kt-exporter` takes it; `decode`, the
-            `DecodeOptions` it was exported with, or a dictionary of them; and,
-            where there are such, `quantization`, `precision` and
-            `model_name`.
+        directory: Directory of the run or of the exported model.
+        run: `RunDirectory` that the model comes from.
+        step: Step of the checkpoint, or "best". Defaults to the newest.
+        extra: Dictionary about an exported model, or None for a run. It holds
+            `format` as kt-exporter takes it, `decode` with the `DecodeOptions`
+            of the export or a dictionary of them, and optionally
+            `quantization`, `precision` and `model_name`. Defaults to None.
 
     Returns:
-        the path of the file, or None if another one was there.
+        The path of the file, or None if another `README.md` was there.
 
     Raises:
-        ValueError: if there is no such checkpoint.
+        ValueError: If there is no such checkpoint.
     """
     path = os.path.join(directory, FILE_NAME)
     if os.path.exists(path) and not _is_card(path):
@@ -52,7 +55,7 @@ def write_model_card(directory, run, step=None, extra=None):
 
 
 def model_card(run, step=None, extra=None):
-    """Returns the text of the card; arguments as for `write_model_card`."""
+    """Returns the text of a card; see `write_model_card` for the arguments."""
     extra = dict(extra or {})
     if dataclasses.is_dataclass(extra.get("decode")):
         extra["decode"] = dataclasses.asdict(extra["decode"])
@@ -72,7 +75,7 @@ def model_card(run, step=None, extra=None):
         sections.scores_section(run, step, training, extra),
         "## Limits",
         sections.limits_section(run, data, extra),
-        "## Hyper-parameters",
+        "## Hyperparameters",
         sections.hparams_section(run),
     ]
     return "\n\n".join(parts) + "\n"
@@ -80,11 +83,11 @@ def model_card(run, step=None, extra=None):
 
 def _is_card(path):
     with open(path, encoding="utf-8", errors="replace") as file:
-        return file.readline().rstrip("\n") == MARK
+        return file.readline().startswith(MARK_BEGINNING)
 
 
 def _languages(data):
-    """The names of both languages, or None where they are not known."""
+    """Returns the names of both languages, or None if they are unknown."""
     codes = data["languages"] if data else []
     if not codes or not all(re.fullmatch("[a-z]{2,3}", c) for c in codes):
         return None
@@ -93,24 +96,25 @@ def _languages(data):
 
 def _title(run, data):
     if linearization_of(run.vocabulary):
-        return "A constituency parser, a Transformer"
+        return "A Transformer that parses English"
     languages = _languages(data)
     if languages:
-        return f"{languages[0]} to {languages[1]}, a Transformer"
-    return f"A Transformer for `{run.problem_name}`"
+        return f"A Transformer that translates {' into '.join(languages)}"
+    return f"A Transformer for the problem `{run.problem_name}`"
 
 
 def _summary(run, data):
     languages = _languages(data)
-    task = "maps one text to another"
+    task = "that turns one text into another"
     if linearization_of(run.vocabulary):
-        task = "parses: it writes the tree of a sentence's constituents"
+        task = "that writes the constituency tree of an English sentence"
     elif languages:
-        task = f"translates {languages[0]} into {languages[1]}"
+        task = f"that translates from {languages[0]} to {languages[1]}"
     text = (
-        'An encoder-decoder model of "Attention Is All You Need" (Vaswani et '
-        f"al., 2017) that {task}, one sentence at a time. It was trained with "
-        f"`keras_transformer` on the problem `{run.problem_name}`"
+        f"This model is an encoder-decoder Transformer {task}. It follows "
+        '"Attention Is All You Need" (Vaswani et al., 2017) and handles one '
+        "sentence at a time. It was trained with `keras_transformer` on the "
+        f"problem `{run.problem_name}`"
     )
     problem = facts.problem_of(run)
     lines = (type(problem).__doc__ or "").strip().splitlines()
@@ -119,73 +123,74 @@ def _summary(run, data):
 
 def _overview(run, step, data, training, extra):
     hparams = run.hparams
+    decode = extra.get("decode") or sections.decode_of(run)
     rows = [
         (
-            "Model",
-            f"{hparams.num_layers} + {hparams.num_layers} layers, d_model "
-            f"{hparams.d_model}, d_ff {hparams.d_ff}, {hparams.num_heads} "
-            f"heads, {hparams.norm}-norm",
+            "Layers",
+            f"{hparams.num_layers} in the encoder, {hparams.num_layers} in the "
+            "decoder",
+        ),
+        (
+            "Size",
+            f"d_model {hparams.d_model}, d_ff {hparams.d_ff}, "
+            f"{hparams.num_heads} heads, {hparams.norm}-norm",
         ),
         ("Parameters", f"{facts.num_parameters(run, step):,}"),
         (
             "Vocabulary",
-            f"{run.vocabulary.vocab_size:,} subwords (SentencePiece) for both "
-            "sides",
+            f"{run.vocabulary.vocab_size:,} SentencePiece subwords, shared by "
+            "source and target",
         ),
         ("Training pairs", sections.training_pairs(data)),
-        ("Hyper-parameters", _hparams_set(run)),
+        ("Hyperparameters", _hparams_set(run)),
         ("Updates", _updates(run, step)),
         ("Training time", _training_time(training)),
-        ("Precision in training", run.record.get("precision", "float32")),
-        ("Form", _form(extra)),
-        (
-            "Decoding",
-            sections.decoding_words(
-                extra.get("decode") or sections.decode_of(run)
-            ),
-        ),
+        ("Training precision", run.record.get("precision", "float32")),
+        ("Format", _format(extra)),
+        ("Decoding", sections.decoding_words(decode)),
     ]
-    head, *rows = [row for row in rows if row[1]]
-    return sections.table(head, rows)
+    rows = [row for row in rows if row[1]]
+    return table(("Property", "Value"), rows)
 
 
 def _hparams_set(run):
     changed = facts.changed_hparams(run)
-    with_changes = f" with {len(changed)} changed" if changed else ""
-    return f"`{run.record.get('hparams_set')}`{with_changes}"
+    with_changes = f", with {len(changed)} changed" if changed else ""
+    return code(run.record.get("hparams_set")) + with_changes
 
 
 def _updates(run, step):
     steps = run.averaged_steps
     if not steps:
         return f"{step:,}"
-    shown = ", ".join(f"{step:,}" for step in steps)
-    return f"{step:,}; the average of the checkpoints at {shown}"
+    listed = ", ".join(f"{step:,}" for step in steps)
+    return f"{step:,}; the weights are the average of updates {listed}"
 
 
 def _training_time(training):
     if "seconds" not in training:
         return None
     hours, minutes = divmod(round(training["seconds"] / 60), 60)
-    epochs = training["epochs"]
     time = f"{hours:,} h {minutes} min" if hours else f"{minutes} min"
     if not hours and not minutes:
         time = f"{training['seconds']:.0f} s"
-    plural = "" if epochs == 1 else "s"
-    return f"{time} of updates, {epochs:,} whole epoch{plural}"
+    epochs = training["epochs"]
+    if not epochs:
+        return f"{time}, less than one epoch"
+    return f"{time}, {epochs:,} complete epoch{'' if epochs == 1 else 's'}"
 
 
-def _form(extra):
+def _format(extra):
     if "format" not in extra:
         return None
     name = {
         "saved_model": "TensorFlow SavedModel",
-        "saved_model_ids": "TensorFlow SavedModel of ids",
+        "saved_model_ids": "TensorFlow SavedModel that takes and returns ids",
         "ctranslate2": "CTranslate2",
     }
     text = name[extra["format"]]
     if "quantization" in extra:
-        text += f", stored in {extra['quantization']}"
+        text += f", weights stored in {extra['quantization']}"
     if "precision" in extra:
-        text += f", computing in {extra['precision']}"
+        text += f", computes in {extra['precision']}"
     return text

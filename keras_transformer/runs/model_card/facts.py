@@ -1,4 +1,4 @@
-"""What a run's directory tells of its data, its training and its size."""
+"""Facts about a run: its data, its hyperparameters and its size."""
 
 import dataclasses
 import math
@@ -11,16 +11,17 @@ from keras_transformer.data import generation
 
 
 def describe_data(problem):
-    """Returns what a run's record holds of the data that it is trained on.
+    """Describes the generated data of a problem, for the record of a run.
 
     Args:
-        problem: a `Problem`.
+        problem: A `Problem`.
 
     Returns:
-        dictionary of `languages`, `vocab_size`, `files` (name and sha256 of
-        each, where the text comes from files) and `splits`: of each the
-        `pairs`, `source_tokens` and `target_tokens`, in the direction that the
-        problem is translated in. None if there is no manifest.
+        A dictionary, or None if no data has been generated. It holds
+        `languages`; `vocab_size`; `files`, the name and the SHA-256 of each
+        text file if the text comes from files; and `splits`. Each split has the
+        numbers of `pairs`, `source_tokens` and `target_tokens`, in the
+        direction of the problem.
     """
     manifest = generation.read_manifest(problem.directory)
     if manifest is None:
@@ -42,9 +43,10 @@ def describe_data(problem):
 
 
 def data_of(run):
-    """Returns the data of a run, as `describe_data` does, or None.
+    """Returns the description of a run's data as `describe_data`, or None.
 
-    Of runs that did not record it, the data where it was generated is asked.
+    If the run does not record its data, the manifest in `data_dir` is read
+    instead.
     """
     if "data" in run.record:
         return run.record["data"]
@@ -55,18 +57,21 @@ def data_of(run):
 
 
 def problem_of(run):
-    """Returns a run's problem, or None where nothing has registered it."""
+    """Returns the problem of a run, or None if it is not registered."""
     if run.problem_name.removesuffix("_rev") not in registry.problems.names():
         return None
     return registry.get_problem(run.problem_name, run.record.get("data_dir"))
 
 
 def changed_hparams(run):
-    """Lists the hyper-parameters that are not those of the run's set.
+    """Lists the hyperparameters that differ from the run's hparams set.
+
+    Args:
+        run: A `RunDirectory`.
 
     Returns:
-        list of (name, value, value in the set); None where nothing has
-        registered the set.
+        A list of (name, value, value in the set), or None if the set is not
+        registered.
     """
     name = run.record.get("hparams_set")
     if name not in registry.hparams_sets.names():
@@ -81,7 +86,15 @@ def changed_hparams(run):
 
 
 def num_parameters(run, step):
-    """Counts a model's weights from the heads of its checkpoint's arrays."""
+    """Counts the weights of a model without reading their values.
+
+    Args:
+        run: A `RunDirectory`.
+        step: Step of the checkpoint.
+
+    Returns:
+        An integer, from the shapes in the headers of the arrays.
+    """
     total = 0
     with zipfile.ZipFile(run.checkpoints.path(step)) as file:
         for name in file.namelist():

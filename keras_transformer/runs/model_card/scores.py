@@ -1,4 +1,4 @@
-"""The scores of a run's translations, kept in its directory."""
+"""The scores of a run, in its directory."""
 
 import dataclasses
 import json
@@ -10,17 +10,18 @@ DIRECTORY = "scores"
 
 
 def record_scores(run, split, step, num_pairs, decode, report):
-    """Writes down what a split was scored with, in `scores/SPLIT.json`.
+    """Adds the scores of a split to `scores/SPLIT.json`.
 
-    Scores of other checkpoints, or of other ways to decode or to score, stay.
+    They replace earlier scores of the same checkpoint with the same options of
+    decoding and the same measures. All other scores remain.
 
     Args:
-        run: a `RunDirectory`.
-        split: name of the split.
-        step: of the checkpoint that was decoded with.
-        num_pairs: number of sentences.
-        decode: the `DecodeOptions` it was decoded with.
-        report: what the problem's `report` returns.
+        run: A `RunDirectory`.
+        split: Name of the split.
+        step: Step of the checkpoint.
+        num_pairs: Number of sentences.
+        decode: `DecodeOptions` of the translations.
+        report: The report that the problem's `report` returned.
     """
     entry = {
         "step": step,
@@ -30,9 +31,9 @@ def record_scores(run, split, step, num_pairs, decode, report):
         "lines": report.text.splitlines(),
     }
     entries = [
-        held
-        for held in read_scores(run).get(split, [])
-        if _identity(held) != _identity(entry)
+        earlier
+        for earlier in read_scores(run).get(split, [])
+        if _identity(earlier) != _identity(entry)
     ]
     path = run.file(DIRECTORY, f"{split}.json")
     os.makedirs(os.path.dirname(path), exist_ok=True)
@@ -42,30 +43,30 @@ def record_scores(run, split, step, num_pairs, decode, report):
 
 
 def read_scores(run):
-    """Reads all that `record_scores` wrote.
+    """Reads all scores that `record_scores` wrote.
 
     Args:
-        run: a `RunDirectory`.
+        run: A `RunDirectory`.
 
     Returns:
-        dictionary of split to a list of dictionaries of `step`, `num_pairs`,
-        `decode`, the scores by name, such as `bleu`, and `lines`, the report
-        with its signatures; oldest first.
+        A dictionary of split to a list of dictionaries, oldest first. Each one
+        holds `step`, `num_pairs`, `decode`, the scores by name, such as `bleu`,
+        and the `lines` of the report with their signatures.
     """
     directory = run.file(DIRECTORY)
     if not os.path.isdir(directory):
         return {}
-    found = {}
+    scores = {}
     for name in sorted(os.listdir(directory)):
         split, ending = os.path.splitext(name)
         if ending == ".json":
             with open(run.file(DIRECTORY, name), encoding="utf-8") as file:
-                found[split] = json.load(file)
-    return found
+                scores[split] = json.load(file)
+    return scores
 
 
 def signature(line):
-    """Returns the signature in a line of sacreBLEU's.
+    """Returns the signature in a line of sacreBLEU.
 
     Example:
 

@@ -1,62 +1,72 @@
-"""How to load a model, in the words of its card."""
+"""The section of a model card that says how to load the model."""
 
 from keras_transformer.trees.target_text import linearization_of
 
 RUN = """\
-In Python, where `{name}` is this directory:
+Install `keras_transformer` from a checkout of the project with `pip install .`,
+and replace `path/to/run` by the directory of this file. In Python:
 
 ```python
-from keras_transformer.decoding.translator import Translator
+from keras_transformer import load
 
-translator = Translator.load("{name}"{step})
-translator(["A sentence to translate."])
+translate = load("path/to/run"{step})
+translate(["A sentence to translate."])  # a list of translations
 ```
 
-On a command line, one sentence on each line:
+On the command line, with one sentence per line:
 
 ```sh
-kt-decoder --output_dir={name}{flag} < source.txt > translated.txt
+kt-decoder --output_dir=path/to/run{flag} < source.txt > translated.txt
 ```
 
-Look at its attention with `kt-attention --output_dir={name}{flag}
---text="A sentence to translate." --html=attention.html`."""
-
-PARSER = """\
-In Python, where `{name}` is this directory:
-
-```python
-from keras_transformer.decoding.parser import Parser
-
-parser = Parser.load("{name}"{step})
-parser(["A sentence to parse."])  # its tree in brackets
-```
-
-On a command line, one sentence on each line; with `--tokenized`, words with
-spaces between them as the treebank has them:
+The following command draws the attention of the model to a page:
 
 ```sh
-kt-decoder --output_dir={name}{flag} < sentences.txt > parsed.trees
+kt-attention --output_dir=path/to/run{flag} \\
+    --text="A sentence to translate." --html=attention.html
 ```"""
 
+PARSER = """\
+Install `keras_transformer` from a checkout of the project with `pip install .`,
+and replace `path/to/run` by the directory of this file. In Python:
+
+```python
+from keras_transformer import load
+
+parse = load("path/to/run"{step})
+parse(["A sentence to parse."])  # a list of trees in brackets
+```
+
+On the command line, with one sentence per line:
+
+```sh
+kt-decoder --output_dir=path/to/run{flag} < sentences.txt > parsed.trees
+```
+
+The flag `--tokenized` accepts sentences whose words are already separated by
+spaces as in the treebank."""
+
 SAVED_MODEL = """\
-In Python, with `tensorflow` and `tensorflow-text` alone; `path/to/model` is the
-directory that holds `saved_model.pb`:
+The model needs only the packages `tensorflow` and `tensorflow-text`.
+Replace `path/to/model` by the directory that holds `saved_model.pb`:
 
 ```python
 import tensorflow as tf
-import tensorflow_text  # the ops that cut text into subwords
+import tensorflow_text  # the operations that split text into subwords
 
 model = tf.saved_model.load("path/to/model")
 translate = model.signatures["serving_default"]
-found = translate(text=tf.constant(["A sentence to translate."]))
-found["translations"][0, 0].numpy().decode()  # the best; found["scores"]
+outputs = translate(text=tf.constant(["A sentence to translate."]))
+outputs["translations"][0, 0].numpy().decode()  # the best translation
+outputs["scores"][0, 0].numpy()  # its score
 ```
 
-With `keras_transformer`, `Translator.load("path/to/model")` of
-`keras_transformer.decoding.translator` is a function of a list of sentences.
+If `keras_transformer` is installed, `keras_transformer.load("path/to/model")`
+returns a translator, which takes a list of sentences.
 
-With TensorFlow Serving, or `kt-serve` where that is not at hand; the path is
-the directory that holds the versions:
+TensorFlow Serving serves the directory that holds the versions of the model.
+`kt-serve` does the same where TensorFlow Serving is not available. `kt-query`
+sends sentences to either of them:
 
 ```sh
 tensorflow_model_server --port=8500 --rest_api_port=8501 \\
@@ -65,9 +75,10 @@ kt-query --server=localhost --model_name={model_name} < source.txt
 ```"""
 
 SAVED_MODEL_IDS = """\
-It takes and gives ids of the vocabulary in `assets.extra/vocab.model`, 0 for
-padding and 1 at the end of each sentence. With `tensorflow` and `sentencepiece`
-alone; `path/to/model` is the directory that holds `saved_model.pb`:
+The model takes and returns ids of the vocabulary in `assets.extra/vocab.model`.
+The id 0 is padding, and 1 ends each sentence. The model needs only the packages
+`tensorflow` and `sentencepiece`. Replace `path/to/model` by the directory that
+holds `saved_model.pb`:
 
 ```python
 import sentencepiece
@@ -78,23 +89,26 @@ vocabulary = sentencepiece.SentencePieceProcessor(
 )
 ids = vocabulary.encode("A sentence to translate.") + [1]
 translate = tf.saved_model.load("path/to/model").signatures["ids"]
-found = translate(inputs=tf.constant([ids], tf.int32))
-best = found["outputs"][0, 0].numpy().tolist()  # its score: found["scores"]
-vocabulary.decode(best[: best.index(1)])
+outputs = translate(inputs=tf.constant([ids], tf.int32))
+best = outputs["outputs"][0, 0].numpy().tolist()
+vocabulary.decode(best[: best.index(1)])  # the best translation
+outputs["scores"][0, 0].numpy()  # its score
 ```"""
 
 CTRANSLATE2 = """\
-In Python, with `ctranslate2` installed; `path/to/model` is the
-directory that holds `model.bin`:
+Install `keras_transformer` from a checkout of the project with
+`pip install '.[ctranslate2]'`, and replace `path/to/model` by the directory
+that holds `model.bin`:
 
 ```python
-from keras_transformer.decoding.translator import Translator
+from keras_transformer import load
 
-translator = Translator.load("path/to/model")
-translator(["A sentence to translate."])
+translate = load("path/to/model")
+translate(["A sentence to translate."])  # a list of translations
 ```
 
-With `ctranslate2` and `sentencepiece` alone:
+The model can also be used with the packages `ctranslate2` and `sentencepiece`
+alone:
 
 ```python
 import ctranslate2
@@ -103,36 +117,36 @@ import sentencepiece
 translator = ctranslate2.Translator("path/to/model")
 vocabulary = sentencepiece.SentencePieceProcessor("path/to/model/vocab.model")
 source = vocabulary.encode("A sentence to translate.", out_type=str)
-(found,) = translator.translate_batch(
+(result,) = translator.translate_batch(
     [source + [vocabulary.id_to_piece(1)]],
     beam_size={beam_size},
 )
-vocabulary.decode(found.hypotheses[0])
+vocabulary.decode(result.hypotheses[0])
 ```"""
 
-
 EXPORTED_PARSER = """\
-In Python, with `keras_transformer`; `path/to/model` is this directory:
+Install `keras_transformer` from a checkout of the project with `pip install .`,
+and replace `path/to/model` by the directory of this file:
 
 ```python
-from keras_transformer.decoding.parser import Parser
+from keras_transformer import load
 
-parser = Parser.load("path/to/model")
-parser(["A sentence to parse."])  # its tree in brackets
+parse = load("path/to/model")
+parse(["A sentence to parse."])  # a list of trees in brackets
 ```
 
-The model itself takes words with spaces between them, as the treebank has them,
-and gives the tree in the {linearization} linearization of
-`keras_transformer.trees.linearization`."""
+The model itself takes words that are separated by spaces as in the treebank. It
+returns the {linearization} linearization of the tree, which the module
+`keras_transformer.trees.linearization` reads."""
 
 
 def how_to_use(run, step, extra):
-    """Returns Markdown that says how to load a model and to call it.
+    """Returns Markdown that says how to load a model and how to call it.
 
     Args:
-        run: the `RunDirectory` it comes from.
-        step: of its checkpoint.
-        extra: dictionary as for `write_model_card`; may be empty.
+        run: `RunDirectory` that the model comes from.
+        step: Step of its checkpoint.
+        extra: Dictionary as for `write_model_card`; may be empty.
     """
     format = extra.get("format")
     linearization = linearization_of(run.vocabulary)
@@ -150,7 +164,6 @@ def how_to_use(run, step, extra):
     is_newest = step == run.checkpoints.find()
     text = PARSER if linearization else RUN
     return text.format(
-        name="path/to/run",
         step="" if is_newest else f", step={step}",
         flag="" if is_newest else f" --checkpoint_step={step}",
     )

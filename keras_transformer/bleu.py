@@ -5,11 +5,11 @@ import dataclasses
 
 @dataclasses.dataclass(frozen=True)
 class BleuReport:
-    """Scores of a set of translations, with what is needed to compare them."""
+    """Scores of a set of translations, with the signatures of the metrics."""
 
     bleu: float  # BLEU, 0 to 100
     chrf: float  # chrF2, 0 to 100
-    text: str  # a line per metric: sacreBLEU's signature, score and parts
+    text: str  # a line for each metric: sacreBLEU's signature, score and parts
 
     @property
     def scores(self):
@@ -20,23 +20,23 @@ class BleuReport:
 def bleu_report(hypotheses, references, tokenize="13a", lowercase=False):
     """Scores translations with BLEU and chrF.
 
-    Both come from sacreBLEU, whose signatures say how they were computed: two
-    scores compare only under the same signature. Give detokenised text, one
-    reference per hypothesis.
+    Both come from sacreBLEU. Its signature says how a score was computed: two
+    scores are comparable only under the same signature. The texts must be
+    detokenised, with one reference for each hypothesis.
 
     Args:
-        hypotheses: list of str.
-        references: list of str, as many.
-        tokenize: sacreBLEU's name of the tokenizer for BLEU; "13a" is the
-            standard, "none" is for text that has been tokenised before.
-        lowercase: whether to ignore case.
+        hypotheses: List of strings.
+        references: List of strings of the same length.
+        tokenize: Name of sacreBLEU's tokenizer for BLEU. "13a" is the standard;
+            "none" is for text that is already tokenised. Defaults to "13a".
+        lowercase: Whether to ignore case. Defaults to False.
 
     Returns:
-        a `BleuReport`.
+        A `BleuReport`.
 
     Raises:
-        ValueError: if there is nothing to score, or the counts differ, or
-            sacreBLEU has no such tokenizer.
+        ValueError: If there is nothing to score, if the two lists differ in
+            length, or if sacreBLEU has no such tokenizer.
 
     Example:
 
@@ -44,7 +44,7 @@ def bleu_report(hypotheses, references, tokenize="13a", lowercase=False):
     >>> round(report.bleu), round(report.chrf)
     (100, 100)
     """
-    # At 0.5 s of import time, only for those who score.
+    # Imported here because the import takes 0.5 s and few callers score.
     from sacrebleu.metrics import BLEU
     from sacrebleu.metrics import CHRF
 
@@ -55,7 +55,7 @@ def bleu_report(hypotheses, references, tokenize="13a", lowercase=False):
             f"Received: tokenize={tokenize!r}. Use one of "
             f"{', '.join(BLEU.TOKENIZERS)}."
         )
-    # `force` silences the advice against text that looks tokenised.
+    # `force` silences sacreBLEU's warning about text that looks tokenised.
     metrics = (
         BLEU(tokenize=tokenize, lowercase=lowercase, force=True),
         CHRF(lowercase=lowercase),
@@ -71,7 +71,7 @@ def bleu_report(hypotheses, references, tokenize="13a", lowercase=False):
 def _check(hypotheses, references):
     if len(hypotheses) != len(references) or not references:
         raise ValueError(
-            "Hypotheses and references must be equally many, and at least "
+            "There must be as many hypotheses as references, and at least "
             f"one. Received: {len(hypotheses)} hypotheses and "
             f"{len(references)} references. Give one line each per sentence."
         )

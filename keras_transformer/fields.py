@@ -1,4 +1,4 @@
-"""What frozen dataclasses of options share: checks and name=value changes."""
+"""Checks and name=value changes of frozen dataclasses of options."""
 
 import dataclasses
 import difflib
@@ -9,21 +9,22 @@ _TRUTH = {"true": True, "1": True, "false": False, "0": False}
 
 
 def check(options, rules):
-    """Check the types and the ranges of a dataclass's values.
+    """Checks the types and the ranges of a dataclass's values.
 
-    A whole number becomes a float where that is the field's type.
+    A whole number becomes a float if the field is a float.
 
     Args:
-        options: instance of a frozen dataclass whose fields are bool, int,
+        options: Instance of a frozen dataclass whose fields are bool, int,
             float or str and have defaults.
-        rules: triples of a rule in words, a function that tells whether a
-            value obeys it, and the names of the fields it is for.
+        rules: Triples of a rule in words, a function that tells whether a value
+            obeys it, and the names of the fields that it applies to.
 
     Raises:
-        ValueError: naming the first value that does not fit.
+        ValueError: If a value does not fit; the message names the first one.
     """
     for field_ in dataclasses.fields(options):
         value = _typed(field_, getattr(options, field_.name))
+        # The only way to set a field of a frozen dataclass in `__post_init__`.
         object.__setattr__(options, field_.name, value)
     for rule, accepts, names in rules:
         for name in names:
@@ -37,15 +38,15 @@ def check(options, rules):
 
 
 def parse_changes(cls, text, flag):
-    """Return the changes that `text` names, a dictionary.
+    """Returns the changes that a text names, as a dictionary.
 
     Args:
-        cls: the dataclass.
+        cls: The dataclass.
         text: `name=value` pairs with commas between them; may be empty.
-        flag: what the user calls the text.
+        flag: The user's name for the text.
 
     Raises:
-        ValueError: if a name is unknown or repeated, or a value is of the
+        ValueError: If a name is unknown or repeated, or if a value has the
             wrong type.
     """
     changes = {}
@@ -66,10 +67,15 @@ def parse_changes(cls, text, flag):
 
 
 def field(cls, name, flag):
-    """Return the field of a dataclass.
+    """Returns the field of a dataclass with a name.
+
+    Args:
+        cls: The dataclass.
+        name: Name of the field.
+        flag: The user's name for the text that names the field.
 
     Raises:
-        ValueError: if there is none of the name; with those that are like it.
+        ValueError: If there is no such field. The message lists similar names.
     """
     fields = {field_.name: field_ for field_ in dataclasses.fields(cls)}
     if name in fields:
@@ -78,7 +84,7 @@ def field(cls, name, flag):
     suggestion = f"Did you mean: {', '.join(matches)}? " if matches else ""
     raise ValueError(
         f"`{flag}` must name fields of {cls.__name__}. Received: "
-        f"{flag}={name!r}. {suggestion}All are: {', '.join(fields)}."
+        f"{flag}={name!r}. {suggestion}The fields are: {', '.join(fields)}."
     )
 
 
@@ -95,6 +101,7 @@ def _parse(field_, text):
 
 
 def _typed(field_, value):
+    # A bool is an int to `isinstance`, hence the exact types.
     if field_.type is float and type(value) is int:
         return float(value)
     if type(value) is not field_.type:

@@ -1,4 +1,4 @@
-"""Hyper-parameters: one frozen dataclass, strict overrides, JSON."""
+"""Hyper-parameters: a frozen dataclass with strict overrides, and JSON."""
 
 import dataclasses
 import json
@@ -8,14 +8,14 @@ from keras_transformer import fields
 
 @dataclasses.dataclass(frozen=True)
 class HParams:
-    """All that describes a model, its training and its decoding.
+    """Describes a model, its training and its decoding.
 
-    The defaults are the base model of Vaswani et al. (2017), with a batch for
-    one small device. A registered hparams set states only its differences with
-    `dataclasses.replace`. Values are checked at construction.
+    The defaults are the base model of Vaswani et al. (2017), with a batch size
+    for one small device. A registered hparams set states only its differences,
+    with `dataclasses.replace`. Values are checked at construction.
 
     Raises:
-        ValueError: if a value is of the wrong type or out of range.
+        ValueError: If a value has the wrong type or is out of range.
 
     Example:
 
@@ -23,40 +23,40 @@ class HParams:
     2048
     """
 
-    num_layers: int = 6  # layers of encoder and decoder each (N)
+    num_layers: int = 6  # number of layers of encoder and decoder each (N)
     d_model: int = 512  # width of embeddings and sub-layer outputs
     d_ff: int = 2048  # inner width of the feed-forward sub-layer
-    num_heads: int = 8  # attention heads (h)
-    d_k: int = 0  # width of a query or key per head; 0 = d_model / h
-    d_v: int = 0  # width of a value per head; 0 = d_model / h
-    dropout: float = 0.1  # on sub-layer outputs and embedding sums (P_drop)
-    attention_dropout: float = 0.0  # on attention weights; paper: none
-    activation_dropout: float = 0.0  # inside the feed-forward; paper: none
-    norm: str = "post"  # "post" as the paper, "pre" as Tensor2Tensor since v2
+    num_heads: int = 8  # number of attention heads (h)
+    d_k: int = 0  # width of a query or key of a head; 0 = d_model / h
+    d_v: int = 0  # width of a value of a head; 0 = d_model / h
+    dropout: float = 0.1  # rate on sub-layer outputs and embeddings (P_drop)
+    attention_dropout: float = 0.0  # rate on attention weights; paper: 0
+    activation_dropout: float = 0.0  # rate inside the feed-forward; paper: 0
+    norm: str = "post"  # "post" as in the paper, "pre" as in Tensor2Tensor
     positional_encoding: str = "sinusoidal"  # or "learned" (Table 3 row E)
-    neighbourhood: int = 0  # self-attention's reach (r); 0 = everywhere
+    neighbourhood: int = 0  # radius of self-attention (r); 0 = unlimited
     label_smoothing: float = 0.1  # share spread over the vocabulary (eps_ls)
     max_length: int = 256  # longest sentence kept for training, in tokens
-    batch_tokens: int = 4096  # most positions per side a device takes at once
-    effective_batch_tokens: int = 0  # most in an update; 0 = batch_tokens
-    packed: bool = False  # several sentence pairs in a row of a batch
+    batch_tokens: int = 4096  # positions per side a device takes at once
+    effective_batch_tokens: int = 0  # those of an update; 0 = batch_tokens
+    packed: bool = False  # whether several sentence pairs share a row
     optimizer: str = "adam"  # or "adamw", "adafactor"
-    adam_beta1: float = 0.9  # beta_1
-    adam_beta2: float = 0.98  # beta_2
-    adam_epsilon: float = 1e-9  # epsilon
+    adam_beta1: float = 0.9  # decay of the mean of gradients (beta_1)
+    adam_beta2: float = 0.98  # decay of the mean of their squares (beta_2)
+    adam_epsilon: float = 1e-9  # added to the denominator (epsilon)
     weight_decay: float = 0.0  # of adamw and adafactor; 0 = none
-    gradient_clip_norm: float = 0.0  # largest norm of a gradient; 0 = any
-    ema_decay: float = 0.0  # of the moving average of the weights; 0 = none
+    gradient_clip_norm: float = 0.0  # largest norm of the gradients; 0 = any
+    ema_decay: float = 0.0  # decay of the average of the weights; 0 = none
     learning_rate: float = 1.0  # factor on the paper's schedule
-    warmup_steps: int = 4000  # steps of linear increase
-    train_steps: int = 100000  # updates in all
-    beam_size: int = 4  # hypotheses kept while decoding
+    warmup_steps: int = 4000  # number of steps of linear increase
+    train_steps: int = 100000  # total number of updates
+    beam_size: int = 4  # number of hypotheses kept while decoding
     alpha: float = 0.6  # length penalty ((5 + length) / 6) ** alpha
-    extra_length: int = 50  # output holds at most input + this many tokens
+    extra_length: int = 50  # tokens that an output may exceed its input by
 
     @property
     def update_tokens(self):
-        """Most positions per side of the global batch of an update."""
+        """Largest number of positions per side in the batch of an update."""
         return self.effective_batch_tokens or self.batch_tokens
 
     def __post_init__(self):
@@ -65,8 +65,8 @@ class HParams:
             raise ValueError(
                 "`d_model` must be divisible by `num_heads`. Received: "
                 f"d_model={self.d_model}, num_heads={self.num_heads}. Use a "
-                f"divisor of d_model such as {_near_divisor(self)}, or give "
-                "d_k and d_v."
+                f"divisor of d_model such as {_near_divisor(self)}, or set "
+                "both d_k and d_v."
             )
         if 0 < self.effective_batch_tokens < self.batch_tokens:
             raise ValueError(
@@ -78,7 +78,8 @@ class HParams:
             )
         if self.weight_decay and self.optimizer == "adam":
             raise ValueError(
-                "`weight_decay` must be 0 with an optimizer that has none. "
+                "`weight_decay` must be 0 with an optimizer without weight "
+                "decay. "
                 f"Received: weight_decay={self.weight_decay}, "
                 f"optimizer={self.optimizer!r}. Use optimizer=adamw."
             )
@@ -123,15 +124,16 @@ _RULES = (
 
 
 def parse_overrides(hparams, text):
-    """Return `hparams` with the changes that `text` names.
+    """Returns `hparams` with the changes that a text names.
 
     Args:
-        hparams: the `HParams` to start from.
-        text: `name=value` pairs with commas between them, as `--hparams` takes
-            them; may be empty.
+        hparams: The `HParams` to start from.
+        text: `name=value` pairs with commas between them, as the flag
+            `--hparams` takes them; may be empty.
 
     Raises:
-        ValueError: if a name is unknown or repeated, or a value does not fit.
+        ValueError: If a name is unknown or repeated, or if a value does not
+            fit.
 
     Example:
 
@@ -143,19 +145,19 @@ def parse_overrides(hparams, text):
 
 
 def to_json(hparams):
-    """Return `hparams` as JSON text, one line for each field."""
+    """Returns `hparams` as JSON text with one line for each field."""
     return json.dumps(dataclasses.asdict(hparams), indent=2) + "\n"
 
 
 def from_json(text):
-    """Return the `HParams` that `to_json` wrote.
+    """Returns the `HParams` that `to_json` wrote.
 
-    A field that the text does not hold takes its default: fields that join
-    later do, by default, what was done before them.
+    A field that the text lacks takes its default. The default of a new field
+    therefore has to keep what was done before the field existed.
 
     Raises:
-        ValueError: if the text is not JSON, a name is unknown or a value does
-            not fit.
+        ValueError: If the text is not JSON, if a name is unknown, or if a value
+            does not fit.
 
     Example:
 

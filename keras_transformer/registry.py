@@ -1,4 +1,4 @@
-"""Find problems and hparams sets by name."""
+"""Registries that find problems and hparams sets by name."""
 
 import difflib
 import importlib
@@ -10,15 +10,16 @@ LIST_COMMAND = "kt-trainer --registry_help"
 
 
 class Registry:
-    """Map names to the classes or functions that registered under them.
+    """Maps names to the classes or functions that are registered under them.
 
-    The modules that register are imported at the first look-up, not before, so
-    that importing the registry costs nothing.
+    The modules that register something are imported at the first look-up, so
+    importing the registry itself costs nothing.
 
     Args:
-        kind: what is registered, as error messages shall call it.
-        list_hint: the command that lists all names.
-        package: name of the package whose import fills this registry.
+        kind: What is registered, in the words of the error messages.
+        list_hint: Command that lists all names. Defaults to `LIST_COMMAND`.
+        package: Name of the package whose import fills this registry.
+            Defaults to None, for a registry that is filled by hand.
 
     Example:
 
@@ -37,16 +38,16 @@ class Registry:
         self._entries = {}
 
     def register(self, name=None):
-        """Decorate a class or function to register it.
+        """Registers the decorated class or function.
 
-        Use it bare, for the snake_case of the object's own name, or with a name
-        of your choice.
+        Use the decorator bare, to register under the object's own name in snake
+        case, or with a name of your choice.
 
         Args:
-            name: the name to register under.
+            name: Name to register under. Defaults to the object's own name.
 
         Returns:
-            the decorated object itself, or a decorator if `name` is a string.
+            The decorated object itself, or a decorator if `name` is a string.
         """
         if callable(name):
             return self._add(snake_case(name.__name__), name)
@@ -55,11 +56,11 @@ class Registry:
         )
 
     def get(self, name):
-        """Return what is registered under `name`.
+        """Returns what is registered under a name.
 
         Raises:
-            ValueError: if nothing is; the message holds up to three similar
-                names.
+            ValueError: If the name is unknown. The message holds up to three
+                similar names.
         """
         if name not in self.names():
             raise ValueError(
@@ -70,7 +71,8 @@ class Registry:
         return self._entries[name]
 
     def names(self):
-        """Return all registered names in alphabetical order."""
+        """Returns all registered names in alphabetical order."""
+        # Only here, because the modules of the package import this one.
         if self.package:
             importlib.import_module(self.package)
         return sorted(self._entries)
@@ -96,7 +98,11 @@ hparams_sets = Registry("hparams_set", package="keras_transformer.hparams")
 
 
 def register_problem(name=None):
-    """Decorate a subclass of `Problem` to register it and to name it.
+    """Registers the decorated subclass of `Problem` and sets its name.
+
+    Args:
+        name: Name of the problem. Defaults to the class's own name in snake
+            case.
 
     Example:
 
@@ -109,30 +115,31 @@ def register_problem(name=None):
     """
 
     def add(cls):
-        key = snake_case(cls.__name__) if callable(name) else name
-        cls.name = key or snake_case(cls.__name__)
+        cls.name = chosen_name or snake_case(cls.__name__)
         return problems.register(cls.name)(cls)
 
+    # Bare, the decorator gets the class instead of a name.
+    chosen_name = None if callable(name) else name
     return add(name) if callable(name) else add
 
 
 def register_hparams(name=None):
-    """Decorate a function that returns `HParams` to register it."""
+    """Registers the decorated function, which returns an `HParams`."""
     return hparams_sets.register(name)
 
 
 def get_problem(name, data_dir=None):
-    """Return the problem of that name.
+    """Returns the problem with a name.
 
-    A trailing `_rev` swaps the two languages of the problem named before it;
-    the two share their data.
+    A trailing `_rev` swaps the two languages of the problem that is named
+    before it. Both directions share their data.
 
     Args:
-        name: registered name, with or without `_rev`.
-        data_dir: directory that holds the generated data.
+        name: Registered name, with or without `_rev`.
+        data_dir: Directory that holds the generated data. Defaults to None.
 
     Returns:
-        an instance of the registered subclass of `Problem`.
+        An instance of the registered subclass of `Problem`.
     """
     base = name.removesuffix("_rev")
     if base != name and base in problems.names():
@@ -141,7 +148,7 @@ def get_problem(name, data_dir=None):
 
 
 def get_hparams(name):
-    """Return the `HParams` of the hparams set of that name.
+    """Returns the `HParams` of the hparams set with a name.
 
     Example:
 
@@ -152,24 +159,24 @@ def get_hparams(name):
 
 
 def import_usr_dir(path):
-    """Import a user's directory, whose modules register problems or sets.
+    """Imports a user's directory, whose modules register problems or sets.
 
-    The directory is imported as a package: its `__init__.py` imports the
-    modules that register.
+    The directory is imported as a package: its `__init__.py` has to import the
+    modules that register something.
 
     Args:
-        path: the directory.
+        path: Path of the directory.
 
     Raises:
-        ValueError: if it is not a directory with an `__init__.py`, or its name
-            is that of another module.
+        ValueError: If it is not a directory with an `__init__.py`, or if it
+            has the name of another module.
     """
     path = os.path.abspath(os.path.expanduser(path))
     if not os.path.isfile(os.path.join(path, "__init__.py")):
         raise ValueError(
             "`usr_dir` must be a directory that holds an `__init__.py`. "
             f"Received: usr_dir={path!r}. Create the file, with one import "
-            "line for each module of yours that registers something."
+            "line for each of your modules that registers something."
         )
     parent, name = os.path.split(path)
     sys.path.insert(0, parent)
@@ -180,13 +187,13 @@ def import_usr_dir(path):
     if not _is_inside(module, path):
         raise ValueError(
             "`usr_dir` must not have the name of another Python module. "
-            f"Received: usr_dir={path!r}, while module {name!r} is already "
-            "loaded from elsewhere. Rename the directory."
+            f"Received: usr_dir={path!r}, but a module {name!r} is already "
+            "loaded from another place. Rename the directory."
         )
 
 
 def snake_case(name):
-    """Return a camel-case name in snake case.
+    """Returns a camel-case name in snake case.
 
     Example:
 

@@ -1,1 +1,1 @@
-"""Text to batches: subwords, token arrays and batch plans in plain NumPy."""
+"""From text to batches: subwords, token arrays and batch plans in NumPy."""

@@ -6,9 +6,12 @@ and takes a second for the text "slow".
 """
 
 import os
+import time
 
 import tensorflow as tf
 import tensorflow_text
+
+from keras_transformer.serving.server import Server
 
 STEPS_OF_SLOW = 500_000  # an empty loop of this many steps takes 1 s
 
@@ -78,3 +81,16 @@ def write_version(export_dir, version):
     )
     os.rename(path + ".incomplete", path)
     return path
+
+
+def start_server(export_dir, num_versions=1, **ports):
+    """Writes versions and returns a `Server` that has loaded all of them."""
+    for version in range(1, num_versions + 1):
+        write_version(export_dir, version)
+    server = Server(export_dir, "toy", **ports)
+    server.start()
+    while {s.state for s in server.service.statuses("toy").values()} != {
+        "AVAILABLE"
+    }:
+        time.sleep(0.01)
+    return server

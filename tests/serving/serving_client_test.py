@@ -7,7 +7,6 @@ import pytest
 import toy_saved_model as toy
 
 from keras_transformer.serving import client
-from keras_transformer.serving.server import Server
 from keras_transformer.serving.server import has_grpc
 
 PROTOCOLS = ["rest"] + ["grpc"] * has_grpc()
@@ -16,10 +15,8 @@ PROTOCOLS = ["rest"] + ["grpc"] * has_grpc()
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
     export_dir = str(tmp_path_factory.mktemp("export"))
-    toy.write_version(export_dir, 1)
     port = 0 if has_grpc() else None
-    server = Server(export_dir, "toy", port=port, rest_api_port=0)
-    server.start()
+    server = toy.start_server(export_dir, port=port, rest_api_port=0)
     yield server
     server.stop()
 

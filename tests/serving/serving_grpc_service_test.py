@@ -13,7 +13,6 @@ from tensorflow_serving.apis import predict_pb2  # noqa: E402
 from tensorflow_serving.apis import prediction_service_pb2_grpc  # noqa: E402
 
 from keras_transformer.serving import grpc_service  # noqa: E402
-from keras_transformer.serving.server import Server  # noqa: E402
 
 CODES = grpc.StatusCode
 
@@ -21,12 +20,7 @@ CODES = grpc.StatusCode
 @pytest.fixture(scope="module")
 def channel(tmp_path_factory):
     export_dir = str(tmp_path_factory.mktemp("export"))
-    toy.write_version(export_dir, 1)
-    toy.write_version(export_dir, 2)
-    server = Server(export_dir, "toy", port=0)
-    server.start()
-    while server.service.statuses("toy")[1].state != "AVAILABLE":
-        pass
+    server = toy.start_server(export_dir, num_versions=2, port=0)
     with grpc.insecure_channel(f"localhost:{server.port}") as channel:
         yield channel
     server.stop()

@@ -8,18 +8,12 @@ import pytest
 import toy_saved_model as toy
 
 from keras_transformer.serving import rest
-from keras_transformer.serving.server import Server
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
     export_dir = str(tmp_path_factory.mktemp("export"))
-    toy.write_version(export_dir, 1)
-    toy.write_version(export_dir, 2)
-    server = Server(export_dir, "toy", rest_api_port=0)
-    server.start()
-    while server.service.statuses("toy")[1].state != "AVAILABLE":
-        time.sleep(0.01)
+    server = toy.start_server(export_dir, num_versions=2, rest_api_port=0)
     yield server
     server.stop()
 
@@ -230,9 +224,7 @@ class HttpTest:
 
 class StopTest:
     def test_running_requests_finish_and_new_ones_are_refused(self, tmp_path):
-        toy.write_version(str(tmp_path), 1)
-        server = Server(str(tmp_path), "toy", rest_api_port=0)
-        server.start()
+        server = toy.start_server(str(tmp_path), rest_api_port=0)
         address = ("localhost", server.rest_api_port)
         idle = http.client.HTTPConnection(*address, timeout=20)
         idle.request("GET", "/v1/models/toy")

@@ -1,4 +1,4 @@
-"""The attention weights that a model uses for a pair of sentences."""
+"""The attention weights of a model for a sentence and its translation."""
 
 from typing import NamedTuple
 
@@ -14,15 +14,15 @@ END = "(end)"
 class Attention(NamedTuple):
     """All attention weights of one sentence and its translation.
 
-    Each array holds, for every layer and head, a row for each query, the
-    position that attends, and a column for each key, the position that is
-    attended to; a row sums to 1.
+    For every layer and head, an array has a row for each query, the position
+    that attends, and a column for each key, the position that is attended to.
+    Each row sums to 1.
 
     The queries of `decoder` and `cross` are the positions that predict the
-    `target_tokens`. The decoder reads its targets shifted right by one, a zero
-    vector first: what predicts a token has not seen it. So the keys of
-    `decoder` are `decoder_keys`: "(start)", then all target tokens but the
-    last.
+    `target_tokens`. The decoder reads the targets shifted right by one, with a
+    zero vector first, so the position that predicts a token has not seen it.
+    The keys of `decoder` are therefore `decoder_keys`: "(start)" and then all
+    target tokens except the last.
     """
 
     source_tokens: list  # of str, "(end)" last
@@ -33,7 +33,7 @@ class Attention(NamedTuple):
 
     @property
     def decoder_keys(self):
-        """What the decoder reads, position by position."""
+        """The labels of what the decoder reads at each position."""
         return [START, *self.target_tokens[:-1]]
 
     def of(self, kind):
@@ -43,7 +43,7 @@ class Attention(NamedTuple):
             kind: "encoder", "decoder" or "cross".
 
         Returns:
-            two lists of str, and the array
+            Two lists of str, and an array of shape
             `(num_layers, num_heads, query_len, key_len)`.
         """
         return {
@@ -56,21 +56,22 @@ class Attention(NamedTuple):
 def attention_of(model, vocabulary, source_ids, target_ids):
     """Runs a model on a pair of sentences and returns its attention weights.
 
-    The target is forced: the model predicts each of its tokens from those
-    before it, whether or not it would have chosen them.
+    The target is forced: the model predicts each token from the tokens before
+    it, even where it would have chosen others.
 
     Args:
-        model: a `Transformer`.
-        vocabulary: its `Subwords`.
-        source_ids, target_ids: lists of ids, with the end id; zeros after it
-            are left out.
+        model: A built `Transformer`.
+        vocabulary: The model's `Subwords`.
+        source_ids: List of ids with the end id. Padding is dropped.
+        target_ids: List of ids with the end id. Padding is dropped.
 
     Returns:
-        an `Attention`.
+        An `Attention`.
 
     Raises:
-        ValueError: if one of the two is empty.
+        ValueError: If one of the two lists holds no token.
     """
+    # Imported here because `Attention` is also read without Keras.
     from keras import ops
 
     pair = [_without_padding(ids) for ids in (source_ids, target_ids)]
@@ -78,9 +79,9 @@ def attention_of(model, vocabulary, source_ids, target_ids):
         if not ids:
             raise ValueError(
                 f"`{name}` must hold a token. Received: an empty list. Encode "
-                "the text with `Subwords.encode`, which adds the end."
+                "the text with `Subwords.encode`, which adds the end id."
             )
-    inputs, targets = (np.array([ids], "int32") for ids in pair)
+    inputs, targets = (np.array([ids], "int32") for ids in pair)  # batch of 1
     _, weights = model(
         {"inputs": inputs, "targets": targets},
         return_weights=True,
@@ -89,7 +90,7 @@ def attention_of(model, vocabulary, source_ids, target_ids):
     arrays = {
         kind: np.stack([ops.convert_to_numpy(layer)[0] for layer in layers])
         for kind, layers in weights.items()
-    }
+    }  # (num_layers, num_heads, query_len, key_len)
     tokens = [_labels(vocabulary, ids) for ids in pair]
     return Attention(*tokens, **arrays)
 

@@ -1,4 +1,4 @@
-"""Beam search with a model, compiled as a whole on TensorFlow and on JAX."""
+"""Searches and scorings that TensorFlow or JAX compiles as a whole."""
 
 import functools
 
@@ -10,31 +10,39 @@ from keras_transformer.search.hypotheses import find_hypotheses
 from keras_transformer.search.hypotheses import score_targets
 from keras_transformer.search.tree_constraint import make_constraint
 
-LENGTH_STEP = 16  # lengths on JAX are rounded up to multiples of it
+# JAX compiles a program for each shape. It takes seconds, so lengths are
+# rounded up to multiples of this.
+LENGTH_STEP = 16
 
 
 def compile_search(model, options, vocabulary=None):
     """Makes a function that translates batches with a model.
 
-    It follows the model's weights: a model in training can be translated with
-    again and again. TensorFlow compiles it once for all shapes. JAX compiles it
-    for each shape; there batches are filled up to few shapes, with positions
-    and rows of padding, which changes no result.
+    The function reads the current weights of the model, so it can follow a
+    model through its training. TensorFlow compiles it once for all shapes. JAX
+    compiles it for each shape, so batches are padded to a few shapes there,
+    which changes no result.
 
     Args:
-        model: a built `Transformer`.
-        options: a `DecodeOptions`.
-        vocabulary: the model's `Subwords`; one of trees has only trees found,
-            see `make_constraint`.
+        model: A built `Transformer`.
+        options: A `DecodeOptions`.
+        vocabulary: The model's `Subwords`. If it has the symbols of trees, the
+            search is constrained to trees; see `make_constraint`. Defaults to
+            None.
 
     Returns:
-        function of the source ids, int32 `(batch, input_len)`, the greatest
-        lengths of the translations, int32 `(batch,)`, and where given the ids
-        that they begin with, int32 `(batch, prefix_len)`, filled up with 0, and
-        a random number for each to draw samples with, int32 `(batch,)`. It
-        returns the ids of the translations, `(batch, num_hypotheses, length)`,
-        filled up with 0, and their scores `(batch, num_hypotheses)`, NumPy
-        arrays.
+        A function of NumPy arrays:
+        - `inputs`, the source ids, int32 of shape `(batch, input_len)`;
+        - `limits`, the greatest lengths of the translations, int32 of shape
+          `(batch,)`;
+        - optionally `prefixes`, the ids that the translations begin with,
+          int32 of shape `(batch, prefix_len)`, padded with 0;
+        - optionally `seeds`, the seeds of the sampler, int32 of shape
+          `(batch,)`.
+
+        It returns the ids of the translations, an array of shape
+        `(batch, num_hypotheses, length)` padded with 0, and their scores, an
+        array of shape `(batch, num_hypotheses)`.
     """
     constraint = make_constraint(options, vocabulary)
 
@@ -61,29 +69,30 @@ def compile_search(model, options, vocabulary=None):
         if prefixes is not None and constraint:
             raise ValueError(
                 "`prefixes` must not be given where the output is a tree. "
-                "Received: some. Leave them out, or use constrained=false."
+                "Received: prefixes. Leave them out, or use constrained=false."
             )
         if prefixes is None:
             prefixes = np.zeros((batch, 0), "int32")
         if seeds is None:
             seeds = np.zeros(batch, "int32")
-        found = search(inputs, limits, prefixes, seeds)
-        return tuple(map(ops.convert_to_numpy, found))
+        finished = search(inputs, limits, prefixes, seeds)
+        return tuple(map(ops.convert_to_numpy, finished))
 
     return to_arrays
 
 
 def compile_scoring(model, alpha):
-    """Makes a function that scores batches of given translations.
+    """Makes a function that scores batches of translations.
 
     Args:
-        model: a built `Transformer`.
-        alpha: exponent of the length penalty.
+        model: A built `Transformer`.
+        alpha: Float, exponent of the length penalty.
 
     Returns:
-        function of the source ids, int32 `(batch, input_len)`, and those of the
-        translations with their ends, int32 `(batch, target_len)`. It returns
-        the scores that the search gives them, a NumPy array `(batch,)`.
+        A function of the source ids, int32 of shape `(batch, input_len)`, and
+        the ids of the translations with the end id, int32 of shape
+        `(batch, target_len)`. It returns the scores that the search would give
+        them, a NumPy array of shape `(batch,)`.
     """
 
     def score(inputs, targets):
@@ -98,10 +107,10 @@ def compile_scoring(model, alpha):
 
 
 def fitting_rows(rows):
-    """How many rows to decode together where at most `rows` fit."""
+    """Returns how many rows to decode together if at most `rows` fit."""
     if keras.backend.backend() != "jax":
         return max(1, rows)
-    return 1 << max(1, rows).bit_length() - 1  # a power of two
+    return 1 << max(1, rows).bit_length() - 1  # the next lower power of 2
 
 
 def _compiled_by_tensorflow(function, ranks):
@@ -114,38 +123,40 @@ def _compiled_by_tensorflow(function, ranks):
 def _compiled_by_jax(search, model):
     run = _jitted(search, model)
 
-    def search_filled_up(inputs, limits, prefixes, seeds):
+    def search_padded(inputs, limits, prefixes, seeds):
         batch, input_len = inputs.shape
         missing = _missing_rows(batch)
-        positions = _rounded(input_len)
-        limit = max(int(limits.max()), input_len + 2)  # as trees may need
+        positions = _rounded_up(input_len)
+        # A constraint raises limits in which no tree fits.
+        limit = max(int(limits.max()), input_len + 2)
         sequences, scores = run(
-            _filled_up(inputs, missing, positions),
+            _pad(inputs, missing, positions),
             np.pad(limits, (0, missing), constant_values=1),
-            _filled_up(prefixes, missing, _rounded(prefixes.shape[1])),
+            _pad(prefixes, missing, _rounded_up(prefixes.shape[1])),
             np.pad(seeds, (0, missing)),
-            fixed_length=_rounded(positions + limit - input_len),
+            fixed_length=_rounded_up(positions + limit - input_len),
         )
+        # (batch, num_hypotheses, length), (batch, num_hypotheses)
         return sequences[:batch], scores[:batch]
 
-    return search_filled_up
+    return search_padded
 
 
 def _scoring_compiled_by_jax(score, model):
     run = _jitted(score, model)
 
-    def score_filled_up(*pair):
+    def score_padded(*pair):
         batch = len(pair[0])
         missing = _missing_rows(batch)
         return run(
-            *(_filled_up(ids, missing, _rounded(ids.shape[1])) for ids in pair)
+            *(_pad(ids, missing, _rounded_up(ids.shape[1])) for ids in pair)
         )[:batch]
 
-    return score_filled_up
+    return score_padded
 
 
 def _jitted(function, model):
-    """Compiles a function that reads the model's weights, which may change."""
+    """Compiles a function that takes the model's weights at each call."""
     import jax
 
     @functools.partial(jax.jit, static_argnames="fixed_length")
@@ -160,13 +171,13 @@ def _jitted(function, model):
 
 
 def _missing_rows(batch):
-    """What a batch lacks to a power of two."""
+    """Returns how many rows a batch lacks to the next power of two."""
     return (1 << (batch - 1).bit_length()) - batch
 
 
-def _filled_up(ids, missing, length):
+def _pad(ids, missing, length):
     return np.pad(ids, [(0, missing), (0, length - ids.shape[1])])
 
 
-def _rounded(length):
+def _rounded_up(length):
     return -(-length // LENGTH_STEP) * LENGTH_STEP

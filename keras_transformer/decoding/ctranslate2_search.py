@@ -1,13 +1,18 @@
-"""Finds with CTranslate2 what our own beam search finds.
+"""Finds with CTranslate2 the hypotheses that our own beam search finds.
 
-CTranslate2 keeps the same beams step by step, but it stops, ends and ranks
-otherwise. It stops once it has `beam_size` finished hypotheses, where we go on
-until no beam can win: it is given patience. It divides log-probabilities by a
-power of the length: all that it finds is ranked again. At the limit it breaks
-off: the end is put there and scored. One thing remains: of a step's candidates
-we take an end that is among the best `2 * beam_size`, CTranslate2 one that is
-among the best `beam_size`. So unlikely a hypothesis seldom wins; where it does,
-about once in a thousand sentences, CTranslate2 misses it.
+CTranslate2 keeps the same beams at each step, but it stops, ends and ranks
+differently:
+
+- It stops at `beam_size` finished hypotheses, while we continue until no beam
+  can win. We therefore give it patience.
+- It divides log-probabilities by a power of the length. We rank all its
+  hypotheses again by our length penalty.
+- It breaks off at the length limit. We put the end there and score it.
+
+One difference remains. Among the candidates of a step we accept an end that is
+one of the best `2 * beam_size`, and CTranslate2 only one of the best
+`beam_size`. A hypothesis with such an unlikely end seldom wins. In about one
+sentence of a thousand it does, and CTranslate2 misses it.
 """
 
 import dataclasses
@@ -17,41 +22,42 @@ from keras_transformer.decoding.text_translator import Hypothesis
 from keras_transformer.token_ids import END_ID
 
 BATCH_ROWS = 32
-BATCH_TOKENS = 2048  # of sources, filled up to one length
-# Ends the search at so many times `beam_size` hypotheses. Of 1,000
-# translations 1 changes 9, 1.5 changes 1, and more than 2 none.
+BATCH_TOKENS = 2048  # of the sources, padding included
+# The search ends at this many times `beam_size` hypotheses. Compared with a
+# search without this limit, patience 1 changes 9 of 1,000 translations, 1.5
+# changes 1, and 2 or more changes none.
 PATIENCE = 2.0
 
 
 @dataclasses.dataclass
 class Request:
-    """A sentence to translate, and what is found for it."""
+    """A sentence to translate, and the hypotheses found so far."""
 
     source: list  # ids with the end id
     prefix: list  # ids that the translation begins with, without the end id
-    limit: int  # greatest length of the translation, the end counted
-    found: dict = None  # ids, a tuple, to log-probability; None = unknown
+    limit: int  # greatest length of the translation with its end id
+    log_probs: dict = None  # tuple of ids to log-probability; None = unknown
 
     def is_cut(self):
-        """Tells whether the search broke off, or went beyond the limit."""
-        return any(self._is_cut(ids) for ids in self.found)
+        """Returns whether the search broke off or exceeded the limit."""
+        return any(self._is_cut(ids) for ids in self.log_probs)
 
     def end(self):
-        """Ends all hypotheses at the limit at the latest."""
+        """Ends every hypothesis at the limit or before."""
         ended = {}
-        for ids, log_prob in self.found.items():
+        for ids, log_prob in self.log_probs.items():
             if self._is_cut(ids):
                 ids, log_prob = (*ids[: self.limit - 1], END_ID), None
             ended[ids] = log_prob
-        self.found = ended
+        self.log_probs = ended
 
     def best(self, options):
-        """Returns the `num_hypotheses` best, texts left out, best first."""
+        """Returns the best `num_hypotheses` without their texts, best first."""
         hypotheses = [
             Hypothesis(
                 "", log_prob / ((5 + len(ids)) / 6) ** options.alpha, list(ids)
             )
-            for ids, log_prob in self.found.items()
+            for ids, log_prob in self.log_probs.items()
         ]
         hypotheses.sort(key=lambda one: -one.score)
         return hypotheses[: options.num_hypotheses]
@@ -64,8 +70,8 @@ class CTranslate2Search:
     """Searches for translations of encoded sentences.
 
     Args:
-        engine: a `ctranslate2.Translator`.
-        pieces: list of str, the text of each id.
+        engine: A `ctranslate2.Translator`.
+        pieces: List of str, the text of each id.
     """
 
     def __init__(self, engine, pieces):
@@ -77,22 +83,21 @@ class CTranslate2Search:
         """Finds the hypotheses of sentences.
 
         Args:
-            requests: list of `Request`.
-            options: a `DecodeOptions`.
+            requests: List of `Request`.
+            options: A `DecodeOptions`.
 
         Returns:
-            for each a list of `Hypothesis` without text, best first:
-            `num_hypotheses`, or fewer where fewer exist.
+            For each request a list of `Hypothesis` without text, best first.
+            It holds `num_hypotheses`, or fewer if fewer exist.
         """
-        order = sorted(requests, key=lambda request: -request.limit)
-        self._run(_batches(order), options)
+        by_limit = sorted(requests, key=lambda request: -request.limit)
+        self._run(_batches(by_limit), options)
         if options.beam_size > 1 and not options.temperature:
-            # A batch has one limit. What met it, or went beyond its own, is
-            # searched again among its equals.
-            cut = [request for request in order if request.is_cut()]
-            equal = itertools.groupby(cut, lambda request: request.limit)
-            for _, group in equal:
-                self._run(_batches(list(group)), options)
+            # A whole batch has one limit. A sentence whose hypotheses met it,
+            # or exceeded their own, is searched again among its equals.
+            cut = [request for request in by_limit if request.is_cut()]
+            for _, equal in itertools.groupby(cut, lambda one: one.limit):
+                self._run(_batches(list(equal)), options)
         for request in requests:
             request.end()
         self.score(requests)
@@ -102,40 +107,40 @@ class CTranslate2Search:
         """Computes the log-probabilities that are unknown.
 
         Args:
-            requests: list of `Request` with `found`.
+            requests: List of `Request` with `log_probs`, which are filled in.
         """
         unknown = [
             (request, ids)
             for request in requests
-            for ids, log_prob in request.found.items()
+            for ids, log_prob in request.log_probs.items()
             if log_prob is None
         ]
         if not unknown:
             return
         results = self.engine.score_batch(
-            [self._texts(request.source) for request, _ in unknown],
-            [self._texts(ids[:-1]) for _, ids in unknown],
-            max_input_length=0,
+            [self._tokens(request.source) for request, _ in unknown],
+            [self._tokens(ids[:-1]) for _, ids in unknown],
+            max_input_length=0,  # no limit
             max_batch_size=BATCH_TOKENS,
             batch_type="tokens",
         )
         for (request, ids), result in zip(unknown, results):
-            request.found[ids] = sum(result.log_probs)
+            request.log_probs[ids] = sum(result.log_probs)
 
     def _run(self, batches, options):
-        # Those of CTranslate2 are of what is left after sharpening, and after
-        # the end is forbidden.
+        # Where these options change the distribution, CTranslate2 returns the
+        # scores of the changed one, and ours are those of the model.
         scores_differ = options.temperature or options.min_length
         started = [(batch, self._start(batch, options)) for batch in batches]
         for batch, results in started:
             for request, result in zip(batch, results):
-                request.found = self._hypotheses(result.result(), options)
+                request.log_probs = self._log_probs(result.result(), options)
                 if request.prefix or scores_differ:
                     # CTranslate2 gives a prefix the probability 1.
-                    request.found = dict.fromkeys(request.found)
+                    request.log_probs = dict.fromkeys(request.log_probs)
 
     def _start(self, batch, options):
-        """Begins to translate a batch, up to its greatest limit."""
+        """Starts to translate a batch, up to its greatest limit."""
         limit = max(1, max(request.limit for request in batch) - 1)
         arguments = {
             "beam_size": options.beam_size,
@@ -151,12 +156,12 @@ class CTranslate2Search:
             arguments["num_hypotheses"] = round(PATIENCE * options.beam_size)
         prefixes = None
         if any(request.prefix for request in batch):
-            prefixes = [self._texts(request.prefix) for request in batch]
+            prefixes = [self._tokens(request.prefix) for request in batch]
         return self.engine.translate_batch(
-            [self._texts(request.source) for request in batch],
+            [self._tokens(request.source) for request in batch],
             prefixes,
             length_penalty=options.alpha,
-            max_input_length=0,  # any
+            max_input_length=0,  # no limit
             max_decoding_length=limit,
             min_decoding_length=min(options.min_length, limit),
             return_scores=True,
@@ -165,19 +170,21 @@ class CTranslate2Search:
             **arguments,
         )
 
-    def _hypotheses(self, result, options):
-        found = {}
-        for texts, score in zip(result.hypotheses, result.scores):
-            ids = tuple(map(self.ids.__getitem__, texts))
-            found[ids] = score * len(ids) ** options.alpha
-        return found
+    def _log_probs(self, result, options):
+        """Returns a dictionary of ids to log-probability."""
+        log_probs = {}
+        for tokens, score in zip(result.hypotheses, result.scores):
+            ids = tuple(map(self.ids.__getitem__, tokens))
+            # Undoes CTranslate2's length penalty.
+            log_probs[ids] = score * len(ids) ** options.alpha
+        return log_probs
 
-    def _texts(self, ids):
+    def _tokens(self, ids):
         return [self.pieces[id_] for id_ in ids]
 
 
 def _batches(requests):
-    """Yields batches of requests that are sorted by length."""
+    """Yields batches of requests that are sorted by limit."""
     while requests:
         longest = max(len(request.source) for request in requests[:BATCH_ROWS])
         rows = max(1, min(BATCH_ROWS, BATCH_TOKENS // longest))

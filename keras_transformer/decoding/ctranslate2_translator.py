@@ -1,4 +1,4 @@
-"""Sentences in, translations out, by CTranslate2."""
+"""Translates sentences with a model that CTranslate2 runs."""
 
 import json
 import os
@@ -20,26 +20,28 @@ from keras_transformer.decoding.exported import require_ctranslate2
 from keras_transformer.decoding.text_translator import Hypothesis
 from keras_transformer.decoding.text_translator import TextTranslator
 from keras_transformer.search.options import DecodeOptions
+from keras_transformer.token_ids import END_ID
 from keras_transformer.trees.target_text import linearization_of
 
 
 class CTranslate2Translator(TextTranslator):
     """Translates sentences with a model that was exported to CTranslate2.
 
-    It is called like `Translator` and gives the same translations and scores,
-    but for rounding and for the rare sentence whose search ends differently,
-    see `ctranslate2_search`; samples are others. Needs neither TensorFlow nor
-    Keras.
+    It is called like `Translator` and needs neither TensorFlow nor Keras. It
+    gives the same translations and scores, apart from rounding and from the
+    rare sentence whose search ends differently; see `ctranslate2_search`. The
+    same seed draws other samples.
 
     Args:
-        path: the directory that `export_ctranslate2` wrote.
-        device: "cpu", "cuda", or "auto" for a GPU where there is one.
-        compute_type: the numbers to compute in, such as "int8"; by default
-            those that the model is stored in, or the nearest that the device
-            has.
+        path: Directory that `export_ctranslate2` wrote.
+        device: "cpu", "cuda", or "auto", which prefers a GPU. Defaults to
+            "auto".
+        compute_type: The number format to compute in, such as "int8". Defaults
+            to the format that the model is stored in, or the nearest one that
+            the device supports.
 
     Raises:
-        ValueError: if CTranslate2 is not installed, or cannot load the model.
+        ValueError: If CTranslate2 is not installed or cannot load the model.
 
     Example:
 
@@ -82,30 +84,35 @@ class CTranslate2Translator(TextTranslator):
                 report(len(window))
 
     def score(self, texts, translations, alpha=None):
-        """Scores given translations as the search would have scored them.
+        """Scores translations as the search would score them.
 
         Args:
-            texts: list of str.
-            translations: list of str, one for each.
-            alpha: exponent of the length penalty, by default that of the
-                export.
+            texts: List of str.
+            translations: List of str, one for each text.
+            alpha: Float, exponent of the length penalty. Defaults to the
+                export's.
 
         Returns:
-            list of float: log-probabilities divided by the length penalty; 0
-            for a blank text.
+            List of float: log-probabilities divided by the length penalty, and
+            0 for a blank text.
         """
         check_pairs(texts, translations)
         options = self.options.replace(alpha=alpha, num_hypotheses=1)
         sources = self._encode(list(enumerate(texts, 1)))
         targets = self._encode(list(enumerate(translations, 1)))
         requests = [
-            Request(source, [], len(target) + 1, {tuple(target or [1]): None})
+            Request(
+                source,
+                [],
+                len(target) + 1,
+                {tuple(target or [END_ID]): None},
+            )
             for source, target in zip(sources, targets, strict=True)
             if source
         ]
         self._search.score(requests)
-        found = iter(request.best(options)[0].score for request in requests)
-        return [next(found) if source else 0.0 for source in sources]
+        scores = iter(request.best(options)[0].score for request in requests)
+        return [next(scores) if source else 0.0 for source in sources]
 
     def _translate(self, window, prefixes, search, options):
         """Returns a list of `Hypothesis` for each (number, text)."""
@@ -121,34 +128,35 @@ class CTranslate2Translator(TextTranslator):
             limit = max(len(sources[row]), len(prefix) + 1)
             limit = min(limit + options.extra_length, self.record["max_tokens"])
             requests.append(Request(sources[row], prefix, limit))
-        for row, found in zip(rows, search(requests, options)):
-            texts = self.vocabulary.decode([one.ids for one in found])
+        for row, hypotheses in zip(rows, search(requests, options)):
+            texts = self.vocabulary.decode([one.ids for one in hypotheses])
             results[row] = [
-                # A model can spell a line's end in bytes; a line stays one.
+                # A model can spell a line feed in bytes, but a translation
+                # must remain one line.
                 one._replace(text=text.replace("\n", " "))
-                for text, one in zip(texts, found)
+                for text, one in zip(texts, hypotheses)
             ]
         return results
 
     def _encode(self, numbered):
-        """Ids of (number, text), none for a blank text."""
         return encode(self.vocabulary, numbered, self.record["max_tokens"])
 
     def _new_search(self, seed=None):
         import ctranslate2
 
         path, device, compute_type = self._engine_arguments
-        threads_arguments = _threads(device)
+        thread_arguments = _threads(device)
         if seed is not None:
-            # It is looked at when a thread draws its first sample.
+            # A thread reads the seed when it draws its first sample. Hence the
+            # new engine, and a single thread.
             ctranslate2.set_random_seed(seed)
-            threads_arguments = {"inter_threads": 1, "intra_threads": 1}
+            thread_arguments = {"inter_threads": 1, "intra_threads": 1}
         try:
             engine = ctranslate2.Translator(
                 str(path),
                 device=device,
                 compute_type=compute_type,
-                **threads_arguments,
+                **thread_arguments,
             )
         except (RuntimeError, ValueError) as error:
             message = " ".join(str(error).split())
@@ -156,14 +164,17 @@ class CTranslate2Translator(TextTranslator):
                 "CTranslate2 must be able to load a model. Received: "
                 f"{path} with device={device!r}, compute_type="
                 f"{compute_type!r}. It says: {message}. Export the run again, "
-                "or change these."
+                "or change the device or the compute type."
             ) from error
         pieces = self.vocabulary.pieces(range(self.vocabulary.vocab_size))
         return CTranslate2Search(engine, pieces)
 
 
 def _threads(device):
-    """Batches side by side, one to a core, are faster than shared ones."""
+    """Returns the thread arguments of `ctranslate2.Translator`.
+
+    One batch on each core is faster than one batch on all cores.
+    """
     import ctranslate2
 
     if device != "cpu" and ctranslate2.get_cuda_device_count():

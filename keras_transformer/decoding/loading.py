@@ -5,7 +5,7 @@ from keras_transformer.decoding.translator import Translator
 
 
 def load(path, step=None, precision="float32", tokenized=False):
-    """Opens a run or an exported model as what it is: a translator or a parser.
+    """Opens a run or an exported model as a translator or a parser.
 
     Args:
         path: Directory that kt-trainer, kt-avg-checkpoints or kt-exporter

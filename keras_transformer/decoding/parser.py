@@ -1,4 +1,4 @@
-"""Sentences in, trees out: a translator's twin for parsing runs."""
+"""Parses sentences with a translator whose model writes trees."""
 
 import collections
 
@@ -17,21 +17,22 @@ from keras_transformer.trees.tree import parse_tree
 class Parser(TextTranslator):
     """Parses sentences with a trained model.
 
-    What comes out is always a well-formed tree over the words of the sentence:
-    where the search was not constrained to such (`constrained=False`, or a
-    CTranslate2 model), it is repaired, and `num_malformed` counts it.
+    The result is always a well-formed tree over the words of the sentence. A
+    search that is not constrained to trees (`constrained=False`, or a
+    CTranslate2 model) can write something else. The parser repairs it and
+    counts it in `num_malformed`.
 
-    Called as a `Translator` is; what `Translator` says of translations holds
-    for trees, which are str in brackets, as `nltk.Tree.fromstring` takes them.
+    A parser is called like a `Translator`. Its outputs are trees in brackets,
+    str that `nltk.Tree.fromstring` accepts.
 
     Args:
-        translator: a `Translator`, `SavedModelTranslator` or
+        translator: A `Translator`, `SavedModelTranslator` or
             `CTranslate2Translator` of a parsing run.
-        tokenized: whether the sentences are words with spaces between them,
-            as the treebank has them, and not raw text.
+        tokenized: Whether the sentences are words with spaces between them, as
+            in a treebank, instead of raw text. Defaults to False.
 
     Raises:
-        ValueError: if the translator's model was not trained to parse.
+        ValueError: If the translator's model was not trained to parse.
 
     Example:
 
@@ -55,11 +56,16 @@ class Parser(TextTranslator):
 
     @classmethod
     def load(cls, path, step=None, precision="float32", tokenized=False):
-        """Makes the parser of a run's directory or of an exported model.
+        """Opens a run or an exported model as a parser.
 
         Args:
-            path, step, precision: as for `Translator.load`.
-            tokenized: see `Parser`.
+            path: Directory, see `Translator.load`.
+            step: Integer or "best", see `Translator.load`.
+            precision: Str, see `Translator.load`.
+            tokenized: Boolean, see `Parser`.
+
+        Returns:
+            A `Parser`.
         """
         from keras_transformer.decoding.translator import Translator
 
@@ -69,59 +75,62 @@ class Parser(TextTranslator):
         check_texts(texts)
         if prefixes is not None:
             raise ValueError(
-                "`prefixes` must go with translation. Received: prefixes for a "
-                "parser. Leave them out."
+                "`prefixes` must not be given to a parser. Received: prefixes. "
+                "Leave them out."
             )
-        waiting = collections.deque()
+        # The translator reads a window of sentences before it yields the first
+        # hypotheses, and each tree needs the words of its own sentence.
+        undecoded = collections.deque()
 
         def sentences():
             for text in texts:
-                waiting.append(self.words(text))
-                yield " ".join(waiting[-1])
+                undecoded.append(self.words(text))
+                yield " ".join(undecoded[-1])
 
         decoded = self.translator.hypotheses(
             sentences(), report, seed=seed, **options
         )
-        for found in decoded:
-            words = waiting.popleft()
+        for hypotheses in decoded:
+            words = undecoded.popleft()
             yield [
                 hypothesis._replace(text=self._tree(hypothesis.text, words))
-                for hypothesis in found
+                for hypothesis in hypotheses
             ]
 
     def score(self, texts, trees, alpha=None):
-        """Scores given trees as the search would have scored them.
+        """Scores trees as an unconstrained search would score them.
 
         Args:
-            texts: list of str, sentences.
-            trees: list of str in brackets, one for each.
-            alpha: exponent of the length penalty, by default that of the run.
+            texts: List of str.
+            trees: List of trees in brackets, one str for each text.
+            alpha: Float, exponent of the length penalty. Defaults to the run's.
 
         Returns:
-            list of float: log-probabilities divided by the length penalty.
+            List of float: log-probabilities divided by the length penalty.
         """
         check_pairs(texts, trees)
         sentences = [" ".join(self.words(text)) for text in texts]
         symbols = list(map(self.symbols, trees))
         return self.translator.score(sentences, symbols, alpha)
 
-    def attention(self, texts, found):
+    def attention(self, texts, hypotheses):
         sentences = [" ".join(self.words(text)) for text in texts]
-        return self.translator.attention(sentences, found)
+        return self.translator.attention(sentences, hypotheses)
 
     def words(self, text):
-        """Returns the words of a sentence, as the treebank has them."""
+        """Returns the words of a sentence as a treebank spells them."""
+        # SentencePiece writes this character for a space.
         text = text.replace(WORD_START, " ")
         if self.tokenized:
             return list(map(escape, text.split()))
         return tokenize(text)
 
     def symbols(self, tree):
-        """Returns what the model writes for a tree in brackets."""
+        """Returns the symbols that the model writes for a tree in brackets."""
         return write_tree(parse_tree(tree), self.linearization)
 
     def _tree(self, decoded, words):
-        """The tree that the model wrote, repaired if need be."""
+        """Returns the tree that the model wrote, repaired if need be."""
         if not words:
             return ""
         self.num_malformed += not is_tree(decoded, words, self.linearization)

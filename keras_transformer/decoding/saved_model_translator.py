@@ -1,4 +1,4 @@
-"""Sentences in, translations out, by an exported SavedModel."""
+"""Translates sentences with an exported SavedModel."""
 
 import json
 import os
@@ -20,21 +20,22 @@ from keras_transformer.decoding.text_translator import TextTranslator
 from keras_transformer.decoding.threads import num_tensorflow_threads
 from keras_transformer.search.options import DecodeOptions
 
-RECORD_PATH = os.path.join("assets.extra", EXPORT_FILE)
+EXPORT_PATH = os.path.join("assets.extra", EXPORT_FILE)
 
 
 class SavedModelTranslator(TextTranslator):
     """Translates sentences with a model that was exported as a SavedModel.
 
-    It is called like `Translator` and gives the same, with the options that
-    the model was exported with. Needs TensorFlow and tensorflow-text, but
-    neither Keras nor SentencePiece, and is ready sooner than a run.
+    It is called like `Translator` and gives the same translations, with the
+    options that the model was exported with. It needs TensorFlow and
+    tensorflow-text, but neither this package's layers nor SentencePiece.
 
     Args:
-        path: directory of a version, or of the versions; then the newest.
+        path: Directory of a version, or of the versions, of which it takes the
+            newest.
 
     Raises:
-        ValueError: if it is not a SavedModel that kt-exporter wrote.
+        ValueError: If the directory is not a SavedModel that kt-exporter wrote.
 
     Example:
 
@@ -44,14 +45,14 @@ class SavedModelTranslator(TextTranslator):
 
     def __init__(self, path):
         self.path = newest_version(path)
-        for name in (SAVED_MODEL_FILE, RECORD_PATH):
+        for name in (SAVED_MODEL_FILE, EXPORT_PATH):
             if not os.path.isfile(os.path.join(self.path, name)):
                 raise ValueError(
                     "A SavedModel must be one that kt-exporter wrote. "
                     f"Received: {path!r}, where {name} is missing. Export the "
                     "run with kt-exporter."
                 )
-        path = os.path.join(self.path, RECORD_PATH)
+        path = os.path.join(self.path, EXPORT_PATH)
         with open(path, encoding="utf-8") as file:
             self.record = json.load(file)
         if not self.record["of_text"]:
@@ -66,11 +67,11 @@ class SavedModelTranslator(TextTranslator):
         self._num_threads = num_tensorflow_threads()
 
     def hypotheses(self, texts, report=None, prefixes=None, seed=0, **options):
-        """Yields the translations of any number of sentences.
+        """Yields the hypotheses of each sentence.
 
-        What was not said at the export cannot be said now: `prefixes` and a
-        `seed` are refused, and other `options` than those of the export, but
-        for fewer `num_hypotheses`.
+        The export fixes how the model decodes. So it accepts neither
+        `prefixes` nor a `seed`, and no `options` that differ from those of the
+        export, except a smaller `num_hypotheses`.
         """
         for name, value in (("prefixes", prefixes), ("seed", seed)):
             if value:
@@ -79,21 +80,22 @@ class SavedModelTranslator(TextTranslator):
                     f"Received: {name}={value!r}. Load the run's directory."
                 )
         self._check_options(options)
-        number = options.get("num_hypotheses")
+        num_hypotheses = options.get("num_hypotheses")
         for window, _ in windows(texts, None, WINDOW):
-            for found in self._translate(window, report):
-                yield found[:number]
+            for hypotheses in self._translate(window, report):
+                yield hypotheses[:num_hypotheses]
 
     def score(self, texts, translations, alpha=None):
-        """Scores given translations as the search would have scored them.
+        """Scores translations as the search would score them.
 
         Args:
-            texts: list of str.
-            translations: list of str, one for each.
-            alpha: exponent of the length penalty, that of the export.
+            texts: List of str.
+            translations: List of str, one for each text.
+            alpha: Float, exponent of the length penalty, which must be the
+                export's. Defaults to it.
 
         Returns:
-            list of float: log-probabilities divided by the length penalty.
+            List of float: log-probabilities divided by the length penalty.
         """
         check_pairs(texts, translations)
         self._check_options({"alpha": alpha})
@@ -114,20 +116,21 @@ class SavedModelTranslator(TextTranslator):
         return scores
 
     def _translate(self, window, report):
-        """A list of `Hypothesis` of each (number, text)."""
+        """Returns a list of `Hypothesis` for each (number, text)."""
         results = [[Hypothesis("", 0.0)] for _ in window]
         lengths = self._lengths(window)
         costs = search_costs(lengths, self.options, self.linearization)
 
-        def find(batch):
+        def translate(batch):
             texts = [window[i][1] for i in batch]
             return self._call("serving_default", text=texts)
 
-        planned = plan_batches(costs, CACHE_POSITIONS, self._num_threads)
-        for batch, outputs in in_parallel(find, planned, self._num_threads):
-            scores = outputs["scores"].tolist()
-            for i, *each in zip(batch, outputs["translations"], scores):
-                results[i] = _hypotheses(*each)
+        num_threads = self._num_threads
+        planned = plan_batches(costs, CACHE_POSITIONS, num_threads)
+        for batch, outputs in in_parallel(translate, planned, num_threads):
+            arrays = outputs["translations"], outputs["scores"].tolist()
+            for i, texts, scores in zip(batch, *arrays):
+                results[i] = _hypotheses(texts, scores)
             if report:
                 report(len(batch))
         if report:
@@ -135,7 +138,7 @@ class SavedModelTranslator(TextTranslator):
         return results
 
     def _lengths(self, numbered):
-        """Numbers of tokens of each (number, text), 0 for blank texts."""
+        """Returns the number of tokens of each (number, text), 0 if blank."""
         numbers, texts = zip(*numbered)
         lengths = self._call("lengths", text=texts)["lengths"].tolist()
         for number, text, length in zip(numbers, texts, lengths):
@@ -157,13 +160,14 @@ class SavedModelTranslator(TextTranslator):
         for name, value in options.items():
             if value is None:
                 continue
-            ours = getattr(self.options.replace(**{name: value}), name)
-            held = getattr(self.options, name)
-            if held != ours and not (name == "num_hypotheses" and ours < held):
+            wanted = getattr(self.options.replace(**{name: value}), name)
+            exported = getattr(self.options, name)
+            is_fewer = name == "num_hypotheses" and wanted < exported
+            if wanted != exported and not is_fewer:
                 raise ValueError(
                     f"`{name}` of an exported model must be what it was "
                     f"exported with. Received: {name}={value!r}, while "
-                    f"{self.path} has {held!r}. Export the run again with "
+                    f"{self.path} has {exported!r}. Export the run again with "
                     f"--decode_hparams={name}={value}."
                 )
 
@@ -193,7 +197,7 @@ def _load_signatures(path):
 
 
 def _hypotheses(texts, scores):
-    # Where fewer than asked for exist, the others never scored.
+    # A score of -inf fills the place of a hypothesis that does not exist.
     return [
         Hypothesis(text.decode(), score)
         for text, score in zip(texts, scores)

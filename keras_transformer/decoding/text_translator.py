@@ -1,10 +1,10 @@
-"""What all translators have in common, whatever does the work."""
+"""The base class of all translators."""
 
 import typing
 
 
 class Hypothesis(typing.NamedTuple):
-    """A translation, its score, and its ids with the end id, if known."""
+    """A translation with its score and, if known, its ids with the end id."""
 
     text: str
     score: float
@@ -14,10 +14,10 @@ class Hypothesis(typing.NamedTuple):
 class TextTranslator:
     """Translates lists of sentences.
 
-    Subclasses write `hypotheses`, and hold the `options`, a `DecodeOptions`,
-    that apply where a call changes nothing. What a model that parses writes is
-    the `linearization` of trees, one of its `LINEARIZATIONS`; see
-    `Parser`.
+    A subclass implements `hypotheses` and sets `options`, the `DecodeOptions`
+    that apply unless a call changes them. If its model parses, it sets
+    `linearization` to the one of `target_text.LINEARIZATIONS` that the model
+    writes; see `Parser`.
     """
 
     linearization = None
@@ -35,24 +35,29 @@ class TextTranslator:
         """Translates a list of sentences.
 
         Args:
-            texts: list of str.
-            num_hypotheses: how many translations of each to return.
-            return_scores: whether to return the scores as well.
-            return_attention: whether to return the attention weights as well,
-                those of the best translations.
-            prefixes: list of str that the translations begin with.
-            seed: of samples.
-            **options: other fields of `DecodeOptions` to change, such as
-                `beam_size` (1 is greedy), `alpha`, `temperature`.
+            texts: List of str.
+            num_hypotheses: Integer, the number of translations of each
+                sentence. Defaults to None, which returns the best one alone.
+            return_scores: Whether to return the scores as well. Defaults to
+                False.
+            return_attention: Whether to return the attention weights of the
+                best translations as well. Defaults to False.
+            prefixes: List of str, one for each text, that the translations
+                begin with. Defaults to None.
+            seed: Integer seed of the sampler. Defaults to 0.
+            **options: Other fields of `DecodeOptions` to change, such as
+                `beam_size` (1 is greedy), `alpha` or `temperature`.
 
         Returns:
-            list of str, or with `num_hypotheses` a list of lists of str, best
-            first; a blank text gives an empty one. With `return_scores` a
-            tuple of that and the scores in the same form: log-probabilities
-            divided by the length penalty. With `return_attention` the tuple
-            ends in a list of `Attention`.
+            List of str. With `num_hypotheses` it is a list of lists of str,
+            best first. The translation of a blank text is empty.
+
+            With `return_scores` or `return_attention` a tuple, which begins
+            with this list. The scores have the same nesting and are
+            log-probabilities divided by the length penalty. A list of
+            `Attention` comes last.
         """
-        found = list(
+        hypotheses = list(
             self.hypotheses(
                 texts,
                 prefixes=prefixes,
@@ -61,58 +66,63 @@ class TextTranslator:
                 **options,
             )
         )
-        results = [_in_form(found, "text", num_hypotheses)]
+        results = [_nested(hypotheses, "text", num_hypotheses)]
         if return_scores:
-            results.append(_in_form(found, "score", num_hypotheses))
+            results.append(_nested(hypotheses, "score", num_hypotheses))
         if return_attention:
-            results.append(self.attention(texts, found))
+            results.append(self.attention(texts, hypotheses))
         return results[0] if len(results) == 1 else tuple(results)
 
     def translate(self, texts, report=None, **options):
-        """Yields the best translations of any number of sentences, str.
+        """Yields the best translation of each sentence.
 
         Args:
-            texts, report, **options: see `hypotheses`.
-        """
-        for found in self.hypotheses(texts, report, **options):
-            yield found[0].text
-
-    def hypotheses(self, texts, report=None, prefixes=None, seed=0, **options):
-        """Yields the translations of any number of sentences.
-
-        Reads `texts` a window at a time, so that a large file need not fit
-        into memory, and its first translations come early.
-
-        Args:
-            texts: iterable of str.
-            report: function that is told the number of sentences after each
-                batch.
-            prefixes: iterable of str, as many as texts, that the translations
-                begin with.
-            seed: of samples.
-            **options: fields of `DecodeOptions` to change.
+            texts: Iterable of str, see `hypotheses`.
+            report: Function, see `hypotheses`. Defaults to None.
+            **options: See `hypotheses`.
 
         Yields:
-            list of `Hypothesis` of each text, best first.
+            Str.
+        """
+        for best, *_ in self.hypotheses(texts, report, **options):
+            yield best.text
+
+    def hypotheses(self, texts, report=None, prefixes=None, seed=0, **options):
+        """Yields the hypotheses of each sentence.
+
+        It reads `texts` in windows. So a large file need not fit into memory,
+        and the first translations come early.
+
+        Args:
+            texts: Iterable of str.
+            report: Function that is called with the number of sentences after
+                each batch. Defaults to None.
+            prefixes: Iterable of str, one for each text, that the translations
+                begin with. Defaults to None.
+            seed: Integer seed of the sampler. Defaults to 0.
+            **options: Fields of `DecodeOptions` to change.
+
+        Yields:
+            List of `Hypothesis` for each text, best first.
         """
         raise NotImplementedError
 
-    def attention(self, texts, found):
+    def attention(self, texts, hypotheses):
         """Returns the attention weights of the best translations.
 
         Args:
-            texts: list of str.
-            found: what `hypotheses` yielded for them.
+            texts: List of str.
+            hypotheses: List of what `hypotheses` yields for these texts.
 
         Returns:
-            list of `Attention`.
+            List of `Attention`.
         """
         raise ValueError(
             "`return_attention` needs the model itself. Received: an exported "
-            "one. Load the run's directory."
+            "model. Load the run's directory."
         )
 
 
-def _in_form(found, field, num_hypotheses):
-    values = [[getattr(one, field) for one in each] for each in found]
+def _nested(hypotheses, field, num_hypotheses):
+    values = [[getattr(one, field) for one in each] for each in hypotheses]
     return values if num_hypotheses else [best for best, *_ in values]

@@ -1,8 +1,8 @@
-"""Batches that are decoded side by side, on the cores of a processor.
+"""Threads that decode batches side by side on the cores of a processor.
 
-A step of decoding is many small operations, of which a second core has little:
-two batches at once, with a core each, are 1.4 times as fast as one after the
-other on both cores.
+A decoding step consists of many small operations, which gain little from a
+second core. Two batches at once on a core each are 1.4 times as fast as one
+after the other on both cores.
 """
 
 import contextlib
@@ -14,8 +14,9 @@ MAX_THREADS = 8
 def num_threads():
     """Returns how many batches to decode side by side with a Keras model.
 
-    As many as cores, where TensorFlow computes on a processor; else one, whose
-    device is busy or whose backend has threads of its own.
+    TensorFlow on a processor decodes one batch on each core. Otherwise there
+    is one batch, because it keeps the device busy, or because the backend has
+    threads of its own.
     """
     import keras
 
@@ -34,24 +35,26 @@ def num_tensorflow_threads():
 
 
 def give_each_a_core():
-    """Tells TensorFlow to compute an operation on one worker's cores alone.
+    """Limits each operation of TensorFlow to the cores of one thread.
 
-    For a process that does nothing but translate text of many batches; a
-    single sentence takes longer. Changes nothing where TensorFlow has computed
-    before.
+    It suits a process that only translates many batches, because a single
+    sentence takes longer. It has no effect once TensorFlow has computed
+    something.
     """
-    num_used = num_threads()
-    if num_used > 1:
+    num_batches = num_threads()
+    if num_batches > 1:
         import tensorflow as tf
 
-        with contextlib.suppress(RuntimeError):  # it has computed already
+        # TensorFlow refuses the setting once it has computed something.
+        with contextlib.suppress(RuntimeError):
             tf.config.threading.set_intra_op_parallelism_threads(
-                num_cores() // num_used
+                num_cores() // num_batches
             )
 
 
 def num_cores():
     """Returns how many cores this process may use."""
+    # A container or `taskset` can allow fewer cores than the machine has.
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

@@ -1,4 +1,4 @@
-"""Sentences in, translations out: batches, search, order restored."""
+"""Translates sentences with a trained model: encode, search, decode."""
 
 import numpy as np
 
@@ -22,17 +22,21 @@ from keras_transformer.trees.target_text import linearization_of
 class Translator(TextTranslator):
     """Translates sentences with a trained model.
 
-    Sentences of similar lengths are decoded together, as many as fit the
-    memory; the result is that of decoding each alone, in the order of the
-    input. A translation has at most `extra_length` tokens more than its
-    source. The search is compiled at the first call and follows the model's
-    weights: a model in training can be translated with again and again.
+    It decodes sentences of similar lengths together, as many as the memory
+    allows. Each translation is the one that its sentence would get alone, and
+    the order is that of the input. A translation has at most `extra_length`
+    tokens more than its source.
+
+    The search is compiled at the first call. It reads the current weights of
+    the model, so a translator can follow a model through its training.
 
     Args:
-        model: a `Transformer`.
-        vocabulary: its `Subwords`.
-        hparams: its `HParams`, for `beam_size`, `alpha` and `extra_length`.
-        num_threads: batches that are decoded side by side.
+        model: A built `Transformer`.
+        vocabulary: The model's `Subwords`.
+        hparams: The model's `HParams`, which set the defaults of `beam_size`,
+            `alpha` and `extra_length`.
+        num_threads: Integer, the number of batches that are decoded side by
+            side. Defaults to 1.
 
     Example:
 
@@ -53,27 +57,32 @@ class Translator(TextTranslator):
 
     @classmethod
     def load(cls, path, step=None, precision="float32"):
-        """Makes the translator of a run's directory or of an exported model.
+        """Opens a run or an exported model as a translator.
+
+        `loading.load` returns a `Parser` for a model that parses; this method
+        returns the translator inside it.
 
         Args:
-            path: the directory that kt-trainer, kt-avg-checkpoints or
-                kt-exporter wrote.
-            step: of a run's checkpoint, or "best"; by default the newest.
-            precision: "float32", "bfloat16" or "float16", of a run's model; an
-                exported one has its own.
+            path: Directory that kt-trainer, kt-avg-checkpoints or kt-exporter
+                wrote.
+            step: Integer step of a run's checkpoint, or "best". Defaults to
+                the newest.
+            precision: "float32", "bfloat16" or "float16", the precision that
+                a run's model computes in. An exported model has its own.
+                Defaults to "float32".
 
         Returns:
-            a `Translator`, `SavedModelTranslator` or `CTranslate2Translator`.
-            All are called alike.
+            A `Translator`, `SavedModelTranslator` or `CTranslate2Translator`,
+            which are called alike.
         """
-        from keras_transformer.decoding import exported
+        from keras_transformer.decoding.exported import export_format
 
-        form = exported.export_format(path)
-        if form == "ctranslate2":
+        format = export_format(path)
+        if format == "ctranslate2":
             from keras_transformer.decoding import ctranslate2_translator
 
             return ctranslate2_translator.CTranslate2Translator(path)
-        if form == "saved_model":
+        if format == "saved_model":
             from keras_transformer.decoding import saved_model_translator
 
             return saved_model_translator.SavedModelTranslator(path)
@@ -102,15 +111,18 @@ class Translator(TextTranslator):
         """Translates sentences that are encoded already.
 
         Args:
-            sources: list of lists of ids, with the end id.
-            report: as in `hypotheses`.
-            prefixes: list of lists of ids, without the end id.
-            seeds: int32 array, a random number for each, to draw samples with.
-            **options: fields of `DecodeOptions` to change.
+            sources: List of lists of ids with the end id. An empty list stands
+                for a blank sentence.
+            report: Function, see `hypotheses`. Defaults to None.
+            prefixes: List of lists of ids without the end id. Defaults to
+                None.
+            seeds: Int32 array of shape `(batch,)`, the seed of the sampler for
+                each sentence. Defaults to zeros.
+            **options: Fields of `DecodeOptions` to change.
 
         Returns:
-            list of lists of `Hypothesis`, best first; an empty source gives
-            one that is empty.
+            List of lists of `Hypothesis`, best first. An empty source has one
+            empty hypothesis.
         """
         options = self.options.replace(**options)
         search = self._search(options)
@@ -120,6 +132,7 @@ class Translator(TextTranslator):
             batch_prefixes = None
             if prefixes:
                 batch_prefixes = _pad([prefixes[i] for i in batch])
+                # A prefix can be longer than its source.
                 shortest = [len(prefixes[i]) + 1 for i in batch]
                 lengths = np.maximum(lengths, shortest)
             return search(
@@ -131,8 +144,8 @@ class Translator(TextTranslator):
 
         results = [[Hypothesis("", 0.0, [])] for _ in sources]
         planned = self._batches(sources, options)
-        for batch, found in in_parallel(find, planned, self.num_threads):
-            for i, sequences, scores in zip(batch, *found):
+        for batch, arrays in in_parallel(find, planned, self.num_threads):
+            for i, sequences, scores in zip(batch, *arrays):
                 results[i] = self._hypotheses(sequences, scores.tolist())
             if report:
                 report(len(batch))
@@ -141,18 +154,18 @@ class Translator(TextTranslator):
         return results
 
     def score(self, texts, translations, alpha=None):
-        """Scores given translations as the search would have scored them.
+        """Scores translations as the search would score them.
 
-        Of trees, as a search that is not `constrained` would have; one that is
-        shares the probability of what is illegal among the legal.
+        The scores of trees are those of a search that is not `constrained`. A
+        constrained search redistributes the probability of illegal symbols.
 
         Args:
-            texts: list of str.
-            translations: list of str, one for each.
-            alpha: exponent of the length penalty, by default that of the run.
+            texts: List of str.
+            translations: List of str, one for each text.
+            alpha: Float, exponent of the length penalty. Defaults to the run's.
 
         Returns:
-            list of float: log-probabilities divided by the length penalty.
+            List of float: log-probabilities divided by the length penalty.
         """
         check_pairs(texts, translations)
         sources = encode(self.vocabulary, list(enumerate(texts, 1)))
@@ -160,25 +173,29 @@ class Translator(TextTranslator):
         return self.score_ids(sources, targets, alpha)
 
     def score_ids(self, sources, targets, alpha=None):
-        """Scores translations that are encoded already, see `score`.
+        """Scores translations that are encoded already.
 
         Args:
-            sources, targets: lists of lists of ids, with the end ids; a source
-                without any gives 0.
-            alpha: see `score`.
+            sources: List of lists of ids with the end id. An empty list gets
+                the score 0.
+            targets: List of lists of ids with the end id, one for each source.
+            alpha: Float, see `score`.
+
+        Returns:
+            List of float, see `score`.
         """
         alpha = self.options.alpha if alpha is None else alpha
         if alpha not in self._scorings:
             self._scorings[alpha] = _compiler().compile_scoring(
                 self.model, alpha
             )
+        scoring = self._scorings[alpha]
         longest = [
             max(len(source), len(target)) if source else 0
             for source, target in zip(sources, targets, strict=True)
         ]
-        scoring = self._scorings[alpha]
 
-        def find(batch):
+        def score(batch):
             return scoring(
                 *(
                     _pad([(ids[i] or [END_ID]) for i in batch])
@@ -187,36 +204,14 @@ class Translator(TextTranslator):
             )
 
         scores = [0.0] * len(sources)
+        # Encoder and decoder both hold all positions at once here.
         planned = self._fitting(longest, CACHE_POSITIONS // 2)
-        for batch, found in in_parallel(find, planned, self.num_threads):
-            for i, score in zip(batch, found.tolist()):
-                scores[i] = score
+        for batch, array in in_parallel(score, planned, self.num_threads):
+            for i, value in zip(batch, array.tolist()):
+                scores[i] = value
         return scores
 
-    def _batches(self, sources, options):
-        """Indices of sentences to decode together, longest first."""
-        lengths = map(len, sources)
-        costs = search_costs(lengths, options, self.linearization)
-        return self._fitting(costs, CACHE_POSITIONS)
-
-    def _fitting(self, costs, budget):
-        fitting_rows = _compiler().fitting_rows
-        return plan_batches(costs, budget, self.num_threads, fitting_rows)
-
-    def _hypotheses(self, sequences, scores):
-        # Where fewer than asked for exist, the others never scored.
-        ids = [
-            _until_end(sequence)
-            for sequence, score in zip(sequences, scores)
-            if score > float("-inf")
-        ]
-        return [
-            # A model can spell a line's end in bytes; a line stays one.
-            Hypothesis(text.replace("\n", " "), *rest)
-            for text, *rest in zip(self.vocabulary.decode(ids), scores, ids)
-        ]
-
-    def attention(self, texts, found):
+    def attention(self, texts, hypotheses):
         from keras_transformer.decoding.attention import attention_of
 
         sources = encode(self.vocabulary, list(enumerate(texts, 1)))
@@ -227,11 +222,35 @@ class Translator(TextTranslator):
                 ids or [END_ID],
                 best.ids or [END_ID],
             )
-            for ids, (best, *_) in zip(sources, found)
+            for ids, (best, *_) in zip(sources, hypotheses)
+        ]
+
+    def _batches(self, sources, options):
+        """Yields the indices of sentences to decode together, longest first."""
+        lengths = map(len, sources)
+        costs = search_costs(lengths, options, self.linearization)
+        return self._fitting(costs, CACHE_POSITIONS)
+
+    def _fitting(self, costs, budget):
+        fitting_rows = _compiler().fitting_rows
+        return plan_batches(costs, budget, self.num_threads, fitting_rows)
+
+    def _hypotheses(self, sequences, scores):
+        # A score of -inf fills the place of a hypothesis that does not exist.
+        ids = [
+            _until_end(sequence)
+            for sequence, score in zip(sequences, scores)
+            if score > float("-inf")
+        ]
+        return [
+            # A model can spell a line feed in bytes, but a translation must
+            # remain one line.
+            Hypothesis(text.replace("\n", " "), *rest)
+            for text, *rest in zip(self.vocabulary.decode(ids), scores, ids)
         ]
 
     def _search(self, options):
-        """The compiled search, one for all batches."""
+        """Returns the compiled search, which all batches share."""
         if options not in self._searches:
             self._searches[options] = _compiler().compile_search(
                 self.model, options, self.vocabulary
@@ -240,7 +259,7 @@ class Translator(TextTranslator):
 
 
 def _compiler():
-    # Late, since exported models are translated with without Keras.
+    # Imported here because exported models run without Keras.
     from keras_transformer.decoding import compiled_search
 
     return compiled_search

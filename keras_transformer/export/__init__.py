@@ -1,1 +1,1 @@
-"""Models in forms that others serve: SavedModel and CTranslate2."""
+"""Writers of models that others serve, as SavedModel or for CTranslate2."""

@@ -1,4 +1,4 @@
-"""Writes a run's model for CTranslate2, a fast engine for CPU and GPU."""
+"""Writes a run's model for CTranslate2, a fast inference engine."""
 
 import os
 
@@ -19,29 +19,36 @@ PACKAGES = ("keras-t2t", "ctranslate2")
 def export_ctranslate2(
     run, export_dir, options, step=None, quantization="float32"
 ):
-    """Writes the CTranslate2 model directory of a checkpoint.
+    """Writes a checkpoint as a directory that CTranslate2 loads.
 
-    It holds what CTranslate2 reads (`model.bin`, `config.json` and
-    `shared_vocabulary.json`), the SentencePiece model `vocab.model`, the model
-    card `README.md`, and `export.json`: where the model comes from and how to
-    decode. It is written aside and renamed whole; an earlier export to
-    CTranslate2 is replaced. Neither TensorFlow nor Keras is needed.
+    The directory holds:
+
+    - what CTranslate2 reads: `model.bin`, `config.json` and
+      `shared_vocabulary.json`;
+    - the SentencePiece model `vocab.model`;
+    - `export.json`, which says where the model comes from and how to decode;
+    - the model card `README.md`.
+
+    The directory appears under its name once it is complete, and replaces an
+    earlier export to CTranslate2. Neither TensorFlow nor Keras is needed.
 
     Args:
-        run: a `RunDirectory`.
-        export_dir: path of the directory to write.
-        options: the `DecodeOptions` that the model is decoded with by default.
-        step: of the checkpoint, or "best"; by default the newest.
-        quantization: the numbers that the weights are stored in, one of
-            `QUANTIZATIONS`. A machine that cannot compute in them is given
-            other ones by CTranslate2 when it loads the model.
+        run: A `RunDirectory`.
+        export_dir: Path of the directory to write.
+        options: The `DecodeOptions` to decode with by default.
+        step: Integer step of the checkpoint, or "best". Defaults to the
+            newest.
+        quantization: One of `QUANTIZATIONS`, the number format that the
+            weights are stored in. When CTranslate2 loads the model on a
+            machine that cannot compute in this format, it converts the
+            weights. Defaults to "float32".
 
     Returns:
         `export_dir`.
 
     Raises:
-        ValueError: if CTranslate2 is not installed, cannot hold the model, or
-            `export_dir` holds other things.
+        ValueError: If CTranslate2 is not installed, if it does not support the
+            model, or if `export_dir` holds other things.
     """
     require_ctranslate2()
     _check(run, quantization)
@@ -58,8 +65,8 @@ def check_replaceable(path):
     """Checks that an export may be written to `path`.
 
     Raises:
-        ValueError: if a file is there, or a directory that holds anything but
-            an earlier export to CTranslate2.
+        ValueError: If `path` is a file, or a directory that holds anything
+            other than an earlier export to CTranslate2.
     """
     if not os.path.lexists(path):
         return
@@ -76,7 +83,7 @@ def check_replaceable(path):
 def _check(run, quantization):
     if quantization not in QUANTIZATIONS:
         raise ValueError(
-            "`quantization` must be one that CTranslate2 knows. Received: "
+            "`quantization` must be one that CTranslate2 supports. Received: "
             f"quantization={quantization!r}. Use one of: "
             f"{', '.join(QUANTIZATIONS)}."
         )
@@ -89,7 +96,7 @@ def _check(run, quantization):
 
 
 def _write(run, directory, options, step, quantization):
-    # Imports CTranslate2.
+    # Imported here because it imports CTranslate2, which may be missing.
     from keras_transformer.export.ctranslate2_spec import RunConverter
 
     vocabulary = run.vocabulary
@@ -99,7 +106,7 @@ def _write(run, directory, options, step, quantization):
         vocabulary.pieces(range(vocabulary.vocab_size)),
         run.path,
     )
-    # The directory is there and empty, hence `force`.
+    # The directory exists already and is empty, hence `force`.
     converter.convert(directory, quantization=quantization, force=True)
     path = os.path.join(directory, VOCABULARY_FILE)
     with files.written_aside(path, "wb") as file:

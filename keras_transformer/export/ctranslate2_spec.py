@@ -1,4 +1,4 @@
-"""A run's weights in the layout that CTranslate2 knows as TransformerSpec."""
+"""Lays out a run's weights as a TransformerSpec of CTranslate2."""
 
 import numpy as np
 from ctranslate2.converters import Converter
@@ -10,23 +10,24 @@ from keras_transformer.token_ids import END_ID
 from keras_transformer.token_ids import PAD_ID
 from keras_transformer.token_ids import UNKNOWN_ID
 
-NUM_POSITIONS = 2048  # at least; CTranslate2 wants a table of them
-EPSILON = 1e-6  # of our layer normalisation
+NUM_POSITIONS = 2048  # of the table, at least; longer texts are refused
+EPSILON = 1e-6  # the one of our layer normalisation
 
 
 class RunConverter(Converter):
     """Converts the weights of a checkpoint.
 
-    CTranslate2's own converters read models of other tools; this one reads
-    NumPy arrays, so that neither TensorFlow nor Keras is needed. The decoder
-    starts from a zero vector, which CTranslate2 knows from Marian: the token
-    that it asks for there, here that of padding, is not looked at.
+    CTranslate2's own converters read models of other tools. This one reads
+    NumPy arrays, so it needs neither TensorFlow nor Keras.
+
+    Our decoder starts from a zero vector. CTranslate2 supports this for Marian
+    and ignores the start token then, so any token will do; we name padding.
 
     Args:
-        hparams: the model's `HParams`.
-        arrays: dictionary of name to array, see `checkpoints.weights`.
-        tokens: list of str, the text of each id.
-        source: where the arrays come from, for error messages.
+        hparams: The model's `HParams`.
+        arrays: Dictionary of name to array, see `runs.weights.weights`.
+        tokens: List of str, the text of each id.
+        source: Str that says where the arrays come from, for error messages.
     """
 
     def __init__(self, hparams, arrays, tokens, source):
@@ -36,7 +37,7 @@ class RunConverter(Converter):
         self.source = source
         self.d_k = hparams.d_k or hparams.d_model // hparams.num_heads
         self.d_v = hparams.d_v or hparams.d_model // hparams.num_heads
-        # CTranslate2 has one width for queries, keys and values.
+        # CTranslate2 has a single width for queries, keys and values.
         self.head_width = max(self.d_k, self.d_v)
         self.num_positions = NUM_POSITIONS
         if hparams.positional_encoding == "learned":
@@ -62,7 +63,8 @@ class RunConverter(Converter):
         embeddings = self._weight(
             "embedding/embeddings", len(self.tokens), hparams.d_model
         )
-        # Both are multiplied by sqrt(d_model), CTranslate2's default.
+        # By default, CTranslate2 scales both embeddings by sqrt(d_model) as we
+        # do. Section 3.4 of Vaswani et al. (2017).
         spec.encoder.embeddings[0].weight = embeddings
         spec.decoder.embeddings.weight = embeddings
         spec.decoder.projection.weight = embeddings
@@ -72,6 +74,7 @@ class RunConverter(Converter):
         return spec
 
     def _fill_stack(self, spec, name, positions):
+        """Fills in the layers of the encoder or of the decoder."""
         spec.position_encodings.encodings = Weight(self._positions(positions))
         for i, layer in enumerate(spec.layer):
             place = f"{name}/layer_{i}"
@@ -84,12 +87,12 @@ class RunConverter(Converter):
 
     def _fill_attention(self, layer, place, kind):
         d_model, num_heads = self.hparams.d_model, self.hparams.num_heads
-        keys, values = num_heads * self.d_k, num_heads * self.d_v
+        key_width, value_width = num_heads * self.d_k, num_heads * self.d_v
         name = f"{place}/{kind}"
-        query = self._heads(self._array(f"{name}/query", d_model, keys))
-        key = self._heads(self._array(f"{name}/key", d_model, keys))
-        value = self._heads(self._array(f"{name}/value", d_model, values))
-        output = self._array(f"{name}/output", values, d_model)
+        query = self._heads(self._array(f"{name}/query", d_model, key_width))
+        key = self._heads(self._array(f"{name}/key", d_model, key_width))
+        value = self._heads(self._array(f"{name}/value", d_model, value_width))
+        output = self._array(f"{name}/output", value_width, d_model)
         if kind == "self_attention":
             spec = layer.self_attention
             fused = [[query, key, value]]
@@ -97,8 +100,10 @@ class RunConverter(Converter):
             spec = layer.attention
             fused = [[query], [key, value]]
         for linear, kernels in zip(spec.linear, fused):
+            # (num_fused * num_heads * head_width, d_model)
             linear.weight = Weight(np.concatenate(kernels))
         spec.linear[-1].weight = Weight(self._heads(output.T).T)
+        # By default, CTranslate2 uses the width with the padding.
         spec.queries_scale = np.float32(self.d_k**-0.5)
         self._fill_norm(spec.layer_norm, f"{name}_residual/norm")
 
@@ -118,16 +123,23 @@ class RunConverter(Converter):
         spec.beta = self._weight(f"{name}/beta", self.hparams.d_model)
 
     def _heads(self, kernel):
-        """Turns a kernel, its heads filled up with zeros to one width.
+        """Transposes a kernel and pads its heads with zeros to one width.
 
-        They change neither the scores of keys nor what the values add up to.
+        The zeros change neither the scores of keys nor the sum of values.
+
+        Args:
+            kernel: Array of shape `(d_model, num_heads * width)`.
+
+        Returns:
+            Array of shape `(num_heads * head_width, d_model)`.
         """
         rows, columns = kernel.shape
         num_heads = self.hparams.num_heads
         width = columns // num_heads
+        # (num_heads, width, d_model)
         kernel = kernel.T.reshape(num_heads, width, rows)
         kernel = np.pad(kernel, [(0, 0), (0, self.head_width - width), (0, 0)])
-        return kernel.reshape(-1, rows)  # (num_heads * head_width, rows)
+        return kernel.reshape(-1, rows)  # (num_heads * head_width, d_model)
 
     def _positions(self, name):
         hparams = self.hparams
@@ -135,7 +147,8 @@ class RunConverter(Converter):
             table = self._array(
                 f"{name}/positions", hparams.max_length, hparams.d_model
             )
-            # Those from `max_length` on share the last vector.
+            # As in our layer, positions from `max_length` on share the last
+            # vector.
             missing = self.num_positions - len(table)
             return np.pad(table, [(0, missing), (0, 0)], mode="edge")
         return sinusoids(self.num_positions, hparams.d_model)
@@ -145,11 +158,11 @@ class RunConverter(Converter):
 
     def _array(self, name, *shape):
         name = f"model/{name}"
-        found = self.arrays[name].shape if name in self.arrays else "absent"
-        if found != shape:
+        stored = self.arrays[name].shape if name in self.arrays else "absent"
+        if stored != shape:
             raise ValueError(
                 "A checkpoint must fit the model. Received: "
-                f"{name} with shape {found} in {self.source}, where the model "
+                f"{name} with shape {stored} in {self.source}, where the model "
                 f"has {shape}. Use the hparams and the vocabulary it was "
                 "trained with."
             )
@@ -157,10 +170,10 @@ class RunConverter(Converter):
 
 
 class Weight(model_spec.NumpyVariable):
-    """An array that becomes bfloat16 without PyTorch.
+    """An array that can be converted to bfloat16 without PyTorch.
 
     Args:
-        array: float32 array.
+        array: Float32 array.
 
     Example:
 
@@ -174,7 +187,7 @@ class Weight(model_spec.NumpyVariable):
 
     @property
     def dtype(self):
-        # NumPy has no bfloat16: its bits lie in whole numbers.
+        # NumPy has no bfloat16, so its bits are stored as integers.
         name = super().dtype
         return "bfloat16" if name == "uint16" else name
 
@@ -182,7 +195,7 @@ class Weight(model_spec.NumpyVariable):
         if dtype != "bfloat16":
             return super()._to(dtype)
         bits = self.array.view("uint32")
-        half = 0x7FFF + (bits >> 16 & 1)  # to the nearest, ties to even
+        half = 0x7FFF + (bits >> 16 & 1)  # rounds to nearest, ties to even
         self.array = (bits + half >> 16).astype("uint16")
         return self
 
@@ -190,12 +203,14 @@ class Weight(model_spec.NumpyVariable):
 def sinusoids(length, d_model):
     """Computes the table that `SinusoidalPositionalEncoding` adds.
 
+    Section 3.5 of Vaswani et al. (2017).
+
     Args:
-        length: number of positions.
-        d_model: width of a vector, even.
+        length: Integer, the number of positions.
+        d_model: Even integer, the width of a vector.
 
     Returns:
-        float32 array `(length, d_model)`.
+        Float32 array of shape `(length, d_model)`.
 
     Example:
 
@@ -205,5 +220,6 @@ def sinusoids(length, d_model):
     pairs = np.arange(0, d_model, 2, dtype="float32")
     scale = np.power(np.float32(10000), -pairs / np.float32(d_model))
     angles = np.arange(length, dtype="float32")[:, None] * scale
+    # (length, d_model / 2, 2)
     waves = np.stack([np.sin(angles), np.cos(angles)], axis=-1)
-    return waves.reshape(length, d_model)
+    return waves.reshape(length, d_model)  # sines and cosines alternate

@@ -1,4 +1,4 @@
-"""What an exported model says of itself: export.json."""
+"""Writes export.json, the record of an exported model."""
 
 import dataclasses
 import importlib.metadata
@@ -10,15 +10,15 @@ from keras_transformer.files import written_aside
 
 
 def write_record(directory, run, step, options, packages, **more):
-    """Writes `export.json`: where a model is from, and how it decodes.
+    """Writes `export.json`: where a model comes from, and how it decodes.
 
     Args:
-        directory: where to write it.
-        run: the `RunDirectory` it comes from.
-        step: of the checkpoint.
-        options: the `DecodeOptions` it was exported with.
-        packages: names of those whose versions matter.
-        **more: what else to tell, such as `precision` and `max_tokens`.
+        directory: Path of the directory to write to.
+        run: The `RunDirectory` that the model comes from.
+        step: Integer step of the checkpoint.
+        options: The `DecodeOptions` of the export.
+        packages: Names of the packages whose versions are recorded.
+        **more: Other entries, such as `precision` and `max_tokens`.
     """
     record = {
         "problem": run.problem_name,

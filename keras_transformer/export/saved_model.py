@@ -1,4 +1,4 @@
-"""A run as a SavedModel: what TensorFlow Serving and TensorFlow load."""
+"""Writes a run's model as a SavedModel, for TensorFlow and its servers."""
 
 import contextlib
 import os
@@ -31,34 +31,36 @@ def export_saved_model(
 ):
     """Writes a run's model as the next version of a SavedModel.
 
-    It takes text and gives text, SentencePiece included, and needs nothing but
-    TensorFlow and tensorflow-text. The version appears under its number once
-    it is whole.
+    The SavedModel takes text and returns text, with SentencePiece inside. It
+    needs only TensorFlow and tensorflow-text. The version appears under its
+    number once it is complete.
 
     Args:
-        run: a `RunDirectory`.
-        export_dir: directory of the versions `1`, `2`, ...
-        options: the `DecodeOptions` that it translates with for good, by
-            default those of the run.
-        step: of the checkpoint, or "best"; by default the newest.
-        precision: "float32" or "bfloat16", of what it computes; the weights
-            are stored in float32.
-        of_text: whether it takes text; else it takes ids alone and holds no
-            operation of tensorflow-text.
+        run: A `RunDirectory`.
+        export_dir: Path of the directory of the versions `1`, `2`, ...
+        options: The `DecodeOptions`, which the export fixes. Defaults to the
+            run's.
+        step: Integer step of the checkpoint, or "best". Defaults to the
+            newest.
+        precision: "float32" or "bfloat16", the precision that the model
+            computes in. The weights are stored in float32. Defaults to
+            "float32".
+        of_text: Whether the model takes text. Otherwise it takes ids and holds
+            no operation of tensorflow-text. Defaults to True.
 
     Returns:
-        the path of the version.
+        Path of the version.
 
     Raises:
-        ValueError: if the run, its checkpoint or `export_dir` is not what it
-            must be. Then nothing was written.
+        ValueError: If the run, its checkpoint or `export_dir` is unsuitable.
+            Nothing has been written then.
     """
     _check(run, export_dir, precision)
     options = options or DecodeOptions.of(run.hparams)
     step = run.checkpoints.find(step)
     model = load_model(run, step, precision)
-    form = "saved_model" if of_text else "saved_model_ids"
-    card = {"format": form, "decode": options, "precision": precision}
+    format = "saved_model" if of_text else "saved_model_ids"
+    card = {"format": format, "decode": options, "precision": precision}
     facts = {
         "precision": precision,
         "of_text": of_text,
@@ -79,7 +81,7 @@ def _check(run, export_dir, precision):
         raise ValueError(
             "A SavedModel must be exported with TensorFlow. Received: "
             f"KERAS_BACKEND={keras.backend.backend()}. Use "
-            "KERAS_BACKEND=tensorflow; it takes runs from JAX as well."
+            "KERAS_BACKEND=tensorflow, which also exports runs of JAX."
         )
     if precision not in PRECISIONS:
         raise ValueError(
@@ -107,7 +109,7 @@ def _save(model, run, options, facts, directory):
         with _quiet():
             tf.saved_model.save(module, directory, signatures)
     except tf.errors.OpError as error:
-        # TensorFlow's own file system says so where the disk takes no more.
+        # TensorFlow's file system reports a full disk by an error of its own.
         raise OSError(
             "A model must fit on its disk. Received: "
             f"{directory} ({error.message}). Make room or choose another disk."
@@ -123,7 +125,7 @@ def _save(model, run, options, facts, directory):
 
 @contextlib.contextmanager
 def _quiet():
-    """Keeps what TensorFlow tells its own developers out of the log."""
+    """Keeps messages for developers of TensorFlow out of the log."""
     verbosity = absl_logging.get_verbosity()
     absl_logging.set_verbosity(absl_logging.WARNING)
     try:

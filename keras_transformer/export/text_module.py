@@ -1,4 +1,4 @@
-"""What an exported model computes: text in, text out, as TensorFlow graphs."""
+"""The TensorFlow graphs of an exported model, from text to text."""
 
 import functools
 
@@ -11,8 +11,9 @@ from keras_transformer.search.hypotheses import find_hypotheses
 from keras_transformer.search.hypotheses import score_targets
 from keras_transformer.search.tree_constraint import make_constraint
 from keras_transformer.token_ids import END_ID
+from keras_transformer.token_ids import PAD_ID
 
-# What `str.isspace` takes for space, in the syntax of RE2.
+# The characters that `str.isspace` accepts, in the syntax of RE2.
 _BLANK = (
     r"[\x09-\x0d\x1c-\x20\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}"
     r"\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}]*"
@@ -23,17 +24,19 @@ IDS = tf.TensorSpec([None, None], tf.int32)
 
 
 class TextModule(tf.Module):
-    """A model with its vocabulary, as the functions that are exported.
+    """A model and its vocabulary as the functions that are exported.
 
-    Holds the bare variables. The Keras model stays in the functions' closures:
-    `tf.saved_model.save` would try to export it too. Each function of
-    text makes its own tokenizer, so that nothing of `ids` hangs on one.
+    The module holds the bare variables. The Keras model stays in the closures
+    of the functions, because `tf.saved_model.save` would try to export it too.
+    Each function of text makes its own tokenizer, so the function of ids
+    depends on none.
 
     Args:
-        model: a built `Transformer`.
-        vocabulary: its `Subwords`.
-        options: a `DecodeOptions`; the graphs are made for it.
-        max_tokens: the longest source that the model can take, in tokens.
+        model: A built `Transformer`.
+        vocabulary: The model's `Subwords`.
+        options: The `DecodeOptions` that the graphs are made for.
+        max_tokens: Integer, the length of the longest source that the model
+            accepts.
     """
 
     def __init__(self, model, vocabulary, options, max_tokens):
@@ -56,15 +59,17 @@ class TextModule(tf.Module):
         """Traces the functions.
 
         Args:
-            of_text: whether to make those of text; else `ids` alone, which is
-                the default then.
+            of_text: Whether to make the functions of text. Otherwise there is
+                only `ids`, which is also the default signature. Defaults to
+                True.
 
         Returns:
-            dictionary of name to concrete function:
-            `serving_default` of `text` to `translations` and `scores`;
-            `ids` of `inputs` to `outputs` and `scores`, without the tokenizer;
-            `score` of `text` and `targets` to `scores`;
-            `lengths` of `text` to `lengths`, in tokens.
+            Dictionary of name to concrete function:
+
+            - `serving_default` from `text` to `translations` and `scores`;
+            - `ids` from `inputs` to `outputs` and `scores`;
+            - `score` from `text` and `targets` to `scores`;
+            - `lengths` from `text` to `lengths` in tokens.
         """
         if not of_text:
             ids = _traced(self._translate_ids, {"inputs": IDS})
@@ -85,20 +90,21 @@ class TextModule(tf.Module):
         inputs, lengths, blank = self._encode(tokenizer, text, "text")
         limits = lengths + self._options.extra_length
         limits = tf.where(blank, 1, limits)
-        found = self._find(inputs, limits)
-        blank = blank[:, None]
-        translations = tf.where(blank, "", _decode(tokenizer, found.sequences))
-        scores = tf.where(blank, 0.0, found.scores)
+        finished = self._find(inputs, limits)
+        texts = _decode(tokenizer, finished.sequences)
+        blank = blank[:, None]  # (batch, 1)
+        translations = tf.where(blank, "", texts)
+        scores = tf.where(blank, 0.0, finished.scores)
         return {"translations": translations, "scores": scores}
 
     def _translate_ids(self, inputs):
         lengths = self._check_ids(inputs)
         empty = tf.equal(lengths, 0)
         limits = tf.where(empty, 1, lengths + self._options.extra_length)
-        found = self._find(inputs, limits)
-        empty = empty[:, None]
-        outputs = tf.where(empty[:, :, None], 0, found.sequences)
-        scores = tf.where(empty, 0.0, found.scores)
+        finished = self._find(inputs, limits)
+        empty = empty[:, None]  # (batch, 1)
+        outputs = tf.where(empty[:, :, None], PAD_ID, finished.sequences)
+        scores = tf.where(empty, 0.0, finished.scores)
         return {"outputs": outputs, "scores": scores}
 
     def _score_texts(self, text, targets):
@@ -120,26 +126,26 @@ class TextModule(tf.Module):
         return {"lengths": ids.row_lengths()}
 
     def _encode(self, tokenizer, text, name):
-        """Ids `(batch, length)`, their numbers and which texts are blank."""
+        """Returns the padded ids, their numbers, and which texts are blank."""
         ids, blank = _tokenize(tokenizer, text)
         lengths = ids.row_lengths()
         check = self._check_lengths(lengths, name)
         with tf.control_dependencies([check]):
-            return ids.to_tensor(), lengths, blank
+            return ids.to_tensor(), lengths, blank  # ids: (batch, input_len)
 
     def _check_ids(self, inputs):
-        """The numbers of ids `(batch,)`, once they are what they must be."""
-        real = tf.not_equal(inputs, 0)
+        """Checks ids and returns the lengths of their rows, `(batch,)`."""
+        real = tf.not_equal(inputs, PAD_ID)
         lengths = tf.reduce_sum(tf.cast(real, tf.int32), axis=1)
         places = tf.range(tf.shape(inputs)[1])[None, :]
         last = tf.equal(places, lengths[:, None] - 1)
-        way_out = "Fill up with 0 on the right."
+        way_out = f"Pad rows with {PAD_ID} on the right."
         checks = [
             self._check_lengths(lengths, "inputs"),
             _check(
                 (inputs >= 0) & (inputs < self._vocab_size),
                 f"`inputs` must be ids from 0 to {self._vocab_size - 1}. "
-                "Received: ids outside. Use the vocabulary of the model.",
+                "Received: other ids. Use the vocabulary of the model.",
             ),
             _check(
                 tf.equal(last, tf.equal(inputs, END_ID)),
@@ -148,30 +154,31 @@ class TextModule(tf.Module):
             ),
             _check(
                 tf.equal(real, places < lengths[:, None]),
-                "`inputs` must hold 0 after the end id alone. Received: a 0 "
-                f"before. {way_out}",
+                f"`inputs` must hold {PAD_ID} only after the end id. Received: "
+                f"a {PAD_ID} before it. {way_out}",
             ),
         ]
         with tf.control_dependencies(checks):
             return tf.identity(lengths)
 
     def _check_lengths(self, lengths, name):
-        longest = tf.reduce_max(tf.concat([lengths, [0]], axis=0))
+        # The 0 is the maximum of an empty batch.
+        longest = tf.reduce_max(tf.concat([lengths, [0]], axis=0))  # scalar
         return tf.debugging.assert_less_equal(
             longest,
             self._max_tokens,
-            f"`{name}` must have at most {self._max_tokens} tokens each, the "
-            "end included. Received: a longer one, see x. Split it.",
+            f"`{name}` must have at most {self._max_tokens} tokens each, with "
+            "the end. Received: a longer one, whose length is x. Split it.",
         )
 
 
 def _tokenize(tokenizer, text):
-    # ICU puts U+FFFD where bytes are no character, and changes no other.
+    # ICU replaces invalid bytes by U+FFFD and changes nothing else.
     legible = tf.strings.unicode_transcode(text, "UTF-8", "UTF-8")
     check = _check(
         tf.equal(text, legible),
-        "Text must be UTF-8. Received: bytes that are not. Convert it, for "
-        "example with iconv -t UTF-8.",
+        "Text must be UTF-8. Received: other bytes. Convert it, for example "
+        "with iconv -t UTF-8.",
     )
     with tf.control_dependencies([check]):
         blank = tf.strings.regex_full_match(text, _BLANK)
@@ -180,20 +187,23 @@ def _tokenize(tokenizer, text):
 
 
 def _decode(tokenizer, sequences):
-    """Texts `(batch, num_hypotheses)` of ids with a last axis more."""
+    """Returns the texts of `sequences`, strings `(batch, num_hypotheses)`."""
     shape = tf.shape(sequences)
+    # (batch * num_hypotheses, length)
     flat = tf.reshape(sequences, [-1, shape[2]])
     ids = tf.ragged.boolean_mask(flat, flat > END_ID)
     texts = tokenizer.detokenize(ids)
-    # A model can spell a line's end in bytes; a line stays one.
+    # A model can spell a line feed in bytes, but a translation must remain one
+    # line.
     texts = tf.strings.regex_replace(texts, "\n", " ")
-    return tf.reshape(texts, shape[:2])
+    return tf.reshape(texts, shape[:2])  # (batch, num_hypotheses)
 
 
 def _make_search(model, options, constraint):
-    """The search as one graph, for all that call it.
+    """Makes the search as one graph that all signatures call.
 
-    Within a bare function, or `tf.saved_model.save` would save it once more.
+    It is returned inside a bare function, because `tf.saved_model.save` would
+    save a `tf.function` attribute once more.
     """
 
     @tf.function(
@@ -202,7 +212,7 @@ def _make_search(model, options, constraint):
     )
     def find(inputs, limits):
         seeds = None
-        if options.temperature:  # other samples at each call
+        if options.temperature:  # each call draws other samples
             seeds = tf.random.uniform(
                 tf.shape(limits), maxval=tf.int32.max, dtype=tf.int32
             )
@@ -211,20 +221,21 @@ def _make_search(model, options, constraint):
         )
 
     def find_any(inputs, limits):
-        # No sentence has no longest one: then one of padding is translated.
+        # An empty batch has no longest sentence. It gets a row of padding,
+        # which is translated and dropped.
         count = tf.shape(limits)[0]
         missing = tf.cast(tf.equal(count, 0), tf.int32)
         inputs = tf.pad(inputs, [[0, missing], [0, missing]])
         limits = tf.pad(limits, [[0, missing]], constant_values=1)
-        found = find(inputs, limits)
-        return Finished(found.sequences[:count], found.scores[:count])
+        finished = find(inputs, limits)
+        return Finished(finished.sequences[:count], finished.scores[:count])
 
     return find_any
 
 
 def _score(model, options, inputs, targets):
     count = tf.shape(inputs)[0]
-    missing = tf.cast(tf.equal(count, 0), tf.int32)  # as in `find_any`
+    missing = tf.cast(tf.equal(count, 0), tf.int32)  # see `find_any`
     inputs, targets = (
         tf.pad(ids, [[0, missing], [0, missing]]) for ids in (inputs, targets)
     )

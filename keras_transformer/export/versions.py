@@ -1,4 +1,4 @@
-"""Directories of numbered versions, as model servers watch them."""
+"""Writes directories of numbered versions, which model servers watch."""
 
 import contextlib
 import os
@@ -11,21 +11,22 @@ from keras_transformer.decoding.exported import versions
 
 @contextlib.contextmanager
 def new_version(export_dir):
-    """Makes the next version of an export, which appears once it is whole.
+    """Makes the next version of an export, which appears once it is complete.
 
-    Yields the directory to fill, `N.incomplete`, and renames it to `N` at the
-    end. An error or a kill leaves no version. What an earlier one left behind
-    is removed first.
+    The caller fills the directory `N.incomplete`, which is renamed to `N` at
+    the end. An error or a kill leaves no version. Leftovers of an earlier kill
+    are removed first.
 
     Args:
-        export_dir: directory of the versions; made if it is not there.
+        export_dir: Path of the directory of versions, which is made if it does
+            not exist.
 
     Yields:
-        the directory to write into and the one that it becomes.
+        Path of the directory to write to, and the path that it gets.
 
     Raises:
-        ValueError: if `export_dir` holds other things, or another process is
-            writing a version.
+        ValueError: If `export_dir` holds other things, or if another process
+            is writing a version.
     """
     check_export_dir(export_dir)
     with files.locked_directory(export_dir, wait=False):
@@ -40,10 +41,10 @@ def new_version(export_dir):
 
 
 def check_export_dir(export_dir):
-    """Checks that a directory is new, empty or one of versions.
+    """Checks that a directory is new or empty, or holds versions.
 
     Raises:
-        ValueError: if it is a file or holds other things.
+        ValueError: If it is a file or holds other things.
     """
     if not os.path.lexists(export_dir):
         return

@@ -1,4 +1,4 @@
-"""Requests that TensorFlow Serving runs before it serves a new model."""
+"""Writes requests that TensorFlow Serving runs before it serves a model."""
 
 import logging
 import os
@@ -11,21 +11,23 @@ from keras_transformer.runs.model_card import facts
 LOG = logging.getLogger("keras_transformer")
 FILE_NAME = "tf_serving_warmup_requests"
 BATCH_SIZES = (1, 4, 16)
-MAX_LENGTH = 100  # tokens of a text; longer ones would hold up the start
+MAX_LENGTH = 100  # tokens of a text; longer ones would delay the start
 
 
 def warmup_texts(run, max_tokens):
-    """Returns sentences to warm a model up with, each with a reference.
+    """Returns sentences to warm up a model with, each with a reference.
 
     Args:
-        run: a `RunDirectory`.
-        max_tokens: the longest text that the model can take.
+        run: A `RunDirectory`.
+        max_tokens: Integer, the length of the longest text that the model
+            accepts.
 
     Returns:
-        as many pairs of str as the largest batch wants: from the problem's dev
-        split where it is at hand, made of tokens of the vocabulary elsewhere.
+        List of pairs of str, enough for the largest batch. They come from the
+        problem's dev split if its files exist. Otherwise they are made of
+        tokens of the vocabulary.
     """
-    pairs = _dev_pairs(run) or [(text, text) for text in _made_up(run)]
+    pairs = _dev_pairs(run) or [(text, text) for text in _artificial(run)]
     vocabulary = run.vocabulary
     lengths = [max(map(len, vocabulary.encode(list(pair)))) for pair in pairs]
     fitting = [
@@ -37,28 +39,28 @@ def warmup_texts(run, max_tokens):
 
 
 def write_warmup(directory, signatures, pairs, vocabulary):
-    """Writes the requests, and what the model answers, as a TFRecord file.
+    """Writes the requests and the model's answers as a TFRecord file.
 
-    Without `tensorflow-serving-api` it says so in the log and writes nothing.
+    Without `tensorflow-serving-api` it logs a message and writes nothing.
 
     Args:
-        directory: where to write it, `assets.extra` of a SavedModel.
-        signatures: dictionary of name to concrete function.
-        pairs: list of (text, reference).
-        vocabulary: the `Subwords` of the model.
+        directory: Path of the `assets.extra` of a SavedModel.
+        signatures: Dictionary of name to concrete function.
+        pairs: List of (text, reference).
+        vocabulary: The model's `Subwords`.
     """
     try:
         from tensorflow_serving.apis import prediction_log_pb2
     except ImportError:
         LOG.info(
-            "No warm-up requests for TensorFlow Serving are written: that "
+            "Not writing warm-up requests for TensorFlow Serving, which "
             "needs pip install '.[serving]'"
         )
         return
     with tf.io.TFRecordWriter(os.path.join(directory, FILE_NAME)) as writer:
         for name, inputs in _requests(pairs, vocabulary):
             if "score" not in signatures and name != "ids":
-                continue  # a model of ids alone
+                continue  # an export of ids has no signature of texts
             log = prediction_log_pb2.PredictionLog()
             request = log.predict_log.request
             request.model_spec.signature_name = name
@@ -70,7 +72,7 @@ def write_warmup(directory, signatures, pairs, vocabulary):
 
 
 def _requests(pairs, vocabulary):
-    """Yields names of signatures and their inputs."""
+    """Yields the names of signatures and their inputs."""
     for size in BATCH_SIZES:
         texts, references = zip(*pairs[:size])
         ids = tf.ragged.constant(vocabulary.encode(texts), tf.int32)
@@ -95,9 +97,9 @@ def _dev_pairs(run):
     return list(zip(*problem.text_split("dev")))
 
 
-def _made_up(run):
+def _artificial(run):
     vocabulary = run.vocabulary
-    first = vocabulary.vocab_size // 2  # past bytes, which may be no text
+    first = vocabulary.vocab_size // 2  # skips bytes, which may be no text
     count = vocabulary.vocab_size - first
     for number in range(max(BATCH_SIZES)):
         ids = [first + (7 * i + 31 * number) % count for i in range(number + 1)]

@@ -12,7 +12,7 @@ if keras.backend.backend() != "tensorflow":
     pytest.skip("SavedModels are TensorFlow's", allow_module_level=True)
 
 import tensorflow as tf
-from small_translators import make_tree_vocabulary
+from small_translators import make_run
 from tensorflow.core.protobuf import saved_model_pb2
 
 from keras_transformer.data.subwords import train_subwords
@@ -22,11 +22,7 @@ from keras_transformer.decoding.saved_model_translator import (
 from keras_transformer.decoding.translator import Translator
 from keras_transformer.export.saved_model import export_saved_model
 from keras_transformer.hparam import HParams
-from keras_transformer.runs import variables
-from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.search.options import DecodeOptions
-from keras_transformer.transformer import build_transformer
-from keras_transformer.trees.target_text import is_tree
 
 HPARAMS = HParams(
     num_layers=1,
@@ -53,22 +49,8 @@ SIGNATURES = {"serving_default", "ids", "score", "lengths"}
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
     path = tmp_path_factory.mktemp("run")
-    return make_run(path, train_subwords(TEXTS * 20, 310, str(path / "vocab")))
-
-
-def make_run(path, vocabulary):
-    """A run with random weights, sure enough of what it says."""
-    record = {"problem": "mine", "vocabulary_sha256": vocabulary.sha256}
-    run = RunDirectory.create(
-        str(path / "run"), record, HPARAMS, vocabulary.model_bytes
-    )
-    keras.utils.set_random_seed(5)
-    model = build_transformer(HPARAMS, vocabulary.vocab_size)
-    scales = np.full((vocabulary.vocab_size, 1), 4.0, "float32")
-    scales[1] = 12.0  # or it would hardly ever end by itself
-    model.embedding.embeddings.assign(scales * model.embedding.embeddings)
-    run.checkpoints.save(7, variables.read(variables.model_variables(model)))
-    return run
+    vocabulary = train_subwords(TEXTS * 20, 310, str(path / "vocab"))
+    return make_run(path / "run", vocabulary, HPARAMS)
 
 
 @pytest.fixture(scope="module")
@@ -329,60 +311,3 @@ class WarmupTest:
             )
         assert seen.keys() == {"serving_default", "ids", "score"}
         assert all(len(sizes) > 1 for sizes in seen.values())
-
-
-class TreesTest:
-    @pytest.mark.parametrize("linearization", ["normalised", "lexicalised"])
-    def test_every_output_is_a_tree_over_the_words(
-        self, linearization, tmp_path
-    ):
-        vocabulary = make_tree_vocabulary(tmp_path / "vocab", linearization)
-        run = make_run(tmp_path, vocabulary)
-        options = OPTIONS.replace(extra_length=0)
-        path = export_saved_model(run, str(tmp_path / "export"), options)
-        texts = ["a dog", *TEXTS[:4], "dog"]
-        found = SavedModelTranslator(path)(texts, num_hypotheses=2)
-        assert found == Translator.load(run.path)(
-            texts, num_hypotheses=2, beam_size=3, extra_length=0
-        )
-        for text, trees in zip(texts, found):
-            if text:
-                assert len(trees) == 2
-                for tree in trees:
-                    assert is_tree(tree, text.split(), linearization)
-
-
-class TranslatorTest:
-    def test_options_are_those_of_the_export(self, translator):
-        assert translator(["a"], beam_size=3, alpha=0.6) == translator(["a"])
-        with pytest.raises(ValueError, match="beam_size=4.*has 3.*Export"):
-            translator(["a"], beam_size=4)
-        with pytest.raises(ValueError, match="num_hypotheses=3.*has 2"):
-            translator(["a"], num_hypotheses=3)
-        with pytest.raises(ValueError, match="return_attention"):
-            translator(["a"], return_attention=True)
-
-    def test_overlong_text_is_an_error_that_names_it(self, translator):
-        with pytest.raises(ValueError, match="at most 40.*sentence 2 with"):
-            translator(["a", "a " * 90])
-
-    def test_every_text_is_reported_once(self, translator):
-        counts = []
-        found = list(translator.translate(TEXTS * 3, report=counts.append))
-        assert found == translator(TEXTS * 3)
-        assert sum(counts) == len(TEXTS) * 3
-
-    @pytest.mark.parametrize("file", ["saved_model.pb", "variables"])
-    def test_damage_is_an_error_that_names_the_file(
-        self, exported, tmp_path, file
-    ):
-        import shutil
-
-        path = tmp_path / "1"
-        shutil.copytree(exported, path)
-        target = path / file
-        if target.is_dir():
-            (target,) = target.glob("*.data*")
-        target.write_bytes(target.read_bytes()[:1000])
-        with pytest.raises(ValueError, match=f"whole.*{file}"):
-            SavedModelTranslator(str(path))

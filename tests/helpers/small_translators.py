@@ -1,4 +1,4 @@
-"""Translators that need no training, for the tests of decoding."""
+"""Translators and runs that need no training, for the tests of decoding."""
 
 import typing
 
@@ -9,6 +9,8 @@ from keras import ops
 from keras_transformer.data.subwords import train_subwords
 from keras_transformer.decoding.translator import Translator
 from keras_transformer.hparam import HParams
+from keras_transformer.runs import variables
+from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.token_ids import END_ID
 from keras_transformer.transformer import build_transformer
 from keras_transformer.trees.linearization import symbols_of
@@ -43,7 +45,7 @@ class InputsCache(typing.NamedTuple):
 
 
 class CopyingModel:
-    """Gives each input token back; ends when the input does."""
+    """Copies its input, the end included."""
 
     def __init__(self, vocab_size):
         self.vocab_size = vocab_size
@@ -69,7 +71,7 @@ class CopyingModel:
 
 
 class HesitantModel(CopyingModel):
-    """Rather ends than says token 5, at every position."""
+    """Prefers, at every position, the end to token 5 by a small margin."""
 
     def decode_step(self, ids, position, cache, num_ids=None):
         logits = np.zeros((1, 1, self.vocab_size), "float32")
@@ -87,17 +89,30 @@ def make_tree_vocabulary(path, linearization="normalised"):
     return train_subwords(TEXTS * 20, 320, str(path), symbols)
 
 
-def make_translator(vocabulary):
-    """A real model with random weights, sure enough of what it says."""
+def make_translator(vocabulary, hparams=HPARAMS):
+    """Makes the translator of a model with random but decided weights."""
     keras.utils.set_random_seed(5)
-    model = build_transformer(HPARAMS, vocabulary.vocab_size)
+    model = build_transformer(hparams, vocabulary.vocab_size)
+    # Larger embeddings give probabilities that differ. That of the end is
+    # larger still, because the model would hardly ever end otherwise.
     scales = np.full((vocabulary.vocab_size, 1), 4.0, "float32")
-    scales[END_ID] = 12.0  # or it would hardly ever end by itself
+    scales[END_ID] = 12.0
     model.embedding.embeddings.assign(scales * model.embedding.embeddings)
-    return Translator(model, vocabulary, HPARAMS)
+    return Translator(model, vocabulary, hparams)
+
+
+def make_run(path, vocabulary, hparams=HPARAMS):
+    """Writes a run that holds the model of `make_translator` as step 7."""
+    record = {"problem": "mine", "vocabulary_sha256": vocabulary.sha256}
+    run = RunDirectory.create(
+        str(path), record, hparams, vocabulary.model_bytes
+    )
+    model = make_translator(vocabulary, hparams).model
+    run.checkpoints.save(7, variables.read(variables.model_variables(model)))
+    return run
 
 
 def ids_of(translator, sources, **options):
-    """Ids of the best translations."""
-    found = translator.translate_ids(sources, **options)
-    return [best.ids for best, *_ in found]
+    """Returns the ids of the best translations."""
+    hypotheses = translator.translate_ids(sources, **options)
+    return [best.ids for best, *_ in hypotheses]

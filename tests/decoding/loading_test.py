@@ -1,0 +1,137 @@
+"""One function opens every kind of model, as what it is."""
+
+import pathlib
+import subprocess
+import sys
+
+import keras
+import pytest
+from processes import environment
+from small_translators import make_run
+from small_translators import make_tree_vocabulary
+from small_translators import make_vocabulary
+
+import keras_transformer
+from keras_transformer import decoding
+from keras_transformer.decoding import load
+from keras_transformer.decoding.ctranslate2_translator import (
+    CTranslate2Translator,
+)
+from keras_transformer.decoding.parser import Parser
+from keras_transformer.decoding.saved_model_translator import (
+    SavedModelTranslator,
+)
+from keras_transformer.decoding.translator import Translator
+from keras_transformer.search.options import DecodeOptions
+
+FIXTURES = pathlib.Path(__file__).parents[1] / "fixtures" / "v0.1"
+TENSORFLOW = keras.backend.backend() == "tensorflow"
+only_tensorflow = pytest.mark.skipif(
+    not TENSORFLOW, reason="SavedModels are TensorFlow's"
+)
+
+
+@pytest.fixture(scope="module")
+def parser_run(tmp_path_factory):
+    path = tmp_path_factory.mktemp("parser")
+    vocabulary = make_tree_vocabulary(path / "vocabulary")
+    return make_run(path / "run", vocabulary)
+
+
+def assert_parses(parser, translator_class):
+    assert type(parser) is Parser
+    assert type(parser.translator) is translator_class
+    assert not parser.tokenized
+    (tree,) = parser(["a dog runs"], num_hypotheses=1)[0]
+    assert tree.startswith("(TOP ") and "dog)" in tree
+
+
+class TranslatorTest:
+    @pytest.mark.parametrize(
+        "name, cls",
+        [
+            ("run", Translator),
+            ("averaged", Translator),
+            pytest.param(
+                "saved_model", SavedModelTranslator, marks=only_tensorflow
+            ),
+            pytest.param(
+                "saved_model/1", SavedModelTranslator, marks=only_tensorflow
+            ),
+            ("ctranslate2", CTranslate2Translator),
+        ],
+    )
+    def test_each_kind_of_model_translates(self, name, cls):
+        if cls is CTranslate2Translator:
+            pytest.importorskip("ctranslate2")
+        translator = load(str(FIXTURES / name))
+        assert type(translator) is cls
+        assert translator(["a b c", ""]) == ["a b c", ""]
+
+    def test_step_and_precision_are_those_asked_for(self):
+        path = str(FIXTURES / "run")
+        with pytest.raises(ValueError, match="must hold step 7"):
+            load(path, 7)
+        model = load(path, "best", "bfloat16").model
+        assert model.compute_dtype == "bfloat16"
+
+    @only_tensorflow
+    def test_a_model_of_ids_is_refused(self, tmp_path):
+        from keras_transformer.export.saved_model import export_saved_model
+
+        run = make_run(tmp_path / "run", make_vocabulary(tmp_path / "model"))
+        path = export_saved_model(run, str(tmp_path / "out"), of_text=False)
+        with pytest.raises(ValueError, match="--format=saved_model_ids"):
+            load(path)
+
+    def test_no_model_is_an_error(self, tmp_path):
+        with pytest.raises(ValueError, match="run.json"):
+            load(str(tmp_path))
+
+    def test_tokenized_text_is_for_parsers(self):
+        with pytest.raises(ValueError, match="trained to parse"):
+            load(str(FIXTURES / "averaged"), tokenized=True)
+
+
+class ParserTest:
+    def test_a_run_that_parses_is_a_parser(self, parser_run):
+        assert_parses(load(parser_run.path), Translator)
+        assert load(parser_run.path, tokenized=True).tokenized
+
+    @only_tensorflow
+    def test_its_saved_model_is_a_parser(self, parser_run, tmp_path):
+        from keras_transformer.export.saved_model import export_saved_model
+
+        path = export_saved_model(parser_run, str(tmp_path / "export"))
+        assert_parses(load(path), SavedModelTranslator)
+
+    def test_its_ctranslate2_model_is_a_parser(self, parser_run, tmp_path):
+        pytest.importorskip("ctranslate2")
+        from keras_transformer.export.ctranslate2 import export_ctranslate2
+
+        path = str(tmp_path / "export")
+        export_ctranslate2(parser_run, path, DecodeOptions(extra_length=4))
+        assert_parses(load(path), CTranslate2Translator)
+
+
+class PackageTest:
+    def test_names_are_those_of_the_modules(self):
+        assert decoding.Translator is keras_transformer.Translator is Translator
+        assert decoding.Parser is Parser
+        assert decoding.DecodeOptions is DecodeOptions
+        assert decoding.load is keras_transformer.load is load
+        assert set(decoding.__all__) <= set(dir(decoding))
+        with pytest.raises(AttributeError, match="'Parsers'"):
+            decoding.Parsers
+
+    def test_the_package_imports_neither_keras_nor_tensorflow(self):
+        script = (
+            "import sys\n"
+            "import keras_transformer.decoding\n"
+            "assert not {'keras', 'tensorflow', 'jax'} & sys.modules.keys()\n"
+        )
+        subprocess.run(
+            [sys.executable, "-c", script],
+            check=True,
+            env=environment(__file__),
+        )

@@ -1,0 +1,86 @@
+"""Translations by a SavedModel: options, trees, damage."""
+
+import pathlib
+import shutil
+
+import keras
+import pytest
+
+if keras.backend.backend() != "tensorflow":
+    pytest.skip("SavedModels are TensorFlow's", allow_module_level=True)
+
+from small_translators import TEXTS
+from small_translators import make_run
+from small_translators import make_tree_vocabulary
+
+from keras_transformer.decoding.saved_model_translator import (
+    SavedModelTranslator,
+)
+from keras_transformer.decoding.translator import Translator
+from keras_transformer.export.saved_model import export_saved_model
+from keras_transformer.search.options import DecodeOptions
+from keras_transformer.trees.target_text import is_tree
+
+FIXTURES = pathlib.Path(__file__).parents[1] / "fixtures" / "v0.1"
+EXPORTED = FIXTURES / "saved_model"  # with a beam of 2 and one hypothesis
+LETTERS = ["a b c", "", "b", "c c a a b", " \u3000", "d a"]
+
+
+@pytest.fixture(scope="module")
+def translator():
+    return SavedModelTranslator(str(EXPORTED))
+
+
+class SavedModelTranslatorTest:
+    def test_options_are_those_of_the_export(self, translator):
+        assert translator(["a"], beam_size=2, alpha=0.6) == translator(["a"])
+        with pytest.raises(ValueError, match="beam_size=3.*has 2.*Export"):
+            translator(["a"], beam_size=3)
+        with pytest.raises(ValueError, match="num_hypotheses=2.*has 1"):
+            translator(["a"], num_hypotheses=2)
+        with pytest.raises(ValueError, match="return_attention"):
+            translator(["a"], return_attention=True)
+
+    def test_overlong_text_is_an_error_that_names_it(self, translator):
+        with pytest.raises(ValueError, match="at most 4,096.*sentence 2 with"):
+            translator(["a", "a " * 9000])
+
+    def test_every_text_is_reported_once(self, translator):
+        counts = []
+        translations = list(
+            translator.translate(LETTERS * 3, report=counts.append)
+        )
+        assert translations == translator(LETTERS * 3)
+        assert sum(counts) == len(LETTERS) * 3
+
+    @pytest.mark.parametrize("file", ["saved_model.pb", "variables"])
+    def test_damage_is_an_error_that_names_the_file(self, tmp_path, file):
+        path = tmp_path / "1"
+        shutil.copytree(EXPORTED / "1", path)
+        target = path / file
+        if target.is_dir():
+            (target,) = target.glob("*.data*")
+        target.write_bytes(target.read_bytes()[:1000])
+        with pytest.raises(ValueError, match=f"whole.*{file}"):
+            SavedModelTranslator(str(path))
+
+
+class TreesTest:
+    @pytest.mark.parametrize("linearization", ["normalised", "lexicalised"])
+    def test_every_output_is_a_tree_over_the_words(
+        self, linearization, tmp_path
+    ):
+        vocabulary = make_tree_vocabulary(tmp_path / "vocab", linearization)
+        run = make_run(tmp_path / "run", vocabulary)
+        options = DecodeOptions(beam_size=3, num_hypotheses=2, extra_length=0)
+        path = export_saved_model(run, str(tmp_path / "export"), options)
+        texts = ["a dog", *TEXTS[:4], "dog"]
+        trees = SavedModelTranslator(path)(texts, num_hypotheses=2)
+        assert trees == Translator.load(run.path)(
+            texts, num_hypotheses=2, beam_size=3, extra_length=0
+        )
+        for text, hypotheses in zip(texts, trees):
+            if text:
+                assert len(hypotheses) == 2
+                for tree in hypotheses:
+                    assert is_tree(tree, text.split(), linearization)

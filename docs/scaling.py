@@ -1,26 +1,26 @@
-"""Prints the tables of docs/scaling.md: what training costs, on paper.
+"""Prints the tables of docs/scaling.md, which estimate the cost of training.
 
     python docs/scaling.py
 
-Nothing here is measured. All that goes in are the models' dimensions and the
-assumptions right below; change them to those of your machines.
+Nothing here is measured. The tables follow from the dimensions of the models
+and from the assumptions below. Change these to the figures of your machines.
 """
 
 import typing
 
 VOCAB_SIZE = 37000  # subwords of both languages together, section 5.1
-UPDATE_TOKENS = 25000  # source tokens of an update, and as many target tokens
-LENGTH = 32  # tokens of a row, for what grows with it
-SHARES = (0.25, 0.40, 0.50)  # of the peak, that arithmetic reaches
+UPDATE_TOKENS = 25000  # per side in an update
+LENGTH = 32  # tokens per row, for the attention weights
+SHARES = (0.25, 0.40, 0.50)  # shares of the peak that arithmetic reaches
 LIKELY_SHARE = 0.40
-FLOOR = 1000 * 4e-6  # seconds of an update: its kernels, each if tiny
-OPTIMIZER_BYTES = 28  # read 4 and write 3 float32 for each parameter
+FLOOR = 1000 * 4e-6  # shortest update in seconds: 1,000 tiny kernels
+OPTIMIZER_BYTES = 28  # 4 float32 read and 3 written for each parameter
 GPUS_PER_MACHINE = 8
 GB = 1e9
 
 
 class Model(typing.NamedTuple):
-    """A row of the paper's Table 3, and how it was trained (section 5.2)."""
+    """A model in Table 3 of the paper and its training (section 5.2)."""
 
     name: str
     num_layers: int
@@ -32,7 +32,7 @@ class Model(typing.NamedTuple):
 
 
 class Device(typing.NamedTuple):
-    """A GPU: peak of its arithmetic, and bytes a second in one direction."""
+    """A GPU: its peak in FLOP/s and its memory rate in bytes per second."""
 
     peak: float
     memory: float = 0.0
@@ -43,8 +43,8 @@ BIG = Model("big", 6, 1024, 4096, 16, 300_000, 1.0)
 P100 = Device(9.5e12)  # float32, the paper's own estimate
 P100_LINKS = {"PCIe 3": 10 * GB, "NVLink": 40 * GB}
 H100 = Device(989e12, 0.8 * 3350 * GB)  # dense bfloat16
-NVLINK = 300 * GB  # what a ring inside a machine of 8 H100s gets
-# Of a whole machine, four fifths of the nominal rate.
+NVLINK = 300 * GB  # rate of a ring inside a machine of 8 H100s
+# Rate of a whole machine: four fifths of the nominal rate.
 NETWORKS = {
     "8 x 400 Gbit/s": 0.8 * 8 * 50 * GB,
     "100 Gbit/s": 0.8 * 12.5 * GB,
@@ -52,7 +52,7 @@ NETWORKS = {
 
 
 def num_parameters(model):
-    """Returns the number of weights, as `build_transformer` makes them."""
+    """Returns the number of weights that `build_transformer` makes."""
     d_model, d_ff = model.d_model, model.d_ff
     attention = 4 * d_model**2
     feed_forward = 2 * d_model * d_ff + d_ff + d_model
@@ -63,10 +63,11 @@ def num_parameters(model):
 
 
 def source_flops(model):
-    """Returns the operations of training on a source token.
+    """Returns the number of operations to train on a source token.
 
-    Six for each weight that it is multiplied by: two forward, four backward.
-    The decoder's keys and values of the encoder's output are among them.
+    These are six for each weight that the token is multiplied by: two in the
+    forward pass and four in the backward pass. The count includes the decoder's
+    keys and values of the encoder's output.
     """
     d_model = model.d_model
     layer = 6 * d_model**2 + 2 * d_model * model.d_ff
@@ -74,35 +75,36 @@ def source_flops(model):
 
 
 def target_flops(model):
-    """Returns the operations of training on a target token."""
+    """Returns the number of operations to train on a target token."""
     logits = VOCAB_SIZE * model.d_model
-    return source_flops(model) + 6 * logits  # a layer has as many weights
+    return source_flops(model) + 6 * logits  # the decoder layers cost as much
 
 
 def score_flops(model, length):
-    """Returns what attention's own products add for both tokens.
+    """Returns the number of operations that attention adds for both tokens.
 
-    Queries by keys and weights by values, in three attentions of each layer.
+    These are the products of queries and keys, and of weights and values, in
+    three attentions per layer.
     """
     return 3 * model.num_layers * 3 * 4 * length * model.d_model
 
 
 def update_flops(model, tokens=UPDATE_TOKENS):
-    """Returns the operations of an update."""
+    """Returns the number of operations of an update."""
     return tokens * (source_flops(model) + target_flops(model))
 
 
 def ring_bytes(model, num_replicas):
-    """Returns what each of them sends, and receives, to sum the gradients."""
+    """Returns the bytes that a replica sends to sum the gradients."""
     gradients = 4 * num_parameters(model)
     return 2 * (num_replicas - 1) / num_replicas * gradients
 
 
 def activation_bytes(model):
-    """Returns what the backward pass needs of a source and a target position.
+    """Returns the bytes of activations of a source and a target position.
 
-    In float32: the inputs of all matrix products and normalisations, and the
-    attention weights.
+    The backward pass needs the inputs of all matrix products and
+    normalisations, and the attention weights, in float32.
     """
     encoder = 8 * model.d_model + model.d_ff
     decoder = 14 * model.d_model + model.d_ff
@@ -111,12 +113,12 @@ def activation_bytes(model):
 
 
 def arithmetic_seconds(model, num_gpus, tokens, share=LIKELY_SHARE):
-    """Returns the time for the products alone."""
+    """Returns the seconds of the matrix products alone."""
     return update_flops(model, tokens) / num_gpus / (share * H100.peak)
 
 
 def sum_seconds(model, num_gpus, network):
-    """Returns the time to sum gradients in a machine, then between machines."""
+    """Returns the seconds to sum gradients in and between machines."""
     inside = min(num_gpus, GPUS_PER_MACHINE)
     seconds = ring_bytes(model, inside) / NVLINK
     if num_gpus > GPUS_PER_MACHINE:
@@ -126,12 +128,12 @@ def sum_seconds(model, num_gpus, network):
 
 
 def optimizer_seconds(model):
-    """Returns the time for Adam, which the memory's speed limits."""
+    """Returns the seconds of Adam, which the rate of the memory limits."""
     return OPTIMIZER_BYTES * num_parameters(model) / H100.memory
 
 
 def step_seconds(model, num_gpus, network, tokens, share=LIKELY_SHARE):
-    """Returns the time of an update in which nothing overlaps."""
+    """Returns the seconds of an update in which nothing overlaps."""
     return (
         max(arithmetic_seconds(model, num_gpus, tokens, share), FLOOR)
         + sum_seconds(model, num_gpus, network)
@@ -140,7 +142,7 @@ def step_seconds(model, num_gpus, network, tokens, share=LIKELY_SHARE):
 
 
 def print_table(title, names, rows):
-    """Prints a table in Markdown."""
+    """Prints a Markdown table."""
     print(f"\n{title}\n")
     for row in (names, ["---"] * len(names), *rows):
         print(f"| {' | '.join(row)} |")
@@ -223,12 +225,12 @@ def print_p100():
 
 
 def print_gpus(num_gpus, kind, cases):
-    """Prints what an update of 25,000 takes.
+    """Prints the times of an update of 25,000 tokens.
 
     Args:
-        num_gpus: number of GPUs.
-        kind: what the cases differ in.
-        cases: list of (name, network, share of the peak).
+        num_gpus: Number of GPUs.
+        kind: Name of the property in which the cases differ.
+        cases: List of (name, network, share of the peak).
     """
     rows = []
     for model in (BASE, BIG):

@@ -47,6 +47,7 @@ class _TokenMean(keras.metrics.Metric):
         self.num_tokens.assign_add(num_tokens)
 
     def mean(self):
+        # A mean of batch means would weigh tokens of small batches more.
         return self.total / ops.maximum(self.num_tokens, 1.0)
 
 

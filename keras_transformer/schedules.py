@@ -36,6 +36,7 @@ class InverseSquareRootSchedule(
         self.factor = factor
 
     def __call__(self, step):
+        # Step 0 would have the learning rate 0, and waste the first update.
         step = ops.cast(step, "float32") + 1.0
         rising = step * self.warmup_steps**-1.5
         falling = ops.rsqrt(step)

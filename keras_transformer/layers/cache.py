@@ -1,4 +1,4 @@
-"""What decoding step by step remembers of the earlier positions."""
+"""The memory of step-by-step decoding: keys and values of past positions."""
 
 import typing
 
@@ -6,9 +6,10 @@ from keras import ops
 
 
 class GrowingSlots(typing.NamedTuple):
-    """Entries of the earlier positions, longer with every position.
+    """Holds the entries of past positions and grows with every position.
 
-    This copies less than `FixedSlots`, but loops must be able to change shapes.
+    Choose it where a loop can change shapes, as in TensorFlow. It copies less
+    than `FixedSlots`.
 
     Args:
         entries: Tensor whose third axis is that of the slots.
@@ -23,15 +24,18 @@ class GrowingSlots(typing.NamedTuple):
 
         Args:
             newest: Tensor like `entries`, with the slots of one position.
-            position: Unused, since the newest position comes last.
+            position: Unused, since the newest position always comes last.
         """
-        return GrowingSlots(ops.concatenate([self.entries, newest], axis=2))
+        entries = ops.concatenate(
+            [self.entries, newest], axis=2
+        )  # (batch, beam or num_heads, num_slots, ...)
+        return GrowingSlots(entries)
 
 
 class FixedSlots(typing.NamedTuple):
-    """Entries of the earlier positions, with room for all that follow.
+    """Holds the entries of past positions, with room for all later ones.
 
-    The shape never changes, as XLA and `jax.jit` require.
+    Choose it where shapes must not change, as in XLA and `jax.jit`.
 
     Args:
         entries: Tensor whose third axis is that of the slots.
@@ -57,11 +61,11 @@ class FixedSlots(typing.NamedTuple):
 
 
 class DecoderCache(typing.NamedTuple):
-    """What a decoder remembers of the earlier positions of every beam.
+    """Holds what a decoder remembers of the past positions of every beam.
 
-    It knows whether its shapes are fixed, so that nobody else needs to be told.
-    The first axis of every tensor is `batch`. Keys and values never move: when
-    beams fork or die, only the table of ancestors changes.
+    It knows whether its shapes are fixed, so that no caller has to pass that
+    on. The first axis of every tensor is `batch`. Keys and values never move:
+    when beams fork or die, only the table of ancestors changes.
 
     Args:
         ancestors: Slots of shape `(batch, beam, length)`, see `ancestor_mask`.
@@ -79,7 +83,7 @@ class DecoderCache(typing.NamedTuple):
 
     @property
     def fixed_length(self):
-        """The number of positions there is room for; None if it grows."""
+        """The number of positions that fit in, or None if the cache grows."""
         return self.ancestors.fixed_length
 
     def reorder(self, beams):

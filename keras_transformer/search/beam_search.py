@@ -164,8 +164,18 @@ def _select(values, indices):
     return ops.take_along_axis(values, indices, axis=1)  # (batch, n, ...)
 
 
-def _length_penalty(length, alpha):
-    # Section 6.1 of Vaswani et al. (2017), equation 14 of Wu et al. (2016).
+def length_penalty(length, alpha):
+    """Computes what the log-probability of a hypothesis is divided by.
+
+    Section 6.1 of Vaswani et al. (2017), equation 14 of Wu et al. (2016).
+
+    Args:
+        length: Tensor of numbers of ids, the end id included.
+        alpha: Exponent, at least 0.
+
+    Returns:
+        Float32 tensor of the shape of `length`.
+    """
     return ops.power((5.0 + ops.cast(length, "float32")) / 6.0, alpha)
 
 
@@ -204,7 +214,7 @@ def _is_open(search, alpha):
     # A log-probability only falls and the penalty only grows with the length,
     # so that no extension of a beam scores more than this bound.
     bound = ops.max(search.alive.log_probs, axis=1)
-    bound = bound / _length_penalty(search.limits, alpha)
+    bound = bound / length_penalty(search.limits, alpha)
     return bound > ops.min(search.finished.scores, axis=1)
 
 
@@ -303,7 +313,7 @@ def _take(candidates, search, position, alpha):
     sequences = _append(search.alive, candidates, position)
     ends = ops.equal(candidates.ids, END_ID)
     scores = ops.where(ends, candidates.log_probs, NEVER)
-    scores = scores / _length_penalty(position + 1, alpha)
+    scores = scores / length_penalty(position + 1, alpha)
     log_probs = ops.where(ends, NEVER, candidates.log_probs)
     beam_size = search.alive.log_probs.shape[1]
     log_probs, chosen = ops.top_k(log_probs, beam_size)  # (batch, beam)

@@ -7,6 +7,7 @@ from keras import ops
 
 from keras_transformer.search.beam_search import beam_search
 from keras_transformer.search.beam_search import gather_beams
+from keras_transformer.search.beam_search import length_penalty
 from keras_transformer.search.sampling import make_sampler
 from keras_transformer.token_ids import PAD_ID
 
@@ -128,8 +129,8 @@ def score_targets(model, inputs, targets, alpha):
     )  # (batch, target_len, 1)
     log_probs = chosen[:, :, 0] - ops.logsumexp(logits, axis=-1)
     is_real = ops.cast(ops.not_equal(targets, PAD_ID), "float32")
-    penalty = (5.0 + ops.sum(is_real, axis=-1)) / 6.0
-    return ops.sum(log_probs * is_real, axis=-1) / ops.power(penalty, alpha)
+    penalty = length_penalty(ops.sum(is_real, axis=-1), alpha)
+    return ops.sum(log_probs * is_real, axis=-1) / penalty
 
 
 def _constrained_step(step, constraint):
@@ -148,15 +149,17 @@ def _constrained_step(step, constraint):
 
 
 def _weights_cast_once(model):
-    """Returns a scope whose matrices have the precision of their products.
+    """Returns a scope in which matrices have the precision of their products.
 
-    Without it each step would cast all matrices again.
+    Steps run outside of `__call__`, where Keras casts no weights. Without this
+    scope, each step would cast all matrices again.
     """
     values = [ops.convert_to_tensor(variable) for variable in model.variables]
     return keras.StatelessScope(
         state_mapping=[
             (
                 variable,
+                # Vectors are too small to matter, and stay as they are.
                 ops.cast(value, model.compute_dtype)
                 if len(value.shape) == 2
                 else value,

@@ -1,19 +1,18 @@
-# make demo          train on a toy language, translate, print BLEU
-# make demo-parsing  train on a toy treebank, parse, print F1
-# make test          style, unit and integration tests
-# make test-slow     the tests that learn or run for minutes
-# make lint          style only
-# make venv          install into .venv, with what the tests need
-# make clean         remove what demo and builds leave; .venv stays
+# make demo          Train on a toy language, translate, and print BLEU.
+# make demo-parsing  Train on a toy treebank, parse, and print F1.
+# make test          Check the style; run the unit and integration tests.
+# make test-slow     Run the tests that train a model or take minutes.
+# make lint          Check the style only.
+# make venv          Install the package and its test tools into .venv.
+# make clean         Remove the files of demos and builds, but not .venv.
 
-# The first Python from 3.11 to 3.13.
+# The first Python on PATH whose version is 3.11, 3.12 or 3.13.
 PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11; do \
 	$$python -c 'import sys; \
 	sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' \
 	2>/dev/null && echo $$python && break; done)
 BIN = .venv/bin
 PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check
-
 
 .PHONY: demo demo-parsing test test-slow lint venv clean
 
@@ -28,8 +27,8 @@ demo: .venv/installed
 	@head -n 5 demo/data/translate_ende_toy/test.source.txt \
 		| $(BIN)/kt-decoder --output_dir=demo/run/averaged
 	$(BIN)/kt-evaluate --output_dir=demo/run/averaged --split=test
-	@echo "The learning curve lies in demo/run/learning_curve.png, sample" \
-		"translations in demo/run/samples."
+	@echo "See demo/run/learning_curve.png for the learning curve and" \
+		"demo/run/samples for sample translations."
 
 demo-parsing: .venv/installed
 	$(BIN)/kt-trainer --problem=parsing_toy --generate_data \
@@ -58,7 +57,7 @@ venv: .venv/installed-test
 	@test -n "$(PYTHON)" || { \
 		echo "Python 3.11, 3.12 or 3.13 must be installed." >&2; exit 2; }
 	@$(PYTHON) -c 'import ensurepip' || { \
-		echo "$(PYTHON) must have venv: install python3-venv." >&2; exit 2; }
+		echo "$(PYTHON) needs the module venv. Install python3-venv." >&2; exit 2; }
 	$(PYTHON) -m venv .venv
 
 .venv/installed: setup.cfg pyproject.toml | .venv/bin/python

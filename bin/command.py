@@ -103,9 +103,9 @@ def _parse(main, values, argv):
     if HELP_FLAGS & set(argv[1:]):
         print(_manual(main, values))
         sys.exit(0)
-    # Without this, a second call in one process would keep the first one's
-    # values.
-    values.unparse_flags()
+    # A second call in one process starts from the defaults, too.
+    for name in values:
+        values[name].unparse()
     try:
         # absl parses what is left, because `app.run` needs its own flags.
         remaining = absl_flags.FLAGS(values(argv, known_only=True))

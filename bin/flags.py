@@ -1,8 +1,9 @@
 """Kinds of flags, and the flags that two or more commands share.
 
-A command defines its flags at the top of its module. A string names a shared
-flag; a call such as `count` makes a flag of the command's own from a name, a
-default and a help text. `group` puts flags under a title of their own:
+A command defines its flags at the top of its module with `define`. A string
+names a shared flag. A call such as `count` makes a flag of the command's own,
+from a name, a default and a help text. `group` puts flags under a title in the
+help:
 
     FLAGS = flags.define(
         "output_dir",
@@ -32,6 +33,8 @@ from absl import flags
 from keras_transformer.search.options import DecodeOptions
 from keras_transformer.search.options import parse_decode_hparams
 
+TRUE = ("true", "t", "1")
+FALSE = ("false", "f", "0")
 UNGROUPED = "Flags"
 EVERYWHERE = ("usr_dir", "registry_help")
 EVERYWHERE_TITLE = "Flags of every command"
@@ -104,7 +107,9 @@ def choice(name, values, default, description):
     """Returns a flag that takes one of `values`."""
 
     def convert(argument):
-        return values[values.index(argument)]
+        if argument not in values:
+            raise ValueError("not a choice")
+        return argument
 
     rule = f"one of {', '.join(values)}"
     return _flag(name, default, description, convert, rule)
@@ -127,8 +132,8 @@ class _Parser(flags.ArgumentParser):
         try:
             return self._convert(argument)
         except ValueError as error:
-            # A surrogate, from an argument that is not UTF-8, cannot be
-            # printed everywhere.
+            # An argument that is not UTF-8 has surrogates, which some
+            # streams cannot encode.
             shown = str(argument).encode(errors="backslashreplace").decode()
             raise flags.IllegalFlagValueError(
                 f"`--{self._name}` must be {self._rule}. Received: "
@@ -157,11 +162,10 @@ def _nonnegative(argument):
 
 
 def _boolean(argument):
-    truth = {"true": True, "t": True, "1": True}
-    truth |= {"false": False, "f": False, "0": False}
-    if str(argument).lower() not in truth:
+    truth = str(argument).lower()
+    if truth not in TRUE + FALSE:
         raise ValueError("neither true nor false")
-    return truth[str(argument).lower()]
+    return truth in TRUE
 
 
 @dataclasses.dataclass(frozen=True)
@@ -179,11 +183,13 @@ def define(*items):
     """Defines the flags of a command.
 
     Args:
-        *items: Names of shared flags, flags, and groups of both.
+        *items: Names of shared flags, flags of the command's own, and groups
+            of either.
 
     Returns:
-        The flags' values, which are attributes once the command has started.
-        The flags of every command are among them.
+        An `absl.flags.FlagValues` of these flags and of those that every
+        command has. Once the command has started, the flags' values are its
+        attributes.
     """
     values = flags.FlagValues()
     for item in items:
@@ -198,10 +204,10 @@ def define(*items):
 
 def _add(values, title, items):
     for item in items:
-        # A copy, so that no command sees the value another one was given.
+        # The copy keeps the values of two commands in one process apart.
         flag = copy.deepcopy(SHARED[item]) if isinstance(item, str) else item
-        # absl groups flags by the module that defines them; here the title
-        # of the group takes the module's place.
+        # absl lists flags by the module that defines them. The title of the
+        # group takes the module's place, so that the help lists by title.
         flags.DEFINE_flag(flag, values, module_name=title)
 
 

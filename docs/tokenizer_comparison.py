@@ -4,8 +4,8 @@
     python docs/tokenizer_comparison.py wsj_sample
 
 Each sentence is printed as running text, tokenized again and compared with its
-words in the treebank. The script writes the rows of a table: sentences of which
-all words came back, and words that came back.
+words in the treebank. The script prints a table with the number of sentences
+that came back unchanged and, in parentheses, the number of words that did.
 """
 
 import difflib
@@ -59,7 +59,7 @@ TOKENIZERS = {
 }
 
 
-def num_found(words, tokens):
+def num_matches(words, tokens):
     matcher = difflib.SequenceMatcher(None, words, tokens, autojunk=False)
     return sum(block.size for block in matcher.get_matching_blocks())
 
@@ -75,8 +75,8 @@ def main(treebank):
         for tokenizer in TOKENIZERS.values():
             pairs = [(w, tokenizer(t)) for w, t in zip(sentences, texts)]
             right = sum(words == tokens for words, tokens in pairs)
-            found = sum(num_found(*pair) for pair in pairs)
-            cells.append(f"{right:,} ({found:,})")
+            num_words_right = sum(num_matches(*pair) for pair in pairs)
+            cells.append(f"{right:,} ({num_words_right:,})")
         print(f"| {name} |", " | ".join(cells), "|")
 
 

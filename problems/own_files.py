@@ -35,6 +35,7 @@ class OwnFiles(Problem):
             ValueError: If a file of "train" or "dev" is missing, or one of
                 "test" while its other one is present.
         """
+        # A split without any file is left out; half a split is an error.
         files = {split: paths for split, paths in files.items() if any(paths)}
         for split in ("train", "dev", *files):
             missing = (None,) * len(self.sides)
@@ -50,6 +51,7 @@ class OwnFiles(Problem):
 
     @property
     def splits(self):
+        # Without files, the data tell which splits they have.
         return tuple(self.files or self.manifest["splits"])
 
     def source_files(self, tmp_dir):
@@ -57,12 +59,15 @@ class OwnFiles(Problem):
 
     def generate(self, tmp_dir):
         manifest = generation.read_manifest(self.directory)
+        # Data that exist are used as they are; files that are named again must
+        # be the ones they were made from.
         if manifest:
             if self.files:
                 self._check_unchanged(manifest)
             return manifest
         if not self.files:
             raise self._missing_file("train", self.sides[0], self.files)
+        # A fault in the last file must not show after hours of generation.
         self.check_files()
         return super().generate(tmp_dir)
 

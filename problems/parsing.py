@@ -18,6 +18,7 @@ from keras_transformer.trees.augmentation import augment
 from keras_transformer.trees.linearization import symbols_of
 from keras_transformer.trees.tree import parse_tree
 
+# The usual split of the Wall Street Journal and its known numbers of trees.
 WSJ_SECTIONS = {"train": "02-21", "dev": "22", "test": "23"}
 WSJ_NUM_TREES = {"train": 39832, "dev": 1700, "test": 2416}
 
@@ -86,6 +87,7 @@ class ParsingProblem(Problem):
 
     def text_pairs(self, split, tmp_dir):
         trees = self.trees(split, tmp_dir)
+        # Dev and test must stay comparable with other work.
         if split == "train":
             trees = augment(trees, self.augmentation_rounds)
         for tree in trees:
@@ -95,6 +97,7 @@ class ParsingProblem(Problem):
         return target_text.write_tree(parse_tree(target), self.linearization)
 
     def symbols(self, tmp_dir):
+        # Augmentation exchanges whole constituents, so it adds no symbol.
         trees = self.trees("train", tmp_dir)
         return symbols_of(trees, self.linearization)
 
@@ -142,6 +145,7 @@ class ParsingWsj(ParsingProblem):
         return treebank.read_treebank(self._paths(split, tmp_dir))
 
     def generate(self, tmp_dir):
+        # Missing sections would otherwise only show as a lower score.
         if generation.read_manifest(self.directory) is None:
             self._check_counts(tmp_dir)
         return super().generate(tmp_dir)
@@ -202,6 +206,7 @@ class ParsingWsjSemi(ParsingWsj):
     """
 
     vocab_size = 32000
+    # The second training corpus is the user's, so its size is unknown.
     num_trees = {split: WSJ_NUM_TREES[split] for split in ("dev", "test")}
 
     def _paths(self, split, tmp_dir):

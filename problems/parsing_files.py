@@ -80,12 +80,14 @@ class ParsingFiles(OwnFiles, ParsingProblem):
         return treebank_files(paths)
 
     def fingerprints(self, tmp_dir):
+        # The name is the flag's value, which error messages repeat.
         return [
             fingerprint(self.files[split][0], self._paths(split))
             for split in self.files
         ]
 
     def check_files(self):
+        # Reading a tree checks it; `bad` lists the faults that are skipped.
         for split in self.files:
             for _ in self.trees(split, None):
                 pass

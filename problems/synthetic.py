@@ -5,6 +5,7 @@ import string
 
 from keras_transformer.problem import Problem
 from keras_transformer.registry import register_problem
+from keras_transformer.token_ids import FIRST_SYMBOL_ID
 
 NUM_PAIRS = {"train": 10_000, "dev": 200, "test": 200}
 MAX_SYMBOLS = 12
@@ -17,11 +18,12 @@ class _SymbolsProblem(Problem):
     both within and at the start of a word.
     """
 
-    vocab_size = 3 + 256 + 1 + 2 * 26
+    vocab_size = FIRST_SYMBOL_ID + 256 + 1 + 2 * 26
     inputs_language = "symbols"
     targets_language = "symbols"
 
     def text_pairs(self, split, tmp_dir):
+        # All splits come from one stream, so that they share no line.
         lines = self._lines()
         for other_split, num_pairs in NUM_PAIRS.items():
             chosen = [next(lines) for _ in range(num_pairs)]
@@ -34,6 +36,7 @@ class _SymbolsProblem(Problem):
         raise NotImplementedError
 
     def _lines(self):
+        # A fixed seed gives every user the same pairs.
         generator = random.Random(0)
         seen = set()
         while True:

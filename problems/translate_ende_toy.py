@@ -58,6 +58,7 @@ class SentenceWriter(ClauseWriter):
             self._condition,
             self._list,
         )
+        # Sentences of other lengths are drawn again.
         while True:
             self.start_sentence()
             pair = self.choose(kinds)()
@@ -82,6 +83,7 @@ class SentenceWriter(ClauseWriter):
         """Returns a sentence about what somebody says, knows or asks."""
         verb = self.choose((*SAY, ASK))
         denied = verb is KNOW and self.chance(0.5)
+        # "Knows that" but "does not know whether" and "asks whether".
         is_open = denied or verb is ASK
         words = ("whether", "ob") if is_open else ("that", "dass")
         main = Clause(self.subject(verb), verb, negated=denied)
@@ -138,6 +140,7 @@ def _corpus():
     pairs = _distinct_pairs()
     corpus = {"train": [next(pairs) for _ in range(NUM_PAIRS["train"])]}
     train_words = set().union(*map(_words, corpus["train"]))
+    # A word that training lacks could not be translated.
     fitting = (pair for pair in pairs if _words(pair) <= train_words)
     for split in ("dev", "test"):
         corpus[split] = [next(fitting) for _ in range(NUM_PAIRS[split])]

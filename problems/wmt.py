@@ -46,6 +46,7 @@ class TranslateWmt(Problem):
             for path in self._paths(split, tmp_dir)
         ]
         missing = [path for path in paths if not os.path.exists(path)]
+        # Half a set of files is a mistake, not a reason to download the rest.
         if missing and len(missing) < len(paths):
             raise ValueError(
                 f"All files of {self.data_name} must exist, or none. "
@@ -63,6 +64,7 @@ class TranslateWmt(Problem):
             return manifest
         if not files:
             self._check_download(tmp_dir)
+        # Unchanged files are not counted again: a large corpus takes long.
         elif not manifest or _has_changed(files, manifest):
             self._check_files(tmp_dir)
         return super().generate(tmp_dir)

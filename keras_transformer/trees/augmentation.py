@@ -43,6 +43,7 @@ def augment(trees, num_rounds, seed=0):
     >>> len(list(augment(map(parse_tree, texts), num_rounds=2)))
     8
     """
+    # A constituent is a slice of the steps, so an exchange is a concatenation.
     trees = [list(steps(tree)) for tree in trees]
     if not num_rounds:
         for tree in trees:
@@ -79,6 +80,7 @@ class _TreeMaker:
             first, last = self._choose(inner)
             other = self._choose(self._constituents[tree[first][1]])
             changed = tree[:first] + other + tree[last:]
+            # Nested exchanges would otherwise make trees grow without limit.
             if _num_words(changed) <= max(MAX_WORDS, _num_words(tree)):
                 tree = changed
         return [
@@ -113,6 +115,7 @@ def _inner_constituents(tree):
             open_positions.append(position)
         elif step == "close":
             first = open_positions.pop()
+            # The root and the sentence have no other place to go.
             if len(open_positions) > 1:
                 constituents.append((first, position + 1))
     return constituents

@@ -46,6 +46,8 @@ def linearize(tree, linearization="normalised"):
     symbols = [
         _symbol(step, name, linearization) for step, name, _ in steps(tree)
     ]
+    # TOP carries no information above a single constituent, unless reading
+    # would take that constituent for the root.
     inner = tree.children[0]
     is_redundant = (
         tree.label == ROOT
@@ -90,6 +92,8 @@ def linearization_of_symbols(symbols):
         A str; None unless each opening bracket has a closing one and the tagged
         linearization has a leaf.
     """
+    # Leaves tell the linearizations apart: one in normalised trees, tags in
+    # tagged ones, none in lexicalised ones.
     labels = {"open": set(), "close": set(), "leaf": set()}
     for symbol in symbols:
         labels[symbol_kind(symbol)].add(symbol_label(symbol))
@@ -133,6 +137,7 @@ def is_well_formed(symbols, num_words):
         linearizations.add(is_tagged)
         if step is None or len(linearizations) > 1:
             return False
+        # The bracket of the root has been closed before the end.
         if position and not open_labels:
             return False
         if step == "open":
@@ -141,6 +146,7 @@ def is_well_formed(symbols, num_words):
             return False
         elif step == "leaf":
             num_leaves += 1
+        # Empty brackets, or brackets of two labels.
         elif previous_step == "open" or open_labels.pop() != name:
             return False
         previous_step = step
@@ -169,6 +175,7 @@ def delinearize(symbols, words):
             f"{len(symbols):,} symbols that are no tree over {len(words):,} "
             "words. Use `repair` first."
         )
+    # Lexicalised trees arrive here with XX in place of their words.
     remaining = iter(words)
     (tree,) = trees_of(
         (step, name, next(remaining) if step == "leaf" else None)
@@ -206,6 +213,7 @@ def repair(symbols, num_words, linearization=None):
         is_tagged = next((tagged for step, _, tagged in read if step), False)
         linearization = "tagged" if is_tagged else "normalised"
     is_tagged = linearization == "tagged"
+    # A well-formed output of the model stays exactly as it is.
     if all(tagged == is_tagged for *_, tagged in read):
         if is_well_formed(symbols, num_words):
             return list(symbols)
@@ -217,6 +225,7 @@ def repair(symbols, num_words, linearization=None):
 def _symbol(step, name, linearization):
     """Returns the symbol of a step through a tree."""
     if linearization == "tagged":
+        # A slash would make an opening bracket a closing one or a leaf.
         name = name.replace("&", "&amp;").replace("/", "&#47;")
         start = "</" if step == "close" else "<"
         return f"{start}{name}{'/>' if step == 'leaf' else '>'}"
@@ -233,6 +242,7 @@ def _read(symbol):
     if match:
         return "open" if match[1] == "(" else "close", match[2], False
     match = re.fullmatch(r"<(/?)((?:[^\s/&]|&amp;|&#47;)+)(/?)>", symbol)
+    # "</NN/>" is both a closing bracket and a leaf.
     if not match or (match[1] and match[3]):
         return None, None, None
     step = "close" if match[1] else "leaf" if match[3] else "open"

@@ -220,6 +220,7 @@ def _counts(gold, test):
         return len(leaves), (1, 1, num_gold, 0, 0, 0, num_words, 0)
     test_brackets = _brackets(test, is_counted)
     num_test = test_brackets.total()
+    # The intersection of multisets counts a repeated bracket as often as both.
     num_matched = (gold_brackets & test_brackets).total()
     is_exact = int(num_matched == num_gold == num_test)
     right_tags = [a == b for a, b in zip(leaves, parsed)]
@@ -249,6 +250,7 @@ def _brackets(tree, is_counted):
     Positions lie between the words that count. `is_counted` has one boolean for
     each word that is no trace.
     """
+    # Position i is the number of counted words before word i.
     num_before = [0, *itertools.accumulate(is_counted)]
     brackets = collections.Counter()
     starts = []
@@ -277,6 +279,7 @@ def _bare(label):
 def _comparable(gold, test):
     """Returns a parse that EVALB compares with `gold` as `parseval` does."""
     leaves, parsed = _leaves(gold), _leaves(test)
+    # EVALB skips an empty tree, so a failed parse becomes a flat one.
     if _is_failed(leaves, parsed):
         parsed = [(word, WRONG) for word, _ in leaves]
         test = Tree(ROOT, tuple(Tree(WRONG, (word,)) for word, _ in leaves))
@@ -303,6 +306,7 @@ def _with_tags(tree, tags):
 
 
 def _line(tree):
+    # EVALB expects TOP at the root of every tree.
     if tree.is_preterminal or tree.label not in ("", ROOT):
         tree = Tree(ROOT, (tree,))
     return str(tree._replace(label=ROOT))

@@ -4,6 +4,7 @@ from keras_transformer.trees.tree import escape
 from keras_transformer.trees.tree import steps
 from keras_transformer.trees.tree import trees_of
 
+# Tags of the treebank's punctuation, by the word after `escape`.
 _TAGS = {
     **dict.fromkeys([".", "?", "!"], "."),
     **dict.fromkeys([":", ";", "-", "--", "..."], ":"),
@@ -56,9 +57,11 @@ def _punctuation(words):
     tags = []
     is_quoted = False
     for word in words:
+        # Raw words may hold brackets that are not escaped.
         tag = _TAGS.get(escape(word))
         if word == "'" and (is_quoted or not tags or tags[-1]):
             tag = "''"
+        # Any apostrophe ends the quotation, even a possessive within it.
         if word in ("`", "'"):
             is_quoted = word == "`"
         tags.append(tag)

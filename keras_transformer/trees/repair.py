@@ -38,6 +38,7 @@ def repaired_tree(some_steps, num_words, tag):
     num_missing = num_words - sum(len(tree.words()) for tree in trees)
     missing = num_missing * [Tree(tag, ("",))]
     constituents = [tree for tree in trees if not tree.is_preterminal]
+    # A single constituent is the sentence, so words outside it move into it.
     if len(constituents) == 1:
         (root,) = constituents
         place = trees.index(root)
@@ -64,10 +65,12 @@ def _balanced(some_steps, num_words):
             num_leaves += 1
             if num_leaves > num_words:
                 continue
+        # Close every constituent that is open within the labelled one.
         elif label in open_labels:
             while open_labels[-1] != label:
                 balanced.append(("close", open_labels.pop()))
             open_labels.pop()
+        # The model lost the opening bracket of a constituent over these trees.
         elif num_trees > 1 and not open_labels:
             balanced.insert(0, ("open", label))
             num_trees = 0
@@ -82,7 +85,7 @@ def _balanced(some_steps, num_words):
 def _without_chains(tree):
     """Yields the steps through a tree, its unary chains cut to the limits."""
     chain = []  # labels of the constituents over the same words
-    waiting = [tree]
+    waiting = [tree]  # nodes to open and, as str, labels to close
     while waiting:
         node = waiting.pop()
         if isinstance(node, str):

@@ -74,6 +74,7 @@ def is_tree(text, words, linearization):
     symbols = text.split()
     if linearization != "lexicalised":
         return is_well_formed(symbols, len(words))
+    # The brackets and the copied words are checked one after the other.
     bare = _without_words(symbols)
     if not is_well_formed(bare, len(words)):
         return False
@@ -92,6 +93,8 @@ def symbol_ids(vocabulary):
     Returns:
         Dictionary of id to symbol; empty if the vocabulary is not one of trees.
     """
+    # `train_subwords` places the symbols of a problem between the special ids
+    # and the bytes. Those of other problems, such as "<de>", do not form pairs.
     pieces = vocabulary.pieces(range(vocabulary.vocab_size))
     end = pieces.index(FIRST_BYTE) if FIRST_BYTE in pieces else 0
     symbols = {
@@ -116,6 +119,7 @@ def linearization_of(vocabulary):
 
 
 def _with_words(symbols, words):
+    # Both have the same number of words, so `words` never runs out.
     words = iter(words)
     return [next(words) if symbol == LEAF else symbol for symbol in symbols]
 

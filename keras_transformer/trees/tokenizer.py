@@ -26,18 +26,23 @@ _PLAIN = str.maketrans(
         "\N{BYTE ORDER MARK}": "",
     }
 )
+# A URL ends before punctuation; an e-mail address ends with its domain.
 _ADDRESS = re.compile(
     r"(?:[a-z]+://|www\.)\S*[^\s.,;:?!)\]}'\"]|[\w.+-]+@[\w-]+(?:\.[\w-]+)+",
     re.I,
 )
 # Always words of their own, so they also end the words beside them.
 _APART = re.compile(r"(\.{3,}|-{2,}|``|''|[\"()\[\]{}?!;])")
+# Signs after which a quote opens, and before which a period ends a word.
 _OPENING = {"``", "`", "(", "[", "{", "--"}
 _CLOSING = {"''", "'", ")", "]", "}"}
 _CLOSING_QUOTES = {"''", "'"}
+# Signs that are split off the beginning of a word (currency, "#", quotes) and
+# off its end; a percent sign only follows a digit.
 _START = re.compile(r"[A-Z]{0,3}[$£€¥](?=[\d.])|#(?=\d)|[,:`](?=.)|'(?=\w)")
 _END = re.compile(r"(?<=.)(?:[,:.']|(?<=\d)%)$")
 _COMMA = re.compile(r"(,)(?!\d)|(?<!\d)(,)")  # except in "1,000"
+# The treebank splits contractions in two: "did n't", "can not", "gon na".
 _CONTRACTED = re.compile(r"(?<=[^'])(?:n't|'(?:s|m|d|ll|re|ve))$", re.I)
 _TWO_WORDS = re.compile(
     r"(can)(not)|(gon)(na)|(got)(ta)|(wan)(na)|(gim)(me)|(lem)(me)"
@@ -50,6 +55,7 @@ _LEFT_OUT = re.compile(
 )
 _LEFT_OUT_AT_END = re.compile(r"\w+in'|ol?'|'n'", re.I)
 _ACRONYM = re.compile(r"(?:.*-)?(?:[^\W\d_]\.){2,}")  # "U.S.", "p.m."
+# Abbreviations that occur in newspapers; all others are judged by their shape.
 _ABBREVIATIONS = frozenset(
     "Mr Mrs Ms Messrs Dr Prof Rev Gen Sen Rep Reps Sens Gov Lt Col Sgt Capt "
     "Adm Maj Hon St Ste Mt Ft Jr Sr Inc Corp Co Cos Ltd Pty Bros Assn Dept "
@@ -88,6 +94,7 @@ def tokenize(sentence):
     """
     pieces = _pieces(sentence)
     last = len(pieces) - 1
+    # The period of the sentence may stand before closing quotes.
     while last > 0 and pieces[last] in _CLOSING_QUOTES:
         last -= 1
     words = []
@@ -95,6 +102,7 @@ def tokenize(sentence):
         if _ADDRESS.fullmatch(piece):
             words.append(escape(piece))
             continue
+        # An ellipsis and the period of the sentence.
         if piece.startswith("...."):
             tokens = ["...", "."]
         elif _APART.fullmatch(piece):
@@ -121,6 +129,7 @@ def _pieces(sentence):
                 at_start = not place or parts[place - 1] in _OPENING
                 opens = at_start and words and place < words[-1]
                 part = _directed(part, opens)
+            # A quote between spaces closes if one is open.
             elif part == '"':
                 part = _directed(part, not is_open)
             if part in ("``", "''"):
@@ -132,6 +141,7 @@ def _pieces(sentence):
 
 def _parts(chunk):
     """Splits a text without spaces at `_APART`."""
+    # An address may hold signs that are split off elsewhere.
     address = _ADDRESS.match(chunk)
     end = address.end() if address else 0
     return [part for part in [chunk[:end], *_APART.split(chunk[end:])] if part]
@@ -149,10 +159,12 @@ def _split(piece, following):
     while (mark := _START.match(piece)) and not _LEFT_OUT.match(piece):
         start.append("`" if mark.group() == "'" else mark.group())
         piece = piece[mark.end() :]
+    # Searching the last characters alone keeps the time linear in the length.
     while mark := _END.search(piece[-2:]):
         mark = mark.group()
         if mark == ".":
             is_last = following is None and _CLOSING_QUOTES.issuperset(end)
+            # The treebank doubles the period after this abbreviation only.
             if is_last and piece == "U.S.":
                 end.append(".")
                 break
@@ -171,6 +183,7 @@ def _keeps_period(word, following):
     if stem in _ABBREVIATIONS or _ACRONYM.fullmatch(word):
         return True
     # An unknown word may be an abbreviated name, but not before a closing sign.
+    # A word in lower case or a number ends a sentence, except "No. 5".
     if following in _CLOSING:
         return False
     return stem == "No" or not (stem.islower() or stem.isdecimal())
@@ -184,6 +197,7 @@ def _inner(piece):
         if two:
             words += filter(None, two.groups())
             continue
+        # More than one ending may follow: "could n't 've".
         endings = []
         while contracted := _CONTRACTED.search(part[-4:]):
             endings.append(contracted.group())
@@ -193,4 +207,5 @@ def _inner(piece):
 
 
 def _escaped(word):
+    # Words that are split already may have their escapes.
     return re.sub(r"(?<!\\)([/*])", r"\\\1", escape(word))

@@ -94,6 +94,7 @@ def steps(tree):
         `("open", label, None)` before and `("close", label, None)` after the
         children of a constituent, and `("leaf", tag, word)` for a word.
     """
+    # A constituent waits twice: to be opened, then to be closed.
     waiting = [(tree, False)]
     while waiting:
         node, is_open = waiting.pop()
@@ -115,6 +116,7 @@ def trees_of(all_steps):
     Args:
         all_steps: Iterable of steps as `steps` yields them.
     """
+    # The first entry stands for no constituent and collects complete trees.
     open_trees = [("", [])]
     for step, label, word in all_steps:
         if step == "open":
@@ -200,6 +202,7 @@ def clean(tree):
     if not kept:
         return None
     (root,) = kept
+    # Some parsers put several roots on top of each other: "( (ROOT (S".
     while not root.is_preterminal and root.label in _ROOTS:
         if len(root.children) > 1 or root.children[0].label not in _ROOTS:
             return Tree(ROOT, root.children)
@@ -215,6 +218,7 @@ def cut(label):
     """
     if label.startswith("-"):
         return label
+    # The first character belongs to the label even if it is a separator.
     return label[:1] + re.split(r"[-=|]", label[1:], maxsplit=1)[0]
 
 

@@ -54,6 +54,7 @@ def read_treebank(paths, bad=None):
                 raise tree
             else:
                 bad.append(str(tree))
+    # Skipping faults must not end in an empty training set.
     if bad and not num_trees:
         raise ValueError(
             f"A treebank must have a good tree. Received: {', '.join(paths)} "
@@ -85,6 +86,7 @@ def fingerprint(name, paths):
         name: What the manifest calls the treebank.
         paths: List of str, as the module describes them.
     """
+    # Paths are left out so that a copy elsewhere has the same fingerprint.
     hashes = [sha256(path) for path in treebank_files(paths)]
     total = hashlib.sha256("\n".join(hashes).encode()).hexdigest()
     return {"name": name, "sha256": total}
@@ -92,6 +94,7 @@ def fingerprint(name, paths):
 
 def _read_file(path):
     """Yields a cleaned tree or an error for each tree of a file."""
+    # Surrogates let `tree_steps` name the line and the byte that are wrong.
     lines = read_lines(path, errors="surrogateescape")
     is_empty = True
     for number, tree in read_trees(lines, path):
@@ -114,6 +117,7 @@ def _files(path):
     if os.path.isfile(path):
         return [path]
     folder, first, last = path, None, None
+    # A directory may have a name that looks like a range.
     match = re.fullmatch(r"(.+):(\d+)(?:-(\d+))?", path)
     if match and not os.path.exists(path):
         folder, first, last = match[1], int(match[2]), int(match[3] or match[2])
@@ -140,6 +144,7 @@ def _files_below(folder):
     """Returns the sorted paths of the files of trees in a folder."""
     files = []
     for place, folders, names in os.walk(folder, followlinks=True):
+        # Sorting in place makes os.walk visit the folders in this order.
         folders[:] = sorted(n for n in folders if not n.startswith("."))
         files.extend(
             os.path.join(place, name)

@@ -89,6 +89,7 @@ def english(clause, asked=False):
     words += _english_objects(clause)
     if clause.time:
         words.insert(0 if clause.time_first else len(words), clause.time[0])
+    # A relative pronoun opens its clause even if it is the object.
     for phrase in clause.objects:
         if isinstance(phrase, RelativePronoun):
             words.insert(0, phrase.english("accusative"))
@@ -126,6 +127,7 @@ def _third_person(phrase):
 
 
 def _gerund(verb):
+    # A short vowel doubles the consonant: "run", "running".
     if re.search("^[^aeiou]+[aeiou][^aeiouwxy]$", verb):
         verb += verb[-1]
     return verb.removesuffix("e") + "ing"
@@ -205,6 +207,7 @@ def _german_phrases(clause, verb):
     if clause.time:
         phrases.append((time_place, clause.time[1]))
     phrases += _german_objects(clause)
+    # "Kein" already negates the clause.
     if clause.negated and NO not in map(_determiner, clause.objects):
         phrases.append((_NOT, "nicht"))
     if clause.predicate:
@@ -226,6 +229,7 @@ def _german_objects(clause):
             yield _place(phrase, _OBJECT), text
             continue
         text = f"{complement.german_preposition} {text}"
+        # Only the article contracts: "im Haus", but "in diesem Haus".
         if _determiner(phrase) is THE:
             text = _merge_article(text)
         yield _place(phrase, _LAST), text

@@ -68,6 +68,7 @@ class TreeWriter:
         """Returns the trees that a random rule of a symbol makes."""
         items = self._choose(symbol)
         if symbol.startswith(_ONCE):
+            # A few tries suffice: repetition is allowed, just unlikely.
             for _ in range(5):
                 if items[-1].children not in self._used:
                     break
@@ -119,6 +120,7 @@ def _treebank():
     train = [next(pairs) for _ in range(NUM_TREES["train"])]
     train_words = {word for words, _ in train for word in words}
     treebank = {"train": [tree for _, tree in train]}
+    # A model cannot know the meaning of a word that training lacks.
     fitting = (tree for words, tree in pairs if train_words.issuperset(words))
     for split in ("dev", "test"):
         treebank[split] = [next(fitting) for _ in range(NUM_TREES[split])]

@@ -1,0 +1,48 @@
+import pathlib
+import re
+
+import keras
+import numpy as np
+import pytest
+
+PAGE = pathlib.Path(__file__).parents[2] / "docs" / "layers.md"
+
+
+def code_blocks():
+    text = PAGE.read_text(encoding="utf-8")
+    return re.findall(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+
+
+@pytest.fixture(scope="module")
+def names(tmp_path_factory):
+    """What the blocks of the page define, run one after another."""
+    keras.utils.set_random_seed(0)
+    names = {}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(tmp_path_factory.mktemp("page"))
+        for block in code_blocks():
+            exec(compile(block, str(PAGE), "exec"), names)
+    return names
+
+
+class LayersPageTest:
+    def test_the_language_model_has_learned_its_language(self, names):
+        np.testing.assert_array_equal(names["words"], [[5, 9, 5, 9, 5, 9]])
+        logits = keras.ops.convert_to_numpy(names["model"](names["text"]))
+        predicted = logits.argmax(-1)[:, 1:-1]
+        assert (predicted == names["text"][:, 2:]).mean() > 0.95
+
+    def test_the_language_model_takes_about_fifteen_lines(self):
+        (block,) = [code for code in code_blocks() if "causal=True" in code]
+        lines = [line for line in block.splitlines() if line.strip()]
+        assert len(lines) <= 17
+
+    def test_the_loaded_model_is_the_saved_one(self, names):
+        assert names["loaded"].count_params() == names["model"].count_params()
+
+    def test_every_exported_layer_is_named(self):
+        from keras_transformer import layers
+
+        text = PAGE.read_text(encoding="utf-8")
+        for name in layers.__all__:
+            assert f"`{name}`" in text

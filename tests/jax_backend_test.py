@@ -12,7 +12,9 @@ import pytest
 QUICK = ("masks", "attention", "beam_search", "top_k")
 LAYERS = ("dropout", "feed_forward", "embedding", "positional_encoding")
 LAYERS += ("residual", "encoder", "decoder", "sampling")
-MODEL = ("transformer", "parameter_count", "losses", "schedules", "metrics")
+LAYERS += ("other_attention", "layers_page")
+MODEL = ("transformer", "transformer_cache", "transformer_in_keras")
+MODEL += ("parameter_count", "losses", "schedules", "metrics")
 MODEL += ("optimizers", "decoding", "translator_options", "tree_constraint")
 MODEL += ("lexicalised_constraint",)
 

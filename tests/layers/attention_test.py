@@ -173,8 +173,8 @@ class AttentionMaskTest:
         layer = make(num_heads=4)
         x = X[:, :4]
         expected, _ = call(layer, x, attention_mask=causal_mask(4))
-        found, _ = call(layer, x, attention_mask=np.tri(4, dtype=bool))
-        np.testing.assert_array_equal(found, expected)
+        output, _ = call(layer, x, attention_mask=np.tri(4, dtype=bool))
+        np.testing.assert_array_equal(output, expected)
 
 
 class NeighbourhoodTest:

@@ -139,6 +139,25 @@ class DecoderTest:
             to_numpy(layer(X, ENCODED)),
         )
 
+    @pytest.mark.parametrize("num_axes", [2, 3])
+    def test_an_attention_mask_restricts_self_attention(self, make, num_axes):
+        band = np.tri(4, k=0) - np.tri(4, k=-2) > 0
+        mask = band if num_axes == 2 else np.stack([band, band])
+        near, plain = make(neighbourhood=1), make()
+        expected = to_numpy(near(X, ENCODED, REAL))
+        plain.build(X.shape)
+        plain.set_weights(near.get_weights())
+        output = to_numpy(plain(X, ENCODED, REAL, attention_mask=mask))
+        np.testing.assert_array_equal(output, expected)
+
+    def test_an_attention_mask_does_not_open_the_future(self, make):
+        layer = make()
+        everywhere = np.ones((4, 4), bool)
+        np.testing.assert_array_equal(
+            to_numpy(layer(X, ENCODED, attention_mask=everywhere)),
+            to_numpy(layer(X, ENCODED)),
+        )
+
 
 class DecoderWeightsTest:
     @pytest.mark.parametrize("d_k,d_v", [(None, None), (3, 5)])

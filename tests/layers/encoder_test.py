@@ -130,6 +130,10 @@ class EncoderTest:
 
 
 class EncoderWeightsTest:
+    def test_a_stack_needs_a_layer(self):
+        with pytest.raises(ValueError, match="at least 1.*num_layers=0"):
+            Encoder(num_layers=0, d_model=8, num_heads=2, d_ff=16)
+
     @pytest.mark.parametrize("d_k,d_v", [(None, None), (3, 5)])
     def test_weight_count(self, d_k, d_v):
         layer = make_layer(d_k=d_k, d_v=d_v)

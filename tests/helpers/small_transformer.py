@@ -1,0 +1,33 @@
+"""A Transformer of two small layers, with inputs and targets for it."""
+
+import numpy as np
+import pytest
+from layer_checks import to_numpy
+
+from keras_transformer.transformer import Transformer
+
+INPUTS = np.array([[3, 4, 5, 1, 0, 0], [6, 7, 8, 9, 10, 1]], "int32")
+TARGETS = np.array([[5, 6, 7, 1, 0], [2, 3, 4, 8, 1]], "int32")
+VARIANTS = pytest.mark.parametrize(
+    "options",
+    [
+        {"norm": "post", "positional_encoding": "sinusoidal"},
+        {"norm": "pre", "positional_encoding": "sinusoidal"},
+        {"norm": "post", "positional_encoding": "learned"},
+        {"norm": "pre", "positional_encoding": "learned"},
+        {"neighbourhood": 1, "d_k": 3, "d_v": 5},
+    ],
+    ids=lambda options: "-".join(map(str, options.values())),
+)
+
+
+def make_transformer(**options):
+    sizes = {"num_layers": 2, "d_model": 8, "num_heads": 2, "d_ff": 16}
+    model = Transformer(**{"vocab_size": 11, **sizes, **options})
+    model.build()
+    return model
+
+
+def logits_of(model, inputs=INPUTS, targets=TARGETS, **options):
+    features = {"inputs": inputs, "targets": targets}
+    return to_numpy(model(features, **options))

@@ -1,0 +1,115 @@
+import dataclasses
+
+import keras
+import numpy as np
+import pytest
+from small_transformer import VARIANTS
+from small_transformer import logits_of
+from small_transformer import make_transformer
+
+from keras_transformer import layers
+from keras_transformer.hparam import HParams
+from keras_transformer.losses import SmoothedCrossEntropy
+from keras_transformer.metrics import MaskedAccuracy
+from keras_transformer.metrics import Perplexity
+from keras_transformer.transformer import build_transformer
+
+
+class SavingTest:
+    @VARIANTS
+    def test_saved_and_loaded_gives_the_same_logits(self, options, tmp_path):
+        model = make_transformer(dropout=0.3, **options)
+        model.save(tmp_path / "model.keras")
+        loaded = keras.saving.load_model(tmp_path / "model.keras")
+        assert loaded.get_config() == model.get_config()
+        np.testing.assert_array_equal(logits_of(loaded), logits_of(model))
+
+    def test_inside_somebody_elses_functional_model(self, tmp_path):
+        features = {
+            name: keras.Input((None,), dtype="int32", name=name)
+            for name in ("inputs", "targets")
+        }
+        shares = keras.layers.Softmax()(make_transformer()(features))
+        model = keras.Model(features, shares)
+        expected = logits_of(model)
+        np.testing.assert_allclose(expected.sum(-1), 1.0, atol=1e-5)
+        model.save(tmp_path / "model.keras")
+        loaded = keras.saving.load_model(tmp_path / "model.keras")
+        np.testing.assert_array_equal(logits_of(loaded), expected)
+
+    def test_unknown_positions_are_an_error_with_the_choices(self):
+        with pytest.raises(ValueError, match="sinusoidal, learned.*'none'"):
+            make_transformer(positional_encoding="none")
+
+
+class BuildTest:
+    def test_every_field_of_the_hparams_arrives(self):
+        hparams = HParams(
+            num_layers=1,
+            d_model=8,
+            d_ff=12,
+            num_heads=4,
+            d_k=3,
+            d_v=5,
+            dropout=0.2,
+            attention_dropout=0.3,
+            activation_dropout=0.4,
+            norm="pre",
+            positional_encoding="learned",
+            neighbourhood=6,
+            max_length=7,
+            packed=True,
+        )
+        config = build_transformer(hparams, vocab_size=11).get_config()
+        fields = dataclasses.asdict(hparams)
+        shared = fields.keys() & config.keys()
+        assert len(shared) == 14
+        assert {name: config[name] for name in shared} == {
+            name: fields[name] for name in shared
+        }
+        assert config["vocab_size"] == 11
+
+    def test_zero_stands_for_the_defaults(self):
+        hparams = HParams(num_layers=1, d_model=8, num_heads=2, d_ff=12)
+        config = build_transformer(hparams, vocab_size=11).get_config()
+        assert config["d_k"] is config["d_v"] is None
+        assert config["neighbourhood"] is None
+
+
+class FitTest:
+    def test_compile_and_fit_reduce_the_loss(self):
+        model = make_transformer(num_layers=1, d_model=16, dropout=0.0)
+        model.compile(
+            optimizer=keras.optimizers.Adam(0.01),
+            loss=SmoothedCrossEntropy(0.1),
+            metrics=[MaskedAccuracy(), Perplexity()],
+        )
+        rng = np.random.default_rng(0)
+        ids = rng.integers(2, 11, (16, 5)).astype("int32")
+        ids[::2, 3:] = 0
+        features = {"inputs": ids, "targets": ids}
+        history = model.fit(
+            features, ids, batch_size=8, epochs=15, verbose=0
+        ).history
+        assert history["loss"][-1] < 0.7 * history["loss"][0]
+        assert history["perplexity"][-1] < 0.7 * history["perplexity"][0]
+        assert history["accuracy"][-1] > history["accuracy"][0]
+
+
+class SummaryTest:
+    def test_every_part_shows_the_shape_of_its_output(self):
+        lines = []
+        model = make_transformer(norm="pre", positional_encoding="learned")
+        model.summary(print_fn=lines.append, line_length=120)
+        summary = "\n".join(lines)
+        assert summary.count("(None, None, 8)") == 7
+        assert "?" not in summary
+
+    def test_returned_weights_have_their_shapes_in_functional_models(self):
+        x = keras.Input((5, 8))
+        options = {"d_model": 8, "num_heads": 2, "d_ff": 16}
+        encoder = layers.Encoder(num_layers=2, **options)
+        encoded, weights = encoder(x, return_weights=True)
+        assert encoded.shape == (None, 5, 8)
+        assert [layer.shape for layer in weights] == [(None, 2, 5, 5)] * 2
+        assert layers.DecoderLayer(**options)(x, encoded).shape == (None, 5, 8)

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from layer_checks import to_numpy
 
+from keras_transformer.masks import ancestor_mask
 from keras_transformer.masks import causal_mask
 from keras_transformer.masks import combine_masks
 from keras_transformer.masks import neighbourhood_mask
@@ -74,3 +75,9 @@ class MasksTest:
         np.testing.assert_array_equal(mask, np.array(expected, bool))
         assert visible_mask() is None
         assert visible_mask(real).shape == (1, 1, 4)
+
+    def test_beams_see_the_slots_of_their_ancestors(self):
+        ancestors = np.array([[[0, 1], [0, -1]]])
+        mask = to_numpy(ancestor_mask(ancestors, 2))
+        expected = [[[1, 0, 0, 1], [1, 0, 0, 0]]]
+        np.testing.assert_array_equal(mask, np.array(expected, bool))

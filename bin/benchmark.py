@@ -37,6 +37,7 @@ import dataclasses
 import importlib.metadata
 import json
 
+import keras_transformer
 from keras_transformer import hparam
 from keras_transformer import registry
 from keras_transformer.bin import command
@@ -113,18 +114,18 @@ FLAGS = flags.define(
         ),
     ),
 )
-PACKAGES = ("keras_transformer", "keras", "tensorflow", "jax", "numpy")
+PACKAGES = ("keras", "tensorflow", "jax", "numpy")
 
 
 def main(argv):
     flags.require(FLAGS, "mode")
     figures = MODES[FLAGS.mode]()
-    about = {
+    settings = {
         "mode": FLAGS.mode,
         "hparams_set": FLAGS.hparams_set,
         "hparams": FLAGS.hparams,
     }
-    print(json.dumps({**about, **figures, "versions": _versions()}))
+    print(json.dumps({**settings, **figures, "versions": _versions()}))
 
 
 def _hparams():
@@ -210,7 +211,12 @@ def _decode():
 
 
 def _trained(precision):
-    """Returns what a run gives: hparams, ids, model maker, vocabulary."""
+    """Prepares to time a trained run.
+
+    Returns:
+        The run's hparams, the text as ids, a function that makes the model
+        once the backend is loaded, and the vocabulary.
+    """
     from keras_transformer.benchmark import workload
     from keras_transformer.runs.run_directory import RunDirectory
 
@@ -227,6 +233,7 @@ def _trained(precision):
 
 
 def _untrained(precision):
+    """Prepares to time a model with random weights, as `_trained` does."""
     from keras_transformer.benchmark import workload
 
     flags.require(FLAGS, "hparams_set", "vocabulary")
@@ -260,7 +267,7 @@ def _text():
 
 
 def _versions():
-    versions = {}
+    versions = {"keras_transformer": keras_transformer.__version__}
     for name in PACKAGES:
         try:
             versions[name] = importlib.metadata.version(name)

@@ -162,6 +162,7 @@ def _generate(problem):
         print(f"  {split:<5} {_summary(counts)}")
     for line in itertools.chain(*getattr(problem, "bad", {}).values()):
         print(f"  left out: {line}")
+    # `generate` writes the manifest last, and only if it made the data.
     if manifest_time == _time_of_manifest(problem):
         print("  Nothing to do: the data exists already.")
         return

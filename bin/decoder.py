@@ -212,6 +212,7 @@ def _line(hypotheses, changes):
         if FLAGS.write_scores:
             columns.append(f"{score:.6f}")
     if len(columns) > 1:
+        # A tab within a translation would look like another column.
         columns = [column.replace("\t", " ") for column in columns]
     return "\t".join(columns)
 

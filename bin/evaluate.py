@@ -129,7 +129,7 @@ def _bleu(hypotheses, references):
 
 
 def _problem():
-    """Returns the run's problem, after a check of all flags."""
+    """Checks the flags and the data, and returns the run's problem."""
     flags.require(FLAGS, "output_dir")
     if FLAGS.split == "train":
         raise ValueError(
@@ -147,7 +147,7 @@ def _problem():
         _refuse("evalb_files", "a parsing run")
     else:
         _refuse("tokenize", f"BLEU, not {problem.measure}")
-    problem.text_split(FLAGS.split)
+    problem.text_split(FLAGS.split)  # missing data fails here, early
     return problem
 
 

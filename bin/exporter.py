@@ -81,6 +81,7 @@ def main(argv):
 
     run = RunDirectory(FLAGS.output_dir)
     options = flags.decode_options(FLAGS, run.hparams)
+    # A missing checkpoint fails here, before the backend takes its seconds.
     run.checkpoints.find(FLAGS.checkpoint_step)
     export_dir = FLAGS.export_dir or run.file(DEFAULT_DIRS[FLAGS.format])
     print(_export(run, os.path.normpath(export_dir), options))

@@ -69,6 +69,7 @@ def main(argv):
         translations, scores = server(texts)
         for (best, *_), (score, *_) in zip(translations, scores):
             score_column = f"\t{score:.6f}" if FLAGS.write_scores else ""
+            # A translation with line breaks would shift the lines after it.
             print(" ".join(best.splitlines()) + score_column)
         sys.stdout.flush()
     server.close()

@@ -150,7 +150,7 @@ FLAGS = flags.define(
         ),
     ),
 )
-SECONDS_TO_WAIT = 60  # for the chief to make the run's directory
+SECONDS_TO_WAIT = 60  # until the chief has created the run
 
 
 def main(argv):
@@ -176,6 +176,8 @@ def main(argv):
     from keras_transformer.engines.precision import resolve_precision
     from keras_transformer.training.trainer import Trainer
 
+    # A resumed run keeps its precision unless the flag names another. Runs of
+    # the first versions recorded none, since all computed in float32.
     if FLAGS.precision != "auto" or is_new:
         settings["precision"] = resolve_precision(FLAGS.precision)
     precision = settings.setdefault("precision", "float32")
@@ -244,7 +246,7 @@ def _profile_steps():
 
 
 def _check_batches(problem, hparams):
-    # Batches that cannot be made fail here, before the run is written.
+    # Batches that cannot be made fail here, before the run is created.
     problem.batches(
         "train",
         hparams.update_tokens,
@@ -290,6 +292,7 @@ def _open_run(problem, hparams, settings, is_chief, is_new):
         return RunDirectory.create(
             FLAGS.output_dir, record, hparams, problem.vocabulary.model_bytes
         )
+    # The chief creates the run; the other machines wait for it.
     end = time.monotonic() + SECONDS_TO_WAIT
     while not RunDirectory.exists(FLAGS.output_dir) and time.monotonic() < end:
         time.sleep(0.1)

@@ -293,6 +293,7 @@ class BenchmarkTest:
         assert not figures["packed"]
         assert (figures["mode"], figures["precision"]) == ("train", "float32")
         assert figures["versions"]["keras"]
+        assert figures["versions"]["keras_transformer"]
 
     @pytest.mark.parametrize("flags", [[], ["--packed"]])
     def test_input_prints_pairs_per_second(

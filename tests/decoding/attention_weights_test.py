@@ -1,3 +1,5 @@
+"""The attention weights are those that the model computes with."""
+
 import numpy as np
 import pytest
 from layer_checks import encoder_layer
@@ -42,7 +44,7 @@ def make(**options):
 
 
 def weights_of(kernels, query, memory, allowed=True):
-    """Equation 1's softmax, head by head: (num_heads, query_len, key_len)."""
+    """Returns the softmax of equation 1, (num_heads, query_len, key_len)."""
     heads = zip(
         np.split(query @ kernels["query"], 2, axis=-1),
         np.split(memory @ kernels["key"], 2, axis=-1),
@@ -53,16 +55,16 @@ def weights_of(kernels, query, memory, allowed=True):
 
 
 def recomputed(model, source, target, norm):
-    """The weights of all layers, from the model's kernels with NumPy."""
+    """Computes the weights of all layers with NumPy."""
     kernels = weights_by_path(model)
     matrix = kernels["embedding/embeddings"]
-    found = {kind: [] for kind in KINDS}
+    weights = {kind: [] for kind in KINDS}
 
     def positions(name, x):
         return x + kernels[f"{name}_positions/positions"][: len(x)]
 
     def into(layer, name, x):
-        """What the attention of a layer is given."""
+        """Returns the input of a layer's attention."""
         around = part(layer, f"{name}_residual/norm")
         return layer_norm(around, x) if norm == "pre" else x
 
@@ -71,7 +73,7 @@ def recomputed(model, source, target, norm):
         layer = part(kernels, f"encoder/layer_{i}")
         own = part(layer, "self_attention")
         y = into(layer, "self_attention", x)
-        found["encoder"].append(weights_of(own, y, y))
+        weights["encoder"].append(weights_of(own, y, y))
         x = encoder_layer(layer, 2, norm, x[None])[0]
     if norm == "pre":
         x = layer_norm(part(kernels, "encoder/final_norm"), x)
@@ -81,11 +83,11 @@ def recomputed(model, source, target, norm):
     past = np.tri(len(target), dtype=bool)
 
     def attend_to_past(inner, y):
-        found["decoder"].append(weights_of(inner, y, y, past))
+        weights["decoder"].append(weights_of(inner, y, y, past))
         return multi_head_attention(inner, 2, y, y, past)
 
     def attend_to_encoded(inner, y):
-        found["cross"].append(weights_of(inner, y, encoded))
+        weights["cross"].append(weights_of(inner, y, encoded))
         return multi_head_attention(inner, 2, y, encoded)
 
     for i in range(2):
@@ -93,34 +95,34 @@ def recomputed(model, source, target, norm):
         x = sublayer(layer, "self_attention", norm, attend_to_past, x)
         x = sublayer(layer, "cross_attention", norm, attend_to_encoded, x)
         x = sublayer(layer, "feed_forward", norm, feed_forward, x)
-    return {kind: np.stack(layers) for kind, layers in found.items()}
+    return {kind: np.stack(layers) for kind, layers in weights.items()}
 
 
 class AttentionOfTest:
     @pytest.mark.parametrize("norm", ["post", "pre"])
     def test_weights_are_those_that_the_model_used(self, vocabulary, ids, norm):
         model = make(norm=norm, positional_encoding="learned")
-        found = attention_of(model, vocabulary, *ids)
+        attention = attention_of(model, vocabulary, *ids)
         expected = recomputed(model, *map(np.array, ids), norm)
         for kind in KINDS:
-            array = getattr(found, kind)
+            array = getattr(attention, kind)
             assert array.dtype == np.float32
             np.testing.assert_allclose(array, expected[kind], atol=1e-4)
 
     def test_each_row_sums_to_one_and_none_sees_the_future(
         self, vocabulary, ids
     ):
-        found = attention_of(make(), vocabulary, *ids)
+        attention = attention_of(make(), vocabulary, *ids)
         source, target = map(len, ids)
         for kind, shape in (
             ("encoder", (2, 2, source, source)),
             ("decoder", (2, 2, target, target)),
             ("cross", (2, 2, target, source)),
         ):
-            array = getattr(found, kind)
+            array = getattr(attention, kind)
             assert array.shape == shape
             np.testing.assert_allclose(array.sum(-1), 1.0, atol=1e-6)
-        assert not np.any(np.triu(found.decoder, 1))
+        assert not np.any(np.triu(attention.decoder, 1))
 
     def test_padding_is_left_out_and_changes_nothing(self, vocabulary, ids):
         model = make()
@@ -141,19 +143,19 @@ class AttentionOfTest:
 
     @pytest.mark.parametrize("name", ["source_ids", "target_ids"])
     def test_an_empty_sentence_is_an_error(self, vocabulary, ids, name):
-        given = {"source_ids": ids[0], "target_ids": ids[1], name: [0]}
+        sentences = {"source_ids": ids[0], "target_ids": ids[1], name: [0]}
         with pytest.raises(ValueError, match=f"`{name}` must hold a token"):
-            attention_of(make(), vocabulary, **given)
+            attention_of(make(), vocabulary, **sentences)
 
 
 class LabelsTest:
     def test_pieces_spell_the_sentence_and_the_end_comes_last(
         self, vocabulary, ids
     ):
-        found = attention_of(make(), vocabulary, *ids)
+        attention = attention_of(make(), vocabulary, *ids)
         for tokens, text in (
-            (found.source_tokens, SOURCE),
-            (found.target_tokens, TARGET),
+            (attention.source_tokens, SOURCE),
+            (attention.target_tokens, TARGET),
         ):
             *pieces, end = tokens
             assert "".join(pieces).replace("▁", " ").strip() == text
@@ -162,42 +164,42 @@ class LabelsTest:
     def test_the_decoder_reads_what_comes_before_each_token(
         self, vocabulary, ids
     ):
-        """A key's label is the token whose vector changes what is read there.
+        """A key's label is the token whose vector is read at its position.
 
         So key i of the decoder is not target token i, but the one before.
         """
         model = make()
-        found = attention_of(model, vocabulary, *ids)
-        queries, keys, _ = found.of("decoder")
-        assert queries == found.target_tokens
+        attention = attention_of(model, vocabulary, *ids)
+        queries, keys, _ = attention.of("decoder")
+        assert queries == attention.target_tokens
         assert keys == [START, *queries[:-1]]
         changed = list(ids[1])
         changed[1] = 1 + ids[1][1]
         other = attention_of(model, vocabulary, ids[0], changed)
-        differs = np.any(found.decoder != other.decoder, axis=(0, 1, 3))
+        differs = np.any(attention.decoder != other.decoder, axis=(0, 1, 3))
         assert keys[2] == queries[1]
         np.testing.assert_array_equal(differs, np.arange(len(keys)) >= 2)
 
     def test_each_kind_has_its_labels(self, vocabulary, ids):
-        found = attention_of(make(), vocabulary, *ids)
+        attention = attention_of(make(), vocabulary, *ids)
         for kind in KINDS:
-            queries, keys, weights = found.of(kind)
+            queries, keys, weights = attention.of(kind)
             assert weights.shape[2:] == (len(queries), len(keys))
-            assert weights is getattr(found, kind)
-        assert found.of("encoder")[0] == found.of("encoder")[1]
-        assert found.of("cross")[:2] == found[1::-1]
+            assert weights is getattr(attention, kind)
+        assert attention.of("encoder")[0] == attention.of("encoder")[1]
+        assert attention.of("cross")[:2] == attention[1::-1]
 
     def test_the_weights_are_of_the_layers_that_decode(self, vocabulary, ids):
-        """Forcing a target gives its own logits: same run, same weights."""
+        """The weights are those of the run that gives the target's logits."""
         model = make()
         features = {
             "inputs": np.array([ids[0]]),
             "targets": np.array([ids[1]]),
         }
         _, weights = model(features, return_weights=True)
-        found = attention_of(model, vocabulary, *ids)
+        attention = attention_of(model, vocabulary, *ids)
         for kind in KINDS:
             np.testing.assert_array_equal(
-                getattr(found, kind),
+                getattr(attention, kind),
                 np.stack([to_numpy(layer)[0] for layer in weights[kind]]),
             )

@@ -1,4 +1,4 @@
-"""Translations by CTranslate2: those of our own translator."""
+"""CTranslate2 gives the translations of our own translator."""
 
 import json
 import os
@@ -36,7 +36,7 @@ def texts():
 
 @pytest.fixture(scope="module", params=["post", "pre"])
 def ours(request, tmp_path_factory):
-    """Our translator with a model of random weights."""
+    """Loads our translator of a run with random weights, and exports it."""
     directory = tmp_path_factory.mktemp("run")
     path = str(directory / "vocab.model")
     vocabulary = train_subwords([" ".join(WORDS)] * 9, 290, path)
@@ -59,7 +59,7 @@ def ours(request, tmp_path_factory):
     for name, array in arrays.items():
         noise = generator.normal(size=array.shape) * 0.5
         arrays[name] = (array + noise).astype("float32")
-    # A random model ends at random, and likes nothing so much as no words.
+    # Otherwise the empty translation would be the best of a random model.
     arrays["model/embedding/embeddings"][END_ID] = 0.0
     run.checkpoints.save(1, arrays)
     export_ctranslate2(run, run.file("export"), DecodeOptions.of(hparams))
@@ -75,7 +75,7 @@ def theirs(ours):
 
 @pytest.fixture
 def copied(ours, tmp_path):
-    """A copy of the export, to damage."""
+    """Copies the export, so that a test can damage it."""
     return shutil.copytree(ours.exported, tmp_path / "copied")
 
 
@@ -95,45 +95,45 @@ class CTranslate2TranslatorTest:
     )
     def test_finds_what_our_search_finds(self, options, ours, theirs, texts):
         expected = list(ours.hypotheses(texts, **options))
-        found = list(theirs.hypotheses(texts, **options))
-        assert len(found) == len(texts)
+        hypotheses = list(theirs.hypotheses(texts, **options))
+        assert len(hypotheses) == len(texts)
         missed = 0
-        for (wanted, *_), (given, *_) in zip(expected, found):
-            if given.ids == wanted.ids:
-                assert given.text == wanted.text
-                assert abs(given.score - wanted.score) < 1e-4
+        for (our_best, *_), (their_best, *_) in zip(expected, hypotheses):
+            if their_best.ids == our_best.ids:
+                assert their_best.text == our_best.text
+                assert abs(their_best.score - our_best.score) < 1e-4
             else:
-                # An unlikely end that won, see `ctranslate2_search`.
-                assert given.score < wanted.score - 1e-4
+                # An unlikely end has won, see `ctranslate2_search`.
+                assert their_best.score < our_best.score - 1e-4
                 missed += 1
         assert missed <= (0 if options["beam_size"] == 1 else 2)
 
     def test_scores_are_those_of_our_model(self, ours, theirs, texts):
         sources = [ids for ids in ours.vocabulary.encode(texts) if len(ids) > 1]
         for options in ({"extra_length": 0}, {"min_length": 9}):
-            found = list(theirs.hypotheses(texts, beam_size=3, **options))
-            found = [each[0] for each in found if each[0].ids]
-            expected = ours.score_ids(sources, [one.ids for one in found])
-            scores = [one.score for one in found]
+            hypotheses = list(theirs.hypotheses(texts, beam_size=3, **options))
+            hypotheses = [each[0] for each in hypotheses if each[0].ids]
+            expected = ours.score_ids(sources, [one.ids for one in hypotheses])
+            scores = [one.score for one in hypotheses]
             np.testing.assert_allclose(scores, expected, rtol=0, atol=1e-4)
 
     def test_scores_given_translations_as_ours(self, ours, theirs, texts):
         translations = texts[::-1]
         expected = ours.score(texts, translations, alpha=0.3)
-        found = theirs.score(texts, translations, alpha=0.3)
-        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-4)
+        scores = theirs.score(texts, translations, alpha=0.3)
+        np.testing.assert_allclose(scores, expected, rtol=0, atol=1e-4)
 
     def test_prefix_is_kept_and_counts(self, ours, theirs, texts):
         prefixes = ["two women" if i % 2 else "" for i in range(len(texts))]
         options = {"prefixes": prefixes, "beam_size": 1}
-        found = list(theirs.hypotheses(texts, **options))
+        hypotheses = list(theirs.hypotheses(texts, **options))
         expected = list(ours.hypotheses(texts, **options))
-        for text, prefix, (given,), (wanted,) in zip(
-            texts, prefixes, found, expected
+        for text, prefix, (their_best,), (our_best,) in zip(
+            texts, prefixes, hypotheses, expected
         ):
-            assert given.ids == wanted.ids
-            assert abs(given.score - wanted.score) < 1e-4
-            assert given.text.startswith(prefix if text.strip() else "")
+            assert their_best.ids == our_best.ids
+            assert abs(their_best.score - our_best.score) < 1e-4
+            assert their_best.text.startswith(prefix if text.strip() else "")
 
     def test_samples_follow_the_seed(self, ours, theirs, texts):
         options = {"temperature": 1.5, "num_hypotheses": 2, "top_k": 20}
@@ -141,16 +141,16 @@ class CTranslate2TranslatorTest:
         assert list(theirs.hypotheses(texts, seed=1, **options)) == first
         assert list(theirs.hypotheses(texts, seed=2, **options)) != first
         sources = ours.vocabulary.encode(texts[:5])
-        best = [found[0] for found in first[:5]]
+        best = [hypotheses[0] for hypotheses in first[:5]]
         expected = ours.score_ids(sources, [one.ids for one in best])
-        found = [one.score for one in best]
-        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-4)
+        scores = [one.score for one in best]
+        np.testing.assert_allclose(scores, expected, rtol=0, atol=1e-4)
 
     def test_result_depends_on_no_other_sentence(self, theirs, texts):
         together, scores = theirs(texts, return_scores=True)
         for text, expected, score in zip(texts, together, scores):
-            (found,), (alone,) = theirs([text], return_scores=True)
-            assert found == expected
+            (translation,), (alone,) = theirs([text], return_scores=True)
+            assert translation == expected
             assert abs(alone - score) < 1e-4
 
     def test_answers_have_the_form_of_ours(self, ours, theirs, texts):
@@ -160,9 +160,9 @@ class CTranslate2TranslatorTest:
             {"num_hypotheses": 3, "return_scores": True},
             {"return_scores": True},
         ):
-            found = theirs(["a dog", ""], **options)
+            result = theirs(["a dog", ""], **options)
             expected = ours(["a dog", ""], **options)
-            assert _form(found) == _form(expected)
+            assert _nesting(result) == _nesting(expected)
         assert theirs([]) == []
         assert list(theirs.translate(iter(texts))) == theirs(texts)
 
@@ -212,8 +212,8 @@ class RefusalTest:
             CTranslate2Translator(ours.exported, compute_type="int3")
 
 
-def _form(value):
-    """The nesting of a result: types, and lengths of the lists."""
+def _nesting(value):
+    """Returns the nesting of a result: its types, and the lists' lengths."""
     if isinstance(value, (list, tuple)):
-        return type(value), [_form(item) for item in value]
+        return type(value), [_nesting(item) for item in value]
     return type(value)

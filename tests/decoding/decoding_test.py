@@ -1,4 +1,4 @@
-"""Text in, text out: order, batches, blank lines, limits."""
+"""Translators keep the order and the number of lines, however they batch."""
 
 import subprocess
 import sys
@@ -150,24 +150,24 @@ class TranslatorTest:
         self, translator
     ):
         sources = [[5, END_ID], [5] * 20 + [END_ID]]
-        for source, found in zip(sources, ids_of(translator, sources)):
-            assert found[-1] == END_ID
-            assert len(found) <= len(source) + 4
+        for source, ids in zip(sources, ids_of(translator, sources)):
+            assert ids[-1] == END_ID
+            assert len(ids) <= len(source) + 4
 
     def test_a_model_in_training_is_followed(self, translator):
         texts = ["two women", "a dog runs"]
         before = translator(texts)
         embeddings = translator.model.embedding.embeddings
-        held = embeddings.numpy()
-        embeddings.assign(held[::-1])
+        values = embeddings.numpy()
+        embeddings.assign(values[::-1])
         assert translator(texts) != before
-        embeddings.assign(held)
+        embeddings.assign(values)
         assert translator(texts) == before
 
     def test_beam_and_alpha_are_those_of_the_run_unless_given(self, translator):
         texts = ["two women on the street", "a very long book"]
-        given = translator(texts, beam_size=4, alpha=0.6)
-        assert translator(texts) == given
+        expected = translator(texts, beam_size=4, alpha=0.6)
+        assert translator(texts) == expected
 
     def test_a_length_penalty_favours_long_translations(self, vocabulary):
         model = HesitantModel(vocabulary.vocab_size)
@@ -197,15 +197,15 @@ class TreesTest:
                 if text.strip()
             ]
 
-        found = well_formed(num_hypotheses=5, extra_length=1)
-        assert all(found) and len(found) > 25
+        checks = well_formed(num_hypotheses=5, extra_length=1)
+        assert all(checks) and len(checks) > 25
         assert not all(well_formed(num_hypotheses=1, constrained=False))
         with pytest.raises(ValueError, match="`prefixes`.*constrained"):
             translator(["a dog"], prefixes=["(S"])
 
 
 def search_with(weights):
-    """What a search finds with a model of these weights, and the scores."""
+    """Returns the ids and scores that a search with these weights finds."""
     model = build_transformer(HPARAMS, vocab_size=50)
     variables.write(variables.model_variables(model), weights, "a test")
     generator = np.random.default_rng(0)
@@ -230,15 +230,15 @@ class TranslatorOnJaxTest:
             "import sys, numpy\n"
             "from decoding_test import search_with\n"
             "weights = numpy.load('weights.npz')\n"
-            "numpy.savez('found.npz', *search_with(weights))\n"
+            "numpy.savez('on_jax.npz', *search_with(weights))\n"
             "assert 'tensorflow' not in sys.modules\n"
         )
         run_on_jax("-c", script, cwd=tmp_path)
         sequences, scores = search_with(weights)
-        found = np.load(tmp_path / "found.npz")
-        for row, expected in zip(found["arr_0"], sequences, strict=True):
+        on_jax = np.load(tmp_path / "on_jax.npz")
+        for row, expected in zip(on_jax["arr_0"], sequences, strict=True):
             assert _until_end(row) == _until_end(expected)
-        np.testing.assert_allclose(found["arr_1"], scores, rtol=0, atol=1e-4)
+        np.testing.assert_allclose(on_jax["arr_1"], scores, rtol=0, atol=1e-4)
 
 
 def run_on_jax(*arguments, cwd=None):

@@ -1,4 +1,4 @@
-"""What a translator can be asked for: n-best, samples, scores, prefixes."""
+"""Options of a translator: n-best lists, samples, scores, prefixes."""
 
 import typing
 
@@ -31,22 +31,24 @@ class OptionsTest:
         assert translator(texts, num_hypotheses=1) == [
             [text] for text in translator(texts)
         ]
-        found, scores = translator(texts, num_hypotheses=3, return_scores=True)
-        assert [len(each) for each in found] == [3, 1, 3]
+        translations, scores = translator(
+            texts, num_hypotheses=3, return_scores=True
+        )
+        assert [len(each) for each in translations] == [3, 1, 3]
         assert [len(each) for each in scores] == [3, 1, 3]
-        assert found[1] == [""] and scores[1] == [0.0]
+        assert translations[1] == [""] and scores[1] == [0.0]
         for each in (scores[0], scores[2]):
             assert each == sorted(each, reverse=True)
             assert each[0] < 0.0
         best, best_scores = translator(texts, return_scores=True)
-        assert best == [each[0] for each in found]
+        assert best == [each[0] for each in translations]
         np.testing.assert_allclose(
             best_scores, [each[0] for each in scores], atol=1e-5
         )
 
     def test_a_beam_grows_to_the_hypotheses_asked_for(self, translator):
-        (found,) = translator(["a dog runs"], num_hypotheses=6)
-        assert len(found) == 6
+        (translations,) = translator(["a dog runs"], num_hypotheses=6)
+        assert len(translations) == 6
         with pytest.raises(ValueError, match="num_hypotheses=6, beam_size=2"):
             translator(["a dog runs"], num_hypotheses=6, beam_size=2)
 
@@ -55,12 +57,12 @@ class OptionsTest:
         sources = translator.vocabulary.encode(
             [text for text in TEXTS if text.strip()]
         )
-        found = translator.translate_ids(
+        results = translator.translate_ids(
             sources, beam_size=4, num_hypotheses=4, alpha=alpha
         )
         pairs = [
             (source, hypothesis)
-            for source, hypotheses in zip(sources, found)
+            for source, hypotheses in zip(sources, results)
             for hypothesis in hypotheses
         ]
         scores = translator.score_ids(
@@ -102,25 +104,25 @@ class OptionsTest:
     def test_translations_begin_with_their_prefixes(self, translator):
         texts = ["a dog runs", "", "two women", "a book"]
         prefixes = ["the man", "", "", "dogs and women on the street"]
-        found = translator(texts, prefixes=prefixes)
-        for text, prefix in zip(found, prefixes):
+        translations = translator(texts, prefixes=prefixes)
+        for text, prefix in zip(translations, prefixes):
             assert text.startswith(prefix)
-        assert found[2] == translator(texts)[2]
-        assert found[0] != translator(texts)[0]
+        assert translations[2] == translator(texts)[2]
+        assert translations[0] != translator(texts)[0]
         with pytest.raises(ValueError, match="none for text 3"):
             translator(texts, prefixes=prefixes[:2])
 
     def test_no_translation_is_shorter_than_the_least(self, translator):
         sources = translator.vocabulary.encode(["a dog runs", "two women"])
         for least in (0, 4):
-            found = translator.translate_ids(sources, min_length=least)
-            assert all(len(best.ids) > least for best, *_ in found)
+            translated = translator.translate_ids(sources, min_length=least)
+            assert all(len(best.ids) > least for best, *_ in translated)
 
     def test_attention_is_that_of_the_translation(self, translator):
         texts = ["two women run", "a dog"]
-        found, attention = translator(texts, return_attention=True)
-        assert found == translator(texts)
-        for text, best, one in zip(texts, found, attention):
+        translations, attention = translator(texts, return_attention=True)
+        assert translations == translator(texts)
+        for text, best, one in zip(texts, translations, attention):
             (ids,) = translator.vocabulary.encode([text])
             assert one.source_tokens[:-1] == translator.vocabulary.pieces(
                 ids[:-1]
@@ -135,7 +137,7 @@ class OptionsTest:
 
 
 class WrittenTargets(typing.NamedTuple):
-    """The ids of each beam, in place of a cache."""
+    """Holds the ids of each beam in place of a cache."""
 
     targets: typing.Any  # (batch, beam, 9)
 
@@ -156,7 +158,7 @@ class CacheTest:
         options = DecodeOptions(beam_size=3, num_hypotheses=3)
 
         def step(ids, position, state):
-            """The whole decoder, for each position anew."""
+            """Runs the whole decoder anew at each position."""
             before = ops.arange(9)[None, None] == position - 1
             targets = ops.where(before, ids[:, :, None], state.targets)
             logits = [
@@ -172,16 +174,18 @@ class CacheTest:
             beam_size=3,
             limits=limits,
         )
-        found = find_hypotheses(model, inputs, limits, options, fixed_length=9)
-        np.testing.assert_array_equal(found.sequences, expected.sequences)
-        np.testing.assert_allclose(found.scores, expected.scores, atol=1e-4)
+        finished = find_hypotheses(
+            model, inputs, limits, options, fixed_length=9
+        )
+        np.testing.assert_array_equal(finished.sequences, expected.sequences)
+        np.testing.assert_allclose(finished.scores, expected.scores, atol=1e-4)
 
 
 @pytest.mark.skipif(not TENSORFLOW, reason="growing caches")
 class FixedShapesTest:
     @pytest.mark.parametrize("options", [{}, {"temperature": 1.0}])
     def test_growing_and_fixed_caches_find_the_same(self, translator, options):
-        """What JAX runs, and a search of which nothing is left out."""
+        """Compares the search with the one that JAX runs, of fixed shapes."""
         options = DecodeOptions(num_hypotheses=3, **options)
         generator = np.random.default_rng(0)
         vocab_size = translator.vocabulary.vocab_size
@@ -189,7 +193,7 @@ class FixedShapesTest:
         inputs[:, 1:] *= np.arange(8) < np.array([[8, 7, 3, 5, 1, 0]]).T
         limits = np.array([12, 9, 5, 3, 2, 1], "int32")
         seeds = np.arange(6, dtype="int32")
-        found = [
+        finished = [
             find_hypotheses(
                 translator.model,
                 inputs,
@@ -200,5 +204,9 @@ class FixedShapesTest:
             )
             for fixed_length in (None, 12)
         ]
-        np.testing.assert_array_equal(found[0].sequences, found[1].sequences)
-        np.testing.assert_allclose(found[0].scores, found[1].scores, atol=1e-5)
+        np.testing.assert_array_equal(
+            finished[0].sequences, finished[1].sequences
+        )
+        np.testing.assert_allclose(
+            finished[0].scores, finished[1].scores, atol=1e-5
+        )

@@ -1,4 +1,4 @@
-"""A run's weights as a CTranslate2 model: the same numbers, nothing else."""
+"""A CTranslate2 model computes the same numbers as its run."""
 
 import dataclasses
 import json
@@ -29,7 +29,7 @@ TEXTS = ["a dog runs over the street", "two women read a book"]
 HPARAMS = HParams(num_layers=2, d_model=16, d_ff=24, num_heads=2)
 PRE_NORM = dataclasses.replace(HPARAMS, norm="pre")
 LEARNED = {"positional_encoding": "learned", "max_length": 9}
-FORMS = {
+HPARAMS_OF = {
     "post": HPARAMS,
     "pre": PRE_NORM,
     "post_learned": dataclasses.replace(HPARAMS, **LEARNED),
@@ -50,7 +50,7 @@ def model_bytes(tmp_path_factory):
 
 
 def make_run(path, hparams, model_bytes):
-    """A run whose checkpoint holds weights as lively as trained ones."""
+    """Writes a run whose weights vary as much as trained ones."""
     record = {"problem": "copy", "hparams_set": "mine", "random_seed": 0}
     run = RunDirectory.create(str(path), record, hparams, model_bytes)
     keras.utils.set_random_seed(5)
@@ -70,13 +70,13 @@ def run(tmp_path_factory, model_bytes):
 
 
 def log_probs(path, run, sources, targets):
-    """Scores by CTranslate2 of ids with their end ids."""
+    """Returns the scores that CTranslate2 gives to ids with the end id."""
     pieces = run.vocabulary.pieces
-    found = ctranslate2.Translator(path).score_batch(
+    results = ctranslate2.Translator(path).score_batch(
         [pieces(ids) for ids in sources],
         [pieces(ids[:-1]) for ids in targets],
     )
-    return np.array([sum(result.log_probs) for result in found])
+    return np.array([sum(result.log_probs) for result in results])
 
 
 def own_log_probs(run, sources, targets):
@@ -90,18 +90,18 @@ def own_log_probs(run, sources, targets):
 
 
 class ExportCtranslate2Test:
-    @pytest.mark.parametrize("form", FORMS)
-    def test_every_form_scores_as_our_model(self, form, tmp_path, model_bytes):
-        run = make_run(tmp_path / "run", FORMS[form], model_bytes)
+    @pytest.mark.parametrize("kind", HPARAMS_OF)
+    def test_every_kind_scores_as_our_model(self, kind, tmp_path, model_bytes):
+        run = make_run(tmp_path / "run", HPARAMS_OF[kind], model_bytes)
         path = export_ctranslate2(run, str(tmp_path / "out"), DecodeOptions())
         expected = own_log_probs(run, SOURCES, TARGETS)
-        found = log_probs(path, run, SOURCES, TARGETS)
-        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-4)
+        scores = log_probs(path, run, SOURCES, TARGETS)
+        np.testing.assert_allclose(scores, expected, rtol=0, atol=1e-4)
 
     def test_each_token_scores_as_our_model(self, run, tmp_path):
         path = export_ctranslate2(run, str(tmp_path / "out"), DecodeOptions())
         pieces = run.vocabulary.pieces
-        (found,) = ctranslate2.Translator(path).score_batch(
+        (result,) = ctranslate2.Translator(path).score_batch(
             [pieces(SOURCES[2])], [pieces(TARGETS[2][:-1])]
         )
         targets = np.array([TARGETS[2]])
@@ -112,7 +112,7 @@ class ExportCtranslate2Test:
         expected = np.take_along_axis(expected, targets[:, :, None], -1)[
             0, :, 0
         ]
-        np.testing.assert_allclose(found.log_probs, expected, atol=2e-5)
+        np.testing.assert_allclose(result.log_probs, expected, atol=2e-5)
 
     @pytest.mark.parametrize("quantization", QUANTIZATIONS)
     def test_every_quantization_loads_and_scores_nearly_the_same(
@@ -122,10 +122,10 @@ class ExportCtranslate2Test:
             run, str(tmp_path / "out"), DecodeOptions(), None, quantization
         )
         expected = own_log_probs(run, SOURCES, TARGETS)
-        found = log_probs(path, run, SOURCES, TARGETS)
-        np.testing.assert_allclose(found, expected, rtol=0.05)
+        scores = log_probs(path, run, SOURCES, TARGETS)
+        np.testing.assert_allclose(scores, expected, rtol=0.05)
         if quantization != "float32":
-            assert not np.array_equal(found, expected)
+            assert not np.array_equal(scores, expected)
 
     def test_bfloat16_rounds_to_the_nearest(self):
         from keras_transformer.export.ctranslate2_spec import Weight
@@ -177,13 +177,13 @@ class ExportCtranslate2Test:
             "print(len(translate(['a dog', ''])))\n"
         )
         arguments = [run.path, str(tmp_path / "out")]
-        found = subprocess.run(
+        done = subprocess.run(
             [sys.executable, "-c", program, *arguments],
             capture_output=True,
             text=True,
             timeout=60,
         )
-        assert found.stdout == "2\n", found.stderr
+        assert done.stdout == "2\n", done.stderr
 
 
 class ReplacementTest:

@@ -1,4 +1,4 @@
-"""Versions of exports: numbered, whole or not there."""
+"""Versions of exports are numbered, and complete or absent."""
 
 import os
 import signal

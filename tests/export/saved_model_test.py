@@ -1,4 +1,4 @@
-"""SavedModels: versions, signatures, operations, warm-up requests."""
+"""SavedModels: their operations, signatures and warm-up requests."""
 
 import os
 import subprocess
@@ -81,7 +81,7 @@ def functions_of(path):
 
 
 def ops_reached(name, functions):
-    """The kinds of operations of a function and of those that it calls."""
+    """Returns the operations of a function and of those that it calls."""
     todo, seen, ops = [name], set(), set()
     while todo:
         name = todo.pop()
@@ -157,13 +157,13 @@ class GraphTest:
             f"model = tf.saved_model.load({path!r})\n"
             "inputs = tf.constant(numpy.load('inputs.npy'))\n"
             "for name in ('ids', 'serving_default'):\n"
-            "    found = model.signatures[name](inputs=inputs)\n"
-            "numpy.save('outputs.npy', found['outputs'])\n"
+            "    tensors = model.signatures[name](inputs=inputs)\n"
+            "numpy.save('outputs.npy', tensors['outputs'])\n"
         )
         subprocess.run([sys.executable, "-c", script], check=True, cwd=tmp_path)
         expected = signatures["ids"](inputs=inputs)["outputs"]
-        found = np.load(tmp_path / "outputs.npy")
-        np.testing.assert_array_equal(found, expected)
+        outputs = np.load(tmp_path / "outputs.npy")
+        np.testing.assert_array_equal(outputs, expected)
         assert not any(
             "Sentencepiece" in op
             for name in functions_of(path)
@@ -180,9 +180,9 @@ class SignaturesTest:
         expected = Translator.load(run.path)(
             TEXTS, beam_size=3, num_hypotheses=2, return_scores=True
         )
-        found = signatures["serving_default"](text=tf.constant(TEXTS))
+        tensors = signatures["serving_default"](text=tf.constant(TEXTS))
         texts, scores = (
-            found[name].numpy() for name in ("translations", "scores")
+            tensors[name].numpy() for name in ("translations", "scores")
         )
         assert texts.shape == scores.shape == (len(TEXTS), 2)
         for i, each in enumerate(expected[0]):
@@ -190,50 +190,54 @@ class SignaturesTest:
             np.testing.assert_allclose(
                 scores[i, : len(each)], expected[1][i], atol=1e-4
             )
-        found = translator(TEXTS, num_hypotheses=2, return_scores=True)
-        assert found[0] == expected[0]
-        for ours, theirs in zip(found[1], expected[1], strict=True):
+        translations, scores = translator(
+            TEXTS, num_hypotheses=2, return_scores=True
+        )
+        assert translations == expected[0]
+        for ours, theirs in zip(scores, expected[1], strict=True):
             np.testing.assert_allclose(ours, theirs, atol=1e-4)
 
     def test_blank_texts_are_empty_with_a_score_of_0(self, signatures):
-        found = signatures["serving_default"](text=tf.constant(["", " "]))
-        assert (found["translations"].numpy() == b"").all()
-        assert (found["scores"].numpy() == 0.0).all()
+        tensors = signatures["serving_default"](text=tf.constant(["", " "]))
+        assert (tensors["translations"].numpy() == b"").all()
+        assert (tensors["scores"].numpy() == 0.0).all()
 
     def test_an_empty_batch_is_translated(self, signatures):
         none = tf.constant([], tf.string)
-        found = signatures["serving_default"](text=none)
-        assert found["translations"].shape == found["scores"].shape == (0, 2)
-        found = signatures["ids"](inputs=tf.zeros([0, 3], tf.int32))
-        assert found["outputs"].shape[:2] == (0, 2)
+        tensors = signatures["serving_default"](text=none)
+        assert (
+            tensors["translations"].shape == tensors["scores"].shape == (0, 2)
+        )
+        tensors = signatures["ids"](inputs=tf.zeros([0, 3], tf.int32))
+        assert tensors["outputs"].shape[:2] == (0, 2)
         assert signatures["score"](text=none, targets=none)["scores"].shape == 0
 
     def test_ids_give_the_same_as_text(self, run, signatures):
         vocabulary = run.vocabulary
         texts = [text for text in TEXTS if text.strip()]
         inputs = tf.ragged.constant(vocabulary.encode(texts), tf.int32)
-        found = signatures["ids"](inputs=inputs.to_tensor())
+        by_ids = signatures["ids"](inputs=inputs.to_tensor())
         by_text = signatures["serving_default"](text=tf.constant(texts))
         for i in range(len(texts)):
-            decoded = vocabulary.decode(found["outputs"][i].numpy())
+            decoded = vocabulary.decode(by_ids["outputs"][i].numpy())
             expected = by_text["translations"][i].numpy().tolist()
             assert [t.replace("\n", " ").encode() for t in decoded] == expected
-        np.testing.assert_allclose(found["scores"], by_text["scores"])
+        np.testing.assert_allclose(by_ids["scores"], by_text["scores"])
 
     def test_scores_of_pairs_are_those_of_the_run(
         self, run, signatures, translator
     ):
         targets = TEXTS[::-1]
         expected = Translator.load(run.path).score(TEXTS, targets, 0.6)
-        found = signatures["score"](
+        scores = signatures["score"](
             text=tf.constant(TEXTS), targets=tf.constant(targets)
         )["scores"]
         real = [bool(text.strip()) for text in TEXTS]
         np.testing.assert_allclose(
-            found.numpy()[real], np.array(expected)[real], atol=1e-4
+            scores.numpy()[real], np.array(expected)[real], atol=1e-4
         )
         np.testing.assert_allclose(
-            translator.score(TEXTS, targets), found, atol=1e-4
+            translator.score(TEXTS, targets), scores, atol=1e-4
         )
 
     @pytest.mark.parametrize(
@@ -271,12 +275,12 @@ class SignaturesTest:
             "text": tf.constant(TEXTS[:2]),
             "targets": tf.constant(TEXTS[:2]),
         }
-        found, expected = (
+        scores, expected = (
             each["score"](**inputs)["scores"].numpy()
             for each in (tf.saved_model.load(path).signatures, signatures)
         )
-        assert (found != expected).all()
-        np.testing.assert_allclose(found, expected, rtol=0.1)
+        assert (scores != expected).all()
+        np.testing.assert_allclose(scores, expected, rtol=0.1)
 
 
 class WarmupTest:
@@ -298,14 +302,16 @@ class WarmupTest:
                 key: tf.constant(tf.make_ndarray(value))
                 for key, value in request.inputs.items()
             }
-            found = signatures[name](**inputs)
-            assert found.keys() == log.predict_log.response.outputs.keys()
+            outputs = signatures[name](**inputs)
+            assert outputs.keys() == log.predict_log.response.outputs.keys()
             for key, value in log.predict_log.response.outputs.items():
                 expected = tf.make_ndarray(value)
                 if expected.dtype == np.float32:
-                    np.testing.assert_allclose(found[key], expected, atol=1e-4)
+                    np.testing.assert_allclose(
+                        outputs[key], expected, atol=1e-4
+                    )
                 else:
-                    np.testing.assert_array_equal(found[key], expected)
+                    np.testing.assert_array_equal(outputs[key], expected)
             seen.setdefault(name, set()).add(
                 next(iter(inputs.values())).shape[0]
             )

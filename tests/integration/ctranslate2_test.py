@@ -24,12 +24,12 @@ class TrainedRunTest:
         )
         options = {"beam_size": beam_size, "return_scores": True}
         expected, scores = Translator.load(trained_run)(texts, **options)
-        found, given = Translator.load(path)(texts, **options)
-        pairs = zip(found, expected, given, scores)
+        translations, their_scores = Translator.load(path)(texts, **options)
+        pairs = zip(translations, expected, their_scores, scores)
         differ = [pair for pair in pairs if pair[0] != pair[1]]
-        # Only an unlikely end may be missed, see `ctranslate2_search`.
+        # Only an unlikely end may be missed; see `ctranslate2_search`.
         assert len(differ) <= len(texts) // 100
         assert all(score < wanted for *_, score, wanted in differ)
-        assert len(differ) < len(texts) == len(found)
-        equal = [abs(a - b) for a, b in zip(given, scores)]
+        assert len(differ) < len(texts) == len(translations)
+        equal = [abs(a - b) for a, b in zip(their_scores, scores)]
         assert sorted(equal)[len(texts) - len(differ) - 1] < 1e-4

@@ -1,4 +1,4 @@
-"""kt-exporter on a run that can copy, and what others do with its output."""
+"""kt-exporter on a run that copies, and programs that use its output."""
 
 import json
 import os
@@ -13,27 +13,27 @@ from keras_transformer.bin import exporter
 from keras_transformer.decoding.translator import Translator
 from keras_transformer.runs.run_directory import RunDirectory
 
-# A process without this package; Keras is TensorFlow's own business.
+# A process without this package. TensorFlow itself may import Keras.
 STRANGER = """
 import json, sys
 sys.modules["keras_transformer"] = None
 import tensorflow as tf
 import tensorflow_text
 translate = tf.saved_model.load(sys.argv[1]).signatures["serving_default"]
-found = translate(text=tf.constant(json.load(sys.stdin)))["translations"]
-print(json.dumps([text.decode() for text in found.numpy()[:, 0]]))
+translations = translate(text=tf.constant(json.load(sys.stdin)))["translations"]
+print(json.dumps([text.decode() for text in translations.numpy()[:, 0]]))
 """
 
 
 def call(*flags):
-    """Runs the command within this process; returns its exit status."""
+    """Runs the command in this process and returns its exit status."""
     with pytest.raises(SystemExit) as exit:
         exporter.run(["exporter", *flags])
     return exit.value.code or 0
 
 
 def assert_fails(capsys, words, *flags):
-    """Asserts one line on standard error that holds the words, status 2."""
+    """Asserts that the command fails with one line that holds the words."""
     assert call(*flags) == 2
     output = capsys.readouterr()
     assert output.out == ""

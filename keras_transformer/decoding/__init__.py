@@ -1,25 +1,19 @@
 """Decoding with trained or exported models: sentences to translations or trees.
 
-The names below are imported when they are first used, because Keras and
-TensorFlow take seconds to import.
+The public names are imported at their first use, so that importing one module
+of this package imports nothing else.
 """
 
-import importlib
-
-_MODULES = {
-    "DecodeOptions": "search.options",
-    "Parser": "decoding.parser",
-    "Translator": "decoding.translator",
-    "load": "decoding.loading",
-}
-__all__ = sorted(_MODULES)
+__all__ = ["DecodeOptions", "Parser", "Translator", "load"]
 
 
 def __getattr__(name):
-    if name not in _MODULES:
+    if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module = importlib.import_module(f"keras_transformer.{_MODULES[name]}")
-    return getattr(module, name)
+    from keras_transformer.decoding import loading
+    from keras_transformer.search import options
+
+    return getattr(options if name == "DecodeOptions" else loading, name)
 
 
 def __dir__():

@@ -5,6 +5,7 @@ import difflib
 import json
 import math
 
+# `bool("false")` is True, so flags need a table.
 _TRUTH = {"true": True, "1": True, "false": False, "0": False}
 
 
@@ -106,6 +107,7 @@ def _typed(field_, value):
         return float(value)
     if type(value) is not field_.type:
         raise _wrong_type(field_, value)
+    # Infinity would pass most rules.
     if field_.type is float and not math.isfinite(value):
         raise _wrong_type(field_, value)
     return value

@@ -179,11 +179,15 @@ def import_usr_dir(path):
             "line for each of your modules that registers something."
         )
     parent, name = os.path.split(path)
+    # Only during the import: other modules in the parent directory must not
+    # shadow installed ones later.
     sys.path.insert(0, parent)
     try:
         module = importlib.import_module(name)
     finally:
         sys.path.remove(parent)
+    # If a module of that name was loaded before, Python returns it, wherever it
+    # lies.
     if not _is_inside(module, path):
         raise ValueError(
             "`usr_dir` must not have the name of another Python module. "

@@ -1,5 +1,3 @@
-"""Tests the BLEU report against sacreBLEU itself and against the formula."""
-
 import math
 
 import pytest

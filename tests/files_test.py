@@ -63,7 +63,7 @@ class WrittenAsideTest:
         assert path.read_bytes() == b"before"
         assert os.listdir(tmp_path) == ["a"]
 
-    def test_other_faults_of_the_system_stay_as_they_are(self, tmp_path):
+    def test_other_system_errors_pass_unchanged(self, tmp_path):
         with pytest.raises(FileNotFoundError) as caught:
             with written_aside(str(tmp_path / "a")):
                 open(tmp_path / "absent")
@@ -143,7 +143,7 @@ class LockedDirectoryTest:
 
 @pytest.fixture
 def limit():
-    """A real limit on the size of files, as `ulimit -f` sets it."""
+    """Sets a real limit on the size of files, as `ulimit -f` does."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     yield lambda size: resource.setrlimit(

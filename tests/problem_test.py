@@ -4,6 +4,7 @@ import os
 import pytest
 from number_problem import Numbers
 from number_problem import files_of
+from number_problem import generated
 from number_problem import with_pairs
 
 from keras_transformer.data.subwords import Subwords
@@ -11,9 +12,7 @@ from keras_transformer.data.subwords import Subwords
 
 @pytest.fixture(scope="module")
 def problem(tmp_path_factory):
-    problem = Numbers(data_dir=str(tmp_path_factory.mktemp("data")))
-    problem.generate(None)
-    return problem
+    return generated(tmp_path_factory.mktemp("data"))
 
 
 class ReverseTest:

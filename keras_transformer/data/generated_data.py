@@ -9,8 +9,8 @@ from keras_transformer.data import split_files
 from keras_transformer.data import subwords
 from keras_transformer.data import token_arrays
 
-# Largest number of positions of a batch that is only evaluated. Its logits
-# stay in memory, so a larger batch costs memory and saves little time.
+# Largest number of positions of a batch for evaluation, which keeps the logits of
+# the whole batch in memory.
 EVALUATION_TOKENS = 4096
 
 
@@ -122,6 +122,7 @@ class GeneratedData:
             A `BatchPlan` for `token_pairs(split)`.
         """
         pairs = self.token_pairs(split)
+        # A packed plan has no such option, since it has one shape anyway.
         options = {} if packed else {"fixed_shapes": fixed_shapes}
         make_plan = packing.plan_packed if packed else batch_plan.plan_batches
         plan = make_plan(

@@ -37,6 +37,7 @@ class Progress:
         self._done = 0
         self._start = self._last = time.monotonic()
         self._bar = None
+        # Outside a terminal, tqdm would fill a log file with one endless line.
         if sys.stderr.isatty() and not (results and results.isatty()):
             self._bar = tqdm.tqdm(
                 total=total, unit=f" {unit}", desc=label or None
@@ -48,6 +49,7 @@ class Progress:
     def __exit__(self, exception_type, *_):
         if self._bar is not None:
             self._bar.close()
+        # After an error, the last line belongs to its message.
         elif exception_type is None:
             self._print_line()
 
@@ -63,6 +65,7 @@ class Progress:
             self._print_line()
 
     def _print_line(self):
+        # At least a millisecond, so that no rate is infinite.
         seconds = max(time.monotonic() - self._start, 1e-3)
         rate = self._done / seconds
         total = f" of {self._total:,}" if self._total else ""

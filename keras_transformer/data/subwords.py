@@ -193,6 +193,7 @@ def _ids_before_end(sequence):
 def _vocab_size_error(vocab_size, message):
     """Returns an error that explains SentencePiece's message to the user."""
     received = f"Received: vocab_size={vocab_size}."
+    # SentencePiece gives the limits only as text.
     too_high = re.search(r"too high.*<= (\d+)", message)
     too_low = re.search(r"required_chars\. \d+ vs (\d+)", message)
     if too_high:

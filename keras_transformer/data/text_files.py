@@ -55,10 +55,13 @@ def read_pairs(source_path, target_path):
         ValueError: If one file ends before the other. The message names both
             files and their numbers of lines.
     """
+    # `zip` would drop the surplus lines of the longer file without a word.
     pairs = itertools.zip_longest(
         read_lines(source_path), read_lines(target_path)
     )
     for source, target in pairs:
+        # Counting both files once more costs little beside a message that shows
+        # which one is short.
         if source is None or target is None:
             raise ValueError(
                 "Parallel files must have equally many lines. Received: "

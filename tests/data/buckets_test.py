@@ -32,7 +32,7 @@ class EfficiencyTest:
 
 
 def positions(cells, batch_tokens):
-    """Positions of one bucket, counted batch by batch."""
+    """Returns the positions of one bucket, counted batch by batch."""
     input_len, target_len = cells[:, :2].max(axis=0)
     num_pairs = cells[:, 2].sum()
     most_rows = batch_tokens // max(input_len, target_len)

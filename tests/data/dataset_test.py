@@ -4,7 +4,7 @@ import textwrap
 
 import numpy as np
 import pytest
-from number_problem import Numbers
+from number_problem import generated
 from processes import environment
 
 from keras_transformer.data import batch_plan
@@ -12,18 +12,32 @@ from keras_transformer.data import batch_plan
 
 @pytest.fixture(scope="module")
 def problem(tmp_path_factory):
-    problem = Numbers(data_dir=str(tmp_path_factory.mktemp("data")))
-    problem.generate(None)
-    return problem
+    return generated(tmp_path_factory.mktemp("data"))
+
+
+def small_model(**options):
+    """Returns a compiled Keras model that takes batches of the dataset."""
+    import keras
+
+    inputs = keras.Input((None,), name="inputs", dtype="int32")
+    targets = keras.Input((None,), name="targets", dtype="int32")
+    embedding = keras.layers.Embedding(320, 4)
+    source = keras.layers.GlobalAveragePooling1D(keepdims=True)
+    hidden = embedding(targets) + source(embedding(inputs))
+    logits = keras.layers.Dense(320)(hidden)
+    model = keras.Model({"inputs": inputs, "targets": targets}, logits)
+    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    model.compile(keras.optimizers.Adam(0.1), loss=loss, **options)
+    return model
 
 
 class BatchesTest:
     def test_only_train_is_shuffled_by_default(self, problem):
         for split, shuffle in (("train", True), ("dev", False)):
-            given = problem.batches(split, 60, shuffle=shuffle)
+            explicit = problem.batches(split, 60, shuffle=shuffle)
             default = problem.batches(split, 60)
             assert [default[i][0].tolist() for i in range(len(default))] == [
-                given[i][0].tolist() for i in range(len(given))
+                explicit[i][0].tolist() for i in range(len(explicit))
             ]
 
     def test_dropping_every_pair_is_an_error(self, problem):
@@ -62,41 +76,21 @@ class DatasetTest:
                 np.testing.assert_array_equal(batch[1], targets)
 
     def test_a_keras_model_fits_it(self, problem):
-        import keras
-
-        inputs = keras.Input((None,), name="inputs", dtype="int32")
-        targets = keras.Input((None,), name="targets", dtype="int32")
-        embedding = keras.layers.Embedding(320, 4)
-        source = keras.layers.GlobalAveragePooling1D(keepdims=True)
-        hidden = embedding(targets) + source(embedding(inputs))
-        logits = keras.layers.Dense(320)(hidden)
-        model = keras.Model({"inputs": inputs, "targets": targets}, logits)
-        loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-        model.compile(keras.optimizers.Adam(0.1), loss=loss, run_eagerly=True)
+        model = small_model(run_eagerly=True)
         dataset = problem.dataset("train", batch_tokens=400)
         history = model.fit(dataset, epochs=3, verbose=0).history["loss"]
         assert history[-1] < history[0]
 
 
-# Compiled by XLA, on TensorFlow and on JAX.
+# A process of its own, since the backend cannot change within one.
 FIT_SCRIPT = """
     import sys
-    import keras
+    from dataset_test import small_model
     from number_problem import Numbers
 
     problem = Numbers(data_dir=sys.argv[1])
     dataset = problem.dataset("train", batch_tokens=400, fixed_shapes=True)
-    inputs = keras.Input((None,), name="inputs", dtype="int32")
-    targets = keras.Input((None,), name="targets", dtype="int32")
-    embedding = keras.layers.Embedding(320, 4)
-    source = keras.layers.GlobalAveragePooling1D(keepdims=True)
-    hidden = embedding(targets) + source(embedding(inputs))
-    logits = keras.layers.Dense(320)(hidden)
-    model = keras.Model({"inputs": inputs, "targets": targets}, logits)
-    loss = keras.losses.SparseCategoricalCrossentropy(
-        from_logits=True, ignore_class=0
-    )
-    model.compile(keras.optimizers.Adam(0.1), loss=loss, jit_compile=True)
+    model = small_model(jit_compile=True)
     history = model.fit(dataset, epochs=3, verbose=0).history["loss"]
     assert history[-1] < history[0], history
 """

@@ -1,5 +1,3 @@
-"""Tests of getting corpora through tensorflow_datasets."""
-
 import pytest
 import tensorflow_datasets as tfds
 
@@ -13,7 +11,7 @@ PAIRS = {
 
 
 class TinyTranslate(tfds.core.GeneratorBasedBuilder):
-    """A data set of the same form as `wmt14_translate`, without a network."""
+    """A dataset in the form of `wmt14_translate` that needs no network."""
 
     VERSION = tfds.core.Version("1.0.0")
     BUILDER_CONFIGS = [tfds.core.BuilderConfig(name="de-en")]
@@ -33,7 +31,7 @@ class TinyTranslate(tfds.core.GeneratorBasedBuilder):
 
 
 class UnreachableTranslate(TinyTranslate):
-    """The same, if its servers could be reached."""
+    """The same dataset with servers that cannot be reached."""
 
     def _split_generators(self, dl_manager):
         raise ConnectionError("Failed to resolve\n'www.example.org'")

@@ -6,6 +6,7 @@ import textwrap
 import pytest
 from number_problem import Numbers
 from number_problem import files_of
+from number_problem import generated
 from number_problem import with_pairs
 from processes import environment
 
@@ -22,9 +23,7 @@ class FromFile(Numbers):
 
 @pytest.fixture(scope="module")
 def problem(tmp_path_factory):
-    problem = Numbers(data_dir=str(tmp_path_factory.mktemp("data")))
-    problem.generate(None)
-    return problem
+    return generated(tmp_path_factory.mktemp("data"))
 
 
 class GenerateTest:
@@ -109,14 +108,14 @@ class GenerateTest:
         assert files_of(problem) == before
         assert os.listdir(tmp_path) == ["numbers"]
 
-    def test_a_failure_takes_its_new_directory_back(self, tmp_path):
+    def test_a_failure_removes_its_new_directory(self, tmp_path):
         problem = with_pairs(tmp_path / "new", train=[])
         with pytest.raises(ValueError, match="split=train with no such"):
             problem.generate(None)
         assert os.listdir(tmp_path) == []
 
-    def test_a_given_vocabulary_is_taken(self, problem, tmp_path):
-        path = tmp_path / "given.model"
+    def test_a_vocabulary_file_is_used(self, problem, tmp_path):
+        path = tmp_path / "mine.model"
         path.write_bytes(problem.vocabulary.model_bytes)
         other = with_pairs(tmp_path / "data")
         other.vocabulary_path = str(path)
@@ -134,8 +133,8 @@ class GenerateTest:
         assert os.path.exists(mine)
 
 
-# Kills a generating process at each change of a file in turn, and looks
-# at what it leaves. `os.fork` wants a process without threads, hence a script.
+# Kills a generating process at each change of a file in turn and checks what is
+# left. It is a script because `os.fork` needs a process without threads.
 KILL_SCRIPT = """
     import itertools, os, shutil, signal, sys
     from number_problem import Numbers, files_of, with_pairs

@@ -1,5 +1,3 @@
-"""Tests of computing an iterator's items ahead in the background."""
-
 import subprocess
 import sys
 import threading
@@ -11,7 +9,7 @@ from keras_transformer.data.prefetch import prefetched
 
 
 class Counting:
-    """An iterator that says how many items were asked of it, and by whom."""
+    """An iterator that records the number of requests and their threads."""
 
     def __init__(self, length, error=None):
         self.length = length

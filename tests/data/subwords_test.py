@@ -1,5 +1,3 @@
-"""Tests of the subword vocabulary."""
-
 import itertools
 import os
 

@@ -1,5 +1,3 @@
-"""Tests of reading parallel text files."""
-
 import gzip
 import hashlib
 

@@ -1,5 +1,3 @@
-"""Tests of the files of token ids."""
-
 import os
 
 import numpy as np

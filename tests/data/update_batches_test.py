@@ -1,5 +1,3 @@
-"""Tests of how a plan's batches are divided among rounds and replicas."""
-
 import time
 import types
 
@@ -40,7 +38,7 @@ def batches(pairs, plan, layout=Layout(), seed=2, epoch=1, start=0):
 
 
 def rows_of(array):
-    """All rows of `(num_rounds, replicas, rows, ...)`, in their order."""
+    """Returns all rows of `(num_rounds, replicas, rows, ...)` in order."""
     return array.reshape(-1, *array.shape[3:])
 
 
@@ -70,7 +68,7 @@ class LayoutTest:
             assert seeds.dtype == np.int32
 
     @pytest.mark.parametrize("layout", LAYOUTS, ids=str)
-    def test_parts_are_equal_and_as_few_rows_as_can_be(
+    def test_parts_are_equal_and_as_small_as_possible(
         self, pairs, plan, layout
     ):
         num_parts = layout.num_rounds * layout.num_replicas
@@ -134,7 +132,7 @@ class SeedsTest:
             others = self.seeds(pairs, plan, **options)
             assert not set(of_pairs) & set(others)
 
-    def test_they_take_all_of_32_bits(self, pairs, plan):
+    def test_they_use_all_32_bits(self, pairs, plan):
         seeds = self.seeds(pairs, plan)
         assert np.abs(np.mean(seeds < 0) - 0.5) < 0.2
         assert seeds.max() > 2**30 and seeds.min() < -(2**30)
@@ -152,7 +150,7 @@ class NumRoundsTest:
             (8192, 4096, 2, 1),
         ],
     )
-    def test_replicas_take_it_in_as_few_as_they_can(
+    def test_there_are_as_few_rounds_as_possible(
         self, effective, batch_tokens, replicas, rounds
     ):
         hparams = HParams(

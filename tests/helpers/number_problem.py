@@ -8,7 +8,7 @@ WORDS = "one two three four five six seven eight nine ten".split()
 
 
 def numbers(count, start=0):
-    """Pairs of sentences, of 1 to 9 words on the source side."""
+    """Yields pairs of sentences with 1 to 9 words on the source side."""
     for number in range(start, start + count):
         words = [WORDS[int(digit)] for digit in str(number**3)]
         yield " ".join(words), " ".join(word.upper() for word in words)
@@ -29,14 +29,22 @@ class Numbers(Problem):
         yield from self.pairs[split]
 
 
+def generated(data_dir):
+    """Returns the problem with its data generated in a directory."""
+    problem = Numbers(data_dir=str(data_dir))
+    problem.generate(None)
+    return problem
+
+
 def with_pairs(data_dir, **pairs):
+    """Returns the problem with other pairs for the named splits."""
     problem = Numbers(data_dir=str(data_dir))
     problem.pairs = {**Numbers.pairs, **pairs}
     return problem
 
 
 def files_of(problem):
-    """Contents of all files of a problem's data by name."""
+    """Returns the contents of all files of a problem's data by name."""
     contents = {}
     for name in os.listdir(problem.directory):
         with open(os.path.join(problem.directory, name), "rb") as file:

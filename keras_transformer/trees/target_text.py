@@ -2,8 +2,8 @@
 
 The text is in one of three linearizations. "normalised" and "tagged" are
 written in the symbols of the module `linearization`. "lexicalised" is the
-normalised one with each word in its place: `(S (NP The dog )NP (VP barks )VP
-)S`.
+normalised one with each word in its place:
+`(S (NP The dog )NP (VP barks )VP )S`.
 
 A lexicalised tree takes as many ids as its brackets and the pieces of its
 words. It spares the model a task that is hard to learn from few trees: counting

@@ -138,6 +138,7 @@ def search_costs(lengths, options, linearization):
             translation model. A tree's length is limited by the number of its
             words, whatever `extra_length` allows.
     """
+    # Samples stand where beams would.
     num_samples = options.num_hypotheses if options.temperature else 0
     rows = num_samples or options.beam_size
     growth = TREE_GROWTH if linearization and options.constrained else math.inf
@@ -194,10 +195,13 @@ def in_parallel(function, items, num_threads):
         for item in items:
             yield item, function(item)
         return
+    # Threads suffice, because the backends release Python's lock while they
+    # compute.
     pool = futures.ThreadPoolExecutor(num_threads)
     try:
         calls = [(item, pool.submit(function, item)) for item in items]
         for item, call in calls:
             yield item, call.result()
     finally:
+        # A caller that stops early does not wait for the other batches.
         pool.shutdown(cancel_futures=True)

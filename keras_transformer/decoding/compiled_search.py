@@ -60,6 +60,7 @@ def compile_search(model, options, vocabulary=None):
 
     backend = keras.backend.backend()
     if backend == "tensorflow":
+        # The ranks of inputs, limits, prefixes and seeds.
         search = _compiled_by_tensorflow(search, [2, 1, 2, 1])
     elif backend == "jax":
         search = _compiled_by_jax(search, model)
@@ -71,6 +72,7 @@ def compile_search(model, options, vocabulary=None):
                 "`prefixes` must not be given where the output is a tree. "
                 "Received: prefixes. Leave them out, or use constrained=false."
             )
+        # One compiled function serves calls with and without them.
         if prefixes is None:
             prefixes = np.zeros((batch, 0), "int32")
         if seeds is None:
@@ -110,12 +112,13 @@ def fitting_rows(rows):
     """Returns how many rows to decode together if at most `rows` fit."""
     if keras.backend.backend() != "jax":
         return max(1, rows)
-    return 1 << max(1, rows).bit_length() - 1  # the next lower power of 2
+    return 1 << max(1, rows).bit_length() - 1  # greatest power of 2
 
 
 def _compiled_by_tensorflow(function, ranks):
     import tensorflow as tf
 
+    # Without sizes in the signature, one trace serves all shapes.
     signature = [tf.TensorSpec([None] * rank, tf.int32) for rank in ranks]
     return tf.function(function, input_signature=signature, autograph=False)
 
@@ -131,6 +134,7 @@ def _compiled_by_jax(search, model):
         limit = max(int(limits.max()), input_len + 2)
         sequences, scores = run(
             _pad(inputs, missing, positions),
+            # A limit of 1 ends the rows of padding at the first step.
             np.pad(limits, (0, missing), constant_values=1),
             _pad(prefixes, missing, _rounded_up(prefixes.shape[1])),
             np.pad(seeds, (0, missing)),
@@ -159,6 +163,8 @@ def _jitted(function, model):
     """Compiles a function that takes the model's weights at each call."""
     import jax
 
+    # The weights are arguments, because jax.jit would make constants of the
+    # variables that a function reads.
     @functools.partial(jax.jit, static_argnames="fixed_length")
     def run(values, *arrays, **static):
         mapping = list(zip(model.variables, values))

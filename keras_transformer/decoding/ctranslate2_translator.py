@@ -62,6 +62,7 @@ class CTranslate2Translator(TextTranslator):
             self.record = json.load(file)
         self.options = DecodeOptions(**self.record["decode"])
         self.vocabulary = Subwords(os.path.join(path, VOCABULARY_FILE))
+        # The ids of another vocabulary would give wrong text and no error.
         if self.vocabulary.sha256 != self.record["vocabulary_sha256"]:
             raise ValueError(
                 "A model's vocabulary must be the one it was exported with. "
@@ -104,7 +105,7 @@ class CTranslate2Translator(TextTranslator):
             Request(
                 source,
                 [],
-                len(target) + 1,
+                len(target) + 1,  # a limit that cuts nothing
                 {tuple(target or [END_ID]): None},
             )
             for source, target in zip(sources, targets, strict=True)
@@ -125,6 +126,8 @@ class CTranslate2Translator(TextTranslator):
         requests = []
         for row in rows:
             prefix = prefixes[row] if prefixes else []
+            # A prefix can be longer than its source, and CTranslate2's table of
+            # positions ends at `max_tokens`.
             limit = max(len(sources[row]), len(prefix) + 1)
             limit = min(limit + options.extra_length, self.record["max_tokens"])
             requests.append(Request(sources[row], prefix, limit))
@@ -166,6 +169,7 @@ class CTranslate2Translator(TextTranslator):
                 f"{compute_type!r}. It says: {message}. Export the run again, "
                 "or change the device or the compute type."
             ) from error
+        # CTranslate2 takes and returns tokens as text, not as ids.
         pieces = self.vocabulary.pieces(range(self.vocabulary.vocab_size))
         return CTranslate2Search(engine, pieces)
 

@@ -9,6 +9,7 @@ SAVED_MODEL_FILE = "saved_model.pb"
 CTRANSLATE2_FILE = "model.bin"
 VOCABULARY_FILE = "vocab.model"
 
+# The names that TensorFlow Serving accepts as versions.
 _VERSION = re.compile(r"[1-9]\d*")
 
 

@@ -104,6 +104,7 @@ class SavedModelTranslator(TextTranslator):
             *(self._lengths(enumerate(x, 1)) for x in (texts, translations)),
         )
         scores = [0.0] * len(texts)
+        # A cost of 0 would leave out a pair of blank texts.
         costs = [length if length else 1 for length in lengths]
         for batch in plan_batches(costs, CACHE_POSITIONS // 2):
             outputs = self._call(
@@ -140,6 +141,7 @@ class SavedModelTranslator(TextTranslator):
     def _lengths(self, numbered):
         """Returns the number of tokens of each (number, text), 0 if blank."""
         numbers, texts = zip(*numbered)
+        # The model counts the tokens, since the vocabulary is inside it.
         lengths = self._call("lengths", text=texts)["lengths"].tolist()
         for number, text, length in zip(numbers, texts, lengths):
             check_length(number, text, length, self.record["max_tokens"])

@@ -52,6 +52,7 @@ class Translator(TextTranslator):
         self.num_threads = num_threads
         self.options = DecodeOptions.of(hparams)
         self.linearization = linearization_of(vocabulary)
+        # Compiled functions, by `DecodeOptions` and by alpha.
         self._searches = {}
         self._scorings = {}
 
@@ -96,6 +97,8 @@ class Translator(TextTranslator):
     def hypotheses(self, texts, report=None, prefixes=None, seed=0, **options):
         generator = np.random.default_rng(seed)
         for window, window_prefixes in windows(texts, prefixes, WINDOW):
+            # Each sentence has a seed of its own, so its samples do not depend
+            # on its batch.
             seeds = generator.integers(2**31, size=len(window), dtype="int32")
             yield from self.translate_ids(
                 encode(self.vocabulary, window),
@@ -266,7 +269,8 @@ def _compiler():
 
 
 def _pad(sequences):
-    padded = np.zeros((len(sequences), max(map(len, sequences))), "int32")
+    longest = max(map(len, sequences))
+    padded = np.zeros((len(sequences), longest), "int32")  # (batch, length)
     for row, ids in zip(padded, sequences):
         row[: len(ids)] = ids
     return padded

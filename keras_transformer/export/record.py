@@ -24,6 +24,7 @@ def write_record(directory, run, step, options, packages, **more):
         "problem": run.problem_name,
         "hparams_set": run.record.get("hparams_set"),
         "step": step,
+        # An averaged run has one checkpoint, made of several.
         "checkpoint_steps": run.averaged_steps or [step],
         "vocabulary_sha256": run.vocabulary.sha256,
         "decode": dataclasses.asdict(options),

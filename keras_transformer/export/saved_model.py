@@ -72,6 +72,7 @@ def export_saved_model(
         extra = os.path.join(aside, EXTRA)
         write_record(extra, run, step, options, PACKAGES, **facts)
         write_model_card(extra, run, step, card)
+    # Another copy for readers of the directory of versions.
     write_model_card(export_dir, run, step, card)
     return path
 
@@ -117,6 +118,7 @@ def _save(model, run, options, facts, directory):
     extra = os.path.join(directory, EXTRA)
     os.mkdir(extra)
     if not facts["of_text"]:
+        # The clients of this model encode text themselves.
         with written_aside(os.path.join(extra, VOCABULARY_FILE), "wb") as file:
             file.write(vocabulary.model_bytes)
     pairs = warmup.warmup_texts(run, facts["max_tokens"])
@@ -135,6 +137,7 @@ def _quiet():
 
 
 def _max_tokens(hparams):
+    # The positions from `max_length` on would share one vector.
     if hparams.positional_encoding == "learned":
         return min(MAX_SOURCE_TOKENS, hparams.max_length)
     return MAX_SOURCE_TOKENS

@@ -44,6 +44,7 @@ class TextModule(tf.Module):
         self._new_tokenizer = lambda: tensorflow_text.SentencepieceTokenizer(
             vocabulary.model_bytes, add_eos=True
         )
+        # `tf.saved_model.save` saves the variables in attributes.
         self._weights = [
             variable.value
             for variable in variables.model_variables(model).values()
@@ -115,6 +116,7 @@ class TextModule(tf.Module):
             "two sizes. Send one target for each text.",
         )
         tokenizer = self._new_tokenizer()
+        # In a graph, a check runs only if something depends on it.
         with tf.control_dependencies([same]):
             inputs, _, blank = self._encode(tokenizer, text, "text")
             outputs, _, empty = self._encode(tokenizer, targets, "targets")
@@ -243,6 +245,7 @@ def _score(model, options, inputs, targets):
 
 
 def _traced(function, arguments):
+    # The name of a spec becomes the name of the signature's input.
     function = tf.function(function, autograph=False)
     return function.get_concrete_function(
         **{

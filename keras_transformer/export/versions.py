@@ -63,6 +63,7 @@ def _is_ours(name):
 
 
 def _remove_leftovers(export_dir):
+    # Nobody else writes to them, because the caller holds the lock.
     for name in os.listdir(export_dir):
         if name.endswith(files.INCOMPLETE) and _is_ours(name):
             shutil.rmtree(os.path.join(export_dir, name))

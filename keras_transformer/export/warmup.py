@@ -78,7 +78,7 @@ def _requests(pairs, vocabulary):
         ids = tf.ragged.constant(vocabulary.encode(texts), tf.int32)
         texts, references = map(tf.constant, (texts, references))
         yield "serving_default", {"text": texts}
-        yield "ids", {"inputs": ids.to_tensor()}
+        yield "ids", {"inputs": ids.to_tensor()}  # (batch, length)
         yield "score", {"text": texts, "targets": references}
 
 
@@ -102,5 +102,6 @@ def _artificial(run):
     first = vocabulary.vocab_size // 2  # skips bytes, which may be no text
     count = vocabulary.vocab_size - first
     for number in range(max(BATCH_SIZES)):
+        # The factors have no meaning; they make the sentences differ.
         ids = [first + (7 * i + 31 * number) % count for i in range(number + 1)]
         yield vocabulary.decode([ids])[0]

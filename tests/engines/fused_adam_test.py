@@ -26,16 +26,16 @@ class FusedAdamTest:
     @pytest.mark.parametrize(
         "changes", [{}, {"gradient_clip_norm": 0.5}, {"ema_decay": 0.9}]
     )
-    def test_weights_and_moments_are_those_of_keras(self, changes):
+    def test_weights_and_moments_equal_those_of_keras(self, changes):
         composed = make_optimizer(HParams(warmup_steps=3, **changes))
         fused = FusedAdam.instead_of(composed)
         assert isinstance(fused, FusedAdam)
-        for found, expected in zip(
+        for actual, expected in zip(
             after_updates(fused), after_updates(composed), strict=True
         ):
-            np.testing.assert_allclose(found, expected, atol=1e-6)
+            np.testing.assert_allclose(actual, expected, atol=1e-6)
 
     @pytest.mark.parametrize("name", ["adamw", "adafactor"])
-    def test_other_optimizers_stay(self, name):
+    def test_other_optimizers_are_not_replaced(self, name):
         optimizer = make_optimizer(HParams(optimizer=name))
         assert FusedAdam.instead_of(optimizer) is optimizer

@@ -1,4 +1,4 @@
-"""Updates on four virtual devices of JAX; on TensorFlow, starts that."""
+"""Updates on four virtual devices of JAX, in a process of their own."""
 
 import random
 import subprocess
@@ -23,7 +23,7 @@ HPARAMS = HParams(
     num_heads=2,
     dropout=0.2,
     attention_dropout=0.1,
-    learning_rate=0.3,  # much more, and rounding errors would grow
+    learning_rate=0.3,  # a greater one would amplify rounding errors
     warmup_steps=10,
     batch_tokens=64,
     gradient_clip_norm=1.0,
@@ -33,14 +33,14 @@ NUM_UPDATES = 50
 
 
 def make(num_devices=1, precision="float32", hparams=HPARAMS):
-    random.seed(1)  # Keras draws the seeds of initializers from it
+    random.seed(1)  # Keras draws the seeds of initializers from this
     engine = make_engine(hparams, precision, num_devices)
     engine.build(VOCAB_SIZE)
     return engine
 
 
 def make_batch(number, num_rounds=1, num_replicas=1, num_rows=7):
-    """A batch of sentences that rise by one, divided as for training."""
+    """Returns a batch of rising sequences of ids, divided for an update."""
     generator = np.random.default_rng(number)
     lengths = generator.integers(2, 9, (num_rows, 1))
     ids = generator.integers(2, 20, (num_rows, 1)) + np.arange(8)
@@ -63,13 +63,13 @@ def make_batch(number, num_rounds=1, num_replicas=1, num_rows=7):
 
 
 def train(engine, num_rounds=1, start=0, stop=NUM_UPDATES):
-    """Losses per token and gradient norms of updates, `(updates, 2)`."""
+    """Returns losses per token and gradient norms, `(num_updates, 2)`."""
     figures = []
     for number in range(start, stop):
         batch = make_batch(number, num_rounds, engine.num_replicas)
-        found = engine.update(batch)
-        loss = float(found["loss_sum"]) / batch["num_tokens"]
-        figures.append((loss, float(found["gradient_norm"])))
+        result = engine.update(batch)
+        loss = float(result["loss_sum"]) / batch["num_tokens"]
+        figures.append((loss, float(result["gradient_norm"])))
     return np.array(figures)
 
 
@@ -117,10 +117,10 @@ class JaxEngineTest:
     def test_half_precision_learns_as_well(self, plain, precision):
         figures = train(make(2, precision))
         np.testing.assert_allclose(figures[:, 0], plain[0][:, 0], rtol=0.03)
-        norms = figures[:10, 1]  # without the factor of the loss
+        norms = figures[:10, 1]  # without the scale of the loss
         np.testing.assert_allclose(norms, plain[0][:10, 1], rtol=0.03)
 
-    def test_an_overflow_in_float16_changes_no_weight(self):
+    def test_overflow_in_float16_changes_no_weight(self):
         engine = make(2, "float16")
         engine.optimizer.dynamic_scale.assign(2.0**100)
         engine.reload()
@@ -132,32 +132,32 @@ class JaxEngineTest:
             np.testing.assert_array_equal(after[name], values)
         assert float(engine.optimizer.dynamic_scale) == 2.0**99
 
-    def test_values_can_be_taken_out_and_put_back(self, plain):
+    def test_updates_continue_from_restored_values(self, plain):
         first = make(2)
         train(first, stop=5)
         first.synchronise()
         state = variables.read(state_of(first))
         expected = train(first, start=5, stop=9)
-        found = train(make_from(state, 2), start=5, stop=9)
-        np.testing.assert_array_equal(found, expected)
-        np.testing.assert_allclose(found, plain[0][5:9], rtol=1e-5)
-        # Not a view of memory that a later update has used again.
+        figures = train(make_from(state, 2), start=5, stop=9)
+        np.testing.assert_array_equal(figures, expected)
+        np.testing.assert_allclose(figures, plain[0][5:9], rtol=1e-5)
+        # The state is no view of memory that a later update has reused.
         assert int(state["optimizer/iteration"]) == 5
 
-    def test_a_shape_is_compiled_once(self):
+    def test_each_shape_is_compiled_once(self):
         engine = make(2)
         batch = make_batch(0, num_replicas=2)
-        asked = [engine.update(batch, stop)["stop"] for stop in (False, True)]
-        assert [float(number) for number in asked] == [0, 1]
+        stops = [engine.update(batch, stop)["stop"] for stop in (False, True)]
+        assert [float(number) for number in stops] == [0, 1]
         assert engine._update._cache_size() == 1
 
-    def test_evaluation_is_that_of_the_whole_batch(self):
+    def test_several_devices_evaluate_the_whole_batch(self):
         ids = make_batch(0)["inputs"][0, 0]
         one, four = make(1), make(4)
         expected = [float(value) for value in one.evaluate(ids, ids)]
-        found = [float(value) for value in four.evaluate(ids, ids)]
-        assert found == pytest.approx(expected, rel=1e-5)
-        assert found[2] == make_batch(0)["num_tokens"]
+        sums = [float(value) for value in four.evaluate(ids, ids)]
+        assert sums == pytest.approx(expected, rel=1e-5)
+        assert sums[2] == make_batch(0)["num_tokens"]
 
     @pytest.mark.parametrize("optimizer", ["adamw", "adafactor"])
     def test_other_optimizers_learn(self, optimizer):
@@ -167,11 +167,11 @@ class JaxEngineTest:
         losses = train(make(2, hparams=hparams))[:, 0]
         assert losses[-10:].mean() < 0.9 * losses[:10].mean()
 
-    def test_more_devices_than_there_are_is_an_error(self):
+    def test_more_devices_than_exist_are_an_error(self):
         with pytest.raises(ValueError, match="worker_gpu=9.*JAX sees 4: cpu"):
             make(9)
 
-    def test_lack_of_memory_is_an_error_for_the_user(self):
+    def test_error_of_missing_memory_names_the_flags(self):
         engine = make()
         batch = make_batch(0)
         batch["inputs"] = np.ones((1, 1, 7, 2_000_000), "int32")
@@ -194,8 +194,8 @@ figures = train(engine, num_rounds=2)
 engine.synchronise()
 sums = evaluated(engine)
 search = compile_search(engine.model, DecodeOptions.of(HPARAMS))
-found, _ = search(np.array([[5, 6, 1]], "int32"), np.array([53], "int32"))
-np.savez("found.npz", figures=figures, sums=sums, translation=found[0, 0])
+ids, _ = search(np.array([[5, 6, 1]], "int32"), np.array([53], "int32"))
+np.savez("results.npz", figures=figures, sums=sums, translation=ids[0, 0])
 assert "tensorflow" not in sys.modules
 """
 
@@ -230,7 +230,7 @@ class EnginesTest:
         output = run.communicate()[0]
         assert run.returncode == 0, output[-3000:]
 
-    def test_jax_trains_like_tensorflow_and_without_it(self, tmp_path):
+    def test_jax_trains_like_tensorflow_without_importing_it(self, tmp_path):
         pytest.importorskip("jax")
         engine = make()
         np.savez(tmp_path / "state.npz", **variables.read(state_of(engine)))
@@ -238,7 +238,9 @@ class EnginesTest:
         expected = train(engine)
         output = run.communicate()[0]
         assert run.returncode == 0, output[-3000:]
-        found = np.load(tmp_path / "found.npz")
-        np.testing.assert_allclose(found["figures"], expected, rtol=1e-4)
-        np.testing.assert_allclose(found["sums"], evaluated(engine), rtol=1e-4)
-        assert 1 in found["translation"]  # it ended
+        results = np.load(tmp_path / "results.npz")
+        np.testing.assert_allclose(results["figures"], expected, rtol=1e-4)
+        np.testing.assert_allclose(
+            results["sums"], evaluated(engine), rtol=1e-4
+        )
+        assert 1 in results["translation"]  # it ended

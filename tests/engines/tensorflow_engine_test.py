@@ -25,7 +25,7 @@ HPARAMS = HParams(
     num_heads=2,
     dropout=0.3,
     attention_dropout=0.1,
-    learning_rate=0.1,  # much more, and rounding errors would grow
+    learning_rate=0.1,  # a greater one would amplify rounding errors
     warmup_steps=10,
     batch_tokens=64,
 )
@@ -35,7 +35,7 @@ NUM_UPDATES = 50
 
 @functools.cache
 def built(hparams, num_rounds, precision, xla):
-    """An engine for so many rounds, and the state it begins with."""
+    """Returns an engine for a number of rounds, and its initial state."""
     keras.utils.set_random_seed(1)
     engine = make_engine(hparams, precision, xla=xla)
     engine.build(VOCAB_SIZE)
@@ -43,7 +43,7 @@ def built(hparams, num_rounds, precision, xla):
 
 
 def make(hparams=HPARAMS, num_rounds=1, precision="float32", xla="auto"):
-    """An engine as new; what it compiled for another test is used again."""
+    """Returns an engine in its initial state, with its compiled functions."""
     engine, start = built(hparams, num_rounds, precision, xla)
     variables.write(state_of(engine), start, "a test")
     return engine
@@ -57,7 +57,7 @@ def state_of(engine):
 
 
 def make_batch(number=0, num_rounds=1, num_rows=7, length=8):
-    """A batch of sentences that rise by one, divided into rounds."""
+    """Returns a batch of rising sequences of ids, divided into rounds."""
     generator = np.random.default_rng(number)
     lengths = generator.integers(2, length + 1, (num_rows, 1))
     ids = generator.integers(2, 20, (num_rows, 1)) + np.arange(length)
@@ -80,13 +80,13 @@ def make_batch(number=0, num_rounds=1, num_rows=7, length=8):
 
 
 def train(engine, num_rounds=1, num_updates=NUM_UPDATES):
-    """Losses per token and gradient norms of updates, `(updates, 2)`."""
+    """Returns losses per token and gradient norms, `(num_updates, 2)`."""
     figures = []
     for number in range(num_updates):
         batch = make_batch(number, num_rounds)
-        found = engine.update(batch)
-        loss = float(found["loss_sum"]) / batch["num_tokens"]
-        figures.append((loss, float(found["gradient_norm"])))
+        result = engine.update(batch)
+        loss = float(result["loss_sum"]) / batch["num_tokens"]
+        figures.append((loss, float(result["gradient_norm"])))
     return np.array(figures)
 
 
@@ -95,7 +95,7 @@ def weights_of(engine):
 
 
 def loss_of(model, batch, label_smoothing):
-    """Mean loss of a batch of one part, without dropout."""
+    """Returns the mean loss of a batch of one part, without dropout."""
     inputs, targets = batch["inputs"][0, 0], batch["targets"][0, 0]
     logits = model({"inputs": inputs, "targets": targets})
     losses = smoothed_cross_entropy(targets, logits, label_smoothing)
@@ -110,27 +110,27 @@ def plain():
 class UpdateTest:
     @pytest.mark.parametrize("num_rounds", [2, 4])
     def test_accumulation_changes_no_update(self, plain, num_rounds):
-        # 7 rows: of 4 rounds the last one has a row less, an empty one.
-        found = train(make(num_rounds=num_rounds), num_rounds)
-        np.testing.assert_allclose(found, plain, rtol=1e-5)
+        # With 7 rows in 4 rounds, the last round has an empty row.
+        figures = train(make(num_rounds=num_rounds), num_rounds)
+        np.testing.assert_allclose(figures, plain, rtol=1e-5)
 
     def test_round_without_any_row_changes_no_update(self):
-        found = [
+        results = [
             make(num_rounds=rounds).update(make_batch(0, rounds, num_rows=3))
             for rounds in (1, 4)
         ]
         for name in ("loss_sum", "gradient_norm"):
-            one, four = (float(figures[name]) for figures in found)
+            one, four = (float(result[name]) for result in results)
             assert four == pytest.approx(one, rel=1e-5)
 
-    def test_nothing_but_empty_rows_is_a_loss_of_0(self):
+    def test_batch_of_empty_rows_has_a_loss_of_0(self):
         engine = make()
         before = weights_of(engine)
         batch = make_batch()
         for name in ("inputs", "targets", "seeds"):
             batch[name] = np.zeros_like(batch[name])
-        found = engine.update({**batch, "num_tokens": np.float32(1)})
-        assert float(found["loss_sum"]) == float(found["gradient_norm"]) == 0
+        result = engine.update({**batch, "num_tokens": np.float32(1)})
+        assert float(result["loss_sum"]) == float(result["gradient_norm"]) == 0
         for name, value in weights_of(engine).items():
             np.testing.assert_array_equal(value, before[name])
 
@@ -140,10 +140,10 @@ class UpdateTest:
 
     @pytest.mark.parametrize("precision", ["bfloat16", "float16"])
     def test_half_precision_learns_as_well(self, plain, precision):
-        found = train(make(precision=precision))
-        np.testing.assert_allclose(found[:, 0], plain[:, 0], rtol=0.03)
-        # The norm is without the factor that float16 puts on the loss.
-        np.testing.assert_allclose(found[:10, 1], plain[:10, 1], rtol=0.05)
+        figures = train(make(precision=precision))
+        np.testing.assert_allclose(figures[:, 0], plain[:, 0], rtol=0.03)
+        # The norm does not include the scale of the loss in float16.
+        np.testing.assert_allclose(figures[:10, 1], plain[:10, 1], rtol=0.05)
 
     def test_weights_stay_in_float32(self):
         engine = make(precision="bfloat16")
@@ -151,7 +151,7 @@ class UpdateTest:
         for weight in (*engine.model.weights, *engine.optimizer.variables):
             assert weight.dtype != "bfloat16"
 
-    def test_an_overflow_in_float16_changes_no_weight(self):
+    def test_overflow_in_float16_changes_no_weight(self):
         engine = make(precision="float16")
         engine.optimizer.dynamic_scale.assign(2.0**100)
         before = weights_of(engine)
@@ -161,8 +161,8 @@ class UpdateTest:
         assert float(engine.optimizer.dynamic_scale) == 2.0**99
 
     def test_xla_changes_no_update(self, plain):
-        found = train(make(xla="on"), num_updates=3)
-        np.testing.assert_allclose(found, plain[:3], rtol=1e-4)
+        figures = train(make(xla="on"), num_updates=3)
+        np.testing.assert_allclose(figures, plain[:3], rtol=1e-4)
 
     def test_more_padding_changes_no_update(self):
         batch = make_batch()
@@ -172,9 +172,9 @@ class UpdateTest:
             wide[name] = np.pad(batch[name], widths)
         wide["seeds"] = np.pad(batch["seeds"], [(0, 0), (0, 0), (0, 2)])
         weights = []
-        for given in (batch, wide):
+        for padded in (batch, wide):
             engine = make(PLAIN)
-            engine.update(given)
+            engine.update(padded)
             weights.append(weights_of(engine))
         for name, value in weights[0].items():
             np.testing.assert_allclose(weights[1][name], value, atol=1e-6)
@@ -194,7 +194,7 @@ class UpdateTest:
         # Adam divides the first gradient by its own size.
         assert rate < 1.01 * moved.max() < 1.02 * rate
 
-    def test_an_update_is_counted_once_whatever_the_rounds(self):
+    def test_update_of_several_rounds_is_counted_once(self):
         engine = make(num_rounds=4)
         train(engine, num_rounds=4, num_updates=3)
         assert int(engine.optimizer.iterations) == 3
@@ -207,34 +207,34 @@ class UpdateTest:
         for function in (engine._update, engine._gradients):
             assert function.experimental_get_tracing_count() == 1
 
-    def test_wish_to_stop_comes_back(self):
+    def test_request_to_stop_is_returned(self):
         engine = make()
-        asked = [engine.update(make_batch(), stop) for stop in (False, True)]
-        assert [float(figures["stop"]) for figures in asked] == [0, 1]
+        results = [engine.update(make_batch(), stop) for stop in (False, True)]
+        assert [float(result["stop"]) for result in results] == [0, 1]
 
 
 class FiguresTest:
     def test_loss_is_the_sum_over_real_tokens(self):
         engine, batch = make(PLAIN), make_batch()
         expected = loss_of(engine.model, batch, 0.1) * batch["num_tokens"]
-        found = float(engine.update(batch)["loss_sum"])
-        assert found == pytest.approx(float(expected), rel=1e-5)
+        total = float(engine.update(batch)["loss_sum"])
+        assert total == pytest.approx(float(expected), rel=1e-5)
 
-    def test_norm_is_that_of_the_explicit_gradient(self):
+    def test_norm_equals_that_of_the_explicit_gradient(self):
         engine, batch = make(PLAIN), make_batch()
         weights = [w.value for w in engine.model.trainable_variables]
         with tf.GradientTape() as tape:
             loss = loss_of(engine.model, batch, 0.1)
         expected = float(tf.linalg.global_norm(tape.gradient(loss, weights)))
-        found = float(engine.update(batch)["gradient_norm"])
-        assert found == pytest.approx(expected, rel=1e-5)
+        norm = float(engine.update(batch)["gradient_norm"])
+        assert norm == pytest.approx(expected, rel=1e-5)
 
     def test_norm_is_the_slope_along_the_gradient(self):
         engine, batch = make(PLAIN), make_batch()
         weights = engine.model.trainable_variables
         start = [weight.numpy() for weight in weights]
         norm = float(engine.update(batch)["gradient_norm"])
-        # From zero, Adam's first moment goes a tenth of the way.
+        # The first moment of Adam starts at zero and moves by a tenth.
         gradients = [10 * m.numpy() for m in engine.optimizer._momentums]
         losses = []
         for step in (0.01, -0.01):
@@ -244,15 +244,15 @@ class FiguresTest:
         slope = (losses[0] - losses[1]) / 0.02
         assert slope == pytest.approx(norm, rel=0.01)
 
-    def test_gradient_is_clipped_and_its_norm_told_as_it_was(self):
+    def test_reported_norm_is_that_before_clipping(self):
         norm = float(make().update(make_batch())["gradient_norm"])
         half = norm / 2
         engine = make(dataclasses.replace(HPARAMS, gradient_clip_norm=half))
-        told = float(engine.update(make_batch())["gradient_norm"])
-        assert told == pytest.approx(norm, rel=1e-6)
+        reported = float(engine.update(make_batch())["gradient_norm"])
+        assert reported == pytest.approx(norm, rel=1e-6)
         moments = [10 * m.value for m in engine.optimizer._momentums]
-        used = float(tf.linalg.global_norm(moments))
-        assert used == pytest.approx(half, rel=1e-4)
+        clipped = float(tf.linalg.global_norm(moments))
+        assert clipped == pytest.approx(half, rel=1e-4)
 
     def test_peak_memory_is_known(self):
         engine = make()
@@ -260,13 +260,14 @@ class FiguresTest:
 
 
 class EvaluationTest:
-    def test_loss_is_not_smoothed_and_nothing_is_learned(self):
+    def test_loss_is_not_smoothed_and_no_weight_changes(self):
         engine, batch = make(), make_batch()
         before = weights_of(engine)
         expected = loss_of(engine.model, batch, 0.0) * batch["num_tokens"]
         ids = batch["inputs"][0, 0]
-        found = [float(value) for value in engine.evaluate(ids, ids)]
-        negative_log, num_right, num_tokens = found
+        negative_log, num_right, num_tokens = (
+            float(value) for value in engine.evaluate(ids, ids)
+        )
         assert negative_log == pytest.approx(float(expected), rel=1e-5)
         assert 0 <= num_right <= num_tokens == batch["num_tokens"]
         for name, value in weights_of(engine).items():
@@ -274,11 +275,11 @@ class EvaluationTest:
 
 
 class LimitsTest:
-    def test_more_devices_than_there_are_is_an_error(self):
+    def test_more_devices_than_exist_are_an_error(self):
         with pytest.raises(ValueError, match="worker_gpu=9.*sees 1: .*CPU:0"):
             make_engine(HPARAMS, num_devices=9)
 
-    def test_lack_of_memory_is_an_error_for_the_user(self):
+    def test_error_of_missing_memory_names_the_flags(self):
         batch = make_batch()
         batch["inputs"] = np.ones((1, 1, 1, 500_000), "int32")
         for name in ("targets", "seeds"):
@@ -286,9 +287,9 @@ class LimitsTest:
         with pytest.raises(OutOfMemory, match="batch_tokens=64.*effective"):
             make().update(batch)
 
-    def test_largest_batch_is_found_within_the_update(self):
+    def test_largest_batch_is_at_most_the_update(self):
         hparams = dataclasses.replace(
             HPARAMS, max_length=100, effective_batch_tokens=5000
         )
-        found = largest_batch_tokens(hparams, VOCAB_SIZE, "float32")
-        assert 100 <= found <= 5000
+        batch_tokens = largest_batch_tokens(hparams, VOCAB_SIZE, "float32")
+        assert 100 <= batch_tokens <= 5000

@@ -1,6 +1,6 @@
-"""Trains on JAX where there is no TensorFlow, and goes on with it on another.
+"""A run that is trained on JAX without TensorFlow and resumed with TensorFlow.
 
-Rows are packed, so that there is one shape to compile.
+Its rows are packed, so there is one shape to compile.
 """
 
 import json
@@ -22,7 +22,7 @@ if keras.backend.backend() != "tensorflow":
 pytest.importorskip("jax")
 
 NUM_SENTENCES = 20
-# Stands for a machine without TensorFlow: to import it fails.
+# Imports of TensorFlow fail, as on a machine without it.
 SCRIPT = """
 import json
 import sys
@@ -41,7 +41,7 @@ print(json.dumps(Translator.load(run)(lines[:num_sentences])))
 
 
 def train_on_jax(run, steps):
-    """Trains in a process of its own; returns translations after it."""
+    """Trains in another process; returns translations and the log."""
     result = subprocess.run(
         [
             sys.executable,
@@ -63,7 +63,7 @@ def train_on_jax(run, steps):
 
 class JaxTrainingTest:
     @pytest.mark.slow
-    def test_a_run_goes_from_jax_to_tensorflow_and_back(
+    def test_run_moves_from_jax_to_tensorflow_and_back(
         self, make_run, copy_data
     ):
         run = make_run(packed=True, dropout=0.1)
@@ -79,5 +79,5 @@ class JaxTrainingTest:
         on_jax, log = train_on_jax(run, 320)
         assert "Resuming from step 310." in log
         assert Translator.load(run.path)(sentences) == on_jax
-        # It has begun to copy, so that the translations say something.
+        # The model has begun to copy, so equal translations mean something.
         assert any(a == b for a, b in zip(on_jax, sentences))

@@ -1,4 +1,4 @@
-"""A model must learn what it cannot guess."""
+"""Models that must learn a task that cannot be guessed."""
 
 import pytest
 
@@ -40,8 +40,8 @@ class LearningTest:
         averaged = average_run(run, 3, str(tmp_path / "averaged"))
         sources, references = problem.text_split("test")
         translations = Translator.load(averaged.path)(sources)
-        right = sum(map(str.__eq__, translations, references))
-        assert right >= 0.98 * len(references)
+        num_right = sum(map(str.__eq__, translations, references))
+        assert num_right >= 0.98 * len(references)
 
     def test_parsing_is_learned(self, tmp_path):
         problem = registry.get_problem("parsing_toy", str(tmp_path / "data"))

@@ -1,4 +1,4 @@
-"""Kills, stops and resumes trainings, and counts what went wrong."""
+"""Kills, stops and resumes trainings, and counts the failures."""
 
 import dataclasses
 import glob
@@ -16,51 +16,52 @@ from keras_transformer.runs.checkpoints import Checkpoints
 from keras_transformer.runs.run_directory import RunDirectory
 
 EVAL_FREQUENCY = 25
-# Keeps all evaluated checkpoints, and saves after every update.
+# Keeps all evaluated checkpoints and saves after every update.
 SAVE_ALWAYS = ("--keep_checkpoint_max=100000", "--save_checkpoints_secs=0")
 WATCH_SECONDS = 0.002
 
 
 @dataclasses.dataclass
 class Kills:
-    """What came of SIGKILLs."""
+    """The results of SIGKILLs."""
 
     kills: int = 0
-    while_saving: int = 0  # of these, a checkpoint was being written
+    while_saving: int = 0  # kills while a checkpoint was being written
     unusable: int = 0  # directories that did not load afterwards
-    lost: int = 0  # complete checkpoints that were gone
-    not_resumed: int = 0  # restarts that did not begin at the newest one
-    updates: int = 0  # in all, at the end
-    differences: tuple = ()  # from a run that was never interrupted
+    lost: int = 0  # complete checkpoints that disappeared
+    not_resumed: int = 0  # restarts that missed the newest checkpoint
+    updates: int = 0  # updates of the finished run
+    differences: tuple = ()  # names that differ from an uninterrupted run
 
 
 @dataclasses.dataclass
 class Resumes:
-    """What came of going on from checkpoints at random steps."""
+    """The results of resuming from checkpoints at random steps."""
 
     resumes: int = 0
-    identical: int = 0  # in runs that equal one never interrupted, bit for bit
+    identical: int = 0  # bit for bit, in runs that equal an uninterrupted one
 
 
 @dataclasses.dataclass
 class Stops:
-    """What came of SIGTERM and SIGINT."""
+    """The results of SIGTERM and SIGINT."""
 
     stops: int = 0
-    clean: int = 0  # the right status, and a checkpoint at the step reported
+    clean: int = 0  # right status, and a checkpoint at the reported step
     longest_seconds: float = 0.0  # from the signal to the end of the process
 
 
 def kill_often(run, expected, num_kills, seed=0):
-    """Kills the trainer of a run again and again, then lets it end.
+    """Kills the trainer of a run repeatedly, then lets it finish.
 
     Args:
-        run, expected: two new runs, alike; the second is trained in one go.
-        num_kills: number of SIGKILLs.
-        seed: of the random moments.
+        run: A new run.
+        expected: A new run with the same hparams, trained without interruption.
+        num_kills: Number of SIGKILLs.
+        seed: Seed of the random moments. Defaults to 0.
 
     Returns:
-        a `Kills`.
+        A `Kills`.
     """
     generator = random.Random(seed)
     report = Kills()
@@ -72,8 +73,8 @@ def kill_often(run, expected, num_kills, seed=0):
             f"--eval_frequency={EVAL_FREQUENCY}",
             *SAVE_ALWAYS,
         )
-        # One of five while it starts, two at any moment after its first
-        # checkpoint, two as soon as another one is seen to be written.
+        # Of five kills, one comes during the start, two come at any moment
+        # after the first checkpoint, and two while another is being written.
         moment = generator.random()
         if moment < 0.2:
             seen = _watch(run, generator.uniform(0, 8.0))
@@ -88,9 +89,9 @@ def kill_often(run, expected, num_kills, seed=0):
         report.while_saving += len(_half_written(run))
         report.unusable += not _is_usable(run.path)
         report.lost += len(_lost(seen, run.checkpoints.steps))
-        says_where = "Resuming from step " in messages
-        is_right = not before or f"from step {before[-1]}." in messages
-        report.not_resumed += says_where and not is_right
+        reports_step = "Resuming from step " in messages
+        is_newest = not before or f"from step {before[-1]}." in messages
+        report.not_resumed += reports_step and not is_newest
     options = {"eval_frequency": EVAL_FREQUENCY}
     report.updates = run.checkpoints.steps[-1] + 10
     train(run, report.updates, **options)
@@ -100,16 +101,16 @@ def kill_often(run, expected, num_kills, seed=0):
 
 
 def resume_often(make_run, num_resumes, all_changes, seed=0):
-    """Interrupts each run twice, at random steps, and lets it end.
+    """Interrupts each run twice, at random steps, and lets it finish.
 
     Args:
-        make_run: function of changed hparams that makes a run.
-        num_resumes: how often to go on, an even number.
-        all_changes: list of dictionaries of changed hparams, taken in turn.
-        seed: of the random steps.
+        make_run: Function of changed hparams that makes a run.
+        num_resumes: Number of resumes, an even number.
+        all_changes: List of dictionaries of changed hparams, used in turn.
+        seed: Seed of the random steps. Defaults to 0.
 
     Returns:
-        a `Resumes`.
+        A `Resumes`.
     """
     generator = random.Random(seed)
     report = Resumes()
@@ -135,16 +136,16 @@ def resume_often(make_run, num_resumes, all_changes, seed=0):
 
 
 def stop_often(run, num_stops, numbers, seed=0):
-    """Stops the trainer of a run with signals, each time going on with it.
+    """Stops the trainer of a run with signals, and resumes it each time.
 
     Args:
-        run: a new run.
-        num_stops: how many signals to send.
-        numbers: the signals, taken in turn.
-        seed: of the random moments.
+        run: A new run.
+        num_stops: Number of signals to send.
+        numbers: List of the signals, used in turn.
+        seed: Seed of the random moments. Defaults to 0.
 
     Returns:
-        a `Stops`.
+        A `Stops`.
     """
     generator = random.Random(seed)
     report = Stops()
@@ -197,7 +198,7 @@ def _wait_for_a_checkpoint(process, run, before):
 
 def _wait_for_a_save(process, run):
     while not _half_written(run) and process.poll() is None:
-        pass  # it takes but a few milliseconds
+        pass  # a save takes only a few milliseconds
 
 
 def _half_written(run):
@@ -205,7 +206,7 @@ def _half_written(run):
 
 
 def _watch(run, seconds):
-    """Steps of all checkpoints that are complete at some moment."""
+    """Returns the steps of all checkpoints that are complete at some time."""
     seen = set()
     end = time.monotonic() + seconds
     while time.monotonic() < end:
@@ -215,7 +216,7 @@ def _watch(run, seconds):
 
 
 def _lost(seen, steps):
-    """Steps that should be there; those between evaluations need not."""
+    """Returns the missing steps, except for those between evaluations."""
     newest = max(seen, default=0)
     return [
         step
@@ -226,7 +227,7 @@ def _lost(seen, steps):
 
 
 def _is_usable(path):
-    """Whether all that a run's directory holds can be read."""
+    """Returns whether everything in the directory of a run can be read."""
     try:
         run = RunDirectory(path)
         checkpoints = Checkpoints(run.file("checkpoints"))

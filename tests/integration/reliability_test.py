@@ -13,7 +13,7 @@ SMALL = {
     "learning_rate": 0.3,
     "extra_length": 4,
 }
-# With checkpoints of a megabyte, so that saving takes its time.
+# Checkpoints of a megabyte, so that kills can hit a save.
 LARGER = {**SMALL, "d_model": 64, "d_ff": 512}
 ACCUMULATED = {**SMALL, "effective_batch_tokens": 1024, "ema_decay": 0.99}
 PACKED = {**SMALL, "packed": True, "optimizer": "adafactor"}
@@ -22,7 +22,7 @@ SIGNALS = [signal.SIGTERM, signal.SIGINT]
 
 @pytest.fixture
 def show(capsys):
-    """A function that prints a report, also where a test passes."""
+    """A function that prints a report even if the test passes."""
 
     def show_report(report):
         with capsys.disabled():
@@ -32,12 +32,12 @@ def show(capsys):
 
 
 def check_kills(report):
-    wrong = dataclasses.replace(report, kills=0, while_saving=0, updates=0)
-    assert wrong == reliability.Kills()
+    failures = dataclasses.replace(report, kills=0, while_saving=0, updates=0)
+    assert failures == reliability.Kills()
 
 
 class KillTest:
-    def test_nothing_complete_is_lost_and_the_run_ends_the_same(self, make_run):
+    def test_killed_run_loses_no_checkpoint_and_ends_the_same(self, make_run):
         runs = make_run(**LARGER), make_run(**LARGER)
         check_kills(reliability.kill_often(*runs, num_kills=2))
 
@@ -53,12 +53,12 @@ class KillTest:
 
 class ResumeTest:
     @pytest.mark.slow
-    def test_resumed_run_equals_one_never_interrupted(self, make_run):
+    def test_resumed_run_equals_an_uninterrupted_one(self, make_run):
         report = reliability.resume_often(make_run, 2, [ACCUMULATED])
         assert report == reliability.Resumes(resumes=2, identical=2)
 
     @pytest.mark.slow
-    def test_20_resumed_runs_equal_ones_never_interrupted(self, make_run, show):
+    def test_20_resumed_runs_equal_uninterrupted_ones(self, make_run, show):
         changes = [SMALL, ACCUMULATED, PACKED, {**SMALL, "optimizer": "adamw"}]
         report = reliability.resume_often(make_run, 20, changes)
         show(report)

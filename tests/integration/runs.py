@@ -1,4 +1,4 @@
-"""What the tests of training share: starting it, and comparing two runs."""
+"""Helpers of the training tests: they start trainings and compare runs."""
 
 import subprocess
 import sys
@@ -8,13 +8,13 @@ import numpy as np
 from keras_transformer import registry
 from keras_transformer.runs.metrics_table import read_rows
 
-# What no two runs have in common, by the end of its name.
+# Endings of the names of figures that differ between any two runs.
 TIMES = ("seconds", "waited", "tokens_per_second", "input_wait_share")
 TIMES += ("memory_bytes",)
 
 
 def start_trainer(*flags, **options):
-    """Starts kt-trainer as a process of its own, its output in pipes."""
+    """Starts kt-trainer in another process, with its output in pipes."""
     return subprocess.Popen(
         [sys.executable, "-m", "keras_transformer.bin.trainer", *flags],
         stdout=subprocess.PIPE,
@@ -32,7 +32,7 @@ def run_trainer(*flags):
 
 
 def train(run, step, engine=None, **options):
-    """Trains a run on in this process; returns the trainer and its results."""
+    """Trains a run in this process; returns the trainer and its results."""
     from keras_transformer.training.trainer import Trainer
 
     problem = registry.get_problem(run.problem_name, run.record["data_dir"])
@@ -41,7 +41,7 @@ def train(run, step, engine=None, **options):
 
 
 def metrics(run):
-    """The rows of metrics.csv, dictionaries of strings."""
+    """Returns the rows of metrics.csv, dictionaries of strings."""
     return read_rows(run.file("metrics.csv"))
 
 
@@ -50,20 +50,23 @@ def evaluations(run):
 
 
 def state_of(run):
-    """All that the newest checkpoint holds, but for times."""
+    """Returns the arrays of the newest checkpoint, except for times."""
     arrays = run.checkpoints.load()
     return {n: a for n, a in arrays.items() if not n.endswith(TIMES)}
 
 
 def differences(run, expected):
-    """Names of what differs in the newest checkpoints and in metrics.csv.
+    """Returns the names of arrays that differ in the newest checkpoints.
 
-    Nothing does if the two are bit for bit the same.
+    A difference between the tables adds "metrics.csv". The list is empty if the
+    runs are bit for bit the same.
     """
-    found, wanted = state_of(run), state_of(expected)
-    names = found.keys() ^ wanted.keys()
-    for name in found.keys() & wanted.keys():
-        if not np.array_equal(found[name], wanted[name], equal_nan=True):
+    state, expected_state = state_of(run), state_of(expected)
+    names = state.keys() ^ expected_state.keys()
+    for name in state.keys() & expected_state.keys():
+        if not np.array_equal(
+            state[name], expected_state[name], equal_nan=True
+        ):
             names.add(name)
     if _figures(run) != _figures(expected):
         names.add("metrics.csv")

@@ -1,4 +1,4 @@
-"""Training on several devices, which a process of its own makes of one."""
+"""Training on several virtual devices in another process."""
 
 import subprocess
 import sys
@@ -18,7 +18,7 @@ HPARAMS = {
     "num_heads": 2,
     "dropout": 0.3,
     "attention_dropout": 0.1,
-    "learning_rate": 0.1,  # much more, and rounding errors would grow
+    "learning_rate": 0.1,  # a greater one would amplify rounding errors
     "warmup_steps": 10,
     "batch_tokens": 64,
     "effective_batch_tokens": 256,
@@ -54,7 +54,7 @@ print(trainer.engine.layout, "traces:", num_traces)
 
 
 def train_on_several(run, num_devices):
-    """Trains a run in another process, with a row for each update."""
+    """Trains a run in another process; returns its output."""
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT, run.path, str(num_devices)],
         env=environment(__file__),
@@ -91,14 +91,14 @@ def check_same_losses(run, on_one, num_updates):
     assert len(losses) == num_updates
     expected = figures(on_one, "train_loss")[:num_updates]
     np.testing.assert_allclose(losses, expected, rtol=1e-5)
-    # Evaluated are the averages of the weights, by one device alone.
+    # A single device evaluates the averages of the weights.
     evaluated = figures(run, "dev_loss")
     expected = figures(on_one, "dev_loss")[: len(evaluated)]
     np.testing.assert_allclose(evaluated, expected, rtol=1e-5)
 
 
 class SeveralDevicesTest:
-    def test_two_make_the_updates_of_one_which_goes_on_from_there(
+    def test_two_make_the_updates_of_one_which_can_resume(
         self, make_run, on_one
     ):
         run = make_run(**HPARAMS)
@@ -124,7 +124,7 @@ class SeveralDevicesTest:
         check_same_losses(run, on_one, NUM_UPDATES)
 
     @pytest.mark.slow
-    def test_a_run_of_one_goes_on_with_four(self, make_run, on_one):
+    def test_four_can_resume_a_run_of_one(self, make_run, on_one):
         run = make_run(**HPARAMS)
         train(run, 20)
         train_on_several(run, 4)

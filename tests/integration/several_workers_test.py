@@ -1,6 +1,6 @@
-"""Training by several processes, each a machine of its own as far as it knows.
+"""Training by several processes that act as machines.
 
-They talk over the loopback address.
+They communicate over the loopback address.
 """
 
 import contextlib
@@ -27,7 +27,7 @@ HPARAMS = (
 )
 NUM_UPDATES = 300
 OPTIONS = {"eval_frequency": 150}
-SECONDS = 300  # most that a start or an end may take
+SECONDS = 300  # limit for the start and the end of a process
 
 
 class Workers:
@@ -61,7 +61,7 @@ class Workers:
             )
 
     def wait_for(self, step):
-        """Waits until there is a checkpoint of `step` or later."""
+        """Waits until there is a checkpoint of `step` or a later one."""
         end = time.monotonic() + SECONDS
         while max(self.checkpoints.steps, default=0) < step:
             ended = [p for p in self.processes if p.poll() is not None]
@@ -71,13 +71,13 @@ class Workers:
             time.sleep(0.005)
 
     def end(self):
-        """Statuses, outputs and messages of all, once they have ended."""
+        """Returns statuses, outputs and messages of all after their end."""
         try:
-            found = [p.communicate(timeout=SECONDS) for p in self.processes]
+            texts = [p.communicate(timeout=SECONDS) for p in self.processes]
         finally:
             self.kill()
         statuses = [process.returncode for process in self.processes]
-        return statuses, *zip(*found)
+        return statuses, *zip(*texts)
 
     def kill(self):
         for process in self.processes:
@@ -93,15 +93,16 @@ def free_addresses(number):
 
 
 def forbid_files():
-    """Has every file stay tiny: only the chief may write any.
+    """Limits the size of files, since only the chief may write any.
 
-    Python itself tries with 4 bytes where it may make temporary files.
+    The limit is 4 bytes, which Python writes to test the directory for
+    temporary files.
     """
     resource.setrlimit(resource.RLIMIT_FSIZE, (4, 4))
 
 
 def train_alone(path, workers_run):
-    """The same run, trained by this process in one go."""
+    """Trains the same run in this process without interruption."""
     alone = RunDirectory.create(
         str(path),
         workers_run.record,
@@ -123,7 +124,7 @@ def check_same_losses(run, alone):
 
 
 def interrupt(path, data_dir):
-    """Stops two workers, later kills one, and lets them end; all by one."""
+    """Stops two workers, later kills one of them, and lets them finish."""
     always = "--save_checkpoints_secs=0"
     workers = Workers(path, data_dir, 2, always)
     workers.wait_for(10)
@@ -158,14 +159,14 @@ class TwoWorkersTest:
         assert statuses == [0, 128 + signal.SIGTERM]
         assert json.loads(outs[0])["step"] == step < NUM_UPDATES
 
-    def test_each_pads_its_own_rows_only(self, interrupted):
+    def test_each_pads_only_its_own_rows(self, interrupted):
         (*_, arrays), _, _ = interrupted
-        # The chief has padded about half of the sources and of the targets,
-        # which are of the same length; `tokens` are all targets.
+        # Sources and targets have the same length. The chief fills about half
+        # of their positions, while `tokens` counts all targets.
         share = arrays["log/filled"] / (2 * arrays["log/tokens"])
         assert 0.4 < share < 0.6
 
-    def test_loss_of_one_is_a_line_of_the_other(self, interrupted):
+    def test_lost_worker_is_one_line_of_the_other(self, interrupted):
         _, (_, (statuses, _, messages, seconds)), _ = interrupted
         assert statuses == [2, -signal.SIGKILL]
         line = messages[0].splitlines()[-1]
@@ -174,21 +175,21 @@ class TwoWorkersTest:
         assert "Traceback" not in messages[0]
         assert seconds < 60
 
-    def test_same_command_goes_on_where_they_were(self, interrupted):
+    def test_same_command_resumes_from_the_newest_checkpoint(self, interrupted):
         _, (newest, _), (statuses, outs, messages) = interrupted
         assert statuses == [0, 0]
         for each in messages:
             assert f"Resuming from step {newest}." in each
         assert json.loads(outs[0])["step"] == NUM_UPDATES
 
-    def test_only_the_chief_speaks(self, interrupted):
+    def test_only_the_chief_prints(self, interrupted):
         _, _, (_, outs, messages) = interrupted
         assert outs[1] == ""
         assert "dev_loss" in messages[0]
         assert "dev_loss" not in messages[1]
 
     @pytest.mark.usefixtures("interrupted")
-    def test_losses_are_those_of_one_process(self, path, tmp_path):
+    def test_losses_equal_those_of_one_process(self, path, tmp_path):
         run = RunDirectory(path)
         check_same_losses(run, train_alone(tmp_path / "alone", run))
 
@@ -202,14 +203,14 @@ class TwoWorkersTest:
 
 @pytest.mark.slow
 class MoreWorkersTest:
-    def test_losses_of_three_are_those_of_one(self, copy_data, tmp_path):
+    def test_losses_of_three_equal_those_of_one(self, copy_data, tmp_path):
         path = str(tmp_path / "run")
         statuses, *_ = Workers(path, copy_data, 3).end()
         assert statuses == [0, 0, 0]
         run = RunDirectory(path)
         check_same_losses(run, train_alone(tmp_path / "alone", run))
 
-    def test_loss_of_the_chief_ends_all(self, copy_data, tmp_path):
+    def test_lost_chief_ends_all(self, copy_data, tmp_path):
         path = str(tmp_path / "run")
         workers = Workers(path, copy_data, 3, "--save_checkpoints_secs=0")
         workers.wait_for(10)
@@ -219,7 +220,7 @@ class MoreWorkersTest:
         for each in messages[1:]:
             assert "error: All workers must run" in each.splitlines()[-1]
 
-    def test_worker_that_hangs_ends_the_others(self, copy_data, tmp_path):
+    def test_hanging_worker_ends_the_others(self, copy_data, tmp_path):
         path = str(tmp_path / "run")
         workers = Workers(path, copy_data, 3, "--save_checkpoints_secs=0")
         workers.wait_for(10)

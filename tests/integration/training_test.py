@@ -30,7 +30,7 @@ def weights_of(model):
 
 
 def changed(run, **changes):
-    """The same run, its hparams changed behind its back."""
+    """Returns the same run with other hparams, without a check."""
     run = RunDirectory(run.path)
     run.hparams = dataclasses.replace(run.hparams, **changes)
     return run
@@ -53,12 +53,12 @@ class TrainerTest:
         run = RunDirectory(trained_run)
         assert float(evaluations(run)[-1]["dev_bleu"]) > 95
 
-    def test_learns_what_perplexity_measures(self, trained_run):
+    def test_perplexity_falls(self, trained_run):
         rows = evaluations(RunDirectory(trained_run))
         perplexities = [float(row["dev_perplexity"]) for row in rows]
         assert 1 < perplexities[-1] < min(1.2, perplexities[0])
 
-    def test_checkpoint_for_each_evaluation(self, trained_run):
+    def test_each_evaluation_has_a_checkpoint(self, trained_run):
         steps = RunDirectory(trained_run).checkpoints.steps
         assert steps == [300, 600, 900]
 
@@ -76,7 +76,7 @@ class TrainerTest:
         train(run, 40, eval_frequency=20)
         assert steps_of(evaluations(run)) == [20, 40]
 
-    def test_loss_that_is_not_finite_stops_with_step_and_batch(self, make_run):
+    def test_error_of_an_infinite_loss_names_step_and_batch(self, make_run):
         run = make_run(**TINY)
         train(run, 20)
         too_fast = changed(run, learning_rate=1e30)
@@ -88,20 +88,17 @@ class TrainerTest:
                 assert np.isfinite(array).all()
         assert run.checkpoints.steps[0] == 20
 
-    def test_gradient_that_is_not_finite_gets_into_no_checkpoint(
-        self, make_run
-    ):
+    def test_infinite_gradient_reaches_no_checkpoint(self, make_run):
         run = make_run(**TINY)
         trainer, _ = train(run, 0, save_checkpoints_secs=0.0)
-        # The squares of such weights are just beyond what a float32 can hold,
-        # their logits are not.
+        # A float32 holds the logits of such weights, but not their squares.
         weights = trainer.engine.model.embedding.embeddings
         weights.assign(3e18 * weights)
         with pytest.raises(ValueError, match="gradient_norm=nan at step 1,"):
             trainer.train(10)
         assert run.checkpoints.steps == []
 
-    def test_perplexity_beyond_all_bounds_is_a_number(self, make_run):
+    def test_extreme_perplexity_is_finite(self, make_run):
         trainer, _ = train(make_run(**TINY), 0)
         trainer.engine.model.embedding.embeddings.assign(
             1e6 * trainer.engine.model.embedding.embeddings
@@ -110,9 +107,9 @@ class TrainerTest:
         assert results["dev_loss"] > 1000
         assert np.isfinite(results["dev_perplexity"])
 
-    def test_only_hourly_ones_stay_beside_the_newest(self, make_run):
+    def test_hourly_checkpoints_are_kept_beside_the_newest(self, make_run):
         few, many = make_run(**TINY), make_run(**TINY)
-        # BLEU is 0 throughout, so that the first one is the best.
+        # BLEU is always 0, so the first checkpoint is the best.
         options = {"eval_frequency": 5, "keep_checkpoint_max": 1}
         train(few, 15, **options)
         train(many, 15, keep_checkpoint_every_n_hours=1e-7, **options)
@@ -129,11 +126,11 @@ class TrainerTest:
 
 
 class EarlyStoppingTest:
-    # One batch of whatever size changes nothing at such a rate.
+    # At this rate an update changes no weight.
     STUCK = {**TINY, "learning_rate": 1e-30}
 
     @pytest.mark.parametrize("metric", ["bleu", "loss"])
-    def test_stops_when_nothing_gets_better(self, make_run, metric):
+    def test_training_stops_without_an_improvement(self, make_run, metric):
         run = make_run(**self.STUCK)
         options = {"early_stopping_metric": metric, "eval_frequency": 5}
         options["early_stopping_patience"] = 2
@@ -141,10 +138,10 @@ class EarlyStoppingTest:
         assert trainer.step == 15
         assert steps_of(evaluations(run)) == [5, 10, 15]
         assert results["dev_loss"] == float(evaluations(run)[0]["dev_loss"])
-        # The same command again finds that it is over.
+        # The same command does not resume a training that is over.
         assert train(run, 100, **options)[0].step == 15
 
-    def test_goes_on_while_the_loss_falls(self, make_run):
+    def test_training_continues_while_the_loss_falls(self, make_run):
         run = make_run(**TINY)
         trainer, _ = train(
             run,
@@ -177,7 +174,7 @@ class MovingAverageTest:
         (row,) = evaluations(run)
         assert float(row["dev_loss"]) == results["dev_loss"]
 
-    def test_training_goes_on_from_its_own_weights(self, run):
+    def test_training_continues_from_its_own_weights(self, run):
         trainer, _ = train(run, 30)
         before = weights_of(trainer.engine.model)
         trainer.evaluate()
@@ -186,7 +183,7 @@ class MovingAverageTest:
 
 
 class WarmStartTest:
-    def test_begins_with_the_weights_of_the_other_run(
+    def test_new_run_starts_with_the_weights_of_the_other(
         self, make_run, trained_run
     ):
         run = make_run()
@@ -194,20 +191,20 @@ class WarmStartTest:
         assert trainer.step == int(trainer.engine.optimizer.iterations) == 0
         theirs = load_model(RunDirectory(trained_run))
         for name, value in weights_of(theirs).items():
-            found = weights_of(trainer.engine.model)[name]
-            np.testing.assert_array_equal(found, value)
+            weight = weights_of(trainer.engine.model)[name]
+            np.testing.assert_array_equal(weight, value)
 
-    def test_resumed_run_does_not_begin_again(self, make_run, trained_run):
+    def test_resumed_run_is_not_warm_started_again(self, make_run, trained_run):
         run = make_run()
         for _ in range(2):
             trainer, _ = train(run, 3, warm_start_from=trained_run)
-        held = run.checkpoints.load()
+        arrays = run.checkpoints.load()
         for name, value in weights_of(trainer.engine.model).items():
-            np.testing.assert_array_equal(held[name], value)
+            np.testing.assert_array_equal(arrays[name], value)
 
 
 class InterruptedEvaluationTest:
-    def test_signal_breaks_it_off_and_the_next_run_makes_it(self, make_run):
+    def test_signal_ends_it_and_the_next_process_repeats_it(self, make_run):
         run, whole = make_run(**TINY), make_run(**TINY)
         engine = StoppedInEvaluation(run.hparams)
         trainer, results = train(run, 20, engine, eval_frequency=10)
@@ -217,11 +214,11 @@ class InterruptedEvaluationTest:
         for each in (run, whole):
             train(each, 20, eval_frequency=10)
         columns = ("step", "dev_loss", "dev_bleu")
-        found, expected = (
+        rows, expected = (
             [[row[name] for name in columns] for row in evaluations(each)]
             for each in (run, whole)
         )
-        assert found == expected
+        assert rows == expected
         assert run.checkpoints.evaluations[0].score is not None
 
 
@@ -236,7 +233,7 @@ class TrainerCommandTest:
         assert "Resuming from step 20" in messages
         assert json.loads(out)["step"] == 30
 
-    def test_new_run_keeps_what_auto_has_chosen(self, copy_data, tmp_path):
+    def test_run_keeps_the_batch_that_auto_chose(self, copy_data, tmp_path):
         command = (
             "--problem=copy",
             f"--data_dir={copy_data}",
@@ -279,7 +276,7 @@ class TrainerCommandTest:
             ("--warm_start_from=nowhere", "output_dir='nowhere'"),
         ],
     )
-    def test_what_cannot_begin_is_one_line_and_writes_nothing(
+    def test_wrong_flag_is_one_line_and_writes_nothing(
         self, copy_data, tmp_path, flag, expected
     ):
         check_refused(tmp_path / "run", expected, copy_data, flag)

@@ -42,22 +42,22 @@ def checkpoints(tmp_path):
 
 
 class CheckpointWriterTest:
-    def test_checkpoint_is_whole_after_waiting(self, checkpoints):
+    def test_checkpoint_is_complete_after_waiting(self, checkpoints):
         writer = CheckpointWriter(checkpoints)
         writer.save(7, {"model/a": np.arange(3.0)})
         writer.wait()
         np.testing.assert_array_equal(checkpoints.load()["model/a"], [0, 1, 2])
 
-    def test_caller_goes_on_while_a_thread_writes(self, checkpoints):
-        # Opening a pipe to write lasts until somebody reads from it.
+    def test_caller_continues_while_a_thread_writes(self, checkpoints):
+        # Opening a pipe for writing blocks until it is opened for reading.
         writer = CheckpointWriter(checkpoints)
         aside = checkpoints.path(1) + ".incomplete"
         os.mkfifo(aside)
         writer.save(1, ARRAYS)
-        went_on_at = checkpoints.steps
+        steps_meanwhile = checkpoints.steps
         with open(aside, "rb"), pytest.raises(OSError):  # a pipe has no fsync
             writer.wait()
-        assert went_on_at == []
+        assert steps_meanwhile == []
 
     def test_next_save_completes_the_one_before(self, checkpoints):
         writer = CheckpointWriter(checkpoints)
@@ -67,15 +67,17 @@ class CheckpointWriterTest:
         writer.wait()
         assert checkpoints.steps == [1, 2, 3]
 
-    def test_one_between_evaluations_goes_with_the_next(self, checkpoints):
+    def test_intermediate_checkpoint_is_deleted_after_the_next(
+        self, checkpoints
+    ):
         writer = CheckpointWriter(checkpoints, keep_max=2)
-        held = []
+        steps = []
         for step in range(1, 7):
             writer.save(step, ARRAYS, is_evaluated=step % 2 == 0)
             writer.wait()
-            held.append(checkpoints.steps)
-        assert held[:3] == [[1], [2], [2, 3]]
-        assert held[3:] == [[2, 4], [2, 4, 5], [4, 6]]
+            steps.append(checkpoints.steps)
+        assert steps[:3] == [[1], [2], [2, 3]]
+        assert steps[3:] == [[2, 4], [2, 4, 5], [4, 6]]
 
     def test_best_is_remembered_by_the_next_process(self, checkpoints):
         for step in (1, 2, 3, 4):
@@ -85,21 +87,21 @@ class CheckpointWriterTest:
         assert checkpoints.steps == [2, 4]
         assert checkpoints.best_step == 2
 
-    def test_best_before_goes_when_there_is_a_better_one(self, checkpoints):
+    def test_earlier_best_is_deleted_after_a_better_one(self, checkpoints):
         writer = CheckpointWriter(checkpoints, keep_max=1)
         for step, score in ((1, 5.0), (2, 4.0), (3, 6.0)):
             writer.save(step, ARRAYS, is_evaluated=True)
             writer.score(step, score)
         assert checkpoints.steps == [3]
 
-    def test_one_an_hour_stays(self, checkpoints):
+    def test_one_per_hour_is_kept(self, checkpoints):
         writer = CheckpointWriter(checkpoints, 1, keep_every_n_hours=1)
         for step in range(1, 6):
             writer.save(step, ARRAYS, is_evaluated=True, seconds=1500 * step)
         writer.wait()
         assert checkpoints.steps == [3, 5]
 
-    def test_score_that_is_not_finite_is_none(self, checkpoints):
+    def test_score_that_is_not_finite_does_not_count(self, checkpoints):
         writer = CheckpointWriter(checkpoints)
         for step, score in ((1, 1.0), (2, float("nan"))):
             writer.save(step, ARRAYS, is_evaluated=True)
@@ -116,7 +118,9 @@ class CheckpointWriterTest:
         writer.wait()
         assert checkpoints.evaluations == [Evaluation(1), Evaluation(2)]
 
-    def test_record_of_a_lost_checkpoint_goes_at_the_start(self, checkpoints):
+    def test_evaluation_of_a_lost_checkpoint_is_dropped_at_the_start(
+        self, checkpoints
+    ):
         checkpoints.save(1, ARRAYS)
         checkpoints.add_evaluations(Evaluation(1), Evaluation(2))
         writer = CheckpointWriter(checkpoints)
@@ -126,7 +130,7 @@ class CheckpointWriterTest:
 
 
 class FaultTest:
-    def test_lack_of_room_is_raised_in_the_callers_thread(
+    def test_full_disk_is_raised_in_the_thread_of_the_caller(
         self, checkpoints, limit
     ):
         writer = CheckpointWriter(checkpoints)
@@ -143,7 +147,7 @@ class FaultTest:
         names = ["ckpt-1.npz", "evaluations.json"]
         assert sorted(os.listdir(checkpoints.directory)) == names
 
-    def test_goes_on_once_there_is_room(self, checkpoints, limit):
+    def test_writes_again_once_there_is_room(self, checkpoints, limit):
         writer = CheckpointWriter(checkpoints)
         limit(5_000)
         writer.save(1, ARRAYS)
@@ -154,7 +158,7 @@ class FaultTest:
         writer.wait()
         assert checkpoints.steps == [2]
 
-    def test_kill_at_any_moment_leaves_a_whole_newest_one(self, tmp_path):
+    def test_kill_at_any_moment_leaves_a_complete_newest_one(self, tmp_path):
         checkpoints = Checkpoints(str(tmp_path))
         rng = np.random.default_rng()
         for _ in range(6):
@@ -162,21 +166,21 @@ class FaultTest:
                 [sys.executable, "-c", WRITE_ON, str(tmp_path)],
                 stdout=subprocess.PIPE,
             )
-            told = [int(process.stdout.readline()) for _ in range(2)]
+            printed_steps = [int(process.stdout.readline()) for _ in range(2)]
             time.sleep(rng.uniform(0, 0.1))
             process.send_signal(signal.SIGKILL)
-            told += map(int, process.stdout.read().split())
+            printed_steps += map(int, process.stdout.read().split())
             process.wait()
             process.stdout.close()
             arrays = checkpoints.load()
             assert (arrays["model/a"] == arrays["step"]).all()
-            assert checkpoints.steps[-1] >= told[-1]
+            assert checkpoints.steps[-1] >= printed_steps[-1]
             for evaluation in checkpoints.evaluations:
                 assert evaluation.step % 2 == 0
             for step in checkpoints.steps[:-2]:
                 assert step % 2 == 0
 
-    def test_process_that_ends_completes_its_checkpoint(self, tmp_path):
+    def test_process_that_ends_completes_its_last_checkpoint(self, tmp_path):
         head, _ = WRITE_ON.split("while True")
         script = head + 'writer.save(5, {"a": np.zeros(5_000_000)})'
         subprocess.run(
@@ -187,7 +191,7 @@ class FaultTest:
 
 @pytest.fixture
 def limit():
-    """A real limit on the size of files, as `ulimit -f` sets it."""
+    """A function that limits the size of files, as `ulimit -f` does."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     yield lambda size: resource.setrlimit(

@@ -15,7 +15,7 @@ def checkpoints(tmp_path):
 
 
 class CheckpointsTest:
-    def test_what_was_saved_is_loaded(self, checkpoints):
+    def test_load_returns_what_was_saved(self, checkpoints):
         arrays = {"model/a": np.arange(3.0), "progress/step": np.int64(7)}
         checkpoints.save(7, arrays)
         loaded = checkpoints.load()
@@ -34,27 +34,29 @@ class CheckpointsTest:
         checkpoints.remove_outdated()
         assert checkpoints.steps == [1, 2, 3]
 
-    def test_steps_are_in_the_order_of_numbers(self, checkpoints):
+    def test_steps_are_in_numerical_order(self, checkpoints):
         for step in (9, 100, 20):
             checkpoints.save(step, {"a": np.zeros(1)})
         assert checkpoints.steps == [9, 20, 100]
 
-    def test_missing_checkpoint_is_refused_by_step(self, checkpoints):
+    def test_error_of_a_missing_checkpoint_names_its_step(self, checkpoints):
         checkpoints.save(5, {"a": np.zeros(1)})
         with pytest.raises(ValueError, match=r"step 6.*steps \[5\]"):
             checkpoints.load(6)
 
-    def test_empty_directory_is_refused(self, checkpoints):
+    def test_empty_directory_is_an_error(self, checkpoints):
         with pytest.raises(ValueError, match="Train with kt-trainer"):
             checkpoints.load()
 
-    def test_truncated_file_is_refused_by_name(self, checkpoints):
+    def test_error_of_a_truncated_file_names_it(self, checkpoints):
         path = checkpoints.save(5, {"a": np.zeros(1000)})
         os.truncate(path, 900)
         with pytest.raises(ValueError, match="complete .npz.*ckpt-5.npz"):
             checkpoints.load()
 
-    def test_failed_save_leaves_the_earlier_one_and_no_rest(self, checkpoints):
+    def test_failed_save_leaves_the_earlier_one_and_no_leftovers(
+        self, checkpoints
+    ):
         checkpoints.save(1, {"a": np.zeros(1)})
         os.mkdir(checkpoints.path(2))
         with pytest.raises(ValueError, match="must be a file"):
@@ -70,12 +72,12 @@ class CheckpointsTest:
         assert checkpoints.best_step == 2
         assert checkpoints.load("best")["a"] == [2]
 
-    def test_best_without_a_score_is_refused(self, checkpoints):
+    def test_best_without_a_score_is_an_error(self, checkpoints):
         checkpoints.save(1, {"a": np.zeros(1)})
         with pytest.raises(ValueError, match="with a score on dev.*steps .1"):
             checkpoints.load("best")
 
-    def test_record_replaces_what_is_known_of_a_step(self, checkpoints):
+    def test_evaluation_replaces_an_earlier_one_of_its_step(self, checkpoints):
         checkpoints.save(1, {"a": np.zeros(1)})
         checkpoints.add_evaluations(Evaluation(1, 60.0))
         checkpoints.add_evaluations(Evaluation(1, 60.0, 3.5))
@@ -83,9 +85,9 @@ class CheckpointsTest:
 
 
 class WeightsTest:
-    def test_moving_average_takes_the_place_of_the_weight(self):
-        held = {"model/a": 1, "model/b": 2, "average/a": 3, "optimizer/a": 4}
-        assert weights(held) == {"model/a": 3, "model/b": 2}
+    def test_moving_average_replaces_the_weight(self):
+        arrays = {"model/a": 1, "model/b": 2, "average/a": 3, "optimizer/a": 4}
+        assert weights(arrays) == {"model/a": 3, "model/b": 2}
 
 
 class AverageTest:
@@ -102,16 +104,19 @@ class AverageTest:
             means["model/a"], expected.astype("float32")
         )
 
-    def test_leaves_out_all_but_the_weights(self, checkpoints):
+    def test_average_holds_only_the_weights(self, checkpoints):
         state = {"optimizer/m": np.ones(1), "random/0": np.ones(1)}
         checkpoints.save(1, {"model/a": np.ones(1), **state})
         _, means = average(checkpoints, 1)
         assert list(means) == ["model/a"]
 
-    def test_takes_moving_averages_where_they_are_held(self, checkpoints):
+    def test_averages_the_moving_averages_if_there_are_any(self, checkpoints):
         for step in (1, 2):
-            held = {"model/a": np.zeros(1), "average/a": np.full(1, 2.0 * step)}
-            checkpoints.save(step, held)
+            arrays = {
+                "model/a": np.zeros(1),
+                "average/a": np.full(1, 2.0 * step),
+            }
+            checkpoints.save(step, arrays)
         _, means = average(checkpoints, 2)
         assert means == {"model/a": [3.0]}
 
@@ -124,7 +129,7 @@ class AverageTest:
         assert steps == [10, 20]
         assert means == {"model/a": [15]}
 
-    def test_best_from_long_before_does_not_count(self, checkpoints):
+    def test_much_older_best_does_not_count(self, checkpoints):
         for step in (1, 2, 3, 4):
             checkpoints.save(step, {"model/a": np.ones(1)})
             checkpoints.add_evaluations(Evaluation(step, score=-step))
@@ -133,18 +138,18 @@ class AverageTest:
         with pytest.raises(ValueError, match="=3, and 2 checkpoints"):
             average(checkpoints, 3)
 
-    def test_too_few_checkpoints_are_refused(self, checkpoints):
+    def test_too_few_checkpoints_are_an_error(self, checkpoints):
         checkpoints.save(1, {"model/a": np.ones(1)})
         with pytest.raises(ValueError, match="=2, and 1 checkpoints"):
             average(checkpoints, 2)
 
-    def test_other_shape_is_refused_by_name(self, checkpoints):
+    def test_error_of_another_shape_names_the_weight(self, checkpoints):
         checkpoints.save(1, {"model/a": np.ones(2)})
         checkpoints.save(2, {"model/a": np.ones(3)})
         with pytest.raises(ValueError, match=r"model/a with shape \(3,\)"):
             average(checkpoints, 2)
 
-    def test_absent_weight_is_refused_by_name(self, checkpoints):
+    def test_error_of_an_absent_weight_names_it(self, checkpoints):
         checkpoints.save(1, {"model/a": np.ones(2), "model/b": np.ones(2)})
         checkpoints.save(2, {"model/a": np.ones(2)})
         with pytest.raises(ValueError, match="model/b with shape absent"):

@@ -35,7 +35,7 @@ class MetricsTableTest:
             "700": repr(1 / 700),
         }
 
-    def test_columns_begin_with_the_known_ones(self, path):
+    def test_usual_columns_come_first(self, path):
         make(path, row(1, dev_bleu=3.0))
         with open(path) as file:
             names = file.readline().rstrip("\n").split(",")
@@ -46,7 +46,7 @@ class MetricsTableTest:
         scores = [row["dev_bleu"] for row in read_rows(path)]
         assert scores == ["", "3.0", ""]
 
-    def test_file_is_replaced_only_where_it_must(self, path):
+    def test_file_is_replaced_only_if_necessary(self, path):
         table = MetricsTable(path, 0)
         files = []
         for step, figures in enumerate([{}, {}, {"dev_bleu": 3.0}, {}], 1):
@@ -54,24 +54,24 @@ class MetricsTableTest:
             files.append(os.stat(path).st_ino)
         assert files[0] == files[1] != files[2] == files[3]
 
-    def test_later_rows_are_dropped_at_resume(self, path):
+    def test_later_rows_are_dropped_at_a_resume(self, path):
         make(path, row(1), row(2), row(3))
         make(path, {"step": 3, "train_loss": 9.0}, last_step=2)
         assert losses(read_rows(path)) == {"1": "1.0", "2": "0.5", "3": "9.0"}
 
-    def test_resuming_keeps_columns_of_ones_own(self, path):
+    def test_resuming_keeps_additional_columns(self, path):
         make(path, row(1, dev_bleu=3.0))
         make(path, row(2), last_step=1)
         assert [row["dev_bleu"] for row in read_rows(path)] == ["3.0", ""]
 
-    def test_older_file_takes_the_new_columns(self, path):
+    def test_older_file_gets_the_new_columns(self, path):
         with open(path, "w") as file:
             file.write("step,train_loss\n1,1.0\n")
         make(path, row(2), last_step=1)
         assert losses(read_rows(path)) == {"1": "1.0", "2": "0.5"}
         assert read_rows(path)[0]["memory_bytes"] == ""
 
-    def test_part_of_a_row_at_the_end_never_counts(self, path):
+    def test_incomplete_last_row_is_ignored(self, path):
         make(path, row(1), row(2), row(300))
         with open(path, "rb") as file:
             content = file.read()

@@ -39,7 +39,7 @@ DATA = {
 
 @pytest.fixture
 def make_run(tmp_path):
-    """A function that makes a run with checkpoints, its record as given."""
+    """A function that makes a run with checkpoints and further facts."""
     vocabulary = train_subwords(TEXTS, 300, str(tmp_path / "vocab.model"))
 
     def make(steps=(100, 200), **record):
@@ -74,12 +74,12 @@ def make_run(tmp_path):
 
 
 def section(card, name):
-    """The text below a heading."""
+    """Returns the text below a heading."""
     return re.search(rf"## {name}\n(.*?)(\n## |\Z)", card, re.S)[1]
 
 
 def rows_of(text):
-    """The cells of all rows of Markdown tables, without code's quotes."""
+    """Returns the cells of all rows of Markdown tables, without backquotes."""
     return [
         [cell.strip().strip("`") for cell in line.strip("|").split(" | ")]
         for line in text.splitlines()
@@ -99,7 +99,7 @@ class ModelCardTest:
         assert facts["Training precision"] == "bfloat16"
         assert facts["Hyperparameters"].endswith("with 2 changed")
 
-    def test_hparams_begin_with_the_differences_from_the_set(self, make_run):
+    def test_differences_from_the_hparams_set_come_first(self, make_run):
         rows = rows_of(section(model_card(make_run()), "Hyperparameters"))
         assert rows[1:3] == [
             ["dropout", "0.25", "0.3"],
@@ -112,9 +112,7 @@ class ModelCardTest:
             name: value.lower() for name, value in values.items()
         }
 
-    def test_a_set_that_nobody_registered_still_gives_all_values(
-        self, make_run
-    ):
+    def test_all_values_are_listed_even_without_the_set(self, make_run):
         card = model_card(make_run(hparams_set="of_a_friend"))
         text = section(card, "Hyperparameters")
         assert "`of_a_friend` is not registered" in text
@@ -142,7 +140,7 @@ class ModelCardTest:
         for line in REPORT.text.splitlines():
             assert f"test: {line}" in text
 
-    def test_an_exported_model_has_the_scores_of_its_checkpoint(self, make_run):
+    def test_exported_model_has_the_scores_of_its_checkpoint(self, make_run):
         run = make_run()
         options = DecodeOptions()
         record_scores(run, "test", 100, 1111, options, REPORT)
@@ -154,11 +152,11 @@ class ModelCardTest:
         text = section(model_card(run), "Scores")
         assert "1,111" in text and "2,222" in text
 
-    def test_data_that_nobody_knows_are_said_to_be_unknown(self, make_run):
+    def test_unknown_data_are_called_unknown(self, make_run):
         text = section(model_card(make_run(data_dir="/nowhere")), "Data")
         assert "does not record the counts" in text
 
-    def test_names_of_files_break_no_table(self, make_run):
+    def test_file_names_break_no_table(self, make_run):
         rows = rows_of(section(model_card(make_run(data=DATA)), "Data"))
         assert ["a\\|b.en", "0123456789abcdef"] in rows
 
@@ -173,13 +171,13 @@ class ModelCardTest:
             ),
         ],
     )
-    def test_each_form_says_how_to_load_it(self, make_run, extra, words):
+    def test_each_format_says_how_to_load_it(self, make_run, extra, words):
         text = section(model_card(make_run(), None, extra), "Use")
         assert all(word in text for word in words)
         for code in re.findall(r"```python\n(.*?)```", text, re.S):
             compile(code, "README.md", "exec")
 
-    def test_an_older_checkpoint_is_named_where_it_is_loaded(self, make_run):
+    def test_older_checkpoint_is_named_in_the_commands(self, make_run):
         run = make_run()
         text = section(model_card(run, 100), "Use")
         assert ", step=100)" in text
@@ -193,7 +191,7 @@ class ModelCardTest:
         assert "beam 8, alpha 0.6, hypotheses 3" in card
         assert "at most 9 tokens more" in card
 
-    def test_an_average_knows_its_checkpoints_and_the_time(self, make_run):
+    def test_average_lists_its_checkpoints_and_the_time(self, make_run):
         run = make_run()
         path = run.file("averaged")
         write_model_card(path, average_run(run, 2, path))
@@ -204,7 +202,7 @@ class ModelCardTest:
         assert facts["Training time"].startswith("2 h 10 min")
         assert "no scores yet" in section(card, "Scores")
 
-    def test_scores_of_an_earlier_average_go(self, make_run):
+    def test_scores_of_an_earlier_average_are_removed(self, make_run):
         run = make_run()
         averaged = average_run(run, 2, run.file("averaged"))
         record_scores(averaged, "test", 200, 9, DecodeOptions(), REPORT)
@@ -235,15 +233,14 @@ class WriteModelCardTest:
         with open(path, "w", encoding="utf-8") as file:
             file.write(f"{MARK_OF_VERSION_0_1}\n{rest}")
         assert write_model_card(str(tmp_path), run) == path
-        mine = rest  # without the mark
         with open(path, "w", encoding="utf-8") as file:
-            file.write(mine)
+            file.write(rest)
         assert write_model_card(str(tmp_path), run) is None
-        assert open(path, encoding="utf-8").read() == mine
+        assert open(path, encoding="utf-8").read() == rest
 
 
 class ScoresTest:
-    def test_the_same_measurement_is_kept_once(self, make_run):
+    def test_repeated_measurement_is_kept_once(self, make_run):
         run = make_run()
         for step, beam_size in ((100, 4), (200, 4), (200, 1), (200, 4)):
             options = DecodeOptions(beam_size=beam_size)

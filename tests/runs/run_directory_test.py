@@ -32,31 +32,31 @@ def run(tmp_path, model_bytes):
 
 
 class RunDirectoryTest:
-    def test_holds_hparams_and_problem(self, run):
+    def test_opened_run_has_hparams_and_problem(self, run):
         opened = RunDirectory(run.path)
         assert opened.hparams == HPARAMS
         assert opened.problem_name == "copy"
 
-    def test_holds_the_vocabulary(self, run, model_bytes):
+    def test_opened_run_has_the_vocabulary(self, run, model_bytes):
         assert run.vocabulary.model_bytes == model_bytes
 
-    def test_other_directory_is_refused(self, tmp_path):
+    def test_another_directory_is_an_error(self, tmp_path):
         with pytest.raises(ValueError, match="holds no run.json"):
             RunDirectory(str(tmp_path))
 
-    def test_same_run_may_go_on_for_longer(self, run):
+    def test_resumed_run_may_have_more_updates(self, run):
         run.check_same(RECORD, dataclasses.replace(HPARAMS, train_steps=9))
 
-    def test_other_problem_is_refused_with_both_names(self, run):
+    def test_error_of_another_problem_names_both(self, run):
         with pytest.raises(ValueError, match="'reverse'.*started with 'copy'"):
             run.check_same({**RECORD, "problem": "reverse"}, HPARAMS)
 
-    def test_other_hparam_is_refused_with_both_values(self, run):
+    def test_error_of_another_hparam_names_both_values(self, run):
         other = dataclasses.replace(HPARAMS, dropout=0.5)
         with pytest.raises(ValueError, match="dropout=0.5.*with 0.1"):
             run.check_same(RECORD, other)
 
-    def test_batch_of_a_device_may_differ_where_updates_do_not_depend_on_it(
+    def test_batch_of_a_device_may_differ_if_the_update_is_fixed(
         self, tmp_path, model_bytes
     ):
         sizes = {"batch_tokens": 1000, "effective_batch_tokens": 4000}
@@ -69,12 +69,12 @@ class RunDirectoryTest:
         with pytest.raises(ValueError, match="effective_batch_tokens=5000"):
             run.check_same(RECORD, other)
 
-    def test_batch_that_is_the_update_must_be_the_same(self, run):
+    def test_batch_of_a_device_must_be_the_same_if_it_is_the_update(self, run):
         other = dataclasses.replace(HPARAMS, batch_tokens=500)
         with pytest.raises(ValueError, match="batch_tokens=500.*with 4096"):
             run.check_same(RECORD, other)
 
-    def test_other_precision_is_refused(self, run):
+    def test_another_precision_is_an_error(self, run):
         run.check_same({**RECORD, "precision": "float32"}, HPARAMS)
         with pytest.raises(ValueError, match="'bfloat16'.*with 'float32'"):
             run.check_same({**RECORD, "precision": "bfloat16"}, HPARAMS)
@@ -91,7 +91,7 @@ class AverageRunTest:
         with pytest.raises(ValueError, match="no optimizer state"):
             averaged.check_same(RECORD, HPARAMS)
 
-    def test_other_things_are_never_replaced(self, run, tmp_path):
+    def test_other_files_are_never_replaced(self, run, tmp_path):
         run.checkpoints.save(1, {"model/a": np.ones(2)})
         (tmp_path / "mine" / "checkpoints").mkdir(parents=True)
         for path in (str(tmp_path / "mine"), run.path):
@@ -111,7 +111,7 @@ class AverageRunTest:
 
 
 def save(run, step, value, **more):
-    """Saves a checkpoint whose weights all have one value."""
+    """Saves a checkpoint in which all weights have the same value."""
     model = build_transformer(run.hparams, run.vocabulary.vocab_size)
     named = variables.model_variables(model)
     arrays = {name: np.full(v.shape, value) for name, v in named.items()}
@@ -129,7 +129,7 @@ def values(model):
 
 
 class LoadModelTest:
-    def test_takes_the_newest_the_best_or_the_one_named(self, run):
+    def test_loads_the_newest_the_best_or_a_given_step(self, run):
         for step in (1, 2, 3):
             save(run, step, step)
             evaluation = Evaluation(step, score=-abs(step - 2.0))
@@ -138,7 +138,7 @@ class LoadModelTest:
         assert values(load_model(run, "best")) == {2}
         assert values(load_model(run, 1)) == {1}
 
-    def test_takes_moving_averages_where_they_are_held(self, run):
+    def test_loads_moving_averages_if_there_are_any(self, run):
         save(run, 1, 5, average=7)
         assert values(load_model(run)) == {7}
 
@@ -149,12 +149,12 @@ class WarmStartTest:
         path = str(tmp_path / "new")
         return RunDirectory.create(path, RECORD, HPARAMS, model_bytes)
 
-    def test_takes_the_weights_of_the_other_run(self, run, new_run):
+    def test_model_gets_the_weights_of_the_other_run(self, run, new_run):
         model = save(run, 1, 5)
         warm_start(model, run, new_run)
         assert values(model) == {5}
 
-    def test_other_vocabulary_is_refused_with_both_checksums(
+    def test_error_of_another_vocabulary_names_both_checksums(
         self, run, tmp_path
     ):
         path = str(tmp_path / "vocab.model")
@@ -168,7 +168,7 @@ class WarmStartTest:
         for checksum in (theirs.sha256, run.vocabulary.sha256):
             assert checksum in str(caught.value)
 
-    def test_other_shapes_are_refused_and_nothing_changed(
+    def test_other_shapes_are_an_error_and_change_nothing(
         self, run, tmp_path, model_bytes
     ):
         wider = dataclasses.replace(HPARAMS, d_ff=32)

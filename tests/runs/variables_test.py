@@ -15,7 +15,7 @@ def make_model():
 
 
 class ModelVariablesTest:
-    def test_every_weight_has_a_name_of_its_own(self):
+    def test_every_weight_has_its_own_name(self):
         model = make_model()
         named = variables.model_variables(model)
         assert len(named) == len(model.weights)
@@ -25,7 +25,7 @@ class ModelVariablesTest:
         second = variables.model_variables(make_model())
         assert list(first) == list(second)
 
-    def test_weights_go_by_their_place(self):
+    def test_weights_are_named_after_their_place(self):
         named = variables.model_variables(make_model())
         kernel = named["model/encoder/layer_0/self_attention/query"]
         assert tuple(kernel.shape) == (8, 8)
@@ -57,7 +57,7 @@ class OptimizerVariablesTest:
         ],
         ids=["adafactor", "loss_scale"],
     )
-    def test_variables_that_keras_calls_the_same_are_all_named(self, make):
+    def test_variables_with_the_same_path_get_different_names(self, make):
         optimizer = build(make(), make_model())
         named = variables.optimizer_variables(optimizer)
         paths = {variable.path.split("/")[-1] for variable in named.values()}
@@ -68,7 +68,7 @@ class OptimizerVariablesTest:
 
 class AveragedVariablesTest:
     @pytest.mark.parametrize("is_wrapped", [False, True])
-    def test_follow_the_weights_they_are_named_for(self, is_wrapped):
+    def test_averages_follow_the_weights_of_the_same_name(self, is_wrapped):
         model = make_model()
         adam = keras.optimizers.Adam(use_ema=True, ema_momentum=0.75)
         optimizer = adam
@@ -98,20 +98,20 @@ class AveragedVariablesTest:
         ids = [{id(v) for v in named.values()} for named in (averaged, others)]
         assert not ids[0] & ids[1]
 
-    def test_there_are_none_without_averaging(self):
+    def test_optimizer_without_averages_has_none(self):
         model = make_model()
         adam = build(keras.optimizers.Adam(), model)
         assert variables.averaged_variables(model, adam) == {}
 
 
 class ReadTest:
-    def test_is_a_snapshot_that_later_updates_leave_alone(self):
+    def test_later_updates_do_not_change_the_copy(self):
         named = variables.model_variables(make_model())
-        held = variables.read(named)
-        before = {name: array.copy() for name, array in held.items()}
+        arrays = variables.read(named)
+        before = {name: array.copy() for name, array in arrays.items()}
         for variable in named.values():
             variable.assign_add(np.ones(variable.shape, "float32"))
-        for name, array in held.items():
+        for name, array in arrays.items():
             np.testing.assert_array_equal(array, before[name])
 
 
@@ -119,30 +119,30 @@ class WriteTest:
     def test_read_then_write_restores_the_values(self):
         model = make_model()
         named = variables.model_variables(model)
-        held = variables.read(named)
+        arrays = variables.read(named)
         for variable in named.values():
             variable.assign(np.zeros(variable.shape, variable.dtype))
-        variables.write(named, held, "here")
+        variables.write(named, arrays, "here")
         for name, array in variables.read(named).items():
-            np.testing.assert_array_equal(array, held[name])
+            np.testing.assert_array_equal(array, arrays[name])
 
-    def test_wrong_shape_is_refused_and_nothing_changed(self):
+    def test_wrong_shape_is_an_error_and_changes_nothing(self):
         named = variables.model_variables(make_model())
-        held = variables.read(named)
+        arrays = variables.read(named)
         last = list(named)[-1]
-        broken = {name: np.ones_like(array) for name, array in held.items()}
+        broken = {name: np.ones_like(array) for name, array in arrays.items()}
         broken[last] = np.ones(99)
         with pytest.raises(ValueError, match=rf"{last} with shape \(99,\)"):
             variables.write(named, broken, "here")
         for name, array in variables.read(named).items():
-            np.testing.assert_array_equal(array, held[name])
+            np.testing.assert_array_equal(array, arrays[name])
 
-    def test_random_state_of_an_older_version_is_passed_over(self):
+    def test_random_state_of_an_older_version_is_ignored(self):
         named = variables.model_variables(make_model())
         older = {**variables.read(named), "random/0": np.ones(2, "uint32")}
         variables.write(named, older, "here")
 
-    def test_absent_array_is_refused(self):
+    def test_absent_array_is_an_error(self):
         named = variables.model_variables(make_model())
         with pytest.raises(ValueError, match="with shape absent in here"):
             variables.write(named, {}, "here")

@@ -5,7 +5,7 @@ from keras_transformer.training.early_stopping import score_of
 
 
 class IsOverTest:
-    def test_goes_on_while_each_evaluation_is_better(self):
+    def test_training_continues_while_each_evaluation_is_better(self):
         scores = [1.0, 2.0, 3.0, 4.0]
         for number in range(len(scores) + 1):
             assert not is_over(scores[:number], patience=1)
@@ -16,13 +16,13 @@ class IsOverTest:
         assert is_over(scores, patience)
         assert not is_over(scores[:-1], patience)
 
-    def test_the_same_again_is_not_better(self):
+    def test_equal_score_is_no_improvement(self):
         assert is_over([0.0, 0.0, 0.0], patience=2)
 
-    def test_better_than_the_one_before_is_not_enough(self):
+    def test_score_below_the_best_is_no_improvement(self):
         assert is_over([3.0, 1.0, 2.0], patience=2)
 
-    def test_a_new_best_within_the_patience_goes_on(self):
+    def test_new_best_within_the_patience_continues(self):
         assert not is_over([3.0, 1.0, 4.0, 2.0], patience=2)
 
 
@@ -33,6 +33,6 @@ class ScoreOfTest:
         assert score_of("loss", self.RESULTS) == -2.5
         assert score_of("bleu", self.RESULTS) == 31.4
 
-    def test_problem_without_the_figure_is_told_what_there_is(self):
+    def test_error_of_a_missing_figure_lists_the_figures(self):
         with pytest.raises(ValueError, match="dev_loss, dev_f1. Use loss"):
             score_of("bleu", {"dev_loss": 1.0, "dev_f1": 2.0})

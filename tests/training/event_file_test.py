@@ -8,7 +8,7 @@ from keras_transformer.training.event_file import EventFile
 
 
 def write(directory, last_step, scalars):
-    """Writes the scalars of each step, as one process does."""
+    """Writes the scalars of each step as a single process."""
     file = EventFile(str(directory), last_step)
     for step, value in scalars.items():
         file.write(step, {"loss": value, "lr": 2 * value})
@@ -26,18 +26,18 @@ class EventFileTest:
         assert read(tmp_path, "loss") == {1: 0.5, 2: 0.25}
         assert read(tmp_path, "lr") == {1: 1.0, 2: 0.5}
 
-    def test_steps_done_again_replace_those_before(self, tmp_path):
+    def test_repeated_steps_replace_the_earlier_ones(self, tmp_path):
         write(tmp_path, 0, {1: 0.5, 2: 0.25, 3: 0.125})
         write(tmp_path, 1, {2: 8.0})
         assert read(tmp_path, "loss") == {1: 0.5, 2: 8.0}
 
-    def test_each_write_is_in_the_file_at_once(self, tmp_path):
+    def test_each_write_reaches_the_file_at_once(self, tmp_path):
         file = EventFile(str(tmp_path), 0)
         file.write(1, {"loss": 0.5})
         assert read(tmp_path, "loss") == {1: 0.5}
         file.close()
 
-    def test_every_process_writes_a_file_of_its_own(self, tmp_path):
+    def test_every_process_writes_its_own_file(self, tmp_path):
         for last_step in (0, 1):
             write(tmp_path, last_step, {})
         assert len(os.listdir(tmp_path)) == 2

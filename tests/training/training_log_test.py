@@ -41,7 +41,7 @@ def rows(run):
 
 
 def fill(log):
-    """Has a log write all that it writes."""
+    """Makes a log write everything that it can write."""
     for gradient_norm in (1.0, 4.0):
         log.update(BATCH, 20.0, gradient_norm)
         log.time(1.0, waited=0.25)
@@ -51,7 +51,7 @@ def fill(log):
 
 
 class TrainingLogTest:
-    def test_row_is_about_the_updates_since_the_last(self, run):
+    def test_row_covers_the_updates_since_the_last_row(self, run):
         log = TrainingLog(run, 0)
         for _ in range(2):
             fill(log)
@@ -71,7 +71,7 @@ class TrainingLogTest:
             "memory_bytes": 2**30,
         }
 
-    def test_line_says_where_it_stands(self, run, capsys):
+    def test_line_shows_the_progress(self, run, capsys):
         fill(TrainingLog(run, 0))
         first, second = capsys.readouterr().err.splitlines()
         assert first == (
@@ -102,14 +102,14 @@ class TrainingLogTest:
         assert "Devices: 2. Rounds per update: 3." in line
         assert "Peak learning rate: 7.00e-04" in line
 
-    def test_evaluations_hold_those_before_the_resume_too(self, run):
+    def test_evaluations_include_those_before_a_resume(self, run):
         fill(TrainingLog(run, 0))
         (figures,) = TrainingLog(run, 200).evaluations
         assert figures["dev_bleu"] == "31.4"
         assert "train_loss" not in figures
         assert TrainingLog(run, 199).evaluations == []
 
-    def test_later_rows_are_dropped_at_resume(self, run):
+    def test_later_rows_are_dropped_at_a_resume(self, run):
         fill(TrainingLog(run, 0))
         log = TrainingLog(run, 199)
         log.evaluation(PROGRESS, {"dev_loss": 3.0})
@@ -123,7 +123,7 @@ class TrainingLogTest:
                 "source      ja\nreference   yes\ntranslation yeah\n\n"
             )
 
-    def test_worker_that_is_not_the_chief_writes_nothing(self, run, capsys):
+    def test_only_the_chief_writes(self, run, capsys):
         before = sorted(os.listdir(run.path))
         log = TrainingLog(run, 0, is_chief=False)
         fill(log)
@@ -131,7 +131,7 @@ class TrainingLogTest:
         assert sorted(os.listdir(run.path)) == before
         assert capsys.readouterr() == ("", "")
 
-    def test_needs_no_tensorflow(self, run):
+    def test_log_imports_no_tensorflow(self, run):
         folder = os.path.dirname(__file__)
         script = (
             "import sys\n"

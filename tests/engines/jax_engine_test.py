@@ -7,6 +7,9 @@ import sys
 import keras
 import numpy as np
 import pytest
+from engine_updates import make_batch
+from engine_updates import state_of
+from engine_updates import train
 from processes import environment
 
 from keras_transformer.engines.errors import OutOfMemory
@@ -29,7 +32,6 @@ HPARAMS = HParams(
     gradient_clip_norm=1.0,
     ema_decay=0.9,
 )
-NUM_UPDATES = 50
 
 
 def make(num_devices=1, precision="float32", hparams=HPARAMS):
@@ -37,48 +39,6 @@ def make(num_devices=1, precision="float32", hparams=HPARAMS):
     engine = make_engine(hparams, precision, num_devices)
     engine.build(VOCAB_SIZE)
     return engine
-
-
-def make_batch(number, num_rounds=1, num_replicas=1, num_rows=7):
-    """Returns a batch of rising sequences of ids, divided for an update."""
-    generator = np.random.default_rng(number)
-    lengths = generator.integers(2, 9, (num_rows, 1))
-    ids = generator.integers(2, 20, (num_rows, 1)) + np.arange(8)
-    ids[np.arange(8) == lengths - 1] = 1
-    ids[np.arange(8) >= lengths] = 0
-    seeds = generator.integers(-(2**31), 2**31, num_rows)
-
-    def divided(rows):
-        missing = -num_rows % (num_rounds * num_replicas)
-        widths = [(0, missing)] + [(0, 0)] * (rows.ndim - 1)
-        rows = np.pad(rows, widths).astype("int32")
-        return rows.reshape(num_rounds, num_replicas, -1, *rows.shape[1:])
-
-    return {
-        "inputs": divided(ids),
-        "targets": divided(ids),
-        "seeds": divided(seeds),
-        "num_tokens": np.float32(lengths.sum()),
-    }
-
-
-def train(engine, num_rounds=1, start=0, stop=NUM_UPDATES):
-    """Returns losses per token and gradient norms, `(num_updates, 2)`."""
-    figures = []
-    for number in range(start, stop):
-        batch = make_batch(number, num_rounds, engine.num_replicas)
-        result = engine.update(batch)
-        loss = float(result["loss_sum"]) / batch["num_tokens"]
-        figures.append((loss, float(result["gradient_norm"])))
-    return np.array(figures)
-
-
-def state_of(engine):
-    model, optimizer = engine.model, engine.optimizer
-    return {
-        **variables.model_variables(model),
-        **variables.optimizer_variables(optimizer),
-    }
 
 
 def make_from(state, num_devices=1):
@@ -185,7 +145,8 @@ class JaxEngineTest:
 SCRIPT = """
 import sys
 import numpy as np
-from jax_engine_test import HPARAMS, evaluated, make_from, train
+from engine_updates import train
+from jax_engine_test import HPARAMS, evaluated, make_from
 from keras_transformer.decoding.compiled_search import compile_search
 from keras_transformer.search.options import DecodeOptions
 

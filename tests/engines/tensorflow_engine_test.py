@@ -4,6 +4,9 @@ import functools
 import keras
 import numpy as np
 import pytest
+from engine_updates import make_batch
+from engine_updates import state_of
+from engine_updates import train
 
 if keras.backend.backend() != "tensorflow":
     pytest.skip("tests the engine of TensorFlow", allow_module_level=True)
@@ -30,7 +33,6 @@ HPARAMS = HParams(
     batch_tokens=64,
 )
 PLAIN = dataclasses.replace(HPARAMS, dropout=0.0, attention_dropout=0.0)
-NUM_UPDATES = 50
 
 
 @functools.cache
@@ -47,47 +49,6 @@ def make(hparams=HPARAMS, num_rounds=1, precision="float32", xla="auto"):
     engine, start = built(hparams, num_rounds, precision, xla)
     variables.write(state_of(engine), start, "a test")
     return engine
-
-
-def state_of(engine):
-    return {
-        **variables.model_variables(engine.model),
-        **variables.optimizer_variables(engine.optimizer),
-    }
-
-
-def make_batch(number=0, num_rounds=1, num_rows=7, length=8):
-    """Returns a batch of rising sequences of ids, divided into rounds."""
-    generator = np.random.default_rng(number)
-    lengths = generator.integers(2, length + 1, (num_rows, 1))
-    ids = generator.integers(2, 20, (num_rows, 1)) + np.arange(length)
-    ids[np.arange(length) == lengths - 1] = 1
-    ids[np.arange(length) >= lengths] = 0
-    seeds = generator.integers(-(2**31), 2**31, num_rows)
-
-    def divided(rows):
-        missing = -num_rows % num_rounds
-        widths = [(0, missing)] + [(0, 0)] * (rows.ndim - 1)
-        rows = np.pad(rows, widths).astype("int32")
-        return rows.reshape(num_rounds, 1, -1, *rows.shape[1:])
-
-    return {
-        "inputs": divided(ids),
-        "targets": divided(ids),
-        "seeds": divided(seeds),
-        "num_tokens": np.float32(lengths.sum()),
-    }
-
-
-def train(engine, num_rounds=1, num_updates=NUM_UPDATES):
-    """Returns losses per token and gradient norms, `(num_updates, 2)`."""
-    figures = []
-    for number in range(num_updates):
-        batch = make_batch(number, num_rounds)
-        result = engine.update(batch)
-        loss = float(result["loss_sum"]) / batch["num_tokens"]
-        figures.append((loss, float(result["gradient_norm"])))
-    return np.array(figures)
 
 
 def weights_of(engine):
@@ -155,13 +116,13 @@ class UpdateTest:
         engine = make(precision="float16")
         engine.optimizer.dynamic_scale.assign(2.0**100)
         before = weights_of(engine)
-        train(engine, num_updates=1)
+        train(engine, stop=1)
         for name, value in weights_of(engine).items():
             np.testing.assert_array_equal(value, before[name])
         assert float(engine.optimizer.dynamic_scale) == 2.0**99
 
     def test_xla_changes_no_update(self, plain):
-        figures = train(make(xla="on"), num_updates=3)
+        figures = train(make(xla="on"), stop=3)
         np.testing.assert_allclose(figures, plain[:3], rtol=1e-4)
 
     def test_more_padding_changes_no_update(self):
@@ -184,7 +145,7 @@ class UpdateTest:
         before = weights_of(engine)
         rate = float(engine.optimizer.learning_rate)
         assert rate == pytest.approx(0.1 * 16**-0.5 * 10**-1.5)
-        train(engine, num_updates=1)
+        train(engine, stop=1)
         moved = np.concatenate(
             [
                 np.abs(value - before[name]).ravel()
@@ -196,7 +157,7 @@ class UpdateTest:
 
     def test_update_of_several_rounds_is_counted_once(self):
         engine = make(num_rounds=4)
-        train(engine, num_rounds=4, num_updates=3)
+        train(engine, num_rounds=4, stop=3)
         assert int(engine.optimizer.iterations) == 3
 
     def test_other_shapes_cause_no_second_trace(self):

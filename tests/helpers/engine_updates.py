@@ -1,0 +1,50 @@
+"""Batches and updates that the tests of both engines share."""
+
+import numpy as np
+
+from keras_transformer.runs import variables
+
+NUM_UPDATES = 50
+
+
+def make_batch(number=0, num_rounds=1, num_replicas=1, num_rows=7, length=8):
+    """Returns a batch of rising sequences of ids, divided for an update."""
+    generator = np.random.default_rng(number)
+    lengths = generator.integers(2, length + 1, (num_rows, 1))
+    ids = generator.integers(2, 20, (num_rows, 1)) + np.arange(length)
+    ids[np.arange(length) == lengths - 1] = 1
+    ids[np.arange(length) >= lengths] = 0
+    seeds = generator.integers(-(2**31), 2**31, num_rows)
+
+    def divided(rows):
+        missing = -num_rows % (num_rounds * num_replicas)
+        widths = [(0, missing)] + [(0, 0)] * (rows.ndim - 1)
+        rows = np.pad(rows, widths).astype("int32")
+        # (num_rounds, num_replicas, rows, ...)
+        return rows.reshape(num_rounds, num_replicas, -1, *rows.shape[1:])
+
+    return {
+        "inputs": divided(ids),
+        "targets": divided(ids),
+        "seeds": divided(seeds),
+        "num_tokens": np.float32(lengths.sum()),
+    }
+
+
+def train(engine, num_rounds=1, start=0, stop=NUM_UPDATES):
+    """Returns losses per token and gradient norms, `(num_updates, 2)`."""
+    figures = []
+    for number in range(start, stop):
+        batch = make_batch(number, num_rounds, engine.num_replicas)
+        result = engine.update(batch)
+        loss = float(result["loss_sum"]) / batch["num_tokens"]
+        figures.append((loss, float(result["gradient_norm"])))
+    return np.array(figures)
+
+
+def state_of(engine):
+    """Returns all variables of the model and the optimizer by name."""
+    return {
+        **variables.model_variables(engine.model),
+        **variables.optimizer_variables(engine.optimizer),
+    }

@@ -21,6 +21,8 @@ class FusedAdam(keras.optimizers.Adam):
 
     def update_step(self, gradient, variable, learning_rate):
         index = self._get_variable_index(variable)
+        # Keras counts an update after it is done, while the bias correction of
+        # Adam starts at 1.
         step = tf.cast(self.iterations.value + 1, tf.float32)
         tf.raw_ops.ResourceApplyAdam(
             var=variable.handle,

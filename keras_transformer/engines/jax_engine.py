@@ -70,6 +70,7 @@ class JaxEngine(Engine):
         )
         self._update = jax.jit(
             self._updated,
+            # The update reuses the memory of the old weights and moments.
             donate_argnums=0,
             out_shardings=NamedSharding(self.mesh, EVERYWHERE),
         )
@@ -111,6 +112,7 @@ class JaxEngine(Engine):
                 jax.block_until_ready(figures)
                 self._tried.add(shapes)
         except jax.errors.JaxRuntimeError as error:
+            # JAX has one class for all errors of a device.
             if "RESOURCE_EXHAUSTED" not in str(error):
                 raise
             raise OutOfMemory(self.hparams.batch_tokens) from error
@@ -118,6 +120,8 @@ class JaxEngine(Engine):
 
     def evaluate(self, inputs, targets):
         """Returns the `token_sums` of a batch."""
+        # All devices need the same number of rows. Empty rows add nothing to
+        # the sums.
         missing = -len(inputs) % self.num_replicas
         inputs, targets = (
             np.pad(ids, [(0, missing), (0, 0)]) for ids in (inputs, targets)
@@ -162,6 +166,8 @@ class JaxEngine(Engine):
             mesh=self.mesh,
             in_specs=tuple(in_specs),
             out_specs=EVERYWHERE,
+            # With the check, JAX would sum the gradients of each round over the
+            # devices. `_add_rounds` sums them once.
             check_vma=False,
         )
 
@@ -172,13 +178,15 @@ class JaxEngine(Engine):
             weights, fixed, scale / num_tokens, parts
         )
         squares = [jnp.sum(jnp.square(gradient)) for gradient in gradients]
-        norm = jnp.sqrt(sum(squares)) / scale
+        norm = jnp.sqrt(sum(squares)) / scale  # without the scale of the loss
         state = self.optimizer.stateless_apply(moments, gradients, weights)
         return state, {"loss_sum": total, "gradient_norm": norm}
 
     def _loss_scale(self, moments):
         if self.precision != "float16":
             return 1.0
+        # The optimizer reads its scale from a variable, which a pure function
+        # replaces by an argument.
         mapping = list(zip(self.optimizer.variables, moments))
         with keras.StatelessScope(state_mapping=mapping):
             return self.optimizer.scale_loss(1.0)

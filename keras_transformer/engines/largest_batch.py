@@ -48,13 +48,17 @@ def largest_batch_tokens(hparams, vocab_size, precision, xla="auto"):
     )
     engine = make_engine(hparams, precision, 1, xla)
     engine.build(vocab_size)
+    # Whole rows of the greatest length, since the sizes must be exact.
     sizes = [max(1, tokens // longest) * longest for tokens in (SMALL, LARGE)]
     needed = []
     for size in sizes:
         engine.update(_batch(size // longest, longest))
         needed.append(engine.peak_bytes())
+    # One sentence fills either batch, so there is no slope.
     if sizes[0] == sizes[1]:
         return min(longest, most)
+    # The peak remains the same if memory was left from an earlier task. A
+    # position then counts as one byte.
     slope = max(1.0, (needed[1] - needed[0]) / (sizes[1] - sizes[0]))
     room = USED_SHARE * engine.memory_bytes() - needed[1]
     fitting = sizes[1] + int(room / slope)

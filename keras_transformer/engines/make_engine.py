@@ -22,6 +22,7 @@ def make_engine(hparams, precision="float32", num_devices=0, xla="auto"):
         ValueError: If Keras runs on another backend.
     """
     backend = keras.backend.backend()
+    # Each engine imports its backend, and the other may not be installed.
     if backend == "tensorflow":
         from keras_transformer.engines.tensorflow_engine import TensorflowEngine
 

@@ -31,12 +31,14 @@ def make_strategy(num_devices):
     """
     gpus = list_gpus()
     for gpu in gpus:
+        # Otherwise TensorFlow reserves the whole memory of each GPU.
         tf.config.experimental.set_memory_growth(gpu, True)
     num_workers, _ = read_cluster()
     if num_workers > 1:
         # At a lower level TensorFlow logs a line for each operation.
         tf.get_logger().setLevel("WARNING")
         return tf.distribute.MultiWorkerMirroredStrategy()
+    # Logical devices, so that tests can divide a processor into several.
     devices = [
         device.name
         for kind in ("GPU", "CPU")

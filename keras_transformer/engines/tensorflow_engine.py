@@ -46,6 +46,8 @@ class TensorflowEngine(Engine):
                 f"Received: precision=float16, {self.num_replicas} devices. "
                 "Use bfloat16, or KERAS_BACKEND=jax."
             )
+        # XLA compiles for fixed shapes, so only this part uses it. The update
+        # around it is traced once for all shapes.
         self._gradients = tf.function(
             self._part_gradients,
             input_signature=[
@@ -97,6 +99,7 @@ class TensorflowEngine(Engine):
             return self._update(parts, batch["num_tokens"], np.float32(stop))
         except tf.errors.ResourceExhaustedError as error:
             raise OutOfMemory(self.hparams.batch_tokens) from error
+        # A single process raises these errors for other reasons.
         except LOST_WORKER as error:
             if self.num_workers == 1:
                 raise
@@ -116,6 +119,7 @@ class TensorflowEngine(Engine):
         """Returns the memory of the first GPU, or else of the machine."""
         if not list_gpus():
             return machine_bytes()
+        # `get_memory_info` does not report the limit.
         (limit, *_) = (
             device.memory_limit
             for device in device_lib.list_local_devices()
@@ -157,6 +161,7 @@ class TensorflowEngine(Engine):
 
     def _run(self, parts, num_tokens, stop):
         """Updates on all replicas; the first one of a worker asks to stop."""
+        # The sum over all replicas then counts each worker once.
         asks = [stop, *[tf.zeros_like(stop)] * (len(parts) - 1)]
         arguments = [(*part, num_tokens, ask) for part, ask in zip(parts, asks)]
         results = self.strategy.run(
@@ -191,6 +196,7 @@ class TensorflowEngine(Engine):
                 tf.nest.map_structure(tf.identity, (losses, stop, gradients)),
             )
         norm = tf.linalg.global_norm(gradients)
+        # The gradients still have the scale of the loss.
         if self.precision == "float16":
             norm = norm / self.optimizer.dynamic_scale
         self.optimizer.apply(gradients, self.model.trainable_variables)
@@ -207,6 +213,7 @@ class TensorflowEngine(Engine):
             part = self._gradients(inputs[i], targets[i], seeds[i], num_tokens)
             return i + 1, tf.nest.map_structure(tf.add, sums, part)
 
+        # A loop needs the memory for the activations of one round only.
         return tf.while_loop(lambda i, sums: i < num_rounds, add, (1, sums))[1]
 
     def _part_gradients(self, inputs, targets, seeds, num_tokens):
@@ -224,6 +231,7 @@ class TensorflowEngine(Engine):
             if self.precision == "float16":
                 loss = self.optimizer.scale_loss(loss)
         gradients = tape.gradient(loss, [weight.value for weight in weights])
+        # The gradient of an embedding can be sparse. Sums need dense gradients.
         return total, [tf.convert_to_tensor(g) for g in gradients]
 
     def _token_sums(self, inputs, targets):

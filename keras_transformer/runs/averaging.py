@@ -36,6 +36,7 @@ def average_run(run, num_last, path):
             if name in training
         },
     }
+    # These belong to an earlier average.
     for outdated in ("checkpoints", "scores"):
         shutil.rmtree(os.path.join(path, outdated), ignore_errors=True)
     averaged = RunDirectory.create(
@@ -79,6 +80,7 @@ def average(checkpoints, num_last):
     steps = steps[-num_last:]
     sums = weights(checkpoints.load(steps[0]))
     dtypes = {name: array.dtype for name, array in sums.items()}
+    # A sum in float32 would lose digits.
     sums = {name: array.astype("float64") for name, array in sums.items()}
     for step in steps[1:]:
         arrays = weights(checkpoints.load(step))

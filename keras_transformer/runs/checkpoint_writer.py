@@ -40,7 +40,9 @@ class CheckpointWriter:
         self.checkpoints = checkpoints
         self.keep_max = keep_max
         self.keep_every_n_hours = keep_every_n_hours
+        # Creates the file of evaluations for a new run.
         checkpoints.add_evaluations()
+        # With one thread, checkpoints become complete in their order.
         self._executor = concurrent.futures.ThreadPoolExecutor(
             max_workers=1, thread_name_prefix="checkpoint_writer"
         )

@@ -120,6 +120,7 @@ class Checkpoints:
         """
         path = self.path(self.find(step))
         try:
+            # A pickle could execute code.
             with np.load(path, allow_pickle=False) as file:
                 return dict(file)
         except Exception as error:  # zipfile and NumPy raise many kinds

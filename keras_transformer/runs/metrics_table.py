@@ -47,6 +47,8 @@ class MetricsTable:
             row: Dictionary of name to figure; `step` is required.
         """
         self.rows.append({name: str(value) for name, value in row.items()})
+        # The first row rewrites the file: a resume drops rows, and a killed
+        # process can leave an incomplete line.
         columns = _more_columns(self._columns, row)
         if self._is_written and columns == self._columns:
             with open(self.path, "a", encoding="utf-8", newline="") as file:

@@ -71,6 +71,7 @@ def newest_evaluated(steps, evaluations):
     Returns:
         A list of steps, in ascending order.
     """
+    # A gap is an evaluation whose checkpoint was deleted.
     newest_first = itertools.takewhile(
         lambda evaluation: evaluation.step in steps, reversed(evaluations)
     )
@@ -121,6 +122,7 @@ def _one_each(evaluations, period):
     """Yields the first step evaluated in each period after the first one."""
     before = 0
     for evaluation in evaluations if period else ():
+        # In period 0 the training has just started, so nothing is kept of it.
         number = evaluation.seconds // period
         if number > before:
             yield evaluation.step

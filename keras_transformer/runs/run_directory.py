@@ -111,6 +111,7 @@ class RunDirectory:
         rows = [
             row
             for row in read_rows(self.file(METRICS_FILE))
+            # A run of kt-avg-checkpoints has no rows, and `training` instead.
             if int(row["step"]) <= step and row["seconds"]
         ]
         training = dict(self.record.get("training", {}))
@@ -150,6 +151,7 @@ class RunDirectory:
         earlier = {"precision": "float32", **self.record}
         earlier.update(dataclasses.asdict(self.hparams))
         current = {**record, **dataclasses.asdict(hparams)}
+        # Neither of these changes an update.
         may_differ = {"train_steps"}
         if hparams.effective_batch_tokens:
             may_differ.add("batch_tokens")

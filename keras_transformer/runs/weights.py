@@ -19,6 +19,8 @@ def load_model(run, step=None, precision="float32"):
     Returns:
         A built `Transformer`.
     """
+    # Imported here, because kt-trainer checks a warm start before it loads the
+    # backend.
     from keras_transformer.transformer import POLICIES
     from keras_transformer.transformer import build_transformer
 

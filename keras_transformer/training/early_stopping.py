@@ -17,6 +17,7 @@ def is_over(scores, patience):
     >>> is_over([1.0, 3.0, 2.0, 3.0], patience=2)
     True
     """
+    # An equal score is no improvement, so a training that is stuck ends.
     before, last = scores[:-patience], scores[-patience:]
     return bool(before) and max(last) <= max(before)
 

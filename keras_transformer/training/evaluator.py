@@ -57,6 +57,7 @@ class Evaluator:
         try:
             with self._weights_to_measure():
                 negative_log, num_right, num_tokens = self._sums(check)
+                # Greedy search, because evaluations should be short.
                 decoded = list(
                     self.translator.translate(sources, check, beam_size=1)
                 )
@@ -98,12 +99,15 @@ class Evaluator:
             name: weights[name.replace("average/", "model/")]
             for name in averages
         }
+        # The averages overwrite the weights, so these need a copy.
         in_training = variables.read(weights)
         averaged = dict(zip(weights, variables.read(averages).values()))
         try:
             self._assign(weights, averaged)
             yield
         finally:
+            # The training continues from its own weights, even if the
+            # evaluation was interrupted.
             self._assign(weights, in_training)
 
     def _assign(self, weights, arrays):

@@ -30,6 +30,7 @@ class EventFile:
         )
         self._writer = RecordWriter(open(os.path.join(directory, name), "wb"))
         self._add(file_version="brain.Event:2")
+        # Makes TensorBoard drop later steps in the files of earlier processes.
         start = SessionLog(status=SessionLog.START)
         self._add(step=last_step + 1, session_log=start)
 
@@ -53,4 +54,5 @@ class EventFile:
     def _add(self, **fields):
         event = Event(wall_time=time.time(), **fields)
         self._writer.write(event.SerializeToString())
+        # TensorBoard reads the file during the training.
         self._writer.flush()

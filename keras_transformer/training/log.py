@@ -12,7 +12,8 @@ from keras_transformer.training.event_file import EventFile
 from keras_transformer.visualization.learning_curve import plot_learning_curve
 
 CURVE_FILE = "learning_curve.png"
-# The sums that the next row is computed from.
+# The sums that the next row is computed from. Checkpoints hold them, so the
+# first row after a resume also covers the updates before it.
 COUNTS = ("updates", "loss", "gradient_norm", "tokens", "positions", "filled")
 COUNTS += ("seconds", "waited")
 
@@ -38,6 +39,7 @@ class TrainingLog:
         self.is_chief = is_chief
         self.is_terminal = sys.stderr.isatty()
         self._bar = None
+        # Several workers share one directory.
         if is_chief:
             self.table = MetricsTable(run.file(METRICS_FILE), step)
             self.events = EventFile(run.file("tensorboard"), step)
@@ -140,6 +142,7 @@ class TrainingLog:
         figures = "  ".join(
             f"{name} {value:.4g}" for name, value in results.items()
         )
+        # A new line even on a terminal, where it stays above the bar.
         self._print(f"step {progress['step']:,}  {figures}")
         self._write({**_position(progress), **results})
         if self.is_chief:

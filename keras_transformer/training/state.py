@@ -29,6 +29,7 @@ class TrainingState:
         self.progress = {"step": 0, "epoch": 0, "batch": 0, "seconds": 0.0}
         self.counts = {}
         self.writer = None
+        # Another worker could remove the file that the chief is writing.
         if engine.is_chief:
             run.checkpoints.remove_incomplete()
             self.writer = CheckpointWriter(
@@ -59,9 +60,11 @@ class TrainingState:
             is_evaluated: Whether the checkpoint is made at an evaluation.
                 Defaults to False.
         """
+        # The other workers save nothing, but no save is due for them either.
         self._mark()
         if not self.engine.is_chief:
             return
+        # The training only waits for this copy. A thread writes it.
         self.engine.synchronise()
         arrays = variables.read(self._variables())
         for kind, numbers in (("progress", self.progress), ("log", counts)):
@@ -93,6 +96,8 @@ class TrainingState:
             }
             step = self.progress["step"]
             print(f"Resuming from step {step}.", file=sys.stderr)
+        # A resumed run keeps its own weights, even if its command names a warm
+        # start.
         elif self.options.warm_start_from:
             other = RunDirectory(self.options.warm_start_from)
             warm_start(self.engine.model, other, self.run)

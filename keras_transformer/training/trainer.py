@@ -68,7 +68,8 @@ class Trainer:
         )
         self.stop_signal = None
         self._asks_to_stop = False
-        self._agreed_last_step = math.inf
+        self._agreed_last_step = math.inf  # of several workers
+        # Progress, batch and figures of the update whose figures are unread.
         self._pending = None
         self._results = {}
 
@@ -102,6 +103,7 @@ class Trainer:
             ValueError: If the loss is not finite. The earlier checkpoints are
                 kept.
         """
+        # A signal must not end the process in the middle of an update.
         handlers = {
             number: signal.signal(number, self._receive)
             for number in (signal.SIGINT, signal.SIGTERM)
@@ -113,6 +115,7 @@ class Trainer:
             self._finish_update()
             if not self.state.is_saved:
                 self._save()
+            # The card describes the newest checkpoint, which must be complete.
             self.state.wait()
             if self.engine.is_chief and self.run.checkpoints.steps:
                 write_model_card(self.run.path, self.run)
@@ -122,6 +125,7 @@ class Trainer:
             self.log.close()
             for number, handler in handlers.items():
                 signal.signal(number, handler)
+            # After an error, too, the last checkpoint becomes complete.
             self.state.wait()
 
     def _catch_up(self):
@@ -132,6 +136,7 @@ class Trainer:
         logged = {int(row["step"]) for row in self.log.evaluations}
         if self.step in saved - logged:
             self._evaluate()
+        # A training that early stopping has ended does not continue.
         self._stop_early()
 
     def _train_epoch(self, train_steps):
@@ -145,8 +150,9 @@ class Trainer:
             self.engine.layout,
             self.seed,
             self.progress["epoch"],
-            self.progress["batch"],
+            self.progress["batch"],  # after a resume, inside the epoch
         )
+        # Closing ends the thread that prepares batches, even after an error.
         with contextlib.closing(prefetched(batches)) as ahead:
             while self.step < train_steps and not self._must_stop:
                 begin = time.perf_counter()
@@ -159,6 +165,7 @@ class Trainer:
                     self.progress["batch"] = 0
                 is_last = self.step == train_steps
                 if self.step % LOG_FREQUENCY == 0 or is_last:
+                    # The row needs the figures of this update.
                     self._finish_update()
                     self._log_training(train_steps)
                 if self.step % self.options.eval_frequency == 0 or is_last:
@@ -235,12 +242,15 @@ class Trainer:
     def _log_training(self, train_steps):
         self.log.training(
             self.progress,
+            # The schedule takes the number of updates before this one.
             float(self.schedule(self.step - 1)),
             train_steps,
             self.engine.peak_bytes(),
         )
 
     def _evaluate_and_save(self):
+        # An evaluation can take long. The checkpoint is written meanwhile, so
+        # that a kill loses no updates.
         self._save(is_evaluated=True)
         if self.engine.is_chief:
             self._evaluate()
@@ -252,6 +262,8 @@ class Trainer:
         if evaluation is None:
             return
         self._results, samples = evaluation
+        # The measure of the problem, such as BLEU or F1, selects the best
+        # checkpoint. Without it the loss does.
         measure = self.problem.measure
         best_by = measure if f"dev_{measure}" in self._results else "loss"
         score = early_stopping.score_of(best_by, self._results)
@@ -277,5 +289,6 @@ class Trainer:
         self.state.save(self.log.counts, is_evaluated)
 
     def _receive(self, number, frame):
+        # Training and evaluation check these between their batches.
         self.stop_signal = number
         self._asks_to_stop = True

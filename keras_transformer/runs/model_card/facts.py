@@ -58,6 +58,7 @@ def data_of(run):
 
 def problem_of(run):
     """Returns the problem of a run, or None if it is not registered."""
+    # The registry lists a problem once, without its reverse direction.
     if run.problem_name.removesuffix("_rev") not in registry.problems.names():
         return None
     return registry.get_problem(run.problem_name, run.record.get("data_dir"))
@@ -95,6 +96,7 @@ def num_parameters(run, step):
     Returns:
         An integer, from the shapes in the headers of the arrays.
     """
+    # An .npz file is a zip file with one .npy file for each array.
     total = 0
     with zipfile.ZipFile(run.checkpoints.path(step)) as file:
         for name in file.namelist():

@@ -77,5 +77,6 @@ def signature(line):
 
 
 def _identity(entry):
+    # A signature states the options of a measure.
     signatures = [signature(line) for line in entry["lines"]]
     return entry["step"], entry["decode"], signatures

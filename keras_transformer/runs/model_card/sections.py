@@ -149,6 +149,7 @@ def _dev_signatures(run):
     problem = facts.problem_of(run)
     if problem is None or problem.measure != Problem.measure:
         return []
+    # The signature does not depend on the text.
     lines = bleu_report(["a"], ["a"]).text.splitlines()
     return [
         "The signatures of sacreBLEU:",
@@ -167,6 +168,7 @@ def _best(run, step):
 
 
 def _evaluation_scores(run, step, of_step_only):
+    # The card of a run lists all its checkpoints; an export holds only one.
     entries = [
         (split, entry)
         for split, entries in scores.read_scores(run).items()

@@ -160,7 +160,7 @@ class DecodeTest:
     def test_prefixes_are_refused(self, run, sentences, capsys):
         assert_fails(
             capsys,
-            ["prefixes", "translation"],
+            ["prefixes", "parser"],
             decoder,
             f"--output_dir={run}",
             f"--decode_from_file={sentences}",

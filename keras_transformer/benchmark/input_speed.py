@@ -50,7 +50,7 @@ def time_input(hparams, token_pairs, num_passes=5):
             for _ in prefetched(batches):
                 pass
 
-    first = plan(0)
+    first = plan(0)  # every epoch drops the same long pairs
     num_pairs = len(token_pairs.inputs) - first.num_dropped
     passes = machine.timed_passes(run_epochs, num_passes)
     speed, speed_range = passes.rate(num_pairs)

@@ -144,6 +144,7 @@ def fixed_plan(token_pairs, batch_tokens, lengths=LENGTHS, packed=False):
             rows, shape = _pack(rows, pair_lengths[rows], batch_tokens)
         buckets.append(rows[None])  # (1, batch): a bucket of one batch
         shapes.append(shape)
+    # Each bucket has a single batch.
     order = [(bucket, 0) for bucket in range(len(buckets))]
     return batch_plan.BatchPlan(buckets, shapes, order, num_tokens, 0)
 

@@ -45,6 +45,7 @@ class LoadedModel:
             name: _signature(function)
             for name, function in self._functions.items()
         }
+        # Before the version is available, so that no client waits for it.
         self._warm_up(os.path.join(path, WARMUP_FILE))
 
     def call(self, name, arrays):

@@ -74,7 +74,7 @@ class RestServer(http.server.ThreadingHTTPServer):
         Args:
             seconds: Largest number of seconds to wait for running requests.
         """
-        self.is_stopping = True
+        self.is_stopping = True  # answers now close their connection
         self.shutdown()
         self.socket.close()
         end = time.monotonic() + seconds
@@ -268,6 +268,7 @@ def address_family(host):
     """
     addresses = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     families = [info[0] for info in addresses]
+    # "localhost" often has both, and clients try IPv4 at least.
     return socket.AF_INET if socket.AF_INET in families else families[0]
 
 

@@ -88,6 +88,7 @@ class Server:
 
     def addresses(self):
         """Returns the addresses of the server as text for people."""
+        # An IPv6 address needs brackets in front of a port.
         host = f"[{self._host}]" if ":" in self._host else self._host
         addresses = []
         if self._grpc:

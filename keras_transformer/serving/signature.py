@@ -54,6 +54,7 @@ class Signature:
         check_names(self.inputs, arrays)
         for name, tensor in self.inputs.items():
             array = arrays[name]
+            # No conversion, as in TF Serving: it could lose digits unnoticed.
             if array.dtype != tensor.dtype:
                 type_name = Tensor(array.dtype, None).type_name
                 raise invalid(
@@ -73,6 +74,7 @@ class Signature:
         signature and has the same length in all arguments. Otherwise rows
         cannot be told apart and the result is None.
         """
+        # Scalars and arrays of any rank have no rows.
         if not all(tensor.shape for tensor in self.inputs.values()):
             return None
         if any(tensor.shape[0] is not None for tensor in self.inputs.values()):

@@ -22,6 +22,7 @@ def write_attention_picture(attention, path, kind="cross"):
         path: Path of the file to write.
         kind: "encoder", "decoder" or "cross". Defaults to "cross".
     """
+    # Imported here so that importing this module does not load matplotlib.
     from matplotlib.figure import Figure
 
     queries, keys, weights = attention.of(kind)
@@ -32,6 +33,7 @@ def write_attention_picture(attention, path, kind="cross"):
     size = num_heads * width + 2.2, num_layers * height + 1.6
     figure = Figure(figsize=size, dpi=120, layout="constrained")
     large = 6 + 2.5 * height  # font size of the titles, in points
+    # Without `squeeze`, one layer or one head is still a matrix of axes.
     axes = figure.subplots(num_layers, num_heads, squeeze=False)
     for layer, row in enumerate(axes):
         for head, axis in enumerate(row):
@@ -48,6 +50,7 @@ def write_attention_picture(attention, path, kind="cross"):
             if head == 0:
                 _set_labels(axis, "y", queries)
                 axis.set_ylabel(f"layer {layer + 1}", fontsize=large)
+    # The bar keeps its size in inches, however large the picture is.
     bar = figure.colorbar(
         image,
         ax=axes,

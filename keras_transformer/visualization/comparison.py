@@ -73,6 +73,7 @@ def read_curves(runs, metric, x_axis):
 
 
 def _draw(curves, x_unit, y_unit, path):
+    # `Figure` without pyplot needs no display and leaves no global state.
     from matplotlib.figure import Figure
     from matplotlib.ticker import StrMethodFormatter
 
@@ -93,6 +94,7 @@ def _draw(curves, x_unit, y_unit, path):
     axis.set_xlabel(x_label)
     axis.set_ylabel(y_label)
     axis.xaxis.set_major_formatter(StrMethodFormatter("{x:,.10g}"))
+    # An offset beside the axis would hide the values themselves.
     axis.ticklabel_format(axis="y", useOffset=False)
     axis.grid(alpha=0.3)
     axis.spines[["top", "right"]].set_visible(False)

@@ -141,9 +141,7 @@ class TreeTest:
         for tree in trees[::20]:
             assert parse_tree(str(tree)) == tree
 
-    def test_begins_with_a_capital_and_has_no_other_article_than_it_should(
-        self, trees
-    ):
+    def test_begins_with_a_capital_and_articles_fit_the_next_word(self, trees):
         for tree in trees:
             words = tree.words()
             start = words[1] if words[0] == "``" else words[0]

@@ -60,13 +60,13 @@ class ParseTreeTest:
             ("(NN a\0)", "must be UTF-8.*0x00"),
         ],
     )
-    def test_what_is_no_tree_is_named_with_its_line(self, text, message):
+    def test_fault_is_named_with_its_line(self, text, message):
         with pytest.raises(ValueError, match=message) as error:
             parse_tree(text)
         assert "\n" not in str(error.value)
         assert "Received: the text, line" in str(error.value)
 
-    def test_no_text_ever_fails_in_another_way(self):
+    def test_every_text_is_a_tree_or_a_value_error(self):
         rng = random.Random(2)
         pieces = ["(", ")", "(", ")", " ", "\n", "NP", "dog", "(NN a)"]
         num_good = 0
@@ -100,7 +100,7 @@ class ReadTreesTest:
         assert words == [["a"], ["b"], ["c"]]
 
     @pytest.mark.parametrize("indent", [1, 2, 4])
-    def test_surplus_bracket_takes_no_wrong_tree_for_a_good_one(self, indent):
+    def test_surplus_bracket_never_makes_another_tree(self, indent):
         lines = ["(S", "(NN a))", "(NN b))", "(NN c)"]
         text = ("\n" + indent * " ").join(lines[:3]) + "\n" + lines[3]
         (number, error), (_, good) = read(text)
@@ -121,5 +121,5 @@ class ReadTreesTest:
         assert "line 15, at" in str(results[1][1])
         assert results[2] == (16, parse_tree("(NN b)"))
 
-    def test_no_lines_are_no_trees(self):
+    def test_no_lines_give_no_trees(self):
         assert read("") == read("\n \n\n") == []

@@ -144,7 +144,7 @@ class LinearizeTest:
 
 
 class IsWellFormedTest:
-    def test_it_agrees_with_all_that_the_rules_make(self):
+    def test_agrees_with_enumeration_by_rule(self):
         expected = well_formed_up_to(7)
         well_formed = {
             (*symbols,)

@@ -51,7 +51,7 @@ class ParsevalTest:
         assert one.f1 == pytest.approx(2 / (1 / one.precision + 1 / one.recall))
 
     @pytest.mark.parametrize("tag", PUNCTUATION)
-    def test_where_punctuation_hangs_does_not_matter(self, tag):
+    def test_attachment_of_punctuation_does_not_matter(self, tag):
         low = f"(TOP (S (NP (NN a) (PRN ({tag} x))) (VP (VB b) ({tag} y))))"
         high = f"(TOP (S (NP (NN a)) ({tag} x) (VP (VB b)) ({tag} y)))"
         report = score(low, high)

@@ -31,7 +31,7 @@ class RepairTest:
                         assert repaired == list(symbols)
 
     @EACH_LINEARIZATION
-    def test_any_strings_become_a_tree_for_good(self, linearization):
+    def test_any_strings_become_a_tree_that_is_then_kept(self, linearization):
         rng = random.Random(4)
         pieces = symbols_of(tree_examples.random_trees(20), linearization)
         pieces += [
@@ -58,7 +58,7 @@ class RepairTest:
                 assert linearize(again, linearization) == repaired
 
     @EACH_LINEARIZATION
-    def test_output_that_was_cut_off_keeps_all_that_is_complete(
+    def test_truncated_output_keeps_its_complete_constituents(
         self, linearization
     ):
         rng = random.Random(5)
@@ -117,7 +117,7 @@ class RepairTest:
             ("<S> XX <VB/>", 1, "<S> <VB/> </S>"),
         ],
     )
-    def test_brackets_go_where_they_do_least(
+    def test_repairs_change_as_little_as_possible(
         self, symbols, num_words, expected
     ):
         assert repair(symbols.split(), num_words) == expected.split()

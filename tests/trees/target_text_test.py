@@ -26,7 +26,7 @@ def lexicalised(symbols, words):
 
 class TreeTextTest:
     @EACH_LINEARIZATION
-    def test_what_is_written_is_read_again(self, linearization):
+    def test_reading_is_the_inverse_of_writing(self, linearization):
         for tree in TREES:
             text = write_tree(tree, linearization)
             again = read_tree(text, tree.words(), linearization)
@@ -53,7 +53,7 @@ class TreeTextTest:
         )
 
     @EACH_LINEARIZATION
-    def test_anything_is_read_as_a_tree_over_the_words(self, linearization):
+    def test_any_text_is_read_as_a_tree_over_the_words(self, linearization):
         rng = random.Random(0)
         pieces = symbols_of(TREES, linearization)
         pieces += ["dog", "(", "<", "XX", "/>"]
@@ -78,5 +78,5 @@ class FormOfTest:
     @pytest.mark.parametrize(
         "symbols", ["", "XX", "(A", "(A )B XX", "<a> </a>", "<a/>", "(A XX"]
     )
-    def test_incomplete_ones_have_none(self, symbols):
+    def test_incomplete_symbols_have_no_linearization(self, symbols):
         assert linearization_of_symbols(symbols.split()) is None

@@ -43,7 +43,7 @@ class TokenizeTest:
             ("AT&T's R&D", "AT&T 's R&D"),
         ],
     )
-    def test_does_as_the_treebank(self, sentence, words):
+    def test_splits_as_the_treebank_does(self, sentence, words):
         others = {
             "and/or 3/4 of [x] {y}*": (
                 r"and\/or 3\/4 of -LSB- x -RSB- -LCB- y -RCB- \*"
@@ -81,7 +81,7 @@ class TokenizeTest:
             ["See", url, ",", "or", "-LRB-", mail, "-RRB-", "."]
         )
 
-    def test_no_words_come_from_no_text(self):
+    def test_empty_text_has_no_words(self):
         assert tokenize("") == tokenize(" \t\n") == []
 
     @pytest.mark.parametrize(

@@ -27,14 +27,14 @@ class TreeTest:
             assert parse_tree(str(tree)) == tree
             assert eval(repr(tree)) == tree
 
-    def test_trees_compare_and_hash_by_what_they_hold(self):
+    def test_trees_compare_and_hash_by_their_contents(self):
         texts = [str(tree) for tree in tree_examples.random_trees()]
         assert len({parse_tree(text) for text in texts}) == len(set(texts))
         for one, other in zip(texts, texts[1:]):
             assert (parse_tree(one) == parse_tree(other)) == (one == other)
             assert (parse_tree(one) != parse_tree(other)) == (one != other)
 
-    def test_tree_is_no_tuple_of_the_same(self):
+    def test_tree_differs_from_a_tuple_of_its_fields(self):
         assert Tree("NN", ("dog",)) != ("NN", ("dog",))
 
     def test_constituent_differs_from_the_word_of_its_name(self):
@@ -72,7 +72,7 @@ def slowly_cleaned(tree):
 
 
 class CleanTest:
-    def test_it_agrees_with_a_recursive_one(self):
+    def test_agrees_with_a_recursive_implementation(self):
         rng = random.Random(3)
         tagged = [*tree_examples.TAGGED_WORDS, *8 * [("-NONE-", "*T*-1")]]
         labels = ["NP-SBJ-1", "NP=2", "S-TPC-1", "VP", "ADVP|PRT", "PP-LOC=3"]

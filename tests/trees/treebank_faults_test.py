@@ -76,7 +76,7 @@ CORRUPTIONS = [
 class BadTreeTest:
     @pytest.mark.parametrize("corrupt", CORRUPTIONS)
     @pytest.mark.parametrize("layout", tree_examples.LAYOUTS)
-    def test_all_others_survive_and_its_lines_are_named(
+    def test_other_trees_survive_and_faulty_lines_are_named(
         self, tmp_path, layout, corrupt
     ):
         for seed in range(25):
@@ -124,9 +124,7 @@ class BadTreeTest:
         ]
         assert len(bad) == 1 and re.search(words, bad[0])
 
-    def test_file_in_another_encoding_loses_only_what_has_such_letters(
-        self, tmp_path
-    ):
+    def test_other_encodings_lose_only_trees_with_such_letters(self, tmp_path):
         text = "(NN dog)\n(NN élan)\n(NN cat)\n"
         for encoding, kept in (("latin-1", 2), ("utf-16", 0), ("utf-8-sig", 3)):
             path = write(tmp_path / encoding, text.encode(encoding))
@@ -151,7 +149,7 @@ class BadTreeTest:
             read(path, bad=[])
         assert "\n" not in str(error.value)
 
-    def test_damaged_or_missing_file_is_an_error_even_so(self, tmp_path):
+    def test_damaged_or_missing_file_is_always_an_error(self, tmp_path):
         path = tmp_path / "a.gz"
         write(path, "(NN dog)\n" * 9999)
         path.write_bytes(path.read_bytes()[:-20])

@@ -65,7 +65,7 @@ class PathsTest:
             "v2_part_7.mrg.gz",
         ]
 
-    def test_what_is_named_is_read_whatever_its_name(self, tmp_path):
+    def test_a_path_to_a_file_is_read_whatever_its_name(self, tmp_path):
         path = write(tmp_path / "02-21.10way.clean", "(NN dog)\n")
         other = write(tmp_path / "a:1-2", "(NN cat)\n")
         write(tmp_path / "b:1-2" / "3.mrg", "(NN bird)\n")
@@ -113,7 +113,7 @@ class PathsTest:
 
 
 class FingerprintTest:
-    def test_it_tells_contents_but_not_places(self, tmp_path):
+    def test_depends_on_contents_but_not_on_places(self, tmp_path):
         prints = {}
         for place, texts in {
             "one": ["(NN a)\n", "(NN b)\n"],

@@ -9,9 +9,10 @@ from keras_transformer.data.buckets import choose_buckets
 
 EMPTY_ROW = -1
 
-# With `fixed_shapes`, a compiler that takes ten seconds or more for each
-# shape matters more than padding.
-FEW_SHAPES = 4
+# With `fixed_shapes`, a compiler that takes ten seconds or more for each shape
+# matters more than padding. Of the positions of 29,000 random sentence pairs, 4
+# shapes pad 40 %, 8 pad 27 % and 32 pad 10 %.
+FEW_SHAPES = 8
 LENGTH_MULTIPLE = 8
 
 

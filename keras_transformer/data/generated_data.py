@@ -114,7 +114,7 @@ class GeneratedData:
             shuffle: Whether to shuffle. By default only "train" is shuffled.
             packed: Whether several pairs share a row, see `plan_packed`.
                 Defaults to False.
-            fixed_shapes: Whether the batches have at most four shapes, see
+            fixed_shapes: Whether the batches have at most eight shapes, see
                 `plan_batches`. Packed batches always have one. Defaults to
                 False.
 
@@ -170,8 +170,12 @@ class GeneratedData:
         Choose `fixed_shapes=True` to compile the model with
         `jit_compile=True` or to train on JAX. XLA compiles a training step
         once for each shape, which takes seconds to minutes. There are then at
-        most four shapes, instead of 32. The padding changes no loss, because
-        padded positions and empty rows are masked.
+        most eight shapes instead of 32. The additional padding changes no loss,
+        because padded positions and empty rows are masked.
+
+        With `packed=True` there is a single shape and hardly any padding, but
+        the model has to keep the sentences of a row apart, as `Transformer`
+        does with `packed=True`.
 
         Returns:
             A dataset of known cardinality of `({"inputs": inputs, "targets":

@@ -122,7 +122,7 @@ class FixedShapesTest:
             *self.LENGTHS, 1000, fixed_shapes=True, **options
         )
 
-    def test_shapes_are_few_round_and_full(self):
+    def test_shapes_are_few_with_round_lengths_and_all_rows(self):
         shapes = self.plan().shapes
         assert 1 < len(shapes) <= batch_plan.FEW_SHAPES
         for rows, *lengths in shapes:

@@ -43,19 +43,19 @@ MAY_IMPORT = {
     "problem": "bleu data files",
     "transformer": "hparam layers masks serialization",
     "trees": "data files token_ids",
-    "engines": "layers losses metrics optimizers transformer",
+    "engines": "data layers losses metrics optimizers transformer",
     "problems": "bleu data files problem registry token_ids trees",
-    "runs": "data files hparam layers token_ids transformer",
+    "runs": "data files hparam transformer",
     "search": "fields layers token_ids trees",
     "decoding": "data files layers runs search token_ids transformer trees",
-    "runs.model_card": "bleu data files problem registry runs search trees",
+    "runs.model_card": "bleu data files problem registry runs trees",
     "visualization": "files runs",
     "benchmark": "data decoding engines files hparam optimizers registry runs "
     "search serving transformer",
     "export": "data decoding files runs runs.model_card search token_ids "
     "transformer trees",
-    "training": "bleu data decoding engines files hparam optimizers problem "
-    "runs runs.model_card transformer visualization",
+    "training": "data decoding engines optimizers runs runs.model_card "
+    "visualization",
 }
 MAX_FLOORS = 8
 MAX_MODULES_IN_ROOT = 14

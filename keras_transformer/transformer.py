@@ -123,10 +123,12 @@ class Transformer(keras.Model):
             "dropout": dropout,
             **shared,
         }
+        # The paper has as many layers in the decoder as in the encoder.
         self.encoder = Encoder(**layer_options, name="encoder")
         self.decoder = Decoder(**layer_options, name="decoder")
 
     def build(self, features_shape=None):
+        # The order matters: each kernel takes the next numbers of a seed.
         self.embedding.build((None, None))
         for layer in (
             self.input_positions,
@@ -229,11 +231,13 @@ class Transformer(keras.Model):
             Float32 logits of shape `(batch, beam, num_ids)`, and the new cache.
         """
         x = self.embedding(ids)  # (batch, beam, d_model)
+        # Position 0 sees a zero vector, as the shifted targets do in training.
         x = x * ops.cast(position > 0, x.dtype)
         origin = ops.zeros((1, 1, self.d_model), dtype=x.dtype)
         x = x + self.target_positions(origin, start=position)
         x, cache = self.decoder.step(x, cache, position)
         logits = self.embedding(x, reverse=True, num_ids=num_ids)
+        # A search adds up log-probabilities, which takes float32.
         return ops.cast(logits, "float32"), cache
 
     def _embed_inputs(self, inputs, segments=None, training=None):
@@ -306,6 +310,7 @@ def build_transformer(hparams, vocab_size, dtype=None):
         *inspect.signature(Transformer).parameters,
         *inspect.signature(TransformerLayer).parameters,
     }
+    # Other fields of HParams describe data, training and decoding.
     options = {
         name: value
         for name, value in dataclasses.asdict(hparams).items()

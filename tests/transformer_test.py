@@ -65,7 +65,7 @@ class LeakTest:
             changed = TARGETS.copy()
             changed[:, i:] = (changed[:, i:] + 5) % 11
             after = logits_of(model, targets=changed)
-            # The logits at i say what follows i - 1: they do not see token i.
+            # The logits at i predict token i from the tokens before it.
             np.testing.assert_array_equal(before[:, : i + 1], after[:, : i + 1])
             assert i == 4 or np.any(before[:, i + 1] != after[:, i + 1])
 
@@ -79,7 +79,7 @@ class LeakTest:
         matrix[0] = 100 * matrix[3] - 5
         model.embedding.embeddings.assign(matrix)
         after = logits_of(model)
-        real = TARGETS != 0  # the target's own padding comes after them
+        real = TARGETS != 0  # the padding of targets comes after real tokens
         np.testing.assert_array_equal(before[real][:, 1:], after[real][:, 1:])
         assert np.all(before[real][:, 0] != after[real][:, 0])
 
@@ -93,7 +93,7 @@ class LeakTest:
 
     @VARIANTS
     def test_wider_padding_changes_logits_by_rounding_only(self, options):
-        """Another width may add up its sums in another order."""
+        """Another width may change the order of summation."""
         model = make_transformer(**options)
         inputs = np.pad(INPUTS, [(0, 0), (0, 3)])
         targets = np.pad(TARGETS, [(0, 0), (0, 2)])
@@ -178,7 +178,7 @@ class DropoutTest:
 
 
 class PackedTest:
-    # Two rows: three pairs and two, and the rows of the same pairs alone.
+    # Pairs of inputs and targets, packed into rows of three and two pairs.
     PAIRS = [
         ([3, 4, 1], [5, 1]),
         ([5, 6, 7, 1], [8, 9, 4, 1]),

@@ -76,6 +76,7 @@ class DecoderLayer(TransformerLayer):
         self.feed_forward_residual = self.make_residual("feed_forward")
 
     def build(self, x_shape, encoded_shape=None):
+        # The order matters: each kernel takes the next numbers of a seed.
         for layer in (
             self.self_attention,
             self.self_residual,
@@ -112,6 +113,7 @@ class DecoderLayer(TransformerLayer):
             ),
             **options,
         )
+        # Nothing of the input lies in the future, so no causal mask here.
         x, cross_weights = attend(
             self.cross_attention,
             self.cross_residual,
@@ -208,6 +210,7 @@ class Decoder(LayerStack):
     layer_class = DecoderLayer
 
     def build(self, x_shape, encoded_shape=None):
+        # Files of version 0.1 contain the names of both arguments.
         super().build(x_shape)
 
     def compute_output_shape(self, x_shape, encoded_shape=None):
@@ -284,6 +287,7 @@ class Decoder(LayerStack):
             Tensor of shape `(batch, beam, d_model)` and the new cache.
         """
         beam_size = x.shape[1]
+        # A beam is its own ancestor at the newest position.
         itself = ops.arange(beam_size, dtype="int32")[None, :, None]
         # (batch, beam, 1)
         itself = ops.repeat(itself, ops.shape(x)[0], axis=0)
@@ -300,6 +304,7 @@ class Decoder(LayerStack):
         return self.finish(x), cache._replace(ancestors=ancestors, own=own)
 
     def _near(self, ancestors, position):
+        """Hides the ancestors beyond the neighbourhood of a position."""
         radius = self.options["neighbourhood"]
         if radius is None:
             return ancestors

@@ -85,6 +85,7 @@ class EncoderLayer(TransformerLayer):
         self.feed_forward_residual = self.make_residual("feed_forward")
 
     def build(self, input_shape):
+        # The order matters: each kernel takes the next numbers of a seed.
         self.self_attention.build(input_shape)
         self.attention_residual.build(input_shape)
         self.feed_forward.build(input_shape)
@@ -99,16 +100,16 @@ class EncoderLayer(TransformerLayer):
         return_weights=False,
         training=None,
     ):
-        earlier = None
+        past = None
         if self.options["causal"]:
-            earlier = causal_mask(ops.shape(x)[1])
+            past = causal_mask(ops.shape(x)[1])
         x, weights = attend(
             self.self_attention,
             self.attention_residual,
             x,
             attention_mask=combine_masks(
                 visible_mask(padding_mask, segments, segments),
-                earlier,
+                past,
                 attention_mask,
             ),
             return_weights=return_weights,

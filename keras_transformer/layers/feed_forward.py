@@ -54,7 +54,8 @@ class FeedForward(SequenceLayer):
         self.outer_bias = self._add_bias("outer_bias", self.d_model)
 
     def call(self, x, training=None):
-        hidden = ops.relu(project(x, self.inner_kernel) + self.inner_bias)
+        hidden = project(x, self.inner_kernel)  # (batch, length, d_ff)
+        hidden = ops.relu(hidden + self.inner_bias)
         hidden = self.dropout_layer(hidden, training=training)
         return project(hidden, self.outer_kernel) + self.outer_bias
 

@@ -29,6 +29,7 @@ class LayerStack(SequenceLayer):
             for i in range(num_layers)
         ]
         self.options = self.stack[0].options
+        # With pre-norm no layer normalises the sum that its residuals make.
         self.final_norm = None
         if self.options["norm"] == "pre":
             self.final_norm = layer_norm("final_norm", self.dtype_policy)

@@ -31,6 +31,7 @@ class TransformerLayer(SequenceLayer):
         **kwargs,
     ):
         super().__init__(**kwargs)
+        # Plain values, which a stack and a whole model save as they are.
         self.options = {
             "d_model": d_model,
             "num_heads": num_heads,
@@ -45,12 +46,13 @@ class TransformerLayer(SequenceLayer):
             "attention": _registered_name(attention),
         }
 
-    def make_attention(self, name, **options):
+    def make_attention(self, name, neighbourhood=None):
         """Makes an attention sub-layer of the class that the options name.
 
         Args:
             name: Name of the sub-layer.
-            **options: Arguments of the class beside those of every attention.
+            neighbourhood: Integer, the greatest distance that it spans.
+                Defaults to None, which means any distance.
 
         Returns:
             A Keras layer.
@@ -58,20 +60,20 @@ class TransformerLayer(SequenceLayer):
         cls = MultiHeadAttention
         if self.options["attention"]:
             cls = keras.saving.get_registered_object(self.options["attention"])
-        options = {
+        # Another attention need not have these, so they are left out if unset.
+        optional = {
             "d_k": self.options["d_k"],
             "d_v": self.options["d_v"],
-            **options,
+            "neighbourhood": neighbourhood,
         }
         return cls(
             d_model=self.options["d_model"],
             num_heads=self.options["num_heads"],
             attention_dropout=self.options["attention_dropout"],
-            # Unset options are left out: another attention may not have them.
             **{
-                key: value
-                for key, value in options.items()
-                if value is not None
+                key: optional[key]
+                for key in optional
+                if optional[key] is not None
             },
             name=name,
             dtype=self.dtype_policy,
@@ -120,7 +122,7 @@ def attend(
         Tensor of shape `(batch, query_len, d_model)`, and attention weights of
         shape `(batch, num_heads, query_len, key_len)` or None.
     """
-    # Passed only where it is asked for: another attention may have no weights.
+    # Another attention may have no weights to return.
     options = {"return_weights": True} if return_weights else {}
     weights = None
 

@@ -25,7 +25,7 @@ def make(**options):
 
 
 def call(layer, *inputs, **options):
-    """Output and weights, as arrays."""
+    """Returns the output and the weights as arrays."""
     outputs = layer(*inputs, return_weights=True, **options)
     return [to_numpy(x) for x in outputs]
 
@@ -169,7 +169,7 @@ class AttentionMaskTest:
         assert np.all(np.isfinite(output))
 
     def test_a_mask_of_two_axes_is_one_of_query_and_key(self):
-        # As many heads as queries, so that a mix-up would not be an error.
+        # With as many heads as queries, mixing up the axes raises no error.
         layer = make(num_heads=4)
         x = X[:, :4]
         expected, _ = call(layer, x, attention_mask=causal_mask(4))

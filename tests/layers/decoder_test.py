@@ -201,7 +201,7 @@ class DecoderStepTest:
     def test_steps_of_beams_that_fork_equal_the_call(
         self, norm, neighbourhood, growing
     ):
-        """Each beam reads its own past and its sentence's encoder output."""
+        """Each beam attends to its own past and its sentence's input."""
         layer = make_stack(norm=norm, neighbourhood=neighbourhood, d_k=3, d_v=5)
         layer.build((None, None, 8))
         randomize(layer)

@@ -11,7 +11,7 @@ SEEDS = np.random.default_rng(0).integers(-(2**31), 2**31, 64).astype("int32")
 
 
 def dropped(x, seeds, rate=RATE, calls=1):
-    """The outputs of one layer called several times in one context."""
+    """Returns the outputs of one layer, called several times in a context."""
     layer = Dropout(rate)
     with dropout_noise(seeds):
         outputs = [layer(x, training=True) for _ in range(calls)]

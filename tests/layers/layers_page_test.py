@@ -15,7 +15,7 @@ def code_blocks():
 
 @pytest.fixture(scope="module")
 def names(tmp_path_factory):
-    """What the blocks of the page define, run one after another."""
+    """Returns the variables of the blocks of the page, run one by one."""
     keras.utils.set_random_seed(0)
     names = {}
     with pytest.MonkeyPatch.context() as patch:

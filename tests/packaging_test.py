@@ -47,13 +47,12 @@ MAY_IMPORT = {
     "problems": "bleu data files problem registry token_ids trees",
     "runs": "data files hparam transformer",
     "search": "fields layers token_ids trees",
-    "decoding": "data files layers runs search token_ids transformer trees",
+    "decoding": "data runs search token_ids trees",
     "runs.model_card": "bleu data files problem registry runs trees",
     "visualization": "files runs",
     "benchmark": "data decoding engines files hparam optimizers registry runs "
     "search serving transformer",
-    "export": "data decoding files runs runs.model_card search token_ids "
-    "transformer trees",
+    "export": "data decoding files runs runs.model_card search token_ids trees",
     "training": "data decoding engines optimizers runs runs.model_card "
     "visualization",
 }

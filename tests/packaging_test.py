@@ -40,7 +40,7 @@ MAY_IMPORT = {
     "optimizers": "schedules serialization",
     "hparams": "hparam registry",
     "metrics": "losses masks serialization",
-    "problem": "bleu data files",
+    "problem": "bleu data",
     "transformer": "hparam layers masks serialization",
     "trees": "data files token_ids",
     "engines": "data layers losses metrics optimizers transformer",

@@ -126,8 +126,8 @@ class BadInputTest:
     @pytest.mark.parametrize(
         "changes, words",
         [
-            ({"dev_target": "none.de"}, "Received: none.de, which is not"),
-            ({"dev_target": "no/dir/dev.de"}, "no/dir/dev.de, which is not"),
+            ({"dev_target": "none.de"}, "Received: none.de, which does not"),
+            ({"dev_target": "no/dir/dev.de"}, "no/dir/dev.de, which does not"),
             ({"dev_target": "/"}, "Received: /, which is a directory"),
             ({"test_target": ""}, "Add --test_target=FILE"),
             ({"train_target": ""}, "Add --train_target=FILE"),

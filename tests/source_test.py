@@ -67,12 +67,19 @@ class SourceTest:
         assert result.failed == 0
 
 
+def is_shared_tests(node):
+    """Returns whether a class holds tests for other classes to inherit."""
+    return isinstance(node, ast.ClassDef) and node.name.endswith("Checks")
+
+
 class TestFilesTest:
     @pytest.mark.parametrize("path", TEST_FILES, ids=identify)
     def test_pytest_collects_every_file_with_tests(self, path):
         names = [
             node.name
-            for node in ast.walk(parse(path))
+            for part in parse(path).body
+            if not is_shared_tests(part)
+            for node in ast.walk(part)
             if isinstance(node, ast.FunctionDef)
         ]
         has_tests = any(name.startswith("test_") for name in names)
@@ -87,8 +94,18 @@ class TestFilesTest:
     @pytest.mark.parametrize("path", TEST_FILES, ids=identify)
     def test_pytest_collects_every_class_with_tests(self, path):
         for node in parse(path).body:
-            if not isinstance(node, ast.ClassDef):
+            if not isinstance(node, ast.ClassDef) or is_shared_tests(node):
                 continue
             tests = [name for name in methods_of(node) if name[:4] == "test"]
             assert not tests or node.name.endswith("Test")
             assert len(tests) == len(set(tests)), "One test hides another."
+
+    def test_every_class_of_shared_tests_is_inherited(self):
+        nodes = [node for path in TEST_FILES for node in parse(path).body]
+        bases = {
+            ast.unparse(base)
+            for node in nodes
+            if isinstance(node, ast.ClassDef)
+            for base in node.bases
+        }
+        assert {node.name for node in nodes if is_shared_tests(node)} <= bases

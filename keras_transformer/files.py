@@ -83,8 +83,8 @@ def directory_aside(path):
     their place. Leftovers of a killed process are removed first.
 
     Args:
-        path: Path of the directory, which nobody mistakes for a complete one.
-            It usually ends with `INCOMPLETE`.
+        path: Path of the directory. Its name must mark it as incomplete, and
+            usually ends with `INCOMPLETE`.
 
     Yields:
         The path.
@@ -143,7 +143,7 @@ def move(aside, path):
     Args:
         aside: Path of the complete file or directory.
         path: Path that it gets. A file there is replaced at once. A directory
-            there must be empty, or be renamed first; see `replace_directory`.
+            there must be empty; `replace_directory` replaces a full one.
     """
     os.replace(aside, path)
     _synchronise(os.path.dirname(path) or os.curdir)

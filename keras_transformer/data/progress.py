@@ -16,12 +16,12 @@ class Progress:
 
     Args:
         unit: What is counted, in the plural, such as "sentences".
-        total: Number of items, for the time left. Defaults to None, which
-            means that nobody knows it.
-        label: Name of the task, shown in front. Defaults to none.
-        results: The file that the results go to while the task runs. Plain
-            lines replace the bar if it is a terminal, since a bar would be
-            drawn over the results. Defaults to None.
+        total: Number of items, from which the time left follows. Defaults to
+            None, for an unknown number.
+        label: Name of the task, shown in front of the figures. Defaults to "".
+        results: Open file that takes the results while the task runs. If it is
+            a terminal, plain lines replace the bar, which would be drawn over
+            the results. Defaults to None.
 
     Example:
 

@@ -194,10 +194,12 @@ class TrainingLog:
             self._bar.set_postfix_str(figures)
 
     def _print(self, line):
-        if self.is_chief:
-            # Moves the bar, if there is one, below the line.
-            tqdm.tqdm.write(line, file=sys.stderr)
-            sys.stderr.flush()
+        if not self.is_chief:
+            return
+        if self._bar is None:
+            print(line, file=sys.stderr, flush=True)
+        else:
+            self._bar.write(line, file=sys.stderr)  # above the bar
 
     def _write(self, row):
         if self.is_chief:

@@ -116,6 +116,7 @@ def _attention(translator):
     from keras_transformer.decoding.attention import attention_of
 
     text, target_text = FLAGS.text, FLAGS.target_text
+    # The model of a parser reads words and writes symbols instead of brackets.
     if translator.linearization:
         text = " ".join(translator.words(text))
         target_text = translator.symbols(target_text)

@@ -190,7 +190,7 @@ def _decode():
     from keras_transformer.benchmark.decode import time_decoding
     from keras_transformer.decoding import threads
 
-    threads.give_each_a_core()
+    threads.give_each_a_core()  # as kt-decoder does
     figures = time_decoding(
         make_model(),
         sources,

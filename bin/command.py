@@ -48,6 +48,7 @@ def run(main, values, argv=None):
         argv: List of the program name and its arguments. Defaults to the
             arguments of the process.
     """
+    # Both are read when TensorFlow and gRPC are imported.
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
     try:
@@ -58,6 +59,7 @@ def run(main, values, argv=None):
                 functools.partial(_parse, main, values),
             )
         finally:
+            # The last flush may meet a closed pipe as well.
             sys.stdout.flush()
     except BrokenPipeError:
         # The Python manual advises this, so that the flush at exit is silent.
@@ -136,10 +138,11 @@ def _call(main, values, argv):
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)
     except BrokenPipeError:
-        raise
+        raise  # an OSError, but not about a path; `run` handles it
     except OSError as error:
         _fail(main, _about_path(error))
     except ValueError as error:
+        # A ValueError of a library is probably our bug, not bad input.
         if not _is_ours(error):
             raise
         _fail(main, error)

@@ -124,6 +124,7 @@ def _check_flags(problems):
     sides = {
         side for problem in problems for side in getattr(problem, "sides", ())
     }
+    # A problem would ignore the files of another one without a word.
     for name in (*TEXT_FLAGS, *TREE_FLAGS, *TREE_SETTINGS, "vocab_size"):
         side = "trees" if name in TREE_SETTINGS else name.split("_")[1]
         is_taken = side in sides or (sides and name == "vocab_size")

@@ -89,7 +89,7 @@ FLAGS = flags.define(
         "precision",
     ),
 )
-PAIRS_PER_BATCH = 1024
+PAIRS_PER_BATCH = 1024  # between two updates of the progress
 
 
 def main(argv):
@@ -186,6 +186,7 @@ def _read_pairs(path):
 
 
 def _output():
+    # The file appears once it is complete, so a failure leaves no half file.
     if FLAGS.decode_to_file:
         return written_aside(FLAGS.decode_to_file)
     return contextlib.nullcontext(sys.stdout)

@@ -214,6 +214,7 @@ def _add(values, title, items):
 def require(values, *names):
     """Raises a `ValueError` for the first named flag that has no value."""
     for name in names:
+        # An empty value, as of `--data_dir=$UNSET`, counts as missing.
         if not values[name].value:
             raise ValueError(
                 f"`--{name}` must be given. Received: no --{name}. Add "

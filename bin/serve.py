@@ -63,6 +63,7 @@ FLAGS = flags.define(
 
 def main(argv):
     flags.require(FLAGS, "export_dir")
+    # From here on, a signal during the slow start stops the server cleanly.
     stop_requested = _stop_on_signal()
     from keras_transformer.serving import server as serving
     from keras_transformer.serving.versions import versions_in

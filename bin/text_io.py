@@ -9,6 +9,8 @@ def standard_input():
     Raises:
         ValueError: If a line is not UTF-8; the lines before it are yielded.
     """
+    # The text layer of standard input would end lines at a lone `\r`, too, and
+    # could not tell the line of a faulty byte.
     for number, line in enumerate(sys.stdin.buffer, 1):
         try:
             yield line.removesuffix(b"\n").removesuffix(b"\r").decode()

@@ -171,6 +171,7 @@ def main(argv):
         problem.generate(FLAGS.tmp_dir)
     _check_batches(problem, hparams)
     _check_warm_start(problem, hparams)
+    # Bad input has failed above, before the backend takes its seconds.
     command.load_backend()
     from keras_transformer.engines.make_engine import make_engine
     from keras_transformer.engines.precision import resolve_precision
@@ -189,6 +190,7 @@ def main(argv):
     results = trainer.train(FLAGS.train_steps or hparams.train_steps)
     if engine.is_chief:
         print(json.dumps({"step": trainer.step, **results}))
+    # A shell reports a process that a signal ended in the same way.
     return 128 + trainer.stop_signal if trainer.stop_signal else 0
 
 

@@ -50,8 +50,7 @@ MAY_IMPORT = {
     "decoding": "data runs search token_ids trees",
     "runs.model_card": "bleu data files problem registry runs trees",
     "visualization": "files runs",
-    "benchmark": "data decoding engines files hparam optimizers registry runs "
-    "search serving transformer",
+    "benchmark": "data decoding engines serving transformer",
     "export": "data decoding files runs runs.model_card search token_ids trees",
     "training": "data decoding engines optimizers runs runs.model_card "
     "visualization",

@@ -41,14 +41,14 @@ MAY_IMPORT = {
     "hparams": "hparam registry",
     "metrics": "losses masks serialization",
     "problem": "bleu data",
-    "transformer": "hparam layers masks serialization",
-    "trees": "data files token_ids",
+    "transformer": "layers masks serialization",
+    "trees": "data token_ids",
     "engines": "data layers losses metrics optimizers transformer",
-    "problems": "bleu data files problem registry token_ids trees",
+    "problems": "data problem registry token_ids trees",
     "runs": "data files hparam transformer",
     "search": "fields layers token_ids trees",
     "decoding": "data runs search token_ids trees",
-    "runs.model_card": "bleu data files problem registry runs trees",
+    "runs.model_card": "bleu data files problem registry trees",
     "visualization": "files runs",
     "benchmark": "data decoding engines serving transformer",
     "export": "data decoding files runs runs.model_card search token_ids trees",
@@ -114,7 +114,7 @@ class ImportRulesTest:
             for ours, packages in MAY_IMPORT.items()
             for theirs in packages.split()
         }
-        assert not allowed - used
+        assert allowed <= used, sorted(allowed - used)
 
     def test_packages_stand_on_few_floors(self):
         """A package stands one floor above the highest that it may import."""
@@ -216,12 +216,11 @@ class SetupTest:
         stems = {path.stem for path in (ROOT / "bin").glob("*.py")}
         assert not stems & sys.stdlib_module_names
 
-    def test_extras_and_urls_are_named_for_this_distribution(self):
-        metadata = setup_cfg()["metadata"]
-        assert metadata["name"] == "keras-t2t"
+    def test_nothing_tells_users_to_install_another_project(self):
+        assert setup_cfg()["metadata"]["name"] == "keras-t2t"
         for path in TEXTS:
             text = path.read_text(encoding="utf-8")
-            assert "keras-transformer" not in text, identify(path)
+            assert not re.search(r"install \W*keras-transformer", text), path
 
     def test_links_in_readme_work_outside_the_checkout(self):
         address = setup_cfg()["metadata"]["url"] + "/blob/main/"

@@ -29,7 +29,7 @@ if not os.path.isdir(os.path.join(__path__[0], "problems")):
 
 # A program that has imported Keras may go on to load a model with our classes.
 # Other programs register them with the first module that imports Keras.
-if "keras" in sys.modules:
+if sys.modules.get("keras"):  # None where a program forbids Keras
     importlib.import_module(f"{__name__}.serialization")
 
 

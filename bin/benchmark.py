@@ -61,8 +61,8 @@ FLAGS = flags.define(
         "vocabulary",
         None,
         "SentencePiece model to encode the text with; it must have ids for "
-        "padding and for the end of a sentence. Default: a new model that is "
-        "trained on the text first, which adds to the start-up time.",
+        "padding and for the end of a sentence. Default: a new model trained "
+        "on the training text, which adds to the start-up time.",
     ),
     flags.group(
         "Flags of --mode=train and --mode=input",

@@ -203,7 +203,7 @@ class ServeTest:
             ([f"--export_dir={tmp_path}", "--port=0", rest], "saved_model.pb"),
             (
                 [f"--export_dir={export_dir}", "--port=0", "--rest_api_port=0"],
-                "One of `port` and `rest_api_port`",
+                "`port` or `rest_api_port` must be on",
             ),
             (
                 [

@@ -1,4 +1,4 @@
-"""Shows the attention of a trained run for one sentence.
+"""Draws the attention of a trained run for one sentence.
 
     kt-attention --output_dir=run/averaged --html=attention.html \\
         --text="A brown dog is running after a red ball."
@@ -40,6 +40,7 @@ MAX_TOKENS = 256  # per sentence, so that a browser can show the page
 def main(argv):
     flags.require(FLAGS, "output_dir", "text")
     _check_flags()
+    # Output is UTF-8 in every locale, as input is.
     sys.stdout.reconfigure(encoding="utf-8")
     translator = _load()
     attention = _attention(translator)
@@ -80,6 +81,7 @@ def _check_flags():
 
 
 def _can_be_written(path):
+    # The directory decides, since a new file is renamed to replace the old one.
     directory = os.path.dirname(path) or os.curdir
     is_free = os.path.isfile(path) or not os.path.exists(path)
     return is_free and os.access(directory, os.W_OK)
@@ -88,7 +90,8 @@ def _can_be_written(path):
 def _load():
     from keras_transformer.runs.run_directory import RunDirectory
 
-    # A faulty run fails here, before the backend takes its seconds.
+    # Loading the backend takes seconds, so everything that can fail without it
+    # is checked first.
     run = RunDirectory(FLAGS.output_dir)
     for name in ("text", "target_text"):
         num_tokens = len(run.vocabulary.encode([FLAGS[name].value or ""])[0])
@@ -115,6 +118,7 @@ def _attention(translator):
         return attentions[0]
     from keras_transformer.decoding.attention import attention_of
 
+    # One decoder pass over the target replaces the search for a translation.
     text, target_text = FLAGS.text, FLAGS.target_text
     # The model of a parser reads words and writes symbols instead of brackets.
     if translator.linearization:

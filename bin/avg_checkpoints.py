@@ -37,9 +37,11 @@ def main(argv):
 
     run = RunDirectory(FLAGS.output_dir)
     path = FLAGS.averaged_dir or run.file("averaged")
+    # Averaging needs only NumPy, so this command never loads the backend.
     averaged_run = average_run(run, FLAGS.num_last_checkpoints, path)
     write_model_card(path, averaged_run)
     steps = ", ".join(map(str, averaged_run.averaged_steps))
+    # Only the path goes to standard output, for $(kt-avg-checkpoints ...).
     print(f"Averaged the checkpoints of steps {steps}.", file=sys.stderr)
     print(path)
 

@@ -8,9 +8,9 @@
         --decode_from_file=test.en --vocabulary=spm.model --target_length=24
 
 The figures go to standard output as one line of JSON. A speed is the median of
-the passes and comes with its range. Before each pass the command waits a short
-time for other processes to become quiet. A disturbed pass counts only if all
-passes were disturbed.
+the passes and comes with its range. Before each pass the command waits briefly
+for other processes to become idle. A pass that they disturbed counts only if
+they disturbed all passes.
 
 --mode=train reports target tokens per second without padding, milliseconds per
 update, the share of padding, and floating-point operations per second. It
@@ -30,7 +30,7 @@ in pairs per second.
 the start of the process to the first translation, and the peak memory. With
 --target_length, all translations have the same length, so the model may have
 random weights. --output_dir=RUN times a trained run, which decides the length
-itself; it replaces --hparams_set and --vocabulary.
+itself. It replaces --hparams_set and --vocabulary.
 """
 
 import dataclasses
@@ -114,6 +114,7 @@ FLAGS = flags.define(
         ),
     ),
 )
+# Their versions are reported, because the figures depend on them.
 PACKAGES = ("keras", "tensorflow", "jax", "numpy")
 
 
@@ -132,6 +133,8 @@ def _hparams():
     from keras_transformer.benchmark.workload import BATCH_TOKENS
 
     flags.require(FLAGS, "hparams_set")
+    # All sets get the same batch size, so that their speeds can be compared.
+    # --hparams comes afterwards and can still change it.
     hparams = dataclasses.replace(
         registry.get_hparams(FLAGS.hparams_set), batch_tokens=BATCH_TOKENS
     )
@@ -143,7 +146,7 @@ def _hparams():
 
 def _train():
     hparams = _hparams()
-    text = _text()
+    text = _text()  # before the backend, because files can be missing or empty
     command.load_backend()
     import keras
 
@@ -222,6 +225,8 @@ def _trained(precision):
 
     run = RunDirectory(FLAGS.output_dir)
 
+    # A function, because the model needs the backend. The caller loads that
+    # once all flags and files are checked.
     def make_model():
         from keras_transformer.runs.weights import load_model
 

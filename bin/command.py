@@ -1,4 +1,4 @@
-"""How every command starts, shows its manual, and fails.
+"""The start, the help and the error messages that all commands share.
 
 A command's module docstring is its manual. The module defines `FLAGS` (see
 `flags`), `main`, and a `run` that its console script calls. `main` imports slow
@@ -48,7 +48,7 @@ def run(main, values, argv=None):
         argv: List of the program name and its arguments. Defaults to the
             arguments of the process.
     """
-    # Both are read when TensorFlow and gRPC are imported.
+    # TensorFlow and gRPC read these when they are imported.
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
     try:
@@ -59,10 +59,12 @@ def run(main, values, argv=None):
                 functools.partial(_parse, main, values),
             )
         finally:
-            # The last flush may meet a closed pipe as well.
+            # A reader such as `head` may have closed the pipe by the last
+            # flush. Flushed here, the error can still be caught below.
             sys.stdout.flush()
     except BrokenPipeError:
-        # The Python manual advises this, so that the flush at exit is silent.
+        # As the Python manual advises: the flush at exit then writes to
+        # /dev/null and raises no second error.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
 
@@ -70,8 +72,8 @@ def run(main, values, argv=None):
 def load_backend(module="keras"):
     """Imports Keras and its backend without their start-up messages.
 
-    XLA keeps what it compiles in `~/.cache/keras_transformer`, where the next
-    process finds it.
+    XLA caches compiled programs in `~/.cache/keras_transformer`, so the next
+    process need not compile them again.
 
     Args:
         module: Name of the module to import. Defaults to "keras".
@@ -84,8 +86,9 @@ def load_backend(module="keras"):
     os.environ.setdefault(
         "TF_XLA_FLAGS", f"--tf_xla_persistent_cache_directory={cache}/xla"
     )
-    # TensorFlow 2.21 ignores `TF_CPP_MIN_LOG_LEVEL` until its log is set up,
-    # so standard error is closed to it during the import.
+    # TensorFlow 2.21 ignores `TF_CPP_MIN_LOG_LEVEL` until its log is set up.
+    # Its C++ code writes to descriptor 2 and not to `sys.stderr`, so the
+    # descriptor itself points to /dev/null during the import.
     saved = os.dup(2)
     try:
         with open(os.devnull, "wb") as nowhere:
@@ -102,6 +105,7 @@ def load_backend(module="keras"):
 
 
 def _parse(main, values, argv):
+    # absl's own help would also list the flags of absl and of every library.
     if HELP_FLAGS & set(argv[1:]):
         print(_manual(main, values))
         sys.exit(0)
@@ -109,7 +113,7 @@ def _parse(main, values, argv):
     for name in values:
         values[name].unparse()
     try:
-        # absl parses what is left, because `app.run` needs its own flags.
+        # absl parses the rest, because `app.run` has flags of its own.
         remaining = absl_flags.FLAGS(values(argv, known_only=True))
         if len(remaining) > 1:
             raise ValueError(
@@ -129,6 +133,8 @@ def _call(main, values, argv):
     handler = absl_logging.get_absl_handler()
     handler.setFormatter(logging.Formatter("%(message)s"))
     try:
+        # First, so that the user's problems and sets are registered for
+        # everything that follows.
         if values.usr_dir:
             registry.import_usr_dir(values.usr_dir)
         if values.registry_help:
@@ -149,6 +155,7 @@ def _call(main, values, argv):
 
 
 def _fail(main, error):
+    # One line, so that a log or a calling script can take it as a whole.
     line = " ".join(str(error).split())
     print(f"{_command(main)}: error: {line}", file=sys.stderr)
     sys.exit(BAD_INPUT)
@@ -165,6 +172,7 @@ def _about_path(error):
 
 def _is_ours(error):
     """Returns whether this package, and not a library, raised the error."""
+    # The last frame is the one that contains the `raise`.
     *_, (frame, _) = traceback.walk_tb(error.__traceback__)
     module = frame.f_globals.get("__name__", "")
     return module.startswith("keras_transformer.") or module == "__main__"
@@ -182,6 +190,7 @@ def _unknown(main, values, name):
 
 def _manual(main, values):
     lines = [_module(main).__doc__.strip()]
+    # `flags._add` stores the titles of the groups as module names.
     for title, group in values.flags_by_module_dict().items():
         lines += ["", f"{title}:"]
         for flag in group:
@@ -196,6 +205,7 @@ def _manual(main, values):
 
 
 def _help(flag):
+    # The help text of such a flag says itself what happens without it.
     if flag.default is None:
         return flag.help
     shown = str(flag.default)

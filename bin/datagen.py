@@ -112,6 +112,8 @@ FLAGS = flags.define(
 def main(argv):
     flags.require(FLAGS, "problem", "data_dir")
     names = [name.strip() for name in FLAGS.problem.split(",")]
+    # All names and flags are checked before the first problem is generated,
+    # which can take hours.
     problems = [registry.get_problem(name, FLAGS.data_dir) for name in names]
     _check_flags(problems)
     for problem in problems:
@@ -120,11 +122,11 @@ def main(argv):
 
 
 def _check_flags(problems):
-    """Checks that at least one problem takes each flag that was given."""
+    """Checks that at least one problem accepts each flag on the command line."""
     sides = {
         side for problem in problems for side in getattr(problem, "sides", ())
     }
-    # A problem would ignore the files of another one without a word.
+    # A problem silently ignores flags that are meant for another one.
     for name in (*TEXT_FLAGS, *TREE_FLAGS, *TREE_SETTINGS, "vocab_size"):
         side = "trees" if name in TREE_SETTINGS else name.split("_")[1]
         is_taken = side in sides or (sides and name == "vocab_size")
@@ -144,6 +146,8 @@ def _set_files(problem):
         split: tuple(FLAGS[f"{split}_{side}"].value for side in sides)
         for split in SPLITS
     }
+    # Most problems bring their own text. Those that need files raise an error
+    # in `generate`, unless their data exists already.
     if not any(map(any, files.values())):
         return
     settings = {}

@@ -10,7 +10,7 @@ output, so it works in a pipe:
 
     kt-decoder --output_dir=run <news.en >news.de
 
-With --decode_interactive it translates each line as you type it. Progress goes
+With --decode_interactive it translates each line that you type. Progress goes
 to standard error. --output_dir may also be a directory that kt-avg-checkpoints
 or kt-exporter wrote.
 
@@ -58,7 +58,7 @@ FLAGS = flags.define(
         flags.switch(
             "decode_interactive",
             False,
-            "Translate each line as you type it.",
+            "Translate each line that you type.",
         ),
         flags.switch(
             "tokenized",
@@ -89,7 +89,7 @@ FLAGS = flags.define(
         "precision",
     ),
 )
-PAIRS_PER_BATCH = 1024  # between two updates of the progress
+PAIRS_PER_BATCH = 1024  # number of pairs between two updates of the progress
 
 
 def main(argv):
@@ -98,11 +98,14 @@ def main(argv):
     _check_alone("decode_interactive", "prefix_file", "score_file")
     _check_alone("score_file", "decode_from_file", "prefix_file")
     changes = flags.decode_changes(FLAGS)
+    # Output is UTF-8 in every locale, as input is.
     sys.stdout.reconfigure(encoding="utf-8")
     if FLAGS.decode_interactive:
         _decode_interactively(_load(), changes)
     elif FLAGS.score_file:
         pairs = list(_read_pairs(FLAGS.score_file))
+        # The output is opened before the model is loaded, so a path that
+        # cannot be written fails at once.
         with _output() as output:
             _score(_load(), pairs, changes, output)
     else:
@@ -130,11 +133,13 @@ def _load():
     if format == "saved_model":
         command.load_backend("tensorflow")
     elif not format:
-        # A faulty run fails here, before the backend takes its seconds.
+        # A faulty run fails here, before the backend loads, which takes
+        # seconds.
         RunDirectory(FLAGS.output_dir)
         command.load_backend()
         from keras_transformer.decoding import threads
 
+        # A single sentence is faster when one batch uses all cores.
         if not FLAGS.decode_interactive:
             threads.give_each_a_core()
     from keras_transformer.decoding.loading import load
@@ -152,8 +157,8 @@ def _input():
     path = FLAGS.decode_from_file
     if path in (None, "-"):
         return None, text_io.standard_input()
-    # Counting reads the whole file, so that faulty text fails before the
-    # model is loaded.
+    # Counting reads the whole file, so faulty text fails before the model is
+    # loaded. The count also tells `Progress` how much is left.
     return text_files.count_lines(path), text_files.read_lines(path)
 
 
@@ -162,6 +167,7 @@ def _prefixes(num_lines):
     if not path:
         return None
     num_prefixes = text_files.count_lines(path)
+    # The number of lines on standard input is not known in advance.
     if num_lines is not None and num_prefixes != num_lines:
         raise ValueError(
             "`--prefix_file` must have a line for each line of the input. "

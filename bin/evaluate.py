@@ -84,6 +84,7 @@ FLAGS = flags.define(
 
 
 def main(argv):
+    # Scoring files needs neither a run nor the backend, so it starts at once.
     if FLAGS.hypotheses or FLAGS.references:
         _refuse("evalb_files", "--output_dir")
         print(_score_files().text)
@@ -91,11 +92,14 @@ def main(argv):
     problem = _problem()
     hypotheses, references = _decode(problem)
     report = _score(problem, hypotheses, references)
+    # Recorded first: the scores survive a reader that closes the pipe.
     _record(report, len(references))
     print(report.text)
 
 
 def _refuse(name, rule):
+    # A value equal to the default is harmless, and absl does not show whether
+    # it was stated.
     if FLAGS[name].value != FLAGS[name].default:
         raise ValueError(
             f"`--{name}` must go with {rule}. Received: "
@@ -131,6 +135,7 @@ def _bleu(hypotheses, references):
 def _problem():
     """Checks the flags and the data, and returns the run's problem."""
     flags.require(FLAGS, "output_dir")
+    # Of the training text only the token arrays are kept, without its words.
     if FLAGS.split == "train":
         raise ValueError(
             "`--split` must be a split whose text is kept. Received: "
@@ -147,7 +152,8 @@ def _problem():
         _refuse("evalb_files", "a parsing run")
     else:
         _refuse("tokenize", f"BLEU, not {problem.measure}")
-    problem.text_split(FLAGS.split)  # missing data fails here, early
+    # Missing data fails here, before the backend loads.
+    problem.text_split(FLAGS.split)
     return problem
 
 
@@ -165,6 +171,7 @@ def _decode(problem):
         _report_trees(translator, len(sources))
     else:
         hypotheses = list(map(problem.output, sources, hypotheses))
+    # The outputs are on disk before the scoring, which could fail.
     path = _decodes_path("txt")
     os.makedirs(os.path.dirname(path), exist_ok=True)
     with written_aside(path) as file:
@@ -206,6 +213,7 @@ def _decodes_path(ending):
 
 
 def _score(problem, hypotheses, references):
+    # Not `problem.report`, which knows nothing of --tokenize and --lowercase.
     if problem.measure == "bleu":
         return _bleu(hypotheses, references)
     if FLAGS.evalb_files:

@@ -11,13 +11,13 @@ chooses what it writes:
                    --export_dir: 1, 2, and so on.
   saved_model_ids  The same for servers without the operations of
                    tensorflow-text. It takes and returns ids of vocab.model,
-                   which lies in its folder assets.extra.
+                   a file in its folder assets.extra.
   ctranslate2      A directory for CTranslate2, with weights stored as
                    --quantization says. It needs pip install '.[ctranslate2]'.
 
 The exported model translates as the run does. --beam_size, --alpha and
---decode_hparams change that now; they cannot be changed after the export. A
-SavedModel computes in float32, unless --precision=bfloat16 is given.
+--decode_hparams change that at the export; later they cannot be changed. A
+SavedModel computes in float32, or in the format that --precision names.
 
 With pip install '.[serving]', a SavedModel also contains the requests that
 TensorFlow Serving warms it up with.
@@ -81,14 +81,17 @@ def main(argv):
 
     run = RunDirectory(FLAGS.output_dir)
     options = flags.decode_options(FLAGS, run.hparams)
-    # A missing checkpoint fails here, before the backend takes its seconds.
+    # A missing checkpoint fails here, before the backend loads.
     run.checkpoints.find(FLAGS.checkpoint_step)
+    # Each format has its own directory, since a server takes all folders of one
+    # directory as versions of the same model.
     export_dir = FLAGS.export_dir or run.file(DEFAULT_DIRS[FLAGS.format])
     print(_export(run, os.path.normpath(export_dir), options))
 
 
 def _check_format():
-    # Per format: a flag it cannot use, that flag's default, the one it takes.
+    # For each format: a flag that it cannot use, the flag's default, and the
+    # flag to use instead.
     unusable = {
         "saved_model": ("quantization", "float32", "--precision"),
         "saved_model_ids": ("quantization", "float32", "--precision"),
@@ -103,6 +106,7 @@ def _check_format():
 
 
 def _export(run, export_dir, options):
+    # This format is made of the arrays of a checkpoint, without a backend.
     if FLAGS.format == "ctranslate2":
         from keras_transformer.export.ctranslate2 import export_ctranslate2
 

@@ -132,8 +132,8 @@ class _Parser(flags.ArgumentParser):
         try:
             return self._convert(argument)
         except ValueError as error:
-            # An argument that is not UTF-8 has surrogates, which some
-            # streams cannot encode.
+            # An argument that is not UTF-8 contains surrogates, which standard
+            # error may not be able to encode.
             shown = str(argument).encode(errors="backslashreplace").decode()
             raise flags.IllegalFlagValueError(
                 f"`--{self._name}` must be {self._rule}. Received: "
@@ -156,7 +156,7 @@ def _integer(argument, minimum, maximum=math.inf):
 
 def _nonnegative(argument):
     number = float(argument)
-    if not number >= 0:
+    if not number >= 0:  # also true of NaN
         raise ValueError("out of range")
     return number
 
@@ -214,7 +214,7 @@ def _add(values, title, items):
 def require(values, *names):
     """Raises a `ValueError` for the first named flag that has no value."""
     for name in names:
-        # An empty value, as of `--data_dir=$UNSET`, counts as missing.
+        # The shell turns `--data_dir=$UNSET` into an empty value.
         if not values[name].value:
             raise ValueError(
                 f"`--{name}` must be given. Received: no --{name}. Add "
@@ -325,8 +325,8 @@ SHARED = {
         path(
             "usr_dir",
             None,
-            "Directory of your own problems and hparams sets, which its "
-            "__init__.py imports. Default: none.",
+            "Directory of your own problems and hparams sets. Its "
+            "__init__.py must import them. Default: none.",
         ),
         switch(
             "registry_help",

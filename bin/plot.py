@@ -36,6 +36,7 @@ FLAGS = flags.define(
 
 def main(argv):
     flags.require(FLAGS, "runs", "plot_to_file")
+    # Imported here, so that --help does not wait for it.
     from keras_transformer.visualization.comparison import plot_comparison
 
     plot_comparison(FLAGS.runs, FLAGS.metric, FLAGS.x_axis, FLAGS.plot_to_file)

@@ -53,7 +53,10 @@ LINES_PER_REQUEST = 32
 
 
 def main(argv):
+    # Output is UTF-8 in every locale, as input is.
     sys.stdout.reconfigure(encoding="utf-8")
+    # The gRPC client imports TensorFlow for its protocol buffers. Imported here
+    # first, it prints no messages.
     if FLAGS.protocol == "grpc":
         command.load_backend("tensorflow")
     from keras_transformer.serving import client
@@ -71,7 +74,7 @@ def main(argv):
             score_column = f"\t{score:.6f}" if FLAGS.write_scores else ""
             # A translation with line breaks would shift the lines after it.
             print(" ".join(best.splitlines()) + score_column)
-        sys.stdout.flush()
+        sys.stdout.flush()  # the next answer may take a while
     server.close()
 
 

@@ -18,7 +18,7 @@ The server serves all versions in --export_dir. A request that names no version
 gets the newest. A new version is loaded while the others serve, and takes over
 once it is ready. A version whose folder is deleted is dropped.
 
-The server translates sentences of concurrent requests together. It writes one
+The server puts sentences of concurrent requests into one batch. It writes one
 line to standard error once it is ready. On SIGTERM or Control-C it answers the
 requests that it has accepted, and then exits.
 """
@@ -68,7 +68,7 @@ def main(argv):
     from keras_transformer.serving import server as serving
     from keras_transformer.serving.versions import versions_in
 
-    # A wrong directory or port fails before TensorFlow takes its seconds.
+    # A wrong directory or port fails here, before TensorFlow loads.
     versions_in(FLAGS.export_dir)
     ports = _ports(serving)
     command.load_backend("tensorflow")
@@ -82,6 +82,7 @@ def main(argv):
     )
     server.start()
     version, _ = server.service.find(FLAGS.model_name)
+    # Scripts wait for this line: all ports listen from here on.
     print(
         f"Serving {FLAGS.model_name}, version {version}: {server.addresses()}.",
         file=sys.stderr,

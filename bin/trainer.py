@@ -1,4 +1,4 @@
-"""Trains a model on a problem, or resumes a training that was stopped.
+"""Trains a model on a problem, or resumes a run that was stopped.
 
     kt-trainer --problem=translate_ende_toy --generate_data \\
         --data_dir=data --output_dir=run --hparams_set=transformer_tiny
@@ -75,8 +75,8 @@ FLAGS = flags.define(
         flags.whole(
             "random_seed",
             None,
-            "Seed of the initial weights, dropout and the order of the data. "
-            "Default: the seed of the run in output_dir, or 0.",
+            "Seed of the initial weights, of dropout and of the order of the "
+            "data. Default: the seed of the run in output_dir, or 0.",
         ),
     ),
     flags.group(
@@ -150,7 +150,7 @@ FLAGS = flags.define(
         ),
     ),
 )
-SECONDS_TO_WAIT = 60  # until the chief has created the run
+SECONDS_TO_WAIT = 60  # longest wait for the chief to create the run
 
 
 def main(argv):
@@ -164,6 +164,7 @@ def main(argv):
     settings = _settings(earlier_run)
     hparams = _hparams(settings["hparams_set"], earlier_run)
     options = _options()
+    # The run records this path, and another command may start elsewhere.
     problem = registry.get_problem(
         settings["problem"], os.path.abspath(settings["data_dir"])
     )
@@ -171,26 +172,28 @@ def main(argv):
         problem.generate(FLAGS.tmp_dir)
     _check_batches(problem, hparams)
     _check_warm_start(problem, hparams)
-    # Bad input has failed above, before the backend takes its seconds.
+    # Loading the backend takes seconds, so bad input has failed above.
     command.load_backend()
     from keras_transformer.engines.make_engine import make_engine
     from keras_transformer.engines.precision import resolve_precision
     from keras_transformer.training.trainer import Trainer
 
-    # A resumed run keeps its precision unless the flag names another. Runs of
-    # the first versions recorded none, since all computed in float32.
+    # A resumed run keeps its precision unless the flag names another. The
+    # first versions recorded none, because they always computed in float32.
     if FLAGS.precision != "auto" or is_new:
         settings["precision"] = resolve_precision(FLAGS.precision)
     precision = settings.setdefault("precision", "float32")
     if FLAGS.batch_tokens == "auto" and is_new:
         hparams = _with_largest_batch(problem, hparams, precision)
+    # The engine comes before the run: it knows whether this machine is the
+    # chief, which alone creates the directory.
     engine = make_engine(hparams, precision, FLAGS.worker_gpu, FLAGS.xla)
     run = _open_run(problem, hparams, settings, engine.is_chief, is_new)
     trainer = Trainer(problem, run, engine, **options)
     results = trainer.train(FLAGS.train_steps or hparams.train_steps)
     if engine.is_chief:
         print(json.dumps({"step": trainer.step, **results}))
-    # A shell reports a process that a signal ended in the same way.
+    # A shell uses the same number for a process that a signal ended.
     return 128 + trainer.stop_signal if trainer.stop_signal else 0
 
 
@@ -207,6 +210,7 @@ def _settings(earlier_run):
 
 
 def _hparams(hparams_set, earlier_run):
+    # The registered set may have changed since the run began.
     if earlier_run and not FLAGS.hparams_set and not FLAGS.hparams:
         hparams = earlier_run.hparams
     else:
@@ -219,8 +223,10 @@ def _hparams(hparams_set, earlier_run):
     if FLAGS.batch_tokens == "auto" and earlier_run:
         batch["batch_tokens"] = earlier_run.hparams.batch_tokens
     elif FLAGS.batch_tokens == "auto":
-        # A stand-in that fits the update, until the engine's memory is known.
+        # A placeholder that agrees with the update until the device's memory
+        # is known.
         batch["batch_tokens"] = FLAGS.effective_batch_tokens or None
+    # Parsed like --hparams, so a wrong value gives the same error.
     overrides = [f"{n}={v}" for n, v in batch.items() if v is not None]
     return hparam.parse_overrides(hparams, ",".join(overrides))
 
@@ -289,6 +295,7 @@ def _open_run(problem, hparams, settings, is_chief, is_new):
         "precision": settings["precision"],
     }
     if is_new and is_chief:
+        # Not compared by `check_same`: the data may move between two trainings.
         record["data_dir"] = problem.data_dir
         record["data"] = describe_data(problem)
         return RunDirectory.create(

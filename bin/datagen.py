@@ -122,7 +122,7 @@ def main(argv):
 
 
 def _check_flags(problems):
-    """Checks that at least one problem accepts each flag on the command line."""
+    """Checks that some problem accepts each flag of the command line."""
     sides = {
         side for problem in problems for side in getattr(problem, "sides", ())
     }

@@ -23,7 +23,7 @@ _MODULES = {
 __all__ = sorted(_MODULES)
 
 # An installed package holds `problems`, `hparams` and `bin`. A checkout has
-# them one folder higher, which therefore joins the path of the package.
+# them one folder higher, so that folder joins the path of the package.
 if not os.path.isdir(os.path.join(__path__[0], "problems")):
     __path__.append(os.path.dirname(os.path.abspath(__path__[0])))
 

@@ -73,5 +73,5 @@ def _check(hypotheses, references):
         raise ValueError(
             "There must be as many hypotheses as references, and at least "
             f"one. Received: {len(hypotheses)} hypotheses and "
-            f"{len(references)} references. Give one line each per sentence."
+            f"{len(references)} references. Provide one line for each sentence."
         )

@@ -68,7 +68,7 @@ def parse_changes(cls, text, flag):
 
 
 def field(cls, name, flag):
-    """Returns the field of a dataclass with a name.
+    """Returns the field of a dataclass that has this name.
 
     Args:
         cls: The dataclass.

@@ -152,8 +152,8 @@ def to_json(hparams):
 def from_json(text):
     """Returns the `HParams` that `to_json` wrote.
 
-    A field that the text lacks takes its default. The default of a new field
-    therefore has to keep what was done before the field existed.
+    A field that the text lacks gets its default. The default of a new field
+    must therefore reproduce the behaviour from before the field existed.
 
     Raises:
         ValueError: If the text is not JSON, if a name is unknown, or if a value

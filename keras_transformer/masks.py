@@ -53,7 +53,7 @@ def neighbourhood_mask(length, radius):
     Args:
         length: Number of positions, or a tensor of that length, as in
             `causal_mask`.
-        radius: r, the greatest distance to attend over, an integer.
+        radius: Integer r, the greatest distance to attend over.
 
     Returns:
         Boolean tensor of shape `(1, length, length)`.
@@ -84,7 +84,7 @@ def _query_and_key_positions(length):
 def segment_numbers(ids):
     """Numbers the sequences that share a packed row, starting from 0.
 
-    A sequence stops at its end id, so that the ids alone tell the numbers.
+    A sequence ends with its end id, so the numbers follow from the ids alone.
 
     Args:
         ids: Integer tensor of shape `(batch, length)`.
@@ -100,8 +100,8 @@ def segment_positions(segments):
     """Counts the positions of each sequence of a packed row, starting from 0.
 
     Args:
-        segments: Integer tensor of shape `(batch, length)` whose rows never
-            fall, as `segment_numbers` returns it.
+        segments: Integer tensor of shape `(batch, length)`, as
+            `segment_numbers` returns it. The numbers never decrease in a row.
 
     Returns:
         Int32 tensor of shape `(batch, length)`.

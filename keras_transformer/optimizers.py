@@ -75,11 +75,12 @@ def make_optimizer(hparams):
 
 @serializable
 class Adafactor(keras.optimizers.Optimizer):
-    """Adam without momentum that keeps a row and a column for each matrix.
+    """Updates as Adam, but keeps only a row and a column for each matrix.
 
-    Algorithms 4 and 5 of Shazeer and Stern (2018). Choose it where memory for
-    Adam's two moments of each weight is lacking. The step of a weight matrix is
-    the learning rate times the root mean square of the matrix itself.
+    Algorithms 4 and 5 of Shazeer and Stern (2018), without momentum. Choose it
+    where memory is too small for Adam's two moments of each weight. The step of
+    a weight matrix is the learning rate times the root mean square of the
+    matrix itself.
 
     `keras.optimizers.Adafactor` makes the same updates, but it also keeps the
     full second moments and caps the learning rate at step^-0.5. Besides, it
@@ -88,8 +89,8 @@ class Adafactor(keras.optimizers.Optimizer):
 
     Args:
         learning_rate: A float or a schedule. Defaults to 0.01.
-        beta_2_decay: c in the decay 1 - step^c of the second moments. Defaults
-            to -0.8.
+        beta_2_decay: Float c in the decay 1 - step^c of the second moments.
+            Defaults to -0.8.
         epsilon_1: Float added to squared gradients. Defaults to 1e-30.
         epsilon_2: Least size of a matrix to which a step is relative. Defaults
             to 1e-3.

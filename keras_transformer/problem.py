@@ -80,10 +80,10 @@ class Problem(GeneratedData):
         return ()
 
     def output(self, source, decoded):
-        """Returns the user's output for what the model wrote for a source.
+        """Converts the text that the model wrote into the user's output.
 
-        This is the inverse of `target_text`: it returns text in the form of
-        the targets.
+        This is the inverse of `target_text`: the output has the form of the
+        targets. The default is the model's text itself.
         """
         return decoded
 

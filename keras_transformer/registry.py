@@ -72,7 +72,7 @@ class Registry:
 
     def names(self):
         """Returns all registered names in alphabetical order."""
-        # Only here, because the modules of the package import this one.
+        # Imported here, because the modules of the package import this one.
         if self.package:
             importlib.import_module(self.package)
         return sorted(self._entries)
@@ -129,10 +129,10 @@ def register_hparams(name=None):
 
 
 def get_problem(name, data_dir=None):
-    """Returns the problem with a name.
+    """Returns the problem that is registered under a name.
 
-    A trailing `_rev` swaps the two languages of the problem that is named
-    before it. Both directions share their data.
+    The suffix `_rev` swaps the source and the target of a problem. Both
+    directions share their data.
 
     Args:
         name: Registered name, with or without `_rev`.
@@ -148,7 +148,7 @@ def get_problem(name, data_dir=None):
 
 
 def get_hparams(name):
-    """Returns the `HParams` of the hparams set with a name.
+    """Returns the `HParams` of a registered hparams set.
 
     Example:
 
@@ -186,8 +186,8 @@ def import_usr_dir(path):
         module = importlib.import_module(name)
     finally:
         sys.path.remove(parent)
-    # If a module of that name was loaded before, Python returns it, wherever it
-    # lies.
+    # If a module of that name was loaded before, Python returns it, whatever
+    # its path.
     if not _is_inside(module, path):
         raise ValueError(
             "`usr_dir` must not have the name of another Python module. "

@@ -15,8 +15,8 @@ class InverseSquareRootSchedule(
     The learning rate is
     `factor * d_model^-0.5 * min(step^-0.5, step * warmup_steps^-1.5)`, equation
     3 in section 5.3 of Vaswani et al. (2017), where the factor is 1. Steps
-    count from 1 as in the paper. Keras counts updates from 0, so that update
-    number n uses step n + 1.
+    count from 1 as in the paper. Keras counts updates from 0, so update number
+    n uses step n + 1.
 
     Args:
         d_model: Width of the model, an integer.
@@ -44,7 +44,7 @@ class InverseSquareRootSchedule(
 
     @property
     def peak(self):
-        """The greatest learning rate, which the end of the warm-up reaches."""
+        """The greatest learning rate, reached at the end of the warm-up."""
         return self.factor * (self.d_model * self.warmup_steps) ** -0.5
 
     def get_config(self):

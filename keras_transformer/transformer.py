@@ -101,7 +101,7 @@ class Transformer(keras.Model):
         **layer_options,
     ):
         super().__init__(name=name, dtype=dtype, trainable=trainable)
-        self.autocast = False  # of ids, see `SharedEmbedding`
+        self.autocast = False  # would round ids, see `SharedEmbedding`
         self.vocab_size = vocab_size
         self.d_model = d_model
         self.positional_encoding = positional_encoding
@@ -224,8 +224,8 @@ class Transformer(keras.Model):
                 `position`. They are ignored at position 0.
             position: Scalar integer tensor, counted from 0.
             cache: A `DecoderCache`.
-            num_ids: Integer, computes logits of the first ids only. Defaults to
-                None, which means all ids.
+            num_ids: Integer number of logits to compute, those of the first
+                ids. Defaults to None, which means all ids.
 
         Returns:
             Float32 logits of shape `(batch, beam, num_ids)`, and the new cache.
@@ -237,7 +237,7 @@ class Transformer(keras.Model):
         x = x + self.target_positions(origin, start=position)
         x, cache = self.decoder.step(x, cache, position)
         logits = self.embedding(x, reverse=True, num_ids=num_ids)
-        # A search adds up log-probabilities, which takes float32.
+        # A search sums log-probabilities, which needs float32.
         return ops.cast(logits, "float32"), cache
 
     def _embed_inputs(self, inputs, segments=None, training=None):

@@ -11,7 +11,8 @@ from keras_transformer.masks import combine_masks
 from keras_transformer.masks import neighbourhood_mask
 from keras_transformer.serialization import serializable
 
-# Its exponential is exactly 0. It is finite, so that no row becomes NaN.
+# Its exponential is exactly 0. Minus infinity would turn a row that is masked
+# throughout into NaN.
 MASKED_SCORE = -1e9
 
 
@@ -28,11 +29,11 @@ class MultiHeadAttention(SequenceLayer):
     Pass an `attention_mask` that hides padding and, in a language model, the
     future: `padding_mask[:, None, :]` hides padded keys, `masks.causal_mask`
     the future, and `masks.combine_masks` joins them. A query that may attend to
-    no key attends to all alike instead of becoming NaN. Its output means
-    nothing and should not be used.
+    no key attends equally to all of them instead of becoming NaN. Its output is
+    meaningless and should not be used.
 
-    Another attention derives from this class and overrides
-    `compute_attention`. Encoder and decoder layers take it as `attention`.
+    To attend in another way, derive a class and override `compute_attention`.
+    Encoder and decoder layers take the class as their argument `attention`.
 
     Args:
         d_model: Integer width of inputs and output.
@@ -115,6 +116,8 @@ class MultiHeadAttention(SequenceLayer):
     def compute_output_shape(self, query_shape, memory_shape=None):
         return query_shape
 
+    # No argument is called `mask` or `query_mask`: Keras would fill those with
+    # masks of its own.
     def call(
         self,
         query,
@@ -155,6 +158,9 @@ class MultiHeadAttention(SequenceLayer):
             Tensor of shape `(batch, num_heads, query_len, d_v)`, and the
             float32 weights `(batch, num_heads, query_len, key_len)`.
         """
+        # Not `ops.dot_product_attention`: it has no dropout, and on TensorFlow
+        # it takes up to 1.9 times as long as these products.
+        # Scaled before the product, so that float16 scores stay in range.
         queries = queries * ops.cast(self.d_k**-0.5, queries.dtype)
         # (batch, num_heads, d_k, key_len)
         keys = ops.transpose(keys, (0, 1, 3, 2))
@@ -272,7 +278,8 @@ class MultiHeadAttention(SequenceLayer):
         kernels = (self.query_kernel, self.key_kernel, self.value_kernel)
         projected = self._project(query, *kernels)
         width = self.num_heads * self.d_k
-        # The gradient of slices would fill a whole array with zeros for each.
+        # The gradient of each slice would be a whole array filled with zeros,
+        # while that of `split` is one concatenation.
         queries, keys, values = ops.split(projected, [width, 2 * width], -1)
         return (
             self._split_heads(queries, self.d_k),
@@ -299,6 +306,8 @@ class MultiHeadAttention(SequenceLayer):
         batch, length = ops.shape(x)[:2]
         # (batch, length, num_heads, width)
         x = ops.reshape(x, (batch, length, self.num_heads, width))
+        # Heads come before positions for plain matrix products. In the other
+        # order, transposes took 2.4 of the 7 s of a beam search with base.
         return ops.transpose(
             x, (0, 2, 1, 3)
         )  # (batch, num_heads, length, width)

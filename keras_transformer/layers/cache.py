@@ -57,6 +57,8 @@ class FixedSlots(typing.NamedTuple):
         """
         start = [0] * len(self.entries.shape)
         start[2] = position * newest.shape[2]
+        # On TensorFlow this runs an XLA operation, which took 1.1 of the 7 s of
+        # a beam search with base. `GrowingSlots` avoid it there.
         return FixedSlots(ops.slice_update(self.entries, start, newest))
 
 
@@ -113,6 +115,6 @@ def empty_slots(leading, num_slots, trailing=(), value=0, dtype="int32"):
     """
     slots = FixedSlots
     if num_slots is None:
-        # A traced loop would take a plain 0 for the final length.
+        # A tensor: a traced loop would take a plain 0 for a constant length.
         slots, num_slots = GrowingSlots, 0 * leading[0]
     return slots(ops.full((*leading, num_slots, *trailing), value, dtype))

@@ -43,8 +43,8 @@ class DecoderLayer(TransformerLayer):
         encoded_segments: Integer tensor of shape `(batch, input_len)`, the
             numbers of `encoded`. Needed with `segments`. Defaults to None.
         attention_mask: Boolean tensor of shape `(query_len, key_len)` or
-            `(batch, query_len, key_len)`, restricts self-attention beyond
-            causality. Both lengths are `target_len`. Defaults to None.
+            `(batch, query_len, key_len)`, which restricts self-attention
+            further. Both lengths are `target_len`. Defaults to None.
         return_weights: Boolean, whether to return attention weights as well.
             Defaults to False.
 
@@ -113,7 +113,7 @@ class DecoderLayer(TransformerLayer):
             ),
             **options,
         )
-        # Nothing of the input lies in the future, so no causal mask here.
+        # The whole input is known from the start, so it needs no causal mask.
         x, cross_weights = attend(
             self.cross_attention,
             self.cross_residual,
@@ -155,7 +155,8 @@ class DecoderLayer(TransformerLayer):
             return output
 
         def attend_to_encoded(query):
-            # The beams stand on the axis of query positions.
+            # The beams stand on the axis of query positions, so the keys and
+            # values of the input are not repeated for each beam.
             return self.cross_attention.attend(
                 query, *memory, padding_mask[:, None, :]
             )
@@ -263,6 +264,7 @@ class Decoder(LayerStack):
         batch = ops.shape(encoded)[0]
         num_slots = None if fixed_length is None else fixed_length * beam_size
         return DecoderCache(
+            # No beam has the number -1, so nothing attends to an empty slot.
             ancestors=empty_slots((batch, beam_size), fixed_length, value=-1),
             own=[
                 layer.self_attention.init_cache(batch, num_slots)

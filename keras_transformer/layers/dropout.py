@@ -49,6 +49,7 @@ class Dropout(keras.layers.Dropout):
         noise = getattr(_CURRENT, "noise", None)
         if noise is None or not training or not self.rate:
             return super().call(inputs, training=training)
+        # Compared as integers: the noise needs no copy in floats.
         threshold = uint32(round(self.rate * 2**32))
         kept = noise.draw(ops.shape(inputs)) >= threshold
         scaled = inputs * ops.cast(1.0 / (1.0 - self.rate), inputs.dtype)
@@ -64,7 +65,7 @@ def dropout_noise(seeds):
         seeds: Integer tensor of shape `(batch,)`, a random number for each row.
 
     Yields:
-        None. The seeds hold inside the context.
+        None. The seeds apply inside the context.
     """
     before = getattr(_CURRENT, "noise", None)
     _CURRENT.noise = RandomBits(seeds)

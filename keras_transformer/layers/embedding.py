@@ -30,8 +30,8 @@ class SharedEmbedding(SequenceLayer):
             of shape `(batch, length, d_model)`.
         reverse: Boolean, whether to project to logits instead of embedding.
             Defaults to False.
-        num_ids: Integer, computes logits of the first ids only. Defaults to
-            None, which means all ids.
+        num_ids: Integer number of logits to compute, those of the first ids.
+            Defaults to None, which means all ids.
 
     Returns:
         Tensor of shape `(batch, length, d_model)`, or with `reverse`
@@ -71,12 +71,15 @@ class SharedEmbedding(SequenceLayer):
         ids = ops.cast(x, "int32")
         # (batch, length, d_model)
         vectors = ops.take(self.embeddings, ids, axis=0)
+        # Cast after the look-up, which needs a few rows of a large matrix.
         vectors = ops.cast(vectors, self.compute_dtype)
         return vectors * ops.cast(math.sqrt(self.d_model), self.compute_dtype)
 
     def _project(self, x, num_ids):
         kernel = ops.convert_to_tensor(self.embeddings)[:num_ids]
         kernel = ops.transpose(kernel)  # (d_model, num_ids)
+        # Without `autocast` the largest product of the model would otherwise be
+        # computed in float32, as that of `keras.layers.ReversibleEmbedding` is.
         kernel = ops.cast(kernel, self.compute_dtype)
         return project(ops.cast(x, self.compute_dtype), kernel)
 

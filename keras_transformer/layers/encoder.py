@@ -42,8 +42,8 @@ class EncoderLayer(TransformerLayer):
             spans. Defaults to None, which means any distance.
         attention: Class of another attention, or the name under which it is
             registered with Keras. It takes the arguments and call arguments of
-            `MultiHeadAttention`, of which it needs `return_weights` only where
-            weights are asked for. Defaults to `MultiHeadAttention`.
+            `MultiHeadAttention`; `return_weights` is passed only when weights
+            are wanted. Defaults to `MultiHeadAttention`.
         causal: Boolean, whether each position attends only to itself and to
             earlier ones. Defaults to False.
 
@@ -100,6 +100,8 @@ class EncoderLayer(TransformerLayer):
         return_weights=False,
         training=None,
     ):
+        # A padded query is not hidden. Later masks and the loss ignore what
+        # comes of it.
         past = None
         if self.options["causal"]:
             past = causal_mask(ops.shape(x)[1])

@@ -4,7 +4,7 @@ import keras
 
 
 def branch_end_initializer():
-    """Makes the initializer of kernels whose product joins a residual.
+    """Makes the initializer of the kernels that end a residual branch.
 
     These are the output projection of attention and the outer layer of the
     feed-forward network. They start normal with a standard deviation of 0.02.

@@ -44,7 +44,7 @@ class SinusoidalPositionalEncoding(SequenceLayer):
 
     def call(self, x, start=0, positions=None):
         length, d_model = ops.shape(x)[1], x.shape[-1]
-        # Float32 even in low precision, which cannot count beyond 256.
+        # Float32 in every precision, since bfloat16 cannot count beyond 256.
         numbers = ops.cast(start + ops.arange(length), "float32")
         pairs = ops.arange(0, d_model, 2, dtype="float32")
         angles = numbers[:, None] * ops.power(10000.0, -pairs / d_model)
@@ -114,7 +114,7 @@ class LearnedPositionalEncoding(SequenceLayer):
 
 
 def _add_rows(x, table, positions):
-    table = ops.cast(table, x.dtype)
+    table = ops.cast(table, x.dtype)  # sums keep the precision of `x`
     if positions is not None:
         table = ops.take(table, positions, 0)  # (batch, length, d_model)
     return x + table

@@ -6,10 +6,10 @@ import keras
 class SequenceLayer(keras.layers.Layer):
     """Tells `model.summary()` the shape of the output.
 
-    The output has the shape of the first input. Keras would use
-    `compute_output_shape` in functional models too, where `return_weights` adds
-    outputs that it does not know of. These therefore trace `call`, as they do
-    for a layer without `compute_output_shape`.
+    The output has the shape of the first input. In a functional model,
+    `return_weights` adds further outputs, which `compute_output_shape` cannot
+    describe. Functional models therefore trace `call`, as they do for a layer
+    without `compute_output_shape`.
     """
 
     def compute_output_shape(self, input_shape):

@@ -28,6 +28,7 @@ class LayerStack(SequenceLayer):
             )
             for i in range(num_layers)
         ]
+        # The layers are equal, so the options of one are those of the stack.
         self.options = self.stack[0].options
         # With pre-norm no layer normalises the sum that its residuals make.
         self.final_norm = None

@@ -31,7 +31,7 @@ class TransformerLayer(SequenceLayer):
         **kwargs,
     ):
         super().__init__(**kwargs)
-        # Plain values, which a stack and a whole model save as they are.
+        # Plain values only, because a saved model stores them as JSON.
         self.options = {
             "d_model": d_model,
             "num_heads": num_heads,
@@ -60,7 +60,8 @@ class TransformerLayer(SequenceLayer):
         cls = MultiHeadAttention
         if self.options["attention"]:
             cls = keras.saving.get_registered_object(self.options["attention"])
-        # Another attention need not have these, so they are left out if unset.
+        # Another attention need not take these arguments, so they are left out
+        # if they are not set.
         optional = {
             "d_k": self.options["d_k"],
             "d_v": self.options["d_v"],
@@ -124,6 +125,7 @@ def attend(
     """
     # Another attention may have no weights to return.
     options = {"return_weights": True} if return_weights else {}
+    # The residual returns only the sum, so the weights leave by this variable.
     weights = None
 
     def sublayer(query):
@@ -144,6 +146,8 @@ def attend(
 
 def _registered_name(attention):
     """Returns the name under which Keras saves a class of attention."""
+    # Keras finds the class again by this name, but returns None without an
+    # error for a class that nobody registered.
     if attention is None or isinstance(attention, str):
         name = attention
     else:

@@ -1,1 +1,1 @@
-"""The directory of a training run: its files and what they yield."""
+"""The directory of a training run and the files in it."""

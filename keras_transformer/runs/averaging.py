@@ -22,21 +22,22 @@ def average_run(run, num_last, path):
     Raises:
         ValueError: If the directory holds anything but an earlier average.
     """
+    # Checked before the checkpoints are read, which takes longest.
     _check_replaceable(path)
     steps, arrays = average(run.checkpoints, num_last)
     training = run.training_until(steps[-1])
     record = {
         **run.record,
         "averaged_steps": steps,
-        # The figures of an evaluation are about one checkpoint, not about the
-        # average.
+        # An evaluation describes one checkpoint, not the average.
         "training": {
             name: training[name]
             for name in ("seconds", "epochs")
             if name in training
         },
     }
-    # These belong to an earlier average.
+    # An earlier average left these. Its checkpoint may have a newer step, and
+    # would then be the one that is loaded.
     for outdated in ("checkpoints", "scores"):
         shutil.rmtree(os.path.join(path, outdated), ignore_errors=True)
     averaged = RunDirectory.create(
@@ -82,6 +83,7 @@ def average(checkpoints, num_last):
     dtypes = {name: array.dtype for name, array in sums.items()}
     # A sum in float32 would lose digits.
     sums = {name: array.astype("float64") for name, array in sums.items()}
+    # Only one checkpoint at a time is in memory beside the sums.
     for step in steps[1:]:
         arrays = weights(checkpoints.load(step))
         _check_same(sums, arrays, checkpoints.path(step))
@@ -95,6 +97,7 @@ def average(checkpoints, num_last):
 
 
 def _check_replaceable(path):
+    # Only an average may be replaced, since it can be computed again.
     if not os.path.isdir(path) or not os.listdir(path):
         return
     if not (RunDirectory.exists(path) and RunDirectory(path).averaged_steps):

@@ -13,7 +13,7 @@ class CheckpointWriter:
     (`variables.read`). A thread then writes the copy, one checkpoint at a time.
     An error in that thread is raised at the caller's next call. When `wait`
     returns, the checkpoint is complete and those it replaces are deleted. A
-    process that ends normally completes its last checkpoint, too.
+    process that ends normally also completes its last checkpoint.
 
     Args:
         checkpoints: The `Checkpoints` of the run. Evaluations of checkpoints
@@ -49,7 +49,7 @@ class CheckpointWriter:
         self._unfinished_save = None
 
     def save(self, step, arrays, is_evaluated=False, seconds=0.0):
-        """Begins to write a checkpoint once the one before is complete.
+        """Begins to write a checkpoint once the previous one is complete.
 
         Args:
             step: Number of updates done.
@@ -62,9 +62,10 @@ class CheckpointWriter:
                 Defaults to 0.
 
         Raises:
-            OSError: If the checkpoint before could not be written. The message
-                names the file and the reason.
+            OSError: If the previous checkpoint could not be written. The
+                message names the file and the reason.
         """
+        # At most one copy of the state is in memory at any time.
         self.wait()
         evaluations = [Evaluation(step, seconds)] if is_evaluated else []
         self._unfinished_save = self._executor.submit(
@@ -79,6 +80,7 @@ class CheckpointWriter:
             score: Score on dev; greater is better. A score that is not finite
                 is recorded as unknown.
         """
+        # The thread may still be about to write this evaluation.
         self.wait()
         by_step = {e.step: e for e in self.checkpoints.evaluations}
         score = float(score) if math.isfinite(score) else None
@@ -87,6 +89,7 @@ class CheckpointWriter:
 
     def wait(self):
         """Waits for the save in progress, and raises its errors as `save`."""
+        # Forgotten before its result is read, so an error is raised only once.
         save, self._unfinished_save = self._unfinished_save, None
         if save:
             save.result()
@@ -94,7 +97,8 @@ class CheckpointWriter:
     def _write(self, step, arrays, evaluations):
         # Readers ignore the evaluation of a checkpoint that does not exist. An
         # evaluated checkpoint without its evaluation would be deleted as an
-        # intermediate one, so the evaluation is written first.
+        # intermediate one, so the evaluation is written first. Old checkpoints
+        # go last, when the new one is safely on the disk.
         self.checkpoints.add_evaluations(*evaluations)
         self.checkpoints.save(step, arrays)
         self._remove_outdated()

@@ -43,6 +43,7 @@ class Checkpoints:
         """Steps of all checkpoints, in ascending order."""
         if not os.path.isdir(self.directory):
             return []
+        # `fullmatch` skips incomplete files, whose names have a suffix.
         matches = map(FILE_NAME.fullmatch, os.listdir(self.directory))
         return sorted(int(match[1]) for match in matches if match)
 
@@ -52,7 +53,8 @@ class Checkpoints:
 
     @property
     def evaluations(self):
-        """List of all `Evaluation`s, deleted checkpoints included."""
+        """All `Evaluation`s, those of deleted checkpoints included."""
+        # Read anew each time, since a training may be adding to the file.
         return retention.read_evaluations(self._evaluations_path, self.steps)
 
     @property
@@ -76,6 +78,7 @@ class Checkpoints:
         """
         os.makedirs(self.directory, exist_ok=True)
         path = self.path(step)
+        # An open file, since NumPy adds `.npz` to a path that ends otherwise.
         with written_aside(path, "wb") as file:
             np.savez(file, **arrays)
         return path
@@ -89,6 +92,8 @@ class Checkpoints:
         Args:
             *evaluations: Any number of `Evaluation`s.
         """
+        # Reading drops evaluations that are newer than all checkpoints. A
+        # resumed training repeats those.
         by_step = {e.step: e for e in self.evaluations}
         by_step.update((e.step, e) for e in evaluations)
         os.makedirs(self.directory, exist_ok=True)
@@ -122,16 +127,19 @@ class Checkpoints:
         try:
             # A pickle could execute code.
             with np.load(path, allow_pickle=False) as file:
+                # NumPy reads an array only when it is asked for.
                 return dict(file)
         except Exception as error:  # zipfile and NumPy raise many kinds
             raise ValueError(
                 "A checkpoint must be a complete .npz file. Received: "
-                f"{path} ({error}). Delete it, and the checkpoint before it "
-                "will be used."
+                f"{path} ({error}). Delete it; the checkpoint before it is "
+                "used instead."
             ) from error
 
     def remove_incomplete(self):
         """Deletes the files that a killed process did not complete."""
+        # Only a training calls this: for any other process, a file that is
+        # incomplete may be one that the training is writing at this moment.
         if os.path.isdir(self.directory):
             for name in os.listdir(self.directory):
                 if name.endswith(INCOMPLETE):

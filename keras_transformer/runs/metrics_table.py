@@ -7,6 +7,7 @@ import os
 from keras_transformer.files import written_aside
 
 METRICS_FILE = "metrics.csv"
+# Scores are not among them: which there are depends on the problem.
 COLUMNS = ["step", "epoch", "seconds", "learning_rate", "train_loss"]
 COLUMNS += ["gradient_norm", "tokens_per_second", "padding_share"]
 COLUMNS += ["input_wait_share", "memory_bytes"]
@@ -47,8 +48,9 @@ class MetricsTable:
             row: Dictionary of name to figure; `step` is required.
         """
         self.rows.append({name: str(value) for name, value in row.items()})
-        # The first row rewrites the file: a resume drops rows, and a killed
-        # process can leave an incomplete line.
+        # The first row rewrites the file, because a resumed training drops rows
+        # and a killed one can leave an incomplete line. Later rows are
+        # appended, which costs the same however long the file is.
         columns = _more_columns(self._columns, row)
         if self._is_written and columns == self._columns:
             with open(self.path, "a", encoding="utf-8", newline="") as file:
@@ -70,7 +72,7 @@ class MetricsTable:
 def read_rows(path):
     """Reads the rows of `metrics.csv`, even while a training writes it.
 
-    A last line without a line end is ignored: it comes from a killed process.
+    A last line without a line end is ignored, because it is incomplete.
 
     Args:
         path: Path of the file, which need not exist.

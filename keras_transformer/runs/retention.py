@@ -1,4 +1,4 @@
-"""The rule that decides which checkpoints are kept, and what it reads."""
+"""The rule for which checkpoints to keep, and the evaluations it reads."""
 
 import itertools
 import json
@@ -44,6 +44,8 @@ def kept_steps(steps, evaluations, keep_max=None, keep_every_n_hours=0.0):
     [10, 20, 25]
     """
     kept = set(steps[-1:])
+    # Some of the evaluated checkpoints may be gone; the last line sorts them
+    # out.
     kept.update(e.step for e in evaluations[-keep_max if keep_max else 0 :])
     kept.add(best_step(steps, evaluations))
     kept.update(_one_each(evaluations, 3600 * keep_every_n_hours))
@@ -55,6 +57,7 @@ def best_step(steps, evaluations):
     scored = [e for e in evaluations if e.step in steps and e.score is not None]
     if not scored:
         return None
+    # Of equal scores the earliest wins, so `best` does not move without need.
     return max(scored, key=lambda evaluation: evaluation.score).step
 
 
@@ -122,7 +125,7 @@ def _one_each(evaluations, period):
     """Yields the first step evaluated in each period after the first one."""
     before = 0
     for evaluation in evaluations if period else ():
-        # In period 0 the training has just started, so nothing is kept of it.
+        # In period 0 the training has just started, so none is kept from it.
         number = evaluation.seconds // period
         if number > before:
             yield evaluation.step

@@ -1,4 +1,4 @@
-"""The directory of a run: all that decoding and resuming need."""
+"""The directory of a run: everything that decoding and resuming need."""
 
 import dataclasses
 import json
@@ -61,7 +61,7 @@ class RunDirectory:
         text = hparam.to_json(hparams)
         _write(os.path.join(path, HPARAMS_FILE), text.encode())
         text = json.dumps(record, indent=2) + "\n"
-        # The last file, since its presence marks the directory of a run.
+        # Written last, because its presence marks the directory of a run.
         _write(os.path.join(path, RUN_FILE), text.encode())
         return cls(path)
 
@@ -81,6 +81,8 @@ class RunDirectory:
         Raises:
             ValueError: If it is not the one that the run was trained with.
         """
+        # With another vocabulary the model would translate into nonsense,
+        # without any error.
         vocabulary = Subwords(self.file(VOCABULARY_FILE))
         expected = self.record.get("vocabulary_sha256", vocabulary.sha256)
         if vocabulary.sha256 != expected:
@@ -104,16 +106,17 @@ class RunDirectory:
             step: Step of the checkpoint.
 
         Returns:
-            A dictionary that holds what is recorded of the following: `seconds`
-            of training, number of complete `epochs`, and of the last evaluation
-            its step, `dev_step`, and a dictionary of its figures, `dev`.
+            A dictionary with as many of these entries as are recorded:
+            `seconds` of training, the number of complete `epochs`, and for the
+            last evaluation its step, `dev_step`, and a dictionary of its
+            figures, `dev`.
         """
         rows = [
             row
             for row in read_rows(self.file(METRICS_FILE))
-            # A run of kt-avg-checkpoints has no rows, and `training` instead.
             if int(row["step"]) <= step and row["seconds"]
         ]
+        # An averaged run has this entry in its record instead of any rows.
         training = dict(self.record.get("training", {}))
         if rows:
             training["seconds"] = float(rows[-1]["seconds"])
@@ -147,7 +150,7 @@ class RunDirectory:
                 f"no optimizer state. Received: output_dir={self.path!r}. "
                 "Resume the run whose checkpoints were averaged."
             )
-        # The earliest runs do not record their precision, which was float32.
+        # The earliest runs do not record their precision. It was float32.
         earlier = {"precision": "float32", **self.record}
         earlier.update(dataclasses.asdict(self.hparams))
         current = {**record, **dataclasses.asdict(hparams)}

@@ -41,6 +41,7 @@ def averaged_variables(model, optimizer):
         optimizer keeps no averages.
     """
     places = map(_place, model.trainable_variables)
+    # In the order of the weights that the optimizer was built on.
     averages = _averages(optimizer)
     return {f"average/{place}": v for place, v in zip(places, averages)}
 
@@ -59,6 +60,7 @@ def optimizer_variables(optimizer):
     Returns:
         A dictionary of name to Keras variable.
     """
+    # By identity, because `==` compares the values of Keras variables.
     averages = {id(variable) for variable in _averages(optimizer)}
     named = {}
     counts = {}
@@ -93,6 +95,8 @@ def write(named, arrays, source):
         ValueError: If the array of a variable is missing or has another shape.
             In this case no variable changes.
     """
+    # All are checked before the first one is assigned, so that an error leaves
+    # the model as it was.
     for name, variable in named.items():
         shape = arrays[name].shape if name in arrays else "absent"
         if shape != tuple(variable.shape):

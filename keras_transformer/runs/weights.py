@@ -19,8 +19,8 @@ def load_model(run, step=None, precision="float32"):
     Returns:
         A built `Transformer`.
     """
-    # Imported here, because kt-trainer checks a warm start before it loads the
-    # backend.
+    # Imported here because kt-trainer checks a warm start before it loads the
+    # backend, and averaging needs no backend at all.
     from keras_transformer.transformer import POLICIES
     from keras_transformer.transformer import build_transformer
 
@@ -82,7 +82,7 @@ def check_warm_start(vocabulary, hparams, other):
 
 
 def _assign_weights(model, run, step):
-    from keras_transformer.runs import variables
+    from keras_transformer.runs import variables  # imports Keras
 
     named = variables.model_variables(model)
     variables.write(named, weights(run.checkpoints.load(step)), run.path)

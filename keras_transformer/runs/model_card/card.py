@@ -13,7 +13,8 @@ from keras_transformer.runs.model_card.use import how_to_use
 from keras_transformer.trees.target_text import linearization_of
 
 FILE_NAME = "README.md"
-# The first line of a card begins with this in every version.
+# The first line of a card begins with this in every version, so a later version
+# recognises the cards of earlier ones.
 MARK_BEGINNING = "<!-- Written by keras_transformer"
 MARK = (
     f"{MARK_BEGINNING}, which replaces this file after each training and "
@@ -82,6 +83,7 @@ def model_card(run, step=None, extra=None):
 
 
 def _is_card(path):
+    # A user's own README may be in any encoding.
     with open(path, encoding="utf-8", errors="replace") as file:
         return file.readline().startswith(MARK_BEGINNING)
 
@@ -89,6 +91,7 @@ def _is_card(path):
 def _languages(data):
     """Returns the names of both languages, or None if they are unknown."""
     codes = data["languages"] if data else []
+    # Problems that are no translation name their sides, such as "symbols".
     if not codes or not all(re.fullmatch("[a-z]{2,3}", c) for c in codes):
         return None
     return [LANGUAGES.get(code, code) for code in codes]
@@ -116,6 +119,7 @@ def _summary(run, data):
         "sentence at a time. It was trained with `keras_transformer` on the "
         f"problem `{run.problem_name}`"
     )
+    # The class may be the user's, and missing in this process.
     problem = facts.problem_of(run)
     lines = (type(problem).__doc__ or "").strip().splitlines()
     return f"{text}:\n\n> {lines[0]}" if problem and lines else f"{text}."
@@ -149,6 +153,7 @@ def _overview(run, step, data, training, extra):
         ("Format", _format(extra)),
         ("Decoding", sections.decoding_words(decode)),
     ]
+    # A card states what is recorded and leaves out the rest.
     rows = [row for row in rows if row[1]]
     return table(("Property", "Value"), rows)
 

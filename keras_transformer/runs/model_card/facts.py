@@ -26,6 +26,7 @@ def describe_data(problem):
     manifest = generation.read_manifest(problem.directory)
     if manifest is None:
         return None
+    # Both directions share one manifest, which counts the forward direction.
     sides = ("target", "source") if problem.reverse else ("source", "target")
     return {
         "languages": [problem.inputs_language, problem.targets_language],
@@ -100,6 +101,7 @@ def num_parameters(run, step):
     total = 0
     with zipfile.ZipFile(run.checkpoints.path(step)) as file:
         for name in file.namelist():
+            # Moving averages and the optimizer's moments are not counted.
             if name.startswith("model/"):
                 with file.open(name) as array:
                     total += math.prod(_shape(array))

@@ -16,7 +16,7 @@ def table(head, rows, numbers=False):
 
 
 def code(value):
-    """Returns a value as code, with the characters escaped that end a cell."""
+    """Returns a value as code that does not end the cell of a table."""
     text = str(value).lower() if isinstance(value, bool) else str(value)
     return "`" + text.replace("`", "'").replace("|", "\\|") + "`"
 

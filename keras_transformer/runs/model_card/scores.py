@@ -77,6 +77,7 @@ def signature(line):
 
 
 def _identity(entry):
-    # A signature states the options of a measure.
+    # A signature states the options of a measure. Without the scores, the same
+    # evaluation made again replaces the earlier one.
     signatures = [signature(line) for line in entry["lines"]]
     return entry["step"], entry["decode"], signatures

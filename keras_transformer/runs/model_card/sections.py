@@ -58,6 +58,7 @@ def decoding_words(decode):
         "top_k": "top-k",
         "top_p": "top-p",
     }
+    # Options with these values change nothing and are not mentioned.
     usual = {"num_hypotheses": 1, "min_length": 0, "temperature": 0.0}
     usual.update(top_k=0, top_p=1.0)
     return ", ".join(
@@ -149,7 +150,7 @@ def _dev_signatures(run):
     problem = facts.problem_of(run)
     if problem is None or problem.measure != Problem.measure:
         return []
-    # The signature does not depend on the text.
+    # metrics.csv has no signatures, but they do not depend on the text.
     lines = bleu_report(["a"], ["a"]).text.splitlines()
     return [
         "The signatures of sacreBLEU:",
@@ -177,6 +178,7 @@ def _evaluation_scores(run, step, of_step_only):
     ]
     if not entries:
         return []
+    # A run has one problem, whose measures are the same in all entries.
     names = [name for name in entries[0][1] if name in SCORES]
     rows = [
         (
@@ -207,7 +209,7 @@ def _metric(name):
 
 
 def limits_section(run, data, extra):
-    """Lists what the model cannot do and what nobody guarantees.
+    """Lists the limits of the model and of its output.
 
     Args:
         run: A `RunDirectory`.

@@ -4,7 +4,7 @@ from keras_transformer.trees.target_text import linearization_of
 
 RUN = """\
 Install `keras_transformer` from a checkout of the project with `pip install .`,
-and replace `path/to/run` by the directory of this file. In Python:
+and replace `path/to/run` with the directory of this file. In Python:
 
 ```python
 from keras_transformer import load
@@ -19,7 +19,7 @@ On the command line, with one sentence per line:
 kt-decoder --output_dir=path/to/run{flag} < source.txt > translated.txt
 ```
 
-The following command draws the attention of the model to a page:
+The following command shows the attention of the model on an HTML page:
 
 ```sh
 kt-attention --output_dir=path/to/run{flag} \\
@@ -28,7 +28,7 @@ kt-attention --output_dir=path/to/run{flag} \\
 
 PARSER = """\
 Install `keras_transformer` from a checkout of the project with `pip install .`,
-and replace `path/to/run` by the directory of this file. In Python:
+and replace `path/to/run` with the directory of this file. In Python:
 
 ```python
 from keras_transformer import load
@@ -48,7 +48,7 @@ spaces as in the treebank."""
 
 SAVED_MODEL = """\
 The model needs only the packages `tensorflow` and `tensorflow-text`.
-Replace `path/to/model` by the directory that holds `saved_model.pb`:
+Replace `path/to/model` with the directory that holds `saved_model.pb`:
 
 ```python
 import tensorflow as tf
@@ -77,8 +77,8 @@ kt-query --server=localhost --model_name={model_name} < source.txt
 SAVED_MODEL_IDS = """\
 The model takes and returns ids of the vocabulary in `assets.extra/vocab.model`.
 The id 0 is padding, and 1 ends each sentence. The model needs only the packages
-`tensorflow` and `sentencepiece`. Replace `path/to/model` by the directory that
-holds `saved_model.pb`:
+`tensorflow` and `sentencepiece`. Replace `path/to/model` with the directory
+that holds `saved_model.pb`:
 
 ```python
 import sentencepiece
@@ -97,7 +97,7 @@ outputs["scores"][0, 0].numpy()  # its score
 
 CTRANSLATE2 = """\
 Install `keras_transformer` from a checkout of the project with
-`pip install '.[ctranslate2]'`, and replace `path/to/model` by the directory
+`pip install '.[ctranslate2]'`, and replace `path/to/model` with the directory
 that holds `model.bin`:
 
 ```python
@@ -126,7 +126,7 @@ vocabulary.decode(result.hypotheses[0])
 
 EXPORTED_PARSER = """\
 Install `keras_transformer` from a checkout of the project with `pip install .`,
-and replace `path/to/model` by the directory of this file:
+and replace `path/to/model` with the directory of this file:
 
 ```python
 from keras_transformer import load
@@ -161,6 +161,7 @@ def how_to_use(run, step, extra):
         decode = extra.get("decode", {})
         beam_size = decode.get("beam_size", run.hparams.beam_size)
         return CTRANSLATE2.format(beam_size=beam_size)
+    # Loading takes the newest checkpoint, so only another step is named.
     is_newest = step == run.checkpoints.find()
     text = PARSER if linearization else RUN
     return text.format(

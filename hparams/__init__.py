@@ -1,4 +1,4 @@
-"""Registered hparams sets; each is a recipe that states its differences."""
+"""Registered hparams sets. Each one states its differences from another."""
 
 from keras_transformer.hparams import parsing  # noqa: F401
 from keras_transformer.hparams import small  # noqa: F401

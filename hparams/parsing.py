@@ -22,14 +22,14 @@ def transformer_parsing():
     """
     return dataclasses.replace(
         transformer_base(),
-        num_layers=4,
-        d_model=1024,
+        num_layers=4,  # section 6.3
+        d_model=1024,  # section 6.3
         dropout=0.2,
         attention_dropout=0.2,
         max_length=512,
         learning_rate=0.5,
         warmup_steps=16000,
-        beam_size=21,
+        beam_size=21,  # section 6.3, as the next two lines
         alpha=0.3,
         extra_length=300,
     )

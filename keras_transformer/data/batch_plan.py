@@ -10,8 +10,8 @@ from keras_transformer.data.buckets import choose_buckets
 EMPTY_ROW = -1
 
 # With `fixed_shapes`, a compiler that takes ten seconds or more for each shape
-# matters more than padding. Of the positions of 29,000 random sentence pairs, 4
-# shapes pad 40 %, 8 pad 27 % and 32 pad 10 %.
+# matters more than padding. With 29,000 random sentence pairs, 40 % of the
+# positions are padding with 4 shapes, 27 % with 8 and 10 % with 32.
 FEW_SHAPES = 8
 LENGTH_MULTIPLE = 8
 
@@ -124,6 +124,7 @@ def plan_batches(
     if shuffle:
         shuffled = generator.permutation(len(kept))
         kept, bucket_of_pair = kept[shuffled], bucket_of_pair[shuffled]
+    # The sort is stable, so the pairs of a bucket keep their shuffled order.
     by_bucket = kept[np.argsort(bucket_of_pair, kind="stable")]
     ends = np.cumsum(np.bincount(bucket_of_pair, minlength=len(limits)))
     buckets = [
@@ -218,7 +219,10 @@ def lay_out(rows_of_pairs, most_rows, full_shape=False):
     row_shape = rows_of_pairs.shape[1:]
     filled = np.full((rows * num_batches, *row_shape), EMPTY_ROW, np.int64)
     filled[: len(rows_of_pairs)] = rows_of_pairs
-    return filled.reshape(rows, num_batches, *row_shape).swapaxes(0, 1)
+    by_row = filled.reshape(
+        rows, num_batches, *row_shape
+    )  # (rows, num_batches, ...)
+    return by_row.swapaxes(0, 1)
 
 
 def _rounded_up(lengths, batch_tokens):
@@ -243,12 +247,14 @@ def _biggest_first(order, shapes):
     """Moves a batch of the shape that needs the most memory to the front."""
     if not len(order):
         return order
-    # Attention grows with the square of the length, so the longer shape of two
-    # with as many positions needs more.
+    # Attention grows with the square of the length, so of two shapes with the
+    # same number of positions the longer one needs more memory.
     memory = [
         (rows * (input_len + target_len), input_len + target_len)
         for rows, input_len, target_len in shapes
     ]
     biggest = memory.index(max(memory))
     at = np.argmax(order[:, 0] == biggest)
-    return np.concatenate([order[at : at + 1], np.delete(order, at, axis=0)])
+    return np.concatenate(
+        [order[at : at + 1], np.delete(order, at, axis=0)]
+    )  # (num_batches, 2)

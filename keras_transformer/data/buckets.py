@@ -22,6 +22,8 @@ def count_cells(lengths):
         the source length, the target length and the number of pairs of each;
         and the cell of each pair, of shape `(pairs,)`.
     """
+    # One number stands for both lengths: for a million pairs, `np.unique` takes
+    # 0.1 s on numbers and 4.8 s on rows of two.
     base = lengths.max() + 1
     codes, cell_of_pair, counts = np.unique(
         lengths[:, 0] * base + lengths[:, 1],
@@ -81,7 +83,7 @@ def _best_cut(cells, bucket, batch_tokens):
         if not len(cut):
             continue
         # The running maxima from both ends give the limits of all cuts at
-        # once, so that a bucket costs one sort a side.
+        # once, so a bucket costs only one sort for each side.
         low_limit = np.maximum.accumulate(lengths)[cut]  # (cuts, 2)
         high_limit = np.maximum.accumulate(lengths[::-1])[::-1][cut + 1]
         num_low = np.cumsum(cells[ordered, 2])[cut]

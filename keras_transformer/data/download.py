@@ -25,7 +25,7 @@ def prepare_tfds(name, tmp_dir, way_out):
     Raises:
         ValueError: If the data are not available, for whatever reason.
     """
-    # Imported here because it imports TensorFlow, which most problems need not.
+    # Imported here because it loads TensorFlow, which most problems do without.
     try:
         import tensorflow_datasets as tfds
 
@@ -44,7 +44,7 @@ def prepare_tfds(name, tmp_dir, way_out):
 
 
 def tfds_pairs(builder, split, source, target):
-    """Yields the pairs of a split in the order in which they lie on the disk.
+    """Yields the pairs of a split in the order of the files on the disk.
 
     Args:
         builder: Builder that `prepare_tfds` returned.
@@ -57,7 +57,7 @@ def tfds_pairs(builder, split, source, target):
     examples = builder.as_dataset(
         split=_TFDS_SPLITS[split],
         shuffle_files=False,
-        # One file at a time: several would be read in turns, and the order of
+        # One file at a time: several would be read by turns, and the order of
         # the pairs would depend on the number of files.
         read_config=tfds.ReadConfig(interleave_cycle_length=1),
     )

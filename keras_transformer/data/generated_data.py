@@ -9,8 +9,8 @@ from keras_transformer.data import split_files
 from keras_transformer.data import subwords
 from keras_transformer.data import token_arrays
 
-# Largest number of positions of a batch for evaluation, which keeps the logits
-# of the whole batch in memory.
+# Largest number of positions of a batch for evaluation. The logits of such a
+# batch are all in memory at once.
 EVALUATION_TOKENS = 4096
 
 

@@ -32,9 +32,9 @@ def generate(problem, tmp_dir):
     """Writes a problem's vocabulary, token arrays and manifest.
 
     Does nothing if they were generated before from the same files. Everything
-    is written to a directory aside and moved into place, the manifest last: a
-    killed process leaves nothing that a later one takes for complete.
-    Processes that generate at the same time wait for each other.
+    is written to a temporary directory and then moved into place, the manifest
+    last, so a later process never takes the remains of a killed one for
+    complete data. Processes that generate at the same time wait for each other.
 
     Args:
         problem: A `Problem` with a `data_dir`.
@@ -55,6 +55,7 @@ def generate(problem, tmp_dir):
         if manifest and manifest["made_from"] == depends_on:
             _logger.info("%s is complete already.", problem.directory)
             return manifest
+        # Within `data_dir`, so that moving the files is a mere renaming.
         with files.directory_aside(aside):
             manifest = {
                 "made_from": depends_on,
@@ -151,8 +152,8 @@ def _encode_split(problem, split, tmp_dir, vocabulary, directory):
         while chunk := list(itertools.islice(pairs, _PAIRS_AT_ONCE)):
             kept = list(filter(_is_complete, chunk))
             for number, side in enumerate(sides):
-                # The checksum covers dropped pairs too: it identifies the
-                # text, not what became of it.
+                # The checksum covers dropped pairs too, because it identifies
+                # the raw text.
                 side.hash([pair[number] for pair in chunk])
                 side.append([pair[number] for pair in kept])
             counts.update(pairs=len(kept), empty_side=len(chunk) - len(kept))
@@ -186,6 +187,7 @@ def _check_pairs(num_pairs, problem, split):
 
 
 def _write_manifest(manifest, directory):
+    # No time and no path: the same text gives the same bytes on any machine.
     path = os.path.join(directory, MANIFEST_FILE)
     with open(path, "w", encoding="utf-8") as file:
         json.dump(manifest, file, indent=2)
@@ -197,8 +199,8 @@ def _move_files(aside, directory):
     # The directory itself cannot be replaced: it may hold files of the user.
     os.makedirs(directory, exist_ok=True)
     manifest_path = os.path.join(directory, MANIFEST_FILE)
-    # Until the new manifest is there, nobody takes a mixture of earlier and new
-    # files for complete data.
+    # Without a manifest, no process takes a mixture of old and new files for
+    # complete data.
     with contextlib.suppress(FileNotFoundError):
         os.remove(manifest_path)
     for name in os.listdir(aside):

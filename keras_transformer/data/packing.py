@@ -8,7 +8,7 @@ from keras_transformer.data import buckets
 # Capacity of a row in pairs of average length. More would fill the rows a
 # little better, but the cost of attention grows with the length of a row.
 PAIRS_PER_ROW = 4
-# As long as a row has room for this many average pairs, it takes one at random.
+# While a row has room for this many average pairs, its next pair is random.
 # Values from 1.6 to 2.2 fill the rows about equally well.
 ROOMY = 1.8
 MAX_CHOICE = 2048  # largest number of cells searched for the best pair
@@ -120,17 +120,17 @@ def _put_pairs(rows, pairs, cell_of_pair):
     places = places[np.argsort(rows.ravel()[places], kind="stable")]
     filled = np.full(rows.size, batch_plan.EMPTY_ROW, np.int64)
     filled[places] = by_cell
-    return filled.reshape(rows.shape)
+    return filled.reshape(rows.shape)  # (all_rows, pairs_per_row)
 
 
 class _Packer:
     """Fills one row after another with pairs from the cells.
 
-    A row takes pairs at random as long as it has much room, then the pairs that
-    fit best. So the last rows have about the same choice as the first. If the
-    longest pairs went first, the remaining ones would be too much alike to
-    combine. Each row is repeated as long as there are pairs for it: the work
-    grows with the number of cells, not with the number of pairs.
+    A row takes random pairs as long as it has much room, then the pairs that
+    fit best. The last rows therefore choose among about the same lengths as the
+    first. If the longest pairs went first, the remaining ones would be too much
+    alike to combine. Each row is repeated as long as there are pairs for it, so
+    the work grows with the number of cells, not with the number of pairs.
     """
 
     def __init__(self, cells, capacity):

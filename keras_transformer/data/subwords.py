@@ -135,12 +135,12 @@ def train_subwords(texts, vocab_size, model_path, symbols=()):
             pad_id=PAD_ID,
             eos_id=END_ID,
             unk_id=UNKNOWN_ID,
-            bos_id=-1,
-            byte_fallback=True,
-            normalization_rule_name="identity",
+            bos_id=-1,  # none: the decoder starts from a zero vector
+            byte_fallback=True,  # so any text can be encoded
+            normalization_rule_name="identity",  # so decoding restores it
             character_coverage=0.9999,
             max_sentence_length=1 << 16,  # bytes; longer ones are skipped
-            # With the mark of a word's start, so that a symbol is recognised
+            # The mark of a word's start makes sure that a symbol is recognised
             # only where a word begins.
             user_defined_symbols=[WORD_START + word for word in symbols],
             minloglevel=2,

@@ -55,16 +55,16 @@ def read_pairs(source_path, target_path):
         ValueError: If one file ends before the other. The message names both
             files and their numbers of lines.
     """
-    # `zip` would drop the surplus lines of the longer file without a word.
+    # `zip` would silently drop the surplus lines of the longer file.
     pairs = itertools.zip_longest(
         read_lines(source_path), read_lines(target_path)
     )
     for source, target in pairs:
-        # Counting both files once more costs little beside a message that shows
-        # which one is short.
+        # Both files are counted once more, so that the message shows which of
+        # them is short.
         if source is None or target is None:
             raise ValueError(
-                "Parallel files must have equally many lines. Received: "
+                "Parallel files must have the same number of lines. Received: "
                 f"{source_path} with {count_lines(source_path):,} lines and "
                 f"{target_path} with {count_lines(target_path):,} lines. "
                 "Align them again: line n of one file must translate line n of "

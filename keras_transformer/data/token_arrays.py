@@ -72,8 +72,8 @@ class TokenArray:
         lengths = np.where(indices < 0, 0, self.offsets[indices + 1] - starts)
         row_lengths = lengths.sum(axis=1)
         starts, lengths = starts.ravel(), lengths.ravel()
-        # The position in the file of every id, without a loop over sequences:
-        # a running count, shifted for each sequence to where it starts.
+        # The position of every id in the file, without a loop over sequences:
+        # a running count, shifted for each sequence to its start.
         positions = np.arange(lengths.sum()) + np.repeat(
             starts + lengths - np.cumsum(lengths), lengths
         )
@@ -102,6 +102,7 @@ class TokenArrayWriter:
 
     def __init__(self, path, vocab_size):
         self._path = path
+        # All usual vocabularies fit into 16 bits, which halves the file.
         self._dtype = np.uint16 if vocab_size <= 1 << 16 else np.int32
         # An array, not a list: a corpus has tens of millions of sentences.
         self._ends = array.array("q", [0])
@@ -112,6 +113,7 @@ class TokenArrayWriter:
 
     def __exit__(self, *exception):
         self._file.close()
+        # The offsets come last, when the number of sequences is known.
         np.save(self._path + OFFSETS_SUFFIX, np.array(self._ends, np.int64))
 
     def append(self, ids):

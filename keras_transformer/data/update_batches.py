@@ -65,13 +65,17 @@ def update_batches(token_pairs, plan, layout, seed, epoch, start=0):
         indices, shape = plan[number]
         seeds = _draw_seeds(indices, (seed, epoch, number))
         local = _local_part(indices, layout, batch_plan.EMPTY_ROW)
-        rows = local.reshape(-1, *indices.shape[1:])
+        rows = local.reshape(-1, *indices.shape[1:])  # (local_rows, ...)
         inputs, targets = batch_plan.pad_batch(token_pairs, rows, shape)
         yield {
-            # (num_rounds, local_replicas, rows, input_len or target_len)
-            "inputs": inputs.reshape(*local.shape[:3], -1),
-            "targets": targets.reshape(*local.shape[:3], -1),
+            "inputs": inputs.reshape(
+                *local.shape[:3], -1
+            ),  # (num_rounds, local_replicas, rows, input_len)
+            "targets": targets.reshape(
+                *local.shape[:3], -1
+            ),  # (num_rounds, local_replicas, rows, target_len)
             "seeds": _local_part(seeds, layout, 0),
+            # Of all workers, because the loss is the mean over all tokens.
             "num_tokens": np.float32(
                 target_lengths[indices[indices >= 0]].sum()
             ),
@@ -87,7 +91,8 @@ def _draw_seeds(indices, position):
     seeds = generator.integers(
         bounds.min, bounds.max, len(indices), np.int32, endpoint=True
     )
-    is_empty = indices.reshape(len(indices), -1).max(axis=1) < 0
+    pairs = indices.reshape(len(indices), -1)  # (rows, pairs_per_row)
+    is_empty = pairs.max(axis=1) < 0
     return np.where(is_empty, np.int32(0), seeds)
 
 

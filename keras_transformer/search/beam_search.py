@@ -65,10 +65,10 @@ def beam_search(
     where it counts with its true probability. Hence every sentence has a
     hypothesis, and a wide beam returns what enumeration returns.
 
-    A sentence is done when none of its beams can enter the `num_hypotheses`
-    best any more, even if it reached the limit without losing probability. The
-    search stops when all sentences are done. A sentence's result does not
-    depend on the other sentences of the batch. Unlike Tensor2Tensor's, a beam
+    A sentence is done when none of its beams could still enter the
+    `num_hypotheses` best, even if it lost no more probability up to the limit.
+    The search stops when all sentences are done. A sentence's result does not
+    depend on the other sentences of the batch. Unlike in Tensor2Tensor, a beam
     of one is exactly the greedy choice, because it has no second candidate to
     fall back on when the best one ends.
 
@@ -165,7 +165,7 @@ def _select(values, indices):
 
 
 def length_penalty(length, alpha):
-    """Computes what the log-probability of a hypothesis is divided by.
+    """Computes the divisor of a hypothesis's log-probability.
 
     Section 6.1 of Vaswani et al. (2017), equation 14 of Wu et al. (2016).
 
@@ -180,8 +180,8 @@ def length_penalty(length, alpha):
 
 
 def _empty_beams(batch, beam_size, length, all_count):
-    # Equal beams would stay equal, so that only the first counts in a search.
-    # Samples differ from the first position on, so that all of them count.
+    # Equal beams would stay equal, so only the first one counts in a search.
+    # Samples differ from the first position on, so all of them count.
     counts = ops.equal(ops.arange(beam_size), 0)
     log_probs = ops.where(ops.logical_or(counts, all_count), 0.0, NEVER)
     return Alive(
@@ -212,7 +212,7 @@ def _forced_ids(prefixes, limits, length):
 def _is_open(search, alpha):
     """Tells whether a beam could still enter the best hypotheses, (batch,)."""
     # A log-probability only falls and the penalty only grows with the length,
-    # so that no extension of a beam scores more than this bound.
+    # so no extension of a beam scores more than this bound.
     bound = ops.max(search.alive.log_probs, axis=1)
     bound = bound / length_penalty(search.limits, alpha)
     return bound > ops.min(search.finished.scores, axis=1)
@@ -230,7 +230,8 @@ def _drop_done(search, results, alpha):
     def drop():
         (open_rows,) = ops.nonzero(is_open)
         remaining = tree.map_structure(
-            lambda values: ops.take(values, open_rows, axis=0), search
+            lambda values: ops.take(values, open_rows, axis=0),  # (open, ...)
+            search,
         )
         return remaining, _collect(search, results)
 
@@ -260,7 +261,8 @@ def _last_ids(alive, position):
 def _extend(logits, search, position, end_allowed, sampler):
     """Returns the best extensions of each sentence's beams by one id.
 
-    Twice as many as beams, since as many as there are beams may end.
+    There are twice as many of them as beams. One extension of each beam may
+    end, which leaves enough others to go on with.
     """
     logits = ops.cast(logits, "float32")
     log_probs = search.alive.log_probs
@@ -271,8 +273,8 @@ def _extend(logits, search, position, end_allowed, sampler):
         is_end = ops.equal(ops.arange(logits.shape[-1]), END_ID)
         refused = ops.logical_and(is_end, ops.logical_not(end_allowed))
         allowed = ops.where(refused, NEVER, logits)
-    # Choosing the best of every beam first reads the vocabulary once. It needs
-    # the sum over the vocabulary, but no normalised copy of it.
+    # The best ids of each beam are the same before and after normalisation, so
+    # only their logits are normalised, by the sum over the vocabulary.
     if sampler:
         ids = sampler(allowed, position, search.rows)[:, :, None]
         best = ops.take_along_axis(logits, ids, axis=-1)  # (batch, beam, 1)
@@ -309,7 +311,7 @@ def _obey(best, ids, logits, forced, position):
 
 
 def _take(candidates, search, position, alpha):
-    """Adds candidates that end to the hypotheses; the best others are beams."""
+    """Adds candidates that end to the hypotheses, and keeps the best others."""
     sequences = _append(search.alive, candidates, position)
     ends = ops.equal(candidates.ids, END_ID)
     scores = ops.where(ends, candidates.log_probs, NEVER)
@@ -339,6 +341,6 @@ def _finish(finished, sequences, scores):
     scores = ops.concatenate(
         [finished.scores, scores], axis=1
     )  # (batch, num_hypotheses + candidates)
-    # Among equals top_k takes the first, so that `NEVER` replaces nothing.
+    # Among equals `top_k` takes the first, so `NEVER` replaces nothing.
     scores, chosen = ops.top_k(scores, finished.scores.shape[1])
     return Finished(_select(sequences, chosen), scores)

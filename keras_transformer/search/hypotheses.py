@@ -1,4 +1,4 @@
-"""The translations that a model finds for a batch, and the scores of others."""
+"""Translations that a model finds for a batch, and scores of given ones."""
 
 import typing
 
@@ -71,8 +71,8 @@ def find_hypotheses(
             limit, the cache grows with each step, and sentences that are done
             leave the batch.
         constraint: `TreeConstraint` that all translations must obey. It raises
-            the limits to the least that a tree needs, but not `fixed_length`,
-            and it excludes `prefixes`. Defaults to None.
+            limits that are too small for a tree, but not `fixed_length`, and
+            it cannot be combined with `prefixes`. Defaults to None.
 
     Returns:
         `Finished`: int32 ids of shape `(batch, num_hypotheses, length)` that
@@ -109,7 +109,7 @@ def find_hypotheses(
 
 
 def score_targets(model, inputs, targets, alpha):
-    """Scores given translations as the search would have scored them.
+    """Scores existing translations as the search would have scored them.
 
     Args:
         model: A built `Transformer`.
@@ -151,8 +151,8 @@ def _constrained_step(step, constraint):
 def _weights_cast_once(model):
     """Returns a scope in which matrices have the precision of their products.
 
-    Steps run outside of `__call__`, where Keras casts no weights. Without this
-    scope, each step would cast all matrices again.
+    Keras casts weights in `__call__` only, and steps run outside it. Without
+    this scope, each step would cast all matrices again.
     """
     values = [ops.convert_to_tensor(variable) for variable in model.variables]
     return keras.StatelessScope(

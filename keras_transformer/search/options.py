@@ -17,9 +17,9 @@ class DecodeOptions:
     `top_k` likeliest tokens take part, and of them only the fewest that
     together have the probability `top_p`.
 
-    A parsing run finds only well-formed trees over the input's words as long as
-    it is `constrained`; see `TreeConstraint`. That option does not concern a
-    run that translates.
+    With `constrained`, a parsing run finds only well-formed trees over the
+    words of the input; see `TreeConstraint`. A run that translates ignores this
+    option.
 
     Raises:
         ValueError: If a value has the wrong type or is out of range.

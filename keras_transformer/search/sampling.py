@@ -15,8 +15,8 @@ def make_sampler(options, seeds):
     position, and not on the other sentences of the batch.
 
     Args:
-        options: `DecodeOptions`, of which `temperature`, `top_k` and `top_p`
-            are read.
+        options: `DecodeOptions`. Only its `temperature`, `top_k` and `top_p`
+            are used.
         seeds: Seed of each sentence, int32 of shape `(batch,)`.
 
     Returns:
@@ -31,7 +31,8 @@ def make_sampler(options, seeds):
             logits = _keep_likeliest(logits, options.top_k)
         if options.top_p < 1.0:
             logits = _keep_nucleus(logits, options.top_p)
-        # An odd constant, that of MurmurHash3, makes positions differ widely.
+        # The odd constant, taken from MurmurHash3, makes positions differ in
+        # many bits.
         offset = uint32(0xC2B2AE35) * ops.cast(position + 1, "uint32")
         seeds_here = ops.cast(ops.take(seeds, rows), "uint32")  # (batch,)
         bits = RandomBits(scrambled(seeds_here + offset))

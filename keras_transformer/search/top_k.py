@@ -8,10 +8,10 @@ BLOCK = 100  # approximate number of values that a maximum is taken of
 def top_k(values, k):
     """Finds the `k` greatest values along the last axis, as `ops.top_k` does.
 
-    The greatest values lie in the `k` blocks with the greatest maxima. Maxima
-    are several times as fast to find as the greatest values, so that only those
-    blocks are searched. Among equal values the first comes first, as in
-    `ops.top_k`.
+    The greatest values lie in the `k` blocks with the greatest maxima. Finding
+    a maximum is several times faster than finding the `k` greatest values, so
+    only those blocks are searched for them. Among equal values the first comes
+    first, as in `ops.top_k`.
 
     Args:
         values: Tensor of shape `(..., length)`.

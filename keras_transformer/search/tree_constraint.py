@@ -1,4 +1,4 @@
-"""The constraint by which a search finds only well-formed trees."""
+"""The constraint that limits a search to well-formed trees."""
 
 import numpy as np
 from keras import ops
@@ -21,8 +21,8 @@ def make_constraint(options, vocabulary):
     """Makes the constraint that a search with a vocabulary has to obey.
 
     Args:
-        options: `DecodeOptions`, of which `constrained` and `min_length` are
-            read.
+        options: `DecodeOptions`. Only its `constrained` and `min_length` are
+            used.
         vocabulary: A `Subwords`, or None.
 
     Returns:
@@ -45,7 +45,7 @@ def make_constraint(options, vocabulary):
 
 
 class TreeConstraint:
-    """Allows a search only what leads to a well-formed tree over the words.
+    """Allows only those symbols that lead to a well-formed tree over the words.
 
     A beam may open a bracket if a word is left to fill it and there is room to
     close it again. At most `MAX_OPENED` brackets open in a row, which also
@@ -74,8 +74,8 @@ class TreeConstraint:
         symbols: Dictionary of id to symbol, such as `{3: "(S", 4: ")S"}`. It
             has both brackets of each label, and the leaves unless the trees are
             lexicalised.
-        starts_word: Booleans of shape `(vocab_size,)` that tell of each id
-            whether it is the first of a word.
+        starts_word: Boolean array of shape `(vocab_size,)`, True for each id
+            that begins a word.
 
     Example:
 
@@ -148,7 +148,7 @@ class TreeConstraint:
         if self._repeats_words:
             is_leaf = inputs > END_ID
         else:
-            is_leaf = ops.take(self._starts_word, inputs)
+            is_leaf = ops.take(self._starts_word, inputs)  # (batch, input_len)
         return ops.sum(ops.cast(is_leaf, "int32"), axis=-1)
 
     def raised_limits(self, limits, inputs):
@@ -195,7 +195,7 @@ class TreeConstraint:
             A `TreeState`.
         """
         opens, closes, leaves = (
-            ops.cast(ops.take(self._is[kind], ids), "int32")
+            ops.cast(ops.take(self._is[kind], ids), "int32")  # (batch, beam)
             for kind in ("open", "close", "leaf")
         )
         label = ops.take(self._labels, ids)  # (batch, beam)
@@ -213,11 +213,13 @@ class TreeConstraint:
         opens, closes = tree_state.may_open(), tree_state.may_close()
         if self._repeats_words:
             # Within a word only the rest of the word may come next.
-            is_whole = ops.take(self._starts_word, tree_state.next_piece())
+            is_whole = ops.take(
+                self._starts_word, tree_state.next_piece()
+            )  # (batch, beam)
             is_whole = ops.logical_or(is_whole, tree_state.leaves <= 0)
             opens, closes = all_of(opens, is_whole), all_of(closes, is_whole)
         writes_leaf = tree_state.may_write_leaf()
-        # A beam without probability may be malformed, and has to end as well.
+        # A beam without probability may be malformed. It still has to end.
         ends = ops.logical_not(
             ops.logical_or(ops.logical_or(opens, writes_leaf), closes)
         )

@@ -1,4 +1,4 @@
-"""How far each beam of a search has come in writing its tree."""
+"""The progress of each beam of a search in writing its tree."""
 
 import typing
 
@@ -13,7 +13,7 @@ MAX_OPENED = 10  # brackets opened in a row; at most 6 in the same sentences
 class TreeState(typing.NamedTuple):
     """Counts what each beam has written of its tree and what is still to come.
 
-    It knows how trees are shaped, but not by which ids they are written.
+    It knows the rules of well-formed trees, but not the ids of their symbols.
     """
 
     leaves: typing.Any  # leaves still to come, int32 (batch, beam)

@@ -33,7 +33,7 @@ class Attention(NamedTuple):
 
     @property
     def decoder_keys(self):
-        """The labels of what the decoder reads at each position."""
+        """Labels of what the decoder reads at each position, a list of str."""
         return [START, *self.target_tokens[:-1]]
 
     def of(self, kind):
@@ -81,7 +81,8 @@ def attention_of(model, vocabulary, source_ids, target_ids):
                 f"`{name}` must hold a token. Received: an empty list. Encode "
                 "the text with `Subwords.encode`, which adds the end id."
             )
-    inputs, targets = (np.array([ids], "int32") for ids in pair)  # batch of 1
+    # One sentence at a time has no padding, so every weight is worth showing.
+    inputs, targets = (np.array([ids], "int32") for ids in pair)
     _, weights = model(
         {"inputs": inputs, "targets": targets},
         return_weights=True,

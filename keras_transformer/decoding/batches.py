@@ -21,6 +21,7 @@ def check_texts(texts):
     Raises:
         ValueError: If `texts` is a str.
     """
+    # A str is iterable too: each of its characters would be a sentence.
     if isinstance(texts, str):
         raise ValueError(
             "`texts` must be a list of str. Received: one str, "
@@ -37,8 +38,9 @@ def check_pairs(texts, translations):
     check_texts(texts)
     if len(texts) != len(translations):
         raise ValueError(
-            "`translations` must be as many as texts. Received: "
-            f"{len(translations)} for {len(texts)}. Give one for each."
+            "`translations` must have one entry for each text. Received: "
+            f"{len(translations)} translations of {len(texts)} texts. Pass "
+            "equally many."
         )
 
 
@@ -48,7 +50,7 @@ def windows(texts, prefixes, size):
     Args:
         texts: Iterable of str.
         prefixes: Iterable of str, one for each text, or None.
-        size: Integer, the most texts in a window.
+        size: Integer, the largest number of texts in a window.
 
     Yields:
         List of pairs (number, text), where the first text has the number 1,
@@ -59,7 +61,7 @@ def windows(texts, prefixes, size):
             texts.
     """
     check_texts(texts)
-    numbered = enumerate(texts, 1)
+    numbered = enumerate(texts, 1)  # errors count sentences from 1
     prefixes = None if prefixes is None else iter(prefixes)
     while window := list(itertools.islice(numbered, size)):
         if prefixes is None:
@@ -68,9 +70,9 @@ def windows(texts, prefixes, size):
         window_prefixes = list(itertools.islice(prefixes, len(window)))
         if len(window_prefixes) < len(window):
             raise ValueError(
-                "`prefixes` must be as many as texts. Received: none for "
-                f"text {window[len(window_prefixes)][0]}. Give an empty one "
-                "where the translation is free."
+                "`prefixes` must have one entry for each text. Received: none "
+                f"for text {window[len(window_prefixes)][0]}. Pass an empty "
+                "prefix where a translation is free."
             )
         yield window, window_prefixes
 
@@ -79,9 +81,9 @@ def check_length(number, text, length, max_tokens=MAX_SOURCE_TOKENS):
     """Checks that a sentence is not too long for the model or the memory.
 
     Args:
-        number: Integer, the sentence's position in the input, from 1.
-        text: The sentence.
-        length: Integer, its number of tokens.
+        number: Integer position of the sentence in the input, from 1.
+        text: The sentence, a str.
+        length: Integer number of its tokens.
         max_tokens: Integer, the greatest allowed length. Defaults to
             `MAX_SOURCE_TOKENS`.
 
@@ -113,6 +115,7 @@ def encode(vocabulary, numbered, max_tokens=MAX_SOURCE_TOKENS):
     encoded = vocabulary.encode([text for _, text in numbered])
     for (number, text), ids in zip(numbered, encoded):
         check_length(number, text, len(ids), max_tokens)
+    # A blank text encodes to the end id alone, which is not worth a search.
     return [
         [] if is_blank(text) else ids
         for (_, text), ids in zip(numbered, encoded)
@@ -124,21 +127,25 @@ def encode_prefixes(vocabulary, prefixes, max_tokens=MAX_SOURCE_TOKENS):
     if prefixes is None:
         return None
     encoded = encode(vocabulary, list(enumerate(prefixes, 1)), max_tokens)
+    # The translation continues after a prefix, so the end id is removed.
     return [ids[:-1] for ids in encoded]
 
 
 def search_costs(lengths, options, linearization):
-    """Returns the most cache positions that each sentence's search takes.
+    """Returns the largest number of cache positions each search can take.
 
     Args:
-        lengths: Iterable of integers, the numbers of tokens of the sentences.
-            A blank sentence has 0.
+        lengths: Iterable of integers, the number of tokens of each sentence. A
+            blank sentence has 0.
         options: A `DecodeOptions`.
         linearization: The linearization of a parsing model, or None for a
-            translation model. A tree's length is limited by the number of its
-            words, whatever `extra_length` allows.
+            translation model. The number of words limits the length of a tree,
+            whatever `extra_length` allows.
+
+    Returns:
+        List of integers. A blank sentence costs 0.
     """
-    # Samples stand where beams would.
+    # Sampling has a row for each sample in place of each beam.
     num_samples = options.num_hypotheses if options.temperature else 0
     rows = num_samples or options.beam_size
     growth = TREE_GROWTH if linearization and options.constrained else math.inf
@@ -159,8 +166,8 @@ def plan_batches(costs, budget, num_threads=1, fitting_rows=lambda rows: rows):
             left out.
         budget: Integer, the limit on a batch's size times its greatest cost.
             An item that costs more than the budget gets a batch of its own.
-        num_threads: Integer. There are at least as many batches, if there are
-            as many items. Defaults to 1.
+        num_threads: Integer number of threads. There are at least as many
+            batches if there are as many items. Defaults to 1.
         fitting_rows: Function that takes the greatest size that fits and
             returns the size of the batch. Defaults to the identity.
 
@@ -171,6 +178,7 @@ def plan_batches(costs, budget, num_threads=1, fitting_rows=lambda rows: rows):
     """
     order = [i for i, cost in enumerate(costs) if cost]
     order.sort(key=lambda i: costs[i], reverse=True)
+    # Rounded up. No thread stays idle while one large batch holds all items.
     rows_per_thread = -(-len(order) // num_threads)
     while order:
         rows = fitting_rows(max(1, budget // costs[order[0]]))
@@ -192,6 +200,7 @@ def in_parallel(function, items, num_threads):
         Pairs (item, result).
     """
     if num_threads == 1:
+        # No pool: a caller that stops early leaves the other items untouched.
         for item in items:
             yield item, function(item)
         return

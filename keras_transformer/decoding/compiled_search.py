@@ -1,4 +1,4 @@
-"""Searches and scorings that TensorFlow or JAX compiles as a whole."""
+"""Functions that search or score, compiled as a whole by the backend."""
 
 import functools
 
@@ -10,8 +10,8 @@ from keras_transformer.search.hypotheses import find_hypotheses
 from keras_transformer.search.hypotheses import score_targets
 from keras_transformer.search.tree_constraint import make_constraint
 
-# JAX compiles a program for each shape. It takes seconds, so lengths are
-# rounded up to multiples of this.
+# JAX compiles a program for each shape, which takes seconds. Lengths are
+# therefore rounded up to multiples of this number.
 LENGTH_STEP = 16
 
 
@@ -69,10 +69,10 @@ def compile_search(model, options, vocabulary=None):
         batch = len(inputs)
         if prefixes is not None and constraint:
             raise ValueError(
-                "`prefixes` must not be given where the output is a tree. "
-                "Received: prefixes. Leave them out, or use constrained=false."
+                "`prefixes` must be None if the output is a tree. Received: "
+                "prefixes. Leave them out, or use constrained=false."
             )
-        # One compiled function serves calls with and without them.
+        # With these stand-ins, one compiled function serves all calls.
         if prefixes is None:
             prefixes = np.zeros((batch, 0), "int32")
         if seeds is None:
@@ -112,6 +112,7 @@ def fitting_rows(rows):
     """Returns how many rows to decode together if at most `rows` fit."""
     if keras.backend.backend() != "jax":
         return max(1, rows)
+    # On JAX a batch is padded to a power of 2, so any other size wastes rows.
     return 1 << max(1, rows).bit_length() - 1  # greatest power of 2
 
 
@@ -130,7 +131,7 @@ def _compiled_by_jax(search, model):
         batch, input_len = inputs.shape
         missing = _missing_rows(batch)
         positions = _rounded_up(input_len)
-        # A constraint raises limits in which no tree fits.
+        # The tree constraint raises limits that are too small for a tree.
         limit = max(int(limits.max()), input_len + 2)
         sequences, scores = run(
             _pad(inputs, missing, positions),
@@ -164,7 +165,7 @@ def _jitted(function, model):
     import jax
 
     # The weights are arguments, because jax.jit would make constants of the
-    # variables that a function reads.
+    # variables that a function reads. A length must be known when JAX compiles.
     @functools.partial(jax.jit, static_argnames="fixed_length")
     def run(values, *arrays, **static):
         mapping = list(zip(model.variables, values))
@@ -177,7 +178,10 @@ def _jitted(function, model):
 
 
 def _missing_rows(batch):
-    """Returns how many rows a batch lacks to the next power of two."""
+    """Returns how many rows fill a batch up to the next power of two.
+
+    Batches then have few sizes, and JAX compiles few programs.
+    """
     return (1 << (batch - 1).bit_length()) - batch
 
 

@@ -1,4 +1,4 @@
-"""Finds with CTranslate2 the hypotheses that our own beam search finds.
+"""Uses CTranslate2 to find the hypotheses that our own beam search finds.
 
 CTranslate2 keeps the same beams at each step, but it stops, ends and ranks
 differently:
@@ -7,7 +7,7 @@ differently:
   can win. We therefore give it patience.
 - It divides log-probabilities by a power of the length. We rank all its
   hypotheses again by our length penalty.
-- It breaks off at the length limit. We put the end there and score it.
+- It breaks off at the length limit. We add the end there and score the result.
 
 One difference remains. Among the candidates of a step we accept an end that is
 one of the best `2 * beam_size`, and CTranslate2 only one of the best
@@ -23,9 +23,9 @@ from keras_transformer.token_ids import END_ID
 
 BATCH_ROWS = 32
 BATCH_TOKENS = 2048  # of the sources, padding included
-# The search ends at this many times `beam_size` hypotheses. Compared with a
-# search without this limit, patience 1 changes 9 of 1,000 translations, 1.5
-# changes 1, and 2 or more changes none.
+# The search ends after this many times `beam_size` finished hypotheses.
+# Compared with a search without this limit, patience 1 changes 9 of 1,000
+# translations, 1.5 changes 1, and 2 or more changes none.
 PATIENCE = 2.0
 
 
@@ -39,7 +39,7 @@ class Request:
     log_probs: dict = None  # tuple of ids to log-probability; None = unknown
 
     def is_cut(self):
-        """Returns whether the search broke off or exceeded the limit."""
+        """Returns whether a hypothesis has no end or exceeds the limit."""
         return any(self._is_cut(ids) for ids in self.log_probs)
 
     def end(self):
@@ -90,14 +90,15 @@ class CTranslate2Search:
             For each request a list of `Hypothesis` without text, best first.
             It holds `num_hypotheses`, or fewer if fewer exist.
         """
+        # A batch has a single limit, so similar limits are searched together.
         by_limit = sorted(requests, key=lambda request: -request.limit)
         self._run(_batches(by_limit), options)
         if options.beam_size > 1 and not options.temperature:
-            # A whole batch has one limit. A sentence whose hypotheses met it,
-            # or exceeded their own, is searched again among its equals.
+            # A sentence that reached the limit of its batch, or exceeded its
+            # own, is searched again together with those of the same limit.
             cut = [request for request in by_limit if request.is_cut()]
-            for _, equal in itertools.groupby(cut, lambda one: one.limit):
-                self._run(_batches(list(equal)), options)
+            for _, group in itertools.groupby(cut, lambda one: one.limit):
+                self._run(_batches(list(group)), options)
         for request in requests:
             request.end()
         self.score(requests)
@@ -119,8 +120,9 @@ class CTranslate2Search:
             return
         results = self.engine.score_batch(
             [self._tokens(request.source) for request, _ in unknown],
+            # CTranslate2 adds the end to a target, and scores it.
             [self._tokens(ids[:-1]) for _, ids in unknown],
-            max_input_length=0,  # no limit
+            max_input_length=0,  # no limit; by default 1,024 tokens are read
             max_batch_size=BATCH_TOKENS,
             batch_type="tokens",
         )
@@ -128,9 +130,11 @@ class CTranslate2Search:
             request.log_probs[ids] = sum(result.log_probs)
 
     def _run(self, batches, options):
-        # Where these options change the distribution, CTranslate2 returns the
-        # scores of the changed one, and ours are those of the model.
+        # These options change the distribution. CTranslate2 then returns the
+        # scores of the changed one, while ours are always those of the model.
         scores_differ = options.temperature or options.min_length
+        # All batches start before the first result is awaited, so that each of
+        # CTranslate2's threads has work.
         started = [(batch, self._start(batch, options)) for batch in batches]
         for batch, results in started:
             for request, result in zip(batch, results):
@@ -141,6 +145,7 @@ class CTranslate2Search:
 
     def _start(self, batch, options):
         """Starts to translate a batch, up to its greatest limit."""
+        # Our limit counts the end, which `Request.end` adds to what is cut.
         limit = max(1, max(request.limit for request in batch) - 1)
         arguments = {
             "beam_size": options.beam_size,
@@ -161,7 +166,7 @@ class CTranslate2Search:
             [self._tokens(request.source) for request in batch],
             prefixes,
             length_penalty=options.alpha,
-            max_input_length=0,  # no limit
+            max_input_length=0,
             max_decoding_length=limit,
             min_decoding_length=min(options.min_length, limit),
             return_scores=True,
@@ -186,6 +191,7 @@ class CTranslate2Search:
 def _batches(requests):
     """Yields batches of requests that are sorted by limit."""
     while requests:
+        # All rows are padded to the longest, so it decides how many fit.
         longest = max(len(request.source) for request in requests[:BATCH_ROWS])
         rows = max(1, min(BATCH_ROWS, BATCH_TOKENS // longest))
         yield requests[:rows]

@@ -126,7 +126,7 @@ class CTranslate2Translator(TextTranslator):
         requests = []
         for row in rows:
             prefix = prefixes[row] if prefixes else []
-            # A prefix can be longer than its source, and CTranslate2's table of
+            # A prefix can be longer than its source. CTranslate2's table of
             # positions ends at `max_tokens`.
             limit = max(len(sources[row]), len(prefix) + 1)
             limit = min(limit + options.extra_length, self.record["max_tokens"])
@@ -150,8 +150,8 @@ class CTranslate2Translator(TextTranslator):
         path, device, compute_type = self._engine_arguments
         thread_arguments = _threads(device)
         if seed is not None:
-            # A thread reads the seed when it draws its first sample. Hence the
-            # new engine, and a single thread.
+            # A thread reads the seed when it draws its first sample. A new
+            # engine with a single thread makes the samples repeatable.
             ctranslate2.set_random_seed(seed)
             thread_arguments = {"inter_threads": 1, "intra_threads": 1}
         try:

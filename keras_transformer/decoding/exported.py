@@ -1,4 +1,4 @@
-"""What an exported model's directory holds, for those who read it."""
+"""Recognises exported models by the files in their directories."""
 
 import importlib.util
 import os
@@ -23,6 +23,7 @@ def export_format(path):
         "saved_model", "ctranslate2", or None if the directory holds no
         exported model.
     """
+    # A SavedModel lies in a numbered folder, CTranslate2's files in `path`.
     if os.path.isfile(os.path.join(path, CTRANSLATE2_FILE)):
         return "ctranslate2"
     newest = newest_version(path)
@@ -46,6 +47,7 @@ def versions(export_dir):
     """
     if not os.path.isdir(export_dir):
         return []
+    # As numbers, because version 10 is newer than version 9.
     return sorted(map(int, filter(is_version, os.listdir(export_dir))))
 
 

@@ -1,4 +1,4 @@
-"""One function that opens a model, whatever directory it is in."""
+"""Opens a model in any directory that the commands write."""
 
 from keras_transformer.decoding.parser import Parser
 from keras_transformer.decoding.translator import Translator
@@ -33,6 +33,7 @@ def load(path, step=None, precision="float32", tokenized=False):
         model(["A dog is running."])  # ["Ein Hund läuft."]
     """
     translator = Translator.load(path, step, precision)
+    # `Parser` raises the error if the model cannot parse.
     if tokenized or translator.linearization:
         return Parser(translator, tokenized)
     return translator

@@ -75,7 +75,7 @@ class Parser(TextTranslator):
         check_texts(texts)
         if prefixes is not None:
             raise ValueError(
-                "`prefixes` must not be given to a parser. Received: prefixes. "
+                "`prefixes` must be None for a parser. Received: prefixes. "
                 "Leave them out."
             )
         # The translator reads a window of sentences before it yields the first
@@ -85,6 +85,7 @@ class Parser(TextTranslator):
         def sentences():
             for text in texts:
                 undecoded.append(self.words(text))
+                # As in the training data, spaces separate the words.
                 yield " ".join(undecoded[-1])
 
         decoded = self.translator.hypotheses(
@@ -130,8 +131,8 @@ class Parser(TextTranslator):
         return write_tree(parse_tree(tree), self.linearization)
 
     def _tree(self, decoded, words):
-        """Returns the tree that the model wrote, repaired if need be."""
-        if not words:
+        """Returns the tree that the model wrote, repaired if necessary."""
+        if not words:  # a blank text has no tree
             return ""
         self.num_malformed += not is_tree(decoded, words, self.linearization)
         return str(read_tree(decoded, words, self.linearization))

@@ -31,8 +31,8 @@ class SavedModelTranslator(TextTranslator):
     tensorflow-text, but neither this package's layers nor SentencePiece.
 
     Args:
-        path: Directory of a version, or of the versions, of which it takes the
-            newest.
+        path: Directory of a version, or a directory of versions, whose newest
+            is taken.
 
     Raises:
         ValueError: If the directory is not a SavedModel that kt-exporter wrote.
@@ -69,14 +69,14 @@ class SavedModelTranslator(TextTranslator):
     def hypotheses(self, texts, report=None, prefixes=None, seed=0, **options):
         """Yields the hypotheses of each sentence.
 
-        The export fixes how the model decodes. So it accepts neither
-        `prefixes` nor a `seed`, and no `options` that differ from those of the
-        export, except a smaller `num_hypotheses`.
+        The export fixes how the model decodes. This method therefore accepts
+        neither `prefixes` nor a `seed`, and no `options` that differ from those
+        of the export, except a smaller `num_hypotheses`.
         """
         for name, value in (("prefixes", prefixes), ("seed", seed)):
             if value:
                 raise ValueError(
-                    f"`{name}` must not be given to an exported model. "
+                    f"`{name}` cannot be used with an exported model. "
                     f"Received: {name}={value!r}. Load the run's directory."
                 )
         self._check_options(options)
@@ -91,8 +91,8 @@ class SavedModelTranslator(TextTranslator):
         Args:
             texts: List of str.
             translations: List of str, one for each text.
-            alpha: Float, exponent of the length penalty, which must be the
-                export's. Defaults to it.
+            alpha: Float, exponent of the length penalty. It must be that of the
+                export, which is the default.
 
         Returns:
             List of float: log-probabilities divided by the length penalty.
@@ -106,6 +106,7 @@ class SavedModelTranslator(TextTranslator):
         scores = [0.0] * len(texts)
         # A cost of 0 would leave out a pair of blank texts.
         costs = [length if length else 1 for length in lengths]
+        # Half the budget, since texts and translations are in memory at once.
         for batch in plan_batches(costs, CACHE_POSITIONS // 2):
             outputs = self._call(
                 "score",
@@ -134,7 +135,7 @@ class SavedModelTranslator(TextTranslator):
                 results[i] = _hypotheses(texts, scores)
             if report:
                 report(len(batch))
-        if report:
+        if report:  # blank sentences are in no batch
             report(costs.count(0))
         return results
 

@@ -52,8 +52,8 @@ class TextTranslator:
             List of str. With `num_hypotheses` it is a list of lists of str,
             best first. The translation of a blank text is empty.
 
-            With `return_scores` or `return_attention` a tuple, which begins
-            with this list. The scores have the same nesting and are
+            With `return_scores` or `return_attention`, a tuple that begins with
+            this list. The scores are nested in the same way and are
             log-probabilities divided by the length penalty. A list of
             `Attention` comes last.
         """
@@ -90,8 +90,8 @@ class TextTranslator:
     def hypotheses(self, texts, report=None, prefixes=None, seed=0, **options):
         """Yields the hypotheses of each sentence.
 
-        It reads `texts` in windows. So a large file need not fit into memory,
-        and the first translations come early.
+        The texts are read in windows. A large file therefore need not fit into
+        memory, and the first translations come early.
 
         Args:
             texts: Iterable of str.
@@ -112,7 +112,8 @@ class TextTranslator:
 
         Args:
             texts: List of str.
-            hypotheses: List of what `hypotheses` yields for these texts.
+            hypotheses: List of the items that `hypotheses` yields for these
+                texts.
 
         Returns:
             List of `Attention`.

@@ -37,7 +37,7 @@ def num_tensorflow_threads():
 def give_each_a_core():
     """Limits each operation of TensorFlow to the cores of one thread.
 
-    It suits a process that only translates many batches, because a single
+    This suits a process that only translates many batches, because a single
     sentence takes longer. It has no effect once TensorFlow has computed
     something.
     """

@@ -22,10 +22,10 @@ from keras_transformer.trees.target_text import linearization_of
 class Translator(TextTranslator):
     """Translates sentences with a trained model.
 
-    It decodes sentences of similar lengths together, as many as the memory
-    allows. Each translation is the one that its sentence would get alone, and
-    the order is that of the input. A translation has at most `extra_length`
-    tokens more than its source.
+    Sentences of similar lengths are decoded together, as many as the memory
+    allows. Each sentence gets the translation that it would get alone, and the
+    order is that of the input. A translation has at most `extra_length` tokens
+    more than its source.
 
     The search is compiled at the first call. It reads the current weights of
     the model, so a translator can follow a model through its training.
@@ -87,6 +87,7 @@ class Translator(TextTranslator):
             from keras_transformer.decoding import saved_model_translator
 
             return saved_model_translator.SavedModelTranslator(path)
+        # Imported here because `weights` imports Keras.
         from keras_transformer.runs.run_directory import RunDirectory
         from keras_transformer.runs.weights import load_model
 
@@ -152,7 +153,7 @@ class Translator(TextTranslator):
                 results[i] = self._hypotheses(sequences, scores.tolist())
             if report:
                 report(len(batch))
-        if report:
+        if report:  # blank sentences are in no batch
             report(sum(not ids for ids in sources))
         return results
 
@@ -193,12 +194,14 @@ class Translator(TextTranslator):
                 self.model, alpha
             )
         scoring = self._scorings[alpha]
+        # A cost of 0 leaves out the blank sources, whose score is 0.
         longest = [
             max(len(source), len(target)) if source else 0
             for source, target in zip(sources, targets, strict=True)
         ]
 
         def score(batch):
+            # A blank translation is the end alone.
             return scoring(
                 *(
                     _pad([(ids[i] or [END_ID]) for i in batch])
@@ -207,7 +210,7 @@ class Translator(TextTranslator):
             )
 
         scores = [0.0] * len(sources)
-        # Encoder and decoder both hold all positions at once here.
+        # Half the budget, since encoder and decoder hold all positions at once.
         planned = self._fitting(longest, CACHE_POSITIONS // 2)
         for batch, array in in_parallel(score, planned, self.num_threads):
             for i, value in zip(batch, array.tolist()):
@@ -218,6 +221,7 @@ class Translator(TextTranslator):
         from keras_transformer.decoding.attention import attention_of
 
         sources = encode(self.vocabulary, list(enumerate(texts, 1)))
+        # Attention needs a token, and a blank text has the end alone.
         return [
             attention_of(
                 self.model,

@@ -1,1 +1,1 @@
-"""Writers of models that others serve, as SavedModel or for CTranslate2."""
+"""Writes models for other programs: SavedModels, and CTranslate2's format."""

@@ -47,14 +47,16 @@ def export_ctranslate2(
         `export_dir`.
 
     Raises:
-        ValueError: If CTranslate2 is not installed, if it does not support the
-            model, or if `export_dir` holds other things.
+        ValueError: If CTranslate2 is not installed or does not support the
+            model, or if `export_dir` holds other files.
     """
     require_ctranslate2()
     _check(run, quantization)
     path = os.path.abspath(export_dir)
     check_replaceable(path)
     with files.directory_aside(path + files.INCOMPLETE) as aside:
+        # The contents reach the disk before the name does. Otherwise a power
+        # cut could leave an incomplete model under its final name.
         _write(run, aside, options, run.checkpoints.find(step), quantization)
         files.synchronise(aside)
         files.replace_directory(aside, path)
@@ -68,6 +70,7 @@ def check_replaceable(path):
         ValueError: If `path` is a file, or a directory that holds anything
             other than an earlier export to CTranslate2.
     """
+    # `exists` would overlook a link to nothing.
     if not os.path.lexists(path):
         return
     if os.path.isdir(path) and not os.path.islink(path):
@@ -76,7 +79,7 @@ def check_replaceable(path):
     raise ValueError(
         "`export_dir` must be new or hold an earlier export to CTranslate2, "
         f"which is replaced. Received: export_dir={path!r}, which holds other "
-        "things. Name another directory."
+        "files. Name another directory."
     )
 
 
@@ -108,6 +111,7 @@ def _write(run, directory, options, step, quantization):
     )
     # The directory exists already and is empty, hence `force`.
     converter.convert(directory, quantization=quantization, force=True)
+    # Our reader needs it to cut text into subwords; CTranslate2 does not.
     path = os.path.join(directory, VOCABULARY_FILE)
     with files.written_aside(path, "wb") as file:
         file.write(vocabulary.model_bytes)

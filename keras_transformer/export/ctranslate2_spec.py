@@ -10,18 +10,18 @@ from keras_transformer.token_ids import END_ID
 from keras_transformer.token_ids import PAD_ID
 from keras_transformer.token_ids import UNKNOWN_ID
 
-NUM_POSITIONS = 2048  # of the table, at least; longer texts are refused
+NUM_POSITIONS = 2048  # smallest size of the table; longer texts are refused
 EPSILON = 1e-6  # the one of our layer normalisation
 
 
 class RunConverter(Converter):
     """Converts the weights of a checkpoint.
 
-    CTranslate2's own converters read models of other tools. This one reads
+    CTranslate2's own converters read the models of other tools. This one reads
     NumPy arrays, so it needs neither TensorFlow nor Keras.
 
     Our decoder starts from a zero vector. CTranslate2 supports this for Marian
-    and ignores the start token then, so any token will do; we name padding.
+    and then ignores the start token. Any token will do, so we name padding.
 
     Args:
         hparams: The model's `HParams`.
@@ -46,6 +46,7 @@ class RunConverter(Converter):
     def _load(self):
         hparams = self.hparams
         options = {"pre_norm": hparams.norm == "pre"}
+        # By default, the heads divide d_model among them.
         if self.head_width * hparams.num_heads != hparams.d_model:
             options["head_dim"] = self.head_width
         sizes = (hparams.num_layers, hparams.num_heads)
@@ -63,8 +64,9 @@ class RunConverter(Converter):
         embeddings = self._weight(
             "embedding/embeddings", len(self.tokens), hparams.d_model
         )
-        # By default, CTranslate2 scales both embeddings by sqrt(d_model) as we
-        # do. Section 3.4 of Vaswani et al. (2017).
+        # One matrix embeds both sides and projects to logits. By default,
+        # CTranslate2 scales the embeddings by sqrt(d_model), as we do. Section
+        # 3.4 of Vaswani et al. (2017).
         spec.encoder.embeddings[0].weight = embeddings
         spec.decoder.embeddings.weight = embeddings
         spec.decoder.projection.weight = embeddings
@@ -74,7 +76,7 @@ class RunConverter(Converter):
         return spec
 
     def _fill_stack(self, spec, name, positions):
-        """Fills in the layers of the encoder or of the decoder."""
+        """Fills in the layers of the encoder or the decoder."""
         spec.position_encodings.encodings = Weight(self._positions(positions))
         for i, layer in enumerate(spec.layer):
             place = f"{name}/layer_{i}"
@@ -82,6 +84,7 @@ class RunConverter(Converter):
             if name == "decoder":
                 self._fill_attention(layer, place, "cross_attention")
             self._fill_feed_forward(layer.ffn, place)
+        # With pre-norm, no layer normalises the output of the last one.
         if self.hparams.norm == "pre":
             self._fill_norm(spec.layer_norm, f"{name}/final_norm")
 
@@ -93,6 +96,9 @@ class RunConverter(Converter):
         key = self._heads(self._array(f"{name}/key", d_model, key_width))
         value = self._heads(self._array(f"{name}/value", d_model, value_width))
         output = self._array(f"{name}/output", value_width, d_model)
+        # CTranslate2 computes what reads the same vectors in one product. In
+        # cross-attention, queries come from the decoder and the rest from the
+        # encoder.
         if kind == "self_attention":
             spec = layer.self_attention
             fused = [[query, key, value]]
@@ -103,7 +109,7 @@ class RunConverter(Converter):
             # (num_fused * num_heads * head_width, d_model)
             linear.weight = Weight(np.concatenate(kernels))
         spec.linear[-1].weight = Weight(self._heads(output.T).T)
-        # By default, CTranslate2 uses the width with the padding.
+        # By default, CTranslate2 divides by the root of the padded width.
         spec.queries_scale = np.float32(self.d_k**-0.5)
         self._fill_norm(spec.layer_norm, f"{name}_residual/norm")
 
@@ -112,6 +118,7 @@ class RunConverter(Converter):
         name = f"{place}/feed_forward"
         inner = self._array(f"{name}/inner", d_model, d_ff)
         outer = self._array(f"{name}/outer", d_ff, d_model)
+        # Our kernels are (inputs, outputs), CTranslate2's (outputs, inputs).
         spec.linear_0.weight = Weight(inner.T)
         spec.linear_0.bias = self._weight(f"{name}/inner_bias", d_ff)
         spec.linear_1.weight = Weight(outer.T)
@@ -217,6 +224,7 @@ def sinusoids(length, d_model):
     >>> sinusoids(1, 4)
     array([[0., 1., 0., 1.]], dtype=float32)
     """
+    # In float32 throughout, as in the layer, so that both tables agree.
     pairs = np.arange(0, d_model, 2, dtype="float32")
     scale = np.power(np.float32(10000), -pairs / np.float32(d_model))
     angles = np.arange(length, dtype="float32")[:, None] * scale

@@ -10,7 +10,7 @@ from keras_transformer.files import written_aside
 
 
 def write_record(directory, run, step, options, packages, **more):
-    """Writes `export.json`: where a model comes from, and how it decodes.
+    """Writes `export.json`: the origin of a model and how it decodes.
 
     Args:
         directory: Path of the directory to write to.
@@ -20,6 +20,8 @@ def write_record(directory, run, step, options, packages, **more):
         packages: Names of the packages whose versions are recorded.
         **more: Other entries, such as `precision` and `max_tokens`.
     """
+    # The readers in `decoding` need `decode` and the hash of the vocabulary.
+    # The other entries here say where the model comes from.
     record = {
         "problem": run.problem_name,
         "hparams_set": run.record.get("hparams_set"),

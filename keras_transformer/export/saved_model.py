@@ -17,7 +17,7 @@ from keras_transformer.search.options import DecodeOptions
 from keras_transformer.trees.target_text import linearization_of
 
 PRECISIONS = ("float32", "bfloat16")
-EXTRA = "assets.extra"
+EXTRA = "assets.extra"  # TensorFlow leaves this folder to other programs
 PACKAGES = ("keras-t2t", "keras", "tensorflow", "tensorflow-text")
 
 
@@ -52,8 +52,8 @@ def export_saved_model(
         Path of the version.
 
     Raises:
-        ValueError: If the run, its checkpoint or `export_dir` is unsuitable.
-            Nothing has been written then.
+        ValueError: If the run, its checkpoint or `export_dir` is unsuitable. In
+            this case nothing is written.
     """
     _check(run, export_dir, precision)
     options = options or DecodeOptions.of(run.hparams)
@@ -72,7 +72,7 @@ def export_saved_model(
         extra = os.path.join(aside, EXTRA)
         write_record(extra, run, step, options, PACKAGES, **facts)
         write_model_card(extra, run, step, card)
-    # Another copy for readers of the directory of versions.
+    # A second copy for people who open the directory of versions.
     write_model_card(export_dir, run, step, card)
     return path
 
@@ -89,6 +89,7 @@ def _check(run, export_dir, precision):
             f"`precision` must be one of {', '.join(PRECISIONS)} in a "
             f"SavedModel. Received: precision={precision!r}. Use float32."
         )
+    # Version 1 beside `checkpoints/` would make the run look like an export.
     if run.exists(export_dir):
         raise ValueError(
             "`export_dir` must not be the directory of a run. Received: "
@@ -121,6 +122,8 @@ def _save(model, run, options, facts, directory):
         # The clients of this model encode text themselves.
         with written_aside(os.path.join(extra, VOCABULARY_FILE), "wb") as file:
             file.write(vocabulary.model_bytes)
+    # The first calls of a graph are slow. A server makes them by itself, from
+    # these requests, before it answers clients.
     pairs = warmup.warmup_texts(run, facts["max_tokens"])
     warmup.write_warmup(extra, signatures, pairs, vocabulary)
 

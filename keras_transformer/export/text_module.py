@@ -41,6 +41,7 @@ class TextModule(tf.Module):
 
     def __init__(self, model, vocabulary, options, max_tokens):
         super().__init__(name="translator")
+        # With the end id at the end, as `Subwords.encode` returns ids.
         self._new_tokenizer = lambda: tensorflow_text.SentencepieceTokenizer(
             vocabulary.model_bytes, add_eos=True
         )
@@ -90,6 +91,7 @@ class TextModule(tf.Module):
         tokenizer = self._new_tokenizer()
         inputs, lengths, blank = self._encode(tokenizer, text, "text")
         limits = lengths + self._options.extra_length
+        # A limit of 1 ends the row of a blank text at the first step.
         limits = tf.where(blank, 1, limits)
         finished = self._find(inputs, limits)
         texts = _decode(tokenizer, finished.sequences)
@@ -112,7 +114,7 @@ class TextModule(tf.Module):
         sizes = tf.shape(text)[0], tf.shape(targets)[0]
         same = tf.debugging.assert_equal(
             *sizes,
-            "`text` and `targets` must be equally many. Received: batches of "
+            "`targets` must have one entry for each text. Received: batches of "
             "two sizes. Send one target for each text.",
         )
         tokenizer = self._new_tokenizer()
@@ -160,6 +162,7 @@ class TextModule(tf.Module):
                 f"a {PAD_ID} before it. {way_out}",
             ),
         ]
+        # Only operations that are made inside the block wait for the checks.
         with tf.control_dependencies(checks):
             return tf.identity(lengths)
 
@@ -170,7 +173,7 @@ class TextModule(tf.Module):
             longest,
             self._max_tokens,
             f"`{name}` must have at most {self._max_tokens} tokens each, with "
-            "the end. Received: a longer one, whose length is x. Split it.",
+            "the end. Received: a longer one, of length x. Split it.",
         )
 
 
@@ -193,6 +196,7 @@ def _decode(tokenizer, sequences):
     shape = tf.shape(sequences)
     # (batch * num_hypotheses, length)
     flat = tf.reshape(sequences, [-1, shape[2]])
+    # Padding and the end have the smallest ids.
     ids = tf.ragged.boolean_mask(flat, flat > END_ID)
     texts = tokenizer.detokenize(ids)
     # A model can spell a line feed in bytes, but a translation must remain one
@@ -224,7 +228,7 @@ def _make_search(model, options, constraint):
 
     def find_any(inputs, limits):
         # An empty batch has no longest sentence. It gets a row of padding,
-        # which is translated and dropped.
+        # whose translation is dropped.
         count = tf.shape(limits)[0]
         missing = tf.cast(tf.equal(count, 0), tf.int32)
         inputs = tf.pad(inputs, [[0, missing], [0, missing]])

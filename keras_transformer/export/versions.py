@@ -14,19 +14,19 @@ def new_version(export_dir):
     """Makes the next version of an export, which appears once it is complete.
 
     The caller fills the directory `N.incomplete`, which is renamed to `N` at
-    the end. An error or a kill leaves no version. Leftovers of an earlier kill
-    are removed first.
+    the end. An error or a kill leaves no version. First, leftovers of an
+    earlier kill are removed.
 
     Args:
         export_dir: Path of the directory of versions, which is made if it does
             not exist.
 
     Yields:
-        Path of the directory to write to, and the path that it gets.
+        Path of the directory to write to, and the path that it gets at the end.
 
     Raises:
-        ValueError: If `export_dir` holds other things, or if another process
-            is writing a version.
+        ValueError: If `export_dir` holds other files, or if another process is
+            writing a version.
     """
     check_export_dir(export_dir)
     with files.locked_directory(export_dir, wait=False):
@@ -44,14 +44,15 @@ def check_export_dir(export_dir):
     """Checks that a directory is new or empty, or holds versions.
 
     Raises:
-        ValueError: If it is a file or holds other things.
+        ValueError: If it is a file or holds other files.
     """
     if not os.path.lexists(export_dir):
         return
+    # One version suffices: a model card or notes may lie beside it.
     names = os.listdir(export_dir) if os.path.isdir(export_dir) else None
     if names == [] or (names and any(map(_is_ours, names))):
         return
-    what = "which is a file" if names is None else "which holds other things"
+    what = "which is a file" if names is None else "which holds other files"
     raise ValueError(
         "`export_dir` must be new, empty or hold earlier versions. Received: "
         f"export_dir={export_dir!r}, {what}. Name another directory."

@@ -24,8 +24,8 @@ def warmup_texts(run, max_tokens):
 
     Returns:
         List of pairs of str, enough for the largest batch. They come from the
-        problem's dev split if its files exist. Otherwise they are made of
-        tokens of the vocabulary.
+        problem's dev split if its files exist, and are otherwise made of tokens
+        of the vocabulary.
     """
     pairs = _dev_pairs(run) or [(text, text) for text in _artificial(run)]
     vocabulary = run.vocabulary
@@ -88,6 +88,7 @@ def _fill(protos, tensors):
 
 
 def _dev_pairs(run):
+    # An export must work without the data, for example on another machine.
     problem = facts.problem_of(run)
     if problem is None or problem.data_dir is None:
         return []

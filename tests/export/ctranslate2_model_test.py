@@ -198,11 +198,11 @@ class ReplacementTest:
         assert os.listdir(tmp_path) == ["out"]
 
     @pytest.mark.parametrize("name", ["notes.txt", "model.bin"])
-    def test_other_things_are_refused_and_left_alone(self, name, run, tmp_path):
+    def test_other_files_are_refused_and_left_alone(self, name, run, tmp_path):
         path = tmp_path / "out"
         path.mkdir()
         (path / name).write_text("mine")
-        with pytest.raises(ValueError, match="holds other things. Name"):
+        with pytest.raises(ValueError, match="holds other files. Name"):
             export_ctranslate2(run, str(path), DecodeOptions())
         assert (path / name).read_text() == "mine"
         assert os.listdir(tmp_path) == ["out"]

@@ -33,9 +33,7 @@ class VersionsTest:
                 raise RuntimeError
         assert os.listdir(tmp_path) == []
 
-    def test_what_a_kill_leaves_is_no_version_and_goes_next_time(
-        self, tmp_path
-    ):
+    def test_leftovers_of_a_kill_are_no_version_and_are_removed(self, tmp_path):
         script = (
             "import sys\n"
             "from keras_transformer.export import versions\n"
@@ -63,7 +61,7 @@ class VersionsTest:
 
     def test_a_foreign_directory_is_an_error(self, tmp_path):
         (tmp_path / "thesis.txt").write_text("years of work")
-        with pytest.raises(ValueError, match="holds other things"):
+        with pytest.raises(ValueError, match="holds other files"):
             with versions.new_version(str(tmp_path)):
                 pass
         assert os.listdir(tmp_path) == ["thesis.txt"]

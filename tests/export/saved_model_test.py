@@ -245,7 +245,11 @@ class SignaturesTest:
         [
             ("serving_default", {"text": ["a " * 90]}, "at most 40 tokens"),
             ("serving_default", {"text": [b"\xff a"]}, "must be UTF-8"),
-            ("score", {"text": ["a"], "targets": ["a", "b"]}, "equally many"),
+            (
+                "score",
+                {"text": ["a"], "targets": ["a", "b"]},
+                "one entry for each",
+            ),
             ("score", {"text": ["a"], "targets": ["a " * 90]}, "at most 40"),
             ("ids", {"inputs": [[5, 310, 1]]}, "ids from 0 to 309"),
             ("ids", {"inputs": [[5, -1, 1]]}, "ids from 0 to 309"),

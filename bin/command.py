@@ -81,6 +81,7 @@ def load_backend(module="keras"):
     Raises:
         ValueError: If neither TensorFlow nor JAX is installed.
     """
+    # As defaults only, so that the user's own settings win.
     cache = os.path.expanduser("~/.cache/keras_transformer")
     os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", f"{cache}/jax")
     os.environ.setdefault(
@@ -142,6 +143,7 @@ def _call(main, values, argv):
             return 0
         return main(argv)
     except KeyboardInterrupt:
+        # No traceback: the user asked for it.
         sys.exit(INTERRUPTED)
     except BrokenPipeError:
         raise  # an OSError, but not about a path; `run` handles it
@@ -238,5 +240,6 @@ def _module(main):
 
 
 def _command(main):
+    # From the file, so that `python -m` shows the name of the script too.
     file = os.path.basename(_module(main).__file__)
     return "kt-" + os.path.splitext(file)[0].replace("_", "-")

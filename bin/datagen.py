@@ -190,6 +190,7 @@ def _summary(counts):
 
 
 def _num_read(counts):
+    # Dropped pairs count, since reading them takes time as well.
     return counts["pairs"] + sum(counts["dropped"].values())
 
 

@@ -103,6 +103,7 @@ def main(argv):
     if FLAGS.decode_interactive:
         _decode_interactively(_load(), changes)
     elif FLAGS.score_file:
+        # Read to the end first, so a faulty line fails before the model loads.
         pairs = list(_read_pairs(FLAGS.score_file))
         # The output is opened before the model is loaded, so a path that
         # cannot be written fails at once.
@@ -181,6 +182,7 @@ def _prefixes(num_lines):
 def _read_pairs(path):
     for number, line in enumerate(text_files.read_lines(path), 1):
         source, tab, target = line.partition("\t")
+        # A further tab means more than a pair, such as a score behind it.
         if not tab or "\t" in target:
             num_tabs = line.count("\t")
             raise ValueError(

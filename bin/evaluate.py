@@ -167,6 +167,7 @@ def _decode(problem):
                 sources, report=progress.add, **flags.decode_changes(FLAGS)
             )
         )
+    # A parser returns trees already. Other outputs may need a conversion.
     if translator.linearization:
         _report_trees(translator, len(sources))
     else:
@@ -244,6 +245,7 @@ def _record(report, num_pairs):
 
     run = RunDirectory(FLAGS.output_dir)
     decode = flags.decode_options(FLAGS, run.hparams)
+    # The number of the step, because `best` can become another checkpoint.
     step = run.checkpoints.find(FLAGS.checkpoint_step)
     record_scores(run, FLAGS.split, step, num_pairs, decode, report)
     write_model_card(run.path, run)

@@ -197,6 +197,7 @@ def define(*items):
             _add(values, item.title, item.items)
         else:
             _add(values, UNGROUPED, [item])
+    # A command may list them in a group of its own, as kt-trainer does.
     missing = [name for name in EVERYWHERE if name not in values]
     _add(values, EVERYWHERE_TITLE, missing)
     return values

@@ -49,7 +49,7 @@ FLAGS = flags.define(
     ),
     "write_scores",
 )
-LINES_PER_REQUEST = 32
+LINES_PER_REQUEST = 32  # the default --max_batch_size of kt-serve
 
 
 def main(argv):

@@ -61,6 +61,8 @@ FLAGS = flags.define(
             "Total number of updates, which includes those before a resume. "
             "Default: train_steps of the hparams set.",
         ),
+        # In the first group, since it lists the values of --problem and
+        # --hparams_set.
         "registry_help",
     ),
     flags.group("Data", "tmp_dir", "usr_dir"),
@@ -81,6 +83,7 @@ FLAGS = flags.define(
     ),
     flags.group(
         "Batch",
+        # Text because of auto. `hparam.parse_overrides` checks numbers.
         flags.text(
             "batch_tokens",
             None,
@@ -191,6 +194,7 @@ def main(argv):
     run = _open_run(problem, hparams, settings, engine.is_chief, is_new)
     trainer = Trainer(problem, run, engine, **options)
     results = trainer.train(FLAGS.train_steps or hparams.train_steps)
+    # One line in all, however many machines took part.
     if engine.is_chief:
         print(json.dumps({"step": trainer.step, **results}))
     # A shell uses the same number for a process that a signal ended.
@@ -203,7 +207,7 @@ def _settings(earlier_run):
     from_flags = {
         name: FLAGS[name].value
         for name in names
-        if FLAGS[name].value is not None
+        if FLAGS[name].value is not None  # 0 is a seed
     }
     record = earlier_run.record if earlier_run else {}
     return {"random_seed": 0, **record, **from_flags}
@@ -243,7 +247,7 @@ def _profile_steps():
     try:
         first, last = map(int, FLAGS.profile_steps.split(","))
     except ValueError:
-        first, last = 0, 0
+        first, last = 0, 0  # leads to the error below
     if not 1 <= first <= last:
         raise ValueError(
             "`--profile_steps` must be the first and the last update to "
@@ -301,7 +305,8 @@ def _open_run(problem, hparams, settings, is_chief, is_new):
         return RunDirectory.create(
             FLAGS.output_dir, record, hparams, problem.vocabulary.model_bytes
         )
-    # The chief creates the run; the other machines wait for it.
+    # The chief creates the run, and the other machines wait for it. `run.json`
+    # is written last, so the run is complete as soon as it exists.
     end = time.monotonic() + SECONDS_TO_WAIT
     while not RunDirectory.exists(FLAGS.output_dir) and time.monotonic() < end:
         time.sleep(0.1)

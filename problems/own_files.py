@@ -1,11 +1,11 @@
-"""Holds what the problems over a user's own files have in common."""
+"""The base class of problems with a user's own files."""
 
 from keras_transformer.data import generation
 from keras_transformer.problem import Problem
 
 
 class OwnFiles(Problem):
-    """Takes the files of each split once; afterwards its data are enough.
+    """Generates data from files once; later commands need only the data.
 
     A subclass sets `sides`, writes `text_pairs` from the paths in `self.files`
     and checks the files in `check_files`.
@@ -28,7 +28,7 @@ class OwnFiles(Problem):
 
         Args:
             files: Dictionary of split to a tuple of paths, one for each of
-                `sides`. A split whose paths are all None is left out.
+                `sides`. A split without any path is left out.
             vocab_size: Number of subwords. Defaults to that of the problem.
 
         Raises:
@@ -46,12 +46,12 @@ class OwnFiles(Problem):
         self.vocab_size = vocab_size or self.vocab_size
 
     def check_files(self):
-        """Reads all files to their ends and raises an error at any fault."""
+        """Reads all files completely and raises an error at any fault."""
         raise NotImplementedError
 
     @property
     def splits(self):
-        # Without files, the data tell which splits they have.
+        # Without files, the manifest lists the splits of the existing data.
         return tuple(self.files or self.manifest["splits"])
 
     def source_files(self, tmp_dir):
@@ -59,15 +59,15 @@ class OwnFiles(Problem):
 
     def generate(self, tmp_dir):
         manifest = generation.read_manifest(self.directory)
-        # Data that exist are used as they are; files that are named again must
-        # be the ones they were made from.
+        # Existing data are used as they are. If files are named again, they
+        # must be those that the data were made from.
         if manifest:
             if self.files:
                 self._check_unchanged(manifest)
             return manifest
         if not self.files:
             raise self._missing_file("train", self.sides[0], self.files)
-        # A fault in the last file must not show after hours of generation.
+        # A fault in the last file must not appear after hours of generation.
         self.check_files()
         return super().generate(tmp_dir)
 

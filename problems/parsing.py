@@ -18,7 +18,7 @@ from keras_transformer.trees.augmentation import augment
 from keras_transformer.trees.linearization import symbols_of
 from keras_transformer.trees.tree import parse_tree
 
-# The usual split of the Wall Street Journal and its known numbers of trees.
+# The usual split of the Wall Street Journal, and its numbers of trees.
 WSJ_SECTIONS = {"train": "02-21", "dev": "22", "test": "23"}
 WSJ_NUM_TREES = {"train": 39832, "dev": 1700, "test": 2416}
 
@@ -40,8 +40,8 @@ class ParsingProblem(Problem):
         augmentation_rounds: Number of rounds in which an epoch goes through the
             trees and new ones made from them, see `augment`; 0 for the trees
             alone.
-        skip_bad: Whether faults in a treebank are left out and listed in `bad`
-            instead of raising an error.
+        skip_bad: Whether faulty trees are left out and listed in `bad` instead
+            of raising an error.
 
     Example:
 
@@ -87,7 +87,7 @@ class ParsingProblem(Problem):
 
     def text_pairs(self, split, tmp_dir):
         trees = self.trees(split, tmp_dir)
-        # Dev and test must stay comparable with other work.
+        # Scores on dev and test must stay comparable with other work.
         if split == "train":
             trees = augment(trees, self.augmentation_rounds)
         for tree in trees:
@@ -124,6 +124,7 @@ class ParsingProblem(Problem):
 
     def score(self, hypotheses, references):
         """Returns the scores of `report` that are logged during training."""
+        # A column of metrics.csv for each is enough to follow a training.
         scores = self.report(hypotheses, references).scores
         return {name: scores[name] for name in ("f1", "exact_match")}
 
@@ -145,7 +146,7 @@ class ParsingWsj(ParsingProblem):
         return treebank.read_treebank(self._paths(split, tmp_dir))
 
     def generate(self, tmp_dir):
-        # Missing sections would otherwise only show as a lower score.
+        # Missing sections would otherwise show only as a lower score.
         if generation.read_manifest(self.directory) is None:
             self._check_counts(tmp_dir)
         return super().generate(tmp_dir)
@@ -202,7 +203,7 @@ class ParsingWsjSemi(ParsingWsj):
     This is the paper's semi-supervised setting: 32,000 subwords; F1 92.7 on
     section 23 with about 17 million sentences. You supply the second corpus:
     files `parsing_wsj_semi.*.trees` in `tmp_dir`, plain or as `.gz`, with one
-    tree a line. Training sees each tree of both corpora once an epoch.
+    tree per line. Training sees each tree of both corpora once in an epoch.
     """
 
     vocab_size = 32000
@@ -219,6 +220,6 @@ class ParsingWsjSemi(ParsingWsj):
             raise ValueError(
                 "`--tmp_dir` must hold automatically parsed sentences beside "
                 f"the treebank. Received: {tmp_dir} without {pattern}. Place "
-                "files of one tree a line there, or use parsing_wsj."
+                "files of one tree per line there, or use parsing_wsj."
             )
         return paths + parsed

@@ -11,9 +11,9 @@ from keras_transformer.trees.treebank import treebank_files
 
 @register_problem
 class ParsingFiles(OwnFiles, ParsingProblem):
-    """Parsing as in a treebank of your own.
+    """Parsing learnt from a treebank of your own.
 
-    `kt-datagen` takes the trees once, from `--train_trees` and the flags of the
+    `kt-datagen` reads the trees once, from `--train_trees` and the flags of the
     other splits. Afterwards `--problem=parsing_files` and `--data_dir` are
     enough for every command. Each `data_dir` holds one treebank. A test split
     is optional. A flag names one or several files or directories, separated by
@@ -51,8 +51,8 @@ class ParsingFiles(OwnFiles, ParsingProblem):
             vocab_size: Number of subwords and brackets. Defaults to 8,000.
             linearization: One of `LINEARIZATIONS`. Defaults to "normalised".
             augmentation_rounds: Number of rounds of `augment`. Defaults to 0.
-            skip_bad: Whether faults are left out and listed in `bad`. Defaults
-                to False.
+            skip_bad: Whether faulty trees are left out and listed in `bad`.
+                Defaults to False.
 
         Raises:
             ValueError: If the paths of "train" or "dev" are missing, or the
@@ -80,7 +80,7 @@ class ParsingFiles(OwnFiles, ParsingProblem):
         return treebank_files(paths)
 
     def fingerprints(self, tmp_dir):
-        # The name is the flag's value, which error messages repeat.
+        # The flag's value is the name, because error messages repeat it.
         return [
             fingerprint(self.files[split][0], self._paths(split))
             for split in self.files

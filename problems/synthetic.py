@@ -12,7 +12,7 @@ MAX_SYMBOLS = 12
 
 
 class _SymbolsProblem(Problem):
-    """Lines of 3 to 12 random letters, none of which occurs twice.
+    """Provides lines of 3 to 12 random letters; no line occurs twice.
 
     The vocabulary holds 3 special ids, 256 bytes, the space, and each letter
     both within and at the start of a word.
@@ -23,7 +23,7 @@ class _SymbolsProblem(Problem):
     targets_language = "symbols"
 
     def text_pairs(self, split, tmp_dir):
-        # All splits come from one stream, so that they share no line.
+        # All splits come from one stream, so they share no line.
         lines = self._lines()
         for other_split, num_pairs in NUM_PAIRS.items():
             chosen = [next(lines) for _ in range(num_pairs)]

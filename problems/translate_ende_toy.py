@@ -140,7 +140,7 @@ def _corpus():
     pairs = _distinct_pairs()
     corpus = {"train": [next(pairs) for _ in range(NUM_PAIRS["train"])]}
     train_words = set().union(*map(_words, corpus["train"]))
-    # A word that training lacks could not be translated.
+    # No model can translate a word that training lacks.
     fitting = (pair for pair in pairs if _words(pair) <= train_words)
     for split in ("dev", "test"):
         corpus[split] = [next(fitting) for _ in range(NUM_PAIRS[split])]
@@ -148,7 +148,8 @@ def _corpus():
 
 
 def _distinct_pairs():
-    """Yields pairs of which neither sentence occurred before."""
+    """Yields pairs in which neither sentence has occurred before."""
+    # A constant seed gives every user the same corpus.
     writer = SentenceWriter(seed=2017)
     seen = set()
     while True:

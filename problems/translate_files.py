@@ -7,9 +7,9 @@ from keras_transformer.registry import register_problem
 
 @register_problem
 class TranslateFiles(OwnFiles):
-    """Translation as in parallel text files of your own.
+    """Translation learnt from parallel text files of your own.
 
-    `kt-datagen` takes the files once, from `--train_source`, `--train_target`
+    `kt-datagen` reads the files once, from `--train_source`, `--train_target`
     and the flags of the other splits. Afterwards `--problem=translate_files`
     and `--data_dir` are enough for every command. Each `data_dir` holds one set
     of files. A test split is optional. The files are UTF-8, plain or

@@ -1,4 +1,4 @@
-"""Holds what the problems over the corpora of WMT have in common."""
+"""The base class of problems with the corpora of WMT."""
 
 import logging
 import os
@@ -19,15 +19,16 @@ class TranslateWmt(Problem):
     still offer it. A file is named after problem, split and language, as in
     `translate_ende_wmt14.train.en`, and may end in `.gz`. Line n of one
     language translates line n of the other. The original corpora contain pairs
-    of which one side is empty. Such pairs are dropped, and the files may have
-    the known number of lines with or without them.
+    with one empty side. Such pairs are dropped, and the files may have the
+    expected number of lines with or without them.
 
-    Each subclass is one exact list of corpora, so its numbers are known.
+    Each subclass stands for one exact list of corpora, so the numbers of its
+    pairs are fixed.
 
     Class attributes:
         tfds_name: Data set and configuration in tensorflow_datasets.
-        num_pairs: Dictionary of split to the known number of pairs. A split
-            that is absent is checked for equal counts only.
+        num_pairs: Dictionary of split to the expected number of pairs. A split
+            that is absent is only checked for files of the same length.
     """
 
     tfds_name = None
@@ -60,11 +61,12 @@ class TranslateWmt(Problem):
         files = self.source_files(tmp_dir)
         manifest = generation.read_manifest(self.directory)
         if manifest and not files:
-            # The files may be deleted by now, and a download never changes.
+            # The user may have deleted the files, and a download never changes.
             return manifest
         if not files:
             self._check_download(tmp_dir)
-        # Unchanged files are not counted again: a large corpus takes long.
+        # Unchanged files are not counted again, because counting a large
+        # corpus takes minutes.
         elif not manifest or _has_changed(files, manifest):
             self._check_files(tmp_dir)
         return super().generate(tmp_dir)
@@ -103,7 +105,8 @@ class TranslateWmt(Problem):
         return [_plain_or_gz(f"{stem}.{code}") for code in self._languages()]
 
     def _languages(self):
-        # A reverse problem swaps the languages of the instance only.
+        # From the class, because a reverse problem swaps the languages of the
+        # instance, while files and downloads keep their direction.
         return type(self).inputs_language, type(self).targets_language
 
     def _way_out(self, tmp_dir):

@@ -10,9 +10,7 @@ _BATCH = 1024  # examples of a call into TensorFlow; single ones are 10x slower
 
 
 def prepare_tfds(name, tmp_dir, way_out):
-    """Returns a `tensorflow_datasets` builder whose data are on the disk.
-
-    Downloads and prepares the data unless an earlier call did.
+    """Downloads a dataset and prepares it, unless an earlier call did.
 
     Args:
         name: Name of the dataset and its configuration, such as
@@ -21,6 +19,9 @@ def prepare_tfds(name, tmp_dir, way_out):
             tensorflow_datasets has filled before, such as
             `~/tensorflow_datasets`, is used as it is.
         way_out: Sentence that tells the user what to do if this fails.
+
+    Returns:
+        A `tensorflow_datasets` builder with its data on the disk.
 
     Raises:
         ValueError: If the data are not available, for whatever reason.
@@ -72,14 +73,14 @@ def tfds_count(builder, split):
 
 
 def check_count(expected, counts, place, way_out):
-    """Checks that a corpus has its known number of pairs.
+    """Checks that a corpus has the expected number of pairs.
 
     Args:
-        expected: Known number of pairs, or None to accept any.
-        counts: Numbers of which one must equal `expected`, for instance the
-            number of all lines and the number of lines with text on both
-            sides.
-        place: Where the corpus lies, for the error message.
+        expected: Integer number of pairs, or None to accept any.
+        counts: Integers, one of which must equal `expected`. For files these
+            are the number of all lines and the number of lines with text on
+            both sides.
+        place: Description of the corpus, for the error message.
         way_out: Sentence that tells the user what to do.
 
     Raises:

@@ -47,6 +47,7 @@ class MetricsTable:
         Args:
             row: Dictionary of name to figure; `step` is required.
         """
+        # As strings, which is how `read_rows` returns the earlier rows.
         self.rows.append({name: str(value) for name, value in row.items()})
         # The first row rewrites the file, because a resumed training drops rows
         # and a killed one can leave an incomplete line. Later rows are

@@ -116,6 +116,7 @@ def read_evaluations(path, steps):
 
 def write_evaluations(path, evaluations):
     """Writes a list of `Evaluation` as `read_evaluations` reads it."""
+    # One line for each evaluation, so that people can read and compare them.
     lines = ",\n".join(json.dumps(e._asdict()) for e in evaluations)
     with written_aside(path) as file:
         file.write(f"[\n{lines}\n]\n")

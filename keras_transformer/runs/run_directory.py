@@ -57,6 +57,8 @@ class RunDirectory:
             The new `RunDirectory`.
         """
         os.makedirs(path, exist_ok=True)
+        # Copies of the vocabulary and of all hyperparameters: the run decodes
+        # even if its data are gone or its hparams set has changed.
         _write(os.path.join(path, VOCABULARY_FILE), model_bytes)
         text = hparam.to_json(hparams)
         _write(os.path.join(path, HPARAMS_FILE), text.encode())

@@ -38,6 +38,8 @@ FLAGS = flags.define(
         "2, and so on.",
     ),
     "model_name",
+    # The server has no access control, so by default it serves this machine
+    # only.
     flags.text(
         "host",
         "localhost",

@@ -102,6 +102,8 @@ class MultiHeadAttention(SequenceLayer):
         )
 
     def build(self, query_shape, memory_shape=None):
+        # Three kernels instead of a joint one, which would start with smaller
+        # values, because the limits of Glorot depend on the shape.
         keys_width = self.num_heads * self.d_k
         values_width = self.num_heads * self.d_v
         self.query_kernel = self._add_kernel("query", self.d_model, keys_width)
@@ -171,6 +173,7 @@ class MultiHeadAttention(SequenceLayer):
             allowed = ops.expand_dims(allowed, -3)  # the same for all heads
             scores = scores + (1.0 - allowed) * MASKED_SCORE
         weights = ops.softmax(scores, axis=-1)
+        # The weights that are returned are those before dropout.
         dropped = self.dropout_layer(
             ops.cast(weights, values.dtype), training=training
         )

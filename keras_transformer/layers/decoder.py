@@ -311,4 +311,5 @@ class Decoder(LayerStack):
         if radius is None:
             return ancestors
         positions = ops.arange(ops.shape(ancestors)[2])
+        # No beam has the number -1.
         return ops.where(position - positions <= radius, ancestors, -1)

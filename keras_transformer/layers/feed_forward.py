@@ -46,6 +46,7 @@ class FeedForward(SequenceLayer):
         )
 
     def build(self, input_shape):
+        # Checkpoints store the weights under these names.
         self.inner_kernel = self._add_kernel("inner", self.d_model, self.d_ff)
         self.inner_bias = self._add_bias("inner_bias", self.d_ff)
         self.outer_kernel = self._add_kernel(

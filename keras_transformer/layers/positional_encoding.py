@@ -46,6 +46,7 @@ class SinusoidalPositionalEncoding(SequenceLayer):
         length, d_model = ops.shape(x)[1], x.shape[-1]
         # Float32 in every precision, since bfloat16 cannot count beyond 256.
         numbers = ops.cast(start + ops.arange(length), "float32")
+        # Computed at each call, since a stored table would limit the length.
         pairs = ops.arange(0, d_model, 2, dtype="float32")
         angles = numbers[:, None] * ops.power(10000.0, -pairs / d_model)
         # (length, d_model / 2, 2)

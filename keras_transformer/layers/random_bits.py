@@ -20,6 +20,7 @@ class RandomBits:
 
     def draw(self, shape):
         """Returns random uint32 of `shape`, whose first axis is the rows."""
+        # Counted in Python: a compiled graph keeps the number of each call.
         self.num_calls += 1
         # Odd multiples of the golden ratio times 2^32 lie far apart.
         bits = self.seeds + uint32(self.num_calls * 0x9E3779B1)

@@ -57,7 +57,8 @@ class Residual(SequenceLayer):
         self.norm_layer.build(input_shape)
 
     def call(self, x, sublayer, training=None):
-        # LayerNormalization computes in float32 even in low precision.
+        # LayerNormalization computes in float32 even in low precision. Section
+        # 5.4 applies dropout to the output of a sub-layer, before the sum.
         normed = self.norm_layer(x) if self.norm == "pre" else x
         summed = x + self.dropout_layer(sublayer(normed), training=training)
         return self.norm_layer(summed) if self.norm == "post" else summed

@@ -83,6 +83,7 @@ class CheckpointWriter:
         # The thread may still be about to write this evaluation.
         self.wait()
         by_step = {e.step: e for e in self.checkpoints.evaluations}
+        # NaN is not valid JSON, and would compare as neither better nor worse.
         score = float(score) if math.isfinite(score) else None
         self.checkpoints.add_evaluations(by_step[step]._replace(score=score))
         self._remove_outdated()

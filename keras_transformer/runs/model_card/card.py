@@ -20,6 +20,7 @@ MARK = (
     f"{MARK_BEGINNING}, which replaces this file after each training and "
     "evaluation. Remove this line to keep your own changes. -->"
 )
+# Those of the registered problems. A card shows the code of any other language.
 LANGUAGES = {"en": "English", "de": "German", "fr": "French"}
 
 

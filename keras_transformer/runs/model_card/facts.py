@@ -49,6 +49,8 @@ def data_of(run):
     If the run does not record its data, the manifest in `data_dir` is read
     instead.
     """
+    # The record describes the data at the start of the training. The directory
+    # may be gone or hold other data by now.
     if "data" in run.record:
         return run.record["data"]
     problem = problem_of(run)
@@ -78,6 +80,7 @@ def changed_hparams(run):
     name = run.record.get("hparams_set")
     if name not in registry.hparams_sets.names():
         return None
+    # Compared with the set of this installation, which may be newer.
     ours = dataclasses.asdict(run.hparams)
     of_set = dataclasses.asdict(registry.get_hparams(name))
     return [
@@ -109,6 +112,7 @@ def num_parameters(run, step):
 
 
 def _shape(file):
+    # NumPy writes version 2 only for headers of 64 KiB or more.
     version = np.lib.format.read_magic(file)
     read = {
         (1, 0): np.lib.format.read_array_header_1_0,

@@ -57,6 +57,7 @@ def read_scores(run):
     if not os.path.isdir(directory):
         return {}
     scores = {}
+    # Sorted, so that the same scores give the same card.
     for name in sorted(os.listdir(directory)):
         split, ending = os.path.splitext(name)
         if ending == ".json":

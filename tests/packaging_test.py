@@ -1,4 +1,4 @@
-"""Who may import whom, and what setup.cfg and the package say of themselves."""
+"""The rules of imports, the packaging, and the public names."""
 
 import ast
 import configparser

@@ -53,7 +53,7 @@ class CacheTest:
 
 
 def step_through(model, targets, growing):
-    """Returns the logits of step after step, with the targets fed back."""
+    """Returns the logits of each step, with the targets as its inputs."""
     _, beam_size, length = targets.shape
     fixed_length = None if growing else length + 2
     cache = model.init_cache(*model.encode(INPUTS), beam_size, fixed_length)

@@ -8,6 +8,7 @@ import numpy as np
 from keras_transformer.benchmark import machine
 from keras_transformer.decoding import threads
 from keras_transformer.decoding.batches import in_parallel
+from keras_transformer.decoding.batches import padded
 from keras_transformer.decoding.compiled_search import compile_search
 from keras_transformer.engines.memory import process_peak_bytes
 from keras_transformer.transformer import POLICIES
@@ -105,10 +106,7 @@ def _count_tokens(results):
 def _batch(sources, options, target_length):
     """Returns padded ids and the largest length of each translation."""
     lengths = [len(ids) for ids in sources]
-    inputs = np.zeros((len(sources), max(lengths)), "int32")
-    for row, ids in zip(inputs, sources):
-        row[: len(ids)] = ids
     max_lengths = np.array(lengths, "int32") + options.extra_length
     if target_length:
         max_lengths[:] = target_length
-    return inputs, max_lengths
+    return padded(sources), max_lengths

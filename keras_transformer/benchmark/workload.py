@@ -21,7 +21,7 @@ BATCH_TOKENS = 4096  # positions of a batch on either side
 LENGTH_STEP = 8  # both sides are padded to a multiple of this
 # Padded lengths of nine tenths of the sentences in image captions.
 LENGTHS = (16, 24, 32)
-# An update of a large model takes seconds, so the middle length must do.
+# An update of a large model takes seconds, so one length must suffice.
 LARGE_MODEL_LENGTHS = (24,)
 LARGE_D_MODEL = 512
 

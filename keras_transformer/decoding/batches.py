@@ -4,6 +4,8 @@ import itertools
 import math
 from concurrent import futures
 
+import numpy as np
+
 from keras_transformer.data.text_files import is_blank
 from keras_transformer.search.options import MAX_SOURCE_TOKENS
 
@@ -185,6 +187,22 @@ def plan_batches(costs, budget, num_threads=1, fitting_rows=lambda rows: rows):
         rows = min(rows_per_thread, rows)
         yield order[:rows]
         order = order[rows:]
+
+
+def padded(sequences):
+    """Returns ids as one array.
+
+    Args:
+        sequences: List of lists of ids.
+
+    Returns:
+        Int32 array of shape `(batch, length)`, padded with 0.
+    """
+    longest = max(map(len, sequences))
+    array = np.zeros((len(sequences), longest), "int32")
+    for row, ids in zip(array, sequences):
+        row[: len(ids)] = ids
+    return array
 
 
 def in_parallel(function, items, num_threads):

@@ -9,6 +9,7 @@ from keras_transformer.decoding.batches import check_pairs
 from keras_transformer.decoding.batches import encode
 from keras_transformer.decoding.batches import encode_prefixes
 from keras_transformer.decoding.batches import in_parallel
+from keras_transformer.decoding.batches import padded
 from keras_transformer.decoding.batches import plan_batches
 from keras_transformer.decoding.batches import search_costs
 from keras_transformer.decoding.batches import windows
@@ -135,12 +136,12 @@ class Translator(TextTranslator):
             lengths = [len(sources[i]) for i in batch]
             batch_prefixes = None
             if prefixes:
-                batch_prefixes = _pad([prefixes[i] for i in batch])
+                batch_prefixes = padded([prefixes[i] for i in batch])
                 # A prefix can be longer than its source.
                 shortest = [len(prefixes[i]) + 1 for i in batch]
                 lengths = np.maximum(lengths, shortest)
             return search(
-                _pad([sources[i] for i in batch]),
+                padded([sources[i] for i in batch]),
                 np.array(lengths, "int32") + options.extra_length,
                 batch_prefixes,
                 None if seeds is None else seeds[batch],
@@ -204,7 +205,7 @@ class Translator(TextTranslator):
             # A blank translation is the end alone.
             return scoring(
                 *(
-                    _pad([(ids[i] or [END_ID]) for i in batch])
+                    padded([(ids[i] or [END_ID]) for i in batch])
                     for ids in (sources, targets)
                 )
             )
@@ -270,14 +271,6 @@ def _compiler():
     from keras_transformer.decoding import compiled_search
 
     return compiled_search
-
-
-def _pad(sequences):
-    longest = max(map(len, sequences))
-    padded = np.zeros((len(sequences), longest), "int32")  # (batch, length)
-    for row, ids in zip(padded, sequences):
-        row[: len(ids)] = ids
-    return padded
 
 
 def _until_end(sequence):

@@ -1,1 +1,1 @@
-"""Engines, which compute updates on the devices: one for each backend."""
+"""Engines compute updates on the devices; each backend has one."""

@@ -53,10 +53,11 @@ class Engine:
             self.hparams, vocab_size, POLICIES[self.precision]
         )
         self.optimizer = self._adapt(make_optimizer(self.hparams))
+        # Without a larger loss, small gradients would be 0 in float16.
         if self.precision == "float16":
             self.optimizer = keras.optimizers.LossScaleOptimizer(self.optimizer)
         self.optimizer.build(self.model.trainable_variables)
 
     def _adapt(self, optimizer):
-        """Returns what the backend uses in place of an optimizer of Keras."""
+        """Returns the optimizer that the backend uses in place of Keras'."""
         return optimizer

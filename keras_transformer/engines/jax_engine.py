@@ -116,6 +116,7 @@ class JaxEngine(Engine):
             if "RESOURCE_EXHAUSTED" not in str(error):
                 raise
             raise OutOfMemory(self.hparams.batch_tokens) from error
+        # JAX trains on one machine, so nobody else can ask to stop.
         return {**figures, "stop": float(stop)}
 
     def evaluate(self, inputs, targets):

@@ -50,6 +50,7 @@ def largest_batch_tokens(hparams, vocab_size, precision, xla="auto"):
     engine.build(vocab_size)
     # Whole rows of the greatest length, since the sizes must be exact.
     sizes = [max(1, tokens // longest) * longest for tokens in (SMALL, LARGE)]
+    # The small batch comes first, because a peak never falls again.
     needed = []
     for size in sizes:
         engine.update(_batch(size // longest, longest))

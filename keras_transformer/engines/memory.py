@@ -10,6 +10,7 @@ GROUP_LIMIT = "/sys/fs/cgroup/memory.max"  # the limit of a container
 def process_peak_bytes():
     """Returns the peak resident size of this process, in bytes."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    # macOS reports bytes, and other systems report KiB.
     return peak if sys.platform == "darwin" else 1024 * peak
 
 

@@ -5,8 +5,8 @@ import os
 
 import tensorflow as tf
 
-# The errors of TensorFlow after another worker was killed (at once), or has
-# not answered for 10 seconds.
+# TensorFlow raises one of these at once if another worker is killed, and after
+# 10 seconds if it does not answer.
 LOST_WORKER = (
     tf.errors.AbortedError,
     tf.errors.CancelledError,

@@ -94,6 +94,7 @@ class TensorflowEngine(Engine):
             tuple(batch[name][:, replica] for name in PARTS)
             for replica in range(self.local_replicas)
         ]
+        # Every batch has as many rounds and replicas as the first one.
         self._update = self._update or self._compiled_update(parts)
         try:
             return self._update(parts, batch["num_tokens"], np.float32(stop))

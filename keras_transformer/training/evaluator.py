@@ -80,6 +80,7 @@ class Evaluator:
         plan = self.problem.evaluation_batches(self.hparams.batch_tokens)
         for batch in padded_batches(self.problem.token_pairs("dev"), plan):
             batch_sums = self.engine.evaluate(*batch)
+            # In double precision, since a float32 sum of a split loses digits.
             sums = [a + float(b) for a, b in zip(sums, batch_sums)]
             check(len(batch))
         return sums

@@ -82,6 +82,7 @@ class TrainingLog:
             loss_sum: Sum of the losses of all target tokens.
             gradient_norm: Norm of the gradient.
         """
+        # Sums, not means: a row weighs every target token alike.
         self.counts["updates"] += 1
         self.counts["loss"] += loss_sum
         self.counts["gradient_norm"] += gradient_norm

@@ -24,6 +24,7 @@ class Profiler:
             step: Number of the update, counted from 1.
             finish_update: Function that waits for the update before it.
         """
+        # Updates run asynchronously, and the recording holds whole ones.
         if step == self.first:
             finish_update()
             self.engine.start_profile(self.directory)

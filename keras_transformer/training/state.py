@@ -67,6 +67,8 @@ class TrainingState:
         # The training only waits for this copy. A thread writes it.
         self.engine.synchronise()
         arrays = variables.read(self._variables())
+        # With the counts, the row after a restart covers the same updates as
+        # in an uninterrupted run.
         for kind, numbers in (("progress", self.progress), ("log", counts)):
             for name, value in numbers.items():
                 arrays[f"{kind}/{name}"] = value

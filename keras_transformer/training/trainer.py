@@ -58,6 +58,7 @@ class Trainer:
         self.evaluate = Evaluator(problem, self.engine, self.hparams)
         self.state = TrainingState(run, self.engine, self.options)
         self.progress = self.state.progress
+        # After the state, because the log continues from the restored step.
         self.log = TrainingLog(
             run, self.step, self.engine.is_chief, self.state.counts
         )
@@ -112,6 +113,7 @@ class Trainer:
             self._catch_up()
             while self.step < train_steps and not self._must_stop:
                 self._train_epoch(train_steps)
+            # Figures are read one update late, so the last ones are unread.
             self._finish_update()
             if not self.state.is_saved:
                 self._save()

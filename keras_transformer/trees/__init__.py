@@ -1,1 +1,1 @@
-"""Constituency trees: reading, writing, linearizing, scoring them."""
+"""Reads, writes, linearizes and scores constituency trees."""

@@ -8,7 +8,7 @@ from keras_transformer.trees.tree import steps
 from keras_transformer.trees.tree import trees_of
 
 MAX_WORDS = 70  # no exchange makes a tree longer than this
-MAX_REPLACED = 3  # constituents replaced in a tree; at least 1 is
+MAX_REPLACED = 3  # most constituents replaced in a tree; the least is 1
 WORD_SHARE = 0.15  # of the words of open classes are replaced
 OPEN_CLASSES = frozenset(
     "NN NNS NNP NNPS VB VBD VBZ VBP VBN VBG JJ RB CD".split()
@@ -57,10 +57,10 @@ def augment(trees, num_rounds, seed=0):
 
 
 class _TreeMaker:
-    """Makes trees, given and returned as lists of steps, by random choices."""
+    """Makes trees by random choices; each tree is a list of steps."""
 
     def __init__(self, trees, seed):
-        # The only method whose sequence Python promises to keep.
+        # Python promises to keep the sequence of this method only.
         self._random = random.Random(seed).random
         self._constituents = collections.defaultdict(list)
         self._words = collections.defaultdict(list)

@@ -83,14 +83,14 @@ def symbols_of(trees, linearization="normalised"):
 
 
 def linearization_of_symbols(symbols):
-    """Returns which of `LINEARIZATIONS` a set of symbols is made for.
+    """Returns the linearization that a set of symbols belongs to.
 
     Args:
-        symbols: Strings, each of which is a symbol.
+        symbols: Iterable of str, all of them symbols.
 
     Returns:
-        A str; None unless each opening bracket has a closing one and the tagged
-        linearization has a leaf.
+        One of `LINEARIZATIONS`; None unless each opening bracket has a closing
+        one and the tagged linearization has a leaf.
     """
     # Leaves tell the linearizations apart: one in normalised trees, tags in
     # tagged ones, none in lexicalised ones.
@@ -185,11 +185,11 @@ def delinearize(symbols, words):
 
 
 def repair(symbols, num_words, linearization=None):
-    """Returns well-formed symbols over a number of words, close to given ones.
+    """Returns well-formed symbols that are close to any other symbols.
 
     Args:
         symbols: Any list of str. It is returned unchanged if it is well-formed
-            and of the linearization wanted.
+            and in the right linearization.
         num_words: Number of words in the sentence, at least 1.
         linearization: One of `LINEARIZATIONS`. Strings that are not its symbols
             are dropped. Defaults to that of the first symbol, or to

@@ -195,7 +195,7 @@ def write_evalb(gold_path, test_path, gold, test):
 def _check(gold, test):
     if len(gold) != len(test) or not gold:
         raise ValueError(
-            "Gold trees and parses must be equally many, and at least one. "
+            "There must be as many parses as gold trees, and at least one. "
             f"Received: {len(gold)} gold trees and {len(test)} parses. Pass "
             "one parse for each sentence, None where parsing failed."
         )

@@ -190,7 +190,7 @@ def _keeps_period(word, following):
 
 
 def _inner(piece):
-    """Splits contractions, and commas within, off a piece."""
+    """Splits contractions and inner commas off a piece."""
     words = []
     for part in filter(None, _COMMA.split(piece)):
         two = _TWO_WORDS.fullmatch(part)

@@ -43,10 +43,10 @@ def write_attention_page(attention, path, title="Attention"):
 
     The page is a single HTML file that needs no other file and no network. As
     in figures 3 to 5 of Vaswani et al. (2017), lines connect two columns of
-    tokens, with one colour for each head. Beside them stand the weights as a
-    matrix, and below all heads of the layer. Mouse and keyboard choose tokens,
-    heads, layers and the kind of attention; the address of the page keeps the
-    choice. Weights are rounded to multiples of 1 / 65535.
+    tokens, with one colour for each head. A matrix beside them shows the
+    weights, and maps below them show all heads of the layer. Mouse and keyboard
+    select tokens, heads, layers and the kind of attention; the address of the
+    page stores the selection. Weights are rounded to multiples of 1 / 65535.
 
     Args:
         attention: `Attention` to show.

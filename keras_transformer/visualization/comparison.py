@@ -17,8 +17,8 @@ def plot_comparison(runs, metric, x_axis, path):
     Args:
         runs: List of run directories. Their training may still be running.
         metric: Name of a column of `metrics.csv`, such as "dev_bleu".
-        x_axis: "step", "epoch" or "seconds" of training, which exclude the
-            evaluations.
+        x_axis: "step", "epoch" or "seconds". The seconds are those of training
+            without the evaluations.
         path: Path of the PNG, PDF or SVG file to write.
 
     Raises:
@@ -37,7 +37,7 @@ def plot_comparison(runs, metric, x_axis, path):
 def read_curves(runs, metric, x_axis):
     """Reads the points of each run's curve.
 
-    `metrics.csv` holds whole epochs only. The positions between two of them are
+    `metrics.csv` records complete epochs only. Positions within an epoch are
     interpolated from the number of updates, accurate to about the distance
     between two rows.
 

@@ -1,6 +1,6 @@
 """Draws the learning curve of a training run."""
 
-# These get no axes of their own: dev_loss is drawn beside the training loss,
+# These have no plot of their own: dev_loss is drawn beside the training loss,
 # and perplexity and accuracy move with it.
 LOSS_COLUMNS = ("dev_loss", "dev_perplexity", "dev_accuracy")
 

@@ -104,12 +104,12 @@ class PrefetchedTest:
         items.close()
         assert is_over(counting)
 
-    def test_one_that_is_never_used_starts_no_thread(self):
+    def test_an_unused_generator_starts_no_thread(self):
         counting = Counting(3)
         prefetched(counting).close()
         assert not counting.num_asked
 
-    def test_one_that_is_never_closed_lets_the_process_end(self):
+    def test_an_unclosed_generator_lets_the_process_end(self):
         code = (
             "import itertools\n"
             "from keras_transformer.data.prefetch import prefetched\n"

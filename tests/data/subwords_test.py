@@ -48,12 +48,12 @@ class SubwordsTest:
         padded = np.array([[0] + cat + dog + [0, 0]], np.int32)
         assert vocabulary.decode(padded) == ["the cat"]
 
-    def test_nothing_in_gives_nothing_out(self, vocabulary):
+    def test_empty_input_gives_empty_output(self, vocabulary):
         assert vocabulary.encode([]) == []
         assert vocabulary.decode([]) == []
         assert vocabulary.decode([[], [1]]) == ["", ""]
 
-    def test_a_text_encodes_alike_in_any_company(self, vocabulary):
+    def test_a_text_encodes_the_same_in_any_list(self, vocabulary):
         alone = [vocabulary.encode([text])[0] for text in HARD_TEXTS]
         assert vocabulary.encode(HARD_TEXTS) == alone
 
@@ -91,10 +91,10 @@ class TrainSubwordsTest:
         assert again.model_bytes == vocabulary.model_bytes
         assert Subwords(path).sha256 == vocabulary.sha256
 
-    def test_the_size_is_as_asked(self, vocabulary):
+    def test_the_vocabulary_has_the_requested_size(self, vocabulary):
         assert vocabulary.vocab_size == 300
 
-    def test_too_large_a_size_says_the_largest(self, tmp_path):
+    def test_error_of_too_large_a_size_names_the_largest(self, tmp_path):
         path = str(tmp_path / "vocab.model")
         with pytest.raises(ValueError, match="vocab_size=9999") as error:
             subwords.train_subwords(TEXTS, 9999, path)
@@ -105,7 +105,7 @@ class TrainSubwordsTest:
         with pytest.raises(ValueError, match=f"at most {largest}"):
             subwords.train_subwords(TEXTS, largest + 1, path)
 
-    def test_too_small_a_size_says_the_smallest(self, tmp_path):
+    def test_error_of_too_small_a_size_names_the_smallest(self, tmp_path):
         path = str(tmp_path / "vocab.model")
         with pytest.raises(ValueError, match="room for bytes") as error:
             subwords.train_subwords(TEXTS, 20, path)
@@ -116,7 +116,7 @@ class TrainSubwordsTest:
 
 
 class SampleEvenlyTest:
-    def test_it_is_every_kth_item_with_the_least_power_of_two(self):
+    def test_it_is_every_kth_item_for_the_least_power_of_two(self):
         for limit, num_items in itertools.product(range(1, 9), range(40)):
             items = list(range(num_items))
             fits = (2**k for k in range(9) if len(items[:: 2**k]) <= limit)

@@ -189,7 +189,7 @@ class LabelsTest:
         assert attention.of("encoder")[0] == attention.of("encoder")[1]
         assert attention.of("cross")[:2] == attention[1::-1]
 
-    def test_the_weights_are_of_the_layers_that_decode(self, vocabulary, ids):
+    def test_the_weights_are_those_of_decoding(self, vocabulary, ids):
         """The weights are those of the run that gives the target's logits."""
         model = make()
         features = {

@@ -185,7 +185,7 @@ class RefusalTest:
         with pytest.raises(ValueError, match="none for text 2"):
             theirs(["a dog", "a book"], prefixes=["a"])
 
-    def test_endless_text_is_refused_by_its_number(self, theirs):
+    def test_overlong_text_is_refused_with_its_number(self, theirs):
         with pytest.raises(ValueError, match="sentence 2 with [0-9],"):
             theirs(["a dog", "dog " * 9000])
 

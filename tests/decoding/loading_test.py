@@ -1,4 +1,4 @@
-"""One function opens every kind of model, as what it is."""
+"""One function opens every kind of model as a translator or a parser."""
 
 import pathlib
 import subprocess
@@ -68,7 +68,7 @@ class TranslatorTest:
         assert type(translator) is cls
         assert translator(["a b c", ""]) == ["a b c", ""]
 
-    def test_step_and_precision_are_those_asked_for(self):
+    def test_step_and_precision_are_the_requested_ones(self):
         path = str(FIXTURES / "run")
         with pytest.raises(ValueError, match="must hold step 7"):
             load(path, 7)

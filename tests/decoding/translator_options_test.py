@@ -46,7 +46,7 @@ class OptionsTest:
             best_scores, [each[0] for each in scores], atol=1e-5
         )
 
-    def test_a_beam_grows_to_the_hypotheses_asked_for(self, translator):
+    def test_a_beam_grows_to_the_requested_hypotheses(self, translator):
         (translations,) = translator(["a dog runs"], num_hypotheses=6)
         assert len(translations) == 6
         with pytest.raises(ValueError, match="num_hypotheses=6, beam_size=2"):
@@ -112,7 +112,7 @@ class OptionsTest:
         with pytest.raises(ValueError, match="none for text 3"):
             translator(texts, prefixes=prefixes[:2])
 
-    def test_no_translation_is_shorter_than_the_least(self, translator):
+    def test_no_translation_is_shorter_than_the_minimum(self, translator):
         sources = translator.vocabulary.encode(["a dog runs", "two women"])
         for least in (0, 4):
             translated = translator.translate_ids(sources, min_length=least)

@@ -74,7 +74,7 @@ class JaxEngineTest:
         assert losses[-10:].mean() < 0.7 * losses[:10].mean()
 
     @pytest.mark.parametrize("precision", ["bfloat16", "float16"])
-    def test_half_precision_learns_as_well(self, plain, precision):
+    def test_half_precision_learns_too(self, plain, precision):
         figures = train(make(2, precision))
         np.testing.assert_allclose(figures[:, 0], plain[0][:, 0], rtol=0.03)
         norms = figures[:10, 1]  # without the scale of the loss

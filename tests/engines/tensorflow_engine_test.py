@@ -100,7 +100,7 @@ class UpdateTest:
         assert losses[-10:].mean() < 0.8 * losses[:10].mean()
 
     @pytest.mark.parametrize("precision", ["bfloat16", "float16"])
-    def test_half_precision_learns_as_well(self, plain, precision):
+    def test_half_precision_learns_too(self, plain, precision):
         figures = train(make(precision=precision))
         np.testing.assert_allclose(figures[:, 0], plain[:, 0], rtol=0.03)
         # The norm does not include the scale of the loss in float16.

@@ -140,7 +140,7 @@ class ExportCtranslate2Test:
         np.testing.assert_array_equal((bits << 16).view("float32"), expected)
         assert weight.num_bytes() == 2 * len(values)
 
-    def test_directory_tells_where_the_model_is_from(self, run, tmp_path):
+    def test_directory_says_where_the_model_comes_from(self, run, tmp_path):
         options = DecodeOptions(beam_size=3, alpha=0.5)
         path = export_ctranslate2(
             run, str(tmp_path / "out"), options, 7, "int8"

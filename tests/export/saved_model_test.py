@@ -288,7 +288,7 @@ class SignaturesTest:
 
 
 class WarmupTest:
-    def test_the_requests_run_and_give_what_they_say(
+    def test_the_requests_run_and_give_the_recorded_answers(
         self, exported, signatures
     ):
         pytest.importorskip("tensorflow_serving")

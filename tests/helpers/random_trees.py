@@ -71,7 +71,7 @@ class Pieces:
         return padded
 
     def is_tree(self, ids, num_words):
-        """Tells whether ids are one tree over so many words, and the end."""
+        """Returns whether ids are one tree over `num_words`, and the end."""
         opened, leaves, before = [], 0, None
         *ids, last = ids
         for place, id_ in enumerate(ids):
@@ -108,7 +108,7 @@ class Pieces:
 
         @functools.cache
         def sequences(words, room, depth):
-            """Returns all sequences of children over so many words."""
+            """Returns all sequences of children over a number of words."""
             children = [] if words else [()]
             for first_words in range(1, words + 1):
                 first = constituents(first_words, room, depth)
@@ -212,7 +212,7 @@ def legal_after(trees):
 
 
 def assert_legal_is_what_comes_next(constraint, inputs, limit, trees):
-    """Asserts that exactly what leads to one of the trees is legal."""
+    """Asserts that the legal ids are those that lead to one of the trees."""
     expected = legal_after(trees)
     tree_state = constraint.begin(inputs, np.array([limit]), len(trees))
     written = np.zeros((len(trees), 1 + max(map(len, trees))), "int32")

@@ -31,7 +31,7 @@ TEXTS = [
 
 
 class InputsCache(typing.NamedTuple):
-    """A cache that holds the same for all beams, of whatever length."""
+    """A cache that is the same for all beams and lengths."""
 
     inputs: typing.Any
     room: typing.Any  # (batch, fixed_length or 0)
@@ -71,7 +71,7 @@ class CopyingModel:
 
 
 class HesitantModel(CopyingModel):
-    """Prefers, at every position, the end to token 5 by a small margin."""
+    """Slightly prefers the end to token 5 at every position."""
 
     def decode_step(self, ids, position, cache, num_ids=None):
         logits = np.zeros((1, 1, self.vocab_size), "float32")
@@ -90,7 +90,7 @@ def make_tree_vocabulary(path, linearization="normalised"):
 
 
 def make_translator(vocabulary, hparams=HPARAMS):
-    """Makes the translator of a model with random but decided weights."""
+    """Makes a translator whose random model has clear preferences."""
     keras.utils.set_random_seed(5)
     model = build_transformer(hparams, vocabulary.vocab_size)
     # Larger embeddings give probabilities that differ. That of the end is

@@ -1,4 +1,4 @@
-"""Finds and parses the project's own files for the tests that read them."""
+"""Finds and parses the project's own files for tests."""
 
 import ast
 import pathlib

@@ -67,7 +67,9 @@ class ExporterTest:
         for path in ("README.md", "1/assets.extra/README.md"):
             assert os.path.getsize(os.path.join(export_dir, path))
 
-    def test_a_stranger_gets_the_same_text(self, export_dir, trained_run):
+    def test_a_program_without_this_package_gets_the_same_text(
+        self, export_dir, trained_run
+    ):
         draw = random.Random(0)
         texts = [
             " ".join(draw.choices("abcdefghijklmnop", k=draw.randint(0, 12)))

@@ -161,7 +161,7 @@ class AttentionMaskTest:
         assert not np.array_equal(*unmasked)
 
     @pytest.mark.parametrize("precision", ["float32", *PRECISIONS])
-    def test_a_row_without_any_position_attends_to_all_alike(self, precision):
+    def test_a_row_without_any_position_attends_to_all_equally(self, precision):
         nowhere = np.zeros((2, 1, 7), bool)
         layer = make(dtype=precision)
         output, weights = call(layer, X, MEMORY, attention_mask=nowhere)

@@ -82,7 +82,7 @@ class CorpusTest:
 
 
 class TranslationTest:
-    """Claims about many sentences, repeated ones included."""
+    """Claims about many sentences, including repeated ones."""
 
     @pytest.fixture(scope="class")
     def translations(self):

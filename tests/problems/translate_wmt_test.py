@@ -27,7 +27,7 @@ class TranslateEndeSmall(TranslateEndeWmt14):
 
 
 class TranslateEnfrSmall(TranslateEnfrWmt14):
-    """The problem for French, without a known number of pairs for train."""
+    """The French problem, whose number of training pairs is unknown."""
 
     name = "translate_enfr_small"
     vocab_size = 300

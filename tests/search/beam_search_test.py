@@ -115,7 +115,7 @@ class BeamSearchTest:
         assert fewer == [h[:2] for h in more]
 
     @pytest.mark.parametrize("min_length", [1, 3, 9])
-    def test_no_shorter_hypothesis_than_the_least(self, min_length):
+    def test_no_hypothesis_is_shorter_than_the_minimum(self, min_length):
         language = TreeLanguage(3, 5, end=1.0)
         limits = [5, 3, 1, 4]
         hypotheses, scores = language.search(

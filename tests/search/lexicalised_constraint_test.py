@@ -92,7 +92,7 @@ class SearchTest:
         assert_is_all_best_first(hypotheses, scores, expected)
 
     @pytest.mark.parametrize("more", [{}, {"temperature": 1.5}], ids=str)
-    def test_hypotheses_have_the_words_in_order(self, more):
+    def test_hypotheses_hold_the_words_in_order(self, more):
         numbers = [1, 9, 0, 2, 30, 5]
         inputs = NO_LEAF.sources(*numbers)
         limits = np.array([1, 60, 9, 4, 300, 40], "int32")

@@ -1,4 +1,4 @@
-"""The sampler draws each id as often as it is likely."""
+"""The sampler draws each id with its probability."""
 
 import numpy as np
 import pytest
@@ -39,7 +39,7 @@ def check_shares(draws, expected):
 
 
 class MakeSamplerTest:
-    def test_ids_are_drawn_as_often_as_they_are_likely(self):
+    def test_ids_are_drawn_with_their_probability(self):
         check_shares(draw(), SHARES)
 
     @pytest.mark.parametrize("temperature", [0.5, 2.0])

@@ -79,7 +79,7 @@ class LegalTest:
         assert_legal_is_what_comes_next(constraint, inputs, limit, trees)
 
     @pytest.mark.parametrize("vocabulary", [ONE_LEAF, NO_LEAF])
-    def test_something_is_legal_after_any_ids(self, vocabulary):
+    def test_some_id_is_legal_after_any_ids(self, vocabulary):
         constraint = TreeConstraint.of(vocabulary)
         rng = np.random.default_rng(0)
         inputs = vocabulary.sources(0, 1, 2, 5)
@@ -99,7 +99,7 @@ class LegalTest:
         assert list(raised) == [1, 4, 9, 9, 10, 33]
 
     @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
-    def test_only_the_illegal_has_no_probability(self, dtype):
+    def test_only_illegal_ids_have_no_probability(self, dtype):
         constraint = TreeConstraint.of(TWO_LEAVES)
         tree_state = constraint.begin(
             TWO_LEAVES.sources(1, 5), np.array([4, 9]), 3
@@ -271,7 +271,7 @@ class SearchTest:
         )
         assert not ONE_LEAF.is_tree(ids, 5)
 
-    def test_prefixes_and_a_least_length_are_errors(self):
+    def test_prefixes_and_a_minimum_length_are_errors(self):
         search = compile_search(
             RandomModel(ONE_LEAF), DecodeOptions(), ONE_LEAF
         )

@@ -1,4 +1,4 @@
-"""Tests of finding trees in text and of naming what is no tree."""
+"""Tests of finding trees in text and of naming faults."""
 
 import random
 import re

@@ -19,7 +19,7 @@ def built(words, tags, spans):
 
 
 def random_pair(seed, labels, tags, max_words=15):
-    """Returns a tree and one over the same words, a quarter of it changed."""
+    """Returns a tree and a parse in which a quarter of the nodes differ."""
     rng = random.Random(seed)
 
     def span():

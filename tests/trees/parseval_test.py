@@ -258,7 +258,7 @@ class PyevalbTest:
         assert their_counts == theirs, why
         assert counts(score(gold, test)) == ours, why
 
-    def test_drops_what_failed_and_we_do_not(self, pyevalb):
+    def test_drops_failed_sentences_and_we_do_not(self, pyevalb):
         gold = ["(S (NP (NN a)) (VB b))"] * 2
         test = [gold[0], "(S (NP (NN a)) (VB c))"]
         results = pyevalb.Scorer().score_corpus(gold, test)

@@ -67,7 +67,7 @@ class TreeTextTest:
             )
 
 
-class FormOfTest:
+class LinearizationOfTest:
     @EACH_LINEARIZATION
     def test_symbols_tell_the_linearization(self, linearization):
         assert (

@@ -159,7 +159,7 @@ class BadTreeTest:
             read(str(tmp_path / "none.mrg"), bad=[])
 
     @tree_examples.needs_sample
-    def test_sample_survives_but_for_the_tree_that_is_corrupted(self, tmp_path):
+    def test_sample_loses_only_the_tree_that_is_corrupted(self, tmp_path):
         text = (tree_examples.SAMPLE / "wsj_0003.mrg").read_text()
         expected = read(write(tmp_path / "good", text))
         starts = [m.start() for m in re.finditer(r"^\(", text, re.M)]

@@ -252,6 +252,7 @@ def _untrained(precision):
 
         return random_model(hparams, vocab_size, precision)
 
+    # Without a vocabulary of trees, nothing constrains the search.
     return hparams, sources, make_model, None
 
 

@@ -106,7 +106,7 @@ def load_backend(module="keras"):
 
 
 def _parse(main, values, argv):
-    # absl's own help would also list the flags of absl and of every library.
+    # absl's own help lists only its global flags, not those of the command.
     if HELP_FLAGS & set(argv[1:]):
         print(_manual(main, values))
         sys.exit(0)
@@ -184,7 +184,7 @@ def _unknown(main, values, name):
     matches = difflib.get_close_matches(name, values)
     suggestion = " or ".join(f"--{match}" for match in matches)
     return (
-        f"Flags must be known. Received: --{name}. "
+        f"Every flag must exist. Received: --{name}. "
         + (f"Did you mean {suggestion}? " if matches else "")
         + f"`{_command(main)} --help` lists all flags."
     )

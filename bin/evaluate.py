@@ -98,8 +98,7 @@ def main(argv):
 
 
 def _refuse(name, rule):
-    # A value equal to the default is harmless, and absl does not show whether
-    # it was stated.
+    # A flag that repeats its default is harmless.
     if FLAGS[name].value != FLAGS[name].default:
         raise ValueError(
             f"`--{name}` must go with {rule}. Received: "
@@ -135,7 +134,7 @@ def _bleu(hypotheses, references):
 def _problem():
     """Checks the flags and the data, and returns the run's problem."""
     flags.require(FLAGS, "output_dir")
-    # Of the training text only the token arrays are kept, without its words.
+    # Only the token ids of the training text are kept, not the text itself.
     if FLAGS.split == "train":
         raise ValueError(
             "`--split` must be a split whose text is kept. Received: "

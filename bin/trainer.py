@@ -194,7 +194,7 @@ def main(argv):
     run = _open_run(problem, hparams, settings, engine.is_chief, is_new)
     trainer = Trainer(problem, run, engine, **options)
     results = trainer.train(FLAGS.train_steps or hparams.train_steps)
-    # One line in all, however many machines took part.
+    # One machine prints the line, however many take part.
     if engine.is_chief:
         print(json.dumps({"step": trainer.step, **results}))
     # A shell uses the same number for a process that a signal ended.
@@ -299,7 +299,8 @@ def _open_run(problem, hparams, settings, is_chief, is_new):
         "precision": settings["precision"],
     }
     if is_new and is_chief:
-        # Not compared by `check_same`: the data may move between two trainings.
+        # `check_same` does not compare these, because the data may be moved
+        # before the run is resumed.
         record["data_dir"] = problem.data_dir
         record["data"] = describe_data(problem)
         return RunDirectory.create(

@@ -1,4 +1,4 @@
-"""Files and directories that appear under their names once they are complete.
+"""Files and directories that appear under their names only when complete.
 
 A reader, or a process that starts after a crash, finds the earlier content or
 the new one, never a half-written file.
@@ -142,8 +142,8 @@ def move(aside, path):
 
     Args:
         aside: Path of the complete file or directory.
-        path: Path that it gets. A file there is replaced at once. A directory
-            there must be empty; `replace_directory` replaces a full one.
+        path: New path. A file at this path is replaced at once. A directory
+            must be empty; `replace_directory` replaces one that is not.
     """
     os.replace(aside, path)
     _synchronise(os.path.dirname(path) or os.curdir)
@@ -154,7 +154,7 @@ def replace_directory(aside, path):
 
     Args:
         aside: Path of the complete directory.
-        path: Path that it gets.
+        path: New path.
     """
     # The system cannot exchange directories that hold files. A kill between
     # the two renames leaves the earlier one as `path.outdated`.

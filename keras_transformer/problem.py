@@ -128,8 +128,8 @@ class Problem(GeneratedData):
             references: List of strings, as `text_split` returns them.
 
         Returns:
-            An object with `scores`, a dictionary of metric names to floats,
-            and `text`, some lines for people.
+            An object with two attributes: `scores`, a dictionary of metric
+            names to floats, and `text`, a report of a few lines to print.
         """
         return bleu.bleu_report(hypotheses, references)
 

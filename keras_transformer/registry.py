@@ -16,7 +16,7 @@ class Registry:
     importing the registry itself costs nothing.
 
     Args:
-        kind: What is registered, in the words of the error messages.
+        kind: Word for what is registered, for error messages.
         list_hint: Command that lists all names. Defaults to `LIST_COMMAND`.
         package: Name of the package whose import fills this registry.
             Defaults to None, for a registry that is filled by hand.

@@ -45,8 +45,8 @@ class _NotYetImported:
 
     Keras finds a class of a saved model only if its module has been imported.
     The stand-in imports that module when a model needs the class, and the
-    class then takes over its entry. Thus a module need not import its siblings
-    for a saved model's sake.
+    class then takes over its entry. Modules therefore need not import one
+    another only to make saved models load.
     """
 
     def __init__(self, module, name):

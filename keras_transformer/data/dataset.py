@@ -10,8 +10,8 @@ def make_dataset(token_pairs, plan_epoch):
 
     Args:
         token_pairs: The `TokenPairs` of a split.
-        plan_epoch: Function that returns the `BatchPlan` of an epoch, given
-            its number. Every epoch has the same number of batches.
+        plan_epoch: Function that takes the number of an epoch and returns its
+            `BatchPlan`. Every epoch has the same number of batches.
 
     Returns:
         A dataset of known cardinality of `({"inputs": inputs, "targets":

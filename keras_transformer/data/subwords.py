@@ -32,7 +32,7 @@ class Subwords:
 
     @classmethod
     def from_bytes(cls, model_bytes):
-        """Returns the vocabulary of a model file, given its contents."""
+        """Returns the vocabulary that the contents of a model file define."""
         subwords = cls.__new__(cls)
         subwords._load(model_bytes, "model_bytes")
         return subwords

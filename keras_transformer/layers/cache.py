@@ -12,7 +12,7 @@ class GrowingSlots(typing.NamedTuple):
     than `FixedSlots`.
 
     Args:
-        entries: Tensor whose third axis is that of the slots.
+        entries: Tensor with the slots on its third axis.
     """
 
     entries: typing.Any
@@ -38,7 +38,7 @@ class FixedSlots(typing.NamedTuple):
     Choose it where shapes must not change, as in XLA and `jax.jit`.
 
     Args:
-        entries: Tensor whose third axis is that of the slots.
+        entries: Tensor with the slots on its third axis.
     """
 
     entries: typing.Any
@@ -65,9 +65,9 @@ class FixedSlots(typing.NamedTuple):
 class DecoderCache(typing.NamedTuple):
     """Holds what a decoder remembers of the past positions of every beam.
 
-    It knows whether its shapes are fixed, so that no caller has to pass that
-    on. The first axis of every tensor is `batch`. Keys and values never move:
-    when beams fork or die, only the table of ancestors changes.
+    It knows whether its shapes are fixed, so callers need not pass that on. The
+    first axis of every tensor is `batch`. Keys and values never move: when
+    beams fork or die, only the table of ancestors changes.
 
     Args:
         ancestors: Slots of shape `(batch, beam, length)`, see `ancestor_mask`.

@@ -100,8 +100,8 @@ class EncoderLayer(TransformerLayer):
         return_weights=False,
         training=None,
     ):
-        # A padded query is not hidden. Later masks and the loss ignore what
-        # comes of it.
+        # Padded queries are not hidden. Later masks and the loss ignore their
+        # outputs.
         past = None
         if self.options["causal"]:
             past = causal_mask(ops.shape(x)[1])

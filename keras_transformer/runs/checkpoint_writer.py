@@ -90,7 +90,7 @@ class CheckpointWriter:
 
     def wait(self):
         """Waits for the save in progress, and raises its errors as `save`."""
-        # Forgotten before its result is read, so an error is raised only once.
+        # Cleared before its result is read, so an error is raised only once.
         save, self._unfinished_save = self._unfinished_save, None
         if save:
             save.result()

@@ -7,7 +7,7 @@ import os
 from keras_transformer.files import written_aside
 
 METRICS_FILE = "metrics.csv"
-# Scores are not among them: which there are depends on the problem.
+# Scores such as dev_bleu depend on the problem; the rows add their columns.
 COLUMNS = ["step", "epoch", "seconds", "learning_rate", "train_loss"]
 COLUMNS += ["gradient_norm", "tokens_per_second", "padding_share"]
 COLUMNS += ["input_wait_share", "memory_bytes"]

@@ -102,7 +102,7 @@ class RunDirectory:
         return self.record.get("averaged_steps")
 
     def training_until(self, step):
-        """Returns how the training went until a checkpoint.
+        """Returns the figures of the training up to a checkpoint.
 
         Args:
             step: Step of the checkpoint.

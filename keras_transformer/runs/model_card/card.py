@@ -92,7 +92,7 @@ def _is_card(path):
 def _languages(data):
     """Returns the names of both languages, or None if they are unknown."""
     codes = data["languages"] if data else []
-    # Problems that are no translation name their sides, such as "symbols".
+    # Problems other than translation have words here, such as "symbols".
     if not codes or not all(re.fullmatch("[a-z]{2,3}", c) for c in codes):
         return None
     return [LANGUAGES.get(code, code) for code in codes]

@@ -25,8 +25,7 @@ _LIMITS_OF_TRANSLATION = [
 ]
 _LIMITS_OF_PARSING = [
     "Every output is a well-formed tree over the words of the sentence, but "
-    "the tree can be wrong. A sequence of words without meaning gets a tree, "
-    "too.",
+    "the tree can be wrong. Even a meaningless sequence of words gets a tree.",
     "Each input is one English sentence, whose words are separated as in the "
     "Penn Treebank.",
 ]

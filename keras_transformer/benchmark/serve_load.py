@@ -115,6 +115,7 @@ class _Client:
     """One client, which draws its requests from random numbers of its own."""
 
     def __init__(self, number, addresses, model_name, random_seed):
+        # Sorted, so that a client has the same protocol in every run.
         protocols = sorted(addresses)
         protocol = protocols[number % len(protocols)]
         self._ask = client.connect(
@@ -159,6 +160,7 @@ class _MalformedSender:
     """Sends malformed requests; returns whether the right error came back."""
 
     def __init__(self, address, model_name):
+        # Not `RestClient`, which cannot send malformed requests.
         self._connection = http.client.HTTPConnection(address, timeout=60)
         self._path = f"/v1/models/{model_name}"
 

@@ -108,9 +108,9 @@ def lengths_for(hparams):
 def fixed_plan(token_pairs, batch_tokens, lengths=LENGTHS, packed=False):
     """Plans one full batch of each length, the same ones in every call.
 
-    A batch of a length holds consecutive pairs whose longer side has that
-    length after rounding up to a multiple of 8. Among all batches of a length,
-    one is drawn with a fixed seed.
+    The length of a pair is that of its longer side, rounded up to a multiple of
+    8. A batch holds consecutive pairs of one length. Among all batches of a
+    length, one is drawn with a fixed seed.
 
     Args:
         token_pairs: `TokenPairs` to choose from.

@@ -31,8 +31,8 @@ class SavedModelTranslator(TextTranslator):
     tensorflow-text, but neither this package's layers nor SentencePiece.
 
     Args:
-        path: Directory of a version, or a directory of versions, whose newest
-            is taken.
+        path: Directory of a version, or directory of several versions. In that
+            case the newest version is loaded.
 
     Raises:
         ValueError: If the directory is not a SavedModel that kt-exporter wrote.

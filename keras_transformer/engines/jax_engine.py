@@ -30,9 +30,9 @@ class JaxEngine(Engine):
     update is one compiled function. Each device sums the gradients of its
     rounds; the sums of all devices are added once.
 
-    After an update only the engine holds the newest values. Call `synchronise`
-    before you read the variables of the model or the optimizer, whose memory
-    the update has reused.
+    After an update only the engine holds the newest values, and the memory of
+    the variables has been reused. Call `synchronise` before you read the
+    variables of the model or the optimizer.
 
     Args:
         hparams: `HParams` of the model and its training.

@@ -109,7 +109,7 @@ def _write(run, directory, options, step, quantization):
         vocabulary.pieces(range(vocabulary.vocab_size)),
         run.path,
     )
-    # The directory exists already and is empty, hence `force`.
+    # `force`, because the directory exists already. It is empty.
     converter.convert(directory, quantization=quantization, force=True)
     # Our reader needs it to cut text into subwords; CTranslate2 does not.
     path = os.path.join(directory, VOCABULARY_FILE)

@@ -42,6 +42,7 @@ def parse_request(body):
     ['A dog']
     """
     try:
+        # `json.loads` would guess the encoding of bytes.
         request = json.loads(body.decode())
     except UnicodeDecodeError as error:
         raise invalid(f"JSON must be UTF-8. Received: {error}.") from error

@@ -35,6 +35,7 @@ class LoadedModel:
         import tensorflow_text  # noqa: F401 - registers its operations
 
         if not tf.saved_model.contains_saved_model(path):
+            # In lower case: `Versions` puts it in parentheses after the path.
             raise ValueError("there is no saved_model.pb")
         with _silence_stderr():
             self._model = tf.saved_model.load(path)

@@ -67,6 +67,7 @@ class Server:
     def start(self):
         """Loads the newest version and then starts to answer."""
         self._versions.start()
+        # Until now connections are refused, so every request finds a model.
         if self._rest:
             self._rest.start()
         if self._grpc:

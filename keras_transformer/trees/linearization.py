@@ -26,7 +26,7 @@ _UNKNOWN = "NN"  # tag of a word that `repair` adds
 
 
 def linearize(tree, linearization="normalised"):
-    """Returns the list of symbols that stand for a tree without its words.
+    """Returns the list of symbols that represent a tree without its words.
 
     Args:
         tree: A `Tree`. A constituent is treated as the child of TOP.
@@ -167,7 +167,7 @@ def delinearize(symbols, words):
         words: List of str.
 
     Raises:
-        ValueError: If the symbols are not one tree over so many words.
+        ValueError: If the symbols are not one tree over these words.
     """
     if not is_well_formed(symbols, len(words)):
         raise ValueError(

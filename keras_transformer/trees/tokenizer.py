@@ -49,7 +49,7 @@ _TWO_WORDS = re.compile(
     r"|('t)(is)|('t)(was)|(d')(ye)|(more)('n)",
     re.I,
 )
-# Words whose apostrophe is no quote but stands for omitted letters.
+# Words in which an apostrophe replaces omitted letters and is no quote.
 _LEFT_OUT = re.compile(
     r"'(?:em|til|cause|bout|n'?|tis|twas|\d\ds?)\b|'(?:s|m|d|ll|re|ve|t)$", re.I
 )

@@ -3,7 +3,7 @@
 Callers pass a treebank as a list of paths. A path is one of:
 
 - a file, whatever its name;
-- a directory, whose files of trees are all read;
+- a directory, in which all files of trees are read;
 - a directory with a range of numbers. `wsj:02-21` selects the files or folders
   of `wsj` that are called `02` to `21`, `wsj_sample:0001-0159` the files
   `wsj_0001.mrg` to `wsj_0159.mrg`, and `wsj:22` a single one.

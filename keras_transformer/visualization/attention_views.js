@@ -116,7 +116,7 @@ function headLines(head, heads, token) {
   return group;
 }
 
-// ---- what the focused token attends to
+// ---- the weights of the focused token
 
 function showFocus() {
   const token = focused();

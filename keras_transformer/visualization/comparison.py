@@ -134,12 +134,13 @@ def _epochs_per_update(run, rows):
             "`x_axis` must not be epoch for a run in its first epoch. "
             f"Received: x_axis=epoch, {run}. Use step or seconds."
         )
-    # The first row of an epoch is closest to its beginning.
+    # Of an epoch's rows, the first is closest to the epoch's beginning.
     first = next(row for row in rows if int(row["epoch"]) == newest)
     return newest / int(first["step"])
 
 
 def _short_names(runs):
+    # The common folder of the parents, so that a single run keeps its name.
     paths = [os.path.abspath(run) for run in runs]
     common = os.path.commonpath([os.path.dirname(path) for path in paths])
     return [os.path.relpath(path, common) for path in paths]

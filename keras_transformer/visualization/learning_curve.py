@@ -13,6 +13,7 @@ def plot_learning_curve(rows, path):
             strings.
         path: Path of the file to write.
     """
+    # Imported here so that importing this module does not load matplotlib.
     from matplotlib.figure import Figure
 
     scores = _score_names(rows)

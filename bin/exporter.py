@@ -113,6 +113,7 @@ def _export(run, export_dir, options):
         return export_ctranslate2(
             run, export_dir, options, FLAGS.checkpoint_step, FLAGS.quantization
         )
+    # Only this format traces a graph of TensorFlow.
     command.load_backend()
     from keras_transformer.export.saved_model import export_saved_model
 

@@ -123,6 +123,7 @@ def _flag(name, default, description, convert, rule, boolean=False):
 class _Parser(flags.ArgumentParser):
     """Converts the text of a flag, and states the flag's rule if it cannot."""
 
+    # absl's own parsers state neither the rule nor what to do.
     def __init__(self, name, convert, rule):
         self._name = name
         self._convert = convert
@@ -257,6 +258,7 @@ SHARED = {
             "Directory of the run: its checkpoints, hyper-parameters, "
             "vocabulary, metrics and pictures.",
         ),
+        # Without a default: kt-trainer and kt-evaluate use the run's own value.
         path(
             "data_dir",
             None,

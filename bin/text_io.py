@@ -12,6 +12,7 @@ def standard_input():
     # The text layer of standard input would end lines at a lone `\r`, too, and
     # could not tell the line of a faulty byte.
     for number, line in enumerate(sys.stdin.buffer, 1):
+        # Line by line, so that a pipe gets answers while it is still open.
         try:
             yield line.removesuffix(b"\n").removesuffix(b"\r").decode()
         except UnicodeDecodeError as error:

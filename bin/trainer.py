@@ -100,6 +100,7 @@ FLAGS = flags.define(
             "the hparams set.",
         ),
     ),
+    # The defaults are those of a `Trainer` in Python.
     flags.group(
         "Checkpoints",
         flags.count(
@@ -236,6 +237,7 @@ def _hparams(hparams_set, earlier_run):
 
 
 def _options():
+    # Every option has a flag of its name.
     names = [field.name for field in dataclasses.fields(TrainingOptions)]
     options = {name: FLAGS[name].value for name in names}
     return {**options, "profile_steps": _profile_steps()}

@@ -124,7 +124,6 @@ class ParsingProblem(Problem):
 
     def score(self, hypotheses, references):
         """Returns the scores of `report` that are logged during training."""
-        # A column of metrics.csv for each is enough to follow a training.
         scores = self.report(hypotheses, references).scores
         return {name: scores[name] for name in ("f1", "exact_match")}
 

@@ -65,8 +65,8 @@ class TranslateWmt(Problem):
             return manifest
         if not files:
             self._check_download(tmp_dir)
-        # Unchanged files are not counted again, because counting a large
-        # corpus takes minutes.
+        # Unchanged files are not counted again, because that takes long for a
+        # large corpus.
         elif not manifest or _has_changed(files, manifest):
             self._check_files(tmp_dir)
         return super().generate(tmp_dir)

@@ -1,7 +1,5 @@
 import errno
 import os
-import resource
-import signal
 import subprocess
 import sys
 
@@ -52,10 +50,12 @@ class WrittenAsideTest:
         assert path.read_bytes() == b"before"
         assert os.listdir(tmp_path) == ["a"]
 
-    def test_limit_on_the_size_is_named_with_the_file(self, tmp_path, limit):
+    def test_limit_on_the_size_is_named_with_the_file(
+        self, tmp_path, limit_files
+    ):
         path = tmp_path / "a"
         path.write_bytes(b"before")
-        limit(10_000)
+        limit_files(10_000)
         with pytest.raises(OSError, match="File too large.*still") as caught:
             with written_aside(str(path), "wb") as file:
                 file.write(b"x" * 100_000)
@@ -139,15 +139,3 @@ class LockedDirectoryTest:
         with files.locked_directory(str(tmp_path)):
             pass
         assert tmp_path.is_dir()
-
-
-@pytest.fixture
-def limit():
-    """Sets a real limit on the size of files, as `ulimit -f` does."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    yield lambda size: resource.setrlimit(
-        resource.RLIMIT_FSIZE, (size, before[1])
-    )
-    resource.setrlimit(resource.RLIMIT_FSIZE, before)
-    signal.signal(signal.SIGXFSZ, handler)

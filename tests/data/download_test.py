@@ -1,5 +1,6 @@
 import pytest
 import tensorflow_datasets as tfds
+from translation_dataset import TranslationDataset
 
 from keras_transformer.data import download
 
@@ -10,24 +11,8 @@ PAIRS = {
 }
 
 
-class TinyTranslate(tfds.core.GeneratorBasedBuilder):
-    """A dataset in the form of `wmt14_translate` that needs no network."""
-
-    VERSION = tfds.core.Version("1.0.0")
-    BUILDER_CONFIGS = [tfds.core.BuilderConfig(name="de-en")]
-
-    def _info(self):
-        return tfds.core.DatasetInfo(
-            builder=self,
-            features=tfds.features.Translation(languages=("de", "en")),
-        )
-
-    def _split_generators(self, dl_manager):
-        return {split: self._generate_examples(split) for split in PAIRS}
-
-    def _generate_examples(self, split):
-        for number, (source, target) in enumerate(PAIRS[split]):
-            yield number, {"en": source, "de": target}
+class TinyTranslate(TranslationDataset, tfds.core.GeneratorBasedBuilder):
+    pairs = PAIRS
 
 
 class UnreachableTranslate(TinyTranslate):

@@ -5,6 +5,7 @@ import pathlib
 
 import pytest
 import tensorflow_datasets as tfds
+from translation_dataset import TranslationDataset
 
 from keras_transformer import registry
 from keras_transformer.problems.translate_ende import TranslateEndeWmt14
@@ -35,28 +36,12 @@ class TranslateEnfrSmall(TranslateEnfrWmt14):
     num_pairs = {"dev": 3, "test": 2}
 
 
-class SmallTranslate(tfds.core.GeneratorBasedBuilder):
-    """A data set like `wmt14_translate` that needs no network."""
-
-    VERSION = tfds.core.Version("1.0.0")
-    BUILDER_CONFIGS = [tfds.core.BuilderConfig(name="de-en")]
-
-    def _info(self):
-        return tfds.core.DatasetInfo(
-            builder=self,
-            features=tfds.features.Translation(languages=("de", "en")),
-        )
-
-    def _split_generators(self, dl_manager):
-        names = {"train": "train", "validation": "dev", "test": "test"}
-        return {
-            name: self._generate_examples(split)
-            for name, split in names.items()
-        }
-
-    def _generate_examples(self, split):
-        for number, (source, target) in enumerate(PAIRS[split]):
-            yield number, {"en": source, "de": target}
+class SmallTranslate(TranslationDataset, tfds.core.GeneratorBasedBuilder):
+    pairs = {
+        "train": PAIRS["train"],
+        "validation": PAIRS["dev"],
+        "test": PAIRS["test"],
+    }
 
 
 def place(tmp_dir, problem, target="de", pairs=PAIRS):

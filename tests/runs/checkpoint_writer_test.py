@@ -1,5 +1,4 @@
 import os
-import resource
 import signal
 import subprocess
 import sys
@@ -131,12 +130,12 @@ class CheckpointWriterTest:
 
 class FaultTest:
     def test_full_disk_is_raised_in_the_thread_of_the_caller(
-        self, checkpoints, limit
+        self, checkpoints, limit_files
     ):
         writer = CheckpointWriter(checkpoints)
         writer.save(1, ARRAYS, is_evaluated=True)
         writer.wait()
-        limit(50_000)
+        limit_files(50_000)
         writer.save(2, {"model/a": np.zeros(100_000)}, is_evaluated=True)
         with pytest.raises(OSError, match="ckpt-2.npz .*Make room"):
             writer.save(3, ARRAYS)
@@ -147,13 +146,13 @@ class FaultTest:
         names = ["ckpt-1.npz", "evaluations.json"]
         assert sorted(os.listdir(checkpoints.directory)) == names
 
-    def test_writes_again_once_there_is_room(self, checkpoints, limit):
+    def test_writes_again_once_there_is_room(self, checkpoints, limit_files):
         writer = CheckpointWriter(checkpoints)
-        limit(5_000)
+        limit_files(5_000)
         writer.save(1, ARRAYS)
         with pytest.raises(OSError, match="File too large"):
             writer.wait()
-        limit(50_000)
+        limit_files(50_000)
         writer.save(2, ARRAYS)
         writer.wait()
         assert checkpoints.steps == [2]
@@ -187,15 +186,3 @@ class FaultTest:
             [sys.executable, "-c", script, str(tmp_path)], check=True
         )
         assert Checkpoints(str(tmp_path)).load()["a"].shape == (5_000_000,)
-
-
-@pytest.fixture
-def limit():
-    """A function that limits the size of files, as `ulimit -f` does."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    yield lambda size: resource.setrlimit(
-        resource.RLIMIT_FSIZE, (size, before[1])
-    )
-    resource.setrlimit(resource.RLIMIT_FSIZE, before)
-    signal.signal(signal.SIGXFSZ, handler)

@@ -240,6 +240,19 @@ class SetupTest:
             places = (ROOT / name, ROOT / "keras_transformer" / name)
             assert any(place.is_file() for place in places), name
 
+    def test_the_map_states_the_rules_of_imports(self):
+        text = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
+        rows = re.findall(r"^\| (`.+?) \| .+ \| (.+) \|$", text, re.MULTILINE)
+        above = set()
+        for row in rows:
+            ours, theirs = (set(re.findall("`(.+?)`", cell)) for cell in row)
+            if not ours <= MAY_IMPORT.keys():
+                continue  # `bin`, and the tables of files
+            allowed = {name for key in ours for name in MAY_IMPORT[key].split()}
+            assert allowed - ours == theirs <= above, sorted(ours)
+            above |= ours
+        assert above == MAY_IMPORT.keys() - {""}
+
     @pytest.mark.parametrize("folder", ["problems", "hparams"])
     def test_folder_imports_each_module_that_registers(self, folder):
         init = ROOT / folder / "__init__.py"

@@ -21,10 +21,10 @@ def augment(trees, num_rounds, seed=0):
     """Yields trees several times over, together with new trees made from them.
 
     In each round every tree comes once, followed by a new tree made from it and
-    by some constituents of the new tree, each as a tree of its own. To make a
-    new tree, some constituents are replaced by others of the same label from
-    anywhere in the treebank, and some words by others of the same tag (Shi et
-    al., 2021, "Substructure Substitution").
+    by some constituents of the new tree, each as a tree of its own. A new tree
+    has some constituents replaced by others of the same label from anywhere in
+    the treebank, and some words by others of the same tag. The method is
+    "Substructure Substitution" (Shi et al., 2021).
 
     The new sentences may read oddly, but their brackets are as good as any. A
     parser of a few thousand sentences learns from them how brackets depend on

@@ -45,9 +45,9 @@ def tree_blocks(lines):
     """Yields the number of the first line and the text of each tree.
 
     A tree takes one line or several. The next tree begins at a line that starts
-    with a bracket at least as far to the left as the tree did, even if brackets
-    are still open, so a faulty tree never spoils the next one. The further
-    lines of a tree must therefore be indented, as in the Penn Treebank.
+    with a bracket and is indented no further than this tree, even if brackets
+    are still open. So a faulty tree never spoils the next one, and the further
+    lines of a tree must be indented, as in the Penn Treebank.
 
     Args:
         lines: Iterable of str.

@@ -225,7 +225,8 @@ class SetupTest:
     def test_links_in_readme_work_outside_the_checkout(self):
         address = setup_cfg()["metadata"]["url"] + "/blob/main/"
         text = (ROOT / "README.md").read_text(encoding="utf-8")
-        links = re.findall(r"\]\(([^)]+)\)", text)
+        links = re.findall(r"\]\(([^)]+)\)|^\[\w+\]: (.+)$", text, re.M)
+        links = ["".join(link) for link in links]
         assert links
         for link in links:
             assert link.startswith("https://"), link

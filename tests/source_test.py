@@ -14,6 +14,24 @@ from source_files import parse
 
 MAX_LINES_OF_FILE = 350
 MAX_LINES_OF_FUNCTION = 50
+IMPERATIVES = {
+    "Add",
+    "Build",
+    "Check",
+    "Compute",
+    "Find",
+    "Give",
+    "Load",
+    "Make",
+    "Read",
+    "Return",
+    "Run",
+    "Save",
+    "Say",
+    "Take",
+    "Write",
+    "Yield",
+}
 
 
 def methods_of(node):
@@ -56,6 +74,13 @@ class SourceTest:
     @pytest.mark.parametrize("path", FILES, ids=identify)
     def test_module_has_a_docstring(self, path):
         assert ast.get_docstring(parse(path))
+
+    @pytest.mark.parametrize("path", FILES, ids=identify)
+    def test_docstrings_are_in_the_third_person(self, path):
+        for node in ast.walk(parse(path)):
+            if isinstance(node, ast.FunctionDef | ast.ClassDef):
+                docstring = ast.get_docstring(node) or " "
+                assert docstring.split(" ")[0] not in IMPERATIVES, node.name
 
     @pytest.mark.parametrize("name", MODULES)
     def test_examples_in_docstrings_run(self, name, tmp_path, monkeypatch):

@@ -63,7 +63,7 @@ class TokenArray:
             length: Length of the array, at least that of the longest row.
 
         Returns:
-            int32 array of shape `(rows, length)`, padded with `PAD_ID`.
+            An int32 array of shape `(rows, length)`, padded with `PAD_ID`.
         """
         indices = np.asarray(indices)
         if indices.ndim == 1:

@@ -36,7 +36,7 @@ from keras_transformer.bin import flags
 from keras_transformer.bin import text_io
 from keras_transformer.data import text_files
 from keras_transformer.data.progress import Progress
-from keras_transformer.files import written_aside
+from keras_transformer.files.writing import written_aside
 
 FLAGS = flags.define(
     "output_dir",

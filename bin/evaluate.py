@@ -26,7 +26,7 @@ from keras_transformer.bin import command
 from keras_transformer.bin import flags
 from keras_transformer.data import text_files
 from keras_transformer.data.progress import Progress
-from keras_transformer.files import written_aside
+from keras_transformer.files.writing import written_aside
 
 FLAGS = flags.define(
     flags.group(

@@ -9,11 +9,12 @@ import os
 import shutil
 import time
 
-from keras_transformer import files
 from keras_transformer.data import subwords
 from keras_transformer.data import text_files
 from keras_transformer.data.progress import Progress
 from keras_transformer.data.split_files import SideWriter
+from keras_transformer.files import locks
+from keras_transformer.files import writing
 
 MANIFEST_FILE = "manifest.json"
 VOCABULARY_FILE = "vocab.model"
@@ -48,7 +49,7 @@ def generate(problem, tmp_dir):
         ValueError: If a split has no pairs.
     """
     aside = problem.directory + ".unfinished"
-    with files.locked_directory(problem.data_dir):
+    with locks.locked_directory(problem.data_dir):
         shutil.rmtree(aside, ignore_errors=True)
         depends_on = made_from(problem, tmp_dir)
         manifest = read_manifest(problem.directory)
@@ -56,13 +57,13 @@ def generate(problem, tmp_dir):
             _logger.info("%s is complete already.", problem.directory)
             return manifest
         # Within `data_dir`, so that moving the files is a mere renaming.
-        with files.directory_aside(aside):
+        with writing.directory_aside(aside):
             manifest = {
                 "made_from": depends_on,
                 **_write_data(problem, tmp_dir, aside),
             }
             _write_manifest(manifest, aside)
-            files.synchronise(aside)
+            writing.synchronise(aside)
             _move_files(aside, problem.directory)
     return manifest
 
@@ -206,4 +207,4 @@ def _move_files(aside, directory):
     for name in os.listdir(aside):
         if name != MANIFEST_FILE:
             os.replace(os.path.join(aside, name), os.path.join(directory, name))
-    files.move(os.path.join(aside, MANIFEST_FILE), manifest_path)
+    writing.move(os.path.join(aside, MANIFEST_FILE), manifest_path)

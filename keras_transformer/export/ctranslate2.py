@@ -2,11 +2,11 @@
 
 import os
 
-from keras_transformer import files
 from keras_transformer.decoding.exported import VOCABULARY_FILE
 from keras_transformer.decoding.exported import is_ctranslate2
 from keras_transformer.decoding.exported import require_ctranslate2
 from keras_transformer.export.record import write_record
+from keras_transformer.files import writing
 from keras_transformer.runs.model_card import write_model_card
 from keras_transformer.runs.weights import weights
 
@@ -54,12 +54,12 @@ def export_ctranslate2(
     _check(run, quantization)
     path = os.path.abspath(export_dir)
     check_replaceable(path)
-    with files.directory_aside(path + files.INCOMPLETE) as aside:
+    with writing.directory_aside(path + writing.INCOMPLETE) as aside:
         # The contents reach the disk before the name does. Otherwise a power
         # cut could leave an incomplete model under its final name.
         _write(run, aside, options, run.checkpoints.find(step), quantization)
-        files.synchronise(aside)
-        files.replace_directory(aside, path)
+        writing.synchronise(aside)
+        writing.replace_directory(aside, path)
     return export_dir
 
 
@@ -113,7 +113,7 @@ def _write(run, directory, options, step, quantization):
     converter.convert(directory, quantization=quantization, force=True)
     # Our reader needs it to cut text into subwords; CTranslate2 does not.
     path = os.path.join(directory, VOCABULARY_FILE)
-    with files.written_aside(path, "wb") as file:
+    with writing.written_aside(path, "wb") as file:
         file.write(vocabulary.model_bytes)
     write_record(
         directory,

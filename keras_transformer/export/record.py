@@ -6,7 +6,7 @@ import json
 import os
 
 from keras_transformer.decoding.exported import EXPORT_FILE
-from keras_transformer.files import written_aside
+from keras_transformer.files.writing import written_aside
 
 
 def write_record(directory, run, step, options, packages, **more):

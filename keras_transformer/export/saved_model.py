@@ -9,7 +9,7 @@ from absl import logging as absl_logging
 from keras_transformer.decoding.exported import VOCABULARY_FILE
 from keras_transformer.export import versions
 from keras_transformer.export.record import write_record
-from keras_transformer.files import written_aside
+from keras_transformer.files.writing import written_aside
 from keras_transformer.runs.model_card import write_model_card
 from keras_transformer.runs.weights import load_model
 from keras_transformer.search.options import MAX_SOURCE_TOKENS

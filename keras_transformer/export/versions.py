@@ -4,9 +4,10 @@ import contextlib
 import os
 import shutil
 
-from keras_transformer import files
 from keras_transformer.decoding.exported import is_version
 from keras_transformer.decoding.exported import versions
+from keras_transformer.files import locks
+from keras_transformer.files import writing
 
 
 @contextlib.contextmanager
@@ -29,15 +30,15 @@ def new_version(export_dir):
             writing a version.
     """
     check_export_dir(export_dir)
-    with files.locked_directory(export_dir, wait=False):
+    with locks.locked_directory(export_dir, wait=False):
         _remove_leftovers(export_dir)
         number = max(versions(export_dir), default=0) + 1
         path = os.path.join(export_dir, str(number))
         # The name is not a number, so no server loads the directory early.
-        with files.directory_aside(path + files.INCOMPLETE) as aside:
+        with writing.directory_aside(path + writing.INCOMPLETE) as aside:
             yield aside, path
-            files.synchronise(aside)
-            files.move(aside, path)
+            writing.synchronise(aside)
+            writing.move(aside, path)
 
 
 def check_export_dir(export_dir):
@@ -60,11 +61,11 @@ def check_export_dir(export_dir):
 
 
 def _is_ours(name):
-    return is_version(name.removesuffix(files.INCOMPLETE))
+    return is_version(name.removesuffix(writing.INCOMPLETE))
 
 
 def _remove_leftovers(export_dir):
     # Nobody else writes to them, because the caller holds the lock.
     for name in os.listdir(export_dir):
-        if name.endswith(files.INCOMPLETE) and _is_ours(name):
+        if name.endswith(writing.INCOMPLETE) and _is_ours(name):
             shutil.rmtree(os.path.join(export_dir, name))

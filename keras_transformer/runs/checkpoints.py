@@ -5,8 +5,8 @@ import re
 
 import numpy as np
 
-from keras_transformer.files import INCOMPLETE
-from keras_transformer.files import written_aside
+from keras_transformer.files.writing import INCOMPLETE
+from keras_transformer.files.writing import written_aside
 from keras_transformer.runs import retention
 
 FILE_NAME = re.compile(r"ckpt-(\d+)\.npz")

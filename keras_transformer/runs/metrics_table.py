@@ -4,7 +4,7 @@ import csv
 import io
 import os
 
-from keras_transformer.files import written_aside
+from keras_transformer.files.writing import written_aside
 
 METRICS_FILE = "metrics.csv"
 # Scores such as dev_bleu depend on the problem; the rows add their columns.

@@ -5,7 +5,7 @@ import json
 import os
 from typing import NamedTuple
 
-from keras_transformer.files import written_aside
+from keras_transformer.files.writing import written_aside
 
 
 class Evaluation(NamedTuple):

@@ -6,7 +6,7 @@ import os
 
 from keras_transformer import hparam
 from keras_transformer.data.subwords import Subwords
-from keras_transformer.files import written_aside
+from keras_transformer.files.writing import written_aside
 from keras_transformer.runs.checkpoints import Checkpoints
 from keras_transformer.runs.metrics_table import METRICS_FILE
 from keras_transformer.runs.metrics_table import read_rows

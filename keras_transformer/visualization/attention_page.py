@@ -9,7 +9,7 @@ import typing
 
 import numpy as np
 
-from keras_transformer.files import written_aside
+from keras_transformer.files.writing import written_aside
 
 
 class KindLabels(typing.NamedTuple):

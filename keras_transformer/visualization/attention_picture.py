@@ -2,7 +2,7 @@
 
 import warnings
 
-from keras_transformer.files import written_aside
+from keras_transformer.files.writing import written_aside
 from keras_transformer.visualization.attention_page import LABELS
 
 MAX_LABELS = 70  # longer sentences get a label at every second token or so

@@ -4,7 +4,7 @@ import dataclasses
 import os
 import re
 
-from keras_transformer.files import written_aside
+from keras_transformer.files.writing import written_aside
 from keras_transformer.runs.model_card import facts
 from keras_transformer.runs.model_card import sections
 from keras_transformer.runs.model_card.markdown import code

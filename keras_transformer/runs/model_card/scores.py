@@ -4,7 +4,7 @@ import dataclasses
 import json
 import os
 
-from keras_transformer.files import written_aside
+from keras_transformer.files.writing import written_aside
 
 DIRECTORY = "scores"
 

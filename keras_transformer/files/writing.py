@@ -6,9 +6,10 @@ the new one, never a half-written file.
 
 import contextlib
 import errno
-import fcntl
 import os
 import shutil
+
+from keras_transformer.files import locks
 
 # The suffix of whatever is still being written. It also marks what a killed
 # process left behind.
@@ -35,7 +36,8 @@ def written_aside(path, mode="w"):
         The open file.
 
     Raises:
-        ValueError: If `path` exists and is not a file.
+        ValueError: If `path` exists and is not a file, or if another process is
+            writing it.
         OSError: If the disk accepts no more data.
 
     Example:
@@ -55,13 +57,19 @@ def written_aside(path, mode="w"):
     aside = path + INCOMPLETE
     text = {} if "b" in mode else {"encoding": "utf-8", "newline": "\n"}
     try:
-        with open(aside, mode, **text) as file:
-            yield file
-            # A rename can reach the disk before the content does, so the
-            # content has to be there first.
-            file.flush()
-            os.fsync(file.fileno())
-        move(aside, path)
+        with locks.locked_file(aside, mode, path, **text) as file:
+            try:
+                yield file
+                # A rename can reach the disk before the content does, so the
+                # content has to be there first.
+                file.flush()
+                os.fsync(file.fileno())
+                move(aside, path)
+            except BaseException:
+                # Only while the lock is held, so that it is our own file.
+                with contextlib.suppress(FileNotFoundError):
+                    os.remove(aside)
+                raise
     except OSError as error:
         if error.errno not in CANNOT_WRITE:
             raise
@@ -70,9 +78,6 @@ def written_aside(path, mode="w"):
             " Make room or choose another disk, then start again. Files that "
             "were complete before are still complete."
         ) from error
-    finally:
-        if os.path.exists(aside):
-            os.remove(aside)
 
 
 @contextlib.contextmanager
@@ -95,34 +100,6 @@ def directory_aside(path):
         yield path
     finally:
         shutil.rmtree(path, ignore_errors=True)
-
-
-@contextlib.contextmanager
-def locked_directory(path, wait=True):
-    """Makes a directory if need be and keeps other processes out of it.
-
-    The lock ends with the process, so a killed one blocks nobody. A directory
-    that is new and remains empty is removed again.
-
-    Args:
-        path: Path of the directory.
-        wait: Whether to wait for a process that holds the lock, rather than
-            raise an error. Defaults to True.
-
-    Raises:
-        ValueError: If another process holds the lock and `wait` is False.
-    """
-    is_new = not os.path.isdir(path)
-    os.makedirs(path, exist_ok=True)
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        _lock(descriptor, path, wait)
-        yield
-    finally:
-        os.close(descriptor)
-        if is_new:
-            with contextlib.suppress(OSError):  # unless it holds something
-                os.rmdir(path)
 
 
 def synchronise(path):
@@ -164,17 +141,6 @@ def replace_directory(aside, path):
         os.rename(path, outdated)
     move(aside, path)
     shutil.rmtree(outdated, ignore_errors=True)
-
-
-def _lock(descriptor, path, wait):
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-    except BlockingIOError as error:
-        raise ValueError(
-            "A directory must be written by one process at a time. Received: "
-            f"{path}, which another process is writing to. Wait until that "
-            "process ends, or name another directory."
-        ) from error
 
 
 def _synchronise(path):

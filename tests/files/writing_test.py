@@ -1,13 +1,10 @@
 import errno
 import os
-import subprocess
-import sys
 
 import pytest
-from processes import environment
 
-from keras_transformer import files
-from keras_transformer.files import written_aside
+from keras_transformer.files import writing
+from keras_transformer.files.writing import written_aside
 
 
 class WrittenAsideTest:
@@ -80,62 +77,29 @@ class WrittenAsideTest:
 
 class DirectoryAsideTest:
     def test_it_is_gone_at_the_end(self, tmp_path):
-        with files.directory_aside(str(tmp_path / "a.incomplete")) as aside:
+        with writing.directory_aside(str(tmp_path / "a.incomplete")) as aside:
             (tmp_path / "a.incomplete" / "file").write_text("half")
             assert os.listdir(aside) == ["file"]
         assert os.listdir(tmp_path) == []
 
     def test_it_stays_under_its_new_name(self, tmp_path):
-        with files.directory_aside(str(tmp_path / "a.incomplete")) as aside:
+        with writing.directory_aside(str(tmp_path / "a.incomplete")) as aside:
             (tmp_path / "a.incomplete" / "file").write_text("whole")
-            files.synchronise(aside)
-            files.move(aside, str(tmp_path / "a"))
+            writing.synchronise(aside)
+            writing.move(aside, str(tmp_path / "a"))
         assert os.listdir(tmp_path) == ["a"]
         assert (tmp_path / "a" / "file").read_text() == "whole"
 
     def test_it_begins_empty_after_a_kill(self, tmp_path):
         (tmp_path / "a.incomplete").mkdir()
         (tmp_path / "a.incomplete" / "leftover").write_text("half")
-        with files.directory_aside(str(tmp_path / "a.incomplete")) as aside:
+        with writing.directory_aside(str(tmp_path / "a.incomplete")) as aside:
             assert os.listdir(aside) == []
 
     def test_a_directory_replaces_an_earlier_one(self, tmp_path):
         for name in ("first", "second"):
-            with files.directory_aside(str(tmp_path / "aside")) as aside:
+            with writing.directory_aside(str(tmp_path / "aside")) as aside:
                 (tmp_path / "aside" / name).write_text(name)
-                files.replace_directory(aside, str(tmp_path / "a"))
+                writing.replace_directory(aside, str(tmp_path / "a"))
         assert os.listdir(tmp_path) == ["a"]
         assert os.listdir(tmp_path / "a") == ["second"]
-
-
-class LockedDirectoryTest:
-    def test_a_second_process_is_refused_or_waits(self, tmp_path):
-        path = str(tmp_path / "shared")
-        code = (
-            "import sys\n"
-            "from keras_transformer import files\n"
-            "with files.locked_directory(sys.argv[1]):\n"
-            "    print('locked', flush=True)\n"
-        )
-        with files.locked_directory(path):
-            process = subprocess.Popen(
-                [sys.executable, "-c", code, path],
-                env=environment(__file__),
-                stdout=subprocess.PIPE,
-            )
-            with pytest.raises(ValueError, match="one process at a time"):
-                with files.locked_directory(path, wait=False):
-                    pass
-            with pytest.raises(subprocess.TimeoutExpired):
-                process.wait(1)
-        assert process.communicate(timeout=60)[0] == b"locked\n"
-
-    def test_a_new_directory_goes_if_it_stays_empty(self, tmp_path):
-        with files.locked_directory(str(tmp_path / "new")):
-            pass
-        assert os.listdir(tmp_path) == []
-
-    def test_a_directory_that_was_there_stays(self, tmp_path):
-        with files.locked_directory(str(tmp_path)):
-            pass
-        assert tmp_path.is_dir()

@@ -1,0 +1,1 @@
+"""Files and directories: complete writing, locks, and checked reading."""

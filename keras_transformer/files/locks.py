@@ -1,0 +1,84 @@
+"""Locks that keep other processes away from what a process writes."""
+
+import contextlib
+import fcntl
+import os
+
+
+@contextlib.contextmanager
+def locked_directory(path, wait=True):
+    """Makes a directory if need be and keeps other processes out of it.
+
+    The lock ends with the process, so a killed one blocks nobody. A directory
+    that is new and remains empty is removed again.
+
+    Args:
+        path: Path of the directory.
+        wait: Whether to wait for a process that holds the lock, rather than
+            raise an error. Defaults to True.
+
+    Raises:
+        ValueError: If another process holds the lock and `wait` is False.
+    """
+    is_new = not os.path.isdir(path)
+    os.makedirs(path, exist_ok=True)
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        _lock(descriptor, path, wait)
+        yield
+    finally:
+        os.close(descriptor)
+        if is_new:
+            with contextlib.suppress(OSError):  # unless it holds something
+                os.rmdir(path)
+
+
+@contextlib.contextmanager
+def locked_file(path, mode="w", shown=None, **options):
+    """Opens an empty file to write and keeps other processes out of it.
+
+    Args:
+        path: Path of the file, which may exist.
+        mode: "w" for text or "wb" for bytes. Defaults to "w".
+        shown: Path to name in an error. Defaults to `path`.
+        **options: Options of `open`, such as `encoding`.
+
+    Yields:
+        The open file.
+
+    Raises:
+        ValueError: If another process holds the lock.
+    """
+    descriptor = _open_locked(path, shown or path)
+    with open(descriptor, mode, **options) as file:
+        if os.fstat(descriptor).st_size:
+            os.ftruncate(descriptor, 0)  # what a killed process left
+        yield file
+
+
+def _open_locked(path, shown):
+    while True:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT, 0o666)
+        try:
+            _lock(descriptor, shown, wait=False, kind="file")
+            # The file may have been renamed or removed between the two calls.
+            # The lock would then be on a file that is no longer at `path`.
+            if os.path.exists(path) and os.path.samestat(
+                os.stat(path), os.fstat(descriptor)
+            ):
+                return descriptor
+        except BaseException:
+            os.close(descriptor)
+            raise
+        os.close(descriptor)
+
+
+def _lock(descriptor, path, wait, kind="directory"):
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+    except BlockingIOError as error:
+        raise ValueError(
+            f"A {kind} must be written by one process at a time. Received: "
+            f"{path}, which another process is writing to. Wait until that "
+            f"process ends, or name another {kind}."
+        ) from error

@@ -1,0 +1,85 @@
+import os
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from processes import environment
+
+from keras_transformer.files import locks
+from keras_transformer.files.writing import written_aside
+
+
+class LockedDirectoryTest:
+    def test_a_second_process_is_refused_or_waits(self, tmp_path):
+        path = str(tmp_path / "shared")
+        code = (
+            "import sys\n"
+            "from keras_transformer.files import locks\n"
+            "with locks.locked_directory(sys.argv[1]):\n"
+            "    print('locked', flush=True)\n"
+        )
+        with locks.locked_directory(path):
+            process = subprocess.Popen(
+                [sys.executable, "-c", code, path],
+                env=environment(__file__),
+                stdout=subprocess.PIPE,
+            )
+            with pytest.raises(ValueError, match="one process at a time"):
+                with locks.locked_directory(path, wait=False):
+                    pass
+            with pytest.raises(subprocess.TimeoutExpired):
+                process.wait(1)
+        assert process.communicate(timeout=60)[0] == b"locked\n"
+
+    def test_a_new_directory_goes_if_it_stays_empty(self, tmp_path):
+        with locks.locked_directory(str(tmp_path / "new")):
+            pass
+        assert os.listdir(tmp_path) == []
+
+    def test_a_directory_that_was_there_stays(self, tmp_path):
+        with locks.locked_directory(str(tmp_path)):
+            pass
+        assert tmp_path.is_dir()
+
+
+class LockedFileTest:
+    def test_a_second_writer_is_refused_and_the_first_goes_on(self, tmp_path):
+        path = str(tmp_path / "a.txt")
+        with written_aside(path) as file:
+            file.write("first")
+            with pytest.raises(ValueError, match="file must be written by one"):
+                with written_aside(path):
+                    pass
+        assert os.listdir(tmp_path) == ["a.txt"]
+        assert (tmp_path / "a.txt").read_text() == "first"
+
+    def test_remains_of_a_killed_process_are_emptied(self, tmp_path):
+        path = tmp_path / "a"
+        path.write_text("a long text of an earlier process")
+        with locks.locked_file(str(path)) as file:
+            file.write("new")
+        assert path.read_text() == "new"
+
+    def test_writers_at_the_same_time_leave_one_whole_file(self, tmp_path):
+        """Of many writers some are refused, and no file is a mixture."""
+        path = str(tmp_path / "a")
+        Path(path).write_text("d")
+        written = []
+
+        def write(letter):
+            for _ in range(50):
+                try:
+                    with written_aside(path) as file:
+                        file.write(letter * 1000)
+                    written.append(letter)
+                except ValueError:
+                    pass
+                assert len(set(Path(path).read_text())) == 1
+
+        with ThreadPoolExecutor(4) as pool:
+            for call in [pool.submit(write, letter) for letter in "abcd"]:
+                call.result()
+        assert os.listdir(tmp_path) == ["a"]
+        assert written

@@ -1,0 +1,100 @@
+import json
+
+import pytest
+
+from keras_transformer.files import records
+from keras_transformer.files.records import read_record
+
+RUN = {"problem": str, "seed": int, "score?": (float, None), "steps?": [int]}
+
+
+def fault(tmp_path, content, shape):
+    """Returns the message about a file with this content."""
+    path = tmp_path / "run.json"
+    if isinstance(content, str):
+        content = content.encode()
+    path.write_bytes(content)
+    with pytest.raises(ValueError) as error:
+        read_record(str(path), shape)
+    return str(error.value)
+
+
+class ReadRecordTest:
+    @pytest.mark.parametrize(
+        "value, shape",
+        [
+            ({"problem": "a", "seed": 0}, RUN),
+            ({"problem": "a", "seed": 0, "score": None, "steps": [1, 2]}, RUN),
+            ({"problem": "a", "seed": 0, "other": [[{}]]}, RUN),
+            ({"a": 1, "b": True}, {str: (int, bool)}),
+            ([1, 2.5], [float]),
+            ("ü😀", str),
+            (None, None),
+        ],
+    )
+    def test_content_of_the_shape_is_returned(self, tmp_path, value, shape):
+        path = tmp_path / "run.json"
+        path.write_text(json.dumps(value))
+        assert read_record(str(path), shape) == value
+
+    @pytest.mark.parametrize(
+        "content, words",
+        [
+            ("", "which is empty"),
+            (" \n", "which is empty"),
+            ("{", "not JSON from line 1 on"),
+            ('{\n"a": }', "not JSON from line 2 on"),
+            (b"\xff\xfe\x00", "not UTF-8"),
+            (b"\x00" * 10, "not JSON"),
+            ("[" * 100_000, "nested too deeply"),
+            ("9" * 10_000, "too long a number"),
+        ],
+    )
+    def test_what_is_not_json_is_named(self, tmp_path, content, words):
+        assert words in fault(tmp_path, content, RUN)
+
+    @pytest.mark.parametrize(
+        "value, words",
+        [
+            ([], "where the content must be an object but is []"),
+            ({"seed": 0}, "which lacks `problem`"),
+            ({"problem": 3, "seed": 0}, "`problem` must be text but is 3"),
+            ({"problem": "a", "seed": True}, "`seed` must be an integer"),
+            ({"problem": "a", "seed": 1.0}, "`seed` must be an integer"),
+            ({"problem": "a", "seed": 2**63}, "`seed` must be an integer"),
+            (
+                {"problem": "a", "seed": 0, "score": "x"},
+                '`score` must be a finite number but is "x"',
+            ),
+            (
+                {"problem": "a", "seed": 0, "score": float("nan")},
+                "`score` must be a finite number but is NaN",
+            ),
+            (
+                {"problem": "a", "seed": 0, "steps": [1, None]},
+                "`steps[1]` must be an integer but is null",
+            ),
+            ({"problem": "\ud800", "seed": 0}, "`problem` must be text"),
+        ],
+    )
+    def test_first_fault_is_named_by_its_place(self, tmp_path, value, words):
+        assert words in fault(tmp_path, json.dumps(value), RUN)
+
+    def test_overflowing_number_is_not_finite(self, tmp_path):
+        assert "finite number" in fault(tmp_path, "1e999", float)
+
+    def test_message_is_one_short_line_in_ascii_or_utf8(self, tmp_path):
+        message = fault(tmp_path, json.dumps(["\ud800\n" * 1000]), [int])
+        assert message.isprintable()
+        assert len(message.replace(str(tmp_path), "")) < 250
+
+    def test_large_file_is_refused_unread(self, tmp_path):
+        path = tmp_path / "run.json"
+        with open(path, "wb") as file:
+            file.truncate(records.MAX_BYTES + 1)  # a sparse file
+        with pytest.raises(ValueError, match="more than 67,108,864 bytes"):
+            read_record(str(path), RUN)
+
+    def test_what_is_not_a_file_is_refused(self, tmp_path):
+        with pytest.raises(ValueError, match="not a file"):
+            read_record(str(tmp_path), RUN)

@@ -28,10 +28,10 @@ from absl import flags as absl_flags
 from absl import logging as absl_logging
 
 from keras_transformer import registry
+from keras_transformer.bin import signals
 
 HELP_FLAGS = {"-h", "-?", "-help", "--help", "--helpshort", "--helpfull"}
 BAD_INPUT = 2  # exit status
-INTERRUPTED = 130  # exit status, 128 plus the number of SIGINT
 
 
 def run(main, values, argv=None):
@@ -141,10 +141,13 @@ def _call(main, values, argv):
         if values.registry_help:
             print(_registered())
             return 0
-        return main(argv)
-    except KeyboardInterrupt:
-        # No traceback: the user asked for it.
-        sys.exit(INTERRUPTED)
+        with signals.sigterm_raises():
+            return main(argv)
+    except KeyboardInterrupt as interrupt:
+        # No traceback: the user asked for it. The notes say what was kept.
+        if notes := _notes(interrupt):
+            print(f"{_command(main)}: stopped.{notes}", file=sys.stderr)
+        sys.exit(signals.exit_status(interrupt))
     except BrokenPipeError:
         raise  # an OSError, but not about a path; `run` handles it
     except OSError as error:
@@ -159,17 +162,25 @@ def _call(main, values, argv):
 def _fail(main, error):
     # One line, so that a log or a calling script can take it as a whole.
     line = " ".join(str(error).split())
-    print(f"{_command(main)}: error: {line}", file=sys.stderr)
+    print(f"{_command(main)}: error: {line}{_notes(error)}", file=sys.stderr)
     sys.exit(BAD_INPUT)
+
+
+def _notes(error):
+    """Returns the notes of an exception, each after a space."""
+    return "".join(f" {note}" for note in getattr(error, "__notes__", ()))
 
 
 def _about_path(error):
     if error.filename is None:
         return error
-    return (
+    message = ValueError(
         f"{error.strerror}. Received: {os.fspath(error.filename)!r}. "
         "Check the path and its permissions."
     )
+    for note in getattr(error, "__notes__", ()):
+        message.add_note(note)
+    return message
 
 
 def _is_ours(error):

@@ -7,6 +7,7 @@ import configparser
 import json
 import pathlib
 import re
+import signal
 import subprocess
 import sys
 
@@ -120,6 +121,39 @@ class RunTest:
     def test_interrupt_is_quiet_and_status_130(self, capsys):
         assert run(main=interrupt) == 130
         assert capsys.readouterr() == ("", "")
+
+    @pytest.mark.parametrize(
+        "number, status", [(signal.SIGINT, 130), (signal.SIGTERM, 143)]
+    )
+    def test_a_signal_ends_with_its_status_and_the_notes(
+        self, capsys, number, status
+    ):
+        handler = signal.getsignal(signal.SIGTERM)
+
+        def stop(argv):
+            try:
+                signal.raise_signal(number)
+            except KeyboardInterrupt as interrupt:
+                interrupt.add_note("Two lines are kept.")
+                raise
+
+        assert run(main=stop) == status
+        line = "kt-command-test: stopped. Two lines are kept.\n"
+        assert capsys.readouterr().err == line
+        assert signal.getsignal(signal.SIGTERM) is handler
+
+    def test_notes_of_an_error_follow_its_message(self, capsys):
+        def fail(argv):
+            try:
+                open("no/such/file")
+            except OSError as error:
+                error.add_note("Two lines are kept.")
+                raise
+
+        assert run(main=fail) == 2
+        err = capsys.readouterr().err
+        assert err.endswith("permissions. Two lines are kept.\n")
+        assert err.count("\n") == 1
 
     def test_registry_help_lists_problems_and_sets(self, capsys):
         assert run("--registry_help") == 0

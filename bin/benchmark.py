@@ -42,6 +42,7 @@ from keras_transformer import hparam
 from keras_transformer import registry
 from keras_transformer.bin import command
 from keras_transformer.bin import flags
+from keras_transformer.search.options import MAX_OUTPUT_TOKENS
 
 FLAGS = flags.define(
     flags.choice(
@@ -56,7 +57,12 @@ FLAGS = flags.define(
         "Name of the hparams set. --mode=decode with a run needs none.",
     ),
     "hparams",
-    flags.count("num_passes", 5, "Number of times to repeat the timed work."),
+    flags.count(
+        "num_passes",
+        5,
+        "Number of times to repeat the timed work.",
+        maximum=10_000,
+    ),
     flags.path(
         "vocabulary",
         None,
@@ -72,6 +78,7 @@ FLAGS = flags.define(
             "vocab_size",
             None,
             "Number of subwords of a new vocabulary. Default: 8000.",
+            maximum=flags.MAX_VOCAB_SIZE,
         ),
         flags.switch(
             "packed",
@@ -99,12 +106,14 @@ FLAGS = flags.define(
             "batch_size",
             32,
             "Number of sentences to decode together.",
+            maximum=100_000,
         ),
         flags.whole(
             "target_length",
             0,
             "Number of tokens of every translation, its end included; 0 lets "
             "the model decide.",
+            maximum=MAX_OUTPUT_TOKENS,
         ),
         flags.switch(
             "sort_by_length",

@@ -65,6 +65,7 @@ FLAGS = flags.define(
             None,
             "Number of subwords in the vocabulary, which both sides share; "
             "parsing_files takes it too. Default: that of the problem.",
+            maximum=flags.MAX_VOCAB_SIZE,
         ),
     ),
     flags.group(
@@ -99,6 +100,7 @@ FLAGS = flags.define(
             "Number of times that an epoch goes through the training trees, "
             "together with new trees made of their parts; 0 uses the training "
             "trees alone.",
+            maximum=1_000,
         ),
         flags.switch(
             "skip_bad",

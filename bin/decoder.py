@@ -85,7 +85,7 @@ FLAGS = flags.define(
         "beam_size",
         "alpha",
         "decode_hparams",
-        flags.whole("random_seed", 0, "Seed of the sampler."),
+        flags.seed("random_seed", 0, "Seed of the sampler."),
         "precision",
     ),
 )

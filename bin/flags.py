@@ -23,13 +23,14 @@ first command's file to `SHARED`.
 
 import copy
 import dataclasses
-import functools
-import math
 import os
 import tempfile
 
 from absl import flags
 
+from keras_transformer import fields
+from keras_transformer.search.options import MAX_ALPHA
+from keras_transformer.search.options import MAX_HYPOTHESES
 from keras_transformer.search.options import DecodeOptions
 from keras_transformer.search.options import parse_decode_hparams
 
@@ -37,6 +38,7 @@ TRUE = ("true", "t", "1")
 FALSE = ("false", "f", "0")
 UNGROUPED = "Flags"
 EVERYWHERE = ("usr_dir", "registry_help")
+MAX_VOCAB_SIZE = 1_000_000
 EVERYWHERE_TITLE = "Flags of every command"
 
 
@@ -64,37 +66,44 @@ def step(name, default, description):
     """Returns a flag that takes the step of a checkpoint, or `best`."""
 
     def convert(argument):
-        return argument if argument == "best" else _integer(argument, 1)
+        return argument if argument == "best" else number(argument)
 
-    rule = "the number of a step, or best"
+    number, rule = _integers(1, fields.LARGEST)
+    rule = f"best, or the step of a checkpoint, {rule}"
     return _flag(name, default, description, convert, rule)
 
 
-def count(name, default, description):
+def count(name, default, description, maximum=fields.LARGEST):
     """Returns a flag that takes an integer of at least 1."""
-    convert = functools.partial(_integer, minimum=1)
-    rule = "an integer of at least 1"
-    return _flag(name, default, description, convert, rule)
+    return _flag(name, default, description, *_integers(1, maximum))
 
 
-def whole(name, default, description):
+def whole(name, default, description, maximum=fields.LARGEST):
     """Returns a flag that takes an integer of at least 0."""
-    convert = functools.partial(_integer, minimum=0)
-    rule = "an integer of at least 0"
-    return _flag(name, default, description, convert, rule)
+    return _flag(name, default, description, *_integers(0, maximum))
 
 
 def port(name, default, description):
     """Returns a flag that takes the number of a port, or 0 for none."""
-    convert = functools.partial(_integer, minimum=0, maximum=65535)
-    rule = "an integer from 0 to 65535"
-    return _flag(name, default, description, convert, rule)
+    return whole(name, default, description, maximum=65535)
 
 
-def amount(name, default, description):
+def seed(name, default, description):
+    """Returns a flag that takes the seed of a random generator."""
+    return whole(name, default, description, maximum=fields.LARGEST_SEED)
+
+
+def amount(name, default, description, maximum=fields.LARGEST):
     """Returns a flag that takes a number of at least 0."""
-    rule = "a number of at least 0"
-    return _flag(name, default, description, _nonnegative, rule)
+
+    def convert(argument):
+        number = fields.parse_number(str(argument))
+        if not 0 <= number <= maximum:
+            raise ValueError("out of range")
+        return number
+
+    rule = f"a number from 0 to {maximum:,}"
+    return _flag(name, default, description, convert, rule)
 
 
 def switch(name, default, description):
@@ -115,9 +124,9 @@ def choice(name, values, default, description):
     return _flag(name, default, description, convert, rule)
 
 
-def _flag(name, default, description, convert, rule, boolean=False):
+def _flag(name, default, description, convert, rule, **options):
     parser = _Parser(name, convert, rule)
-    return flags.Flag(parser, None, name, default, description, boolean=boolean)
+    return flags.Flag(parser, None, name, default, description, **options)
 
 
 class _Parser(flags.ArgumentParser):
@@ -138,8 +147,8 @@ class _Parser(flags.ArgumentParser):
             shown = str(argument).encode(errors="backslashreplace").decode()
             raise flags.IllegalFlagValueError(
                 f"`--{self._name}` must be {self._rule}. Received: "
-                f"--{self._name}={shown}. Correct the value; --help explains "
-                "the flag."
+                f"--{self._name}={fields.shortened(shown)}. Correct the value; "
+                "--help explains the flag."
             ) from error
 
 
@@ -148,18 +157,16 @@ def _utf8(argument):
     return argument
 
 
-def _integer(argument, minimum, maximum=math.inf):
-    number = int(argument)
-    if not minimum <= number <= maximum:
-        raise ValueError("out of range")
-    return number
+def _integers(minimum, maximum):
+    """Returns the converter to an integer in a range, and the rule in words."""
 
+    def convert(argument):  # absl converts the default as well
+        number = fields.parse_integer(str(argument))
+        if not minimum <= number <= maximum:
+            raise ValueError("out of range")
+        return number
 
-def _nonnegative(argument):
-    number = float(argument)
-    if not number >= 0:  # also true of NaN
-        raise ValueError("out of range")
-    return number
+    return convert, f"an integer from {minimum:,} to {maximum:,}"
 
 
 def _boolean(argument):
@@ -287,11 +294,13 @@ SHARED = {
             "beam_size",
             None,
             "Number of hypotheses in the beam. Default: the run's beam size.",
+            maximum=MAX_HYPOTHESES,
         ),
         amount(
             "alpha",
             None,
             "Exponent of the length penalty. Default: the run's alpha.",
+            maximum=MAX_ALPHA,
         ),
         text(
             "decode_hparams",
@@ -324,6 +333,7 @@ SHARED = {
             "worker_gpu",
             0,
             "Number of devices to use on this machine; 0 uses all of them.",
+            maximum=1_000,
         ),
         path(
             "usr_dir",

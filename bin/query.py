@@ -41,11 +41,13 @@ FLAGS = flags.define(
         "model_version",
         None,
         "Version of the model that translates. Default: the newest version.",
+        maximum=2**63 - 1,  # the protocol's int64
     ),
     flags.amount(
         "timeout_secs",
         10.0,
         "Maximum number of seconds to wait for an answer.",
+        maximum=1_000_000,  # the system counts milliseconds in an int32
     ),
     "write_scores",
 )

@@ -53,12 +53,14 @@ FLAGS = flags.define(
         32,
         "Maximum number of sentences, from one or more requests, to translate "
         "together.",
+        maximum=100_000,
     ),
     flags.whole(
         "batch_timeout_micros",
         2000,
         "Microseconds that a batch waits for each further sentence. In total "
         "it waits at most ten times as long.",
+        maximum=60_000_000,
     ),
 )
 

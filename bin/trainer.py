@@ -26,6 +26,7 @@ import json
 import os
 import time
 
+from keras_transformer import fields
 from keras_transformer import hparam
 from keras_transformer import registry
 from keras_transformer.bin import command
@@ -74,7 +75,7 @@ FLAGS = flags.define(
             "Directory of a run with the same vocabulary, whose weights a new "
             "run starts from. Default: none.",
         ),
-        flags.whole(
+        flags.seed(
             "random_seed",
             None,
             "Seed of the initial weights, of dropout and of the order of the "
@@ -238,7 +239,7 @@ def _hparams(hparams_set, earlier_run):
 
 def _options():
     # Every option has a flag of its name.
-    names = [field.name for field in dataclasses.fields(TrainingOptions)]
+    names = [option.name for option in dataclasses.fields(TrainingOptions)]
     options = {name: FLAGS[name].value for name in names}
     return {**options, "profile_steps": _profile_steps()}
 
@@ -247,7 +248,8 @@ def _profile_steps():
     if not FLAGS.profile_steps:
         return ()
     try:
-        first, last = map(int, FLAGS.profile_steps.split(","))
+        parse = fields.parse_integer
+        first, last = map(parse, FLAGS.profile_steps.split(","))
     except ValueError:
         first, last = 0, 0  # leads to the error below
     if not 1 <= first <= last:

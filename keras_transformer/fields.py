@@ -1,12 +1,96 @@
-"""Checks and name=value changes of frozen dataclasses of options."""
+"""Readers of numbers, and checks of frozen dataclasses of options."""
 
 import dataclasses
 import difflib
 import json
 import math
+import re
 
 # `bool("false")` is True, so flags need a table.
 _TRUTH = {"true": True, "1": True, "false": False, "0": False}
+
+LARGEST = 10**9  # of most counts; it fits into int32
+LARGEST_SEED = 2**32 - 1  # NumPy takes a seed as words of 32 bits
+
+_INTEGER = re.compile("[+-]?[0-9]{1,100}")
+_NUMBER = re.compile(
+    r"[+-]?([0-9]{1,100}(\.[0-9]{0,100})?|\.[0-9]{1,100})(e[+-]?[0-9]{1,9})?",
+    re.IGNORECASE,
+)
+_SHOWN = 60  # characters of a wrong value that an error quotes
+
+
+def parse_integer(text):
+    """Returns the integer that a text states in the digits 0 to 9.
+
+    Use it in place of `int`, which also takes spaces, digits of other scripts
+    and `1_28`.
+
+    Raises:
+        ValueError: If the text is anything else, or has over 100 digits.
+
+    Example:
+
+    >>> parse_integer("-3")
+    -3
+    """
+    if not _INTEGER.fullmatch(text):
+        raise ValueError(
+            "An integer must be written in the digits 0 to 9. Received: "
+            f"{shown(text)}. Write for example 128."
+        )
+    return int(text)
+
+
+def parse_number(text):
+    """Returns the finite number that a text states in the digits 0 to 9.
+
+    Use it in place of `float`, which also takes NaN, infinity and all that
+    `int` takes.
+
+    Raises:
+        ValueError: If the text is anything else, or is out of a float's range.
+
+    Example:
+
+    >>> parse_number("1e-3")
+    0.001
+    """
+    number = float(text) if _NUMBER.fullmatch(text) else math.nan
+    if not math.isfinite(number):
+        raise ValueError(
+            "A number must be finite and written in the digits 0 to 9. "
+            f"Received: {shown(text)}. Write for example 0.25 or 1e-3."
+        )
+    return number
+
+
+def shown(value):
+    """Returns a value as code that an error quotes, cut if it is long."""
+    try:
+        return shortened(repr(value))
+    except ValueError:  # of an integer with thousands of digits
+        return "a number with thousands of digits"
+
+
+def shortened(text):
+    """Returns a text, cut if it is longer than an error should quote."""
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+
+
+def between(low, high, *names):
+    """Returns the rule for `check` that values are within two limits.
+
+    Args:
+        low: The least value.
+        high: The greatest value.
+        *names: Names of the fields that the rule applies to.
+    """
+
+    def accepts(value):
+        return low <= value <= high
+
+    return f"from {low:,} to {high:,}", accepts, names
 
 
 def check(options, rules):
@@ -27,14 +111,27 @@ def check(options, rules):
         value = _typed(field_, getattr(options, field_.name))
         # The only way to set a field of a frozen dataclass in `__post_init__`.
         object.__setattr__(options, field_.name, value)
+    check_ranges(type(options), vars(options), rules)
+
+
+def check_ranges(cls, values, rules):
+    """Checks the ranges of some values of a dataclass.
+
+    Args:
+        cls: The dataclass.
+        values: Dictionary of field name to value of the right type.
+        rules: As `check` takes them.
+
+    Raises:
+        ValueError: If a value does not fit; the message names the first one.
+    """
     for rule, accepts, names in rules:
         for name in names:
-            value = getattr(options, name)
-            if not accepts(value):
-                default = getattr(type(options), name)
+            if name in values and not accepts(values[name]):
                 raise ValueError(
-                    f"`{name}` must be {rule}. Received: {name}={value!r}. "
-                    f"Use a value such as {default!r}."
+                    f"`{name}` must be {rule}. Received: "
+                    f"{name}={shown(values[name])}. Use a value such as "
+                    f"{getattr(cls, name)!r}."
                 )
 
 
@@ -56,12 +153,13 @@ def parse_changes(cls, text, flag):
         if not equals:
             raise ValueError(
                 f"`{flag}` must be name=value pairs with commas between them. "
-                f"Received: {item!r}. Write for example {_example(cls)}."
+                f"Received: {shown(item)}. Write for example {_example(cls)}."
             )
         if name in changes:
             raise ValueError(
                 f"`{flag}` must name each field once. Received: "
-                f"{name}={changes[name]} and {name}={value}. Remove one."
+                f"{name}={changes[name]} and {name}={shortened(value)}. "
+                "Remove one."
             )
         changes[name] = _parse(field(cls, name, flag), value)
     return changes
@@ -85,7 +183,8 @@ def field(cls, name, flag):
     suggestion = f"Did you mean: {', '.join(matches)}? " if matches else ""
     raise ValueError(
         f"`{flag}` must name fields of {cls.__name__}. Received: "
-        f"{flag}={name!r}. {suggestion}The fields are: {', '.join(fields)}."
+        f"{flag}={shown(name)}. {suggestion}"
+        f"The fields are: {', '.join(fields)}."
     )
 
 
@@ -95,15 +194,19 @@ def _example(cls):
 
 
 def _parse(field_, text):
+    parsers = {bool: _TRUTH.__getitem__, int: parse_integer}
+    parsers |= {float: parse_number, str: str}
     try:
-        return _TRUTH[text] if field_.type is bool else field_.type(text)
+        return parsers[field_.type](text)
     except (KeyError, ValueError):
         raise _wrong_type(field_, text) from None
 
 
 def _typed(field_, value):
     # A bool is an int to `isinstance`, hence the exact types.
-    if field_.type is float and type(value) is int:
+    # The largest float is just below 2**1024.
+    is_integer = type(value) is int and value.bit_length() < 1024
+    if field_.type is float and is_integer:
         return float(value)
     if type(value) is not field_.type:
         raise _wrong_type(field_, value)
@@ -122,6 +225,6 @@ def _wrong_type(field_, value):
     }
     return ValueError(
         f"`{field_.name}` must be {kinds[field_.type]}. Received: "
-        f"{field_.name}={value!r}. Use a value such as "
+        f"{field_.name}={shown(value)}. Use a value such as "
         f"{json.dumps(field_.default)}."
     )

@@ -85,29 +85,28 @@ class HParams:
             )
 
 
+# No sensible model or training comes near the upper limits. Beyond them, sizes
+# exceed every memory, counts exceed int32, and fractions round to 1 in float32.
 _RULES = (
-    (
-        "at least 1",
-        lambda value: value >= 1,
-        ("num_layers", "d_model", "d_ff", "num_heads", "max_length")
-        + ("batch_tokens", "warmup_steps", "train_steps", "beam_size"),
-    ),
-    (
-        "0 or more",
-        lambda value: value >= 0,
-        ("d_k", "d_v", "neighbourhood", "alpha", "extra_length")
-        + ("effective_batch_tokens", "weight_decay", "gradient_clip_norm"),
-    ),
-    (
-        "at least 0 and less than 1",
-        lambda value: 0 <= value < 1,
-        ("dropout", "attention_dropout", "activation_dropout")
-        + ("label_smoothing", "adam_beta1", "adam_beta2", "ema_decay"),
-    ),
-    (
-        "greater than 0",
-        lambda value: value > 0,
-        ("adam_epsilon", "learning_rate"),
+    fields.between(1, 1_000, "num_layers", "num_heads", "beam_size"),
+    fields.between(1, 65_536, "d_model"),
+    fields.between(0, 65_536, "d_k", "d_v"),
+    fields.between(1, 1_000_000, "d_ff", "max_length"),
+    fields.between(0, 1_000_000, "neighbourhood"),
+    fields.between(1, 10_000_000, "batch_tokens"),
+    fields.between(0, 1_000_000_000, "effective_batch_tokens"),
+    fields.between(1, fields.LARGEST, "warmup_steps", "train_steps"),
+    # As in `DecodeOptions`, which a run's hparams become.
+    fields.between(0, 10_000, "extra_length"),
+    fields.between(0, 10, "alpha"),
+    fields.between(0, 1_000_000, "weight_decay", "gradient_clip_norm"),
+    fields.between(1e-30, 1, "adam_epsilon"),
+    fields.between(1e-30, 1_000_000, "learning_rate"),
+    fields.between(
+        0,
+        0.999999,
+        *("dropout", "attention_dropout", "activation_dropout"),
+        *("label_smoothing", "adam_beta1", "adam_beta2", "ema_decay"),
     ),
     ("'post' or 'pre'", ("post", "pre").__contains__, ("norm",)),
     (

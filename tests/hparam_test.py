@@ -65,6 +65,22 @@ class HParamsTest:
             {"effective_batch_tokens": -1},
             {"packed": 1},
             {"packed": "true"},
+            {"num_layers": 1_001},
+            {"d_model": 4_000_000},
+            {"num_heads": 1_001},
+            {"d_ff": 2**31},
+            {"d_ff": 10**5000},
+            {"max_length": 2**31},
+            {"batch_tokens": 2**31},
+            {"train_steps": 2**31},
+            {"beam_size": 1_001},
+            {"extra_length": 10_001},
+            {"alpha": 11.0},
+            {"adam_beta1": 0.99999999},
+            {"dropout": 1 - 1e-9},
+            {"adam_epsilon": 1e-50},
+            {"learning_rate": 1e30},
+            {"gradient_clip_norm": 10**400},
         ],
     )
     def test_error_names_the_bad_value(self, changes):
@@ -77,6 +93,7 @@ class HParamsTest:
         assert "Use a value such as " in message
         assert "\n" not in message
         assert type(value) is not str or repr(value) in message
+        assert len(message) < 200
 
     def test_heads_must_divide_the_width(self):
         with pytest.raises(
@@ -166,7 +183,10 @@ class ParseOverridesTest:
             parse_overrides(HParams(), text)
 
     @pytest.mark.parametrize(
-        "text", ["num_layers=2.5", "num_layers=two", "dropout=a", "d_ff="]
+        "text",
+        ["num_layers=2.5", "num_layers=two", "dropout=a", "d_ff="]
+        + ["d_ff=1_28", "dropout=0_1.5", "d_ff=\u0663", "dropout=\u0663"]
+        + ["dropout=nan", "dropout=inf", f"d_ff={'9' * 5000}"],
     )
     def test_wrong_type_is_an_error(self, text):
         with pytest.raises(ValueError, match="must be a .* number"):

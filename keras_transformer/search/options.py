@@ -5,6 +5,9 @@ import dataclasses
 from keras_transformer import fields as checks
 
 MAX_SOURCE_TOKENS = 4096  # more of them take gigabytes in attention
+MAX_OUTPUT_TOKENS = 10_000  # beyond the length of the source
+MAX_HYPOTHESES = 1_000  # of a sentence, in the beam or as samples
+MAX_ALPHA = 10  # the penalty of a long output overflows float32 beyond it
 
 
 @dataclasses.dataclass(frozen=True)
@@ -81,21 +84,17 @@ class DecodeOptions:
 
 
 _RULES = (
+    checks.between(1, MAX_HYPOTHESES, "beam_size", "num_hypotheses"),
+    checks.between(0, MAX_ALPHA, "alpha"),
+    checks.between(0, MAX_OUTPUT_TOKENS, "extra_length", "min_length"),
+    checks.between(0, 1_000_000, "top_k"),
+    # A lower temperature, or less of the nucleus, is greedy search.
     (
-        "at least 1",
-        lambda value: value >= 1,
-        ("beam_size", "num_hypotheses"),
+        "0, or from 0.001 to 1,000",
+        lambda value: value == 0 or 0.001 <= value <= 1_000,
+        ("temperature",),
     ),
-    (
-        "at least 0",
-        lambda value: value >= 0,
-        ("alpha", "extra_length", "min_length", "temperature", "top_k"),
-    ),
-    (
-        "greater than 0 and at most 1",
-        lambda value: 0 < value <= 1,
-        ("top_p",),
-    ),
+    checks.between(1e-6, 1, "top_p"),
 )
 
 
@@ -112,8 +111,8 @@ def parse_decode_hparams(text, **flags):
         Dictionary of name to value.
 
     Raises:
-        ValueError: If a name is unknown or repeated, or a value has the wrong
-            type.
+        ValueError: If a name is unknown or repeated, or if a value has the
+            wrong type or is out of range.
 
     Example:
 
@@ -122,4 +121,6 @@ def parse_decode_hparams(text, **flags):
     """
     changes = checks.parse_changes(DecodeOptions, text, "decode_hparams")
     flags = {name: value for name, value in flags.items() if value is not None}
-    return {**changes, **flags}
+    changes.update(flags)
+    checks.check_ranges(DecodeOptions, changes, _RULES)
+    return changes

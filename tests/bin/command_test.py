@@ -89,7 +89,10 @@ class RunTest:
         [
             (["--hparms=d_ff=8"], "--hparms. Did you mean --hparams"),
             (["--qqqq"], "`kt-command-test --help` lists all flags"),
-            (["--train_steps=0"], "at least 1. Received: --train_steps=0"),
+            (
+                ["--train_steps=0"],
+                "from 1 to 1,000,000,000. Received: --train_steps=0",
+            ),
             (["--train_steps=many"], "Received: --train_steps=many"),
             (["--lowercase=so"], "must be true or false. Received"),
             (["--problem=\udcff"], "UTF-8 text. Received: --problem=\\udcff"),

@@ -25,6 +25,15 @@ class DecodeOptionsTest:
             ("top_k", -1),
             ("top_p", 0.0),
             ("top_p", 1.1),
+            ("top_p", 1e-9),
+            ("beam_size", 1_001),
+            ("num_hypotheses", 1_001),
+            ("extra_length", 10_001),
+            ("min_length", 10_001),
+            ("top_k", 2**31),
+            ("alpha", 10.5),
+            ("temperature", 1e-9),
+            ("temperature", 1e9),
         ],
     )
     def test_values_out_of_range_are_errors(self, name, value):
@@ -63,6 +72,15 @@ class ParseDecodeHparamsTest:
             ValueError, match="decode_hparams='temprature'.*mean: temperature"
         ):
             parse_decode_hparams("temprature=1")
+
+    @pytest.mark.parametrize("text", ["beam_size=1001", "temperature=1e9"])
+    def test_a_value_out_of_range_is_an_error_at_once(self, text):
+        with pytest.raises(ValueError, match=f"must be .*Received: {text[:5]}"):
+            parse_decode_hparams(text)
+
+    def test_a_flag_out_of_range_is_an_error_at_once(self):
+        with pytest.raises(ValueError, match="`beam_size` must be from 1 to"):
+            parse_decode_hparams("", beam_size=9_999)
 
     def test_a_wrong_type_is_an_error(self):
         with pytest.raises(ValueError, match="`top_k` must be a whole number"):

@@ -5,19 +5,21 @@
 
 --html writes a self-contained page to open in a browser. It shows every layer
 and head of the encoder, the decoder and cross-attention. --png writes a picture
-of all heads of cross-attention.
+of all heads of cross-attention; its ending, .png, .pdf or .svg, decides the
+format.
 
 The attention is that of the run's own translation, which the command prints to
 standard output, or that of --target_text. With a parsing run, --text is raw
 text and --target_text is a tree in brackets.
 """
 
-import os
 import sys
 
 from keras_transformer.bin import command
 from keras_transformer.bin import flags
 from keras_transformer.data import text_files
+from keras_transformer.files.writing import check_writable
+from keras_transformer.visualization.picture import check_picture_path
 
 FLAGS = flags.define(
     "output_dir",
@@ -30,7 +32,11 @@ FLAGS = flags.define(
         "translation.",
     ),
     flags.path("html", None, "HTML page to write. Default: none."),
-    flags.path("png", None, "PNG picture to write. Default: none."),
+    flags.path(
+        "png",
+        None,
+        "Picture to write, a .png, .pdf or .svg file. Default: none.",
+    ),
     "beam_size",
     "alpha",
 )
@@ -64,13 +70,15 @@ def _check_flags():
             "`--html` or `--png` must be given. Received: neither. Add "
             "--html=attention.html."
         )
-    for name in ("html", "png"):
-        path = FLAGS[name].value
-        if path and not _can_be_written(path):
-            raise ValueError(
-                f"`--{name}` must be a file that can be written. Received: "
-                f"--{name}={path}. Name a file in an existing directory."
-            )
+    if FLAGS.html == FLAGS.png:
+        raise ValueError(
+            "`--html` and `--png` must be two files. Received: "
+            f"{FLAGS.png} for both. Give the page another name."
+        )
+    if FLAGS.html:
+        check_writable(FLAGS.html, "`--html`")
+    if FLAGS.png:
+        check_picture_path(FLAGS.png, "`--png`")
     for name in ("text", "target_text"):
         text = FLAGS[name].value
         if text is not None and text_files.is_blank(text):
@@ -78,13 +86,6 @@ def _check_flags():
                 f"`--{name}` must hold a sentence. Received: "
                 f"--{name}={text!r}. Put a sentence in quotes."
             )
-
-
-def _can_be_written(path):
-    # The directory decides, since a new file is renamed to replace the old one.
-    directory = os.path.dirname(path) or os.curdir
-    is_free = os.path.isfile(path) or not os.path.exists(path)
-    return is_free and os.access(directory, os.W_OK)
 
 
 def _load():

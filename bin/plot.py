@@ -12,6 +12,8 @@ import sys
 
 from keras_transformer.bin import command
 from keras_transformer.bin import flags
+from keras_transformer.visualization.comparison import plot_comparison
+from keras_transformer.visualization.picture import check_picture_path
 
 FLAGS = flags.define(
     flags.paths(
@@ -36,9 +38,7 @@ FLAGS = flags.define(
 
 def main(argv):
     flags.require(FLAGS, "runs", "plot_to_file")
-    # Imported here, so that --help does not wait for it.
-    from keras_transformer.visualization.comparison import plot_comparison
-
+    check_picture_path(FLAGS.plot_to_file, "`--plot_to_file`")
     plot_comparison(FLAGS.runs, FLAGS.metric, FLAGS.x_axis, FLAGS.plot_to_file)
     print(f"Picture: {FLAGS.plot_to_file}", file=sys.stderr)
 

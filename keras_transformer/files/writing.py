@@ -20,6 +20,37 @@ INCOMPLETE = ".incomplete"
 CANNOT_WRITE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
 
 
+def check_writable(path, name="An output"):
+    """Checks that a file can be written, before the work whose result it gets.
+
+    Args:
+        path: Path of the file to write or replace.
+        name: What the message calls the path, such as "`--html`". Defaults to
+            "An output".
+
+    Raises:
+        ValueError: If `path` exists and is not a file, or if its directory does
+            not exist or may not be written to.
+        OSError: If the system rejects the path, for example as too long.
+    """
+    directory = os.path.dirname(path) or os.curdir
+    fault = None
+    if os.path.exists(path) and not os.path.isfile(path):
+        fault = "which is a directory or a device"
+    elif not os.path.isdir(directory):
+        fault = "whose directory does not exist"
+    # The directory decides, since a new file is renamed to replace the old one.
+    elif not os.access(directory, os.W_OK | os.X_OK):
+        fault = "whose directory may not be written to"
+    if fault:
+        raise ValueError(
+            f"{name} must be a file that can be written. Received: {path}, "
+            f"{fault}. Name a file in an existing directory."
+        )
+    with contextlib.suppress(FileNotFoundError):
+        os.lstat(path + INCOMPLETE)  # fails for a name that is too long
+
+
 @contextlib.contextmanager
 def written_aside(path, mode="w"):
     """Opens a file that appears under its name once it is complete.

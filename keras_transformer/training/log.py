@@ -147,7 +147,11 @@ class TrainingLog:
         self._print(f"step {progress['step']:,}  {figures}")
         self._write({**_position(progress), **results})
         if self.is_chief:
-            plot_learning_curve(self.table.rows, self.run.file(CURVE_FILE))
+            plot_learning_curve(
+                self.table.rows,
+                self.run.file(CURVE_FILE),
+                self.run.hparams.label_smoothing,
+            )
 
     def samples(self, step, samples):
         """Writes sample translations to a file of their own.

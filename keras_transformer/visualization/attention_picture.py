@@ -1,16 +1,15 @@
 """Draws attention weights as one picture with a heat map for each head."""
 
-import warnings
-
-from keras_transformer.files.writing import written_aside
 from keras_transformer.visualization.attention_page import LABELS
+from keras_transformer.visualization.picture import printable
+from keras_transformer.visualization.picture import write_picture
 
 MAX_LABELS = 70  # longer sentences get a label at every second token or so
 QUERIES = {"encoder": "source", "decoder": "target", "cross": "target"}
 
 
 def write_attention_picture(attention, path, kind="cross"):
-    """Draws all heads of all layers into a PNG file.
+    """Draws all heads of all layers into one picture.
 
     The picture has a row for each layer and a column for each head. A heat map
     has a row for each query and a column for each key, and all maps share the
@@ -19,7 +18,7 @@ def write_attention_picture(attention, path, kind="cross"):
 
     Args:
         attention: `Attention` to draw.
-        path: Path of the file to write.
+        path: Path of the file to write, which ends in `.png`, `.pdf` or `.svg`.
         kind: "encoder", "decoder" or "cross". Defaults to "cross".
     """
     # Imported here so that importing this module does not load matplotlib.
@@ -64,9 +63,7 @@ def write_attention_picture(attention, path, kind="cross"):
         "attend to those named below",
         fontsize=large + 1,
     )
-    with written_aside(path, "wb") as file, warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Glyph .* missing")  # drawn as boxes
-        figure.savefig(file, format="png")
+    write_picture(figure, path)
 
 
 def _inches(num_tokens):
@@ -78,8 +75,8 @@ def _label(token):
     """Returns a token as readable text, without the mark of a word start."""
     # SentencePiece marks the start of a word, and a lone mark is a space.
     if token.startswith("▁"):
-        return token[1:] or "␣"
-    return token
+        token = token[1:] or "␣"
+    return printable(token)
 
 
 def _set_labels(axis, name, tokens, **options):

@@ -5,10 +5,13 @@ import os
 
 from keras_transformer.runs.metrics_table import METRICS_FILE
 from keras_transformer.runs.metrics_table import read_rows
+from keras_transformer.visualization.picture import MAX_MARKERS
+from keras_transformer.visualization.picture import check_picture_path
+from keras_transformer.visualization.picture import printable
+from keras_transformer.visualization.picture import spelled
+from keras_transformer.visualization.picture import write_picture
 
 X_AXES = ("step", "seconds", "epoch")
-PICTURES = (".png", ".pdf", ".svg")
-MAX_MARKERS = 40  # a curve with more points has no markers
 
 
 def plot_comparison(runs, metric, x_axis, path):
@@ -25,11 +28,7 @@ def plot_comparison(runs, metric, x_axis, path):
         ValueError: If a run lacks the metric or the axis, or if the path has
             another ending.
     """
-    if os.path.splitext(path)[1] not in PICTURES:
-        raise ValueError(
-            f"A picture's name must end in {', '.join(PICTURES)}. "
-            f"Received: {path}. Add an ending, such as .png."
-        )
+    check_picture_path(path)
     curves = read_curves(runs, metric, x_axis)
     _draw(curves, _x_unit(x_axis, curves), _y_unit(metric), path)
 
@@ -86,7 +85,7 @@ def _draw(curves, x_unit, y_unit, path):
         axis.plot(
             [x / x_size for x, _ in points],
             [y / y_size for _, y in points],
-            label=name,
+            label=printable(name),
             marker=None if is_dense else ".",
             linewidth=1.0 if is_dense else 1.5,
             alpha=0.75 if is_dense else 1.0,
@@ -99,7 +98,7 @@ def _draw(curves, x_unit, y_unit, path):
     axis.grid(alpha=0.3)
     axis.spines[["top", "right"]].set_visible(False)
     axis.legend(framealpha=0.8, edgecolor="none")
-    figure.savefig(path)
+    write_picture(figure, path)
 
 
 def _read_run(run):
@@ -160,4 +159,4 @@ def _x_unit(x_axis, curves):
 def _y_unit(metric):
     if metric == "memory_bytes":
         return 1e9, "memory in GB"
-    return 1, metric.replace("_", " ").replace("bleu", "BLEU")
+    return 1, spelled(metric)

@@ -75,6 +75,41 @@ class WrittenAsideTest:
         assert (tmp_path / "a").read_text() == "here"
 
 
+class CheckWritableTest:
+    def test_new_and_earlier_files_pass_and_stay(self, tmp_path, monkeypatch):
+        monkeypatch.chdir(tmp_path)
+        (tmp_path / "earlier").write_text("before")
+        for path in ("new", "earlier", str(tmp_path / "new")):
+            writing.check_writable(path)
+        assert os.listdir(tmp_path) == ["earlier"]
+        assert (tmp_path / "earlier").read_text() == "before"
+
+    @pytest.mark.parametrize(
+        "path, fault",
+        [
+            ("folder", "is a directory"),
+            ("folder/", "is a directory"),
+            ("no/file", "whose directory does not exist"),
+            ("file/child", "whose directory does not exist"),
+            ("/dev/null", "a device"),
+        ],
+    )
+    def test_what_cannot_be_written_is_an_error(
+        self, tmp_path, monkeypatch, path, fault
+    ):
+        monkeypatch.chdir(tmp_path)
+        (tmp_path / "folder").mkdir()
+        (tmp_path / "file").write_text("before")
+        words = f"`--out` must be .* Received: {path}, .*{fault}.* Name a file"
+        with pytest.raises(ValueError, match=words):
+            writing.check_writable(path, "`--out`")
+
+    def test_too_long_a_name_is_an_error_of_the_system(self, tmp_path):
+        # The name itself would fit, but not the one that is written aside.
+        with pytest.raises(OSError, match="too long"):
+            writing.check_writable(str(tmp_path / ("x" * 250)))
+
+
 class DirectoryAsideTest:
     def test_it_is_gone_at_the_end(self, tmp_path):
         with writing.directory_aside(str(tmp_path / "a.incomplete")) as aside:

@@ -53,7 +53,7 @@ class WriteAttentionPictureTest:
         picture = draw(tmp_path / "picture.png", attention)
         assert max(picture.shape[:2]) < 3000
 
-    def test_a_missing_folder_is_a_file_not_found_error(self, tmp_path):
+    def test_a_missing_folder_is_an_error(self, tmp_path):
         attention = random_attention(TOKENS, TOKENS)
-        with pytest.raises(FileNotFoundError):
+        with pytest.raises(ValueError, match="directory does not exist"):
             draw(tmp_path / "missing" / "picture.png", attention)

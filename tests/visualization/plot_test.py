@@ -110,7 +110,7 @@ class PlotTest:
                 "x_axis=epoch, new. Use step",
             ),
             (["--runs=base", "--plot_to_file=a.jpg"], ".svg. Received: a.jpg"),
-            (["--runs=base", "--plot_to_file=no/a.png"], "'no/a.png'"),
+            (["--runs=base", "--plot_to_file=no/a.png"], "no/a.png, whose"),
             (["--runs=base", "--x_axis=days"], "--x_axis=days"),
         ],
     )

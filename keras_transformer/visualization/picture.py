@@ -1,0 +1,78 @@
+"""Pictures as files, in the format that the ending of the name says."""
+
+import os
+import re
+import warnings
+
+from keras_transformer.files.writing import check_writable
+from keras_transformer.files.writing import written_aside
+
+FORMATS = ("png", "pdf", "svg")
+MAX_MARKERS = 40  # a curve with more points has no markers
+# The columns of metrics.csv are in lower case; the field writes these so.
+SPELLINGS = {"bleu": "BLEU", "chrf": "chrF", "f1": "F1"}
+
+
+def check_picture_path(path, name="A picture's name"):
+    """Checks that a picture can be written to a path, before it is drawn.
+
+    Args:
+        path: Path of the picture. Its ending may be in upper case.
+        name: What the message calls the path, such as "`--png`". Defaults to
+            "A picture's name".
+
+    Raises:
+        ValueError: If the path does not end in one of `FORMATS`, or if no file
+            can be written there.
+    """
+    if _format(path) not in FORMATS:
+        raise ValueError(
+            f"{name} must end in .png, .pdf or .svg. Received: {path}. Choose "
+            "one of these endings."
+        )
+    check_writable(path, name)
+
+
+def write_picture(figure, path):
+    """Writes a figure of Matplotlib, which appears under its name once whole.
+
+    Characters that are missing in the installed fonts appear as boxes.
+
+    Args:
+        figure: `Figure` of Matplotlib.
+        path: Path of the file to write or replace. It ends in `.png`, `.pdf` or
+            `.svg`, which decides the format.
+
+    Raises:
+        ValueError: If the path has another ending or cannot be written to.
+        OSError: If the disk accepts no more data.
+    """
+    check_picture_path(path)
+    with written_aside(path, "wb") as file, warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing")
+        figure.savefig(file, format=_format(path))
+
+
+def spelled(metric):
+    """Returns the name of a column of `metrics.csv` as words for a reader.
+
+    Example:
+
+    >>> spelled("dev_chrf")
+    'dev chrF'
+    """
+    return " ".join(SPELLINGS.get(word, word) for word in metric.split("_"))
+
+
+def printable(text):
+    """Returns a text with a replacement for what a picture's file cannot hold.
+
+    Args:
+        text: String, for example a token or the name of a directory. An SVG
+            file can hold neither control characters nor half surrogate pairs.
+    """
+    return re.sub("[\x00-\x1f\x7f\ud800-\udfff\ufffe\uffff]", "\ufffd", text)
+
+
+def _format(path):
+    return os.path.splitext(path)[1][1:].lower()

@@ -1,5 +1,7 @@
 """Errors that answer a request, with their gRPC codes and HTTP statuses."""
 
+from keras_transformer.serving import limits
+
 # The index of a name is its number in gRPC and in TensorFlow.
 CODES = (
     "OK",
@@ -45,7 +47,7 @@ class RequestError(ValueError):
 
     Args:
         code: One of `CODES`.
-        message: Text for the sender of the request.
+        message: Text for the sender of the request. A long one is cut off.
         http_status: Status code of the HTTP response. Defaults to the one that
             TF Serving uses for `code`.
 
@@ -56,6 +58,9 @@ class RequestError(ValueError):
     """
 
     def __init__(self, code, message, http_status=None):
+        # It may quote a name from the request, of any length.
+        if len(message) > limits.MAX_MESSAGE_CHARACTERS:
+            message = message[: limits.MAX_MESSAGE_CHARACTERS] + "..."
         super().__init__(message)
         self.code = code
         self.http_status = http_status or _HTTP_STATUS.get(code, 500)

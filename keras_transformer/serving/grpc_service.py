@@ -17,7 +17,7 @@ from tensorflow_serving.apis import prediction_service_pb2_grpc
 from keras_transformer.serving.errors import CODES
 from keras_transformer.serving.errors import RequestError
 from keras_transformer.serving.errors import invalid
-from keras_transformer.serving.rest import MAX_BODY_BYTES
+from keras_transformer.serving.limits import MAX_BODY_BYTES
 
 MAX_CONCURRENT_REQUESTS = 128  # each holds a thread that waits for its results
 

@@ -8,14 +8,16 @@ and holds `predictions` or `outputs`.
 import base64
 import binascii
 import json
+import re
 import typing
 
 import numpy as np
 
 from keras_transformer.serving.errors import invalid
+from keras_transformer.serving.limits import MAX_AXES
 from keras_transformer.serving.signature import check_names
 
-MAX_AXES = 8  # deeper nesting is refused before it is traversed
+_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 _MAX_SHOWN = 100  # characters of a wrong value that an error quotes
 
 
@@ -44,8 +46,17 @@ def parse_request(body):
     try:
         # `json.loads` would guess the encoding of bytes.
         request = json.loads(body.decode())
+        # Half a surrogate pair, "\\ud800", can be written in JSON and yet is no
+        # text, not even in an error message that quotes it.
+        if _SURROGATE.search(body):
+            json.dumps(request, ensure_ascii=False).encode()
     except UnicodeDecodeError as error:
         raise invalid(f"JSON must be UTF-8. Received: {error}.") from error
+    except UnicodeEncodeError as error:
+        raise invalid(
+            "JSON Parse error: surrogates, \\ud800 to \\udfff, must be in "
+            "pairs. Received: one alone."
+        ) from error
     except RecursionError as error:  # a few thousand brackets are enough
         raise invalid("JSON Parse error: nested too deeply.") from error
     except ValueError as error:
@@ -213,7 +224,7 @@ def _bytes(value):
             return value.encode()
         if isinstance(value, dict) and _is_base64(value):
             return base64.b64decode(value["b64"], validate=True)
-    except (UnicodeEncodeError, binascii.Error) as error:
+    except binascii.Error as error:
         raise invalid(f"JSON Value: {_shown(value)}: {error}.") from error
     return None
 

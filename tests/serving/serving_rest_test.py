@@ -7,7 +7,7 @@ import time
 import pytest
 import toy_saved_model as toy
 
-from keras_transformer.serving import rest
+from keras_transformer.serving import limits
 
 
 @pytest.fixture(scope="module")
@@ -98,6 +98,16 @@ class PredictTest:
         [
             ("toy", "{", 400, "JSON Parse error"),
             ("toy", "", 400, "JSON Parse error"),
+            ("toy", '{"instances": ["\\ud800"]}', 400, "surrogates"),
+            ("toy", '{"signature_name": "\\udfff"}', 400, "surrogates"),
+            ("toy", '{"\\ud800": 0, "inputs": ["a"]}', 400, "surrogates"),
+            ("toy", '{"inputs": [[["\\ud83d"]]]}', 400, "surrogates"),
+            (
+                "toy",
+                {"inputs": ["a"], "signature_name": "x" * 10**6},
+                400,
+                "xxx...",
+            ),
             ("toy", {"instances": [1]}, 400, "type: string"),
             ("toy", {"inputs": [["a"]]}, 400, "must have shape (?)"),
             ("toy", {"inputs": "a"}, 400, "must have shape (?)"),
@@ -176,7 +186,7 @@ class StatusTest:
 
 class HttpTest:
     def test_a_body_that_is_too_large_is_refused_with_a_message(self, ask):
-        body = b" " * (rest.MAX_BODY_BYTES + 1)
+        body = b" " * (limits.MAX_BODY_BYTES + 1)
         status, answer = ask("POST", "/v1/models/toy:predict", body)
         assert status == 413
         assert "must have at most" in answer["error"]
@@ -191,12 +201,55 @@ class HttpTest:
         assert b'{"error": "A request needs a Content-Length."}' in answer
 
     @pytest.mark.parametrize(
-        "content",
-        [b"hello\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n", b"G" * 70_000 + b"\r\n"],
+        "content, status",
+        [
+            (b"hello\r\n\r\n", 400),
+            (b"GET /v1/models/toy\r\n\r\n", 400),  # HTTP/0.9
+            (b"GET / HTTP/9.9\r\n\r\n", 505),
+            (b"GET http://[/x HTTP/1.1\r\n\r\n", 400),
+            (b"G" * 70_000 + b"\r\n", 414),
+            (b"GET / HTTP/1.1\r\n" + b"X: y\r\n" * 1000 + b"\r\n", 431),
+            (b"\0" * 1000 + b"\r\n", 400),
+            (bytes(range(256)) * 10, 400),
+        ],
     )
-    def test_malformed_http_gets_an_error_too(self, server, content):
-        answer = raw(server, content)
-        assert b'{"error": ' in answer
+    def test_malformed_http_gets_an_error_too(self, server, content, status):
+        head, body = raw(server, content).split(b"\r\n\r\n")
+        assert head.startswith(b"HTTP/1.1 %d " % status)
+        assert b"\r\nConnection: close" in head
+        assert list(json.loads(body)) == ["error"]
+        assert b"\n" not in body
+
+    def test_the_body_of_a_request_is_never_taken_for_another(self, server):
+        hidden = b"GET /v1/models/toy HTTP/1.1\r\n\r\n"
+        for headers in (
+            b"Content-Length: 0\r\nContent-Length: %d\r\n",
+            b"Content-Length: 0\r\nTransfer-Encoding: chunked\r\nX: %d\r\n",
+            b"Content-Length : %d\r\n",
+        ):
+            request = b"POST / HTTP/1.1\r\n" + headers % len(hidden) + b"\r\n"
+            answer = raw(server, request + hidden)
+            assert answer.count(b"HTTP/1.1 ") == 1
+            assert answer.startswith(b"HTTP/1.1 400 ")
+
+    def test_requests_that_arrive_together_are_answered_in_order(self, server):
+        paths = (b"toy/versions/1", b"none", b"toy/versions/2")
+        request = b"GET /v1/models/%s HTTP/1.1\r\nConnection: %s\r\n\r\n"
+        options = (b"keep-alive", b"keep-alive", b"close")
+        answer = raw(
+            server, b"".join(request % each for each in zip(paths, options))
+        )
+        first, second, third = answer.split(b"HTTP/1.1 ")[1:]
+        assert first.startswith(b"200") and b'"version": "1"' in first
+        assert second.startswith(b"404")
+        assert third.startswith(b"200") and b'"version": "2"' in third
+
+    def test_head_is_answered_as_get_without_a_body(self, server):
+        request = b"%s /v1/models/toy HTTP/1.1\r\nConnection: close\r\n\r\n"
+        head = raw(server, request % b"HEAD")
+        whole = raw(server, request % b"GET")
+        assert head.endswith(b"\r\n\r\n")
+        assert whole.startswith(head)
 
     def test_a_disconnecting_client_does_no_harm(self, server, ask):
         for end in (b"", b"Content-Length: 100\r\n\r\n{"):

@@ -1,0 +1,45 @@
+"""What one client may take from the server, and for how long.
+
+A limit keeps a faulty or hostile client from taking the memory, the threads or
+the time that the other clients need. `docs/serving.md` lists them for users.
+"""
+
+# Requests. 2,048 sentences, the most that may wait, have 2,000 bytes each
+# within this limit, which is also the default of gRPC.
+MAX_BODY_BYTES = 4 * 2**20
+# SentencePiece makes pieces of at most 16 characters, and UTF-8 takes at most 4
+# bytes for one. A longer text has too many tokens without counting them, which
+# would take a hundred times its memory.
+MAX_BYTES_PER_TOKEN = 64
+# Lists of JSON may be nested to as many axes as arrays of our models have, and
+# some more for models of others.
+MAX_AXES = 8
+# A tensor's message may hold one value that stands for many equal ones. Without
+# a limit, a request of a few bytes could fill the memory.
+MAX_REPEATED_VALUES = 2**16
+# An answer explains an error in one line, and gRPC refuses messages of 8 KiB.
+MAX_MESSAGE_CHARACTERS = 1000
+
+# HTTP.
+MAX_LINE_BYTES = 8 * 2**10  # of a request's first line
+MAX_HEADER_BYTES = 32 * 2**10
+MAX_HEADERS = 100
+REQUEST_SECONDS = 30  # from the first byte of a request to its last one
+ANSWER_SECONDS = 30  # for the client to take the answer
+IDLE_SECONDS = 60  # between two requests on one connection
+LINGER_SECONDS = 2  # for the client to read why its connection is closed
+
+# Clients. Each connection of REST and each call of gRPC has a thread.
+MAX_CONNECTIONS = 256
+MAX_REFUSED = 64  # refused connections that stay open until they are read
+# A connection that has been idle for this time gives its place to a new one.
+MIN_IDLE_SECONDS = 1
+MAX_CALLS = 256
+# gRPC has no thread for a connection, so this limit only saves files.
+MAX_GRPC_CONNECTIONS = 512
+# A body of `[[],[],[],` becomes thirty times as large when it is parsed, so
+# only few are parsed at a time. Python runs one thread at a time anyway.
+MAX_PARSED_AT_ONCE = 2
+
+# Clients limit what they accept from a server, too.
+MAX_ANSWER_BYTES = 64 * 2**20

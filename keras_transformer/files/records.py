@@ -2,10 +2,13 @@
 
 import json
 import math
-import os
 import re
 
-MAX_BYTES = 64 * 2**20  # far more than any of our JSON files has
+from keras_transformer.files.reading import faulty
+from keras_transformer.files.reading import read_bytes
+
+MAX_BYTES = 8 * 2**20  # far more than any of our JSON files has
+WHOLE = range(2**63)  # the shape of an integer of at least 0
 
 _KINDS = {bool: "true or false", int: "an integer", float: "a finite number"}
 _KINDS |= {str: "text", None: "null"}
@@ -19,11 +22,14 @@ def read_record(path, shape, writer="kt-trainer", remedy=None):
     - `bool`, `int`, `float` or `str`, for a value of this type. An integer is
       also a `float`. A `float` is finite, and an `int` fits into 64 bits.
     - `None`, for JSON's null.
+    - a range, for an integer in it.
+    - a set of strings, for one of them.
     - a tuple of shapes, for a value that has one of them.
-    - a list of one shape, for a list whose items all have it.
-    - `{str: shape}`, for an object with any names, whose values have the shape.
+    - a list of one shape, for a list whose items all have it, or a list of
+      several shapes, for a list with one item of each.
     - `{name: shape, ...}`, for an object with these names. One that ends in
-      `?` may be absent. Other names may be present and are not checked.
+      `?` may be absent. The key `str` gives the shape of all other values.
+      Without it, other names may be present and are not checked.
 
     Args:
         path: Path of the file.
@@ -42,6 +48,7 @@ def read_record(path, shape, writer="kt-trainer", remedy=None):
 
     Example:
 
+    >>> import os
     >>> import tempfile
     >>> path = os.path.join(tempfile.mkdtemp(), "scores.json")
     >>> with open(path, "w") as file:
@@ -49,25 +56,15 @@ def read_record(path, shape, writer="kt-trainer", remedy=None):
     >>> read_record(path, [{"step": int, "score?": float}])[0]
     {'step': 7}
     """
-    fault, content = _parse(path)
+    fault, content = _parse(read_bytes(path, writer, remedy, MAX_BYTES))
     fault = fault or _fault(content, shape, "")
     if fault:
-        raise ValueError(
-            f"`{os.path.basename(path)}` must be as {writer} wrote it. "
-            f"Received: {path}, {fault}. "
-            f"{remedy or 'Restore the file from a copy.'}"
-        )
+        raise faulty(path, fault, writer, remedy)
     return content
 
 
-def _parse(path):
-    """Returns a description of what is wrong with a file, and its content."""
-    if not os.path.isfile(path):
-        return "which is not a file", None
-    if os.path.getsize(path) > MAX_BYTES:
-        return f"which has more than {MAX_BYTES:,} bytes", None
-    with open(path, "rb") as file:
-        content = file.read()
+def _parse(content):
+    """Returns a description of what is wrong with some JSON, and its value."""
     if not content.strip():
         return "which is empty", None
     try:
@@ -94,31 +91,40 @@ def _fault(value, shape, place):
         faults = [_fault(value, option, place) for option in shape]
         return faults[0] if all(faults) else None
     if isinstance(shape, list):
-        if not isinstance(value, list):
-            return _not_a(value, "a list", place)
-        items = [(f"{place}[{i}]", item) for i, item in enumerate(value)]
-        return _first_fault((where, item, shape[0]) for where, item in items)
+        return _list_fault(value, shape, place)
     if isinstance(shape, dict):
         return _object_fault(value, shape, place)
-    return None if _is(value, shape) else _not_a(value, _KINDS[shape], place)
+    return None if _is(value, shape) else _not_a(value, _kind(shape), place)
+
+
+def _list_fault(value, shape, place):
+    if not isinstance(value, list):
+        return _not_a(value, "a list", place)
+    shapes = shape
+    if len(shape) == 1:
+        shapes = shape * len(value)
+    if len(value) != len(shapes):
+        return _not_a(value, f"a list of {len(shapes)}", place)
+    return _first_fault(
+        (f"{place}[{i}]", *pair) for i, pair in enumerate(zip(value, shapes))
+    )
 
 
 def _object_fault(value, shape, place):
     if not isinstance(value, dict):
         return _not_a(value, "an object", place)
-    if str in shape:
-        return _first_fault(
-            (f"{place}.{name}", item, shape[str])
-            for name, item in value.items()
-        )
-    for name in shape:
+    named = {name: shape[name] for name in shape if name is not str}
+    for name in named:
         if not name.endswith("?") and name not in value:
             return f"which lacks `{f'{place}.{name}'.lstrip('.')}`"
-    checked = ((name.removesuffix("?"), shape[name]) for name in shape)
+    shapes = {name.removesuffix("?"): named[name] for name in named}
+    items = [(name, str, name) for name in value]
+    if str in shape:
+        shapes = {**dict.fromkeys(value, shape[str]), **shapes}
+    items += [(n, shapes[n], value[n]) for n in shapes if n in value]
     return _first_fault(
-        (f"{place}.{name}", value[name], expected)
-        for name, expected in checked
-        if name in value
+        (place + "." + _short(name).strip('"'), item, expected)
+        for name, expected, item in items
     )
 
 
@@ -128,6 +134,10 @@ def _first_fault(items):
 
 
 def _is(value, kind):
+    if isinstance(kind, range):
+        return type(value) is int and value in kind
+    if isinstance(kind, set):
+        return type(value) is str and value in kind
     if kind is None:
         return value is None
     if kind is float and type(value) is int:
@@ -140,13 +150,30 @@ def _is(value, kind):
     if kind is int:
         return -(2**63) <= value < 2**63
     if kind is str:
-        # A lone surrogate can neither be printed nor written.
-        return not re.search("[\ud800-\udfff]", value)
+        # A lone surrogate can neither be printed nor written, and no path
+        # holds a null character.
+        return not re.search("[\0\ud800-\udfff]", value)
     return True
+
+
+def _kind(shape):
+    if isinstance(shape, range):
+        end = "" if shape == WHOLE else f" and at most {shape[-1]}"
+        return f"an integer of at least {shape[0]}{end}"
+    if isinstance(shape, set):
+        return f"one of {', '.join(sorted(shape))}"
+    return _KINDS[shape]
 
 
 def _not_a(value, expected, place):
     name = f"`{place.lstrip('.')}`" if place else "the content"
-    shown = json.dumps(value)
-    shown = shown if len(shown) <= 40 else shown[:40] + "..."
+    # Only the kind of a list or an object, which may be large or deep.
+    kinds = {list: "a list", dict: "an object"}
+    shown = kinds.get(type(value)) or _short(value)
     return f"where {name} must be {expected} but is {shown}"
+
+
+def _short(value):
+    """Returns JSON without line ends and other control characters."""
+    text = json.dumps(value)
+    return text if len(text) <= 40 else text[:40] + "..."

@@ -1,8 +1,10 @@
 import json
+import os
 
 import pytest
 
 from keras_transformer.files import records
+from keras_transformer.files.records import WHOLE
 from keras_transformer.files.records import read_record
 
 RUN = {"problem": str, "seed": int, "score?": (float, None), "steps?": [int]}
@@ -29,6 +31,10 @@ class ReadRecordTest:
             ({"a": 1, "b": True}, {str: (int, bool)}),
             ([1, 2.5], [float]),
             ("ü😀", str),
+            ([1, "a"], [int, str]),
+            ({"precision": "float32"}, {"precision": {"float32", "bfloat16"}}),
+            ({"step": 0}, {"step": WHOLE, "more?": None}),
+            ({"train": 1, "dev": "a"}, {"train": int, str: str}),
             (None, None),
         ],
     )
@@ -56,7 +62,7 @@ class ReadRecordTest:
     @pytest.mark.parametrize(
         "value, words",
         [
-            ([], "where the content must be an object but is []"),
+            ([], "where the content must be an object but is a list"),
             ({"seed": 0}, "which lacks `problem`"),
             ({"problem": 3, "seed": 0}, "`problem` must be text but is 3"),
             ({"problem": "a", "seed": True}, "`seed` must be an integer"),
@@ -80,6 +86,25 @@ class ReadRecordTest:
     def test_first_fault_is_named_by_its_place(self, tmp_path, value, words):
         assert words in fault(tmp_path, json.dumps(value), RUN)
 
+    @pytest.mark.parametrize(
+        "value, shape, words",
+        [
+            ([1], [int, str], "must be a list of 2"),
+            ("int8", {"float32", "int8_float32"}, "one of float32, int8_"),
+            (-1, WHOLE, "an integer of at least 0 but is -1"),
+            (2**63, WHOLE, "an integer of at least 0"),
+            (True, range(3), "an integer of at least 0 and at most 2"),
+            ({"dev": 1}, {"train": int, str: int}, "lacks `train`"),
+            ({"train": 1, "dev": "a"}, {"train": int, str: int}, "`dev`"),
+            ({"\ud800": 1}, {str: int}, "must be text"),
+            ("a\0b", str, "must be text"),
+        ],
+    )
+    def test_choices_ranges_and_other_names_are_checked(
+        self, tmp_path, value, shape, words
+    ):
+        assert words in fault(tmp_path, json.dumps(value), shape)
+
     def test_overflowing_number_is_not_finite(self, tmp_path):
         assert "finite number" in fault(tmp_path, "1e999", float)
 
@@ -92,9 +117,19 @@ class ReadRecordTest:
         path = tmp_path / "run.json"
         with open(path, "wb") as file:
             file.truncate(records.MAX_BYTES + 1)  # a sparse file
-        with pytest.raises(ValueError, match="more than 67,108,864 bytes"):
+        with pytest.raises(ValueError, match="more than 8,388,608 bytes"):
             read_record(str(path), RUN)
 
-    def test_what_is_not_a_file_is_refused(self, tmp_path):
-        with pytest.raises(ValueError, match="not a file"):
-            read_record(str(tmp_path), RUN)
+    def test_what_is_not_a_file_is_refused_unopened(self, tmp_path):
+        (tmp_path / "directory").mkdir()
+        os.mkfifo(tmp_path / "pipe")
+        os.symlink("loop", tmp_path / "loop")
+        words = {
+            "directory": "a directory, not a file",
+            "pipe": "which is not a file",
+            "loop": "which is not a file",
+            "missing": "which does not exist",
+        }
+        for name in words:
+            with pytest.raises(ValueError, match=words[name]):
+                read_record(str(tmp_path / name), RUN)

@@ -148,37 +148,26 @@ def to_json(hparams):
     return json.dumps(dataclasses.asdict(hparams), indent=2) + "\n"
 
 
-def from_json(text):
-    """Returns the `HParams` that `to_json` wrote.
+def from_dict(values):
+    """Returns the `HParams` whose JSON text `to_json` wrote.
 
-    A field that the text lacks gets its default. The default of a new field
-    must therefore reproduce the behaviour from before the field existed.
+    A field that is absent gets its default. The default of a new field must
+    therefore reproduce the behaviour from before the field existed.
+
+    Args:
+        values: Dictionary of name to value.
 
     Raises:
-        ValueError: If the text is not JSON, if a name is unknown, or if a value
-            does not fit.
+        ValueError: If a name is unknown, or if a value does not fit.
 
     Example:
 
-    >>> from_json(to_json(HParams(d_ff=1024))) == HParams(d_ff=1024)
-    True
+    >>> from_dict(json.loads(to_json(HParams(d_ff=1024)))).d_ff
+    1024
     """
-    try:
-        values = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise _not_an_object(text) from error
-    if not isinstance(values, dict):
-        raise _not_an_object(text)
     for name in values:
         fields.field(HParams, name, "hparams")
     return HParams(**values)
-
-
-def _not_an_object(text):
-    return ValueError(
-        "Saved hyper-parameters must be one JSON object. Received: "
-        f"{text[:40]!r}. Restore the file from a copy."
-    )
 
 
 def _near_divisor(hparams):

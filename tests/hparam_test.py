@@ -4,7 +4,7 @@ import json
 import pytest
 
 from keras_transformer.hparam import HParams
-from keras_transformer.hparam import from_json
+from keras_transformer.hparam import from_dict
 from keras_transformer.hparam import parse_overrides
 from keras_transformer.hparam import to_json
 
@@ -200,16 +200,16 @@ class ParseOverridesTest:
 class JsonTest:
     def test_round_trip_keeps_everything(self):
         hparams = HParams(d_ff=64, dropout=1 / 3, norm="pre", adam_epsilon=1e-8)
-        assert from_json(to_json(hparams)) == hparams
+        assert from_dict(json.loads(to_json(hparams))) == hparams
 
     def test_a_boolean_is_one_in_json(self):
         assert '"packed": true' in to_json(HParams(packed=True))
-        assert from_json('{"packed": true}').packed is True
+        assert from_dict({"packed": True}).packed is True
 
-    @pytest.mark.parametrize("value", ["1", '"true"', "null"])
+    @pytest.mark.parametrize("value", [1, "true", None])
     def test_a_boolean_of_another_type_is_an_error(self, value):
         with pytest.raises(ValueError, match="`packed` must be true or false"):
-            from_json(f'{{"packed": {value}}}')
+            from_dict({"packed": value})
 
     def test_every_field_is_written(self):
         names = {field.name for field in dataclasses.fields(HParams)}
@@ -217,16 +217,11 @@ class JsonTest:
 
     def test_unknown_name_is_an_error(self):
         with pytest.raises(ValueError, match="'d_fff'.*d_ff"):
-            from_json('{"d_fff": 64}')
+            from_dict({"d_fff": 64})
 
     def test_wrong_type_is_an_error(self):
         with pytest.raises(ValueError, match="d_ff='64'"):
-            from_json('{"d_ff": "64"}')
+            from_dict({"d_ff": "64"})
 
     def test_missing_field_takes_its_default(self):
-        assert from_json('{"d_ff": 64}') == HParams(d_ff=64)
-
-    @pytest.mark.parametrize("text", ["", "[1]", '{"d_ff": 64'])
-    def test_other_text_is_refused(self, text):
-        with pytest.raises(ValueError, match="one JSON object"):
-            from_json(text)
+        assert from_dict({"d_ff": 64}) == HParams(d_ff=64)

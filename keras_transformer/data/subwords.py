@@ -6,6 +6,7 @@ import re
 
 import sentencepiece
 
+from keras_transformer.files.reading import read_bytes
 from keras_transformer.token_ids import END_ID
 from keras_transformer.token_ids import PAD_ID
 from keras_transformer.token_ids import UNKNOWN_ID
@@ -24,11 +25,26 @@ class Subwords:
     Args:
         model_path: Path of a SentencePiece model with these ids, such as
             `train_subwords` writes.
+        sha256: SHA-256 that the file must have, in hexadecimal. Defaults to
+            None, which accepts any.
+
+    Raises:
+        ValueError: If the file is not such a model, or another one.
     """
 
-    def __init__(self, model_path):
-        with open(model_path, "rb") as file:
-            self._load(file.read(), model_path)
+    def __init__(self, model_path, sha256=None):
+        remedy = "Restore the file from a copy, or name another file."
+        content = read_bytes(model_path, "SentencePiece", remedy)
+        actual = hashlib.sha256(content).hexdigest()
+        # With another vocabulary a model would translate into nonsense,
+        # without any error.
+        if sha256 not in (None, actual):
+            raise ValueError(
+                "A model's vocabulary must be the one it was trained with. "
+                f"Received: {model_path} with sha256={actual} instead of "
+                f"{sha256}. Restore the file from a copy."
+            )
+        self._load(content, model_path)
 
     @classmethod
     def from_bytes(cls, model_bytes):

@@ -8,7 +8,7 @@ from keras_transformer.decoding.exported import require_ctranslate2
 from keras_transformer.export.record import write_record
 from keras_transformer.files import writing
 from keras_transformer.runs.model_card import write_model_card
-from keras_transformer.runs.weights import weights
+from keras_transformer.runs.weights import read_weights
 
 FORMAT = "ctranslate2"
 QUANTIZATIONS = ("float32", "float16", "bfloat16", "int16", "int8")
@@ -105,7 +105,7 @@ def _write(run, directory, options, step, quantization):
     vocabulary = run.vocabulary
     converter = RunConverter(
         run.hparams,
-        weights(run.checkpoints.load(step)),
+        read_weights(run.checkpoints, step),
         vocabulary.pieces(range(vocabulary.vocab_size)),
         run.path,
     )

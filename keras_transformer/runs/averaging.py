@@ -5,7 +5,7 @@ import shutil
 
 from keras_transformer.runs import retention
 from keras_transformer.runs.run_directory import RunDirectory
-from keras_transformer.runs.weights import weights
+from keras_transformer.runs.weights import read_weights
 
 
 def average_run(run, num_last, path):
@@ -79,13 +79,13 @@ def average(checkpoints, num_last):
             "training with a greater --keep_checkpoint_max."
         )
     steps = steps[-num_last:]
-    sums = weights(checkpoints.load(steps[0]))
+    sums = read_weights(checkpoints, steps[0])
     dtypes = {name: array.dtype for name, array in sums.items()}
     # A sum in float32 would lose digits.
     sums = {name: array.astype("float64") for name, array in sums.items()}
     # Only one checkpoint at a time is in memory beside the sums.
     for step in steps[1:]:
-        arrays = weights(checkpoints.load(step))
+        arrays = read_weights(checkpoints, step)
         _check_same(sums, arrays, checkpoints.path(step))
         for name, array in arrays.items():
             sums[name] += array

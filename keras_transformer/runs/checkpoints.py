@@ -7,9 +7,12 @@ import numpy as np
 
 from keras_transformer.files.writing import INCOMPLETE
 from keras_transformer.files.writing import written_aside
+from keras_transformer.runs import checkpoint_file
 from keras_transformer.runs import retention
 
-FILE_NAME = re.compile(r"ckpt-(\d+)\.npz")
+# The names that `Checkpoints.path` gives. A file of another name, such as
+# `ckpt-007.npz`, is no checkpoint.
+FILE_NAME = re.compile(r"ckpt-(0|[1-9][0-9]{0,17})\.npz")
 EVALUATIONS_FILE = "evaluations.json"
 
 
@@ -110,31 +113,34 @@ class Checkpoints:
         for step in set(steps) - set(kept):
             os.remove(self.path(step))
 
-    def load(self, step=None):
+    def load(self, step=None, kinds=None):
         """Reads a checkpoint.
 
         Args:
             step: Number of updates done, or "best" for the checkpoint with the
                 best score on dev. Defaults to the newest checkpoint.
+            kinds: Beginnings of the names to read, such as `{"model"}`.
+                Defaults to None, which reads all arrays.
 
         Returns:
             A dictionary of name to NumPy array.
 
         Raises:
-            ValueError: If there is no such checkpoint.
+            ValueError: If there is no such checkpoint, or if the file is not
+                a complete one.
         """
-        path = self.path(self.find(step))
-        try:
-            # A pickle could execute code.
-            with np.load(path, allow_pickle=False) as file:
-                # NumPy reads an array only when it is asked for.
-                return dict(file)
-        except Exception as error:  # zipfile and NumPy raise many kinds
-            raise ValueError(
-                "A checkpoint must be a complete .npz file. Received: "
-                f"{path} ({error}). Delete it; the checkpoint before it is "
-                "used instead."
-            ) from error
+        return checkpoint_file.read_arrays(self.path(self.find(step)), kinds)
+
+    def headers(self, step=None):
+        """Returns the `npy.Header` of each array by name, reading no array.
+
+        Args:
+            step: As for `load`.
+
+        Raises:
+            ValueError: As for `load`.
+        """
+        return checkpoint_file.read_headers(self.path(self.find(step)))
 
     def remove_incomplete(self):
         """Deletes the files that a killed process did not complete."""

@@ -3,7 +3,10 @@
 import csv
 import io
 import os
+import re
 
+from keras_transformer.files.reading import faulty
+from keras_transformer.files.reading import read_text
 from keras_transformer.files.writing import written_aside
 
 METRICS_FILE = "metrics.csv"
@@ -12,6 +15,10 @@ COLUMNS = ["step", "epoch", "seconds", "learning_rate", "train_loss"]
 COLUMNS += ["gradient_norm", "tokens_per_second", "padding_share"]
 COLUMNS += ["input_wait_share", "memory_bytes"]
 COLUMNS += ["dev_loss", "dev_perplexity", "dev_accuracy"]
+
+_WHOLE = re.compile("[0-9]{1,18}")
+_FINITE = re.compile(r"-?[0-9]{1,30}(\.[0-9]{1,30})?(e[-+]?[0-9]{1,3})?")
+_REMEDY = "Correct the line or restore the file from a copy."
 
 
 class MetricsTable:
@@ -81,13 +88,47 @@ def read_rows(path):
     Returns:
         A list of dictionaries of name to string; a figure that a row does not
         have is "".
+
+    Raises:
+        ValueError: If a file is there that is not such a table.
     """
-    if not os.path.exists(path):
+    if not os.path.lexists(path):
         return []
-    with open(path, encoding="utf-8", newline="") as file:
-        text = file.read()
+    text = read_text(path, remedy=_REMEDY)
     complete = text[: text.rfind("\n") + 1]
-    return list(csv.DictReader(io.StringIO(complete, newline="")))
+    reader = csv.DictReader(io.StringIO(complete, newline=""))
+    try:
+        rows = list(reader)
+    except csv.Error as error:
+        fault = f"where line {reader.line_num} is not CSV ({error})"
+        raise faulty(path, fault, remedy=_REMEDY) from error
+    if complete and "step" not in (reader.fieldnames or ()):
+        raise faulty(path, "which has no column step", remedy=_REMEDY)
+    for number, row in enumerate(rows, 1):
+        fault = _fault(row)
+        if fault:
+            fault = f"where row {number} has {fault}"
+            raise faulty(path, fault, remedy=_REMEDY)
+    return rows
+
+
+def _fault(row):
+    """Returns what is wrong with a row, or None."""
+    # `DictReader` gives superfluous values this name, and missing ones None.
+    if None in row or None in row.values():
+        return "another number of values than there are columns"
+    for name, value in row.items():
+        if name == "step" or (name == "epoch" and value):
+            is_right, kind = _WHOLE.fullmatch(value), "a whole number"
+        elif name == "seconds":
+            is_right, kind = not value or _FINITE.fullmatch(value), "a number"
+        else:  # some figures of a diverging training are not finite
+            is_right = value in ("", "nan", "inf", "-inf")
+            is_right = is_right or _FINITE.fullmatch(value)
+            kind = "a number"
+        if not is_right:
+            return f"{name}={value[:40]!r}, which is not {kind}"
+    return None
 
 
 def _more_columns(columns, *rows):

@@ -5,7 +5,16 @@ import json
 import os
 from typing import NamedTuple
 
+from keras_transformer.files.reading import faulty
+from keras_transformer.files.records import WHOLE
+from keras_transformer.files.records import read_record
 from keras_transformer.files.writing import written_aside
+
+_SHAPE = [{"step": WHOLE, "seconds?": float, "score?": (float, None)}]
+_REMEDY = (
+    "Delete it. Every checkpoint then counts as made at an evaluation, and "
+    "none as the best."
+)
 
 
 class Evaluation(NamedTuple):
@@ -99,18 +108,16 @@ def read_evaluations(path, steps):
     Raises:
         ValueError: If the file does not hold a list of evaluations.
     """
-    if not os.path.exists(path):
+    # `exists` would overlook a link to nothing.
+    if not os.path.lexists(path):
         return [Evaluation(step) for step in steps]
-    with open(path, encoding="utf-8") as file:
-        text = file.read()
-    try:
-        evaluations = [Evaluation(**values) for values in json.loads(text)]
-    except (TypeError, ValueError) as error:
-        raise ValueError(
-            "The list of evaluations must be as the training wrote it. "
-            f"Received: {path} ({error}). Delete it. Every checkpoint then "
-            "counts as made at an evaluation, and none as the best."
-        ) from error
+    evaluations = [
+        Evaluation(entry["step"], entry.get("seconds", 0.0), entry.get("score"))
+        for entry in read_record(path, _SHAPE, remedy=_REMEDY)
+    ]
+    numbers = [evaluation.step for evaluation in evaluations]
+    if numbers != sorted(set(numbers)):
+        raise faulty(path, "where the steps do not ascend", remedy=_REMEDY)
     return [e for e in evaluations if steps and e.step <= steps[-1]]
 
 

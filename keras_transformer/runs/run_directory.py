@@ -6,6 +6,8 @@ import os
 
 from keras_transformer import hparam
 from keras_transformer.data.subwords import Subwords
+from keras_transformer.files.records import WHOLE
+from keras_transformer.files.records import read_record
 from keras_transformer.files.writing import written_aside
 from keras_transformer.runs.checkpoints import Checkpoints
 from keras_transformer.runs.metrics_table import METRICS_FILE
@@ -14,6 +16,27 @@ from keras_transformer.runs.metrics_table import read_rows
 RUN_FILE = "run.json"
 HPARAMS_FILE = "hparams.json"
 VOCABULARY_FILE = "vocab.model"
+
+_SPLIT = {"pairs": WHOLE, "source_tokens": WHOLE, "target_tokens": WHOLE}
+_DATA = {
+    "languages": [str, str],
+    "vocab_size": WHOLE,
+    "files": [{"name": str, "sha256": str}],
+    "splits": {"train": _SPLIT, str: _SPLIT},
+}
+# The shape of `run.json`; see `read_record`.
+_RECORD = {
+    "problem": str,
+    "hparams_set?": (str, None),
+    "random_seed?": WHOLE,
+    "vocabulary_sha256?": str,
+    "precision?": {"float32", "bfloat16", "float16"},
+    "data_dir?": (str, None),
+    "data?": (_DATA, None),
+    "averaged_steps?": [WHOLE],
+    "training?": {"seconds?": float, "epochs?": WHOLE},
+}
+_HPARAMS = {str: (bool, float, str)}
 
 
 class RunDirectory:
@@ -38,8 +61,8 @@ class RunDirectory:
                 "Name a directory that kt-trainer or kt-avg-checkpoints wrote."
             )
         self.path = path
-        self.record = json.loads(_read(os.path.join(path, RUN_FILE)))
-        self.hparams = hparam.from_json(_read(os.path.join(path, HPARAMS_FILE)))
+        self.record = read_record(self.file(RUN_FILE), _RECORD)
+        self.hparams = _read_hparams(self.file(HPARAMS_FILE))
         self.problem_name = self.record["problem"]
         self.checkpoints = Checkpoints(os.path.join(path, "checkpoints"))
 
@@ -83,18 +106,9 @@ class RunDirectory:
         Raises:
             ValueError: If it is not the one that the run was trained with.
         """
-        # With another vocabulary the model would translate into nonsense,
-        # without any error.
-        vocabulary = Subwords(self.file(VOCABULARY_FILE))
-        expected = self.record.get("vocabulary_sha256", vocabulary.sha256)
-        if vocabulary.sha256 != expected:
-            raise ValueError(
-                "A run's vocabulary must be the one it was trained with. "
-                f"Received: {self.file(VOCABULARY_FILE)} with sha256="
-                f"{vocabulary.sha256}, while {RUN_FILE} says {expected}. "
-                "Restore the file from a copy."
-            )
-        return vocabulary
+        return Subwords(
+            self.file(VOCABULARY_FILE), self.record.get("vocabulary_sha256")
+        )
 
     @property
     def averaged_steps(self):
@@ -116,13 +130,13 @@ class RunDirectory:
         rows = [
             row
             for row in read_rows(self.file(METRICS_FILE))
-            if int(row["step"]) <= step and row["seconds"]
+            if int(row["step"]) <= step and row.get("seconds")
         ]
         # An averaged run has this entry in its record instead of any rows.
         training = dict(self.record.get("training", {}))
         if rows:
             training["seconds"] = float(rows[-1]["seconds"])
-            training["epochs"] = int(rows[-1]["epoch"])
+            training["epochs"] = int(rows[-1].get("epoch") or 0)
         evaluations = [row for row in rows if row.get("dev_loss")]
         if evaluations and not self.averaged_steps:
             training["dev_step"] = int(evaluations[-1]["step"])
@@ -170,9 +184,12 @@ class RunDirectory:
                 )
 
 
-def _read(path):
-    with open(path, encoding="utf-8") as file:
-        return file.read()
+def _read_hparams(path):
+    values = read_record(path, _HPARAMS)
+    try:
+        return hparam.from_dict(values)
+    except ValueError as error:
+        raise ValueError(f"{error} The value is in {path}.") from error
 
 
 def _write(path, content):

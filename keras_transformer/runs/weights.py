@@ -1,5 +1,11 @@
 """Loading the weights of a run into a model."""
 
+import math
+
+import numpy as np
+
+from keras_transformer.runs.weight_shapes import weight_shapes
+
 # The hyper-parameters that determine the weights and their use.
 DIMENSIONS = ("num_layers", "d_model", "d_ff", "num_heads", "d_k", "d_v")
 DIMENSIONS += ("norm", "positional_encoding", "neighbourhood")
@@ -24,6 +30,7 @@ def load_model(run, step=None, precision="float32"):
     from keras_transformer.transformer import POLICIES
     from keras_transformer.transformer import build_transformer
 
+    check_checkpoint(run, step)
     vocab_size = run.vocabulary.vocab_size
     model = build_transformer(run.hparams, vocab_size, POLICIES[precision])
     _assign_weights(model, run, step)
@@ -81,11 +88,71 @@ def check_warm_start(vocabulary, hparams, other):
         )
 
 
+def check_checkpoint(run, step=None):
+    """Checks that a checkpoint has the weights of the run's model.
+
+    It reads no array and needs no backend, so it takes milliseconds.
+
+    Args:
+        run: A `RunDirectory`.
+        step: Step of the checkpoint, or "best". Defaults to the newest.
+
+    Raises:
+        ValueError: If a weight is missing, superfluous or of another shape.
+    """
+    expected = weight_shapes(run.hparams, run.vocabulary.vocab_size)
+    headers = run.checkpoints.headers(step)
+    shapes = {
+        name: header.shape
+        for name, header in headers.items()
+        if name.startswith(("model/", "average/"))
+    }
+    # An optimizer may average only some of the weights.
+    for name in shapes:
+        if name.startswith("average/"):
+            weight = name.replace("average/", "model/", 1)
+            expected[name] = expected.get(weight, "absent")
+    for name in sorted(expected.keys() | shapes.keys()):
+        ours = expected.get(name, "absent")
+        theirs = shapes.get(name, "absent")
+        if ours != theirs:
+            raise ValueError(
+                "A checkpoint must fit the model. Received: "
+                f"{name[:80]!r} with shape {theirs} in "
+                f"{run.checkpoints.path(run.checkpoints.find(step))}, while "
+                f"the model has {ours}. Use the hparams and the vocabulary of "
+                "the training."
+            )
+
+
+def read_weights(checkpoints, step=None):
+    """Reads the weights of a checkpoint that decoding uses; see `weights`.
+
+    Args:
+        checkpoints: A `Checkpoints`.
+        step: Step of the checkpoint, or "best". Defaults to the newest.
+
+    Raises:
+        ValueError: If the checkpoint is incomplete or a weight is not finite.
+    """
+    step = checkpoints.find(step)
+    used = weights(checkpoints.load(step, {"model", "average"}))
+    for name, array in used.items():
+        # The sum is finite only if all numbers are, and it takes no memory.
+        if not math.isfinite(np.sum(array, dtype="float64")):
+            raise ValueError(
+                "Weights must be finite. Received: infinity or no number in "
+                f"{name!r} of {checkpoints.path(step)}. Use an earlier "
+                "checkpoint, or train again with a lower learning_rate."
+            )
+    return used
+
+
 def _assign_weights(model, run, step):
     from keras_transformer.runs import variables  # imports Keras
 
     named = variables.model_variables(model)
-    variables.write(named, weights(run.checkpoints.load(step)), run.path)
+    variables.write(named, read_weights(run.checkpoints, step), run.path)
 
 
 def weights(arrays):

@@ -59,7 +59,8 @@ def read_curves(runs, metric, x_axis):
         points = [
             (factor * float(row[column]), float(row[metric]))
             for row in rows
-            if row.get(metric)  # empty in rows without an evaluation
+            # Empty in rows without an evaluation.
+            if row.get(metric) and row.get(column)
         ]
         if not points:
             raise ValueError(
@@ -127,15 +128,16 @@ def _check_metric(tables, metric):
 
 
 def _epochs_per_update(run, rows):
-    newest = max((int(row["epoch"]) for row in rows), default=0)
+    epochs = [int(row.get("epoch") or 0) for row in rows]
+    newest = max(epochs, default=0)
     if not newest:
         raise ValueError(
             "`x_axis` must not be epoch for a run in its first epoch. "
             f"Received: x_axis=epoch, {run}. Use step or seconds."
         )
     # Of an epoch's rows, the first is closest to the epoch's beginning.
-    first = next(row for row in rows if int(row["epoch"]) == newest)
-    return newest / int(first["step"])
+    first = rows[epochs.index(newest)]
+    return newest / max(1, int(first["step"]))
 
 
 def _short_names(runs):

@@ -48,7 +48,7 @@ def write_model_card(directory, run, step=None, extra=None):
         ValueError: If there is no such checkpoint.
     """
     path = os.path.join(directory, FILE_NAME)
-    if os.path.exists(path) and not _is_card(path):
+    if os.path.lexists(path) and not _is_card(path):
         return None
     text = model_card(run, step, extra)
     with written_aside(path) as file:
@@ -84,9 +84,11 @@ def model_card(run, step=None, extra=None):
 
 
 def _is_card(path):
-    # A user's own README may be in any encoding.
+    if not os.path.isfile(path):
+        return False  # opening a pipe would wait for ever
+    # A user's own README may be in any encoding, and have any size.
     with open(path, encoding="utf-8", errors="replace") as file:
-        return file.readline().startswith(MARK_BEGINNING)
+        return file.read(len(MARK_BEGINNING)) == MARK_BEGINNING
 
 
 def _languages(data):
@@ -180,7 +182,7 @@ def _training_time(training):
     time = f"{hours:,} h {minutes} min" if hours else f"{minutes} min"
     if not hours and not minutes:
         time = f"{training['seconds']:.0f} s"
-    epochs = training["epochs"]
+    epochs = training.get("epochs")
     if not epochs:
         return f"{time}, less than one epoch"
     return f"{time}, {epochs:,} complete epoch{'' if epochs == 1 else 's'}"

@@ -2,9 +2,6 @@
 
 import dataclasses
 import math
-import zipfile
-
-import numpy as np
 
 from keras_transformer import registry
 from keras_transformer.data import generation
@@ -100,22 +97,10 @@ def num_parameters(run, step):
     Returns:
         An integer, from the shapes in the headers of the arrays.
     """
-    # An .npz file is a zip file with one .npy file for each array.
-    total = 0
-    with zipfile.ZipFile(run.checkpoints.path(step)) as file:
-        for name in file.namelist():
-            # Moving averages and the optimizer's moments are not counted.
-            if name.startswith("model/"):
-                with file.open(name) as array:
-                    total += math.prod(_shape(array))
-    return total
-
-
-def _shape(file):
-    # NumPy writes version 2 only for headers of 64 KiB or more.
-    version = np.lib.format.read_magic(file)
-    read = {
-        (1, 0): np.lib.format.read_array_header_1_0,
-        (2, 0): np.lib.format.read_array_header_2_0,
-    }[version]
-    return read(file)[0]
+    headers = run.checkpoints.headers(step)
+    # Moving averages and the optimizer's moments are not counted.
+    return sum(
+        math.prod(header.shape)
+        for name, header in headers.items()
+        if name.startswith("model/")
+    )

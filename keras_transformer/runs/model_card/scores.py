@@ -4,9 +4,16 @@ import dataclasses
 import json
 import os
 
+from keras_transformer.files.records import WHOLE
+from keras_transformer.files.records import read_record
 from keras_transformer.files.writing import written_aside
 
 DIRECTORY = "scores"
+
+_SCORES = {"bleu?": float, "chrf?": float, "f1?": float, "exact_match?": float}
+_ENTRY = {"step": WHOLE, "num_pairs": WHOLE, "lines": [str], **_SCORES}
+_ENTRY["decode"] = {str: (bool, float)}  # fields of `DecodeOptions`
+_REMEDY = "Restore the file from a copy, or delete it and evaluate again."
 
 
 def record_scores(run, split, step, num_pairs, decode, report):
@@ -52,6 +59,9 @@ def read_scores(run):
         A dictionary of split to a list of dictionaries, oldest first. Each one
         holds `step`, `num_pairs`, `decode`, the scores by name, such as `bleu`,
         and the `lines` of the report with their signatures.
+
+    Raises:
+        ValueError: If a file does not hold such scores.
     """
     directory = run.file(DIRECTORY)
     if not os.path.isdir(directory):
@@ -61,8 +71,8 @@ def read_scores(run):
     for name in sorted(os.listdir(directory)):
         split, ending = os.path.splitext(name)
         if ending == ".json":
-            with open(run.file(DIRECTORY, name), encoding="utf-8") as file:
-                scores[split] = json.load(file)
+            path = run.file(DIRECTORY, name)
+            scores[split] = read_record(path, [_ENTRY], "kt-evaluate", _REMEDY)
     return scores
 
 

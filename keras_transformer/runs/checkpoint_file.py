@@ -1,0 +1,108 @@
+"""Reading of one checkpoint, a `.npz` file, whose headers are checked first."""
+
+import io
+import os
+import zipfile
+
+import numpy as np
+
+from keras_transformer.files import npy
+from keras_transformer.files import reading
+
+MAX_DIRECTORY_BYTES = 2**24  # of the list of arrays at the end of the file
+
+
+def read_headers(path):
+    """Reads the shapes of the arrays, but no array.
+
+    It takes milliseconds and little memory, whatever the file holds. `np.savez`
+    writes each array uncompressed. Anything else is refused, because a small
+    file could then fill the memory.
+
+    Args:
+        path: Path of the file.
+
+    Returns:
+        A dictionary of name to `npy.Header`.
+
+    Raises:
+        ValueError: If it is not a complete file of arrays of numbers.
+    """
+    reading.check_file(path, remedy=_REMEDY)
+    try:
+        with _File(path) as file, zipfile.ZipFile(file) as archive:
+            return _headers(archive, os.path.getsize(path))
+    except Exception as error:  # zipfile raises many kinds
+        raise _incomplete(path, error) from error
+
+
+def read_arrays(path, kinds=None):
+    """Reads arrays, after the headers of all of them.
+
+    Args:
+        path: Path of the file.
+        kinds: Beginnings of the names to read, such as `{"model"}`. Defaults to
+            None, which reads all arrays.
+
+    Returns:
+        A dictionary of name to NumPy array.
+
+    Raises:
+        ValueError: As for `read_headers`.
+    """
+    names = [
+        name
+        for name in read_headers(path)
+        if kinds is None or name.partition("/")[0] in kinds
+    ]
+    arrays = {}
+    try:
+        with _File(path) as file, zipfile.ZipFile(file) as archive:
+            for name in names:
+                with archive.open(name + ".npy") as member:
+                    # A pickle could execute code.
+                    arrays[name] = np.lib.format.read_array(
+                        member, allow_pickle=False
+                    )
+                    member.read()  # to the end, where the checksum is compared
+    except Exception as error:
+        raise _incomplete(path, error) from error
+    return arrays
+
+
+class _File(io.FileIO):
+    """A file that refuses to read an absurdly long list of arrays."""
+
+    def read(self, size=-1):
+        if size > MAX_DIRECTORY_BYTES:
+            raise ValueError("its list of arrays is too long")
+        return super().read(size)
+
+
+def _headers(archive, num_bytes):
+    headers = {}
+    room = num_bytes
+    for info in archive.infolist():
+        name = info.filename.removesuffix(".npy")
+        if name == info.filename or name in headers:
+            raise ValueError(f"{name[:60]!r} is no array or occurs twice")
+        if info.compress_type != zipfile.ZIP_STORED:
+            raise ValueError(f"{name[:60]!r} is compressed")
+        # Members may overlap, so the sum is compared with the file.
+        room -= info.file_size
+        with archive.open(info) as member:
+            headers[name] = npy.read_header(member)
+        if room < 0 or headers[name].total_bytes != info.file_size:
+            raise ValueError(f"{name[:60]!r} has another size than its shape")
+    return headers
+
+
+def _incomplete(path, error):
+    reason = " ".join(str(error).split())[:200] or type(error).__name__
+    return ValueError(
+        "A checkpoint must be a complete .npz file of numbers. Received: "
+        f"{path} ({reason}). {_REMEDY}"
+    )
+
+
+_REMEDY = "Delete it; the checkpoint before it is used instead."

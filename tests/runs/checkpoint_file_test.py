@@ -1,0 +1,150 @@
+"""Tests that a checkpoint of any content is read or refused by its headers."""
+
+import copy
+import io
+import os
+import tracemalloc
+import zipfile
+
+import numpy as np
+import pytest
+
+from keras_transformer.runs import checkpoint_file
+from keras_transformer.runs.checkpoint_file import read_arrays
+from keras_transformer.runs.checkpoint_file import read_headers
+
+ARRAYS = {
+    "model/a": np.arange(12, dtype="float32").reshape(3, 4),
+    "progress/step": np.int64(7),
+    "average/b": np.zeros((0, 2)),
+}
+
+
+def npy(array, **options):
+    file = io.BytesIO()
+    np.save(file, array, **options)
+    return file.getvalue()
+
+
+def write_zip(path, members, compression=zipfile.ZIP_STORED):
+    with zipfile.ZipFile(path, "w", compression) as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+
+
+@pytest.fixture
+def path(tmp_path):
+    return str(tmp_path / "ckpt-7.npz")
+
+
+@pytest.fixture
+def refused(path):
+    """A function that returns the message, after at most 1 MiB of memory."""
+
+    def message():
+        tracemalloc.start()
+        with pytest.raises(ValueError, match="ckpt-7.npz") as caught:
+            read_arrays(path)
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert peak < 2**20
+        return str(caught.value)
+
+    return message
+
+
+class CheckpointFileTest:
+    def test_headers_are_those_of_the_arrays(self, path):
+        np.savez(path, **ARRAYS)
+        headers = read_headers(path)
+        assert {name: h.shape for name, h in headers.items()} == {
+            name: array.shape for name, array in ARRAYS.items()
+        }
+        assert headers["model/a"].dtype == np.float32
+
+    def test_only_the_kinds_asked_for_are_read(self, path):
+        np.savez(path, **ARRAYS)
+        arrays = read_arrays(path, {"model", "average"})
+        assert arrays.keys() == {"model/a", "average/b"}
+        np.testing.assert_array_equal(arrays["model/a"], ARRAYS["model/a"])
+
+    def test_array_in_columns_keeps_its_places(self, path):
+        np.savez(path, a=np.asfortranarray(ARRAYS["model/a"]))
+        np.testing.assert_array_equal(read_arrays(path)["a"], ARRAYS["model/a"])
+
+    @pytest.mark.parametrize("size", [0, 1, 30, 200, 700])
+    def test_truncated_file_is_refused(self, path, refused, size):
+        np.savez(path, **ARRAYS)
+        os.truncate(path, size)
+        assert "complete .npz file" in refused()
+
+    def test_every_changed_byte_is_read_or_refused(self, path):
+        np.savez(path, a=ARRAYS["model/a"])
+        with open(path, "rb") as file:
+            content = file.read()
+        for place in range(len(content)):
+            changed = bytearray(content)
+            changed[place] ^= 0xFF
+            with open(path, "wb") as file:
+                file.write(changed)
+            try:
+                read_arrays(path)
+            except ValueError as error:
+                assert "complete .npz file" in str(error)
+
+    def test_bomb_of_zeros_is_refused_unread(self, path, refused):
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+            with archive.open("model/a.npy", "w") as member:
+                header = npy(np.zeros(0, "float32"))
+                member.write(header.replace(b"(0,), }      ", b"(5000000,), }"))
+                for _ in range(20):
+                    member.write(bytes(2**20))
+        assert os.path.getsize(path) < 2**18
+        assert "compressed" in refused()
+
+    def test_members_that_overlap_are_refused(self, path, refused):
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr("a.npy", npy(np.zeros(10_000)))
+            for number in range(100):
+                twin = copy.copy(archive.filelist[0])
+                twin.filename = f"{number}.npy"
+                archive.filelist.append(twin)
+        refused()
+
+    def test_array_that_claims_more_than_the_file_has_is_refused(
+        self, path, refused
+    ):
+        shape, false_shape = b"(2,), }" + b" " * 8, b"(999999999,), }"
+        content = npy(np.zeros(2)).replace(shape, false_shape)
+        write_zip(path, {"model/a.npy": content})
+        assert "another size than its shape" in refused()
+
+    def test_absurd_list_of_arrays_is_refused_unread(
+        self, path, refused, monkeypatch
+    ):
+        monkeypatch.setattr(checkpoint_file, "MAX_DIRECTORY_BYTES", 2000)
+        write_zip(path, {f"{n}.npy": npy(np.zeros(1)) for n in range(100)})
+        assert "list of arrays is too long" in refused()
+
+    def test_pickle_is_refused(self, path, refused):
+        objects = np.array([{"a": 1}], dtype=object)
+        write_zip(path, {"model/a.npy": npy(objects, allow_pickle=True)})
+        assert "not an array of numbers" in refused()
+
+    @pytest.mark.parametrize(
+        "array", [np.array(["a"]), np.zeros(1, "complex64"), np.zeros(1, "?")]
+    )
+    def test_what_is_no_number_is_refused(self, path, refused, array):
+        write_zip(path, {"model/a.npy": npy(array)})
+        assert "not an array of numbers" in refused()
+
+    @pytest.mark.parametrize(
+        "members", [{"a.txt": b"text"}, {"a.npy": b""}, {"a.npy": b"text"}]
+    )
+    def test_members_of_other_kinds_are_refused(self, path, refused, members):
+        write_zip(path, members)
+        assert "complete .npz file" in refused()
+
+    def test_what_is_no_file_is_refused_unopened(self, path, refused):
+        os.mkfifo(path)
+        assert "which is not a file" in refused()

@@ -17,7 +17,7 @@ COLUMNS += ["input_wait_share", "memory_bytes"]
 COLUMNS += ["dev_loss", "dev_perplexity", "dev_accuracy"]
 
 _WHOLE = re.compile("[0-9]{1,18}")
-_FINITE = re.compile(r"-?[0-9]{1,30}(\.[0-9]{1,30})?(e[-+]?[0-9]{1,3})?")
+_AMOUNT = re.compile(r"[0-9]{1,30}(\.[0-9]{1,30})?(e[-+]?[0-9]{1,3})?")
 _REMEDY = "Correct the line or restore the file from a copy."
 
 
@@ -102,8 +102,10 @@ def read_rows(path):
     except csv.Error as error:
         fault = f"where line {reader.line_num} is not CSV ({error})"
         raise faulty(path, fault, remedy=_REMEDY) from error
-    if complete and "step" not in (reader.fieldnames or ()):
-        raise faulty(path, "which has no column step", remedy=_REMEDY)
+    names = reader.fieldnames or ()
+    if complete and ("step" not in names or len(set(names)) < len(names)):
+        fault = "whose first line does not name each column once, with step"
+        raise faulty(path, fault, remedy=_REMEDY)
     for number, row in enumerate(rows, 1):
         fault = _fault(row)
         if fault:
@@ -121,10 +123,10 @@ def _fault(row):
         if name == "step" or (name == "epoch" and value):
             is_right, kind = _WHOLE.fullmatch(value), "a whole number"
         elif name == "seconds":
-            is_right, kind = not value or _FINITE.fullmatch(value), "a number"
+            is_right, kind = not value or _AMOUNT.fullmatch(value), "a number"
         else:  # some figures of a diverging training are not finite
             is_right = value in ("", "nan", "inf", "-inf")
-            is_right = is_right or _FINITE.fullmatch(value)
+            is_right |= bool(_AMOUNT.fullmatch(value.removeprefix("-")))
             kind = "a number"
         if not is_right:
             return f"{name}={value[:40]!r}, which is not {kind}"

@@ -89,3 +89,44 @@ class MetricsTableTest:
 class ReadRowsTest:
     def test_absent_file_has_no_rows(self, path):
         assert read_rows(path) == []
+
+    @pytest.mark.parametrize(
+        "content, words",
+        [
+            (b"\xff\xfe\n", "not UTF-8 text at byte 0"),
+            (b"\n\n", "first line"),
+            (b"epoch,seconds\n1,2\n", "first line"),
+            (b"step,step\n1,2\n", "first line"),
+            (b"step,a\n1,2,3\n", "row 1 has another number of values"),
+            (b"step,a\n1,2\n1\n", "row 2 has another number of values"),
+            (b"step\nx\n", "row 1 has step='x', which is not a whole number"),
+            (b"step\n1.5\n", "row 1 has step='1.5'"),
+            (b"step\n-1\n", "row 1 has step='-1'"),
+            ("step\n٣\n".encode(), "row 1 has step='٣'"),
+            (b"step,dev_bleu\n1,1_0\n", "dev_bleu='1_0', which is not a num"),
+            (b"step,seconds\n1,inf\n", "seconds='inf', which is not a number"),
+            (b"step,seconds\n1,-3\n", "seconds='-3', which is not a number"),
+            (b"step\n" + b"9" * 5000 + b"\n", "step='9999"),
+            (b"step\n" + b"9" * 200_000 + b"\n", "is not CSV"),
+            (b"step\n\0\n", "step='\\x00'"),
+        ],
+    )
+    def test_other_content_is_refused_with_its_place(
+        self, path, content, words
+    ):
+        with open(path, "wb") as file:
+            file.write(content)
+        with pytest.raises(ValueError, match="metrics.csv") as caught:
+            read_rows(path)
+        assert words in str(caught.value)
+
+    @pytest.mark.parametrize("value", ["nan", "inf", "-inf", "1e-05", ""])
+    def test_figures_need_not_be_finite(self, path, value):
+        with open(path, "w") as file:
+            file.write(f"step,epoch,seconds,loss\n7,,,{value}\n")
+        assert read_rows(path)[0]["loss"] == value
+
+    def test_what_is_no_file_is_refused(self, tmp_path):
+        os.mkfifo(tmp_path / "metrics.csv")
+        with pytest.raises(ValueError, match="which is not a file"):
+            read_rows(str(tmp_path / "metrics.csv"))

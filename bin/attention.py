@@ -46,8 +46,6 @@ MAX_TOKENS = 256  # per sentence, so that a browser can show the page
 def main(argv):
     flags.require(FLAGS, "output_dir", "text")
     _check_flags()
-    # Output is UTF-8 in every locale, as input is.
-    sys.stdout.reconfigure(encoding="utf-8")
     translator = _load()
     attention = _attention(translator)
     if FLAGS.html:

@@ -19,54 +19,60 @@ import functools
 import importlib
 import logging
 import os
+import signal
 import sys
-import textwrap
-import traceback
 
 from absl import app
 from absl import flags as absl_flags
 from absl import logging as absl_logging
 
-from keras_transformer import registry
+from keras_transformer import fields
+from keras_transformer.bin import failures
+from keras_transformer.bin import manual
 from keras_transformer.bin import signals
+from keras_transformer.bin import streams
+from keras_transformer.bin import usr_dir
 
 HELP_FLAGS = {"-h", "-?", "-help", "--help", "--helpshort", "--helpfull"}
 BAD_INPUT = 2  # exit status
+BACKENDS = ("tensorflow", "jax")
 
 
 def run(main, values, argv=None):
     """Parses the flags, calls `main` and exits with its status.
 
     Bad input, which is a `ValueError` of this package or an `OSError` on a
-    user's path, becomes one line on standard error and exit status 2. Every
-    other exception is a bug and keeps its traceback.
+    user's path, becomes one line on standard error and exit status 2. An
+    exception of the code in --usr_dir has its traceback under such a line.
+    Every other exception is a bug and keeps its traceback.
 
     Args:
         main: Function of the remaining arguments that returns the exit status,
             where None means 0.
         values: Flags of the command, as `flags.define` returns them.
         argv: List of the program name and its arguments. Defaults to the
-            arguments of the process.
+            arguments of the process, which then ends with this call.
     """
     # TensorFlow and gRPC read these when they are imported.
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
-    try:
+    with (
+        streams.guarded() as has_output,
+        signals.raised(is_process=argv is None) as stop,
+    ):
         try:
-            app.run(
-                functools.partial(_call, main, values),
-                argv,
-                functools.partial(_parse, main, values),
-            )
-        finally:
-            # A reader such as `head` may have closed the pipe by the last
-            # flush. Flushed here, the error can still be caught below.
-            sys.stdout.flush()
-    except BrokenPipeError:
-        # As the Python manual advises: the flush at exit then writes to
-        # /dev/null and raises no second error.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(1)
+            try:
+                app.run(
+                    functools.partial(_call, main, values),
+                    argv,
+                    functools.partial(_parse, main, values, has_output),
+                )
+            finally:
+                # Flushed here, a full disk can still be reported below.
+                sys.stdout.flush()
+        except BaseException as error:
+            _end(main, values, stop, error)
+            raise
 
 
 def load_backend(module="keras"):
@@ -79,8 +85,10 @@ def load_backend(module="keras"):
         module: Name of the module to import. Defaults to "keras".
 
     Raises:
-        ValueError: If neither TensorFlow nor JAX is installed.
+        ValueError: If the backend is not TensorFlow or JAX, or is not
+            installed.
     """
+    _check_backend(os.environ.get("KERAS_BACKEND") or "tensorflow")
     # As defaults only, so that the user's own settings win.
     cache = os.path.expanduser("~/.cache/keras_transformer")
     os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", f"{cache}/jax")
@@ -95,20 +103,37 @@ def load_backend(module="keras"):
         with open(os.devnull, "wb") as nowhere:
             os.dup2(nowhere.fileno(), 2)
         importlib.import_module(module)
-    except ModuleNotFoundError as error:
+    except (ImportError, ValueError) as error:
         raise ValueError(
             "Keras needs TensorFlow, or JAX with KERAS_BACKEND=jax. Received: "
-            f"no module {error.name}. Install it, or set KERAS_BACKEND."
+            f"{error}. Install it, or set KERAS_BACKEND."
         ) from error
     finally:
         os.dup2(saved, 2)
         os.close(saved)
+    # Without KERAS_BACKEND, the file ~/.keras/keras.json decides.
+    if module == "keras":
+        _check_backend(sys.modules["keras"].config.backend())
 
 
-def _parse(main, values, argv):
+def _check_backend(backend):
+    if backend not in BACKENDS:
+        raise ValueError(
+            f"`KERAS_BACKEND` must be one of {', '.join(BACKENDS)}. Received: "
+            f"KERAS_BACKEND={fields.shortened(backend)}. Set it to one of them."
+        )
+
+
+def _parse(main, values, has_output, argv):
+    if not has_output:
+        _fail(
+            main,
+            "Standard output must be open. Received: a closed one. Redirect it "
+            "to a file, or to /dev/null.",
+        )
     # absl's own help lists only its global flags, not those of the command.
     if HELP_FLAGS & set(argv[1:]):
-        print(_manual(main, values))
+        print(manual.manual(_module(main).__doc__, values))
         sys.exit(0)
     # A second call in one process starts from the defaults, too.
     for name in values:
@@ -133,62 +158,41 @@ def _call(main, values, argv):
     logging.getLogger("keras_transformer").setLevel(logging.INFO)
     handler = absl_logging.get_absl_handler()
     handler.setFormatter(logging.Formatter("%(message)s"))
-    try:
-        # First, so that the user's problems and sets are registered for
-        # everything that follows.
-        if values.usr_dir:
-            registry.import_usr_dir(values.usr_dir)
-        if values.registry_help:
-            print(_registered())
-            return 0
-        with signals.sigterm_raises():
-            return main(argv)
-    except KeyboardInterrupt as interrupt:
+    # First, so that the user's problems and sets are registered for
+    # everything that follows.
+    if values.usr_dir:
+        usr_dir.load(values.usr_dir)
+    if values.registry_help:
+        print(manual.registered())
+        return 0
+    return main(argv)
+
+
+def _end(main, values, stop, error):
+    """Ends the process as an exception demands, or returns if it is a bug."""
+    if stop.number or isinstance(error, KeyboardInterrupt):
         # No traceback: the user asked for it. The notes say what was kept.
-        if notes := _notes(interrupt):
+        if notes := failures.notes(error):
             print(f"{_command(main)}: stopped.{notes}", file=sys.stderr)
-        sys.exit(signals.exit_status(interrupt))
-    except BrokenPipeError:
-        raise  # an OSError, but not about a path; `run` handles it
-    except OSError as error:
-        _fail(main, _about_path(error))
-    except ValueError as error:
-        # A ValueError of a library is probably our bug, not bad input.
-        if not _is_ours(error):
-            raise
-        _fail(main, error)
+        sys.exit(128 + (stop.number or signal.SIGINT))
+    if isinstance(error, streams.OutputError):
+        sys.exit(1) if error.is_closed_pipe else _fail(main, error)
+    if line := failures.explain(error):
+        _fail(main, f"{line}{failures.notes(error)}")
+    try:
+        usr_dir.check(error, values["usr_dir"].value)
+    except usr_dir.UserCodeError as user_error:
+        error = user_error
+    if isinstance(error, usr_dir.UserCodeError):
+        line, trace = error.args
+        _fail(main, line, trace)
 
 
-def _fail(main, error):
+def _fail(main, message, trace=""):
     # One line, so that a log or a calling script can take it as a whole.
-    line = " ".join(str(error).split())
-    print(f"{_command(main)}: error: {line}{_notes(error)}", file=sys.stderr)
+    line = " ".join(str(message).split())
+    print(f"{_command(main)}: error: {line}\n{trace}", file=sys.stderr, end="")
     sys.exit(BAD_INPUT)
-
-
-def _notes(error):
-    """Returns the notes of an exception, each after a space."""
-    return "".join(f" {note}" for note in getattr(error, "__notes__", ()))
-
-
-def _about_path(error):
-    if error.filename is None:
-        return error
-    message = ValueError(
-        f"{error.strerror}. Received: {os.fspath(error.filename)!r}. "
-        "Check the path and its permissions."
-    )
-    for note in getattr(error, "__notes__", ()):
-        message.add_note(note)
-    return message
-
-
-def _is_ours(error):
-    """Returns whether this package, and not a library, raised the error."""
-    # The last frame is the one that contains the `raise`.
-    *_, (frame, _) = traceback.walk_tb(error.__traceback__)
-    module = frame.f_globals.get("__name__", "")
-    return module.startswith("keras_transformer.") or module == "__main__"
 
 
 def _unknown(main, values, name):
@@ -199,51 +203,6 @@ def _unknown(main, values, name):
         + (f"Did you mean {suggestion}? " if matches else "")
         + f"`{_command(main)} --help` lists all flags."
     )
-
-
-def _manual(main, values):
-    lines = [_module(main).__doc__.strip()]
-    # `flags._add` stores the titles of the groups as module names.
-    for title, group in values.flags_by_module_dict().items():
-        lines += ["", f"{title}:"]
-        for flag in group:
-            lines.append(f"  --{flag.name}")
-            lines += textwrap.wrap(
-                _help(flag),
-                width=78,
-                initial_indent=" " * 6,
-                subsequent_indent=" " * 6,
-            )
-    return "\n".join(lines)
-
-
-def _help(flag):
-    # The help text of such a flag says itself what happens without it.
-    if flag.default is None:
-        return flag.help
-    shown = str(flag.default)
-    if isinstance(flag.default, bool):
-        shown = shown.lower()
-    elif isinstance(flag.default, float):
-        shown = f"{flag.default:g}"
-    return f"{flag.help} Default: {shown or 'none'}."
-
-
-def _registered():
-    lists = (
-        (
-            "--problem (the suffix _rev swaps source and target)",
-            registry.problems,
-        ),
-        ("--hparams_set", registry.hparams_sets),
-    )
-    lines = []
-    for title, entries in lists:
-        lines.append(title)
-        for name in entries.names():
-            summary = (entries.get(name).__doc__ or "").strip().split("\n")[0]
-            lines.append(f"  {name:<32} {summary}".rstrip())
-    return "\n".join(lines)
 
 
 def _module(main):

@@ -98,8 +98,6 @@ def main(argv):
     _check_alone("decode_interactive", "prefix_file", "score_file")
     _check_alone("score_file", "decode_from_file", "prefix_file")
     changes = flags.decode_changes(FLAGS)
-    # Output is UTF-8 in every locale, as input is.
-    sys.stdout.reconfigure(encoding="utf-8")
     if FLAGS.decode_interactive:
         _decode_interactively(_load(), changes)
     elif FLAGS.score_file:

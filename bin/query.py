@@ -55,8 +55,6 @@ LINES_PER_REQUEST = 32  # the default --max_batch_size of kt-serve
 
 
 def main(argv):
-    # Output is UTF-8 in every locale, as input is.
-    sys.stdout.reconfigure(encoding="utf-8")
     # The gRPC client imports TensorFlow for its protocol buffers. Imported here
     # first, it prints no messages.
     if FLAGS.protocol == "grpc":

@@ -1,43 +1,66 @@
-"""SIGTERM as an exception, so that a stopped command still tidies up."""
+"""SIGINT and SIGTERM as exceptions, so that a stopped command tidies up."""
 
 import contextlib
+import os
 import signal
+import sys
 import threading
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class Terminated(KeyboardInterrupt):
     """The end of a command by SIGTERM, as Control-C ends it by SIGINT."""
 
 
-@contextlib.contextmanager
-def sigterm_raises():
-    """Makes SIGTERM raise `Terminated`.
+class Stop:
+    """The first signal that asks a command to end."""
 
-    A second SIGTERM ends the process at once.
-    """
+    def __init__(self):
+        self.number = None  # of the signal; None as long as none has arrived
 
-    def stop(number, frame):
+    def receive(self, number, frame):
+        """Raises the exception of a signal; a second one ends the process."""
+        self.number = number
         signal.signal(number, signal.SIG_DFL)
-        raise Terminated
+        raise Terminated if number == signal.SIGTERM else KeyboardInterrupt
 
-    # Only the main thread may set a handler.
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    handler = signal.signal(signal.SIGTERM, stop)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, handler)
+    def receive_again(self, unraisable):
+        """Repeats a signal whose exception was lost in a destructor."""
+        if not isinstance(unraisable.exc_value, KeyboardInterrupt):
+            sys.__unraisablehook__(unraisable)
+            return
+        signal.signal(self.number, self.receive)
+        # Later, because the destructor must have ended by then.
+        timer = threading.Timer(0.01, os.kill, (os.getpid(), self.number))
+        timer.daemon = True
+        timer.start()
 
 
-def exit_status(interrupt):
-    """Returns the exit status of a command that a signal ended.
-
-    It is 128 plus the signal's number, as in a shell.
+@contextlib.contextmanager
+def raised(is_process):
+    """Makes the first SIGINT or SIGTERM raise an exception.
 
     Args:
-        interrupt: The `KeyboardInterrupt`.
+        is_process: Whether the process ends with the context. Its last part,
+            in which a backend shuts down, then ends at once at a signal.
+
+    Yields:
+        A `Stop`. It knows of a signal even if a library, while it is imported,
+        turned the exception into another one.
     """
-    is_term = isinstance(interrupt, Terminated)
-    return 128 + (signal.SIGTERM if is_term else signal.SIGINT)
+    stop = Stop()
+    # Only the main thread may set a handler.
+    if threading.current_thread() is not threading.main_thread():
+        yield stop
+        return
+    handlers = {
+        number: signal.signal(number, stop.receive) for number in _SIGNALS
+    }
+    hook, sys.unraisablehook = sys.unraisablehook, stop.receive_again
+    try:
+        yield stop
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, signal.SIG_DFL if is_process else handler)
+        sys.unraisablehook = hook

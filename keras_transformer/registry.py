@@ -168,8 +168,8 @@ def import_usr_dir(path):
         path: Path of the directory.
 
     Raises:
-        ValueError: If it is not a directory with an `__init__.py`, or if it
-            has the name of another module.
+        ValueError: If it is not a directory with an `__init__.py`, or if its
+            name contains dots or is that of another module.
     """
     path = os.path.abspath(os.path.expanduser(path))
     if not os.path.isfile(os.path.join(path, "__init__.py")):
@@ -179,6 +179,11 @@ def import_usr_dir(path):
             "line for each of your modules that registers something."
         )
     parent, name = os.path.split(path)
+    if not name or "." in name:
+        raise ValueError(
+            "`usr_dir` must have a name without dots, to be imported. "
+            f"Received: usr_dir={path!r}. Rename the directory."
+        )
     # Only during the import: other modules in the parent directory must not
     # shadow installed ones later.
     sys.path.insert(0, parent)

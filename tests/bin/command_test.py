@@ -217,6 +217,17 @@ class HelpTest:
 
 
 class LoadBackendTest:
+    @pytest.mark.parametrize("backend", ["nope", "torch", "TensorFlow"])
+    def test_a_backend_that_we_do_not_support_is_refused(
+        self, capsys, monkeypatch, backend
+    ):
+        monkeypatch.setenv("KERAS_BACKEND", backend)
+        assert run(main=lambda argv: command.load_backend()) == 2
+        err = capsys.readouterr().err
+        assert "`KERAS_BACKEND` must be one of tensorflow, jax. " in err
+        assert f"Received: KERAS_BACKEND={backend}. " in err
+        assert err.count("\n") == 1
+
     def test_only_what_follows_it_reaches_standard_error(self):
         script = (
             "import os, sys\n"

@@ -1,0 +1,64 @@
+"""The line that a command prints about an exception."""
+
+import os
+import traceback
+
+# TensorFlow and JAX raise these; neither is loaded in every process.
+_OUT_OF_MEMORY = ("ResourceExhaustedError", "RESOURCE_EXHAUSTED")
+
+
+def explain(error):
+    """Returns the line about an exception, or None if it is a bug.
+
+    Bad input is a `ValueError` of this package, an `OSError`, or more work than
+    fits into memory.
+
+    Args:
+        error: The exception.
+    """
+    # A ValueError of a library is probably our bug, not bad input.
+    if isinstance(error, OSError):
+        return _about_path(error)
+    if isinstance(error, ValueError) and _is_ours(error):
+        return str(error)
+    if isinstance(error, MemoryError) or _is_out_of_memory(error):
+        reason = " ".join(str(error).split()) or "too little memory"
+        return (
+            f"The work must fit into memory. Received: {reason[:200]}. Use a "
+            "smaller model, or fewer tokens or sentences in a batch."
+        )
+    return None
+
+
+def notes(error):
+    """Returns the notes of an exception, each after a space."""
+    return "".join(f" {note}" for note in getattr(error, "__notes__", ()))
+
+
+def _about_path(error):
+    if error.filename is None:
+        return str(error) if error.errno is None else _about_stream(error)
+    return (
+        f"{error.strerror}. Received: {os.fspath(error.filename)!r}. "
+        "Check the path and its permissions."
+    )
+
+
+def _about_stream(error):
+    return (
+        "Files and streams must be readable and writable. Received: "
+        f"{error.strerror}. Check the paths, the streams and the disk."
+    )
+
+
+def _is_ours(error):
+    """Returns whether this package, and not a library, raised the error."""
+    # The last frame is the one that contains the `raise`.
+    *_, (frame, _) = traceback.walk_tb(error.__traceback__)
+    module = frame.f_globals.get("__name__", "")
+    return module.startswith("keras_transformer.") or module == "__main__"
+
+
+def _is_out_of_memory(error):
+    text = f"{type(error).__name__} {error}"
+    return any(word in text for word in _OUT_OF_MEMORY)

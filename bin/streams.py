@@ -1,0 +1,93 @@
+"""Standard streams that are closed, full, or no longer read."""
+
+import contextlib
+import errno
+import io
+import os
+import sys
+
+
+class OutputError(Exception):
+    """Standard output takes no more.
+
+    It is no `OSError`, so that nobody takes it for an error of another file.
+
+    Args:
+        error: The `OSError` of the stream.
+    """
+
+    def __init__(self, error):
+        super().__init__(
+            "Standard output must take all that is written. Received: "
+            f"{error.strerror}. Redirect it to a file on a disk with room."
+        )
+        # A reader such as `head` closes the pipe when it has seen enough.
+        self.is_closed_pipe = error.errno == errno.EPIPE
+
+
+@contextlib.contextmanager
+def guarded():
+    """Makes the standard streams safe to use.
+
+    - A closed descriptor becomes /dev/null. Otherwise the next file that is
+      opened would take its place, and messages would go into that file.
+    - Standard output is UTF-8 in every locale, as the input of the commands
+      is, and keeps the bytes of a path that is not UTF-8. What it does not take
+      raises an `OutputError`.
+    - What standard error does not take is lost, since no message is worth the
+      work of hours.
+
+    Yields:
+        Whether standard output is open.
+    """
+    for descriptor in range(3):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest free number
+    before = sys.stdout, sys.stderr
+    # Python sets the stream of a closed descriptor to None.
+    output, messages = (stream or open(os.devnull, "w") for stream in before)
+    if isinstance(output, io.TextIOWrapper):
+        output.reconfigure(encoding="utf-8", errors="surrogateescape")
+    sys.stdout = _Guarded(output, _raise)
+    sys.stderr = _Guarded(messages, lambda error: None)
+    try:
+        yield before[0] is not None
+    finally:
+        sys.stdout, sys.stderr = before
+
+
+def _raise(error):
+    raise OutputError(error) from error
+
+
+class _Guarded:
+    """A text stream whose errors a function handles."""
+
+    def __init__(self, stream, handle):
+        self._stream = stream
+        self._handle = handle
+
+    def write(self, text):
+        return self._try(self._stream.write, text)
+
+    def writelines(self, lines):
+        return self._try(self._stream.writelines, lines)
+
+    def flush(self):
+        return self._try(self._stream.flush)
+
+    def __getattr__(self, name):
+        return getattr(self._stream, name)
+
+    def _try(self, function, *arguments):
+        try:
+            return function(*arguments)
+        except OSError as error:
+            # As the Python manual advises: the rest, and the flush at the exit
+            # of the process, goes to /dev/null and raises no second error.
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, self._stream.fileno())
+            os.close(nowhere)
+            return self._handle(error)

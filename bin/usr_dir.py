@@ -1,0 +1,73 @@
+"""The code in a user's directory: its import, and what it raises."""
+
+import contextlib
+import os
+import sys
+import traceback
+
+from keras_transformer import registry
+
+
+class UserCodeError(Exception):
+    """An error of the user's code: a line about it, then its traceback."""
+
+
+def load(path):
+    """Imports a user's directory.
+
+    Standard output is for results, so what the code prints goes to standard
+    error.
+
+    Args:
+        path: Path of the directory; see `registry.import_usr_dir`.
+
+    Raises:
+        ValueError: If the directory cannot be imported as a package.
+        UserCodeError: If the code in it raises anything.
+    """
+    try:
+        with contextlib.redirect_stdout(sys.stderr):
+            registry.import_usr_dir(path)
+    except BaseException as error:
+        check(error, path)
+        raise
+
+
+def check(error, path):
+    """Raises a `UserCodeError` if the code in a directory raised an exception.
+
+    Even `sys.exit(0)` is an error there, because the command has not done its
+    work.
+
+    Args:
+        error: The exception.
+        path: Path of the directory, or None if there is none.
+    """
+    place, trace = _first_frame(error, path) if path else (None, None)
+    if not place:
+        return
+    reason = traceback.format_exception_only(error)[-1].strip()
+    lines = traceback.format_exception(type(error), error, trace)
+    raise UserCodeError(
+        f"`--usr_dir` must hold code that runs. Received: {reason}, from "
+        f"{place}. Correct the code; its traceback follows.",
+        "".join(lines),
+    ) from error
+
+
+def _first_frame(error, path):
+    """Returns where an exception passed a directory first, and its frames."""
+    folder = os.path.join(os.path.realpath(path), "")
+    # The frames before it are those of the command and of the import.
+    trace = error.__traceback__
+    while trace:
+        file = trace.tb_frame.f_code.co_filename
+        if os.path.realpath(file).startswith(folder):
+            return f"{file}, line {trace.tb_lineno}", trace
+        trace = trace.tb_next
+    # Code that Python cannot even parse has no frame.
+    file = getattr(error, "filename", None)
+    is_syntax = isinstance(error, SyntaxError) and file
+    if is_syntax and os.path.realpath(file).startswith(folder):
+        return f"{file}, line {error.lineno}", None
+    return None, None

@@ -30,7 +30,7 @@ MAY_IMPORT = {
     "registry": "",
     "schedules": "serialization",
     "serialization": "",
-    "serving": "",
+    "serving": "files",
     "token_ids": "",
     "data": "files token_ids",
     "hparam": "fields",

@@ -63,7 +63,15 @@ class Batcher:
         for thread in self._threads:
             thread.start()
 
-    def call(self, key, function, arrays, num_rows=None, timeout=None):
+    def call(
+        self,
+        key,
+        function,
+        arrays,
+        num_rows=None,
+        timeout=None,
+        on_cancel=None,
+    ):
         """Runs a function on arrays, together with other calls if possible.
 
         Args:
@@ -75,6 +83,9 @@ class Batcher:
                 others or split; the function then gets exactly these arrays.
                 Defaults to None.
             timeout: Seconds to wait for the results. Defaults to no limit.
+            on_cancel: Function that takes a function without arguments, and
+                calls it once nobody waits for the results any more. Defaults
+                to None.
 
         Returns:
             The function's results for these arrays. If other rows of the batch
@@ -92,12 +103,16 @@ class Batcher:
             tasks = self._split(key, function, arrays, num_rows)
         self._enqueue(tasks)
         futures = [task.future for task in tasks]
+        if on_cancel:
+            on_cancel(lambda: [future.cancel() for future in futures])
         done, late = concurrent.futures.wait(
             futures, timeout, concurrent.futures.FIRST_EXCEPTION
         )
         # The rest is not needed after a timeout or the first failure.
         for future in late:
             future.cancel()
+        if any(future.cancelled() for future in done):
+            raise RequestError("CANCELLED", "The caller waits no more.")
         failures = [future for future in done if future.exception()]
         if late and not failures:
             raise RequestError(

@@ -1,36 +1,29 @@
 """TF Serving's gRPC services for predictions and model status."""
 
 import concurrent.futures
-import math
+import functools
 import threading
 
 import grpc
-import numpy as np
-import tensorflow as tf
-from tensorflow.core.framework import tensor_pb2
+from google.protobuf.message import DecodeError
 from tensorflow_serving.apis import get_model_metadata_pb2
 from tensorflow_serving.apis import get_model_status_pb2
-from tensorflow_serving.apis import model_service_pb2_grpc
 from tensorflow_serving.apis import predict_pb2
-from tensorflow_serving.apis import prediction_service_pb2_grpc
 
+from keras_transformer.serving import limits
 from keras_transformer.serving.errors import CODES
 from keras_transformer.serving.errors import RequestError
 from keras_transformer.serving.errors import invalid
-from keras_transformer.serving.limits import MAX_BODY_BYTES
+from keras_transformer.serving.tensor_protos import to_array
+from keras_transformer.serving.tensor_protos import to_proto
 
-MAX_CONCURRENT_REQUESTS = 128  # each holds a thread that waits for its results
-
-# Fields of a `TensorProto` that hold the values of a type. Clients without
-# TensorFlow read these; `tensor_content` is hard to read for them.
-_VALUE_FIELDS = {
-    np.dtype(object): "string_val",
-    np.dtype("float32"): "float_val",
-    np.dtype("float64"): "double_val",
-    np.dtype("int32"): "int_val",
-    np.dtype("int64"): "int64_val",
-    np.dtype("bool"): "bool_val",
-}
+_OPTIONS = (
+    ("grpc.max_receive_message_length", limits.MAX_BODY_BYTES),
+    ("grpc.max_send_message_length", -1),
+    ("grpc.max_allowed_incoming_connections", limits.MAX_GRPC_CONNECTIONS),
+    # Otherwise two servers could share a port unnoticed.
+    ("grpc.so_reuseport", 0),
+)
 
 
 def make_server(service, host, port):
@@ -48,19 +41,11 @@ def make_server(service, host, port):
         OSError: If the server cannot listen there.
     """
     server = grpc.server(
-        concurrent.futures.ThreadPoolExecutor(MAX_CONCURRENT_REQUESTS, "grpc"),
-        options=[
-            ("grpc.max_receive_message_length", MAX_BODY_BYTES),
-            ("grpc.max_send_message_length", -1),
-            # Otherwise two servers could share a port unnoticed.
-            ("grpc.so_reuseport", 0),
-        ],
-    )
-    prediction_service_pb2_grpc.add_PredictionServiceServicer_to_server(
-        _PredictionService(service), server
-    )
-    model_service_pb2_grpc.add_ModelServiceServicer_to_server(
-        _ModelService(service), server
+        # Each call holds a thread that waits for its results.
+        concurrent.futures.ThreadPoolExecutor(limits.MAX_CALLS, "grpc"),
+        _handlers(service),
+        options=_OPTIONS,
+        maximum_concurrent_rpcs=limits.MAX_CALLS,  # refused with a code
     )
     # An IPv6 address needs brackets in front of a port.
     address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
@@ -71,45 +56,92 @@ def make_server(service, host, port):
     return server, bound_port
 
 
-class _PredictionService(prediction_service_pb2_grpc.PredictionServiceServicer):
+def _handlers(service):
+    """Returns the handlers of all methods; other methods are unimplemented."""
+    answers = _Answers(service)
+    return [
+        grpc.method_handlers_generic_handler(
+            f"tensorflow.serving.{name}",
+            {
+                # The messages arrive as bytes. If gRPC parsed them, malformed
+                # ones would become internal errors with a traceback in the log.
+                method: grpc.unary_unary_rpc_method_handler(answer)
+                for method, answer in methods.items()
+            },
+        )
+        for name, methods in (
+            (
+                "PredictionService",
+                {
+                    "Predict": answers.predict,
+                    "GetModelMetadata": answers.metadata,
+                },
+            ),
+            ("ModelService", {"GetModelStatus": answers.status}),
+        )
+    ]
+
+
+class _Answers:
+    """Answers calls, from the bytes of a request to those of an answer."""
+
     def __init__(self, service):
         self._service = service
+        self._parsing = threading.Semaphore(limits.MAX_PARSED_AT_ONCE)
 
-    def Predict(self, request, context):
-        return _answer(context, self._predict, request)
+    def predict(self, content, context):
+        return _answer(context, self._predict, content)
 
-    def GetModelMetadata(self, request, context):
-        return _answer(context, self._metadata, request)
+    def metadata(self, content, context):
+        return _answer(context, self._metadata, content)
 
-    def _predict(self, request, seconds_left):
-        service = self._service
-        version, model = service.find(*_requested_model(request.model_spec))
-        name, signature = service.signature(
-            model, request.model_spec.signature_name
+    def status(self, content, context):
+        return _answer(context, self._status, content)
+
+    def _predict(self, content, context):
+        with self._parsing:
+            spec, version, model, output_names, arrays = self._read(content)
+        outputs = self._service.predict(
+            model,
+            spec.signature_name,
+            arrays,
+            _seconds_left(context),
+            functools.partial(_call_at_end, context),
         )
+        response = predict_pb2.PredictResponse()
+        _fill_spec(response.model_spec, spec, version)
+        response.model_spec.signature_name = spec.signature_name
+        for name in output_names:
+            response.outputs[name].CopyFrom(to_proto(outputs[name]))
+        return response
+
+    def _read(self, content):
+        """Reads a request to predict; the message is dropped afterwards."""
+        request = _parse(predict_pb2.PredictRequest, content)
+        spec = request.model_spec
+        version, model = self._service.find(*_requested_model(spec))
+        name, signature = self._service.signature(model, spec.signature_name)
+        spec.signature_name = name
         output_names = list(request.output_filter) or list(signature.outputs)
         # Wrong names are refused before the model runs.
         if not set(output_names) <= set(signature.outputs):
             raise invalid(
-                "output tensor alias not found in signature: "
-                f"{', '.join(output_names)}. The signature has: "
-                f"{', '.join(signature.outputs)}."
+                f"The signature has the outputs {', '.join(signature.outputs)}."
+                " Received: output tensor alias not found in signature: "
+                f"{', '.join(output_names)}."
             )
         arrays = {
             name: to_array(name, proto)
             for name, proto in request.inputs.items()
         }
-        outputs = service.predict(model, name, arrays, seconds_left)
-        response = predict_pb2.PredictResponse()
-        _fill_spec(response.model_spec, request, version)
-        response.model_spec.signature_name = name
-        for output_name in output_names:
-            response.outputs[output_name].CopyFrom(
-                to_proto(outputs[output_name])
-            )
-        return response
+        copy = type(spec)()
+        copy.CopyFrom(spec)  # a part would keep the whole message in memory
+        return copy, version, model, output_names, arrays
 
-    def _metadata(self, request, seconds_left):
+    def _metadata(self, content, context):
+        request = _parse(
+            get_model_metadata_pb2.GetModelMetadataRequest, content
+        )
         # TF Serving knows no other field either.
         fields = list(request.metadata_field)
         if fields != ["signature_def"]:
@@ -124,19 +156,12 @@ class _PredictionService(prediction_service_pb2_grpc.PredictionServiceServicer):
         for name, definition in model.signature_defs.items():
             signatures.signature_def[name].CopyFrom(definition)
         response = get_model_metadata_pb2.GetModelMetadataResponse()
-        _fill_spec(response.model_spec, request, version)
+        _fill_spec(response.model_spec, request.model_spec, version)
         response.metadata["signature_def"].Pack(signatures)
         return response
 
-
-class _ModelService(model_service_pb2_grpc.ModelServiceServicer):
-    def __init__(self, service):
-        self._service = service
-
-    def GetModelStatus(self, request, context):
-        return _answer(context, self._status, request)
-
-    def _status(self, request, seconds_left):
+    def _status(self, content, context):
+        request = _parse(get_model_status_pb2.GetModelStatusRequest, content)
         statuses = self._service.statuses(*_requested_model(request.model_spec))
         response = get_model_status_pb2.GetModelStatusResponse()
         states = get_model_status_pb2.ModelVersionStatus.State
@@ -149,54 +174,43 @@ class _ModelService(model_service_pb2_grpc.ModelServiceServicer):
         return response
 
 
-def to_array(name, proto):
-    """Returns the array in a `TensorProto`.
-
-    Args:
-        name: Name of the argument, for error messages.
-        proto: `TensorProto` to read.
-
-    Raises:
-        RequestError: If the `TensorProto` does not describe an array.
-    """
-    # A single value may stand for any number of equal ones. Without this
-    # check a request of a few bytes could ask for more than the memory.
-    sizes = [axis.size for axis in proto.tensor_shape.dim]
-    if min(sizes, default=0) < 0 or math.prod(sizes) > MAX_BODY_BYTES:
-        raise invalid(f"Input {name!r} cannot have shape {tuple(sizes)}.")
-    try:
-        return tf.make_ndarray(proto)
-    except (TypeError, ValueError) as error:
-        raise invalid(f"Input {name!r} is not a tensor: {error}.") from error
-
-
-def to_proto(array):
-    """Returns an array as a `TensorProto`."""
-    if array.dtype not in _VALUE_FIELDS:
-        return tf.make_tensor_proto(array)  # with the values as raw bytes
-    proto = tensor_pb2.TensorProto(
-        dtype=tf.as_dtype(array.dtype).as_datatype_enum,
-        tensor_shape=tf.TensorShape(array.shape).as_proto(),
-    )
-    getattr(proto, _VALUE_FIELDS[array.dtype]).extend(array.ravel().tolist())
-    return proto
-
-
-def _answer(context, answer, request):
+def _answer(context, answer, content):
     """Returns the answer, or ends the call with the code of an error."""
-    if not request.HasField("model_spec"):
-        context.abort(grpc.StatusCode.INVALID_ARGUMENT, "Missing ModelSpec")
-    seconds = context.time_remaining()
-    if seconds and seconds > threading.TIMEOUT_MAX:
-        seconds = None  # gRPC reports a missing deadline as a huge number
     try:
-        return answer(request, seconds)
+        return answer(content, context).SerializeToString()
     except RequestError as error:
         code, message = error.code, str(error)
     except Exception as error:
-        code, message = "INTERNAL", repr(error)
+        code, message = "INTERNAL", repr(error)[: limits.MAX_MESSAGE_CHARACTERS]
     # Outside of the `try`, because `abort` raises an exception itself.
     context.abort(getattr(grpc.StatusCode, code), message)
+
+
+def _parse(message_class, content):
+    try:
+        request = message_class.FromString(content)
+    except DecodeError as error:
+        raise invalid(
+            f"A request must be a {message_class.__name__}. Received: "
+            f"{len(content)} other bytes ({error})."
+        ) from error
+    if not request.HasField("model_spec"):
+        raise invalid("Missing ModelSpec")
+    return request
+
+
+def _seconds_left(context):
+    """Returns the time until the deadline of a call, or None without one."""
+    seconds = context.time_remaining()
+    # gRPC may report a missing deadline as a huge number.
+    has_deadline = seconds is not None and seconds < threading.TIMEOUT_MAX
+    return max(seconds, 0) if has_deadline else None
+
+
+def _call_at_end(context, function):
+    # gRPC does not add functions to a call that has ended.
+    if not context.add_callback(function):
+        function()
 
 
 def _requested_model(spec):
@@ -205,6 +219,6 @@ def _requested_model(spec):
     return spec.name, version, spec.version_label
 
 
-def _fill_spec(spec, request, version):
-    spec.name = request.model_spec.name
+def _fill_spec(spec, requested, version):
+    spec.name = requested.name
     spec.version.value = version

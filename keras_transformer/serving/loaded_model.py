@@ -6,12 +6,14 @@ import os
 
 import numpy as np
 
+from keras_transformer.files.records import read_record
 from keras_transformer.serving.errors import CODES
 from keras_transformer.serving.errors import RequestError
 from keras_transformer.serving.signature import Signature
 from keras_transformer.serving.signature import Tensor
 
 WARMUP_FILE = os.path.join("assets.extra", "tf_serving_warmup_requests")
+EXPORT_FILE = os.path.join("assets.extra", "export.json")
 MAX_WARMUP_REQUESTS = 1000  # the limit of TF Serving
 _log = logging.getLogger(__name__)
 
@@ -40,6 +42,8 @@ class LoadedModel:
         with _silence_stderr():
             self._model = tf.saved_model.load(path)
         self._functions = dict(self._model.signatures)
+        # None for a SavedModel that kt-exporter did not write.
+        self.max_tokens = _max_tokens(os.path.join(path, EXPORT_FILE))
         # Metadata requests need the definitions, which loading discards.
         self.signature_defs = _signature_defs(path)
         self.signatures = {
@@ -115,6 +119,12 @@ def _silence_stderr():
     finally:
         os.dup2(saved, 2)
         os.close(saved)
+
+
+def _max_tokens(path):
+    if not os.path.exists(path):
+        return None
+    return read_record(path, {"max_tokens": int}, "kt-exporter")["max_tokens"]
 
 
 def _is_text(array):

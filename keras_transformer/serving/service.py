@@ -2,6 +2,7 @@
 
 from keras_transformer.serving.errors import RequestError
 from keras_transformer.serving.errors import invalid
+from keras_transformer.serving.signature import check_sizes
 
 DEFAULT_SIGNATURE = "serving_default"
 
@@ -67,7 +68,9 @@ class Service:
             )
         return name, model.signatures[name]
 
-    def predict(self, model, signature_name, arrays, timeout=None):
+    def predict(
+        self, model, signature_name, arrays, timeout=None, on_cancel=None
+    ):
         """Runs a signature and returns its results as a dictionary of arrays.
 
         Args:
@@ -75,13 +78,19 @@ class Service:
             signature_name: Name of one of its signatures.
             arrays: Dictionary of arrays.
             timeout: Seconds to wait for the results. Defaults to no limit.
+            on_cancel: Function that takes a function without arguments, and
+                calls it once nobody waits for the results any more. Defaults
+                to None.
 
         Raises:
-            RequestError: If the arrays do not fit the signature, if the model
-                rejects them, or if the time limit is exceeded.
+            RequestError: If the arrays do not fit the signature or are too
+                large, if the model rejects them, or if the time limit is
+                exceeded.
         """
         signature = model.signatures[signature_name]
         signature.check(arrays)
+        if model.max_tokens:
+            check_sizes(arrays, model.max_tokens)
         return self._batcher.call(
             # The model itself is in the key: two versions never share a batch.
             (model, signature_name),
@@ -89,6 +98,7 @@ class Service:
             arrays,
             signature.num_rows(arrays),
             timeout,
+            on_cancel,
         )
 
     def statuses(self, name, version=None, label=None):

@@ -6,6 +6,7 @@ import typing
 import numpy as np
 
 from keras_transformer.serving.errors import invalid
+from keras_transformer.serving.limits import MAX_BYTES_PER_TOKEN
 
 
 class Tensor(typing.NamedTuple):
@@ -81,6 +82,32 @@ class Signature:
             return None
         lengths = {len(array) for array in arrays.values()}
         return lengths.pop() if len(lengths) == 1 else None
+
+
+def check_sizes(arrays, max_tokens):
+    """Raises a `RequestError` if a sentence is certainly too long.
+
+    The graph counts tokens, too, but only after it has cut the text. It counts
+    ids without their padding, whose attention takes as much memory.
+
+    Args:
+        arrays: Dictionary of arrays, of texts `(batch,)` or ids
+            `(batch, length)`.
+        max_tokens: Largest number of tokens of a sentence.
+    """
+    max_bytes = MAX_BYTES_PER_TOKEN * max_tokens
+    for name, array in arrays.items():
+        if array.dtype == object:
+            sizes, unit, most = map(len, array.flat), "bytes", max_bytes
+        else:
+            sizes, unit, most = array.shape[1:], "ids", max_tokens
+        longest = max(sizes, default=0)
+        if longest > most:
+            raise invalid(
+                f"Each sentence of input {name!r} must have at most {most} "
+                f"{unit}, because the model takes {max_tokens} tokens. "
+                f"Received: {longest}. Split the sentence."
+            )
 
 
 def check_names(inputs, names):

@@ -211,6 +211,27 @@ class BatcherTest:
         batcher.close()
         assert doubler.batches == [[0]]
 
+    def test_a_cancelled_call_is_not_run(self, make, doubler, pool):
+        batcher = make(max_batch_size=1, timeout_seconds=0)
+        doubler.block()
+        first = pool.submit(batcher.call, "double", doubler, numbers(1), 1)
+        doubler.entered.wait(60)
+        cancels = []
+        second = pool.submit(
+            batcher.call,
+            *("double", doubler, numbers(2), 1, None),
+            lambda cancel: cancels.append(cancel) or cancel(),
+        )
+        while not cancels:
+            time.sleep(0.001)
+        doubler.go.set()
+        with pytest.raises(RequestError) as error:
+            second.result()
+        assert error.value.code == "CANCELLED"
+        assert first.result()["doubled"].tolist() == [2]
+        cancels[0]()  # as gRPC does at the end of every call
+        assert doubler.batches == [[1]]
+
     def test_closing_finishes_waiting_calls_and_refuses_new_ones(
         self, make, doubler, pool
     ):

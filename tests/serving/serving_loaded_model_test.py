@@ -7,6 +7,7 @@ import tensorflow as tf
 import toy_saved_model as toy
 
 from keras_transformer.serving.errors import RequestError
+from keras_transformer.serving.loaded_model import EXPORT_FILE
 from keras_transformer.serving.loaded_model import WARMUP_FILE
 from keras_transformer.serving.loaded_model import LoadedModel
 
@@ -82,6 +83,21 @@ class LoadedModelTest:
         (tmp_path / "saved_model.pb").write_bytes(b"nothing of the kind")
         with pytest.raises(Exception):
             LoadedModel(str(tmp_path))
+
+
+class ExportRecordTest:
+    def test_it_limits_the_sentences_of_our_own_models(self, tmp_path, model):
+        assert model.max_tokens is None
+        path = toy.write_version(str(tmp_path), 1)
+        record = os.path.join(path, EXPORT_FILE)
+        os.mkdir(os.path.dirname(record))
+        with open(record, "w") as file:
+            file.write('{"max_tokens": 8}')
+        assert LoadedModel(path).max_tokens == 8
+        with open(record, "w") as file:
+            file.write('{"max_tokens": "many"}')
+        with pytest.raises(ValueError, match="`max_tokens` must be an int"):
+            LoadedModel(path)
 
 
 class WarmupTest:

@@ -1,5 +1,6 @@
 import http.client
 import json
+import os
 import socket
 import threading
 import time
@@ -13,7 +14,13 @@ from keras_transformer.serving import limits
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
     export_dir = str(tmp_path_factory.mktemp("export"))
-    server = toy.start_server(export_dir, num_versions=2, rest_api_port=0)
+    # Version 1 has a limit, as if kt-exporter had written it.
+    extra = os.path.join(toy.write_version(export_dir, 1), "assets.extra")
+    os.mkdir(extra)
+    with open(os.path.join(extra, "export.json"), "w") as file:
+        file.write('{"max_tokens": 8}')
+    toy.write_version(export_dir, 2)
+    server = toy.start_server(export_dir, num_versions=0, rest_api_port=0)
     yield server
     server.stop()
 
@@ -119,6 +126,18 @@ class PredictTest:
                 {"signature_name": "other", "inputs": ["a"]},
                 400,
                 '"other" not found',
+            ),
+            (
+                "toy/versions/1",
+                {"inputs": ["a", "b" * 513]},
+                400,
+                "at most 512 bytes, because the model takes 8 tokens",
+            ),
+            (
+                "toy/versions/1",
+                {"signature_name": "ids", "inputs": [[0] * 9]},
+                400,
+                "at most 8 ids",
             ),
             ("other", {"inputs": ["a"]}, 404, "Latest(other)"),
             ("toy/versions/9", {"inputs": ["a"]}, 404, "Specific(toy, 9)"),

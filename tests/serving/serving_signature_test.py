@@ -4,6 +4,7 @@ import pytest
 from keras_transformer.serving.errors import RequestError
 from keras_transformer.serving.signature import Signature
 from keras_transformer.serving.signature import Tensor
+from keras_transformer.serving.signature import check_sizes
 
 IDS = Tensor(np.dtype("int32"), (None, None))
 TEXT = Tensor(np.dtype(object), (None,))
@@ -46,3 +47,15 @@ class SignatureTest:
             fixed = Signature({"x": Tensor(np.dtype("int32"), shape)}, {})
             size = tuple(n or 1 for n in shape)
             assert fixed.num_rows({"x": np.zeros(size, np.int32)}) is None
+
+    def test_sentences_that_are_certainly_too_long_are_refused(self):
+        longest = b"x" * 64 * 10  # 10 pieces of 16 characters of 4 bytes
+        check_sizes({"text": np.array([b"", longest], "O")}, 10)
+        check_sizes({"ids": np.zeros((99, 10), np.int32)}, 10)
+        check_sizes({"text": np.array([], "O")}, 10)
+        for arrays, words in (
+            ({"text": np.array([b"", longest + b"x"], "O")}, "640 bytes"),
+            ({"ids": np.zeros((1, 11), np.int32)}, "10 ids"),
+        ):
+            with pytest.raises(RequestError, match=f"at most {words}.*Split"):
+                check_sizes(arrays, 10)

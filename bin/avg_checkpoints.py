@@ -3,14 +3,23 @@
     kt-avg-checkpoints --output_dir=run --num_last_checkpoints=10
     kt-evaluate --output_dir=run/averaged
 
-The command averages the weights of the newest checkpoints that were written at
-an evaluation, in float64. The averaged run can be decoded, evaluated and
-exported like any other run, but not trained further. The command prints the
-new run's directory to standard output.
+The command averages, in float64, the weights of the newest checkpoint and of
+those before it that were written at evaluations. The averaged run can be
+decoded, evaluated and exported like any other run, but not trained further.
+The command prints the new run's directory to standard output.
+
+An average can be worse than a single checkpoint, above all if the checkpoints
+are far apart or the model still improves quickly. The command therefore
+measures the average on dev, beside the newest checkpoint and the best one, as
+kt-trainer does: the loss, and BLEU or F1 of greedy search. --noevaluate leaves
+this out. Then the command needs no backend.
 """
 
+import functools
+import os
 import sys
 
+from keras_transformer import registry
 from keras_transformer.bin import command
 from keras_transformer.bin import flags
 
@@ -26,6 +35,13 @@ FLAGS = flags.define(
         None,
         "Directory of the averaged run. Default: averaged, inside output_dir.",
     ),
+    flags.switch(
+        "evaluate",
+        None,
+        "Measure the average, the newest and the best checkpoint on dev. "
+        "Default: true if the data are in the data directory.",
+    ),
+    "data_dir",
 )
 
 
@@ -37,13 +53,66 @@ def main(argv):
 
     run = RunDirectory(FLAGS.output_dir)
     path = FLAGS.averaged_dir or run.file("averaged")
-    # Averaging needs only NumPy, so this command never loads the backend.
-    averaged_run = average_run(run, FLAGS.num_last_checkpoints, path)
+    # Data that cannot be used fail before the average is computed.
+    problem = _problem(run)
+    averaged_run = average_run(
+        run,
+        FLAGS.num_last_checkpoints,
+        path,
+        functools.partial(_report, run, problem),
+    )
     write_model_card(path, averaged_run)
-    steps = ", ".join(map(str, averaged_run.averaged_steps))
     # Only the path goes to standard output, for $(kt-avg-checkpoints ...).
-    print(f"Averaged the checkpoints of steps {steps}.", file=sys.stderr)
     print(path)
+
+
+def _problem(run):
+    """Returns the problem to measure on, or None."""
+    if FLAGS.evaluate is False:
+        return None
+    try:
+        return _usable_problem(run)
+    except (OSError, ValueError) as error:
+        if FLAGS.evaluate:
+            raise
+        reason = " ".join(str(error).split())
+        print(f"The average is not measured on dev. {reason}", file=sys.stderr)
+        return None
+
+
+def _usable_problem(run):
+    data_dir = FLAGS.data_dir or run.record.get("data_dir")
+    problem = registry.get_problem(run.problem_name, data_dir)
+    if not data_dir or not os.path.isdir(problem.directory):
+        raise ValueError(
+            "The run's data must be there to measure an average. Received: "
+            f"data_dir={data_dir!r}, without data of {run.problem_name}. Name "
+            "their directory by --data_dir, or use --noevaluate."
+        )
+    problem.text_split("dev")
+    problem.evaluation_batches(run.hparams.batch_tokens)
+    if problem.vocabulary.sha256 != run.vocabulary.sha256:
+        raise ValueError(
+            "The data must have the run's vocabulary. Received: "
+            f"{problem.directory} with another one. Name the directory of the "
+            "run's data by --data_dir, or use --noevaluate."
+        )
+    return problem
+
+
+def _report(run, problem, steps, arrays):
+    """Prints what is averaged and how good it is; returns its figures."""
+    from keras_transformer.runs.averaging import describe_steps
+
+    print(f"Averaging {describe_steps(steps)}.", file=sys.stderr)
+    if problem is None:
+        return {}
+    # The average is measured on one machine, even where a training uses more.
+    os.environ.pop("TF_CONFIG", None)
+    command.load_backend()
+    from keras_transformer.training.average_report import report_average
+
+    return report_average(problem, run, len(steps), arrays)
 
 
 def run(argv=None):

@@ -1,36 +1,46 @@
 """Locks that keep other processes away from what a process writes."""
 
 import contextlib
+import errno
 import fcntl
 import os
 
+# Errors of file systems that cannot lock: some network file systems lock
+# nothing, others only files, not directories.
+CANNOT_LOCK = {errno.EBADF, errno.EINVAL, errno.ENOLCK, errno.EOPNOTSUPP}
+
 
 @contextlib.contextmanager
-def locked_directory(path, wait=True):
+def locked_directory(path, wait=True, shown=None):
     """Makes a directory if need be and keeps other processes out of it.
 
     The lock ends with the process, so a killed one blocks nobody. A directory
-    that is new and remains empty is removed again.
+    that is new and remains empty is removed again. On a file system that
+    cannot lock directories there is no lock.
 
     Args:
         path: Path of the directory.
         wait: Whether to wait for a process that holds the lock, rather than
             raise an error. Defaults to True.
+        shown: Path to name in an error. Defaults to `path`.
 
     Raises:
         ValueError: If another process holds the lock and `wait` is False.
     """
     is_new = not os.path.isdir(path)
-    os.makedirs(path, exist_ok=True)
-    descriptor = os.open(path, os.O_RDONLY)
+
+    def open_directory():
+        os.makedirs(path, exist_ok=True)
+        return os.open(path, os.O_RDONLY)
+
+    descriptor = _open_locked(open_directory, path, shown, "directory", wait)
     try:
-        _lock(descriptor, path, wait)
         yield
     finally:
-        os.close(descriptor)
         if is_new:
             with contextlib.suppress(OSError):  # unless it holds something
                 os.rmdir(path)
+        os.close(descriptor)
 
 
 @contextlib.contextmanager
@@ -49,20 +59,24 @@ def locked_file(path, mode="w", shown=None, **options):
     Raises:
         ValueError: If another process holds the lock.
     """
-    descriptor = _open_locked(path, shown or path)
+
+    def open_file():
+        return os.open(path, os.O_WRONLY | os.O_CREAT, 0o666)
+
+    descriptor = _open_locked(open_file, path, shown, "file", wait=False)
     with open(descriptor, mode, **options) as file:
         if os.fstat(descriptor).st_size:
             os.ftruncate(descriptor, 0)  # what a killed process left
         yield file
 
 
-def _open_locked(path, shown):
+def _open_locked(open_path, path, shown, kind, wait):
     while True:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT, 0o666)
+        descriptor = open_path()
         try:
-            _lock(descriptor, shown, wait=False, kind="file")
-            # The file may have been renamed or removed between the two calls.
-            # The lock would then be on a file that is no longer at `path`.
+            _lock(descriptor, shown or path, kind, wait)
+            # What was opened may have been renamed or removed before it was
+            # locked. The lock would then be on something no longer at `path`.
             if os.path.exists(path) and os.path.samestat(
                 os.stat(path), os.fstat(descriptor)
             ):
@@ -73,7 +87,7 @@ def _open_locked(path, shown):
         os.close(descriptor)
 
 
-def _lock(descriptor, path, wait, kind="directory"):
+def _lock(descriptor, path, kind, wait):
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
     except BlockingIOError as error:
@@ -82,3 +96,6 @@ def _lock(descriptor, path, wait, kind="directory"):
             f"{path}, which another process is writing to. Wait until that "
             f"process ends, or name another {kind}."
         ) from error
+    except OSError as error:
+        if error.errno not in CANNOT_LOCK:
+            raise

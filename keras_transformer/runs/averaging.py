@@ -1,50 +1,45 @@
 """The average of a run's last checkpoints, which is a run itself."""
 
+import math
 import os
-import shutil
 
+from keras_transformer.runs import average_directory
 from keras_transformer.runs import retention
 from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.runs.weights import read_weights
 
 
-def average_run(run, num_last, path):
+def average_run(run, num_last, path, measure=None):
     """Writes the average of a run's last checkpoints as the directory of a run.
+
+    An earlier average stays in its place until the new one is complete.
 
     Args:
         run: The `RunDirectory` to average.
         num_last: Number of checkpoints to average; see `average`.
         path: Directory to write. It decodes like any other run.
+        measure: Function of the averaged steps and the averaged weights that
+            returns figures on dev, a dictionary of name to number, which the
+            average records. Defaults to None, which records none.
 
     Returns:
         The `RunDirectory` of the average.
 
     Raises:
-        ValueError: If the directory holds anything but an earlier average.
+        ValueError: If the directory holds anything but an earlier average, or
+            if another process is averaging into it.
     """
-    # Checked before the checkpoints are read, which takes longest.
-    _check_replaceable(path)
-    steps, arrays = average(run.checkpoints, num_last)
-    training = run.training_until(steps[-1])
-    record = {
-        **run.record,
-        "averaged_steps": steps,
-        # An evaluation describes one checkpoint, not the average.
-        "training": {
-            name: training[name]
-            for name in ("seconds", "epochs")
-            if name in training
-        },
-    }
-    # An earlier average left these. Its checkpoint may have a newer step, and
-    # would then be the one that is loaded.
-    for outdated in ("checkpoints", "scores"):
-        shutil.rmtree(os.path.join(path, outdated), ignore_errors=True)
-    averaged = RunDirectory.create(
-        path, record, run.hparams, run.vocabulary.model_bytes
-    )
-    averaged.checkpoints.save(steps[-1], arrays)
-    return averaged
+    with average_directory.replaced(path, run) as aside:
+        steps, arrays = average(run.checkpoints, num_last)
+        figures = measure(steps, arrays) if measure else {}
+        averaged = RunDirectory.create(
+            aside,
+            _record(run, steps, figures),
+            run.hparams,
+            run.vocabulary.model_bytes,
+        )
+        averaged.checkpoints.save(steps[-1], arrays)
+    return RunDirectory(path)
 
 
 def average(checkpoints, num_last):
@@ -54,6 +49,9 @@ def average(checkpoints, num_last):
     base model and the last 20 of the big model. The mean is computed in
     float64. An average cannot be trained further, since it holds no optimizer
     state and no position in the data.
+
+    The last checkpoints are the newest one, even if it was made between two
+    evaluations, and those made at the last evaluations.
 
     Args:
         checkpoints: A `Checkpoints`.
@@ -67,45 +65,83 @@ def average(checkpoints, num_last):
         ValueError: If there are fewer checkpoints, or if two of them do not
             hold the same weights.
     """
-    steps = retention.newest_evaluated(
-        checkpoints.steps, checkpoints.evaluations
-    )
+    while True:
+        steps = _last_steps(checkpoints, num_last)
+        try:
+            return steps, _mean(checkpoints, steps)
+        except ValueError:
+            # A training in progress may have deleted one of them meanwhile.
+            # Its successor is complete already.
+            if all(os.path.exists(checkpoints.path(step)) for step in steps):
+                raise
+
+
+def _last_steps(checkpoints, num_last):
+    newest = checkpoints.find()
+    evaluations = checkpoints.evaluations
+    evaluated = retention.newest_evaluated(checkpoints.steps, evaluations)
+    steps = sorted({*evaluated, newest})
     if not 1 <= num_last <= len(steps):
+        keep_more = ""
+        if len(evaluated) < len(evaluations):
+            keep_more = ", and a greater --keep_checkpoint_max keeps more"
         raise ValueError(
             "`num_last_checkpoints` must be from 1 to the number of newest "
-            "checkpoints made at evaluations. Received: num_last_checkpoints="
+            "checkpoints. Received: num_last_checkpoints="
             f"{num_last}, and {len(steps)} checkpoints in "
-            f"{checkpoints.directory}. Lower the number, or continue the "
-            "training with a greater --keep_checkpoint_max."
+            f"{checkpoints.directory}. Lower the number, or train longer: a "
+            "smaller --eval_frequency makes more checkpoints"
+            f"{keep_more}."
         )
-    steps = steps[-num_last:]
-    sums = read_weights(checkpoints, steps[0])
+    return steps[-num_last:]
+
+
+def _mean(checkpoints, steps):
+    # The newest comes first, since a training in progress deletes it soonest.
+    newest, *others = reversed(steps)
+    sums = read_weights(checkpoints, newest)
     dtypes = {name: array.dtype for name, array in sums.items()}
     # A sum in float32 would lose digits.
     sums = {name: array.astype("float64") for name, array in sums.items()}
     # Only one checkpoint at a time is in memory beside the sums.
-    for step in steps[1:]:
+    for step in others:
         arrays = read_weights(checkpoints, step)
         _check_same(sums, arrays, checkpoints.path(step))
         for name, array in arrays.items():
             sums[name] += array
-    means = {
+    return {
         name: (array / len(steps)).astype(dtypes[name])
         for name, array in sums.items()
     }
-    return steps, means
 
 
-def _check_replaceable(path):
-    # Only an average may be replaced, since it can be computed again.
-    if not os.path.isdir(path) or not os.listdir(path):
-        return
-    if not (RunDirectory.exists(path) and RunDirectory(path).averaged_steps):
-        raise ValueError(
-            "`averaged_dir` must be new or hold an earlier average, which is "
-            f"replaced. Received: averaged_dir={path!r}, which holds other "
-            "files. Name another directory."
-        )
+def describe_steps(steps):
+    """Says in words which updates were averaged and how far apart they are.
+
+    Example:
+
+    >>> describe_steps([2000, 3000, 3870])
+    'the checkpoints of updates 2000, 3000, 3870, which are 870 to 1000 apart'
+    """
+    if len(steps) == 1:
+        return f"the checkpoint of update {steps[0]} alone"
+    gaps = {late - early for early, late in zip(steps, steps[1:])}
+    return (
+        f"the checkpoints of updates {', '.join(map(str, steps))}, which are "
+        f"{' to '.join(map(str, sorted({min(gaps), max(gaps)})))} apart"
+    )
+
+
+def _record(run, steps, figures):
+    training = run.training_until(steps[-1])
+    # The evaluations of the training describe one checkpoint, not the average.
+    kept = ("seconds", "epochs")
+    training = {name: training[name] for name in kept if name in training}
+    if figures:
+        # Infinity is not valid JSON.
+        finite = {n: v for n, v in figures.items() if math.isfinite(v)}
+        training.update(dev_step=steps[-1], dev=finite)
+    return {**run.record, "averaged_steps": steps, "training": training}
 
 
 def _check_same(expected, arrays, path):
@@ -118,5 +154,5 @@ def _check_same(expected, arrays, path):
             raise ValueError(
                 "Averaged checkpoints must hold the same weights. Received: "
                 f"{name} with shape {shapes[1]} in {path}, but {shapes[0]} in "
-                "the earlier ones. Average the checkpoints of a single run."
+                "the newest. Average the checkpoints of a single run."
             )

@@ -34,7 +34,12 @@ _RECORD = {
     "data_dir?": (str, None),
     "data?": (_DATA, None),
     "averaged_steps?": [WHOLE],
-    "training?": {"seconds?": float, "epochs?": WHOLE},
+    "training?": {
+        "seconds?": float,
+        "epochs?": WHOLE,
+        "dev_step?": WHOLE,
+        "dev?": {str: float},
+    },
 }
 _HPARAMS = {str: (bool, float, str)}
 

@@ -120,14 +120,42 @@ class AverageTest:
         _, means = average(checkpoints, 2)
         assert means == {"model/a": [3.0]}
 
-    def test_checkpoints_between_evaluations_do_not_count(self, checkpoints):
+    def test_of_those_between_evaluations_only_the_newest_counts(
+        self, checkpoints
+    ):
         checkpoints.add_evaluations()
-        for step in (10, 15, 20, 25):
+        for step in (10, 15, 20, 24):
             checkpoints.save(step, {"model/a": np.full(1, step)})
         checkpoints.add_evaluations(Evaluation(10), Evaluation(20))
-        steps, means = average(checkpoints, 2)
-        assert steps == [10, 20]
-        assert means == {"model/a": [15]}
+        steps, means = average(checkpoints, 3)
+        assert steps == [10, 20, 24]
+        assert means == {"model/a": [18]}
+        with pytest.raises(ValueError, match="=4, and 3 checkpoints"):
+            average(checkpoints, 4)
+
+    def test_the_newest_counts_once(self, checkpoints):
+        for step in (10, 20):
+            checkpoints.save(step, {"model/a": np.full(1, step)})
+            checkpoints.add_evaluations(Evaluation(step))
+        assert average(checkpoints, 2)[0] == [10, 20]
+
+    def test_a_training_may_delete_what_is_being_averaged(self, checkpoints):
+        """The list of checkpoints is older than what is then on the disk."""
+
+        class Training(Checkpoints):
+            def load(self, *args):
+                if self.steps == [10, 15]:
+                    self.save(20, {"model/a": np.full(1, 20)})
+                    self.add_evaluations(Evaluation(20))
+                    self.remove_outdated()
+                return super().load(*args)
+
+        checkpoints.add_evaluations()
+        for step in (10, 15):
+            checkpoints.save(step, {"model/a": np.full(1, step)})
+        checkpoints.add_evaluations(Evaluation(10))
+        steps, means = average(Training(checkpoints.directory), 2)
+        assert (steps, means) == ([10, 20], {"model/a": [15]})
 
     def test_much_older_best_does_not_count(self, checkpoints):
         for step in (1, 2, 3, 4):
@@ -135,22 +163,30 @@ class AverageTest:
             checkpoints.add_evaluations(Evaluation(step, score=-step))
         checkpoints.remove_outdated(keep_max=2)
         assert checkpoints.steps == [1, 3, 4]
-        with pytest.raises(ValueError, match="=3, and 2 checkpoints"):
+        expected = "=3, and 2 checkpoints.*greater --keep_checkpoint_max"
+        with pytest.raises(ValueError, match=expected):
             average(checkpoints, 3)
 
     def test_too_few_checkpoints_are_an_error(self, checkpoints):
         checkpoints.save(1, {"model/a": np.ones(1)})
-        with pytest.raises(ValueError, match="=2, and 1 checkpoints"):
+        expected = "=2, and 1 checkpoints.*smaller --eval_frequency.*s\\.$"
+        with pytest.raises(ValueError, match=expected):
+            average(checkpoints, 2)
+
+    def test_no_checkpoint_is_an_error(self, checkpoints):
+        with pytest.raises(ValueError, match="Train with kt-trainer first"):
             average(checkpoints, 2)
 
     def test_error_of_another_shape_names_the_weight(self, checkpoints):
         checkpoints.save(1, {"model/a": np.ones(2)})
         checkpoints.save(2, {"model/a": np.ones(3)})
-        with pytest.raises(ValueError, match=r"model/a with shape \(3,\)"):
+        with pytest.raises(ValueError, match=r"model/a with shape \(2,\)"):
             average(checkpoints, 2)
 
     def test_error_of_an_absent_weight_names_it(self, checkpoints):
         checkpoints.save(1, {"model/a": np.ones(2), "model/b": np.ones(2)})
         checkpoints.save(2, {"model/a": np.ones(2)})
-        with pytest.raises(ValueError, match="model/b with shape absent"):
+        with pytest.raises(
+            ValueError, match="model/b with.*but absent in the newest"
+        ):
             average(checkpoints, 2)

@@ -135,9 +135,12 @@ def _training_scores(run, step, training):
         (_metric(name), f"{value:.4g}")
         for name, value in training["dev"].items()
     ]
+    when = "during training"
+    if run.averaged_steps:
+        when = "when the checkpoints were averaged"
     return [
-        f"On the dev split at update {training['dev_step']:,}, measured during "
-        "training with greedy decoding:",
+        f"On the dev split at update {training['dev_step']:,}, measured {when} "
+        "with greedy decoding:",
         table(("Metric", "Value"), rows, numbers=True),
         *_dev_signatures(run),
         *_best(run, step),

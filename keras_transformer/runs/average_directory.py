@@ -1,0 +1,108 @@
+"""The directory of an average, which replaces an earlier one as a whole."""
+
+import contextlib
+import os
+import shutil
+
+from keras_transformer.files import writing
+from keras_transformer.files.locks import locked_directory
+from keras_transformer.runs.run_directory import HPARAMS_FILE
+from keras_transformer.runs.run_directory import RUN_FILE
+from keras_transformer.runs.run_directory import VOCABULARY_FILE
+from keras_transformer.runs.run_directory import RunDirectory
+
+# What belongs to one average. Everything else in its directory, such as the
+# user's own README or an export, stays when the average is replaced.
+OWN = {RUN_FILE, HPARAMS_FILE, VOCABULARY_FILE, "checkpoints", "scores"}
+
+
+@contextlib.contextmanager
+def replaced(path, run):
+    """Makes an empty directory that becomes the directory of an average.
+
+    It gets its name when the block ends without an error. Until then an
+    earlier average stays in its place.
+
+    Args:
+        path: Path of the directory.
+        run: The `RunDirectory` that is averaged.
+
+    Yields:
+        The path of the empty directory.
+
+    Raises:
+        ValueError: If `path` holds anything but an earlier average, or if
+            another process is averaging into it.
+    """
+    _check_place(path, run)
+    # A link to a directory stays a link.
+    place = os.path.realpath(path)
+    outer = place + writing.INCOMPLETE
+    with locked_directory(outer, wait=False, shown=path):
+        try:
+            _finish_replacing(place)
+            _check_replaceable(path)
+            inner = os.path.join(outer, "average")
+            with writing.directory_aside(inner) as aside:
+                yield aside
+                writing.synchronise(aside)
+                _replace(aside, place)
+        finally:
+            # A killed process may have left it, so it need not be new.
+            with contextlib.suppress(OSError):
+                os.rmdir(outer)
+
+
+def _check_place(path, run):
+    place, output_dir = map(os.path.realpath, (path, run.path))
+    checkpoints = os.path.realpath(run.checkpoints.directory)
+    if _contains(place, output_dir) or _contains(checkpoints, place):
+        raise ValueError(
+            "`averaged_dir` must be a directory of its own, neither around "
+            "`output_dir` nor among its checkpoints. Received: averaged_dir="
+            f"{path!r}, output_dir={run.path!r}. Name another directory, or "
+            "leave --averaged_dir out."
+        )
+
+
+def _contains(outer, inner):
+    return os.path.commonpath([outer, inner]) == outer
+
+
+def _check_replaceable(path):
+    # Only an average may be replaced, since it can be computed again.
+    if not os.path.lexists(path):
+        return
+    is_average = RunDirectory.exists(path) and RunDirectory(path).averaged_steps
+    if not is_average and os.listdir(path):
+        raise ValueError(
+            "`averaged_dir` must be new or hold an earlier average, which is "
+            f"replaced. Received: averaged_dir={path!r}, which holds other "
+            "files. Name another directory."
+        )
+
+
+def _replace(aside, path):
+    """Gives an average its name and removes the one that had it before."""
+    if os.path.isdir(path):
+        os.rename(path, _outdated(path))
+    writing.move(aside, path)
+    _finish_replacing(path)
+
+
+def _finish_replacing(path):
+    """Ends a replacement, perhaps one that a killed process began."""
+    outdated = _outdated(path)
+    if not os.path.isdir(outdated):
+        return
+    if not os.path.lexists(path):
+        os.rename(outdated, path)  # killed before the new one had the name
+        return
+    for name in set(os.listdir(outdated)) - OWN:
+        if not os.path.lexists(os.path.join(path, name)):
+            os.rename(os.path.join(outdated, name), os.path.join(path, name))
+    shutil.rmtree(outdated)
+
+
+def _outdated(path):
+    return f"{path}.outdated"

@@ -1,0 +1,82 @@
+"""The comparison of an average with the checkpoints of its run on dev."""
+
+import os
+import sys
+
+from keras_transformer.runs.weights import read_weights
+from keras_transformer.training.weights_evaluator import WeightsEvaluator
+
+
+def report_average(problem, run, num_averaged, averaged):
+    """Measures an average and single checkpoints on dev and prints a table.
+
+    The table has a row for the newest checkpoint, one for the best if that is
+    another, and one for the average. If a checkpoint is better than the
+    average, a line below the table says so and what to do. All of it goes to
+    standard error.
+
+    Args:
+        problem: The `Problem` of the run, with generated data.
+        run: The `RunDirectory`.
+        num_averaged: Number of checkpoints that were averaged.
+        averaged: Their average, a dictionary of name to array.
+
+    Returns:
+        The figures of the average, a dictionary of name to number.
+    """
+    evaluate = WeightsEvaluator(problem, run)
+    table = {}
+    for name, step in _single_checkpoints(run.checkpoints).items():
+        # A training in progress may have deleted it by now.
+        if os.path.exists(run.checkpoints.path(step)):
+            table[name] = evaluate(read_weights(run.checkpoints, step))
+            _print_row(f"{name}, {step}", table[name], problem.measure)
+    average = evaluate(averaged)
+    _print_row(f"average of {num_averaged}", average, problem.measure)
+    warning = compare(table, average, problem.measure)
+    if warning:
+        print(warning, file=sys.stderr)
+    return average
+
+
+def compare(table, average, measure):
+    """Says whether a single checkpoint is better than an average.
+
+    Args:
+        table: Dictionary of "newest" and "best" to their figures, each a
+            dictionary of name to number. One of them may be absent.
+        average: Figures of the average.
+        measure: Name of the figure that decides. Without it the loss does.
+
+    Returns:
+        A text with the way out, or None if no checkpoint is better.
+
+    Example:
+
+    >>> compare({"newest": {"bleu": 31.2}}, {"bleu": 31.5}, "bleu")
+    """
+    measure, sign = (measure, 1) if measure in average else ("loss", -1)
+    better = max(table, key=lambda n: sign * table[n][measure], default=None)
+    if not better or sign * table[better][measure] <= sign * average[measure]:
+        return None
+    step = " --checkpoint_step=best" if better == "best" else ""
+    return (
+        f"The average is worse than the {better} checkpoint: {measure} "
+        f"{average[measure]:.4g} instead of {table[better][measure]:.4g} on "
+        "dev. Average fewer checkpoints by a lower --num_last_checkpoints, or "
+        f"use the {better} one: --output_dir of the run itself{step}."
+    )
+
+
+def _single_checkpoints(checkpoints):
+    newest, best = checkpoints.find(), checkpoints.best_step
+    if best in (None, newest):
+        return {"newest": newest}
+    return {"newest": newest, "best": best}
+
+
+def _print_row(name, figures, measure):
+    row = f"dev  {name:<20}  loss {figures['loss']:8.4f}"
+    if measure in figures:
+        row += f"  {measure} {figures[measure]:6.2f}"
+    print(row, file=sys.stderr, flush=True)

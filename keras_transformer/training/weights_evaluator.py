@@ -1,0 +1,47 @@
+"""Evaluation on dev of weights that are not in training."""
+
+import dataclasses
+
+from keras_transformer.engines.make_engine import make_engine
+from keras_transformer.runs import variables
+from keras_transformer.training.evaluator import Evaluator
+
+
+class WeightsEvaluator:
+    """Measures any weights of a run's model as a training measures its own.
+
+    The computation is in float32, like decoding, whatever the precision of the
+    training.
+
+    Args:
+        problem: The `Problem` of the run, with generated data.
+        run: The `RunDirectory`.
+    """
+
+    def __init__(self, problem, run):
+        # The weights are measured as they are. An average of theirs would be
+        # one over the updates of a training.
+        hparams = dataclasses.replace(run.hparams, ema_decay=0.0)
+        self.run = run
+        self.engine = make_engine(hparams, num_devices=1)
+        self.engine.build(run.vocabulary.vocab_size)
+        self.evaluate = Evaluator(problem, self.engine, hparams)
+
+    def __call__(self, arrays):
+        """Computes the figures of weights.
+
+        Args:
+            arrays: Dictionary of the names `model/...` to arrays, as
+                `runs.weights.weights` returns it.
+
+        Returns:
+            A dictionary of figures as in the rows of `metrics.csv`, without
+            `dev_` before their names.
+        """
+        named = variables.model_variables(self.engine.model)
+        variables.write(named, arrays, self.run.path)
+        self.engine.reload()
+        figures, _ = self.evaluate()
+        return {
+            name.removeprefix("dev_"): value for name, value in figures.items()
+        }

@@ -1,0 +1,139 @@
+"""The directory of an average, and what remains if averaging fails."""
+
+import os
+
+import numpy as np
+import pytest
+
+from keras_transformer import hparam
+from keras_transformer.data.subwords import train_subwords
+from keras_transformer.runs import average_directory
+from keras_transformer.runs.averaging import average_run
+from keras_transformer.runs.run_directory import RunDirectory
+
+HPARAMS = hparam.HParams(num_layers=1, d_model=8, num_heads=2, d_ff=16)
+
+
+@pytest.fixture(scope="module")
+def model_bytes(tmp_path_factory):
+    path = str(tmp_path_factory.mktemp("vocabulary") / "vocab.model")
+    return train_subwords(["some words"], 270, path).model_bytes
+
+
+@pytest.fixture
+def run(tmp_path, model_bytes):
+    run = RunDirectory.create(
+        str(tmp_path / "run"), {"problem": "copy"}, HPARAMS, model_bytes
+    )
+    for step in (1, 2):
+        run.checkpoints.save(step, {"model/a": np.full(2, step * 1.0)})
+    return run
+
+
+@pytest.fixture
+def averaged(run):
+    """An average with files of the user's own."""
+    averaged = average_run(run, 1, run.file("averaged"))
+    for name in ("README.md", "export/1/saved_model.pb"):
+        os.makedirs(os.path.dirname(averaged.file(name)), exist_ok=True)
+        with open(averaged.file(name), "w") as file:
+            file.write("mine")
+    return averaged
+
+
+def fail(steps, arrays):
+    raise OSError("full")
+
+
+def names_in(folder):
+    return [name for name in os.listdir(folder) if name.startswith("averaged")]
+
+
+class PlaceTest:
+    @pytest.mark.parametrize(
+        "name", ["run", ".", "run/checkpoints", "run/checkpoints/new"]
+    )
+    def test_the_runs_own_files_are_out_of_reach(self, run, tmp_path, name):
+        path = str(tmp_path / name)
+        with pytest.raises(ValueError, match="neither around `output_dir`"):
+            average_run(run, 1, path)
+        assert run.checkpoints.steps == [1, 2]
+        assert os.listdir(tmp_path) == ["run"]
+
+    def test_a_link_to_the_run_is_the_run(self, run, tmp_path):
+        (tmp_path / "link").symlink_to(run.path)
+        with pytest.raises(ValueError, match="neither around `output_dir`"):
+            average_run(run, 1, str(tmp_path / "link"))
+
+    def test_an_average_is_out_of_reach_of_its_own_average(self, averaged):
+        with pytest.raises(ValueError, match="neither around `output_dir`"):
+            average_run(averaged, 1, averaged.path)
+        assert averaged.checkpoints.steps == [2]
+
+    def test_a_link_stays_a_link(self, run, tmp_path):
+        place = tmp_path / "large_disk"
+        place.mkdir()
+        (tmp_path / "link").symlink_to(place)
+        average_run(run, 2, str(tmp_path / "link"))
+        assert (tmp_path / "link").is_symlink()
+        assert RunDirectory(str(place)).averaged_steps == [1, 2]
+
+
+class ReplacementTest:
+    def test_after_an_error_the_earlier_average_is_there(self, run, averaged):
+        with pytest.raises(OSError, match="full"):
+            average_run(run, 2, averaged.path, fail)
+        assert RunDirectory(averaged.path).averaged_steps == [2]
+        assert averaged.checkpoints.load()["model/a"].tolist() == [2, 2]
+        assert names_in(run.path) == ["averaged"]
+
+    def test_after_an_error_there_is_no_new_average(self, run):
+        with pytest.raises(OSError, match="full"):
+            average_run(run, 2, run.file("averaged"), fail)
+        assert names_in(run.path) == []
+
+    def test_on_a_full_disk_the_earlier_average_is_there(
+        self, run, averaged, limit_files
+    ):
+        run.checkpoints.save(3, {"model/a": np.ones(20_000)})
+        limit_files(100_000)
+        with pytest.raises(OSError, match="must fit on its disk"):
+            average_run(run, 1, averaged.path)
+        assert RunDirectory(averaged.path).checkpoints.steps == [2]
+        assert names_in(run.path) == ["averaged"]
+
+    def test_the_users_files_stay(self, run, averaged):
+        average_run(run, 2, averaged.path)
+        assert RunDirectory(averaged.path).averaged_steps == [1, 2]
+        for name in ("README.md", "export/1/saved_model.pb"):
+            with open(averaged.file(name)) as file:
+                assert file.read() == "mine"
+        assert names_in(run.path) == ["averaged"]
+
+    def test_a_second_process_is_refused(self, run, averaged):
+        with average_directory.replaced(averaged.path, run):
+            with pytest.raises(ValueError, match="one process at a time"):
+                average_run(run, 2, averaged.path)
+            assert RunDirectory(averaged.path).averaged_steps == [2]
+
+
+class KilledReplacementTest:
+    def test_the_next_average_completes_a_replacement(self, run, averaged):
+        """Both directories are there: the new one and the earlier one."""
+        os.rename(averaged.path, averaged.path + ".outdated")
+        average_run(run, 2, run.file("other"))
+        os.rename(run.file("other"), averaged.path)
+        os.makedirs(averaged.path + ".incomplete/average/checkpoints")
+        average_run(run, 1, averaged.path)
+        assert RunDirectory(averaged.path).averaged_steps == [2]
+        assert os.path.exists(averaged.file("export", "1", "saved_model.pb"))
+        assert names_in(run.path) == ["averaged"]
+
+    def test_the_earlier_average_comes_back_between_two_renames(
+        self, run, averaged
+    ):
+        os.rename(averaged.path, averaged.path + ".outdated")
+        with pytest.raises(OSError, match="full"):
+            average_run(run, 2, averaged.path, fail)
+        assert RunDirectory(averaged.path).averaged_steps == [2]
+        assert names_in(run.path) == ["averaged"]

@@ -3,6 +3,7 @@
 PAD_ID = 0  # pads sequences to the length of their batch
 END_ID = 1  # ends every sequence
 UNKNOWN_ID = 2  # never occurs, since vocabularies fall back to bytes
+NEVER_WRITTEN = (PAD_ID, UNKNOWN_ID)  # ids that stand for no text
 FIRST_SYMBOL_ID = 3  # first of the symbols that a problem defines
 FIRST_BYTE = "<0x00>"  # piece of byte 0; the other bytes follow it
 WORD_START = "\N{LOWER ONE EIGHTH BLOCK}"  # begins the first piece of a word

@@ -55,6 +55,7 @@ def beam_search(
     min_length=0,
     prefixes=None,
     sampler=None,
+    forbidden=(),
 ):
     """Finds the sequences with the highest length-normalised probability.
 
@@ -87,8 +88,7 @@ def beam_search(
         beam_size: Number of sequences that stay alive at each step.
         limits: Integers of shape `(batch,)`, the greatest length of each
             sentence's hypotheses with their end ids.
-        alpha: Exponent of the length penalty, at least 0. Zero turns the
-            penalty off. Defaults to 0.6.
+        alpha: Exponent of the length penalty; 0 turns it off. Defaults to 0.6.
         num_hypotheses: Number of hypotheses to return. Fewer hypotheses stop
             the search sooner and equal the first of more. Defaults to
             `beam_size`.
@@ -101,6 +101,8 @@ def beam_search(
             extension of each beam at random, `(batch, beam)`. Its `rows`,
             `(batch,)`, are the indices of the sentences. The beams are then
             independent samples. By default the best extensions are kept.
+        forbidden: Tuple of ids that only a prefix may hold. A sampler excludes
+            them itself. Defaults to none.
 
     Returns:
         `Finished`: int32 sequences of shape `(batch, num_hypotheses, length)`
@@ -131,7 +133,9 @@ def beam_search(
         last_ids = _last_ids(search.alive, position)
         logits, state = step(last_ids, position, search.state)
         end_allowed = position >= min_length if min_length else None
-        candidates = _extend(logits, search, position, end_allowed, sampler)
+        candidates = _extend(
+            logits, search, position, end_allowed, sampler, forbidden
+        )
         search = search._replace(state=state)
         return position + 1, _take(candidates, search, position, alpha), results
 
@@ -258,7 +262,7 @@ def _last_ids(alive, position):
     return ops.take(alive.sequences, before, axis=2)  # (batch, beam)
 
 
-def _extend(logits, search, position, end_allowed, sampler):
+def _extend(logits, search, position, end_allowed, sampler, forbidden):
     """Returns the best extensions of each sentence's beams by one id.
 
     There are twice as many of them as beams. One extension of each beam may
@@ -279,7 +283,7 @@ def _extend(logits, search, position, end_allowed, sampler):
         ids = sampler(allowed, position, search.rows)[:, :, None]
         best = ops.take_along_axis(logits, ids, axis=-1)  # (batch, beam, 1)
     else:
-        best, ids = top_k(allowed, min(num_candidates, logits.shape[-1]))
+        best, ids = top_k(allowed, num_candidates, forbidden)
     best, ids = _obey(best, ids, logits, search.forced, position)
     best = best - ops.logsumexp(logits, axis=-1, keepdims=True)
     best = best + log_probs[:, :, None]  # (batch, beam, per_beam)

@@ -9,6 +9,7 @@ from keras_transformer.search.beam_search import beam_search
 from keras_transformer.search.beam_search import gather_beams
 from keras_transformer.search.beam_search import length_penalty
 from keras_transformer.search.sampling import make_sampler
+from keras_transformer.token_ids import NEVER_WRITTEN
 from keras_transformer.token_ids import PAD_ID
 
 
@@ -80,8 +81,11 @@ def find_hypotheses(
         `(batch, num_hypotheses)`, best first.
     """
     sampling = options.temperature > 0
+    # A constraint excludes these ids itself, and may give one a meaning.
+    forbidden = () if constraint else NEVER_WRITTEN
     # Every sample is a beam of its own.
     beam_size = options.num_hypotheses if sampling else options.beam_size
+    sampler = make_sampler(options, seeds, forbidden) if sampling else None
     encoded, padding_mask = model.encode(inputs)
     with _weights_cast_once(model):
         step = model.decode_step
@@ -100,7 +104,8 @@ def find_hypotheses(
             num_hypotheses=options.num_hypotheses,
             min_length=options.min_length,
             prefixes=prefixes,
-            sampler=make_sampler(options, seeds) if sampling else None,
+            sampler=sampler,
+            forbidden=forbidden,
         )
     if constraint:
         sequences = constraint.spelled_out(hypotheses.sequences, inputs)
@@ -115,7 +120,8 @@ def score_targets(model, inputs, targets, alpha):
         model: A built `Transformer`.
         inputs: Source ids, int32 of shape `(batch, input_len)`, padded with 0.
         targets: Ids of the translations with their end ids, int32 of shape
-            `(batch, target_len)`, padded with 0.
+            `(batch, target_len)`, padded with 0. Only zeros that follow all
+            other ids are padding; any other 0 counts as an id.
         alpha: Exponent of the length penalty.
 
     Returns:
@@ -128,7 +134,10 @@ def score_targets(model, inputs, targets, alpha):
         logits, targets[:, :, None], axis=-1
     )  # (batch, target_len, 1)
     log_probs = chosen[:, :, 0] - ops.logsumexp(logits, axis=-1)
-    is_real = ops.cast(ops.not_equal(targets, PAD_ID), "float32")
+    real = ops.cast(ops.not_equal(targets, PAD_ID), "int32")
+    # The number of real ids from each position to the end.
+    remaining = ops.flip(ops.cumsum(ops.flip(real, -1), axis=-1), -1)
+    is_real = ops.cast(remaining > 0, "float32")  # (batch, target_len)
     penalty = length_penalty(ops.sum(is_real, axis=-1), alpha)
     return ops.sum(log_probs * is_real, axis=-1) / penalty
 

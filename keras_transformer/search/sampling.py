@@ -1,14 +1,16 @@
 """Draws tokens at random from a model's distribution."""
 
+import numpy as np
 from keras import ops
 
 from keras_transformer.layers.random_bits import RandomBits
 from keras_transformer.layers.random_bits import scrambled
 from keras_transformer.layers.random_bits import uint32
 from keras_transformer.search.beam_search import NEVER
+from keras_transformer.search.top_k import top_k
 
 
-def make_sampler(options, seeds):
+def make_sampler(options, seeds, forbidden=()):
     """Makes the function with which `beam_search` draws extensions.
 
     A draw depends only on the sentence's seed, the number of the sample and the
@@ -18,6 +20,7 @@ def make_sampler(options, seeds):
         options: `DecodeOptions`. Only its `temperature`, `top_k` and `top_p`
             are used.
         seeds: Seed of each sentence, int32 of shape `(batch,)`.
+        forbidden: Tuple of ids that are never drawn. Defaults to none.
 
     Returns:
         Function `(logits, position, rows) -> ids`. It takes float32 logits of
@@ -26,9 +29,16 @@ def make_sampler(options, seeds):
     """
 
     def draw(logits, position, rows):
+        ids = None
+        if forbidden:
+            is_forbidden = np.isin(np.arange(logits.shape[-1]), forbidden)
+            logits = ops.where(is_forbidden, NEVER, logits)
+        if options.top_k or options.top_p < 1.0:
+            # In descending order, (batch, samples, number).
+            logits, ids = top_k(logits, options.top_k or logits.shape[-1])
+        # The greatest logit becomes 0, so that no temperature overflows.
+        logits = logits - ops.max(logits, axis=-1, keepdims=True)
         logits = logits / options.temperature
-        if options.top_k:
-            logits = _keep_likeliest(logits, options.top_k)
         if options.top_p < 1.0:
             logits = _keep_nucleus(logits, options.top_p)
         # The odd constant, taken from MurmurHash3, makes positions differ in
@@ -39,35 +49,37 @@ def make_sampler(options, seeds):
         noise = _gumbel(bits.draw(ops.shape(logits)))
         # The Gumbel-max trick: with such noise, the argmax of logits is
         # distributed as their softmax.
-        return ops.cast(ops.argmax(logits + noise, axis=-1), "int32")
+        drawn = ops.cast(ops.argmax(logits + noise, axis=-1), "int32")
+        if ids is None:
+            return drawn
+        drawn = ops.take_along_axis(ids, drawn[..., None], axis=-1)[..., 0]
+        return ops.cast(drawn, "int32")
 
     return draw
 
 
 def _gumbel(bits):
-    """Turns random uint32 into samples of the Gumbel distribution."""
-    high = ops.cast(ops.right_shift(bits, uint32(8)), "float32")
-    uniform = (high + 0.5) * 2.0**-24  # between 0 and 1, never either
-    return -ops.log(-ops.log(uniform))
+    """Turns random uint32 into samples of the Gumbel distribution.
 
-
-def _keep_likeliest(logits, number):
-    """Keeps this number of ids, and those as likely as the last of them."""
-    number = min(number, logits.shape[-1])
-    least = ops.top_k(logits, number)[0][..., -1:]
-    return ops.where(logits < least, NEVER, logits)
+    The greatest noise decides which id is drawn. It comes from the smallest
+    numbers, where float32 resolves all 32 bits; near 1 it resolves 24.
+    """
+    uniform = (ops.cast(bits, "float32") + 0.5) * 2.0**-32
+    # The largest numbers round to 1, whose noise would be infinite.
+    uniform = ops.minimum(uniform, 1.0 - 2.0**-24)
+    return -ops.log(-ops.log1p(-uniform))
 
 
 def _keep_nucleus(logits, share):
     """Keeps the fewest likeliest ids that together have this probability.
 
     Nucleus sampling of Holtzman et al. (2020).
+
+    Args:
+        logits: Tensor of shape `(batch, samples, number)`, in descending order.
+        share: The probability, a float.
     """
-    descending = ops.flip(ops.sort(logits, axis=-1), axis=-1)
-    shares = ops.softmax(descending, axis=-1)
+    shares = ops.softmax(logits, axis=-1)
     # The sum without the id itself, so that the likeliest id always stays.
     before = ops.cumsum(shares, axis=-1) - shares
-    least = ops.min(
-        ops.where(before < share, descending, -NEVER), axis=-1, keepdims=True
-    )
-    return ops.where(logits < least, NEVER, logits)
+    return ops.where(before < share, logits, NEVER)

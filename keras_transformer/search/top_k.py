@@ -5,7 +5,7 @@ from keras import ops
 BLOCK = 100  # approximate number of values that a maximum is taken of
 
 
-def top_k(values, k):
+def top_k(values, k, excluded=()):
     """Finds the `k` greatest values along the last axis, as `ops.top_k` does.
 
     The greatest values lie in the `k` blocks with the greatest maxima. Finding
@@ -15,7 +15,9 @@ def top_k(values, k):
 
     Args:
         values: Tensor of shape `(..., length)`.
-        k: Number of values to find.
+        k: Number of values to find; all of them if there are fewer.
+        excluded: Tuple of indices whose values count as minus infinity.
+            Defaults to none.
 
     Returns:
         Two tensors of shape `(..., k)`: the values in descending order, and
@@ -29,6 +31,9 @@ def top_k(values, k):
     array([[3, 1]], dtype=int32)
     """
     length = values.shape[-1]
+    k = min(k, length)
+    if excluded:
+        return _top_k_of_others(values, k, excluded)
     size = _block_size(length)
     num_blocks = length // size
     if size == 1 or num_blocks <= k:
@@ -60,6 +65,15 @@ def top_k(values, k):
         ops.reshape(best, (*shape, k)),  # (..., k)
         ops.reshape(indices, (*shape, k)),  # (..., k)
     )
+
+
+def _top_k_of_others(values, k, excluded):
+    # Among a few more values, the excluded ones are cheap to exclude.
+    values, indices = top_k(values, k + len(excluded))
+    for index in excluded:
+        values = ops.where(ops.equal(indices, index), float("-inf"), values)
+    values, places = ops.top_k(values, k)  # (..., k)
+    return values, ops.take_along_axis(indices, places, axis=-1)
 
 
 def _block_size(length):

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from keras import ops
 from small_translators import TEXTS
+from small_translators import CopyingModel
 from small_translators import make_translator
 from small_translators import make_vocabulary
 
@@ -14,6 +15,7 @@ from keras_transformer.decoding import translator as translator_module
 from keras_transformer.search.beam_search import beam_search
 from keras_transformer.search.beam_search import gather_beams
 from keras_transformer.search.hypotheses import find_hypotheses
+from keras_transformer.search.hypotheses import score_targets
 from keras_transformer.search.options import DecodeOptions
 
 TENSORFLOW = keras.backend.backend() == "tensorflow"
@@ -134,6 +136,75 @@ class OptionsTest:
         texts = ["a dog", "a book " * 50_000]
         with pytest.raises(ValueError, match="at most 4,096.*sentence 2 with"):
             translator(texts)
+
+
+class SilentModel(CopyingModel):
+    """Prefers padding, then the unknown id, then word 5, to all others."""
+
+    logits = np.array([9.0, 1.0, 8.0, 0.0, 0.0, 5.0], "float32")
+
+    def decode_step(self, ids, position, cache, num_ids=None):
+        return self.logits + 0.0 * ops.cast(ids, "float32")[..., None], cache
+
+    def __call__(self, features):
+        shape = (*features["targets"].shape, 6)
+        return np.broadcast_to(self.logits, shape)
+
+
+class SilentIdsTest:
+    """Ids 0 and 2 stand for no text."""
+
+    @pytest.mark.parametrize(
+        "options",
+        [
+            {"beam_size": 1},
+            {"beam_size": 3, "num_hypotheses": 3},
+            {"beam_size": 2, "min_length": 3},
+            {"temperature": 1.0, "num_hypotheses": 4},
+            {"temperature": 2.0, "top_k": 2, "num_hypotheses": 4},
+            {"temperature": 1.0, "top_p": 0.9, "min_length": 2},
+        ],
+        ids=str,
+    )
+    def test_they_are_never_written_outside_a_prefix(self, options):
+        model, inputs = SilentModel(6), np.array([[5, 5, 1], [5, 1, 0]])
+        limits = np.array([6, 4], "int32")
+        options = DecodeOptions(**options)
+        prefixes = np.array([[0, 0], [2, 0]], "int32")
+        sequences, scores = map(
+            ops.convert_to_numpy,
+            find_hypotheses(
+                model,
+                inputs.astype("int32"),
+                limits,
+                options,
+                prefixes,
+                seeds=np.arange(2, dtype="int32"),
+                fixed_length=6,
+            ),
+        )
+        assert np.all(np.isfinite(scores))
+        for row, prefix in zip(sequences, ([], [2])):
+            for ids in row.tolist():
+                written = ids[: ids.index(1)]
+                assert written[: len(prefix)] == prefix
+                assert not {0, 2} & set(written[len(prefix) :])
+                assert len(written) >= min(options.min_length, 3)
+        # The probabilities are those of the model, not of the other ids.
+        expected = [
+            score_targets(model, inputs, sequences[:, i], options.alpha)
+            for i in range(options.num_hypotheses)
+        ]
+        np.testing.assert_allclose(scores, np.transpose(expected), rtol=1e-5)
+
+    def test_a_zero_before_other_ids_counts_in_a_score(self):
+        targets = np.array([[5, 0, 1, 0], [5, 1, 0, 0]], "int32")
+        scores = score_targets(SilentModel(6), targets, targets, alpha=0.0)
+        log_probs = SilentModel.logits - np.log(
+            np.sum(np.exp(SilentModel.logits))
+        )
+        expected = [log_probs[[5, 0, 1]].sum(), log_probs[[5, 1]].sum()]
+        np.testing.assert_allclose(scores, expected, rtol=1e-6)
 
 
 class WrittenTargets(typing.NamedTuple):

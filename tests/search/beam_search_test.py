@@ -155,6 +155,29 @@ class BeamSearchTest:
         free, _ = language.search(range(4), 4**5, 5)
         assert hypotheses[3] == free[3]
 
+    @pytest.mark.parametrize("beam_size", [4, 64])
+    def test_forbidden_ids_occur_in_prefixes_alone(self, beam_size):
+        language = TreeLanguage(4, 5)
+        prefixes = np.array([(0, 0), (2, 0), (3, 2), (0, 0)], "int32")
+        hypotheses, scores = language.search(
+            range(4), beam_size, 5, prefixes=prefixes, forbidden=(0, 2)
+        )
+        for sentence in range(4):
+            prefix = tuple(prefixes[sentence][prefixes[sentence] > 0])
+            expected = [
+                (score, h)
+                for score, h in language.enumerate(sentence, 5)
+                if h[: len(prefix)] == prefix
+                and not {0, 2} & set(h[len(prefix) :])
+            ]
+            # Word 3 alone is left, so no more hypotheses than these exist.
+            assert hypotheses[sentence] == [h for _, h in expected][:beam_size]
+            np.testing.assert_allclose(
+                scores[sentence, : len(expected)],
+                [score for score, _ in expected][:beam_size],
+                rtol=1e-5,
+            )
+
     @pytest.mark.parametrize("sampler", [None, "first"])
     @pytest.mark.parametrize("seed", range(3))
     @pytest.mark.skipif(not TENSORFLOW, reason="loops of fixed shapes")

@@ -18,6 +18,23 @@ class TopKTest:
         np.testing.assert_array_equal(best, expected)
         np.testing.assert_array_equal(indices, at)
 
+    @pytest.mark.parametrize("length", [3, 5, 600])
+    @pytest.mark.parametrize("excluded", [(0,), (2, 0)])
+    def test_excluded_indices_count_as_minus_infinity(self, length, excluded):
+        values = np.random.default_rng(0).normal(size=(3, length))
+        values[:, 0] = 9.0
+        lowered = values.copy()
+        lowered[:, list(excluded)] = -np.inf
+        best, indices = map(
+            ops.convert_to_numpy, top_k(values, min(4, length), excluded)
+        )
+        expected, at = map(
+            ops.convert_to_numpy, ops.top_k(lowered, min(4, length))
+        )
+        np.testing.assert_array_equal(best, expected)
+        possible = np.isfinite(best)
+        np.testing.assert_array_equal(indices[possible], at[possible])
+
     @pytest.mark.parametrize("length", [600, 8000])
     def test_the_first_of_equal_values_are_taken(self, length):
         """Logits in bfloat16 are often equal, and so are impossible ones."""

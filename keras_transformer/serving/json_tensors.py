@@ -6,7 +6,6 @@ and holds `predictions` or `outputs`.
 """
 
 import base64
-import binascii
 import json
 import re
 import typing
@@ -224,7 +223,7 @@ def _bytes(value):
             return value.encode()
         if isinstance(value, dict) and _is_base64(value):
             return base64.b64decode(value["b64"], validate=True)
-    except binascii.Error as error:
+    except ValueError as error:
         raise invalid(f"JSON Value: {_shown(value)}: {error}.") from error
     return None
 

@@ -42,4 +42,4 @@ MAX_GRPC_CONNECTIONS = 512
 MAX_PARSED_AT_ONCE = 2
 
 # Clients limit what they accept from a server, too.
-MAX_ANSWER_BYTES = 64 * 2**20
+MAX_ANSWER_BYTES = 32 * 2**20

@@ -102,6 +102,7 @@ class RequestTest:
             ({"instances": ["a", ["b"]]}, "not of expected type: string"),
             ({"instances": [["a"], "b"]}, "equally long and deep"),
             ({"instances": [{"b64": "???"}]}, "b64"),
+            ({"instances": [{"b64": "\u0663QQ=="}]}, "b64"),
             ({"instances": ["\ud800"]}, "surrogates"),
             ({"instances": [{"text": "a"}, "b"]}, "Instance 1 must be"),
             ({"instances": ["a", {"text": "b"}]}, "not of expected type"),

@@ -1,0 +1,104 @@
+"""A client that asks over gRPC."""
+
+from keras_transformer.serving import answers
+from keras_transformer.serving import limits
+
+_PREDICT = "/tensorflow.serving.PredictionService/Predict"
+
+
+class GrpcClient:
+    """Asks over gRPC and keeps its channel open between requests.
+
+    Args:
+        url: Address with a `hostname` and a `port`.
+        model_name: Name of the model on the server.
+        model_version: Integer number of the version, or None for the newest.
+        timeout_secs: Largest number of seconds for a whole answer.
+
+    Raises:
+        ValueError: If the extra `serving` is not installed.
+    """
+
+    def __init__(self, url, model_name, model_version, timeout_secs):
+        # Imported here because REST needs neither gRPC nor TensorFlow, whose
+        # import takes seconds.
+        try:
+            import grpc
+            from tensorflow_serving.apis import predict_pb2
+        except ModuleNotFoundError as error:
+            raise ValueError(
+                "gRPC needs the extra `serving`. Received: no module "
+                f"{error.name}. Run pip install '.[serving]', or use "
+                "protocol=rest."
+            ) from error
+        self._address = f"{url.hostname}:{url.port}"
+        host = f"[{url.hostname}]" if ":" in url.hostname else url.hostname
+        # gRPC's default of 4 MiB may be too little for the translations of
+        # a long list of texts.
+        size = ("grpc.max_receive_message_length", limits.MAX_ANSWER_BYTES)
+        self._channel = grpc.insecure_channel(f"{host}:{url.port}", [size])
+        # The answer arrives as bytes. If gRPC parsed it, a malformed one would
+        # put a traceback into the log.
+        self._predict = self._channel.unary_unary(_PREDICT)
+        self._response_class = predict_pb2.PredictResponse
+        # Only the text changes from call to call.
+        self._request = predict_pb2.PredictRequest()
+        self._request.model_spec.name = model_name
+        if model_version is not None:
+            self._request.model_spec.version.value = model_version
+        self._timeout = timeout_secs
+
+    def __call__(self, texts):
+        """Returns the `Answer` for a list of texts."""
+        import grpc
+        import tensorflow as tf
+
+        text = tf.make_tensor_proto(list(texts), tf.string, [len(texts)])
+        self._request.inputs["text"].CopyFrom(text)
+        request = self._request.SerializeToString()
+        try:
+            content = self._predict(request, self._timeout)
+        except grpc.RpcError as error:
+            raise self._explain(error, grpc.StatusCode) from error
+        return self._read(content, len(texts))
+
+    def close(self):
+        """Closes the channel."""
+        self._channel.close()
+
+    def _read(self, content, num_texts):
+        from google.protobuf.message import DecodeError
+
+        from keras_transformer.serving.tensor_protos import to_array
+
+        try:
+            outputs = self._response_class.FromString(content).outputs
+            missing = {"translations", "scores"} - set(outputs)
+            if missing:
+                raise ValueError(f"results {', '.join(outputs) or 'of none'}")
+            translations, scores = (
+                to_array(name, outputs[name]).tolist()
+                for name in ("translations", "scores")
+            )
+            return answers.checked_answer(
+                _decode(translations), scores, num_texts
+            )
+        except (DecodeError, ValueError) as error:
+            raise answers.not_a_translator(self._address, error) from error
+
+    def _explain(self, error, codes):
+        if error.code() == codes.UNAVAILABLE:
+            return answers.unreachable(self._address, error.details())
+        if error.code() == codes.DEADLINE_EXCEEDED:
+            return answers.too_late(self._address, self._timeout)
+        return answers.refused(
+            self._address, f"{error.code().name}, {error.details()}"
+        )
+
+
+def _decode(value):
+    """Returns nested lists of bytes as nested lists of str."""
+    if isinstance(value, list):
+        return [_decode(item) for item in value]
+    # Byte pieces of a vocabulary may combine to invalid UTF-8.
+    return value.decode(errors="replace") if isinstance(value, bytes) else value

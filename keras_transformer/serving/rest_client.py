@@ -1,0 +1,135 @@
+"""A client that asks over HTTP."""
+
+import functools
+import http.client
+import io
+import json
+import time
+import urllib.parse
+
+from keras_transformer.serving import answers
+from keras_transformer.serving import limits
+from keras_transformer.serving.deadline_reader import DeadlineReader
+
+
+class RestClient:
+    """Asks over HTTP and keeps its connection open between requests.
+
+    Args:
+        url: Address with a `scheme`, `hostname`, `port` and `path`.
+        model_name: Name of the model on the server.
+        model_version: Integer number of the version, or None for the newest.
+        timeout_secs: Largest number of seconds for a whole answer.
+    """
+
+    def __init__(self, url, model_name, model_version, timeout_secs):
+        if url.scheme == "https":
+            connection_class = http.client.HTTPSConnection
+        else:
+            connection_class = http.client.HTTPConnection
+        self._address = f"{url.hostname}:{url.port}"
+        self._connection = connection_class(url.hostname, url.port)
+        # A model's name may contain a slash, which must not split the path.
+        name = urllib.parse.quote(model_name, safe="")
+        version = "" if model_version is None else f"/versions/{model_version}"
+        folder = urllib.parse.quote(url.path.rstrip("/"), safe="/%")
+        self._path = f"{folder}/v1/models/{name}{version}:predict"
+        self._timeout = timeout_secs
+
+    def __call__(self, texts):
+        """Returns the `Answer` for a list of texts."""
+        texts = list(texts)
+        request = json.dumps({"inputs": {"text": texts}}).encode()
+        status, body = self._ask(request)
+        try:
+            answer = json.loads(body)
+            if status == 200:
+                outputs = answer["outputs"]
+                return answers.checked_answer(
+                    outputs["translations"], outputs["scores"], len(texts)
+                )
+            reason = str(answer["error"])
+        except (KeyError, TypeError, ValueError, RecursionError) as error:
+            shown = body[:100].decode(errors="replace")
+            raise answers.not_a_translator(
+                self._address, f"{status}, {shown!r}"
+            ) from error
+        raise answers.refused(self._address, f"{status}, {reason}")
+
+    def close(self):
+        """Closes the connection; a further call opens a new one."""
+        self._connection.close()
+
+    def _ask(self, request):
+        """Returns the status and the body of the answer to a request."""
+        try:
+            return self._post(request, time.monotonic() + self._timeout)
+        except TimeoutError as error:
+            self.close()
+            raise answers.too_late(self._address, self._timeout) from error
+        except (OSError, UnicodeError) as error:
+            self.close()
+            # Errors of a name lookup or of an encoding have no `strerror`.
+            reason = getattr(error, "strerror", None) or error
+            raise answers.unreachable(self._address, reason) from error
+        # `http.client` raises a ValueError for some malformed lengths.
+        except (http.client.HTTPException, ValueError) as error:
+            self.close()
+            reason = f"it does not speak HTTP as expected: {error!r}"
+            raise answers.unreachable(self._address, reason) from error
+
+    def _post(self, request, deadline):
+        is_reused = self._connection.sock is not None
+        try:
+            return self._post_once(request, deadline)
+        except (ConnectionError, http.client.BadStatusLine):
+            # A server may close a connection that was idle. Only then is
+            # a second attempt worthwhile.
+            self.close()
+            if not is_reused:
+                raise
+            return self._post_once(request, deadline)
+
+    def _post_once(self, request, deadline):
+        connection = self._connection
+        seconds_left = max(deadline - time.monotonic(), 0.001)
+        connection.timeout = seconds_left  # for the next connection
+        if connection.sock is not None:
+            connection.sock.settimeout(seconds_left)
+        connection.response_class = functools.partial(
+            _Response, deadline=deadline
+        )
+        headers = {"Content-Type": "application/json"}
+        connection.request("POST", self._path, request, headers)
+        response = connection.getresponse()
+        # With a number, or Python would reserve the memory for as many bytes
+        # as the server announces.
+        return response.status, response.read(limits.MAX_ANSWER_BYTES)
+
+
+class _Response(http.client.HTTPResponse):
+    """A response that must arrive until a point in time."""
+
+    def __init__(self, sock, *args, deadline, **options):
+        super().__init__(sock, *args, **options)
+        self.fp = io.BufferedReader(
+            _LimitedReader(self.fp.detach(), sock, deadline)
+        )
+
+
+class _LimitedReader(DeadlineReader):
+    """A `DeadlineReader` that also limits the bytes.
+
+    They are counted here, because a server can announce fewer than it sends.
+    """
+
+    _num_bytes = 0
+
+    def readinto(self, buffer):
+        num_bytes = super().readinto(buffer)
+        self._num_bytes += num_bytes
+        if self._num_bytes > limits.MAX_ANSWER_BYTES:
+            raise http.client.HTTPException(
+                f"more than {limits.MAX_ANSWER_BYTES} bytes"
+            )
+        return num_bytes

@@ -2,6 +2,7 @@
 # make demo-parsing  Train on a toy treebank, parse, and print F1.
 # make test          Check the style; run the unit and integration tests.
 # make test-slow     Run the tests that train a model or take minutes.
+# make fuzz          Feed the readers of files and requests with hostile bytes.
 # make lint          Check the style only.
 # make venv          Install the package and its test tools into .venv.
 # make clean         Remove the files of demos and builds, but not .venv.
@@ -14,7 +15,11 @@ PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11; do \
 BIN = .venv/bin
 PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo demo-parsing test test-slow lint venv clean
+FUZZED = trees hparams manifests checkpoints runs evaluations json_bodies \
+	vocabularies
+SECONDS ?= 600
+
+.PHONY: demo demo-parsing test test-slow fuzz lint venv clean
 
 demo: .venv/installed
 	$(BIN)/kt-trainer --problem=translate_ende_toy --generate_data \
@@ -46,6 +51,12 @@ test: lint
 
 test-slow: .venv/installed-test
 	$(BIN)/python -m pytest -q -m slow
+
+fuzz: .venv/installed-test
+	$(PIP) -e '.[fuzz]'
+	for reader in $(FUZZED); do \
+		$(BIN)/python tests/robustness/fuzz.py $$reader \
+			-max_total_time=$(SECONDS) || exit 1; done
 
 lint: .venv/installed-test
 	$(BIN)/ruff check .

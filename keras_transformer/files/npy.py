@@ -11,7 +11,7 @@ _START = b"\x93NUMPY\x01\x00"  # of version 1.0, which all our arrays have
 # numbers has this form, and any other one is refused unevaluated.
 _HEADER = re.compile(
     rb"\{'descr': '([<>|][fiu][1248])', 'fortran_order': (?:True|False), "
-    rb"'shape': \(((?:[0-9]{1,18},? ?)*)\), \} *\n"
+    rb"'shape': \(((?:[0-9]{1,18}(?:, [0-9]{1,18})*,?)?)\), \} *\n"
 )
 
 

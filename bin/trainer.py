@@ -24,7 +24,6 @@ With KERAS_BACKEND=jax the command trains on JAX and needs no TensorFlow.
 import dataclasses
 import json
 import os
-import time
 
 from keras_transformer import fields
 from keras_transformer import hparam
@@ -155,19 +154,34 @@ FLAGS = flags.define(
         ),
     ),
 )
-SECONDS_TO_WAIT = 60  # longest wait for the chief to create the run
+# Settings without which no training can start.
+NEEDED = ("problem", "hparams_set", "data_dir")
 
 
 def main(argv):
     flags.require(FLAGS, "output_dir")
-    from keras_transformer.runs.run_directory import RunDirectory
+    from keras_transformer.engines.cluster import read_cluster
+    from keras_transformer.training import start
 
-    is_new = not RunDirectory.exists(FLAGS.output_dir)
-    earlier_run = None if is_new else RunDirectory(FLAGS.output_dir)
-    if is_new:
-        flags.require(FLAGS, "problem", "hparams_set", "data_dir")
+    # The chief alone writes, and the other machines share the directory.
+    _, worker = read_cluster()
+    with start.locked_run(FLAGS.output_dir, is_chief=worker == 0):
+        return _train(is_chief=worker == 0)
+
+
+def _train(is_chief):
+    from keras_transformer.runs.run_directory import RunDirectory
+    from keras_transformer.training import start
+
+    earlier_run = None
+    if RunDirectory.exists(FLAGS.output_dir):
+        earlier_run = RunDirectory(FLAGS.output_dir)
     settings = _settings(earlier_run)
-    hparams = _hparams(settings["hparams_set"], earlier_run)
+    flags.require(FLAGS, *(name for name in NEEDED if not settings.get(name)))
+    # Nothing is lost if a training that saved no checkpoint begins anew, with
+    # whatever the command has corrected.
+    is_new = not start.has_checkpoint(FLAGS.output_dir)
+    hparams = _hparams(settings["hparams_set"], earlier_run, is_new)
     options = _options()
     # The run records this path, and another command may start elsewhere.
     problem = registry.get_problem(
@@ -175,29 +189,32 @@ def main(argv):
     )
     if FLAGS.generate_data:
         problem.generate(FLAGS.tmp_dir)
-    _check_batches(problem, hparams)
-    _check_warm_start(problem, hparams)
+    start.check_data(problem, hparams)
+    start.check_metric(problem, options["early_stopping_metric"])
+    start.check_memory(hparams, problem.vocabulary.vocab_size)
+    record = _record(problem, settings)
+    if is_new:
+        start.check_warm_start(problem, hparams, options["warm_start_from"])
+    else:
+        earlier_run.check_same(record, hparams)
     # Loading the backend takes seconds, so bad input has failed above.
     command.load_backend()
     from keras_transformer.engines.make_engine import make_engine
     from keras_transformer.engines.precision import resolve_precision
     from keras_transformer.training.trainer import Trainer
 
-    # A resumed run keeps its precision unless the flag names another. The
-    # first versions recorded none, because they always computed in float32.
-    if FLAGS.precision != "auto" or is_new:
-        settings["precision"] = resolve_precision(FLAGS.precision)
-    precision = settings.setdefault("precision", "float32")
+    record["precision"] = resolve_precision(record["precision"])
     if FLAGS.batch_tokens == "auto" and is_new:
-        hparams = _with_largest_batch(problem, hparams, precision)
-    # The engine comes before the run: it knows whether this machine is the
-    # chief, which alone creates the directory.
-    engine = make_engine(hparams, precision, FLAGS.worker_gpu, FLAGS.xla)
-    run = _open_run(problem, hparams, settings, engine.is_chief, is_new)
+        hparams = _with_largest_batch(problem, hparams, record["precision"])
+    engine = make_engine(
+        hparams, record["precision"], FLAGS.worker_gpu, FLAGS.xla
+    )
+    open_run = start.create_run if is_new and is_chief else start.resume_run
+    run = open_run(FLAGS.output_dir, problem, record, hparams)
     trainer = Trainer(problem, run, engine, **options)
     results = trainer.train(FLAGS.train_steps or hparams.train_steps)
     # One machine prints the line, however many take part.
-    if engine.is_chief:
+    if is_chief:
         print(json.dumps({"step": trainer.step, **results}))
     # A shell uses the same number for a process that a signal ended.
     return 128 + trainer.stop_signal if trainer.stop_signal else 0
@@ -205,17 +222,31 @@ def main(argv):
 
 def _settings(earlier_run):
     """Returns the settings of a run by name; flags win over `run.json`."""
-    names = ("problem", "hparams_set", "data_dir", "random_seed")
     from_flags = {
         name: FLAGS[name].value
-        for name in names
+        for name in (*NEEDED, "random_seed")
         if FLAGS[name].value is not None  # 0 is a seed
     }
+    if FLAGS.precision != "auto" or not earlier_run:
+        from_flags["precision"] = FLAGS.precision
     record = earlier_run.record if earlier_run else {}
-    return {"random_seed": 0, **record, **from_flags}
+    # The first versions recorded no precision, because they always computed in
+    # float32.
+    return {"random_seed": 0, "precision": "float32", **record, **from_flags}
 
 
-def _hparams(hparams_set, earlier_run):
+def _record(problem, settings):
+    """Returns the entries of `run.json` that stay the same when resuming."""
+    return {
+        "problem": problem.name,
+        "hparams_set": settings["hparams_set"],
+        "random_seed": settings["random_seed"],
+        "vocabulary_sha256": problem.vocabulary.sha256,
+        "precision": settings["precision"],
+    }
+
+
+def _hparams(hparams_set, earlier_run, is_new):
     # The registered set may have changed since the run began.
     if earlier_run and not FLAGS.hparams_set and not FLAGS.hparams:
         hparams = earlier_run.hparams
@@ -226,7 +257,7 @@ def _hparams(hparams_set, earlier_run):
         "batch_tokens": FLAGS.batch_tokens,
         "effective_batch_tokens": FLAGS.effective_batch_tokens,
     }
-    if FLAGS.batch_tokens == "auto" and earlier_run:
+    if FLAGS.batch_tokens == "auto" and not is_new:
         batch["batch_tokens"] = earlier_run.hparams.batch_tokens
     elif FLAGS.batch_tokens == "auto":
         # A placeholder that agrees with the update until the device's memory
@@ -261,26 +292,6 @@ def _profile_steps():
     return first, last
 
 
-def _check_batches(problem, hparams):
-    # Batches that cannot be made fail here, before the run is created.
-    problem.batches(
-        "train",
-        hparams.update_tokens,
-        hparams.max_length,
-        packed=hparams.packed,
-    )
-    problem.evaluation_batches(hparams.batch_tokens)
-
-
-def _check_warm_start(problem, hparams):
-    from keras_transformer.runs.run_directory import RunDirectory
-    from keras_transformer.runs.weights import check_warm_start
-
-    if FLAGS.warm_start_from:
-        other = RunDirectory(FLAGS.warm_start_from)
-        check_warm_start(problem.vocabulary, hparams, other)
-
-
 def _with_largest_batch(problem, hparams, precision):
     """Returns the hparams with the largest batch that fits into memory."""
     from keras_transformer.engines.largest_batch import largest_batch_tokens
@@ -289,37 +300,6 @@ def _with_largest_batch(problem, hparams, precision):
         hparams, problem.vocabulary.vocab_size, precision, FLAGS.xla
     )
     return dataclasses.replace(hparams, batch_tokens=tokens)
-
-
-def _open_run(problem, hparams, settings, is_chief, is_new):
-    from keras_transformer.runs.model_card import describe_data
-    from keras_transformer.runs.run_directory import RunDirectory
-
-    record = {
-        "problem": problem.name,
-        "hparams_set": settings["hparams_set"],
-        "random_seed": settings["random_seed"],
-        "vocabulary_sha256": problem.vocabulary.sha256,
-        "precision": settings["precision"],
-    }
-    if is_new and is_chief:
-        # `check_same` does not compare these, because the data may be moved
-        # before the run is resumed.
-        record["data_dir"] = problem.data_dir
-        record["data"] = describe_data(problem)
-        return RunDirectory.create(
-            FLAGS.output_dir, record, hparams, problem.vocabulary.model_bytes
-        )
-    # The chief creates the run, and the other machines wait for it. `run.json`
-    # is written last, so the run is complete as soon as it exists.
-    end = time.monotonic() + SECONDS_TO_WAIT
-    while not RunDirectory.exists(FLAGS.output_dir) and time.monotonic() < end:
-        time.sleep(0.1)
-    run = RunDirectory(FLAGS.output_dir)
-    run.check_same(record, hparams)
-    # `check_same` allows some hparams to differ; the ones asked for now apply.
-    run.hparams = hparams
-    return run
 
 
 def run(argv=None):

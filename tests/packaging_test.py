@@ -52,7 +52,7 @@ MAY_IMPORT = {
     "visualization": "files runs",
     "benchmark": "data decoding engines serving transformer",
     "export": "data decoding files runs runs.model_card search token_ids trees",
-    "training": "data decoding engines optimizers runs runs.model_card "
+    "training": "data decoding engines files optimizers runs runs.model_card "
     "visualization",
 }
 MAX_FLOORS = 8

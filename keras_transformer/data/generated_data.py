@@ -135,6 +135,12 @@ class GeneratedData:
             shuffle=split == "train" if shuffle is None else shuffle,
             **options,
         )
+        if not len(plan) and not plan.num_dropped:
+            raise ValueError(
+                "A split must hold at least one sentence pair. Received: "
+                f"problem={self.name}, split={split} without any. Generate "
+                "the data from more text."
+            )
         if not len(plan):
             raise ValueError(
                 "`max_length` must leave at least one sentence pair. Received: "
@@ -150,8 +156,20 @@ class GeneratedData:
             batch_tokens: Largest number of positions of a training batch.
                 Batches for evaluation hold at most `EVALUATION_TOKENS`.
         """
-        most = min(batch_tokens, EVALUATION_TOKENS)
-        return self.batches("dev", most, shuffle=False)
+        pairs = self.token_pairs("dev")
+        longest = max(side.lengths.max(initial=0) for side in pairs)
+        # Unlike in training, `max_length` leaves nothing out.
+        if longest > batch_tokens:
+            raise ValueError(
+                "`batch_tokens` must be at least the number of tokens of the "
+                "longest sentence of dev. Received: batch_tokens="
+                f"{batch_tokens}, longest sentence={longest} tokens, problem="
+                f"{self.name}. Raise batch_tokens, or leave such sentences out "
+                "of dev."
+            )
+        # A single sentence may be longer than other batches.
+        most = max(EVALUATION_TOKENS, longest)
+        return self.batches("dev", min(batch_tokens, most), shuffle=False)
 
     def dataset(
         self,

@@ -13,6 +13,18 @@ class OutOfMemory(ValueError):
         )
 
 
+class ModelTooLarge(ValueError):
+    """A model does not fit into the memory of a device."""
+
+    def __init__(self, hparams):
+        super().__init__(
+            "A model and its optimizer must fit into the device's memory. "
+            f"Received: d_model={hparams.d_model}, d_ff={hparams.d_ff}, "
+            f"num_layers={hparams.num_layers}, optimizer={hparams.optimizer}. "
+            "Lower one of the sizes, or use optimizer=adafactor."
+        )
+
+
 class WorkerLost(ValueError):
     """Another machine of the training no longer answers."""
 

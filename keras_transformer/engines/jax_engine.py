@@ -12,6 +12,7 @@ from jax.sharding import PartitionSpec
 
 from keras_transformer.engines.engine import PARTS
 from keras_transformer.engines.engine import Engine
+from keras_transformer.engines.errors import ModelTooLarge
 from keras_transformer.engines.errors import OutOfMemory
 from keras_transformer.engines.memory import process_peak_bytes
 from keras_transformer.engines.objective import loss_sum
@@ -62,9 +63,16 @@ class JaxEngine(Engine):
 
         Args:
             vocab_size: Number of token ids, padding included.
+
+        Raises:
+            ModelTooLarge: If they do not fit into the memory of a device.
         """
-        with self.distribution.scope():
-            self._make_model_and_optimizer(vocab_size)
+        try:
+            with self.distribution.scope():
+                self._make_model_and_optimizer(vocab_size)
+        except jax.errors.JaxRuntimeError as error:
+            _raise_unless_memory(error)
+            raise ModelTooLarge(self.hparams) from error
         self._gradients = self._on_each_device(
             self._add_rounds, [EVERYWHERE] * 3 + [BY_REPLICA]
         )
@@ -112,9 +120,7 @@ class JaxEngine(Engine):
                 jax.block_until_ready(figures)
                 self._tried.add(shapes)
         except jax.errors.JaxRuntimeError as error:
-            # JAX has one class for all errors of a device.
-            if "RESOURCE_EXHAUSTED" not in str(error):
-                raise
+            _raise_unless_memory(error)
             raise OutOfMemory(self.hparams.batch_tokens) from error
         # JAX trains on one machine, so nobody else can ask to stop.
         return {**figures, "stop": float(stop)}
@@ -237,6 +243,12 @@ class JaxEngine(Engine):
                 {"inputs": inputs, "targets": targets}, training=False
             )
             return lax.psum(token_sums(targets, logits), AXIS)
+
+
+def _raise_unless_memory(error):
+    # JAX has one class for all errors of a device.
+    if "RESOURCE_EXHAUSTED" not in str(error):
+        raise error
 
 
 def _choose_devices(num_devices):

@@ -1,4 +1,4 @@
-"""The memory of the machine, and the memory that this process has used."""
+"""The memory of the machine, of this process, and of a model."""
 
 import os
 import resource
@@ -22,3 +22,24 @@ def machine_bytes():
             return min(total, int(file.read()))
     except (OSError, ValueError):  # not in a container, or one without a limit
         return total
+
+
+def least_bytes(hparams, vocab_size):
+    """Returns what the weights and their moments take at least, in bytes.
+
+    Biases, normalisation and everything about a batch come on top.
+
+    Args:
+        hparams: `HParams` of the model.
+        vocab_size: Number of token ids.
+    """
+    d_model, num_heads = hparams.d_model, hparams.num_heads
+    d_k = hparams.d_k or d_model // num_heads
+    d_v = hparams.d_v or d_model // num_heads
+    attention = 2 * d_model * num_heads * (d_k + d_v)
+    feed_forward = 2 * d_model * hparams.d_ff
+    # An encoder layer has one attention and a decoder layer has two.
+    layers = hparams.num_layers * (3 * attention + 2 * feed_forward)
+    # Adafactor's moments are small.
+    copies = 1 if hparams.optimizer == "adafactor" else 3
+    return 4 * copies * (layers + vocab_size * d_model)

@@ -1,9 +1,8 @@
 """The devices and the machines that TensorFlow trains on."""
 
-import json
-import os
-
 import tensorflow as tf
+
+from keras_transformer.engines.cluster import read_cluster
 
 # TensorFlow raises one of these at once if another worker is killed, and after
 # 10 seconds if it does not answer.
@@ -55,21 +54,6 @@ def make_strategy(num_devices):
     if len(devices) == 1:
         return tf.distribute.get_strategy()
     return tf.distribute.MirroredStrategy(devices)
-
-
-def read_cluster():
-    """Reads the cluster from the environment variable `TF_CONFIG`.
-
-    Returns:
-        The number of workers and the number of this one, counted from 0. The
-        worker 0 is the chief. Without a cluster the result is `(1, 0)`.
-    """
-    config = json.loads(os.environ.get("TF_CONFIG") or "{}")
-    cluster, task = config.get("cluster", {}), config.get("task", {})
-    num_chiefs = len(cluster.get("chief", []))
-    num_before = num_chiefs if task.get("type") == "worker" else 0
-    num_workers = num_chiefs + len(cluster.get("worker", []))
-    return max(1, num_workers), num_before + task.get("index", 0)
 
 
 def first_reason(error):

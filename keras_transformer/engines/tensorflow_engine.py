@@ -4,8 +4,10 @@ import numpy as np
 import tensorflow as tf
 from tensorflow.python.client import device_lib
 
+from keras_transformer.engines.cluster import read_cluster
 from keras_transformer.engines.engine import PARTS
 from keras_transformer.engines.engine import Engine
+from keras_transformer.engines.errors import ModelTooLarge
 from keras_transformer.engines.errors import OutOfMemory
 from keras_transformer.engines.errors import WorkerLost
 from keras_transformer.engines.fused_adam import FusedAdam
@@ -16,7 +18,6 @@ from keras_transformer.engines.tensorflow_devices import LOST_WORKER
 from keras_transformer.engines.tensorflow_devices import first_reason
 from keras_transformer.engines.tensorflow_devices import list_gpus
 from keras_transformer.engines.tensorflow_devices import make_strategy
-from keras_transformer.engines.tensorflow_devices import read_cluster
 from keras_transformer.metrics import token_sums
 
 IDS = tf.TensorSpec((None, None), tf.int32)
@@ -69,9 +70,15 @@ class TensorflowEngine(Engine):
 
         Args:
             vocab_size: Number of token ids, padding included.
+
+        Raises:
+            ModelTooLarge: If they do not fit into the memory of a device.
         """
-        with self.strategy.scope():
-            self._make_model_and_optimizer(vocab_size)
+        try:
+            with self.strategy.scope():
+                self._make_model_and_optimizer(vocab_size)
+        except tf.errors.ResourceExhaustedError as error:
+            raise ModelTooLarge(self.hparams) from error
 
     def update(self, batch, stop=False):
         """Updates the weights with the gradient of a whole batch.
@@ -108,7 +115,10 @@ class TensorflowEngine(Engine):
 
     def evaluate(self, inputs, targets):
         """Returns the `token_sums` of a batch; each worker computes its own."""
-        return self._evaluate(inputs, targets)
+        try:
+            return self._evaluate(inputs, targets)
+        except tf.errors.ResourceExhaustedError as error:
+            raise OutOfMemory(self.hparams.batch_tokens) from error
 
     def peak_bytes(self):
         """Returns the peak use of memory, of the first GPU or this process."""

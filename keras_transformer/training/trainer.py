@@ -230,11 +230,22 @@ class Trainer:
                 raise ValueError(
                     "Loss and gradient must be finite. Received: "
                     f"{name}={figures[name]} at step {at['step'] + 1}, epoch "
-                    f"{at['epoch']}, batch {at['batch']}. Start another "
-                    "--output_dir with a lower learning_rate, more "
-                    "warmup_steps or gradient_clip_norm; --warm_start_from "
-                    "keeps the weights of this run."
+                    f"{at['epoch']}, batch {at['batch']}. {self._way_out()}"
                 )
+
+    def _way_out(self):
+        """Returns what to do about a loss that is not finite."""
+        change = (
+            "with a lower learning_rate, more warmup_steps or "
+            "gradient_clip_norm"
+        )
+        # The recipe of a run can change until it has a checkpoint.
+        if not self.run.checkpoints.steps:
+            return f"Give the command again {change}."
+        return (
+            f"Start another --output_dir {change}; --warm_start_from keeps the "
+            "weights of this run."
+        )
 
     def _count_time(self, begin, waited=0.0):
         seconds = time.perf_counter() - begin

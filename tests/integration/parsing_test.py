@@ -203,6 +203,11 @@ class EvaluateTest:
 
 
 class OtherCommandsTest:
+    def test_early_stopping_by_bleu_is_refused(self, run, capsys):
+        words = ["early_stopping_metric=bleu", "Use f1 or loss."]
+        flags = (f"--output_dir={run}", "--early_stopping_metric=bleu")
+        assert_fails(capsys, words, trainer, *flags)
+
     @pytest.mark.slow
     def test_an_averaged_run_and_its_export_give_the_same_trees(
         self, run, sentences, tmp_path, capsys

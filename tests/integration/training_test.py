@@ -10,9 +10,7 @@ from runs import evaluations
 from runs import run_trainer
 from runs import train
 
-from keras_transformer.data.subwords import train_subwords
 from keras_transformer.engines.tensorflow_engine import TensorflowEngine
-from keras_transformer.registry import get_hparams
 from keras_transformer.runs import variables
 from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.runs.weights import load_model
@@ -80,7 +78,7 @@ class TrainerTest:
         run = make_run(**TINY)
         train(run, 20)
         too_fast = changed(run, learning_rate=1e30)
-        expected = "finite.* at step 2[1-9], epoch 0, batch 2[0-9]"
+        expected = "finite.* at step 2[1-9], epoch 0, batch 2[0-9]. Start anoth"
         with pytest.raises(ValueError, match=expected):
             train(too_fast, 60, save_checkpoints_secs=0.0)
         for step in run.checkpoints.steps:
@@ -94,7 +92,8 @@ class TrainerTest:
         # A float32 holds the logits of such weights, but not their squares.
         weights = trainer.engine.model.embedding.embeddings
         weights.assign(3e18 * weights)
-        with pytest.raises(ValueError, match="gradient_norm=nan at step 1,"):
+        expected = "gradient_norm=nan at step 1,.*batch 0. Give the command"
+        with pytest.raises(ValueError, match=expected):
             trainer.train(10)
         assert run.checkpoints.steps == []
 
@@ -253,57 +252,3 @@ class TrainerCommandTest:
         assert run.record["precision"] == "bfloat16"
         status, _, messages = run_trainer(*command)
         assert status == 0, messages
-
-    def test_contradiction_is_one_line_with_both_values(
-        self, trained_run, copy_data
-    ):
-        status, _, messages = run_trainer(
-            f"--output_dir={trained_run}",
-            f"--data_dir={copy_data}",
-            "--problem=copy_rev",
-        )
-        assert status == 2
-        assert len(messages.splitlines()) == 1
-        assert "'copy_rev'" in messages
-        assert "started with 'copy'" in messages
-
-    @pytest.mark.parametrize(
-        "flag, expected",
-        [
-            ("--hparams=batch_tokens=5", "batch_tokens=5, longest"),
-            ("--data_dir=nowhere", "kt-datagen --problem=copy"),
-            ("--profile_steps=9,8", "--profile_steps=10,20"),
-            ("--warm_start_from=nowhere", "output_dir='nowhere'"),
-        ],
-    )
-    def test_wrong_flag_is_one_line_and_writes_nothing(
-        self, copy_data, tmp_path, flag, expected
-    ):
-        check_refused(tmp_path / "run", expected, copy_data, flag)
-
-    def test_warm_start_with_another_vocabulary_writes_nothing(
-        self, copy_data, tmp_path
-    ):
-        path = str(tmp_path / "vocab.model")
-        other = RunDirectory.create(
-            str(tmp_path / "other"),
-            {"problem": "copy"},
-            get_hparams("transformer_tiny"),
-            train_subwords(["other words"], 270, path).model_bytes,
-        )
-        flag = f"--warm_start_from={other.path}"
-        check_refused(tmp_path / "run", "same vocabulary", copy_data, flag)
-
-
-def check_refused(path, expected, data_dir, flag):
-    status, _, messages = run_trainer(
-        "--problem=copy",
-        f"--data_dir={data_dir}",
-        f"--output_dir={path}",
-        "--hparams_set=transformer_tiny",
-        flag,
-    )
-    assert status == 2
-    assert len(messages.splitlines()) == 1
-    assert expected in messages
-    assert not os.path.exists(path)

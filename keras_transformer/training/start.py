@@ -1,0 +1,190 @@
+"""The start of a training: its checks, its lock and its run.
+
+Nothing here imports the backend, so that a command that cannot work ends at
+once.
+"""
+
+import contextlib
+import os
+import time
+
+from keras_transformer.engines import memory
+from keras_transformer.files.locks import locked_directory
+from keras_transformer.runs.checkpoints import Checkpoints
+from keras_transformer.runs.model_card import describe_data
+from keras_transformer.runs.run_directory import RunDirectory
+from keras_transformer.runs.weights import check_warm_start as check_same_model
+
+SECONDS_TO_WAIT = 60  # longest wait for the chief to create the run
+
+
+@contextlib.contextmanager
+def locked_run(path, is_chief=True):
+    """Keeps a second training out of the directory of a run.
+
+    The lock ends with the process. Commands that only read the run need none.
+
+    Args:
+        path: Directory of the run, which is made if need be.
+        is_chief: Whether this machine is the chief of the training. The others
+            share its directory and lock nothing. Defaults to True.
+
+    Raises:
+        ValueError: If another training uses the directory, or if it may not be
+            written to.
+    """
+    if not is_chief:
+        yield
+        return
+    with locked_directory(path, wait=False):
+        if not os.access(path, os.W_OK | os.X_OK):
+            raise ValueError(
+                "`output_dir` must be a directory that can be written. "
+                f"Received: output_dir={path!r}, which may only be read. "
+                "Change its permissions, or name another directory."
+            )
+        yield
+
+
+def check_data(problem, hparams):
+    """Checks that a training can make its batches and its evaluations.
+
+    Args:
+        problem: The `Problem`.
+        hparams: `HParams` of the training.
+
+    Raises:
+        ValueError: If data are missing, or if a sentence fits into no batch.
+    """
+    problem.batches(
+        "train",
+        hparams.update_tokens,
+        hparams.max_length,
+        packed=hparams.packed,
+    )
+    problem.evaluation_batches(hparams.batch_tokens)
+    problem.text_split("dev")
+
+
+def check_metric(problem, metric):
+    """Checks that evaluations give the metric that early stopping follows.
+
+    Args:
+        problem: The `Problem`, with generated data.
+        metric: "none", "loss", or the name of a score.
+
+    Raises:
+        ValueError: If the problem has no such score.
+    """
+    if metric in ("none", "loss"):
+        return
+    _, references = problem.text_split("dev")
+    # Every text has all scores of its problem, so the first one is enough.
+    names = list(problem.score(references[:1], references[:1]))
+    if metric not in names:
+        raise ValueError(
+            "`early_stopping_metric` must be measured on the problem. "
+            f"Received: early_stopping_metric={metric}, problem={problem.name},"
+            f" which has {', '.join(names)}. Use {problem.measure} or loss."
+        )
+
+
+def check_memory(hparams, vocab_size):
+    """Checks that the memory of this machine can hold the model.
+
+    Args:
+        hparams: `HParams` of the model.
+        vocab_size: Number of token ids.
+
+    Raises:
+        ValueError: If a training needs more memory than there is, even with a
+            single sentence.
+    """
+    needed = memory.least_bytes(hparams, vocab_size)
+    there = memory.machine_bytes()
+    if needed > there:
+        raise ValueError(
+            "A model must fit into the machine's memory. Received: d_model="
+            f"{hparams.d_model}, d_ff={hparams.d_ff}, num_layers="
+            f"{hparams.num_layers} and {vocab_size:,} token ids, which take "
+            f"{needed / 1e9:,.0f} GB with the optimizer, more than the "
+            f"{there / 1e9:,.0f} GB of this machine. Lower one of them."
+        )
+
+
+def check_warm_start(problem, hparams, path):
+    """Checks that a new run can start with the weights of another one.
+
+    Args:
+        problem: `Problem` of the new run.
+        hparams: `HParams` of the new run.
+        path: Directory of the other run, or "" for none.
+
+    Raises:
+        ValueError: If the other run does not exist, has no checkpoint, or has
+            another vocabulary or other dimensions.
+    """
+    if not path:
+        return
+    if not RunDirectory.exists(path):
+        raise ValueError(
+            "`warm_start_from` must be the directory of a run. Received: "
+            f"warm_start_from={path!r}, which is none. Name a directory that "
+            "kt-trainer or kt-avg-checkpoints wrote."
+        )
+    other = RunDirectory(path)
+    check_same_model(problem.vocabulary, hparams, other)
+    other.checkpoints.headers()  # also of an incomplete file
+
+
+def create_run(path, problem, record, hparams):
+    """Creates the run of a new training; see `RunDirectory.create`."""
+    record = {
+        **record,
+        # `check_same` does not compare these, because the data may be moved
+        # before the run is resumed.
+        "data_dir": problem.data_dir,
+        "data": describe_data(problem),
+    }
+    model_bytes = problem.vocabulary.model_bytes
+    return RunDirectory.create(path, record, hparams, model_bytes)
+
+
+def resume_run(path, problem, record, hparams):
+    """Opens the run of a training that continues, or that the chief creates.
+
+    Args:
+        path: Directory of the run.
+        problem: The `Problem`.
+        record: Dictionary of the settings that must be the run's.
+        hparams: `HParams` of the training.
+
+    Returns:
+        The `RunDirectory`.
+
+    Raises:
+        ValueError: If there is no such run, or if a setting differs.
+    """
+    end = time.monotonic() + SECONDS_TO_WAIT
+    while True:
+        try:
+            run = RunDirectory(path)
+            run.check_same(record, hparams)
+            break
+        except ValueError:
+            # `run.json` is written last, so the run is complete as soon as it
+            # exists. Before the chief has created it, there may be another one
+            # from an earlier start that saved no checkpoint.
+            if has_checkpoint(path) or time.monotonic() > end:
+                raise
+            time.sleep(0.1)
+    # `check_same` allows some hparams to differ; the ones asked for now apply.
+    run.hparams = hparams
+    return run
+
+
+def has_checkpoint(path):
+    """Returns whether a directory holds a run with a checkpoint."""
+    return RunDirectory.exists(path) and bool(
+        Checkpoints(os.path.join(path, "checkpoints")).steps
+    )

@@ -1,0 +1,184 @@
+"""What kt-trainer refuses at its start, and what a failed start leaves."""
+
+import os
+import shutil
+
+import pytest
+from commands import assert_fails
+from commands import call
+from runs import metrics
+
+from keras_transformer import registry
+from keras_transformer.bin import trainer
+from keras_transformer.data.subwords import train_subwords
+from keras_transformer.engines.memory import least_bytes
+from keras_transformer.registry import get_hparams
+from keras_transformer.runs.run_directory import RunDirectory
+from keras_transformer.training import start
+from keras_transformer.transformer import build_transformer
+
+TINY = "num_layers=1,d_model=16,d_ff=32,num_heads=2,batch_tokens=512"
+
+
+def flags_of(path, data_dir, *flags):
+    return (
+        "--problem=copy",
+        f"--data_dir={data_dir}",
+        f"--output_dir={path}",
+        "--hparams_set=transformer_tiny",
+        *flags,
+    )
+
+
+class RefusalTest:
+    @pytest.mark.parametrize(
+        "flag, expected",
+        [
+            ("--hparams=batch_tokens=5", "batch_tokens=5, longest"),
+            ("--hparams=d_model=60000", "take 2,077 GB with the optimizer"),
+            ("--data_dir=nowhere", "kt-datagen --problem=copy"),
+            ("--profile_steps=9,8", "--profile_steps=10,20"),
+            ("--warm_start_from=nowhere", "warm_start_from='nowhere'"),
+            ("--early_stopping_metric=f1", "has bleu, chrf. Use bleu or loss."),
+        ],
+    )
+    def test_wrong_flag_is_one_line_and_writes_nothing(
+        self, copy_data, tmp_path, capsys, flag, expected
+    ):
+        flags = flags_of(tmp_path / "run", copy_data, flag)
+        assert_fails(capsys, [expected], trainer, *flags)
+        assert os.listdir(tmp_path) == []
+
+    @pytest.mark.parametrize("name", ["dev.source.txt", "dev.target.txt"])
+    def test_missing_dev_text_is_refused(
+        self, copy_data, tmp_path, capsys, name
+    ):
+        data = shutil.copytree(copy_data, tmp_path / "data")
+        os.remove(data / "copy" / name)
+        flags = flags_of(tmp_path / "run", data)
+        assert_fails(capsys, [name], trainer, *flags)
+        assert os.listdir(tmp_path) == ["data"]
+
+    def test_warm_start_with_another_vocabulary_writes_nothing(
+        self, copy_data, tmp_path, capsys
+    ):
+        path = str(tmp_path / "vocab.model")
+        other = RunDirectory.create(
+            str(tmp_path / "other"),
+            {"problem": "copy"},
+            get_hparams("transformer_tiny"),
+            train_subwords(["other words"], 270, path).model_bytes,
+        )
+        flag = f"--warm_start_from={other.path}"
+        flags = flags_of(tmp_path / "run", copy_data, flag)
+        assert_fails(capsys, ["same vocabulary"], trainer, *flags)
+        assert not os.path.exists(tmp_path / "run")
+
+    def test_warm_start_from_a_run_without_checkpoints_is_refused(
+        self, make_run, copy_data, tmp_path, capsys
+    ):
+        flag = f"--warm_start_from={make_run().path}"
+        flags = flags_of(tmp_path / "run", copy_data, flag)
+        flags += ("--hparams=num_layers=1,d_model=64,d_ff=128",)
+        assert_fails(capsys, ["must hold a checkpoint"], trainer, *flags)
+
+    def test_contradiction_is_one_line_with_both_values(
+        self, trained_run, copy_data, capsys
+    ):
+        flags = (f"--output_dir={trained_run}", f"--data_dir={copy_data}")
+        words = ["'copy_rev'", "started with 'copy'"]
+        assert_fails(capsys, words, trainer, *flags, "--problem=copy_rev")
+
+    def test_a_long_sentence_of_dev_gives_advice_that_helps(self, copy_data):
+        problem = registry.get_problem("copy", copy_data)
+        longest = max(side.lengths.max() for side in problem.token_pairs("dev"))
+        with pytest.raises(ValueError, match="sentence of dev.*Raise batch_"):
+            problem.evaluation_batches(longest - 1)
+        assert len(problem.evaluation_batches(longest))
+
+    @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+    def test_a_directory_that_may_only_be_read_is_refused(
+        self, copy_data, tmp_path, capsys
+    ):
+        tmp_path.chmod(0o500)
+        flags = flags_of(tmp_path, copy_data)
+        assert_fails(capsys, ["may only be read"], trainer, *flags)
+
+
+class MemoryTest:
+    @pytest.mark.parametrize(
+        "changes", ["d_k=5,d_v=7", "optimizer=adafactor", "num_layers=2"]
+    )
+    def test_estimate_is_close_to_the_weights_and_below_them(self, changes):
+        hparams = registry.get_hparams("transformer_tiny")
+        hparams = trainer.hparam.parse_overrides(hparams, changes)
+        copies = 1 if hparams.optimizer == "adafactor" else 3
+        needed = 4 * copies * build_transformer(hparams, 300).count_params()
+        assert 0.97 * needed < least_bytes(hparams, 300) <= needed
+
+
+class LockTest:
+    def test_a_second_trainer_is_one_line_and_changes_nothing(
+        self, trained_run, capsys
+    ):
+        before = sorted(os.listdir(trained_run))
+        with start.locked_run(trained_run):
+            words = ["one process at a time", trained_run]
+            assert_fails(capsys, words, trainer, f"--output_dir={trained_run}")
+        assert sorted(os.listdir(trained_run)) == before
+
+    def test_other_machines_of_the_training_share_the_directory(self, tmp_path):
+        with start.locked_run(str(tmp_path)):
+            with start.locked_run(str(tmp_path), is_chief=False):
+                pass
+
+
+class FailedStartTest:
+    def test_a_run_without_a_checkpoint_begins_anew(
+        self, make_run, copy_data, capsys
+    ):
+        """Other hparams and another problem than at the failed start."""
+        run = make_run(d_model=32)
+        with open(run.file("metrics.csv"), "w") as file:
+            file.write("step,train_loss\n100,9.0\n")
+        flags = flags_of(run.path, copy_data, f"--hparams={TINY}")
+        flags += ("--problem=copy_rev", "--train_steps=2")
+        assert call(trainer, *flags) == 0, capsys.readouterr().err
+        corrected = RunDirectory(run.path)
+        assert corrected.hparams.d_model == 16
+        assert corrected.problem_name == "copy_rev"
+        assert {row["step"] for row in metrics(corrected)} == {"2"}
+        # Now it has a checkpoint.
+        capsys.readouterr()
+        words = ["'copy'", "started with 'copy_rev'"]
+        flags += ("--problem=copy",)
+        assert_fails(capsys, words, trainer, *flags)
+
+    def test_batch_of_the_failed_start_does_not_replace_auto(self, make_run):
+        run = make_run(batch_tokens=20_000)
+        trainer.FLAGS(["kt-trainer", "--batch_tokens=auto"])
+        size = trainer._hparams("transformer_tiny", run, True).batch_tokens
+        assert size != 20_000
+        size = trainer._hparams("transformer_tiny", run, False).batch_tokens
+        assert size == 20_000
+
+    def test_a_resumed_run_needs_its_warm_start_no_more(
+        self, trained_run, capsys
+    ):
+        flags = (f"--output_dir={trained_run}", "--train_steps=900")
+        assert call(trainer, *flags, "--warm_start_from=removed") == 0
+        assert '{"step": 900' in capsys.readouterr().out
+
+    def test_a_worker_waits_until_the_chief_has_begun_anew(
+        self, make_run, copy_data, monkeypatch
+    ):
+        """The stale `run.json` of a failed start is not an error at once."""
+        run = make_run()
+        problem = registry.get_problem("copy", copy_data)
+        record = {**run.record, "random_seed": 7}
+        monkeypatch.setattr(start, "SECONDS_TO_WAIT", 0.2)
+        with pytest.raises(ValueError, match="random_seed=7"):
+            start.resume_run(run.path, problem, record, run.hparams)
+        start.create_run(run.path, problem, record, run.hparams)
+        resumed = start.resume_run(run.path, problem, record, run.hparams)
+        assert resumed.record["random_seed"] == 7

@@ -144,12 +144,12 @@ def _parse(main, values, has_output, argv):
         if len(remaining) > 1:
             raise ValueError(
                 "Arguments must be flags. Received: "
-                f"{' '.join(remaining[1:])}. Write --name=value."
+                f"{fields.shown(' '.join(remaining[1:]))}. Write --name=value."
             )
     except absl_flags.UnrecognizedFlagError as error:
         _fail(main, _unknown(main, values, error.flagname))
     except (absl_flags.Error, ValueError) as error:
-        _fail(main, error)
+        _fail(main, _about_flags(main, error))
     return remaining
 
 
@@ -193,6 +193,17 @@ def _fail(main, message, trace=""):
     line = " ".join(str(message).split())
     print(f"{_command(main)}: error: {line}\n{trace}", file=sys.stderr, end="")
     sys.exit(BAD_INPUT)
+
+
+def _about_flags(main, error):
+    message = str(error)
+    if "Received: " in message:
+        return message
+    # absl's own messages state neither the rule nor what to do.
+    return (
+        f"Flags must be written as --name=value. Received: {message}. "
+        f"`{_command(main)} --help` lists all flags."
+    )
 
 
 def _unknown(main, values, name):

@@ -1,0 +1,177 @@
+"""Commands whose standard streams are closed, full or not read.
+
+Each runs as a shell starts it. `tests/bin` tests the same without processes.
+"""
+
+import configparser
+import pathlib
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from processes import environment
+
+ROOT = pathlib.Path(__file__).parents[2]
+RUN = ROOT / "tests" / "fixtures" / "v0.1" / "run"
+EXPORT = ROOT / "tests" / "fixtures" / "v0.1" / "ctranslate2"
+
+
+def commands():
+    config = configparser.ConfigParser()
+    config.read(ROOT / "setup.cfg")
+    scripts = config["options.entry_points"]["console_scripts"].split("\n")
+    return [line.split(".")[-1].split(":")[0] for line in scripts if line]
+
+
+# Work that each command can do in a few seconds. {text} is a file of two
+# lines and {new} a path that does not exist.
+WORK = {
+    "avg_checkpoints": f"--output_dir={RUN} --num_last_checkpoints=2 "
+    "--averaged_dir={new}",
+    "attention": f"--output_dir={RUN} --text=a --html={{new}}",
+    "benchmark": "--mode=decode --hparams_set=transformer_tiny --num_passes=1 "
+    f"--decode_from_file={{text}} --vocabulary={RUN}/vocab.model "
+    "--hparams=d_model=8,num_heads=2,d_ff=8,num_layers=1 --target_length=3",
+    "datagen": "--problem=copy --data_dir={new}",
+    "decoder": f"--output_dir={EXPORT}",
+    "evaluate": "--hypotheses={text} --references={text}",
+    "exporter": f"--output_dir={RUN} --format=ctranslate2 --export_dir={{new}}",
+    "plot": f"--runs={RUN} --metric=dev_loss --plot_to_file={{new}}.png",
+    "trainer": "--problem=copy --generate_data --data_dir={new}/data "
+    "--output_dir={new}/run --hparams_set=transformer_tiny --train_steps=2 "
+    "--hparams=d_model=8,num_heads=2,d_ff=8,num_layers=1,batch_tokens=256",
+}
+SILENT = ("plot",)  # commands whose work prints nothing to standard output
+READING = ("decoder",)  # commands whose work reads standard input
+
+
+def shell(name, flags, redirection, **options):
+    """Runs a command with redirections of a shell."""
+    return subprocess.run(
+        f'"{sys.executable}" -m keras_transformer.bin.{name} {flags} '
+        f"{redirection}",
+        shell=True,
+        capture_output=True,
+        text=True,
+        env=environment(__file__),
+        timeout=300,
+        **options,
+    )
+
+
+@pytest.fixture
+def work(tmp_path):
+    """Function that runs a command's work with redirections."""
+
+    def run(name, redirection):
+        text = tmp_path / "text"
+        text.write_text("a b c\nd e f\n")
+        flags = WORK[name].format(text=text, new=tmp_path / "new")
+        return shell(name, flags, redirection, stdin=open(text))
+
+    return run
+
+
+def assert_one_line(done, words):
+    assert done.returncode == 2, done.stderr
+    assert done.stderr.count("\n") == 1, done.stderr
+    assert words in done.stderr
+
+
+class StreamsTest:
+    def test_a_process_refuses_a_closed_output(self):
+        done = shell("plot", "--help", ">&-")
+        assert_one_line(done, "must be open. Received: a closed one")
+
+    def test_a_process_says_that_its_output_is_full(self):
+        done = shell("plot", "--registry_help", ">/dev/full")
+        assert_one_line(done, "Received: No space left on device.")
+
+    def test_a_process_keeps_its_status_without_messages(self):
+        assert shell("plot", "--no_such_flag", "2>&-").returncode == 2
+        assert shell("plot", "--no_such_flag", "2>/dev/full").returncode == 2
+
+    @pytest.mark.slow
+    @pytest.mark.parametrize("argument", ["--help", "--registry_help"])
+    @pytest.mark.parametrize("name", commands())
+    def test_help_in_every_command(self, name, argument):
+        usual = shell(name, argument, "").stdout
+        for redirection in ("2>&-", "2>/dev/full", "<&-", "<&- 2>&-"):
+            done = shell(name, argument, redirection)
+            assert (done.returncode, done.stdout) == (0, usual), redirection
+            assert done.stderr == ""
+        assert_one_line(shell(name, argument, ">&-"), "must be open")
+        assert_one_line(shell(name, argument, ">/dev/full"), "No space left")
+        done = shell(name, argument, "| head -n 1")
+        assert done.stdout == usual.split("\n")[0] + "\n"
+        assert done.stderr == ""
+
+    @pytest.mark.slow
+    @pytest.mark.parametrize("name", WORK)
+    @pytest.mark.parametrize(
+        "redirection", ["2>&-", "2>/dev/full", "2>&- <&-", "<&-"]
+    )
+    def test_work_needs_no_messages_and_no_input(self, work, name, redirection):
+        done = work(name, redirection)
+        if "<&-" in redirection and name in READING:
+            assert done.returncode == 2
+            assert done.stdout == ""
+        else:
+            assert done.returncode == 0, done.stderr
+            assert bool(done.stdout) == (name not in SILENT)
+        assert "Traceback" not in done.stderr
+
+    @pytest.mark.slow
+    @pytest.mark.parametrize("name", WORK)
+    def test_work_refuses_a_closed_output(self, work, name, tmp_path):
+        assert_one_line(work(name, ">&-"), "must be open")
+        assert [path.name for path in tmp_path.iterdir()] == ["text"]
+
+    @pytest.mark.slow
+    @pytest.mark.parametrize("name", sorted(set(WORK) - set(SILENT)))
+    def test_work_says_that_its_output_is_full(self, work, name):
+        done = work(name, ">/dev/full")
+        assert done.returncode == 2
+        *_, line = done.stderr.splitlines()
+        assert "Received: No space left on device." in line
+        assert "Traceback" not in done.stderr
+
+    @pytest.mark.slow
+    @pytest.mark.parametrize("name", WORK)
+    def test_work_bears_a_reader_that_ends(self, work, name):
+        done = work(name, "| true")
+        assert done.returncode == 0
+        assert "Traceback" not in done.stderr
+        assert "error" not in done.stderr
+
+
+@pytest.mark.slow
+class InterruptTest:
+    @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+    @pytest.mark.parametrize("name", WORK)
+    def test_a_signal_at_any_moment_leaves_no_traceback(
+        self, name, number, tmp_path
+    ):
+        text = tmp_path / "text"
+        text.write_text("a b c\n" * 100_000)
+        for tenths in (1, 3, 6, 10, 20, 40):
+            new = tmp_path / f"new{tenths}"
+            flags = WORK[name].format(text=text, new=new).split()
+            process = subprocess.Popen(
+                [sys.executable, "-m", f"keras_transformer.bin.{name}", *flags],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+                env=environment(__file__),
+            )
+            time.sleep(tenths / 10)
+            process.send_signal(number)
+            _, messages = process.communicate(timeout=120)
+            # Before the command begins, the signal itself ends the process.
+            statuses = (0, 128 + number, -number)
+            assert process.returncode in statuses, messages
+            assert "Traceback" not in messages, tenths
+            assert "Exception" not in messages, tenths

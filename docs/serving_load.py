@@ -3,8 +3,8 @@
     python docs/serving_load.py RUN EXPORT_DIR test.en
 
 Of 16 clients, half use REST and half gRPC. They send one sentence at a time,
-mixed with malformed requests. An answer is right if it equals the translation
-of the run itself.
+mixed with faulty requests of both protocols. An answer is right if it equals
+the translation of the run itself. The server's memory is sampled each second.
 """
 
 import json
@@ -50,8 +50,9 @@ def main(run_dir, export_dir, text_path):
             texts,
             lambda text, best: best == expected[text],
             SECONDS,
+            process_id=server.pid,
         )
-        print(json.dumps(report.figures()))
+        print(json.dumps(report.figures(), indent=1))
     finally:
         server.terminate()
         server.wait()

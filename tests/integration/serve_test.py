@@ -14,9 +14,11 @@ import time
 
 import pytest
 import toy_saved_model as toy
+from served import Served
+from served import free_port
 
 from keras_transformer.benchmark.serve_load import run_load
-from keras_transformer.serving.server import has_grpc
+from keras_transformer.serving import limits
 
 TEXTS = [f"Sentence {i} of {'a few ' * (i % 7)}words" for i in range(50)]
 
@@ -30,56 +32,6 @@ def call(command, *flags, **options):
         timeout=120,
         **options,
     )
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("localhost", 0))
-        return s.getsockname()[1]
-
-
-class Served:
-    """A kt-serve process on free ports."""
-
-    def __init__(self, export_dir, *flags):
-        self.rest = free_port()
-        self.grpc = free_port() if has_grpc() else 0
-        self.addresses = {"rest": f"localhost:{self.rest}"}
-        if self.grpc:
-            self.addresses["grpc"] = f"localhost:{self.grpc}"
-        self.process = subprocess.Popen(
-            [
-                *(sys.executable, "-m", "keras_transformer.bin.serve"),
-                f"--export_dir={export_dir}",
-                f"--port={self.grpc}",
-                f"--rest_api_port={self.rest}",
-                *flags,
-            ],
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        self.first_line = self.process.stderr.readline()
-
-    def get(self, path):
-        connection = http.client.HTTPConnection("localhost", self.rest)
-        with contextlib.closing(connection):
-            connection.request("GET", path)
-            return json.loads(connection.getresponse().read())
-
-    def wait_for_newest(self, version):
-        for _ in range(200):
-            newest = self.get("/v1/models/translate")["model_version_status"][0]
-            if newest["version"] == str(version):
-                if newest["state"] == "AVAILABLE":
-                    return
-            time.sleep(0.05)
-        raise AssertionError(f"version {version} did not become available")
-
-    def end(self, number=signal.SIGTERM):
-        """Sends a signal; returns the exit status and the remaining output."""
-        self.process.send_signal(number)
-        _, messages = self.process.communicate(timeout=60)
-        return self.process.returncode, messages
 
 
 @pytest.fixture(scope="module")
@@ -139,6 +91,21 @@ class ServeTest:
         assert figures["malformed_not_refused_rightly"] == 0
         assert figures["requests"] > 100
         assert figures["malformed"] > 10
+
+    def test_300_stalled_clients_neither_hold_threads_nor_keep_others_out(
+        self, served
+    ):
+        threads_before = served.status("Threads")
+        with contextlib.ExitStack() as stack:
+            for _ in range(300):
+                client = socket.create_connection(("localhost", served.rest))
+                stack.enter_context(client).sendall(b"POST")
+            time.sleep(1.1)  # after a second, they may lose their places
+            for _ in range(5):
+                status = served.get("/v1/models/translate")
+                assert list(status) == ["model_version_status"]
+            num_threads = served.status("Threads") - threads_before
+            assert num_threads <= limits.MAX_CONNECTIONS
 
     def test_versions_change_under_load(self, tmp_path, serve):
         export_dir = str(tmp_path)

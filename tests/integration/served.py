@@ -1,0 +1,68 @@
+"""A kt-serve process on free ports."""
+
+import contextlib
+import http.client
+import json
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+from keras_transformer.serving.server import has_grpc
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("localhost", 0))
+        return s.getsockname()[1]
+
+
+class Served:
+    """A kt-serve process on free ports."""
+
+    def __init__(self, export_dir, *flags):
+        self.rest = free_port()
+        self.grpc = free_port() if has_grpc() else 0
+        self.addresses = {"rest": f"localhost:{self.rest}"}
+        if self.grpc:
+            self.addresses["grpc"] = f"localhost:{self.grpc}"
+        self.process = subprocess.Popen(
+            [
+                *(sys.executable, "-m", "keras_transformer.bin.serve"),
+                f"--export_dir={export_dir}",
+                f"--port={self.grpc}",
+                f"--rest_api_port={self.rest}",
+                *flags,
+            ],
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        self.first_line = self.process.stderr.readline()
+
+    def get(self, path):
+        connection = http.client.HTTPConnection("localhost", self.rest)
+        with contextlib.closing(connection):
+            connection.request("GET", path)
+            return json.loads(connection.getresponse().read())
+
+    def status(self, name):
+        """Returns a number from the system's status of the process."""
+        with open(f"/proc/{self.process.pid}/status") as file:
+            lines = dict(line.split(":", 1) for line in file)
+        return int(lines[name].split()[0])
+
+    def wait_for_newest(self, version):
+        for _ in range(200):
+            newest = self.get("/v1/models/translate")["model_version_status"][0]
+            if newest["version"] == str(version):
+                if newest["state"] == "AVAILABLE":
+                    return
+            time.sleep(0.05)
+        raise AssertionError(f"version {version} did not become available")
+
+    def end(self, number=signal.SIGTERM):
+        """Sends a signal; returns the exit status and the remaining output."""
+        self.process.send_signal(number)
+        _, messages = self.process.communicate(timeout=60)
+        return self.process.returncode, messages

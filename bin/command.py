@@ -88,7 +88,7 @@ def load_backend(module="keras"):
         ValueError: If the backend is not TensorFlow or JAX, or is not
             installed.
     """
-    _check_backend(os.environ.get("KERAS_BACKEND") or "tensorflow")
+    backend()
     # As defaults only, so that the user's own settings win.
     cache = os.path.expanduser("~/.cache/keras_transformer")
     os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", f"{cache}/jax")
@@ -116,12 +116,22 @@ def load_backend(module="keras"):
         _check_backend(sys.modules["keras"].config.backend())
 
 
-def _check_backend(backend):
-    if backend not in BACKENDS:
+def backend():
+    """Returns the backend that `KERAS_BACKEND` names.
+
+    Raises:
+        ValueError: If it is not TensorFlow or JAX.
+    """
+    return _check_backend(os.environ.get("KERAS_BACKEND") or "tensorflow")
+
+
+def _check_backend(name):
+    if name not in BACKENDS:
         raise ValueError(
             f"`KERAS_BACKEND` must be one of {', '.join(BACKENDS)}. Received: "
-            f"KERAS_BACKEND={fields.shortened(backend)}. Set it to one of them."
+            f"KERAS_BACKEND={fields.shortened(name)}. Set it to one of them."
         )
+    return name
 
 
 def _parse(main, values, has_output, argv):

@@ -160,11 +160,13 @@ NEEDED = ("problem", "hparams_set", "data_dir")
 
 def main(argv):
     flags.require(FLAGS, "output_dir")
-    from keras_transformer.engines.cluster import read_cluster
+    from keras_transformer.engines import cluster
     from keras_transformer.training import start
 
+    # Before the data, which can take hours to generate.
+    cluster.check_backend(command.backend())
     # The chief alone writes, and the other machines share the directory.
-    _, worker = read_cluster()
+    _, worker = cluster.read_cluster()
     with start.locked_run(FLAGS.output_dir, is_chief=worker == 0):
         return _train(is_chief=worker == 0)
 

@@ -1,8 +1,8 @@
 """The choice of the engine for the backend of Keras."""
 
-import os
-
 import keras
+
+from keras_transformer.engines.cluster import check_backend
 
 
 def make_engine(hparams, precision="float32", num_devices=0, xla="auto"):
@@ -28,11 +28,7 @@ def make_engine(hparams, precision="float32", num_devices=0, xla="auto"):
 
         return TensorflowEngine(hparams, precision, num_devices, xla)
     if backend == "jax":
-        if os.environ.get("TF_CONFIG"):
-            raise ValueError(
-                "Training on several machines needs TensorFlow. Received: "
-                "KERAS_BACKEND=jax and TF_CONFIG. Unset one of them."
-            )
+        check_backend(backend)
         from keras_transformer.engines.jax_engine import JaxEngine
 
         return JaxEngine(hparams, precision, num_devices)

@@ -47,11 +47,13 @@ def main(argv):
     flags.require(FLAGS, "output_dir", "text")
     _check_flags()
     translator = _load()
-    attention = _attention(translator)
+    translation, attention = _attention(translator)
     if FLAGS.html:
         from keras_transformer.visualization import attention_page
 
-        title = f"Attention: {FLAGS.text}"
+        # One line for each text, whatever line ends it contains.
+        texts = [" ".join(text.split()) for text in (FLAGS.text, translation)]
+        title = "Attention: {}\n→ {}".format(*texts)
         attention_page.write_attention_page(attention, FLAGS.html, title)
         print(f"Page: {FLAGS.html}", file=sys.stderr)
     if FLAGS.png:
@@ -106,6 +108,7 @@ def _load():
 
 
 def _attention(translator):
+    """Returns the translation, or the target text, and the attention."""
     if FLAGS.target_text is None:
         translations, attentions = translator(
             [FLAGS.text],
@@ -114,7 +117,7 @@ def _attention(translator):
             return_attention=True,
         )
         print(translations[0])
-        return attentions[0]
+        return translations[0], attentions[0]
     from keras_transformer.decoding.attention import attention_of
 
     # One decoder pass over the target replaces the search for a translation.
@@ -125,7 +128,10 @@ def _attention(translator):
         target_text = translator.symbols(target_text)
         translator = translator.translator
     source, target = translator.vocabulary.encode([text, target_text])
-    return attention_of(translator.model, translator.vocabulary, source, target)
+    attention = attention_of(
+        translator.model, translator.vocabulary, source, target
+    )
+    return FLAGS.target_text, attention
 
 
 def run(argv=None):

@@ -1,5 +1,4 @@
 const SCALE = 65535;
-const GAP = 200;  // pixels between the two columns, as in the style sheet
 const PALETTE = ["#3f7fd9", "#e07b1a", "#2e9f4f", "#d64545", "#8f62d4",
   "#97633f", "#d957a8", "#1c9fa6"];
 const SVG = "http://www.w3.org/2000/svg";
@@ -21,6 +20,8 @@ for (const kind of data.kinds) {
   const [rows, columns] = [kind.queries.length, kind.keys.length];
   kind.weight = (layer, head, query, key) =>
     values[((layer * data.heads + head) * rows + query) * columns + key];
+  // A token that comes later is hidden from the position that predicts.
+  kind.isMasked = (query, key) => kind.causal && key > query;
 }
 
 // `kept` is the token that was clicked and `pointed` the one under the pointer.
@@ -28,7 +29,7 @@ for (const kind of data.kinds) {
 const state = {
   kind: data.kinds[data.kinds.length - 1], layer: data.layers - 1,
   heads: new Set(range(data.heads)), kept: null, pointed: null,
-  raised: false,
+  raised: false, theme: null,  // null is the theme of the system
 };
 const focused = () => state.pointed || state.kept;
 const chosenHeads = () => range(data.heads).filter((h) => state.heads.has(h));
@@ -45,6 +46,9 @@ const weightOf = (token, head, other) => token.side === "queries"
   ? weight(head, token.index, other) : weight(head, other, token.index);
 const meanOf = (token, other) => token.side === "queries"
   ? mean(token.index, other) : mean(other, token.index);
+const isMaskedFor = (token, other) => token.side === "queries"
+  ? state.kind.isMasked(token.index, other)
+  : state.kind.isMasked(other, token.index);
 
 function make(name, attributes = {}, ...children) {
   const element = document.createElement(name);
@@ -78,7 +82,8 @@ function parts(token) {
 
 function named(token) {
   const [dot, text, name] = parts(token);
-  return make("span", {class: name}, make("span", {class: "mark"}, dot), text);
+  return make("span", {class: `piece ${name}`},
+    make("span", {class: "mark"}, dot), text);
 }
 
 // ---- the current view, stored in the address
@@ -103,8 +108,8 @@ function readAddress() {
     const index = within(name, state.kind[side].length);
     if (index !== null) state.kept = {side, index};
   }
-  setTheme(parameters.get("theme") || (matchMedia("(prefers-color-scheme: dark)")
-    .matches ? "dark" : "light"));
+  const theme = parameters.get("theme");
+  state.theme = ["light", "dark"].includes(theme) ? theme : null;
 }
 
 function writeAddress() {
@@ -117,13 +122,15 @@ function writeAddress() {
     parts.push(`${name}=${state.kept.index + 1}`);
   }
   if (state.raised) parts.push("raised=1");
-  const theme = new URLSearchParams(location.hash.slice(1)).get("theme");
-  if (theme) parts.push(`theme=${document.documentElement.dataset.theme}`);
+  if (state.theme) parts.push(`theme=${state.theme}`);
   history.replaceState(null, "", `#${parts.join("&")}`);
 }
 
-function setTheme(theme) {
-  document.documentElement.dataset.theme = theme === "dark" ? "dark" : "light";
+const systemIsDark = matchMedia("(prefers-color-scheme: dark)");
+
+function showTheme() {
+  document.documentElement.dataset.theme =
+    state.theme || (systemIsDark.matches ? "dark" : "light");
 }
 
 function change(changes) {
@@ -179,8 +186,7 @@ function makeControls() {
   find("controls").addEventListener("submit", (e) => e.preventDefault());
   find("theme").addEventListener("click", () => {
     const isDark = document.documentElement.dataset.theme === "dark";
-    setTheme(isDark ? "light" : "dark");
-    show();
+    change({theme: isDark ? "light" : "dark"});
   });
 }
 
@@ -202,6 +208,7 @@ function showControls() {
 // ---- start
 
 function show() {
+  showTheme();
   showControls();
   showColumns();
   showMatrix();
@@ -215,6 +222,8 @@ addEventListener("DOMContentLoaded", () => {
   readAddress();
   show();
   addEventListener("hashchange", () => { readAddress(); show(); });
+  systemIsDark.addEventListener("change", show);
+  isNarrow.addEventListener("change", show);
   addEventListener("keydown", (e) => {
     if (e.key === "Escape") change({kept: null, pointed: null});
   });

@@ -44,14 +44,17 @@ def write_attention_page(attention, path, title="Attention"):
     The page is a single HTML file that needs no other file and no network. As
     in figures 3 to 5 of Vaswani et al. (2017), lines connect two columns of
     tokens, with one colour for each head. A matrix beside them shows the
-    weights, and maps below them show all heads of the layer. Mouse and keyboard
-    select tokens, heads, layers and the kind of attention; the address of the
-    page stores the selection. Weights are rounded to multiples of 1 / 65535.
+    weights, and maps below them show all heads of the layer. Tokens that are
+    masked because they come later are hatched. Mouse and keyboard select
+    tokens, heads, layers and the kind of attention; the address of the page
+    stores the selection and the theme. Weights are rounded to multiples of
+    1 / 65535.
 
     Args:
         attention: `Attention` to show.
         path: Path of the file to write.
-        title: Heading of the page. Defaults to "Attention".
+        title: Heading of the page, of one or more lines. Defaults to
+            "Attention".
     """
     text = attention_page(attention, title)
     with written_aside(path) as file:
@@ -93,6 +96,8 @@ def _data(attention):
                 "long": labels.title,
                 "query": labels.query,
                 "key": labels.key,
+                # Each token is predicted from those before it alone.
+                "causal": kind == "decoder",
                 "queries": queries,
                 "keys": keys,
                 "weights": _pack(weights),

@@ -1,11 +1,22 @@
 """Draws attention weights as one picture with a heat map for each head."""
 
+import unicodedata
+
+import numpy as np
+
 from keras_transformer.visualization.attention_page import LABELS
 from keras_transformer.visualization.picture import printable
 from keras_transformer.visualization.picture import write_picture
 
-MAX_LABELS = 70  # longer sentences get a label at every second token or so
 QUERIES = {"encoder": "source", "decoder": "target", "cross": "target"}
+MAX_LABELS = 70  # longer sentences get a label at every second token or so
+MAX_CHARACTERS = 18  # of a label
+MAX_PIXELS = 20000  # on either side; Matplotlib refuses 65,536
+# In inches. Across a picture that is larger than a screen, shared labels would
+# be out of sight.
+SCREEN = 16
+GAP = 0.1  # between maps, in addition to their labels
+BAR_ROOM = 1.1  # for the colour bar and its label
 
 
 def write_attention_picture(attention, path, kind="cross"):
@@ -13,62 +24,122 @@ def write_attention_picture(attention, path, kind="cross"):
 
     The picture has a row for each layer and a column for each head. A heat map
     has a row for each query and a column for each key, and all maps share the
-    scale from 0 to 1. Characters that are missing in the installed fonts appear
-    as boxes.
+    scale from 0 to 1. Keys that are masked because they come later are hatched.
+    The maps of a row or a column share their labels, unless the picture is
+    larger than a screen. Characters that are missing in the installed fonts
+    appear as boxes.
 
     Args:
         attention: `Attention` to draw.
         path: Path of the file to write, which ends in `.png`, `.pdf` or `.svg`.
         kind: "encoder", "decoder" or "cross". Defaults to "cross".
     """
-    # Imported here so that importing this module does not load matplotlib.
-    from matplotlib.figure import Figure
-
     queries, keys, weights = attention.of(kind)
-    queries, keys = (list(map(_label, tokens)) for tokens in (queries, keys))
+    queries, keys = _Tokens(queries), _Tokens(keys)
     num_layers, num_heads = weights.shape[:2]
-    height, width = (_inches(len(tokens)) for tokens in (queries, keys))
-    # In inches, with margins for titles, labels and the colour bar.
-    size = num_heads * width + 2.2, num_layers * height + 1.6
-    figure = Figure(figsize=size, dpi=120, layout="constrained")
-    large = 6 + 2.5 * height  # font size of the titles, in points
-    # Without `squeeze`, one layer or one head is still a matrix of axes.
-    axes = figure.subplots(num_layers, num_heads, squeeze=False)
+    is_large = SCREEN < max(
+        num_layers * queries.inches, num_heads * keys.inches
+    )
+    font_size = 6 + 1.25 * (queries.inches + keys.inches)  # of the titles
+    figure, axes = _make_axes(
+        num_layers, num_heads, queries, keys, is_large, font_size
+    )
     for layer, row in enumerate(axes):
         for head, axis in enumerate(row):
-            image = axis.imshow(
-                weights[layer, head], "Blues", vmin=0, vmax=1, aspect="auto"
-            )
-            axis.set_xticks([])
-            axis.set_yticks([])
-            axis.spines[:].set_color("0.7")
-            if layer == 0:
-                axis.set_title(f"head {head + 1}", fontsize=large)
-            if layer == num_layers - 1:
-                _set_labels(axis, "x", keys, rotation=90)
-            if head == 0:
-                _set_labels(axis, "y", queries)
-                axis.set_ylabel(f"layer {layer + 1}", fontsize=large)
-    # The bar keeps its size in inches, however large the picture is.
-    bar = figure.colorbar(
-        image,
-        ax=axes,
-        fraction=0.3 / size[0],
-        shrink=min(1.0, 5 / size[1]),
-        aspect=min(5, size[1]) / 0.2,
-    )
-    bar.set_label("weight", fontsize=large)
+            image = _draw_map(axis, weights[layer, head], kind == "decoder")
+            if is_large:
+                axis.set_title(f"layer {layer + 1}, head {head + 1}")
+            elif layer == 0:
+                axis.set_title(f"head {head + 1}", fontsize=font_size)
+            if is_large or layer == num_layers - 1:
+                keys.label(axis, "x", rotation=90)
+            if is_large or head == 0:
+                queries.label(axis, "y")
+            if not is_large and head == 0:
+                axis.set_ylabel(f"layer {layer + 1}", fontsize=font_size)
+    _add_bar(figure, image, font_size)
     figure.suptitle(
-        f"{LABELS[kind].title}\n{QUERIES[kind]} tokens, from top to bottom, "
+        f"{LABELS[kind].title}\n{QUERIES[kind]} tokens, from top to bottom,\n"
         "attend to those named below",
-        fontsize=large + 1,
+        fontsize=font_size + 1,
+        y=1 - 0.1 / figure.get_figheight(),
     )
     write_picture(figure, path)
 
 
-def _inches(num_tokens):
-    """Returns the width of a heat map that has room for all labels."""
-    return max(1.5, 0.115 * min(num_tokens, MAX_LABELS))
+class _Tokens:
+    """The tokens along one side of the maps."""
+
+    def __init__(self, tokens):
+        step = -(-len(tokens) // MAX_LABELS)  # rounded up
+        self.places = range(0, len(tokens), step)
+        self.labels = [_label(tokens[place]) for place in self.places]
+        # The side of a map has room for all labels.
+        self.inches = max(1.5, 0.115 * len(self.labels))
+        self.room = 0.1 + 0.065 * max(map(_num_columns, self.labels))
+
+    def label(self, axis, name, **options):
+        """Labels the axis "x" or "y" of a map."""
+        # Otherwise a "$" in a token would start a formula.
+        options = {"fontsize": 7, "parse_math": False, **options}
+        getattr(axis, f"set_{name}ticks")(self.places, self.labels, **options)
+        axis.tick_params(axis=name, length=2, color="0.7")
+
+
+def _make_axes(num_layers, num_heads, queries, keys, is_large, font_size):
+    """Returns the figure, and its axes as a matrix."""
+    # Imported here so that importing this module does not load matplotlib.
+    from matplotlib.figure import Figure
+
+    # Matplotlib could find the margins itself, but measures all labels several
+    # times to do so, which takes a minute for 48 maps of long sentences.
+    line = 1.5 * font_size / 72
+    left, bottom, top = queries.room + line, keys.room, 4.5 * line
+    x_gap, y_gap = GAP, GAP
+    if is_large:
+        x_gap, y_gap = x_gap + queries.room, y_gap + keys.room + 0.35
+    width = left + num_heads * (keys.inches + x_gap) + BAR_ROOM
+    height = bottom + num_layers * (queries.inches + y_gap) + top
+    figure = Figure((width, height), min(120, MAX_PIXELS / max(width, height)))
+    return figure, figure.subplots(
+        num_layers,
+        num_heads,
+        squeeze=False,  # one layer or one head is still a matrix
+        gridspec_kw={
+            "left": left / width,
+            "right": 1 - (BAR_ROOM + x_gap) / width,
+            "bottom": bottom / height,
+            "top": 1 - top / height,
+            "wspace": x_gap / keys.inches,
+            "hspace": y_gap / queries.inches,
+        },
+    )
+
+
+def _draw_map(axis, weights, is_causal):
+    """Draws the weights `(query_len, key_len)` of a head; returns the image."""
+    if is_causal:
+        # Where the image is masked, the hatching behind it shows.
+        visible = np.tri(*weights.shape, dtype=bool)
+        weights = np.ma.masked_where(~visible, weights)
+        axis.patch.set(hatch="////", facecolor="0.95", edgecolor="0.8")
+    axis.set_xticks([])
+    axis.set_yticks([])
+    axis.spines[:].set_color("0.7")
+    return axis.imshow(weights, "Blues", vmin=0, vmax=1, aspect="auto")
+
+
+def _add_bar(figure, image, font_size):
+    width, height = figure.get_size_inches()
+    length = min(5, 0.6 * height)  # inches, however large the picture is
+    place = (
+        1 - 0.9 * BAR_ROOM / width,
+        0.5 - 0.5 * length / height,
+        0.2 / width,
+        length / height,
+    )
+    bar = figure.colorbar(image, cax=figure.add_axes(place))
+    bar.set_label("weight", fontsize=min(font_size, 12))
 
 
 def _label(token):
@@ -76,19 +147,11 @@ def _label(token):
     # SentencePiece marks the start of a word, and a lone mark is a space.
     if token.startswith("▁"):
         token = token[1:] or "␣"
+    if len(token) > MAX_CHARACTERS:
+        token = token[: MAX_CHARACTERS - 1] + "…"
     return printable(token)
 
 
-def _set_labels(axis, name, tokens, **options):
-    """Labels all positions along an axis, or evenly spaced ones."""
-    step = -(-len(tokens) // MAX_LABELS)  # rounded up
-    places = range(0, len(tokens), step)
-    labels = [_shortened(tokens[place]) for place in places]
-    # Otherwise a "$" in a token would start a formula.
-    options = {"fontsize": 7, "parse_math": False, **options}
-    getattr(axis, f"set_{name}ticks")(places, labels, **options)
-    axis.tick_params(axis=name, length=2, color="0.7")
-
-
-def _shortened(text, max_length=18):
-    return text if len(text) <= max_length else text[: max_length - 1] + "…"
+def _num_columns(text):
+    # Chinese characters and others are twice as wide as Latin ones.
+    return sum(1 + (unicodedata.east_asian_width(c) in "FW") for c in text)

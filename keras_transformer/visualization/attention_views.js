@@ -5,6 +5,10 @@
 const rowHeight = () => Math.max(state.kind.queries.length,
   state.kind.keys.length) > 40 ? 17 : 22;
 
+// Pixels between the two columns, as in the style sheet.
+const isNarrow = matchMedia("(max-width: 600px)");
+const gap = () => isNarrow.matches ? 72 : 200;
+
 // Smaller weights are drawn as lines only for a single token: thousands of faint
 // lines would be slow and hide the others.
 const least = () => rowHeight() > 20 ? 0.01 : 0.03;
@@ -83,7 +87,7 @@ function showColumns() {
   for (const head of heads) all.append(headLines(head, heads, null));
   find("lines").replaceChildren(all, draw("g", {id: "token-lines"}));
   fill(find("lines"),
-    {width: GAP, height, viewBox: `0 0 ${GAP} ${height}`}, []);
+    {width: gap(), height, viewBox: `0 0 ${gap()} ${height}`}, []);
 }
 
 function heading(kind) {
@@ -109,7 +113,7 @@ function headLines(head, heads, token) {
       const value = weight(head, query, key);
       if (value < (token ? LEAST_OF_ONE : least())) continue;
       group.append(draw("line", {x1: 0, y1: (query + 0.5) * row + shift,
-        x2: GAP, y2: (key + 0.5) * row + shift, "stroke-width": width,
+        x2: gap(), y2: (key + 0.5) * row + shift, "stroke-width": width,
         "stroke-opacity": opacity(value).toFixed(3)}));
     }
   }
@@ -130,11 +134,13 @@ function showFocus() {
         && token.index === index;
       element.classList.toggle("focused", isIt);
       element.setAttribute("aria-selected", isIt);
-      const isOther = token && token.side !== side;
+      const isOther = Boolean(token) && token.side !== side;
+      const isMasked = isOther && isMaskedFor(token, index);
+      element.classList.toggle("masked", isMasked);
       element.querySelector(".number").textContent =
-        isOther ? meanOf(token, index).toFixed(2) : "";
-      element.querySelector(".strip").replaceChildren(
-        ...(isOther ? heads.map((head) => strip(token, head, index)) : []));
+        isMasked ? "\u2013" : isOther ? meanOf(token, index).toFixed(2) : "";
+      element.querySelector(".strip").replaceChildren(...(isOther && !isMasked
+        ? heads.map((head) => strip(token, head, index)) : []));
     });
   }
   showBand(token);
@@ -160,7 +166,9 @@ function showDetails(token, heads) {
   title.replaceChildren(named(state.kind[token.side][token.index]),
     token.side === "queries" ? " attends to" : " is attended to by",
     make("small", {}, ` (position ${token.index + 1})`));
-  const order = range(others.length)
+  const visible = range(others.length)
+    .filter((other) => !isMaskedFor(token, other));
+  const order = visible
     .sort((a, b) => meanOf(token, b) - meanOf(token, a)).slice(0, 10);
   const names = heads.map((head) => make("th", {scope: "col",
     title: `head ${head + 1}`}, make("span", {class: "dot",
@@ -174,26 +182,31 @@ function showDetails(token, heads) {
       meanOf(token, other).toFixed(3))] : []),
     ...heads.map((h) => make("td", {},
       weightOf(token, h, other).toFixed(heads.length > 2 ? 2 : 3)))));
-  const rest = others.length - order.length;
+  const rest = visible.length - order.length;
+  const numMasked = others.length - visible.length;
   find("details").replaceChildren(
     make("table", {}, make("thead", {}, head), make("tbody", {}, ...body)),
-    make("p", {}, rest > 0 ? `and ${rest} more with smaller weights` : ""));
+    make("p", {}, rest > 0 ? `and ${rest} more with smaller weights` : ""),
+    make("p", {}, numMasked > 0 ? `${numMasked} masked` : ""));
 }
 
 // ---- the weights as a matrix
 
-const cellSize = () => Math.min(22, Math.max(9, Math.floor(
+const cellSize = () => Math.min(22, Math.max(10, Math.floor(
   720 / Math.max(state.kind.queries.length, state.kind.keys.length))));
 const SHOWN = 14;  // largest number of characters in a label of the matrix
+const LEAST_SIZE = 8.5;  // pixels of a label; a larger matrix scrolls
 
 function painted(colour, value) {
   const canvas = make("canvas", {width: state.kind.keys.length,
     height: state.kind.queries.length, class: "map"});
   const context = canvas.getContext("2d");
-  context.fillStyle = colour;
+  const masked = styled("--masked");
   for (const query of range(canvas.height)) {
     for (const key of range(canvas.width)) {
-      context.globalAlpha = opacity(value(query, key));
+      const isMasked = state.kind.isMasked(query, key);
+      context.fillStyle = isMasked ? masked : colour;
+      context.globalAlpha = isMasked ? 1 : opacity(value(query, key));
       context.fillRect(key, query, 1, 1);
     }
   }
@@ -212,7 +225,7 @@ function showMatrix() {
   const [left, top] = [room(queries), room(keys)];
   const [width, height] = [cell * keys.length, cell * queries.length];
   const colour = heads.length === 1 ? colours[heads[0]]
-    : getComputedStyle(document.documentElement).getPropertyValue("--cell");
+    : styled("--cell");
   const text = (token, side, index, attributes) => draw("text", {
     ...attributes, "font-size": size, "data-side": side, "data-index": index},
     draw("title", {}, token),
@@ -221,7 +234,8 @@ function showMatrix() {
   const matrix = find("matrix");
   const box = {width: left + width + 2, height: top + height + 2};
   fill(matrix, {...box, viewBox: `0 0 ${box.width} ${box.height}`,
-    style: {"min-width": `${0.6 * box.width}px`}}, []);
+    style: {"min-width": `${box.width * Math.min(1, LEAST_SIZE / size)}px`}},
+  []);
   matrix.replaceChildren(
     ...queries.map((token, index) => text(token, "queries", index, {
       x: left - 5, y: top + (index + 0.5) * cell + 0.35 * size,
@@ -231,6 +245,7 @@ function showMatrix() {
         + `${top - 5}) rotate(-90)`})),
     draw("image", {x: left, y: top, width, height, preserveAspectRatio: "none",
       href: painted(colour, mean).toDataURL()}),
+    hatching(left, top, cell),
     draw("rect", {class: "frame", x: left, y: top, width, height}),
     draw("rect", {class: "band", id: "band", visibility: "hidden"}));
   const place = {left, top, cell};
@@ -240,7 +255,20 @@ function showMatrix() {
   matrix.place = place;
   find("matrix-title").replaceChildren("Matrix ", make("small", {},
     heads.length === 1 ? `weights of head ${heads[0] + 1}`
-      : `mean weights of ${heads.length} heads`));
+      : `mean weights of ${heads.length} heads`,
+    state.kind.causal ? "; hatched: masked, since it comes later" : ""));
+}
+
+const styled = (name) =>
+  getComputedStyle(document.documentElement).getPropertyValue(name);
+
+// One diagonal through each masked cell of the matrix.
+function hatching(left, top, cell) {
+  const {queries, keys, isMasked} = state.kind;
+  const diagonals = range(queries.length).flatMap((query) => range(keys.length)
+    .filter((key) => isMasked(query, key)).map((key) =>
+      `M${left + key * cell},${top + (query + 1) * cell}l${cell},${-cell}`));
+  return draw("path", {class: "hatching", d: diagonals.join("")});
 }
 
 function pointAtCell(event, {left, top, cell}) {
@@ -255,9 +283,10 @@ function pointAtCell(event, {left, top, cell}) {
   else if (isInside(key, keys)) token = {side: "keys", index: key};
   find("matrix").style.cursor = token ? "pointer" : "";
   if (token && isInside(query, queries) && isInside(key, keys)) {
-    const value = chosenHeads().length ? mean(query, key).toFixed(3) : "";
-    find("matrix-title").lastChild.textContent =
-      `${queries[query]} \u2192 ${keys[key]}: ${value}`;
+    const value = state.kind.isMasked(query, key) ? "masked"
+      : chosenHeads().length ? mean(query, key).toFixed(3) : "";
+    find("matrix-title").lastChild.replaceChildren(
+      named(queries[query]), " \u2192 ", named(keys[key]), `: ${value}`);
   }
   point(token);
 }
@@ -286,7 +315,11 @@ function showOverview() {
   find("overview-title").replaceChildren(`All heads of layer ${
     state.layer + 1} `, make("small", {}, "queries from top to bottom, keys "
     + "from left to right; click a map to see its head alone"));
-  find("overview").style.maxWidth = `${220 * data.heads}px`;
+  // Five pixels for each token, and at least as many as eight maps in a row.
+  const size = Math.min(340, Math.max(
+    132, 5 * Math.max(state.kind.queries.length, state.kind.keys.length)));
+  find("overview").style.setProperty("--map", `${size}px`);
+  find("overview").style.maxWidth = `${1.5 * size * data.heads}px`;
   find("overview").replaceChildren(...range(data.heads).map((head) => {
     const map = painted(colours[head],
       (query, key) => weight(head, query, key));

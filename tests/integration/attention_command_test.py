@@ -76,7 +76,17 @@ class AttentionCommandTest:
         best = Translator.load(trained_run, "best")
         assert_page_shows(page, expected(best, text, "q w"))
         page = Page(page.read_text(encoding="utf-8"))
-        assert page.texts["title"] == [f"Attention: {text}"]
+        assert page.texts["title"] == [f"Attention: {text}\n→ q w"]
+
+    @pytest.mark.parametrize("ending", ["pdf", "svg"])
+    def test_the_ending_of_the_picture_decides_its_format(
+        self, trained_run, tmp_path, ending
+    ):
+        path = tmp_path / f"a.{ending}"
+        flags = [f"--text={TEXT}", f"--target_text={TEXT}", f"--png={path}"]
+        assert call(attention, f"--output_dir={trained_run}", *flags) == 0
+        signature = {"pdf": b"%PDF-", "svg": b"<?xml"}[ending]
+        assert path.read_bytes().startswith(signature)
 
     @pytest.mark.parametrize(
         "flags, words",
@@ -94,6 +104,12 @@ class AttentionCommandTest:
                 ["--text=a", "--html={out}", "--png={tmp}/no/a.png"],
                 ["--png={tmp}/no/a.png"],
             ),
+            (["--text=a", "--png={tmp}/a.gif"], ["--png", "{tmp}/a.gif"]),
+            (
+                ["--text=a", "--html={out}", "--png={tmp}/a"],
+                [".svg", "{tmp}/a"],
+            ),
+            (["--text=a", "--html={pic}", "--png={pic}"], ["two files"]),
             (["--text=" + "a b " * 200, "--html={out}"], ["at most 256"]),
             (
                 ["--text=a", "--html={out}", "--checkpoint_step=7"],
@@ -109,6 +125,7 @@ class AttentionCommandTest:
         self, trained_run, tmp_path, capsys, flags, words
     ):
         places = {"tmp": tmp_path, "out": tmp_path / "a.html"}
+        places["pic"] = tmp_path / "a.png"
         flags = [flag.format(**places) for flag in flags]
         status = call(attention, f"--output_dir={trained_run}", *flags)
         output = capsys.readouterr()

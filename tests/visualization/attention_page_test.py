@@ -1,5 +1,6 @@
 """Tests the file of the attention page and its behaviour in a browser."""
 
+import json
 import os
 import re
 import shutil
@@ -20,6 +21,11 @@ BROWSER = next(filter(None, map(shutil.which, BROWSERS)), None)
 EVIL = (
     "</script><img src=x onerror=\"alert('a')\"><!-- &lt; {{script}} $1 \\u2028"
 )
+# Headless Chromium has no window as narrow as a phone, but a frame can be.
+FRAME = """<body><script>
+addEventListener("message", (e) => { document.body.title =
+  JSON.stringify(e.data); });
+</script><iframe src="page.html" style="border: 0; width: %dpx"></iframe>"""
 
 
 ATTENTION = random_attention(
@@ -46,6 +52,11 @@ class AttentionPageTest:
         attention = Attention(["a", "b"], ["a", "b"], array, array, array)
         for kind in Page(attention_page(attention)).data["kinds"]:
             np.testing.assert_array_equal(decoded(attention, kind), array)
+
+    def test_the_heading_keeps_its_lines(self):
+        page = Page(attention_page(ATTENTION, "A dog\n→ Ein Hund"))
+        assert page.texts["h1"] == page.texts["title"]
+        assert page.texts["h1"] == ["A dog\n→ Ein Hund"]
 
     def test_it_makes_no_network_request(self):
         text = attention_page(ATTENTION)
@@ -90,16 +101,22 @@ class AttentionPageTest:
 def browse(tmp_path):
     """Returns a function that opens a page and returns its elements."""
 
-    def open_page(attention, address="", script="", title="Page"):
+    def open_page(
+        attention, address="", script="", title="Page", frame_width=None
+    ):
         text = attention_page(attention, title)
         watch = "addEventListener('error', e => fail(e.message));"
         watch += "const fail = (m) => document.documentElement.append("
         watch += "Object.assign(document.createElement('q'), {title: m}));"
         text = text.replace("<title>", f"<script>{watch}</script><title>", 1)
-        after = f"addEventListener('load', () => {{ {script} }});"
+        after = "const say = (value) => parent.postMessage(value, '*');"
+        after += f"addEventListener('load', () => {{ {script} }});"
         text = text.replace("</body>", f"<script>{after}</script></body>")
         path = tmp_path / "page.html"
         path.write_text(text, encoding="utf-8")
+        if frame_width:
+            path = tmp_path / "frame.html"
+            path.write_text(FRAME % frame_width)
         done = subprocess.run(
             [
                 *(BROWSER, "--headless", "--no-sandbox", "--disable-gpu"),
@@ -224,6 +241,43 @@ class BrowserTest:
         np.testing.assert_allclose(
             lines[3], weights[weights >= 0.01], atol=1e-3
         )
+
+    def test_the_theme_is_in_the_address(self, browse):
+        theme = "document.documentElement.dataset.theme"
+        elements = browse(
+            ATTENTION,
+            "kind=encoder&layer=1&theme=dark",
+            f"document.body.dataset.before = {theme};"
+            "document.getElementById('theme').click();"
+            f"document.body.dataset.after = {theme};" + SAY_ADDRESS,
+        )
+        body = dict(elements)["body"]
+        assert (body["data-before"], body["data-after"]) == ("dark", "light")
+        assert address_of(elements) == "#kind=encoder&layer=1&theme=light"
+
+    def test_later_tokens_are_shown_as_masked(self, browse):
+        elements = browse(ATTENTION, "kind=decoder&layer=1&query=1")
+        tokens = [a for _, a in elements if "masked" in a.get("class", "")]
+        places = [(a["data-side"], int(a["data-index"])) for a in tokens]
+        assert places == [("keys", 1), ("keys", 2)]
+        # Three cells of a matrix with three rows lie above its diagonal.
+        (hatching,) = (a for _, a in elements if a.get("class") == "hatching")
+        assert hatching["d"].count("M") == 3
+
+    def test_nothing_is_cut_off_on_a_phone(self, browse):
+        tokens = ["▁Donaudampfschifffahrtsgesellschaft", "▁a", "(end)"] * 15
+        elements = browse(
+            random_attention(tokens, tokens),
+            "",
+            "const ends = [...document.querySelectorAll('.token')]"
+            ".map((e) => e.getBoundingClientRect().right);"
+            "const {scrollWidth, clientWidth} = document.documentElement;"
+            "say([Math.max(...ends), scrollWidth, clientWidth]);",
+            frame_width=390,
+        )
+        message = dict(elements)["body"]["title"]
+        last, page_width, window_width = json.loads(message)
+        assert last < page_width == window_width <= 390
 
     def test_wrong_values_in_the_address_are_ignored(self, browse):
         address = "kind=none&layer=99&heads=7,x&query=0&theme=<b>"

@@ -53,6 +53,33 @@ class WriteAttentionPictureTest:
         picture = draw(tmp_path / "picture.png", attention)
         assert max(picture.shape[:2]) < 3000
 
+    @pytest.mark.parametrize(
+        "kind, is_hatched", [("decoder", True), ("cross", False)]
+    )
+    def test_masked_tokens_are_hatched(self, tmp_path, kind, is_hatched):
+        path = tmp_path / "picture.svg"
+        write_attention_picture(
+            random_attention(TOKENS, TOKENS, 1, 1), str(path), kind
+        )
+        assert ("<pattern" in path.read_text()) == is_hatched
+
+    @pytest.mark.parametrize("num_tokens, num_labels", [(10, 1), (60, 3)])
+    def test_the_maps_of_a_large_picture_have_their_own_labels(
+        self, tmp_path, num_tokens, num_labels
+    ):
+        path = tmp_path / "picture.svg"
+        target = [f"▁word-{i}" for i in range(num_tokens)]
+        attention = random_attention(["▁a"] * num_tokens, target, 1, 3)
+        write_attention_picture(attention, str(path))
+        assert path.read_text().count("<!-- word-0 -->") == num_labels
+
+    @pytest.mark.slow
+    def test_many_heads_have_a_picture_that_can_be_drawn(self, tmp_path):
+        tokens = ["▁word"] * 70
+        attention = random_attention(tokens, tokens, 1, 64)
+        picture = draw(tmp_path / "picture.png", attention)
+        assert picture.shape[1] <= 20000
+
     def test_a_missing_folder_is_an_error(self, tmp_path):
         attention = random_attention(TOKENS, TOKENS)
         with pytest.raises(ValueError, match="directory does not exist"):

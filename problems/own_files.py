@@ -1,6 +1,7 @@
 """The base class of problems with a user's own files."""
 
 from keras_transformer.data import generation
+from keras_transformer.data import text_files
 from keras_transformer.problem import Problem
 
 
@@ -58,6 +59,7 @@ class OwnFiles(Problem):
         return [path for paths in self.files.values() for path in paths]
 
     def generate(self, tmp_dir):
+        text_files.check_rereadable(self.source_files(tmp_dir))
         manifest = generation.read_manifest(self.directory)
         # Existing data are used as they are. If files are named again, they
         # must be those that the data were made from.

@@ -59,6 +59,7 @@ class TranslateWmt(Problem):
 
     def generate(self, tmp_dir):
         files = self.source_files(tmp_dir)
+        text_files.check_rereadable(files)
         manifest = generation.read_manifest(self.directory)
         if manifest and not files:
             # The user may have deleted the files, and a download never changes.

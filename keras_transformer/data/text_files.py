@@ -7,45 +7,119 @@ import itertools
 import os
 import zlib
 
+MAX_LINE_BYTES = 16 * 2**20  # far more than any sentence or tree has
+# A gzip file of text is 3 to 10 times smaller than the text. One that expands
+# this far is not text.
+MAX_GZIP_BYTES = 2**30
+MAX_GZIP_RATIO = 200
+
 _GZIP_START = b"\x1f\x8b"  # never the start of UTF-8 text
 
 
 def read_lines(path, errors="strict"):
     r"""Yields the lines of a text file without their line ends.
 
-    Only the byte `\n` ends a line, as for `wc -l`. Unicode's other line
-    separators stay inside a sentence; `str.splitlines` would split there and
-    break the alignment with the other language. A `\r` before the `\n` and a
-    byte order mark at the start are removed.
+    The file may be a pipe, such as `<(command)` of a shell, which can be read
+    only once. See `lines_of` for what a line is.
 
     Args:
         path: Path of a file of UTF-8 text, which may be gzip-compressed.
-        errors: Treatment of bytes that are not UTF-8, as for `bytes.decode`.
-            Defaults to "strict".
+        errors: See `lines_of`.
 
     Raises:
         ValueError: If the file does not exist, is not UTF-8, or holds damaged
             compressed data. The message names the file and the line.
     """
-    with _open(path) as file:
-        number = 0
+    if not os.path.exists(path) or os.path.isdir(path):
+        state = "is a directory" if os.path.isdir(path) else "does not exist"
+        raise ValueError(
+            f"Text must be a file. Received: {path}, which {state}. "
+            "Check the path."
+        )
+    with open(path, "rb") as file:
+        # By content, not by name: downloads are often named without ".gz".
+        if file.peek(len(_GZIP_START)).startswith(_GZIP_START):
+            yield from _decompressed_lines(file, path, errors)
+        else:
+            yield from lines_of(file, path, errors)
+
+
+def lines_of(file, name, errors="strict"):
+    r"""Yields the lines of an open file without their line ends.
+
+    Only the byte `\n` ends a line, as for `wc -l`. Unicode's other line
+    separators stay inside a sentence; `str.splitlines` would split there and
+    break the alignment with the other language. A `\r` before the `\n` and a
+    byte order mark at the start are removed. A line is yielded as soon as it
+    is complete, while a pipe is still open.
+
+    Args:
+        file: File that is open for reading bytes.
+        name: What error messages call the file, usually its path.
+        errors: Treatment of bytes that are not UTF-8, as for `bytes.decode`.
+            Zero bytes are errors only if it is "strict", the default.
+
+    Raises:
+        ValueError: If a line is not UTF-8 or too long. The lines before it are
+            yielded.
+    """
+    number = 0
+    # A binary file may have no line end at all.
+    while line := file.readline(MAX_LINE_BYTES + 1):
+        number += 1
+        if len(line) > MAX_LINE_BYTES:
+            raise ValueError(
+                f"A line of text must have at most {MAX_LINE_BYTES:,} bytes. "
+                f"Received: {name}, line {number}, which has more. Check that "
+                "this is text with one sentence on a line."
+            )
+        if number == 1:
+            line = line.removeprefix(codecs.BOM_UTF8)
+        line = line.removesuffix(b"\n").removesuffix(b"\r")
         try:
-            for number, line in enumerate(file, 1):
-                if number == 1:
-                    line = line.removeprefix(codecs.BOM_UTF8)
-                line = line.removesuffix(b"\n").removesuffix(b"\r")
-                yield line.decode(errors=errors)
+            text = line.decode(errors=errors)
         except UnicodeDecodeError as error:
-            raise ValueError(
-                f"Text must be UTF-8. Received: {path}, line {number}, where "
-                f"byte {error.start + 1} is 0x{error.object[error.start]:02x}. "
-                "Convert the file, for example with iconv -t UTF-8."
-            ) from error
-        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-            raise ValueError(
-                f"A gzip file must be whole. Received: {path}, damaged after "
-                f"line {number}. Copy or compress it again."
-            ) from error
+            raise _not_text(name, number, line, error.start) from error
+        # UTF-16 without a byte order mark is full of them.
+        if errors == "strict" and "\0" in text:
+            raise _not_text(name, number, line, line.index(b"\0"))
+        yield text
+
+
+def _not_text(name, number, line, position):
+    encoding = "-t" if line[position] else "-f UTF-16 -t"
+    return ValueError(
+        f"Text must be UTF-8. Received: {name}, line {number}, where byte "
+        f"{position + 1} is 0x{line[position]:02x}. Convert the text, for "
+        f"example with iconv {encoding} UTF-8."
+    )
+
+
+def _decompressed_lines(file, path, errors):
+    number = 0
+    content = gzip.GzipFile(fileobj=file)
+    try:
+        for number, line in enumerate(lines_of(content, path, errors), 1):
+            size = content.tell()
+            # The position in a pipe is not known.
+            if size > MAX_GZIP_BYTES and file.seekable():
+                _check_ratio(path, file.tell(), size)
+            yield line
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise ValueError(
+            f"A gzip file must be whole. Received: {path}, damaged after "
+            f"line {number}. Copy or compress it again."
+        ) from error
+
+
+def _check_ratio(path, compressed_size, size):
+    if size > MAX_GZIP_RATIO * compressed_size:
+        raise ValueError(
+            f"A gzip file of text must be at most {MAX_GZIP_RATIO} times "
+            f"smaller than its text. Received: {path}, where {size:,} bytes "
+            f"come from {compressed_size:,}. Check that this is text; "
+            "otherwise decompress it first."
+        )
 
 
 def read_pairs(source_path, target_path):
@@ -55,22 +129,24 @@ def read_pairs(source_path, target_path):
         ValueError: If one file ends before the other. The message names both
             files and their numbers of lines.
     """
+    paths = (source_path, target_path)
+    sides = [read_lines(path) for path in paths]
     # `zip` would silently drop the surplus lines of the longer file.
-    pairs = itertools.zip_longest(
-        read_lines(source_path), read_lines(target_path)
-    )
-    for source, target in pairs:
-        # Both files are counted once more, so that the message shows which of
-        # them is short.
-        if source is None or target is None:
-            raise ValueError(
-                "Parallel files must have the same number of lines. Received: "
-                f"{source_path} with {count_lines(source_path):,} lines and "
-                f"{target_path} with {count_lines(target_path):,} lines. "
-                "Align them again: line n of one file must translate line n of "
-                "the other."
-            )
-        yield source, target
+    for number, pair in enumerate(itertools.zip_longest(*sides)):
+        if None not in pair:
+            yield pair
+            continue
+        # The rest is counted so that the message shows which file is short.
+        counts = [
+            number + (line is not None) + sum(1 for _ in side)
+            for line, side in zip(pair, sides)
+        ]
+        raise ValueError(
+            "Parallel files must have the same number of lines. Received: "
+            f"{paths[0]} with {counts[0]:,} lines and {paths[1]} with "
+            f"{counts[1]:,} lines. Align them again: line n of one file must "
+            "translate line n of the other."
+        )
 
 
 def count_lines(path):
@@ -124,15 +200,17 @@ def fingerprints(paths):
     ]
 
 
-def _open(path):
-    """Opens the decompressed contents of a file in binary mode."""
-    if not os.path.isfile(path):
-        state = "is a directory" if os.path.isdir(path) else "does not exist"
-        raise ValueError(
-            f"Text must be a file. Received: {path}, which {state}. "
-            "Check the path."
-        )
-    # By content, not by name: downloads are often named without ".gz".
-    with open(path, "rb") as file:
-        is_gzip = file.read(len(_GZIP_START)) == _GZIP_START
-    return gzip.open(path) if is_gzip else open(path, "rb")
+def check_rereadable(paths):
+    """Checks that files can be read more than once.
+
+    Raises:
+        ValueError: If one of them is a pipe or a device.
+    """
+    for path in paths:
+        if os.path.exists(path) and not os.path.isfile(path):
+            raise ValueError(
+                "Text to generate data from must be in regular files, because "
+                f"it is read more than once. Received: {path}, which is a "
+                "directory, a pipe or a device. Write the text to a file "
+                "first."
+            )

@@ -114,7 +114,8 @@ def _read_file(path):
 
 def _files(path):
     """Returns the files that one path names."""
-    if os.path.isfile(path):
+    # A pipe is a file as well.
+    if os.path.exists(path) and not os.path.isdir(path):
         return [path]
     folder, first, last = path, None, None
     # A directory may have a name that looks like a range.

@@ -1,5 +1,8 @@
+import contextlib
 import gzip
 import hashlib
+import os
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -9,6 +12,18 @@ from keras_transformer.data import text_files
 def write(path, content):
     path.write_bytes(content)
     return str(path)
+
+
+@contextlib.contextmanager
+def piped(tmp_path, content):
+    """Yields the path of a named pipe that another thread writes to."""
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    with ThreadPoolExecutor(1) as pool:
+        writing = pool.submit(path.write_bytes, content)
+        yield str(path)
+        writing.result()
+    path.unlink()
 
 
 class ReadLinesTest:
@@ -54,11 +69,41 @@ class ReadLinesTest:
             list(text_files.read_lines(path))
 
     def test_damaged_gzip_is_named(self, tmp_path):
-        whole = gzip.compress(bytes(range(128)) * 50)
+        whole = gzip.compress(bytes(range(1, 128)) * 50)
         for content in (whole[:-9], whole[:20] + b"\xff" * 60, whole + b"rest"):
             path = write(tmp_path / "text.gz", content)
             with pytest.raises(ValueError, match=r"text\.gz, damaged"):
                 list(text_files.read_lines(path))
+
+    def test_zero_bytes_are_not_text(self, tmp_path):
+        path = write(tmp_path / "text", "gut\n".encode("utf-16-le"))
+        with pytest.raises(ValueError, match="line 1, .* 2 is 0x00.* UTF-16"):
+            list(text_files.read_lines(path))
+
+    def test_a_pipe_is_read_once(self, tmp_path):
+        for content in (b"one\ntwo\n", gzip.compress(b"one\ntwo\n")):
+            with piped(tmp_path, content) as path:
+                assert list(text_files.read_lines(path)) == ["one", "two"]
+
+    def test_a_line_without_an_end_does_not_fill_the_memory(self):
+        lines = text_files.read_lines("/dev/zero", "surrogateescape")
+        with pytest.raises(ValueError, match="/dev/zero, line 1, which has m"):
+            list(lines)
+
+    def test_the_longest_line_is_read(self, tmp_path, monkeypatch):
+        monkeypatch.setattr(text_files, "MAX_LINE_BYTES", 5)
+        path = write(tmp_path / "text", b"\n1234\n12345\n")
+        lines = text_files.read_lines(path)
+        assert [next(lines), next(lines)] == ["", "1234"]
+        with pytest.raises(ValueError, match="at most 5 bytes.*, line 3,"):
+            next(lines)
+
+    def test_a_gzip_bomb_is_refused(self, tmp_path, monkeypatch):
+        monkeypatch.setattr(text_files, "MAX_GZIP_BYTES", 2**20)
+        line = b"a" * 1023 + b"\n"
+        path = write(tmp_path / "text.gz", gzip.compress(line * 4096))
+        with pytest.raises(ValueError, match="at most 200 times.* bytes come"):
+            list(text_files.read_lines(path))
 
     def test_missing_file_and_directory_are_errors(self, tmp_path):
         with pytest.raises(ValueError, match="none.de, which does not exist"):
@@ -87,6 +132,12 @@ class PairsTest:
             assert "text.en with 3 lines" in str(error.value)
             assert "text.de with 2 lines" in str(error.value)
 
+    def test_pipes_are_counted_while_they_are_read(self, tmp_path):
+        target = write(tmp_path / "text.de", b"1\n2\n")
+        with piped(tmp_path, b"1\n2\n3\n4\n") as source:
+            with pytest.raises(ValueError, match="with 4 lines .*with 2 lines"):
+                list(text_files.read_pairs(source, target))
+
     @pytest.mark.parametrize("content", [b"", b"\n \n\t\n"])
     def test_no_text_at_all_is_an_error(self, tmp_path, content):
         source = write(tmp_path / "text.en", content)
@@ -107,3 +158,11 @@ class Sha256Test:
         content = gzip.compress(b"one\n")
         path = write(tmp_path / "text.gz", content)
         assert text_files.sha256(path) == hashlib.sha256(content).hexdigest()
+
+
+class CheckRereadableTest:
+    def test_only_regular_files_pass(self, tmp_path):
+        text_files.check_rereadable([write(tmp_path / "text", b"")])
+        for path in ("/dev/null", str(tmp_path)):
+            with pytest.raises(ValueError, match=f"{path}, which is a dir"):
+                text_files.check_rereadable([path])

@@ -20,6 +20,11 @@ is the log-probability divided by the length penalty. --decode_hparams=
 temperature=0.8,top_k=10 samples translations; the same --random_seed gives the
 same samples.
 
+If the command stops early, by an error, a signal or a kill, the lines that are
+done remain in the file of --decode_to_file with the suffix .partial. The same
+command with --resume goes on from there. The output is the same as without the
+stop.
+
 --prefix_file names a file with the beginning of each translation.
 --score_file=pairs.tsv scores the pairs of a file instead of translating. Each
 of its lines is a source, a tab and a translation.
@@ -28,7 +33,8 @@ A parsing run turns each line into a tree in brackets. The lines are raw text,
 or, with --tokenized, words separated by spaces.
 """
 
-import contextlib
+import itertools
+import os
 import sys
 
 from keras_transformer.bin import command
@@ -36,7 +42,8 @@ from keras_transformer.bin import flags
 from keras_transformer.bin import text_io
 from keras_transformer.data import text_files
 from keras_transformer.data.progress import Progress
-from keras_transformer.files.writing import written_aside
+from keras_transformer.files.partial import resumable
+from keras_transformer.search.options import DecodeOptions
 
 FLAGS = flags.define(
     "output_dir",
@@ -54,6 +61,11 @@ FLAGS = flags.define(
             None,
             "File to write the translations to, one line for each line of the "
             "input. Default: standard output.",
+        ),
+        flags.switch(
+            "resume",
+            False,
+            "Go on with the output of an earlier call that stopped early.",
         ),
         flags.switch(
             "decode_interactive",
@@ -89,7 +101,8 @@ FLAGS = flags.define(
         "precision",
     ),
 )
-PAIRS_PER_BATCH = 1024  # number of pairs between two updates of the progress
+# Flags that the output depends on, apart from the text and the options.
+SETTINGS = ("precision", "random_seed", "tokenized", "write_scores")
 
 
 def main(argv):
@@ -97,21 +110,33 @@ def main(argv):
     _check_alone("decode_interactive", "decode_from_file", "decode_to_file")
     _check_alone("decode_interactive", "prefix_file", "score_file")
     _check_alone("score_file", "decode_from_file", "prefix_file")
+    _check_output()
     changes = flags.decode_changes(FLAGS)
+    checker, step = _check_run(changes)
     if FLAGS.decode_interactive:
-        _decode_interactively(_load(), changes)
+        _decode_interactively(_load(step), changes)
     elif FLAGS.score_file:
-        # Read to the end first, so a faulty line fails before the model loads.
-        pairs = list(_read_pairs(FLAGS.score_file))
-        # The output is opened before the model is loaded, so a path that
-        # cannot be written fails at once.
-        with _output() as output:
-            _score(_load(), pairs, changes, output)
+        _score(checker, step, changes)
     else:
-        num_lines, lines = _input()
-        prefixes = _prefixes(num_lines)
-        with _output() as output:
-            _decode(_load(), lines, prefixes, num_lines, changes, output)
+        _decode(checker, step, changes)
+
+
+def _check_output():
+    target = FLAGS.decode_to_file
+    if FLAGS.resume and not target:
+        raise ValueError(
+            "`--resume` must go with `--decode_to_file`. Received: --resume "
+            "alone. Name the output of the earlier call."
+        )
+    for name in ("decode_from_file", "prefix_file", "score_file"):
+        path = FLAGS[name].value
+        if target and path and os.path.exists(path) and os.path.exists(target):
+            if os.path.samefile(path, target):
+                raise ValueError(
+                    "`--decode_to_file` must not be an input, which would be "
+                    f"lost. Received: {target}, the file of --{name}. Name "
+                    "another file."
+                )
 
 
 def _check_alone(name, *others):
@@ -124,17 +149,37 @@ def _check_alone(name, *others):
             )
 
 
-def _load():
-    from keras_transformer.decoding.exported import export_format
+def _check_run(changes):
+    """Returns what `load_checker` returns, and the step of the checkpoint.
+
+    A faulty run, option or text fails before the backend loads, which takes
+    seconds.
+    """
+    from keras_transformer.decoding.loading import load_checker
     from keras_transformer.runs.run_directory import RunDirectory
+
+    checker = load_checker(FLAGS.output_dir, FLAGS.tokenized)
+    options = checker.options if checker else DecodeOptions()
+    options.replace(**changes)
+    if not checker:
+        return None, FLAGS.checkpoint_step
+    if FLAGS.prefix_file and checker.linearization:
+        raise ValueError(
+            "`--prefix_file` must go with a model that translates. Received: "
+            f"--prefix_file={FLAGS.prefix_file} with a parsing run, "
+            f"{FLAGS.output_dir}. Remove it."
+        )
+    checkpoints = RunDirectory(FLAGS.output_dir).checkpoints
+    return checker, checkpoints.find(FLAGS.checkpoint_step)
+
+
+def _load(step):
+    from keras_transformer.decoding.exported import export_format
 
     format = export_format(FLAGS.output_dir)
     if format == "saved_model":
         command.load_backend("tensorflow")
     elif not format:
-        # A faulty run fails here, before the backend loads, which takes
-        # seconds.
-        RunDirectory(FLAGS.output_dir)
         command.load_backend()
         from keras_transformer.decoding import threads
 
@@ -143,38 +188,112 @@ def _load():
             threads.give_each_a_core()
     from keras_transformer.decoding.loading import load
 
-    return load(
-        FLAGS.output_dir,
-        FLAGS.checkpoint_step,
-        flags.decode_precision(FLAGS),
-        FLAGS.tokenized,
-    )
+    precision = flags.decode_precision(FLAGS)
+    return load(FLAGS.output_dir, step, precision, FLAGS.tokenized)
 
 
-def _input():
-    """Returns the number of input lines, or None, and the lines."""
-    path = FLAGS.decode_from_file
-    if path in (None, "-"):
-        return None, text_io.standard_input()
-    # Counting reads the whole file, so faulty text fails before the model is
-    # loaded. The count also tells `Progress` how much is left.
-    return text_files.count_lines(path), text_files.read_lines(path)
+def _output(step, changes):
+    # Opened before the model is loaded, so that a path that cannot be written
+    # fails at once.
+    if not FLAGS.decode_to_file:
+        return text_io.standard_output()
+    from keras_transformer.decoding.exported import newest_version
+
+    model = os.path.realpath(newest_version(FLAGS.output_dir))
+    settings = {
+        "output_dir": model.encode(errors="backslashreplace").decode(),
+        "checkpoint_step": step,
+        "prefix_file": bool(FLAGS.prefix_file),
+        "score_file": bool(FLAGS.score_file),
+        **{name: FLAGS[name].value for name in SETTINGS},
+        **changes,
+    }
+    return resumable(FLAGS.decode_to_file, settings, FLAGS.resume)
 
 
-def _prefixes(num_lines):
-    path = FLAGS.prefix_file
-    if not path:
-        return None
-    num_prefixes = text_files.count_lines(path)
-    # The number of lines on standard input is not known in advance.
-    if num_lines is not None and num_prefixes != num_lines:
+def _decode(checker, step, changes):
+    text = text_io.TextInput(FLAGS.decode_from_file)
+    prefixes = None
+    if FLAGS.prefix_file:
+        prefixes = text_io.TextInput(FLAGS.prefix_file)
+    # The count also tells `Progress` how much is left.
+    num_lines = _check_text(text, prefixes, checker)
+    with _output(step, changes) as output:
+        lines = output.follow("decode_from_file", text)
+        prefixes_of_lines = None
+        if prefixes:
+            prefixes_of_lines = output.follow("prefix_file", prefixes)
+        translator = _load(step)
+        if not checker:
+            _check_text(text, prefixes, translator)
+        if num_lines:
+            num_lines -= output.num_lines
+        with Progress("sentences", num_lines, results=output) as progress:
+            hypotheses_of_lines = translator.hypotheses(
+                lines,
+                report=progress.add,
+                prefixes=prefixes_of_lines,
+                seed=FLAGS.random_seed,
+                start=output.num_lines,
+                **changes,
+            )
+            _write(
+                (_line(each, changes) for each in hypotheses_of_lines), output
+            )
+
+
+def _check_text(text, prefixes, checker):
+    """Returns the number of lines of the text, or None for a pipe."""
+    num_lines = text.count(checker)
+    num_prefixes = prefixes.count(checker) if prefixes else None
+    # The number of lines in a pipe is not known in advance.
+    if None not in (num_lines, num_prefixes) and num_prefixes != num_lines:
         raise ValueError(
             "`--prefix_file` must have a line for each line of the input. "
-            f"Received: {path} with {num_prefixes:,} lines, for "
+            f"Received: {FLAGS.prefix_file} with {num_prefixes:,} lines, for "
             f"{num_lines:,}. Leave a line empty if its translation may begin "
             "in any way."
         )
-    return text_files.read_lines(path)
+    return num_lines
+
+
+def _write(rows, output):
+    from keras_transformer.decoding.batches import WINDOW
+
+    # A translator yields the lines of a window one right after the other.
+    while lines := list(itertools.islice(rows, WINDOW)):
+        output.writelines([f"{line}\n" for line in lines])
+
+
+def _score(checker, step, changes):
+    # Read to the end first, so a faulty line fails before the model loads.
+    pairs = list(_read_pairs(FLAGS.score_file))
+    if checker:
+        _check_pairs(checker, pairs)
+    with _output(step, changes) as output:
+        texts = output.follow("score_file", map("\t".join, pairs))
+        translator = _load(step)
+        if not checker:
+            _check_pairs(translator, pairs)
+        num_left = len(pairs) - output.num_lines
+        with Progress("sentences", num_left, results=output) as progress:
+            alpha = changes.get("alpha")
+            _write(_scores(translator, texts, alpha, progress.add), output)
+
+
+def _check_pairs(checker, pairs):
+    checker.check_lengths((text for text, _ in pairs), FLAGS.score_file)
+    checker.check_translations((text for _, text in pairs), FLAGS.score_file)
+
+
+def _scores(translator, texts, alpha, report):
+    from keras_transformer.decoding.batches import WINDOW
+
+    while batch := list(itertools.islice(texts, WINDOW)):
+        pairs = zip(*(text.split("\t") for text in batch))
+        for score in translator.score(*pairs, alpha=alpha):
+            yield f"{score:.6f}"
+        report(len(batch))
 
 
 def _read_pairs(path):
@@ -191,27 +310,6 @@ def _read_pairs(path):
         yield source, target
 
 
-def _output():
-    # The file appears once it is complete, so a failure leaves no half file.
-    if FLAGS.decode_to_file:
-        return written_aside(FLAGS.decode_to_file)
-    return contextlib.nullcontext(sys.stdout)
-
-
-def _decode(translator, lines, prefixes, num_lines, changes, output):
-    with Progress("sentences", num_lines, results=output) as progress:
-        hypotheses_of_lines = translator.hypotheses(
-            lines,
-            report=progress.add,
-            prefixes=prefixes,
-            seed=FLAGS.random_seed,
-            **changes,
-        )
-        for hypotheses in hypotheses_of_lines:
-            print(_line(hypotheses, changes), file=output)
-        output.flush()
-
-
 def _line(hypotheses, changes):
     columns = []
     for text, score, _ in hypotheses[: changes.get("num_hypotheses", 1)]:
@@ -222,17 +320,6 @@ def _line(hypotheses, changes):
         # A tab within a translation would look like another column.
         columns = [column.replace("\t", " ") for column in columns]
     return "\t".join(columns)
-
-
-def _score(translator, pairs, changes, output):
-    alpha = changes.get("alpha")
-    with Progress("sentences", len(pairs), results=output) as progress:
-        for start in range(0, len(pairs), PAIRS_PER_BATCH):
-            batch = pairs[start : start + PAIRS_PER_BATCH]
-            for score in translator.score(*zip(*batch), alpha=alpha):
-                print(f"{score:.6f}", file=output)
-            progress.add(len(batch))
-        output.flush()
 
 
 def _decode_interactively(translator, changes):

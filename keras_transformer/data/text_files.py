@@ -30,12 +30,7 @@ def read_lines(path, errors="strict"):
         ValueError: If the file does not exist, is not UTF-8, or holds damaged
             compressed data. The message names the file and the line.
     """
-    if not os.path.exists(path) or os.path.isdir(path):
-        state = "is a directory" if os.path.isdir(path) else "does not exist"
-        raise ValueError(
-            f"Text must be a file. Received: {path}, which {state}. "
-            "Check the path."
-        )
+    check_exists(path)
     with open(path, "rb") as file:
         # By content, not by name: downloads are often named without ".gz".
         if file.peek(len(_GZIP_START)).startswith(_GZIP_START):
@@ -198,6 +193,20 @@ def fingerprints(paths):
         {"name": os.path.basename(path), "sha256": sha256(path)}
         for path in paths
     ]
+
+
+def check_exists(path):
+    """Checks that a path names a file or a pipe.
+
+    Raises:
+        ValueError: If it does not.
+    """
+    if not os.path.exists(path) or os.path.isdir(path):
+        state = "is a directory" if os.path.isdir(path) else "does not exist"
+        raise ValueError(
+            f"Text must be a file. Received: {path}, which {state}. "
+            "Check the path."
+        )
 
 
 def check_rereadable(paths):

@@ -46,24 +46,25 @@ def check_pairs(texts, translations):
         )
 
 
-def windows(texts, prefixes, size):
+def windows(texts, prefixes, size, start=0):
     """Yields texts and their prefixes in windows.
 
     Args:
         texts: Iterable of str.
         prefixes: Iterable of str, one for each text, or None.
         size: Integer, the largest number of texts in a window.
+        start: Integer, the number of texts before these. Defaults to 0.
 
     Yields:
-        List of pairs (number, text), where the first text has the number 1,
-        and the list of their prefixes, or None without prefixes.
+        List of pairs (number, text), where the first text has the number
+        `start + 1`, and the list of their prefixes, or None without prefixes.
 
     Raises:
         ValueError: If `texts` is a str, or if there are fewer prefixes than
             texts.
     """
     check_texts(texts)
-    numbered = enumerate(texts, 1)  # errors count sentences from 1
+    numbered = enumerate(texts, start + 1)  # errors count sentences from 1
     prefixes = None if prefixes is None else iter(prefixes)
     while window := list(itertools.islice(numbered, size)):
         if prefixes is None:
@@ -83,7 +84,8 @@ def check_length(number, text, length, max_tokens=MAX_SOURCE_TOKENS):
     """Checks that a sentence is not too long for the model or the memory.
 
     Args:
-        number: Integer position of the sentence in the input, from 1.
+        number: Integer position of the sentence in the input, from 1, or a
+            str that names the input and the line.
         text: The sentence, a str.
         length: Integer number of its tokens.
         max_tokens: Integer, the greatest allowed length. Defaults to
@@ -93,10 +95,11 @@ def check_length(number, text, length, max_tokens=MAX_SOURCE_TOKENS):
         ValueError: If the sentence has more than `max_tokens` tokens.
     """
     if length > max_tokens:
+        place = number if isinstance(number, str) else f"sentence {number}"
         raise ValueError(
             f"A sentence must have at most {max_tokens:,} tokens. Received: "
-            f"sentence {number} with {length:,}, {text[:20]!r}... Put one "
-            "sentence on a line."
+            f"{place} with {length:,}, {text[:20]!r}... Put one sentence on "
+            "a line."
         )
 
 
@@ -124,11 +127,19 @@ def encode(vocabulary, numbered, max_tokens=MAX_SOURCE_TOKENS):
     ]
 
 
-def encode_prefixes(vocabulary, prefixes, max_tokens=MAX_SOURCE_TOKENS):
-    """Returns the ids of prefixes, lists without the end id; None for None."""
+def encode_prefixes(vocabulary, window, prefixes, max_tokens=MAX_SOURCE_TOKENS):
+    """Returns the ids of prefixes, lists without the end id; None for None.
+
+    Args:
+        vocabulary: A `Subwords`.
+        window: List of pairs (number, text).
+        prefixes: List of str, one for each text, or None.
+        max_tokens: Integer, see `check_length`.
+    """
     if prefixes is None:
         return None
-    encoded = encode(vocabulary, list(enumerate(prefixes, 1)), max_tokens)
+    numbered = [(n, prefix) for (n, _), prefix in zip(window, prefixes)]
+    encoded = encode(vocabulary, numbered, max_tokens)
     # The translation continues after a prefix, so the end id is removed.
     return [ids[:-1] for ids in encoded]
 

@@ -74,12 +74,15 @@ class CTranslate2Translator(TextTranslator):
         self._engine_arguments = (path, device, compute_type)
         self._search = self._new_search()
 
-    def hypotheses(self, texts, report=None, prefixes=None, seed=0, **options):
+    def hypotheses(
+        self, texts, report=None, prefixes=None, seed=0, start=0, **options
+    ):
         options = self.options.replace(**options)
         search = self._search
-        if options.temperature:
-            search = self._new_search(seed)
-        for window, window_prefixes in windows(texts, prefixes, WINDOW):
+        for window, window_prefixes in windows(texts, prefixes, WINDOW, start):
+            if options.temperature:
+                # Samples of a window do not depend on the windows before it.
+                search = self._new_search(seed + window[0][0] - 1)
             yield from self._translate(window, window_prefixes, search, options)
             if report:
                 report(len(window))
@@ -99,8 +102,8 @@ class CTranslate2Translator(TextTranslator):
         """
         check_pairs(texts, translations)
         options = self.options.replace(alpha=alpha, num_hypotheses=1)
-        sources = self._encode(list(enumerate(texts, 1)))
-        targets = self._encode(list(enumerate(translations, 1)))
+        sources = self.encode(list(enumerate(texts, 1)))
+        targets = self.encode(list(enumerate(translations, 1)))
         requests = [
             Request(
                 source,
@@ -117,9 +120,9 @@ class CTranslate2Translator(TextTranslator):
 
     def _translate(self, window, prefixes, search, options):
         """Returns a list of `Hypothesis` for each (number, text)."""
-        sources = self._encode(window)
+        sources = self.encode(window)
         prefixes = encode_prefixes(
-            self.vocabulary, prefixes, self.record["max_tokens"]
+            self.vocabulary, window, prefixes, self.record["max_tokens"]
         )
         results = [[Hypothesis("", 0.0, [])] for _ in window]
         rows = [row for row, source in enumerate(sources) if source]
@@ -141,7 +144,7 @@ class CTranslate2Translator(TextTranslator):
             ]
         return results
 
-    def _encode(self, numbered):
+    def encode(self, numbered):
         return encode(self.vocabulary, numbered, self.record["max_tokens"])
 
     def _new_search(self, seed=None):

@@ -1,7 +1,9 @@
 """Opens a model in any directory that the commands write."""
 
+from keras_transformer.decoding.exported import export_format
 from keras_transformer.decoding.parser import Parser
 from keras_transformer.decoding.translator import Translator
+from keras_transformer.runs.run_directory import RunDirectory
 
 
 def load(path, step=None, precision="float32", tokenized=False):
@@ -32,7 +34,30 @@ def load(path, step=None, precision="float32", tokenized=False):
         model = load("runs/ende")
         model(["A dog is running."])  # ["Ein Hund läuft."]
     """
-    translator = Translator.load(path, step, precision)
+    return _of_kind(Translator.load(path, step, precision), tokenized)
+
+
+def load_checker(path, tokenized=False):
+    """Opens the vocabulary of a run, to check text before the model is loaded.
+
+    Args:
+        path: Directory, see `load`.
+        tokenized: Boolean, see `load`.
+
+    Returns:
+        A `Translator` or `Parser` without a model, which can do nothing but
+        `check_lengths` and `check_translations`. None for an exported model.
+
+    Raises:
+        ValueError: See `load`.
+    """
+    if export_format(path):
+        return None
+    run = RunDirectory(path)
+    return _of_kind(Translator(None, run.vocabulary, run.hparams), tokenized)
+
+
+def _of_kind(translator, tokenized):
     # `Parser` raises the error if the model cannot parse.
     if tokenized or translator.linearization:
         return Parser(translator, tokenized)

@@ -71,7 +71,9 @@ class Parser(TextTranslator):
 
         return cls(Translator.load(path, step, precision), tokenized)
 
-    def hypotheses(self, texts, report=None, prefixes=None, seed=0, **options):
+    def hypotheses(
+        self, texts, report=None, prefixes=None, seed=0, start=0, **options
+    ):
         check_texts(texts)
         if prefixes is not None:
             raise ValueError(
@@ -89,7 +91,7 @@ class Parser(TextTranslator):
                 yield " ".join(undecoded[-1])
 
         decoded = self.translator.hypotheses(
-            sentences(), report, seed=seed, **options
+            sentences(), report, seed=seed, start=start, **options
         )
         for hypotheses in decoded:
             words = undecoded.popleft()
@@ -118,6 +120,17 @@ class Parser(TextTranslator):
         sentences = [" ".join(self.words(text)) for text in texts]
         return self.translator.attention(sentences, hypotheses)
 
+    def check_lengths(self, texts, name="the input"):
+        check_texts(texts)
+        sentences = (" ".join(self.words(text)) for text in texts)
+        return self.translator.check_lengths(sentences, name)
+
+    def check_translations(self, trees, name="the input"):
+        symbols = (
+            self.symbols(tree, name, line) for line, tree in enumerate(trees, 1)
+        )
+        return self.translator.check_lengths(symbols, name)
+
     def words(self, text):
         """Returns the words of a sentence as a treebank spells them."""
         # SentencePiece writes this character for a space.
@@ -126,9 +139,15 @@ class Parser(TextTranslator):
             return list(map(escape, text.split()))
         return tokenize(text)
 
-    def symbols(self, tree):
-        """Returns the symbols that the model writes for a tree in brackets."""
-        return write_tree(parse_tree(tree), self.linearization)
+    def symbols(self, tree, name="the text", line=1):
+        """Returns the symbols that the model writes for a tree in brackets.
+
+        Args:
+            tree: The tree, a str.
+            name: What an error message calls the text. Defaults to "the text".
+            line: Integer number of its line. Defaults to 1.
+        """
+        return write_tree(parse_tree(tree, name, line), self.linearization)
 
     def _tree(self, decoded, words):
         """Returns the tree that the model wrote, repaired if necessary."""

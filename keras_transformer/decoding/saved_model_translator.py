@@ -66,7 +66,9 @@ class SavedModelTranslator(TextTranslator):
         self._signatures = _load_signatures(self.path)
         self._num_threads = num_tensorflow_threads()
 
-    def hypotheses(self, texts, report=None, prefixes=None, seed=0, **options):
+    def hypotheses(
+        self, texts, report=None, prefixes=None, seed=0, start=0, **options
+    ):
         """Yields the hypotheses of each sentence.
 
         The export fixes how the model decodes. This method therefore accepts
@@ -81,9 +83,13 @@ class SavedModelTranslator(TextTranslator):
                 )
         self._check_options(options)
         num_hypotheses = options.get("num_hypotheses")
-        for window, _ in windows(texts, None, WINDOW):
+        for window, _ in windows(texts, None, WINDOW, start):
             for hypotheses in self._translate(window, report):
                 yield hypotheses[:num_hypotheses]
+
+    def encode(self, numbered):
+        # The vocabulary is in the model, which only tells the lengths.
+        return self._lengths(numbered)
 
     def score(self, texts, translations, alpha=None):
         """Scores translations as the search would score them.

@@ -2,6 +2,9 @@
 
 import typing
 
+from keras_transformer.decoding.batches import WINDOW
+from keras_transformer.decoding.batches import windows
+
 
 class Hypothesis(typing.NamedTuple):
     """A translation with its score and, if known, its ids with the end id."""
@@ -87,7 +90,9 @@ class TextTranslator:
         for best, *_ in self.hypotheses(texts, report, **options):
             yield best.text
 
-    def hypotheses(self, texts, report=None, prefixes=None, seed=0, **options):
+    def hypotheses(
+        self, texts, report=None, prefixes=None, seed=0, start=0, **options
+    ):
         """Yields the hypotheses of each sentence.
 
         The texts are read in windows. A large file therefore need not fit into
@@ -100,11 +105,41 @@ class TextTranslator:
             prefixes: Iterable of str, one for each text, that the translations
                 begin with. Defaults to None.
             seed: Integer seed of the sampler. Defaults to 0.
+            start: Integer, the number of texts before these, a multiple of
+                `batches.WINDOW`. The hypotheses are then those of a call with
+                all the texts. Defaults to 0.
             **options: Fields of `DecodeOptions` to change.
 
         Yields:
             List of `Hypothesis` for each text, best first.
         """
+        raise NotImplementedError
+
+    def check_lengths(self, texts, name="the input"):
+        """Reads texts to the end and checks that none is too long.
+
+        Args:
+            texts: Iterable of str.
+            name: What an error message calls them, such as their file.
+
+        Returns:
+            The number of texts.
+
+        Raises:
+            ValueError: If a text has too many tokens.
+        """
+        count = 0
+        for window, _ in windows(texts, None, WINDOW):
+            self.encode([(f"{name}, line {n}", text) for n, text in window])
+            count += len(window)
+        return count
+
+    def check_translations(self, translations, name="the input"):
+        """Checks texts as `check_lengths` does, for the side of the target."""
+        return self.check_lengths(translations, name)
+
+    def encode(self, numbered):
+        """Encodes (number, text) pairs, and checks their lengths."""
         raise NotImplementedError
 
     def attention(self, texts, hypotheses):

@@ -96,19 +96,25 @@ class Translator(TextTranslator):
         model = load_model(run, step, precision)
         return cls(model, run.vocabulary, run.hparams, threads.num_threads())
 
-    def hypotheses(self, texts, report=None, prefixes=None, seed=0, **options):
+    def hypotheses(
+        self, texts, report=None, prefixes=None, seed=0, start=0, **options
+    ):
         generator = np.random.default_rng(seed)
-        for window, window_prefixes in windows(texts, prefixes, WINDOW):
+        generator.integers(2**31, size=start, dtype="int32")
+        for window, window_prefixes in windows(texts, prefixes, WINDOW, start):
             # Each sentence has a seed of its own, so its samples do not depend
             # on its batch.
             seeds = generator.integers(2**31, size=len(window), dtype="int32")
             yield from self.translate_ids(
-                encode(self.vocabulary, window),
+                self.encode(window),
                 report,
-                encode_prefixes(self.vocabulary, window_prefixes),
+                encode_prefixes(self.vocabulary, window, window_prefixes),
                 seeds,
                 **options,
             )
+
+    def encode(self, numbered):
+        return encode(self.vocabulary, numbered)
 
     def translate_ids(
         self, sources, report=None, prefixes=None, seeds=None, **options
@@ -173,8 +179,8 @@ class Translator(TextTranslator):
             List of float: log-probabilities divided by the length penalty.
         """
         check_pairs(texts, translations)
-        sources = encode(self.vocabulary, list(enumerate(texts, 1)))
-        targets = encode(self.vocabulary, list(enumerate(translations, 1)))
+        sources = self.encode(list(enumerate(texts, 1)))
+        targets = self.encode(list(enumerate(translations, 1)))
         return self.score_ids(sources, targets, alpha)
 
     def score_ids(self, sources, targets, alpha=None):
@@ -221,7 +227,7 @@ class Translator(TextTranslator):
     def attention(self, texts, hypotheses):
         from keras_transformer.decoding.attention import attention_of
 
-        sources = encode(self.vocabulary, list(enumerate(texts, 1)))
+        sources = self.encode(list(enumerate(texts, 1)))
         # Attention needs a token, and a blank text has the end alone.
         return [
             attention_of(

@@ -44,13 +44,14 @@ def locked_directory(path, wait=True, shown=None):
 
 
 @contextlib.contextmanager
-def locked_file(path, mode="w", shown=None, **options):
-    """Opens an empty file to write and keeps other processes out of it.
+def locked_file(path, mode="w", shown=None, keep=False, **options):
+    """Opens a file to write and keeps other processes out of it.
 
     Args:
         path: Path of the file, which may exist.
         mode: "w" for text or "wb" for bytes. Defaults to "w".
         shown: Path to name in an error. Defaults to `path`.
+        keep: Whether the content of the file stays. Defaults to False.
         **options: Options of `open`, such as `encoding`.
 
     Yields:
@@ -65,7 +66,7 @@ def locked_file(path, mode="w", shown=None, **options):
 
     descriptor = _open_locked(open_file, path, shown, "file", wait=False)
     with open(descriptor, mode, **options) as file:
-        if os.fstat(descriptor).st_size:
+        if os.fstat(descriptor).st_size and not keep:
             os.ftruncate(descriptor, 0)  # what a killed process left
         yield file
 

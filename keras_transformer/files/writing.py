@@ -87,20 +87,36 @@ def written_aside(path, mode="w"):
         )
     aside = path + INCOMPLETE
     text = {} if "b" in mode else {"encoding": "utf-8", "newline": "\n"}
+    with (
+        disk_errors(path),
+        locks.locked_file(aside, mode, path, **text) as file,
+    ):
+        try:
+            yield file
+            # A rename can reach the disk before the content does, so the
+            # content has to be there first.
+            file.flush()
+            os.fsync(file.fileno())
+            move(aside, path)
+        except BaseException:
+            # Only while the lock is held, so that it is our own file.
+            with contextlib.suppress(FileNotFoundError):
+                os.remove(aside)
+            raise
+
+
+@contextlib.contextmanager
+def disk_errors(path):
+    """Explains the errors of a disk that accepts no more data.
+
+    Args:
+        path: Path of the file that is being written.
+
+    Raises:
+        OSError: In place of such an error. Other errors stay as they are.
+    """
     try:
-        with locks.locked_file(aside, mode, path, **text) as file:
-            try:
-                yield file
-                # A rename can reach the disk before the content does, so the
-                # content has to be there first.
-                file.flush()
-                os.fsync(file.fileno())
-                move(aside, path)
-            except BaseException:
-                # Only while the lock is held, so that it is our own file.
-                with contextlib.suppress(FileNotFoundError):
-                    os.remove(aside)
-                raise
+        yield
     except OSError as error:
         if error.errno not in CANNOT_WRITE:
             raise

@@ -97,6 +97,17 @@ class OptionsTest:
         monkeypatch.setattr(translator_module, "CACHE_POSITIONS", 1)
         assert translator(texts, seed=1, **options) == first
 
+    def test_samples_are_the_same_from_a_later_start(
+        self, translator, monkeypatch
+    ):
+        monkeypatch.setattr(translator_module, "WINDOW", 2)
+        texts = ["a dog runs", "", "two women", "a book", "a dog runs"]
+        options = {"temperature": 2.0, "num_hypotheses": 3, "seed": 1}
+        whole = list(translator.hypotheses(texts, **options))
+        for start in (2, 4):
+            rest = translator.hypotheses(texts[start:], start=start, **options)
+            assert list(rest) == whole[start:]
+
     def test_samples_among_one_token_are_greedy(self, translator):
         texts = [text for text in TEXTS if text.strip()]
         greedy = translator(texts, beam_size=1)

@@ -92,7 +92,11 @@ class BadInputTest:
         source.write_text("a b\n" + "a b c d e " * 20_000 + "\n")
         assert_fails(
             capsys,
-            ["at most 4,096 tokens", "sentence 2", "'a b c d e a b c d e '"],
+            [
+                "at most 4,096 tokens",
+                f"{source}, line 2",
+                "'a b c d e a b c d e '",
+            ],
             decoder,
             f"--output_dir={trained_run}",
             f"--decode_from_file={source}",

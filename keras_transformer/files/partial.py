@@ -1,0 +1,238 @@
+"""Output lines that survive a stop, so that a later process goes on."""
+
+import contextlib
+import hashlib
+import itertools
+import json
+import os
+
+from keras_transformer.files import locks
+from keras_transformer.files import writing
+from keras_transformer.files.records import read_record
+
+PARTIAL = ".partial"  # the suffix of an output that is not complete
+
+_RECORD_SHAPE = {
+    "settings": {str: (str, int, float, bool, None)},
+    "inputs": {str: str},
+    "lines": int,
+    "bytes": int,
+    "sha256": str,
+}
+
+
+@contextlib.contextmanager
+def resumable(path, settings, resume=False):
+    """Opens an output whose lines stay if the process stops before the end.
+
+    Until the output is complete its name is `path.partial`. After an error, a
+    signal or a kill its lines remain there, and a call with `resume=True` goes
+    on behind them. Beside it, `path.partial.json` records how many lines are
+    complete and what they were made from. The notes of an error say what is
+    kept.
+
+    Args:
+        path: Path of the file to write or replace.
+        settings: Dictionary of everything but the text that the lines depend
+            on: str, numbers, booleans or None by name.
+        resume: Whether to go on with the lines that an earlier process left, if
+            there are any. Defaults to False.
+
+    Yields:
+        A `PartialFile`.
+
+    Raises:
+        ValueError: If `path` is not a file, if another process writes it, if
+            lines are left and `resume` is False, or if they do not fit.
+        OSError: If the disk accepts no more data.
+    """
+    writing.check_writable(path)
+    partial = path + PARTIAL
+    with locks.locked_file(partial, "wb", path, True, buffering=0) as file:
+        try:
+            output = PartialFile(path, file, settings, resume)
+            try:
+                yield output
+                output.finish()
+            except BaseException as error:
+                output.leave(error)
+                raise
+        finally:
+            # Only while the lock is held, so that it is our own file.
+            if os.path.exists(partial) and not os.path.getsize(partial):
+                _remove(partial)
+            if not os.path.exists(partial):
+                _remove(_record_path(path))
+
+
+class PartialFile:
+    """Writes lines that can be continued; `resumable` opens it.
+
+    Attributes:
+        num_lines: Number of lines that are written, those of an earlier process
+            included.
+    """
+
+    def __init__(self, path, file, settings, resume):
+        self._path = path
+        self._file = file
+        self._hash = hashlib.sha256()
+        self._hashes_of_inputs = {}
+        self._record = self._read_record()
+        self.num_lines = self._record["lines"]
+        if self.num_lines and not resume:
+            raise ValueError(
+                "The lines of an unfinished output must not be lost. Received: "
+                f"{path}{PARTIAL} with {self.num_lines:,} lines. Add --resume "
+                f"to go on from there, or remove {path}{PARTIAL}."
+            )
+        if self.num_lines:
+            self._check(settings)
+        self._truncate()
+        if not self.num_lines:
+            self._record["settings"] = settings
+            self._write_record()
+
+    def follow(self, name, lines):
+        """Returns the lines of an input that still have to be processed.
+
+        The lines before them are read and compared with those of the earlier
+        process.
+
+        Args:
+            name: Name of the input, such as that of a flag.
+            lines: Iterable of str, from the first line on. One of them belongs
+                to each line of the output, and no more may be read when
+                `writelines` is called.
+
+        Returns:
+            An iterator.
+
+        Raises:
+            ValueError: If the earlier process had other lines.
+        """
+        self._hashes_of_inputs[name] = hashlib.sha256()
+        lines = self._hashed(name, lines)
+        for _ in itertools.islice(lines, self.num_lines):
+            pass
+        if self.num_lines and self._hashes()[name] != self._record[
+            "inputs"
+        ].get(name):
+            raise self._misfit(f"other text in {name}")
+        return lines
+
+    def writelines(self, lines):
+        """Writes lines, which from then on survive a stop.
+
+        Args:
+            lines: List of str, each with its line feed.
+        """
+        content = "".join(lines).encode()
+        with writing.disk_errors(self._path):
+            left = memoryview(content)
+            while left:
+                left = left[self._file.write(left) :]
+            # The record must not reach the disk before the lines.
+            os.fsync(self._file.fileno())
+        self._hash.update(content)
+        self.num_lines += len(lines)
+        self._record["bytes"] += len(content)
+        self._write_record()
+
+    def isatty(self):
+        return False
+
+    def finish(self):
+        """Gives the complete output its name."""
+        writing.move(self._path + PARTIAL, self._path)
+
+    def leave(self, error):
+        """Removes an incomplete line and notes on an error what is kept."""
+        partial = self._path + PARTIAL
+        if not os.path.exists(partial):
+            error.add_note(f"{self._path} is complete.")
+            return
+        # The error may have come at any moment, and only the file is right.
+        self._record = self._read_record()
+        self._truncate()
+        num_lines = self._record["lines"]
+        if num_lines:
+            error.add_note(
+                f"The first {num_lines:,} lines are kept in {partial}; the "
+                "same command with --resume goes on from there."
+            )
+        elif isinstance(error, KeyboardInterrupt):
+            error.add_note("No lines were complete, so none are kept.")
+
+    def _check(self, settings):
+        """Checks that lines of an earlier process can be continued."""
+        earlier = self._record["settings"]
+        for name in {**settings, **earlier}:
+            if settings.get(name) != earlier.get(name):
+                raise self._misfit(
+                    f"{name}={settings.get(name)} in place of "
+                    f"{name}={earlier.get(name)}"
+                )
+        with open(self._path + PARTIAL, "rb") as file:
+            left = self._record["bytes"]
+            while left > 0 and (content := file.read(min(left, 2**20))):
+                self._hash.update(content)
+                left -= len(content)
+        if left or self._hash.hexdigest() != self._record["sha256"]:
+            raise self._misfit("lines that were changed afterwards")
+
+    def _misfit(self, received):
+        return ValueError(
+            "`--resume` must have the text and the settings that the kept "
+            f"lines were made with. Received: {received}, for "
+            f"{self._path}{PARTIAL}. Restore them, or remove "
+            f"{self._path}{PARTIAL} to start again."
+        )
+
+    def _hashed(self, name, lines):
+        for line in lines:
+            self._hashes_of_inputs[name].update(f"{line}\n".encode())
+            yield line
+
+    def _hashes(self):
+        return {
+            name: hash.hexdigest()
+            for name, hash in self._hashes_of_inputs.items()
+        }
+
+    def _truncate(self):
+        # A stop in the middle of `writelines` leaves more than was recorded.
+        os.ftruncate(self._file.fileno(), self._record["bytes"])
+        self._file.seek(0, os.SEEK_END)
+
+    def _read_record(self):
+        partial, path = self._path + PARTIAL, _record_path(self._path)
+        if not os.fstat(self._file.fileno()).st_size:
+            return {"lines": 0, "bytes": 0}
+        if not os.path.exists(path):
+            raise ValueError(
+                "An unfinished output must have its record. Received: "
+                f"{partial} without {path}. Restore the record, or remove "
+                f"{partial} to start again."
+            )
+        remedy = f"Remove {partial} to start again."
+        record = read_record(path, _RECORD_SHAPE, "kt-decoder", remedy)
+        return record if record["lines"] > 0 else {"lines": 0, "bytes": 0}
+
+    def _write_record(self):
+        self._record.update(
+            inputs=self._hashes(),
+            lines=self.num_lines,
+            sha256=self._hash.hexdigest(),
+        )
+        with writing.written_aside(_record_path(self._path)) as file:
+            json.dump(self._record, file, indent=2)
+
+
+def _record_path(path):
+    return path + PARTIAL + ".json"
+
+
+def _remove(path):
+    with contextlib.suppress(FileNotFoundError):
+        os.remove(path)

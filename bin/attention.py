@@ -94,6 +94,7 @@ def _load():
     # Loading the backend takes seconds, so everything that can fail without it
     # is checked first.
     run = RunDirectory(FLAGS.output_dir)
+    run.checkpoints.find(FLAGS.checkpoint_step)
     for name in ("text", "target_text"):
         num_tokens = len(run.vocabulary.encode([FLAGS[name].value or ""])[0])
         if num_tokens > MAX_TOKENS:

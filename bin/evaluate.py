@@ -151,7 +151,9 @@ def _problem():
         _refuse("evalb_files", "a parsing run")
     else:
         _refuse("tokenize", f"BLEU, not {problem.measure}")
-    # Missing data fails here, before the backend loads.
+    # What is missing or out of range fails here, before the backend loads.
+    flags.decode_options(FLAGS, run.hparams)
+    run.checkpoints.find(FLAGS.checkpoint_step)
     problem.text_split(FLAGS.split)
     return problem
 

@@ -77,6 +77,7 @@ DEFAULT_DIRS = {
 def main(argv):
     flags.require(FLAGS, "output_dir")
     _check_format()
+    from keras_transformer.export import versions
     from keras_transformer.runs.run_directory import RunDirectory
 
     run = RunDirectory(FLAGS.output_dir)
@@ -86,7 +87,12 @@ def main(argv):
     # Each format has its own directory, since a server takes all folders of one
     # directory as versions of the same model.
     export_dir = FLAGS.export_dir or run.file(DEFAULT_DIRS[FLAGS.format])
-    print(_export(run, os.path.normpath(export_dir), options))
+    export_dir = os.path.normpath(export_dir)
+    if FLAGS.format != "ctranslate2":
+        versions.check_saved_model(
+            export_dir, flags.decode_precision(FLAGS), command.backend()
+        )
+    print(_export(run, export_dir, options))
 
 
 def _check_format():

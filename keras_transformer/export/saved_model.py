@@ -16,7 +16,6 @@ from keras_transformer.search.options import MAX_SOURCE_TOKENS
 from keras_transformer.search.options import DecodeOptions
 from keras_transformer.trees.target_text import linearization_of
 
-PRECISIONS = ("float32", "bfloat16")
 EXTRA = "assets.extra"  # TensorFlow leaves this folder to other programs
 PACKAGES = ("keras-t2t", "keras", "tensorflow", "tensorflow-text")
 
@@ -55,7 +54,7 @@ def export_saved_model(
         ValueError: If the run, its checkpoint or `export_dir` is unsuitable. In
             this case nothing is written.
     """
-    _check(run, export_dir, precision)
+    versions.check_saved_model(export_dir, precision, keras.backend.backend())
     options = options or DecodeOptions.of(run.hparams)
     step = run.checkpoints.find(step)
     model = load_model(run, step, precision)
@@ -75,27 +74,6 @@ def export_saved_model(
     # A second copy for people who open the directory of versions.
     write_model_card(export_dir, run, step, card)
     return path
-
-
-def _check(run, export_dir, precision):
-    if keras.backend.backend() != "tensorflow":
-        raise ValueError(
-            "A SavedModel must be exported with TensorFlow. Received: "
-            f"KERAS_BACKEND={keras.backend.backend()}. Use "
-            "KERAS_BACKEND=tensorflow, which also exports runs of JAX."
-        )
-    if precision not in PRECISIONS:
-        raise ValueError(
-            f"`precision` must be one of {', '.join(PRECISIONS)} in a "
-            f"SavedModel. Received: precision={precision!r}. Use float32."
-        )
-    # Version 1 beside `checkpoints/` would make the run look like an export.
-    if run.exists(export_dir):
-        raise ValueError(
-            "`export_dir` must not be the directory of a run. Received: "
-            f"export_dir={export_dir!r}. Name one inside it, or elsewhere."
-        )
-    versions.check_export_dir(export_dir)
 
 
 def _save(model, run, options, facts, directory):

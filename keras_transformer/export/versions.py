@@ -8,6 +8,9 @@ from keras_transformer.decoding.exported import is_version
 from keras_transformer.decoding.exported import versions
 from keras_transformer.files import locks
 from keras_transformer.files import writing
+from keras_transformer.runs.run_directory import RunDirectory
+
+PRECISIONS = ("float32", "bfloat16")  # those that a SavedModel computes in
 
 
 @contextlib.contextmanager
@@ -58,6 +61,38 @@ def check_export_dir(export_dir):
         "`export_dir` must be new, empty or hold earlier versions. Received: "
         f"export_dir={export_dir!r}, {what}. Name another directory."
     )
+
+
+def check_saved_model(export_dir, precision, backend):
+    """Checks that a SavedModel can be exported, before the backend is loaded.
+
+    Args:
+        export_dir: Path of the directory of versions.
+        precision: The precision that the model computes in.
+        backend: Name of Keras's backend.
+
+    Raises:
+        ValueError: If one of them is unsuitable.
+    """
+    if backend != "tensorflow":
+        raise ValueError(
+            "A SavedModel must be exported with TensorFlow. Received: "
+            f"KERAS_BACKEND={backend}. Use KERAS_BACKEND=tensorflow, which "
+            "also exports runs of JAX."
+        )
+    if precision not in PRECISIONS:
+        raise ValueError(
+            f"`precision` must be one of {', '.join(PRECISIONS)} in a "
+            f"SavedModel. Received: precision={precision!r}. Use float32."
+        )
+    # Version 1 beside `checkpoints/` would make the run look like an export.
+    if RunDirectory.exists(export_dir):
+        raise ValueError(
+            "`export_dir` must not be the directory of a run. Received: "
+            f"export_dir={export_dir!r}. Name one inside it, or elsewhere."
+        )
+    check_export_dir(export_dir)
+    writing.check_directory(export_dir, "`export_dir`")
 
 
 def _is_ours(name):

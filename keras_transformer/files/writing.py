@@ -51,6 +51,29 @@ def check_writable(path, name="An output"):
         os.lstat(path + INCOMPLETE)  # fails for a name that is too long
 
 
+def check_directory(path, name="An output"):
+    """Checks that a directory can be made, or that files can be put into it.
+
+    Args:
+        path: Path of the directory, whose parents may be missing too.
+        name: What the message calls the path. Defaults to "An output".
+
+    Raises:
+        ValueError: If the directory, or the nearest one above it that exists,
+            is not one or may not be written to.
+    """
+    nearest = os.path.abspath(path)
+    while not os.path.lexists(nearest):
+        nearest = os.path.dirname(nearest)
+    is_directory = os.path.isdir(nearest)
+    if not is_directory or not os.access(nearest, os.W_OK | os.X_OK):
+        fault = "may not be written to" if is_directory else "is no directory"
+        raise ValueError(
+            f"{name} must be a directory that can be written. Received: "
+            f"{path}, but {nearest} {fault}. Name another directory."
+        )
+
+
 @contextlib.contextmanager
 def written_aside(path, mode="w"):
     """Opens a file that appears under its name once it is complete.

@@ -110,6 +110,21 @@ class CheckWritableTest:
             writing.check_writable(str(tmp_path / ("x" * 250)))
 
 
+class CheckDirectoryTest:
+    def test_a_new_one_and_an_earlier_one_can_be_written(self, tmp_path):
+        writing.check_directory(str(tmp_path / "new" / "er"))
+        writing.check_directory(str(tmp_path))
+        writing.check_directory("")
+        assert os.listdir(tmp_path) == []
+
+    @pytest.mark.parametrize("name", ["file", "file/new", "link"])
+    def test_what_is_no_directory_is_refused(self, tmp_path, name):
+        (tmp_path / "file").write_text("text")
+        (tmp_path / "link").symlink_to("nowhere")
+        with pytest.raises(ValueError, match="`--out` must be a dir.*is no"):
+            writing.check_directory(str(tmp_path / name), "`--out`")
+
+
 class DirectoryAsideTest:
     def test_it_is_gone_at_the_end(self, tmp_path):
         with writing.directory_aside(str(tmp_path / "a.incomplete")) as aside:

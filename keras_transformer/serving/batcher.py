@@ -5,10 +5,9 @@ import concurrent.futures
 import threading
 import time
 
-import numpy as np
-
 from keras_transformer.serving.errors import RequestError
 from keras_transformer.serving.errors import invalid
+from keras_transformer.serving.joined_arrays import join
 
 MAX_TIMEOUTS = 10  # a batch waits at most this many single-call timeouts
 
@@ -31,6 +30,7 @@ class Batcher:
 
     Example:
 
+    >>> import numpy as np
     >>> batcher = Batcher(timeout_seconds=0)
     >>> def double(arrays):
     ...     return {"doubled": 2 * arrays["number"]}
@@ -71,6 +71,7 @@ class Batcher:
         num_rows=None,
         timeout=None,
         on_cancel=None,
+        lengths=None,
     ):
         """Runs a function on arrays, together with other calls if possible.
 
@@ -86,6 +87,10 @@ class Batcher:
             on_cancel: Function that takes a function without arguments, and
                 calls it once nobody waits for the results any more. Defaults
                 to None.
+            lengths: List of floats, the length of each row as a part of the
+                greatest one. A batch takes no more memory than one row of
+                length 1: its number of rows times the square of their greatest
+                length, as in attention, is at most 1. Defaults to no limit.
 
         Returns:
             The function's results for these arrays. If other rows of the batch
@@ -98,9 +103,10 @@ class Batcher:
         """
         if not num_rows:
             # A fresh object equals no other key: the task stays alone.
-            tasks = [_Task(object(), function, arrays, 1)]
+            tasks = [_Task(object(), function, arrays, 1, 0)]
         else:
-            tasks = self._split(key, function, arrays, num_rows)
+            lengths = lengths or [0] * num_rows
+            tasks = self._split(key, function, arrays, lengths)
         self._enqueue(tasks)
         futures = [task.future for task in tasks]
         if on_cancel:
@@ -119,7 +125,7 @@ class Batcher:
                 "DEADLINE_EXCEEDED", f"There was no result in {timeout:g} s."
             )
         parts = [future.result() for future in failures or futures]
-        return _join(parts)
+        return join(parts)
 
     def close(self):
         """Finishes all waiting calls, refuses new ones and ends the threads."""
@@ -129,20 +135,30 @@ class Batcher:
         for thread in self._threads:
             thread.join()
 
-    def _split(self, key, function, arrays, num_rows):
+    def _split(self, key, function, arrays, lengths):
         # Rows can only be joined with rows of the same shape.
         shapes = [(name, a.shape[1:]) for name, a in sorted(arrays.items())]
         key = (key, *shapes)
-        size = self.max_batch_size
-        return [
-            _Task(
-                key,
-                function,
-                {name: array[i : i + size] for name, array in arrays.items()},
-                min(size, num_rows - i),
-            )
-            for i in range(0, num_rows, size)
-        ]
+        tasks = []
+        begin = 0
+        for end in range(1, len(lengths) + 1):
+            # One row more than a batch takes starts the next task.
+            if end < len(lengths) and self._fits(lengths[begin : end + 1]):
+                continue
+            part = {name: array[begin:end] for name, array in arrays.items()}
+            longest = max(lengths[begin:end])
+            tasks.append(_Task(key, function, part, end - begin, longest))
+            begin = end
+        return tasks
+
+    def _fits(self, lengths):
+        return len(lengths) <= self._most_rows(max(lengths))
+
+    def _most_rows(self, longest):
+        """Returns how many rows of this length a batch takes, at least one."""
+        if longest == 0:
+            return self.max_batch_size
+        return min(self.max_batch_size, max(1, int(1 / longest**2)))
 
     def _enqueue(self, tasks):
         num_rows = sum(task.num_rows for task in tasks)
@@ -205,27 +221,31 @@ class Batcher:
 
     def _fill(self, batch):
         """Moves fitting tasks into the batch; returns its free rows."""
-        free_rows = self.max_batch_size - sum(task.num_rows for task in batch)
+        num_rows = sum(task.num_rows for task in batch)
+        longest = max(task.longest for task in batch)
         others = []
-        while self._waiting and free_rows > 0:
+        while self._waiting and num_rows < self._most_rows(longest):
             task = self._waiting.popleft()
-            if task.key == batch[0].key and task.num_rows <= free_rows:
+            all_rows = num_rows + task.num_rows
+            most_rows = self._most_rows(max(longest, task.longest))
+            if task.key == batch[0].key and all_rows <= most_rows:
                 batch.append(task)
-                free_rows -= task.num_rows
-            else:  # another function or shape, or too many rows
+                num_rows, longest = all_rows, max(longest, task.longest)
+            else:  # another function or shape, too many rows or too long ones
                 others.append(task)
         self._waiting.extendleft(reversed(others))  # in their old order
-        return free_rows
+        return self._most_rows(longest) - num_rows
 
 
 class _Task:
     """The rows of one caller, and the future that it waits for."""
 
-    def __init__(self, key, function, arrays, num_rows):
+    def __init__(self, key, function, arrays, num_rows, longest):
         self.key = key
         self.function = function
         self.arrays = arrays
         self.num_rows = num_rows
+        self.longest = longest
         self.future = concurrent.futures.Future()
         self.arrived_at = time.monotonic()
 
@@ -242,7 +262,7 @@ def _run_together(tasks):
         return False
     num_rows = sum(task.num_rows for task in tasks)
     try:
-        outputs = tasks[0].function(_join([task.arrays for task in tasks]))
+        outputs = tasks[0].function(join([task.arrays for task in tasks]))
     except Exception:
         return False  # running them one by one shows which task is at fault
     # Results without a row for each argument cannot be divided among callers.
@@ -254,29 +274,3 @@ def _run_together(tasks):
         task.future.set_result({n: a[begin:end] for n, a in outputs.items()})
         begin = end
     return True
-
-
-def _join(parts):
-    """Concatenates dictionaries of arrays along the first axis."""
-    if len(parts) == 1:
-        return parts[0]
-    return {
-        name: _concatenate([part[name] for part in parts]) for name in parts[0]
-    }
-
-
-def _concatenate(arrays):
-    shapes = [array.shape[1:] for array in arrays]
-    # Translations are as long as the longest of their batch, so parts may
-    # differ in width.
-    if len(set(shapes)) > 1:
-        largest = np.max(shapes, axis=0)
-        arrays = [_pad(array, largest) for array in arrays]
-    return np.concatenate(arrays)  # (batch, ...)
-
-
-def _pad(array, shape):
-    blank = b"" if array.dtype == object else 0  # objects are strings
-    padded = np.full((len(array), *shape), blank, array.dtype)
-    padded[tuple(slice(size) for size in array.shape)] = array
-    return padded

@@ -7,6 +7,9 @@ the time that the other clients need. `docs/serving.md` lists them for users.
 # Requests. 2,048 sentences, the most that may wait, have 2,000 bytes each
 # within this limit, which is also the default of gRPC.
 MAX_BODY_BYTES = 4 * 2**20
+# A client that has disconnected from REST is not noticed before its answer is
+# sent. What is left of its request after this time is not translated.
+PREDICT_SECONDS = 300
 # SentencePiece makes pieces of at most 16 characters, and UTF-8 takes at most 4
 # bytes for one. A longer text has too many tokens without counting them, which
 # would take a hundred times its memory.

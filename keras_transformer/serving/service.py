@@ -1,8 +1,10 @@
 """The answers of the server, independent of the protocol."""
 
+from keras_transformer.serving import limits
 from keras_transformer.serving.errors import RequestError
 from keras_transformer.serving.errors import invalid
 from keras_transformer.serving.signature import check_sizes
+from keras_transformer.serving.signature import row_lengths
 
 DEFAULT_SIGNATURE = "serving_default"
 
@@ -77,7 +79,8 @@ class Service:
             model: `LoadedModel` to run.
             signature_name: Name of one of its signatures.
             arrays: Dictionary of arrays.
-            timeout: Seconds to wait for the results. Defaults to no limit.
+            timeout: Seconds to wait for the results, which
+                `limits.PREDICT_SECONDS` limits in any case. Defaults to that.
             on_cancel: Function that takes a function without arguments, and
                 calls it once nobody waits for the results any more. Defaults
                 to None.
@@ -89,16 +92,23 @@ class Service:
         """
         signature = model.signatures[signature_name]
         signature.check(arrays)
+        num_rows = signature.num_rows(arrays)
+        lengths = None
         if model.max_tokens:
             check_sizes(arrays, model.max_tokens)
+            if num_rows:
+                lengths = row_lengths(arrays, model.max_tokens)
+        if timeout is None or timeout > limits.PREDICT_SECONDS:
+            timeout = limits.PREDICT_SECONDS
         return self._batcher.call(
             # The model itself is in the key: two versions never share a batch.
             (model, signature_name),
             lambda joined: model.call(signature_name, joined),
             arrays,
-            signature.num_rows(arrays),
+            num_rows,
             timeout,
             on_cancel,
+            lengths,
         )
 
     def statuses(self, name, version=None, label=None):

@@ -110,6 +110,31 @@ def check_sizes(arrays, max_tokens):
             )
 
 
+def row_lengths(arrays, max_tokens):
+    """Returns the lengths of sentences as parts of the greatest length.
+
+    A text has at most as many tokens as bytes. If it has more bytes than the
+    model takes tokens, its length is 1, because the model refuses more.
+
+    Args:
+        arrays: Dictionary of arrays, of texts `(batch,)` or ids
+            `(batch, length)`, with the same number of rows.
+        max_tokens: Largest number of tokens of a sentence.
+
+    Example:
+
+    >>> row_lengths({"text": np.array([b"ab", b"abcde"], object)}, 4)
+    [0.5, 1]
+    """
+    columns = [
+        map(len, array)
+        if array.dtype == object
+        else [array.shape[1] if array.ndim > 1 else 0] * len(array)
+        for array in arrays.values()
+    ]
+    return [min(1, max(row) / max_tokens) for row in zip(*columns)]
+
+
 def check_names(inputs, names):
     """Raises a `RequestError` if the names are not those of the inputs."""
     missing = [name for name in inputs if name not in names]

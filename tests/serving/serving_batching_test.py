@@ -147,6 +147,43 @@ class BatcherTest:
         assert result["doubled"].tolist() == [2 * i for i in range(10)]
         assert [len(batch) for batch in doubler.batches] == [4, 4, 2]
 
+    def test_long_rows_run_in_small_batches(self, make, doubler, pool):
+        batcher = make(max_batch_size=4, timeout_seconds=0)
+        lengths = [0.1, 0.1, 0.6, 0.1, 1, 0.7, 0.7, 0.1, 0.1, 0.1, 0.1, 0.1]
+        results = batcher.call(
+            *("double", doubler, numbers(*range(12)), 12), lengths=lengths
+        )
+        assert results["doubled"].tolist() == list(range(0, 24, 2))
+        assert all(
+            len(batch) * max(lengths[number] for number in batch) ** 2 <= 1
+            for batch in doubler.batches
+        )
+        assert sorted(sum(doubler.batches, [])) == list(range(12))
+        assert len(doubler.batches) < 8
+
+    def test_long_calls_are_joined_only_with_few_others(
+        self, make, doubler, pool
+    ):
+        batcher = make(max_batch_size=8, timeout_seconds=0)
+        doubler.block()
+        pool.submit(batcher.call, "double", doubler, numbers(0), 1)
+        doubler.entered.wait(60)
+        calls = []
+        for number, length in enumerate((0.7, 0.1, 0.7, 0.1, 0.1), 1):
+            calls.append(
+                pool.submit(
+                    batcher.call,
+                    *("double", doubler, numbers(number), 1, None, None),
+                    [length],
+                )
+            )
+            while len(batcher._waiting) < number:
+                time.sleep(0.001)
+        doubler.go.set()
+        results = [call.result()["doubled"].tolist() for call in calls]
+        assert results == [[2], [4], [6], [8], [10]]
+        assert doubler.batches == [[0], [1, 2], [3, 4], [5]]
+
     def test_results_of_different_widths_are_padded(self, make):
         def repeat(arrays):
             width = int(arrays["number"].max())

@@ -77,7 +77,7 @@ class ClientTest:
             ask(["slow"])
 
     def test_an_unknown_host_is_an_error(self, connect):
-        for name in ("nowhere.invalid", "a..b"):
+        for name in ("nowhere.invalid", "a..b", "x" * 99):
             with pytest.raises(ValueError, match="A server must answer"):
                 connect(name)(["x"])
 

@@ -9,6 +9,7 @@ import pytest
 from keras_transformer.serving import limits
 from keras_transformer.serving.connections import Connections
 from keras_transformer.serving.rest import RestServer
+from keras_transformer.serving.rest import address_family
 from keras_transformer.serving.service import Service
 from keras_transformer.serving.versions import Versions
 
@@ -70,6 +71,13 @@ def wait_until(condition):
 
 def num_threads():
     return sum("process_request" in t.name for t in threading.enumerate())
+
+
+class HostTest:
+    @pytest.mark.parametrize("host", ["", "nowhere.invalid", "x" * 99])
+    def test_a_host_without_an_address_is_refused(self, host):
+        with pytest.raises(ValueError, match="`host` must be.*Received"):
+            address_family(host)
 
 
 class TimeLimitTest:

@@ -1,0 +1,61 @@
+import numpy as np
+import pytest
+
+from keras_transformer.serving import limits
+from keras_transformer.serving.batcher import Batcher
+from keras_transformer.serving.errors import RequestError
+from keras_transformer.serving.service import Service
+from keras_transformer.serving.signature import Signature
+from keras_transformer.serving.signature import Tensor
+
+TEXT = Tensor(np.dtype(object), (None,))
+
+
+class Lengths:
+    """A model that returns the lengths of texts and records its batches."""
+
+    signatures = {"lengths": Signature({"text": TEXT}, {"lengths": TEXT})}
+
+    def __init__(self, max_tokens):
+        self.max_tokens = max_tokens
+        self.batches = []
+
+    def call(self, name, arrays):
+        self.batches.append([len(text) for text in arrays["text"]])
+        return {"lengths": np.array(self.batches[-1])}
+
+
+@pytest.fixture
+def service():
+    batcher = Batcher(max_batch_size=4, timeout_seconds=0)
+    yield Service("toy", None, batcher)
+    batcher.close()
+
+
+def texts(*lengths):
+    return {"text": np.array([b"x" * n for n in lengths], object)}
+
+
+class PredictTest:
+    def test_long_sentences_do_not_fill_a_batch(self, service):
+        # A batch of 100 bytes in each sentence would take four times the
+        # attention that the longest sentence takes.
+        for max_tokens, batches in ((100, 4), (200, 1), (None, 1)):
+            model = Lengths(max_tokens)
+            arrays = texts(100, 100, 100, 100)
+            results = service.predict(model, "lengths", arrays)
+            assert results["lengths"].tolist() == [100] * 4
+            assert len(model.batches) == batches
+
+    def test_a_sentence_that_is_too_long_never_reaches_the_model(self, service):
+        model = Lengths(10)
+        with pytest.raises(RequestError, match="at most 640 bytes"):
+            service.predict(model, "lengths", texts(1, 641))
+        assert model.batches == []
+
+    def test_a_request_has_a_time_limit(self, service, monkeypatch):
+        monkeypatch.setattr(limits, "PREDICT_SECONDS", 0)
+        for timeout in (None, 1000):
+            with pytest.raises(RequestError) as error:
+                service.predict(Lengths(None), "lengths", texts(1), timeout)
+            assert error.value.code == "DEADLINE_EXCEEDED"

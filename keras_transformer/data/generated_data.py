@@ -30,6 +30,7 @@ class GeneratedData:
         self.name = name + "_rev" if reverse else name
         self.reverse = reverse
         self._vocabulary = None
+        self._checked = {}  # the counts of each split whose ids were checked
 
     @property
     def directory(self):
@@ -59,23 +60,26 @@ class GeneratedData:
     def vocabulary(self):
         """The joint vocabulary of both languages, a `Subwords`."""
         if self._vocabulary is None:
-            self._check_generated()
             self._vocabulary = subwords.Subwords(
-                os.path.join(self.directory, generation.VOCABULARY_FILE)
+                os.path.join(self.directory, generation.VOCABULARY_FILE),
+                self.manifest["vocab_sha256"],
             )
         return self._vocabulary
 
     def token_pairs(self, split):
         """Returns the ids of inputs and targets of a split, a `TokenPairs`."""
-        self._check_generated(split)
-        return token_arrays.TokenPairs(
-            *(
-                token_arrays.TokenArray(
-                    split_files.ids_path(self.directory, split, side)
-                )
-                for side in self._sides()
-            )
+        counts = self._counts(split)
+        paths = (
+            split_files.ids_path(self.directory, split, side)
+            for side in self._sides()
         )
+        pairs = token_arrays.TokenPairs(*map(token_arrays.TokenArray, paths))
+        # Checking reads all ids, so it is done once for the same data.
+        if self._checked.get(split) != counts:
+            for tokens in pairs:
+                tokens.check(counts["pairs"], self.vocabulary.vocab_size)
+            self._checked[split] = counts
+        return pairs
 
     def text_split(self, split):
         """Returns the raw text of a split other than "train".
@@ -84,9 +88,9 @@ class GeneratedData:
             A tuple `(sources, references)` of two lists of strings with equal
             lengths.
         """
-        self._check_generated(split)
+        num_pairs = self._counts(split)["pairs"]
         return tuple(
-            split_files.read_text(self.directory, split, side)
+            split_files.read_text(self.directory, split, side, num_pairs)
             for side in self._sides()
         )
 
@@ -220,7 +224,7 @@ class GeneratedData:
     def _sides(self):
         return ("target", "source") if self.reverse else ("source", "target")
 
-    def _check_generated(self, split="train"):
+    def _counts(self, split):
         splits = self.manifest["splits"]
         if split not in splits:
             raise ValueError(
@@ -228,3 +232,4 @@ class GeneratedData:
                 f"split={split}, problem={self.name}. Use one of: "
                 f"{', '.join(splits)}."
             )
+        return splits[split]

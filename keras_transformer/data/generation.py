@@ -9,15 +9,31 @@ import os
 import shutil
 import time
 
+from keras_transformer.data import split_files
 from keras_transformer.data import subwords
 from keras_transformer.data import text_files
 from keras_transformer.data.progress import Progress
-from keras_transformer.data.split_files import SideWriter
 from keras_transformer.files import locks
 from keras_transformer.files import writing
+from keras_transformer.files.records import WHOLE
+from keras_transformer.files.records import read_record
 
 MANIFEST_FILE = "manifest.json"
 VOCABULARY_FILE = "vocab.model"
+
+_SPLIT = {"pairs": WHOLE, "source_tokens": WHOLE, "target_tokens": WHOLE}
+# The shape of `manifest.json`; see `read_record`.
+_MANIFEST = {
+    "made_from": {
+        "splits": [str],
+        "vocab_size": (WHOLE, None),
+        "files": [{"name": str, "sha256": str}],
+        "settings?": {},
+    },
+    "vocab_size": WHOLE,
+    "vocab_sha256": str,
+    "splits": {"train": _SPLIT, str: _SPLIT},
+}
 
 # Largest number of training pairs that the vocabulary is trained on. They are
 # spread evenly over the text; more of them change the vocabulary little.
@@ -69,12 +85,16 @@ def generate(problem, tmp_dir):
 
 
 def read_manifest(directory):
-    """Returns the manifest in a directory, or None if there is none."""
-    try:
-        with open(os.path.join(directory, MANIFEST_FILE)) as file:
-            return json.load(file)
-    except FileNotFoundError:
+    """Returns the manifest in a directory, or None if there is none.
+
+    Raises:
+        ValueError: If it is not one that `generate` wrote.
+    """
+    path = os.path.join(directory, MANIFEST_FILE)
+    # `exists` would overlook a link to nothing.
+    if not os.path.lexists(path):
         return None
+    return read_record(path, _MANIFEST, split_files.WRITER, split_files.REMEDY)
 
 
 def made_from(problem, tmp_dir):
@@ -138,7 +158,7 @@ def _make_vocabulary(problem, tmp_dir, directory):
 def _encode_split(problem, split, tmp_dir, vocabulary, directory):
     """Encodes a split and returns its entry in the manifest."""
     sides = [
-        SideWriter(directory, split, side, vocabulary, to_encode)
+        split_files.SideWriter(directory, split, side, vocabulary, to_encode)
         for side, to_encode in (
             ("source", str),
             ("target", problem.target_text),

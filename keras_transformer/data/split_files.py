@@ -2,9 +2,13 @@
 
 import contextlib
 import hashlib
+import math
 import os
 
+from keras_transformer.data.token_arrays import REMEDY
+from keras_transformer.data.token_arrays import WRITER
 from keras_transformer.data.token_arrays import TokenArrayWriter
+from keras_transformer.files import reading
 
 
 def ids_path(directory, split, side):
@@ -17,13 +21,25 @@ def text_path(directory, split, side):
     return os.path.join(directory, f"{split}.{side}.txt")
 
 
-def read_text(directory, split, side):
-    """Returns the lines of the raw text of a side, a list of strings."""
+def read_text(directory, split, side, num_lines):
+    """Returns the lines of the raw text of a side, a list of strings.
+
+    Args:
+        directory, split, side: As for `text_path`.
+        num_lines: Number of lines that the side must have.
+
+    Raises:
+        ValueError: If the file is not as it was written.
+    """
     path = text_path(directory, split, side)
-    with open(path, encoding="utf-8", newline="\n") as file:
-        # `splitlines` also splits at rarer characters, which may stand inside
-        # a sentence.
-        return file.read().split("\n")[:-1]
+    text = reading.read_text(path, WRITER, REMEDY, max_bytes=math.inf)
+    # `splitlines` also splits at rarer characters, which may stand inside a
+    # sentence.
+    lines = text.split("\n")[:-1]
+    if len(lines) != num_lines:
+        fault = f"with {len(lines):,} lines instead of {num_lines:,}"
+        raise reading.faulty(path, fault, WRITER, REMEDY)
+    return lines
 
 
 class SideWriter(contextlib.ExitStack):

@@ -40,9 +40,10 @@ class Subwords:
         # without any error.
         if sha256 not in (None, actual):
             raise ValueError(
-                "A model's vocabulary must be the one it was trained with. "
+                "A vocabulary must be the one of its model or its data. "
                 f"Received: {model_path} with sha256={actual} instead of "
-                f"{sha256}. Restore the file from a copy."
+                f"{sha256}. Restore the file from a copy, or write its "
+                "directory again."
             )
         self._load(content, model_path)
 

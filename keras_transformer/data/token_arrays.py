@@ -6,10 +6,18 @@ import typing
 
 import numpy as np
 
+from keras_transformer.files import npy
+from keras_transformer.files.reading import check_file
+from keras_transformer.files.reading import faulty
+from keras_transformer.token_ids import END_ID
 from keras_transformer.token_ids import PAD_ID
 
 IDS_SUFFIX = ".ids"
 OFFSETS_SUFFIX = ".offsets.npy"
+# An error about a file that is not as it was written says these.
+WRITER = "kt-datagen"
+REMEDY = "Remove its folder and run kt-datagen again."
+IDS_AT_ONCE = 2**24  # the number of ids that are checked together
 
 
 class TokenArray:
@@ -20,23 +28,23 @@ class TokenArray:
 
     Args:
         path: Path without suffix that a `TokenArrayWriter` wrote to.
+
+    Raises:
+        ValueError: If the two files do not agree with each other.
     """
 
     def __init__(self, path):
-        self.offsets = np.load(path + OFFSETS_SUFFIX)  # (sequences + 1,)
-        num_ids, num_bytes = (
-            self.offsets[-1],
-            os.path.getsize(path + IDS_SUFFIX),
-        )
+        self.path = path + IDS_SUFFIX
+        self.offsets = _read_offsets(path + OFFSETS_SUFFIX)  # (sequences + 1,)
+        check_file(self.path, WRITER, REMEDY)
+        num_ids = int(self.offsets[-1])
+        num_bytes = os.path.getsize(self.path)
         # The size of the file tells how wide the ids are.
         dtypes = {2 * num_ids: np.uint16, 4 * num_ids: np.int32}
         if not num_ids or num_bytes not in dtypes:
-            raise ValueError(
-                "A file of token ids must be as long as its offsets require. "
-                f"Received: path={path + IDS_SUFFIX}, {num_bytes} bytes for "
-                f"{num_ids} ids. Remove its folder and run kt-datagen again."
-            )
-        self.ids = np.memmap(path + IDS_SUFFIX, dtypes[num_bytes], mode="r")
+            fault = f"with {num_bytes:,} bytes for {num_ids:,} ids"
+            raise faulty(self.path, fault, WRITER, REMEDY)
+        self.ids = np.memmap(self.path, dtypes[num_bytes], mode="r")
 
     def __len__(self):
         return len(self.offsets) - 1
@@ -47,6 +55,33 @@ class TokenArray:
         index = range(len(self))[index]
         start, end = self.offsets[index], self.offsets[index + 1]
         return self.ids[start:end].astype(np.int32)
+
+    def check(self, num_sentences, vocab_size):
+        """Checks that these are encoded sentences; reads all ids once.
+
+        Args:
+            num_sentences: Number of sentences.
+            vocab_size: Number of different ids.
+
+        Raises:
+            ValueError: If there is another number of them, or if one does not
+                end with the end id or holds an id outside the vocabulary.
+        """
+        fault = None
+        if len(self) != num_sentences:
+            fault = f"with {len(self):,} sentences instead of {num_sentences:,}"
+        # The comparison comes first: an empty sentence has no last id.
+        elif not self.lengths.all() or (
+            (self.ids[self.offsets[1:] - 1] != END_ID).any()
+        ):
+            fault = f"where a sentence does not end with the id {END_ID}"
+        else:
+            for start in range(0, len(self.ids), IDS_AT_ONCE):
+                part = self.ids[start : start + IDS_AT_ONCE]
+                if part.min() <= PAD_ID or part.max() >= vocab_size:
+                    fault = f"where an id is not from 1 to {vocab_size - 1:,}"
+        if fault:
+            raise faulty(self.path, fault, WRITER, REMEDY)
 
     @property
     def lengths(self):
@@ -80,6 +115,26 @@ class TokenArray:
         padded = np.full((len(indices), length), PAD_ID, np.int32)
         padded[np.arange(length) < row_lengths[:, None]] = self.ids[positions]
         return padded
+
+
+def _read_offsets(path):
+    check_file(path, WRITER, REMEDY)
+    num_bytes = os.path.getsize(path)
+    with open(path, "rb") as file:
+        try:
+            header = npy.read_header(file)
+        except ValueError as error:
+            raise faulty(path, error, WRITER, REMEDY) from error
+        kind = (header.dtype, len(header.shape), header.total_bytes)
+        if kind != (np.int64, 1, num_bytes) or not header.shape[0]:
+            fault = f"with {header.dtype} numbers of shape {header.shape}"
+            raise faulty(path, fault, WRITER, REMEDY)
+        offsets = np.fromfile(file, np.int64)
+    # Compared, because a difference of absurd numbers could overflow.
+    if offsets[0] or (offsets[1:] < offsets[:-1]).any():
+        fault = "where the offsets do not ascend from 0"
+        raise faulty(path, fault, WRITER, REMEDY)
+    return offsets
 
 
 class TokenPairs(typing.NamedTuple):

@@ -84,7 +84,9 @@ class TokenArrayTest:
     def test_a_shortened_file_is_an_error(self, tmp_path):
         write(tmp_path / "a", [[1, 2, 3]])
         os.truncate(tmp_path / "a.ids", 5)
-        with pytest.raises(ValueError, match="5 bytes for 3 ids.*kt-datagen"):
+        with pytest.raises(
+            ValueError, match="5 bytes for 3 ids.*kt-datagen again"
+        ):
             TokenArray(str(tmp_path / "a"))
 
     def test_the_writer_counts_tokens(self, tmp_path):
@@ -92,3 +94,67 @@ class TokenArrayTest:
             writer.append([1, 2])
             writer.append([3])
             assert writer.num_tokens == 3
+
+
+class FaultyFileTest:
+    @pytest.mark.parametrize(
+        "offsets, words",
+        [
+            ([0, 2, 1, 3], "do not ascend"),
+            ([1, 2, 3], "do not ascend"),
+            ([-3, 3], "do not ascend"),
+            ([0, 2**63 - 1, -(2**63), 3], "do not ascend"),
+            ([0], "for 0 ids"),
+            ([0, 4], "6 bytes for 4 ids"),
+            ([], "shape (0,)"),
+            ([[0, 3]], "shape (1, 2)"),
+            (np.array([0.0, 3.0]), "float64 numbers"),
+            (np.array([0, 3], "int32"), "int32 numbers"),
+            (np.array([0, 3], object), "not an array of numbers"),
+        ],
+    )
+    def test_other_offsets_are_refused(self, tmp_path, offsets, words):
+        write(tmp_path / "a", [[5, 6, 1]])
+        np.save(tmp_path / "a.offsets.npy", offsets)
+        with pytest.raises(ValueError, match="must be as kt-datagen") as caught:
+            TokenArray(str(tmp_path / "a"))
+        assert words in str(caught.value)
+
+    @pytest.mark.parametrize("size", [0, 1, 9, 60, 130])
+    def test_truncated_offsets_are_refused(self, tmp_path, size):
+        write(tmp_path / "a", [[5, 6, 1]])
+        os.truncate(tmp_path / "a.offsets.npy", size)
+        with pytest.raises(ValueError, match="a.offsets.npy.*kt-datagen again"):
+            TokenArray(str(tmp_path / "a"))
+
+    @pytest.mark.parametrize("name", ["a.offsets.npy", "a.ids"])
+    def test_a_pipe_is_refused_unopened(self, tmp_path, name):
+        write(tmp_path / "a", [[5, 6, 1]])
+        os.remove(tmp_path / name)
+        os.mkfifo(tmp_path / name)
+        with pytest.raises(ValueError, match="which is not a file"):
+            TokenArray(str(tmp_path / "a"))
+
+    @pytest.mark.parametrize(
+        "sequences, words",
+        [
+            ([[5, 1]], "1 sentences instead of 2"),
+            ([[5, 1], [5]], "does not end with the id 1"),
+            ([[5, 1], []], "does not end with the id 1"),
+            ([[5, 1], [0, 1]], "not from 1 to 99"),
+            ([[5, 1], [100, 1]], "not from 1 to 99"),
+            ([[5, 1], [65535, 1]], "not from 1 to 99"),
+        ],
+    )
+    def test_check_refuses_other_sentences(self, tmp_path, sequences, words):
+        tokens = write(tmp_path / "a", sequences)
+        with pytest.raises(ValueError, match=words):
+            tokens.check(2, vocab_size=100)
+
+    def test_negative_id_is_refused(self, tmp_path):
+        tokens = write(tmp_path / "a", [[-5, 1], [6, 1]], vocab_size=100_000)
+        with pytest.raises(ValueError, match="not from 1 to 99,999"):
+            tokens.check(2, vocab_size=100_000)
+
+    def test_check_accepts_encoded_sentences(self, tmp_path):
+        write(tmp_path / "a", [[99, 1], [1]]).check(2, vocab_size=100)

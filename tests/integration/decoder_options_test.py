@@ -142,7 +142,7 @@ class BadInputTest:
         type_in(b"a b\n")
         assert_fails(
             capsys,
-            ["the one it was trained with", "vocab.model", "0" * 64],
+            ["the one of its model", "vocab.model", "0" * 64],
             decoder,
             f"--output_dir={copy.path}",
         )

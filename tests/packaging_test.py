@@ -47,7 +47,7 @@ MAY_IMPORT = {
     "problems": "data problem registry token_ids trees",
     "runs": "data files hparam transformer",
     "search": "fields layers token_ids trees",
-    "decoding": "data runs search token_ids trees",
+    "decoding": "data files runs search token_ids trees",
     "runs.model_card": "bleu data files problem registry trees",
     "visualization": "files runs",
     "benchmark": "data decoding engines serving transformer",

@@ -59,7 +59,10 @@ class Subwords:
         self._processor = sentencepiece.SentencePieceProcessor()
         try:
             self._processor.LoadFromSerializedProto(model_bytes)
-        except RuntimeError as error:
+            # A damaged model may have pieces that are not text.
+            self.pieces(range(self.vocab_size))
+        # SentencePiece's own message may not be text either.
+        except (RuntimeError, UnicodeDecodeError) as error:
             raise ValueError(
                 "A vocabulary must be a SentencePiece model. Received: "
                 f"{origin}, which SentencePiece cannot read. Name another "

@@ -1,6 +1,5 @@
 """Translates sentences with a model that CTranslate2 runs."""
 
-import json
 import os
 
 from keras_transformer.data.subwords import Subwords
@@ -16,10 +15,10 @@ from keras_transformer.decoding.exported import CTRANSLATE2_FILE
 from keras_transformer.decoding.exported import EXPORT_FILE
 from keras_transformer.decoding.exported import VOCABULARY_FILE
 from keras_transformer.decoding.exported import is_ctranslate2
+from keras_transformer.decoding.exported import read_export
 from keras_transformer.decoding.exported import require_ctranslate2
 from keras_transformer.decoding.text_translator import Hypothesis
 from keras_transformer.decoding.text_translator import TextTranslator
-from keras_transformer.search.options import DecodeOptions
 from keras_transformer.token_ids import END_ID
 from keras_transformer.trees.target_text import linearization_of
 
@@ -58,18 +57,12 @@ class CTranslate2Translator(TextTranslator):
                 f"{EXPORT_FILE} or {VOCABULARY_FILE} is missing. Export the "
                 "run again with --format=ctranslate2."
             )
-        with open(os.path.join(path, EXPORT_FILE), encoding="utf-8") as file:
-            self.record = json.load(file)
-        self.options = DecodeOptions(**self.record["decode"])
-        self.vocabulary = Subwords(os.path.join(path, VOCABULARY_FILE))
+        self.record, self.options = read_export(os.path.join(path, EXPORT_FILE))
         # The ids of another vocabulary would give wrong text and no error.
-        if self.vocabulary.sha256 != self.record["vocabulary_sha256"]:
-            raise ValueError(
-                "A model's vocabulary must be the one it was exported with. "
-                f"Received: {os.path.join(path, VOCABULARY_FILE)} with sha256 "
-                f"{self.vocabulary.sha256}, while {EXPORT_FILE} says "
-                f"{self.record['vocabulary_sha256']}. Export the run again."
-            )
+        self.vocabulary = Subwords(
+            os.path.join(path, VOCABULARY_FILE),
+            self.record["vocabulary_sha256"],
+        )
         self.linearization = linearization_of(self.vocabulary)
         self._engine_arguments = (path, device, compute_type)
         self._search = self._new_search()

@@ -4,10 +4,25 @@ import importlib.util
 import os
 import re
 
+from keras_transformer.files.reading import faulty
+from keras_transformer.files.records import read_record
+from keras_transformer.search.options import DecodeOptions
+from keras_transformer.trees.linearization import LINEARIZATIONS
+
 EXPORT_FILE = "export.json"
 SAVED_MODEL_FILE = "saved_model.pb"
 CTRANSLATE2_FILE = "model.bin"
 VOCABULARY_FILE = "vocab.model"
+
+# The shape of `export.json`; see `read_record`.
+_RECORD = {
+    "vocabulary_sha256": str,
+    "decode": {str: (bool, float)},
+    "max_tokens": range(1, 2**31),
+    "of_text?": bool,
+    "linearization?": (set(LINEARIZATIONS), None),
+}
+_REMEDY = "Export the run again."
 
 # The names that TensorFlow Serving accepts as versions.
 _VERSION = re.compile(r"[1-9]\d*")
@@ -64,6 +79,28 @@ def newest_version(path):
     """
     numbers = versions(path)
     return os.path.join(path, str(numbers[-1])) if numbers else path
+
+
+def read_export(path):
+    """Reads `export.json`, the record of an exported model.
+
+    Args:
+        path: Path of the file.
+
+    Returns:
+        The record, a dictionary, and the `DecodeOptions` in it.
+
+    Raises:
+        ValueError: If the file is not one that kt-exporter wrote.
+    """
+    record = read_record(path, _RECORD, "kt-exporter", _REMEDY)
+    try:
+        return record, DecodeOptions(**record["decode"])
+    except TypeError as error:  # an option that does not exist
+        fault = f"where `decode` is wrong ({error})"
+        raise faulty(path, fault, "kt-exporter", _REMEDY) from error
+    except ValueError as error:
+        raise ValueError(f"{error} The value is in {path}.") from error
 
 
 def is_ctranslate2(path):

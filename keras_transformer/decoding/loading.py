@@ -2,8 +2,33 @@
 
 from keras_transformer.decoding.exported import export_format
 from keras_transformer.decoding.parser import Parser
+from keras_transformer.decoding.saved_model_translator import check_saved_model
 from keras_transformer.decoding.translator import Translator
 from keras_transformer.runs.run_directory import RunDirectory
+from keras_transformer.runs.weights import check_checkpoint
+
+
+def check_loadable(path, step=None):
+    """Checks what can be checked of a model without its backend.
+
+    Commands call it before they load the backend, which takes seconds. A model
+    of CTranslate2 needs no backend and is checked when it is loaded.
+
+    Args:
+        path, step: As for `load`.
+
+    Returns:
+        The format of an exported model, or None for a run.
+
+    Raises:
+        ValueError: If the directory holds no model that can be loaded.
+    """
+    format = export_format(path)
+    if format == "saved_model":
+        check_saved_model(path)
+    elif format is None:
+        check_checkpoint(RunDirectory(path), step)
+    return format
 
 
 def load(path, step=None, precision="float32", tokenized=False):

@@ -1,6 +1,5 @@
 """Translates sentences with an exported SavedModel."""
 
-import json
 import os
 
 from keras_transformer.data.text_files import is_blank
@@ -15,10 +14,10 @@ from keras_transformer.decoding.batches import windows
 from keras_transformer.decoding.exported import EXPORT_FILE
 from keras_transformer.decoding.exported import SAVED_MODEL_FILE
 from keras_transformer.decoding.exported import newest_version
+from keras_transformer.decoding.exported import read_export
 from keras_transformer.decoding.text_translator import Hypothesis
 from keras_transformer.decoding.text_translator import TextTranslator
 from keras_transformer.decoding.threads import num_tensorflow_threads
-from keras_transformer.search.options import DecodeOptions
 
 EXPORT_PATH = os.path.join("assets.extra", EXPORT_FILE)
 
@@ -45,23 +44,7 @@ class SavedModelTranslator(TextTranslator):
 
     def __init__(self, path):
         self.path = newest_version(path)
-        for name in (SAVED_MODEL_FILE, EXPORT_PATH):
-            if not os.path.isfile(os.path.join(self.path, name)):
-                raise ValueError(
-                    "A SavedModel must be one that kt-exporter wrote. "
-                    f"Received: {path!r}, where {name} is missing. Export the "
-                    "run with kt-exporter."
-                )
-        path = os.path.join(self.path, EXPORT_PATH)
-        with open(path, encoding="utf-8") as file:
-            self.record = json.load(file)
-        if not self.record["of_text"]:
-            raise ValueError(
-                "A SavedModel must take text to translate with it. Received: "
-                f"{self.path!r}, which was exported with "
-                "--format=saved_model_ids. Use --format=saved_model."
-            )
-        self.options = DecodeOptions(**self.record["decode"])
+        self.record, self.options = check_saved_model(path)
         self.linearization = self.record.get("linearization")
         self._signatures = _load_signatures(self.path)
         self._num_threads = num_tensorflow_threads()
@@ -181,6 +164,36 @@ class SavedModelTranslator(TextTranslator):
                 )
 
 
+def check_saved_model(path):
+    """Checks what can be checked of a SavedModel without TensorFlow.
+
+    Args:
+        path: As for `SavedModelTranslator`.
+
+    Returns:
+        Its record and its `DecodeOptions`; see `read_export`.
+
+    Raises:
+        ValueError: If it is not one that kt-exporter wrote for text.
+    """
+    directory = newest_version(path)
+    for name in (SAVED_MODEL_FILE, EXPORT_PATH):
+        if not os.path.isfile(os.path.join(directory, name)):
+            raise ValueError(
+                "A SavedModel must be one that kt-exporter wrote. "
+                f"Received: {path!r}, where {name} is missing. Export the "
+                "run with kt-exporter."
+            )
+    record, options = read_export(os.path.join(directory, EXPORT_PATH))
+    if not record.get("of_text"):
+        raise ValueError(
+            "A SavedModel must take text to translate with it. Received: "
+            f"{directory!r}, which was exported with "
+            "--format=saved_model_ids. Use --format=saved_model."
+        )
+    return record, options
+
+
 def _load_signatures(path):
     """Returns the functions of a SavedModel, a dictionary by name."""
     # Imported here because TensorFlow takes seconds.
@@ -194,15 +207,23 @@ def _load_signatures(path):
             f"{error.name}. Run pip install tensorflow-text."
         ) from error
     try:
-        model = tf.saved_model.load(path)
-    # TensorFlow reports a damaged file by any of these.
-    except (IndexError, OSError, ValueError, tf.errors.OpError) as error:
+        signatures = tf.saved_model.load(path).signatures
+        missing = {"serving_default", "lengths"} - set(signatures)
+    # TensorFlow reports a damaged file by errors of very many kinds.
+    except Exception as error:
+        reason = " ".join(str(error).split())[:200]
         raise ValueError(
             f"A SavedModel must be whole. Received: {path}, where "
-            f"{SAVED_MODEL_FILE} or variables cannot be read ({error}). "
+            f"{SAVED_MODEL_FILE} or variables cannot be read ({reason}). "
             "Export the run again."
         ) from error
-    return model.signatures
+    if missing:
+        raise ValueError(
+            "A SavedModel must have the signatures of kt-exporter. Received: "
+            f"{path} without {', '.join(sorted(missing))}. Export the run "
+            "again."
+        )
+    return signatures
 
 
 def _hypotheses(texts, scores):

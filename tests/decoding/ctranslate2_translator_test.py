@@ -198,7 +198,7 @@ class RefusalTest:
         record = json.loads((copied / "export.json").read_text())
         record["vocabulary_sha256"] = "0" * 64
         (copied / "export.json").write_text(json.dumps(record))
-        with pytest.raises(ValueError, match="the one it was exported with"):
+        with pytest.raises(ValueError, match="the one of its model"):
             CTranslate2Translator(str(copied))
 
     def test_damaged_model_is_refused(self, copied):

@@ -90,11 +90,12 @@ def _check_flags():
 
 def _load():
     from keras_transformer.runs.run_directory import RunDirectory
+    from keras_transformer.runs.weights import check_checkpoint
 
     # Loading the backend takes seconds, so everything that can fail without it
     # is checked first.
     run = RunDirectory(FLAGS.output_dir)
-    run.checkpoints.find(FLAGS.checkpoint_step)
+    check_checkpoint(run, FLAGS.checkpoint_step)
     for name in ("text", "target_text"):
         num_tokens = len(run.vocabulary.encode([FLAGS[name].value or ""])[0])
         if num_tokens > MAX_TOKENS:

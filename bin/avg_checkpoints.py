@@ -48,10 +48,14 @@ FLAGS = flags.define(
 def main(argv):
     flags.require(FLAGS, "output_dir")
     from keras_transformer.runs.averaging import average_run
+    from keras_transformer.runs.model_card import check_model_card
     from keras_transformer.runs.model_card import write_model_card
     from keras_transformer.runs.run_directory import RunDirectory
+    from keras_transformer.runs.weights import check_checkpoint
 
     run = RunDirectory(FLAGS.output_dir)
+    check_checkpoint(run)
+    check_model_card(run)
     path = FLAGS.averaged_dir or run.file("averaged")
     # Data that cannot be used fail before the average is computed.
     problem = _problem(run)

@@ -231,8 +231,10 @@ def _trained(precision):
     """
     from keras_transformer.benchmark import workload
     from keras_transformer.runs.run_directory import RunDirectory
+    from keras_transformer.runs.weights import check_checkpoint
 
     run = RunDirectory(FLAGS.output_dir)
+    check_checkpoint(run)
 
     # A function, because the model needs the backend. The caller loads that
     # once all flags and files are checked.

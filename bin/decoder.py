@@ -155,9 +155,11 @@ def _check_run(changes):
     A faulty run, option or text fails before the backend loads, which takes
     seconds.
     """
+    from keras_transformer.decoding.loading import check_loadable
     from keras_transformer.decoding.loading import load_checker
     from keras_transformer.runs.run_directory import RunDirectory
 
+    check_loadable(FLAGS.output_dir, FLAGS.checkpoint_step)
     checker = load_checker(FLAGS.output_dir, FLAGS.tokenized)
     options = checker.options if checker else DecodeOptions()
     options.replace(**changes)

@@ -140,9 +140,13 @@ def _problem():
             "`--split` must be a split whose text is kept. Received: "
             "--split=train. Use dev or test."
         )
+    from keras_transformer.runs.model_card import check_model_card
     from keras_transformer.runs.run_directory import RunDirectory
+    from keras_transformer.runs.weights import check_checkpoint
 
     run = RunDirectory(FLAGS.output_dir)
+    check_checkpoint(run, FLAGS.checkpoint_step)
+    check_model_card(run)
     problem = registry.get_problem(
         run.problem_name, FLAGS.data_dir or run.record.get("data_dir")
     )

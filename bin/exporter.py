@@ -78,12 +78,15 @@ def main(argv):
     flags.require(FLAGS, "output_dir")
     _check_format()
     from keras_transformer.export import versions
+    from keras_transformer.runs.model_card import check_model_card
     from keras_transformer.runs.run_directory import RunDirectory
+    from keras_transformer.runs.weights import check_checkpoint
 
     run = RunDirectory(FLAGS.output_dir)
     options = flags.decode_options(FLAGS, run.hparams)
-    # A missing checkpoint fails here, before the backend loads.
-    run.checkpoints.find(FLAGS.checkpoint_step)
+    # A missing or faulty checkpoint fails here, before the backend loads.
+    check_checkpoint(run, FLAGS.checkpoint_step)
+    check_model_card(run, FLAGS.checkpoint_step)
     # Each format has its own directory, since a server takes all folders of one
     # directory as versions of the same model.
     export_dir = FLAGS.export_dir or run.file(DEFAULT_DIRS[FLAGS.format])

@@ -7,6 +7,7 @@ from keras_transformer.runs import average_directory
 from keras_transformer.runs import retention
 from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.runs.weights import read_weights
+from keras_transformer.runs.weights import weights
 
 
 def average_run(run, num_last, path, measure=None):
@@ -97,6 +98,11 @@ def _last_steps(checkpoints, num_last):
 
 
 def _mean(checkpoints, steps):
+    # Compared by their headers, before anything is read into memory.
+    expected = weights(checkpoints.headers(steps[-1]))
+    for step in steps:
+        headers = weights(checkpoints.headers(step))
+        _check_same(expected, headers, checkpoints.path(step))
     # The newest comes first, since a training in progress deletes it soonest.
     newest, *others = reversed(steps)
     sums = read_weights(checkpoints, newest)
@@ -106,7 +112,6 @@ def _mean(checkpoints, steps):
     # Only one checkpoint at a time is in memory beside the sums.
     for step in others:
         arrays = read_weights(checkpoints, step)
-        _check_same(sums, arrays, checkpoints.path(step))
         for name, array in arrays.items():
             sums[name] += array
     return {
@@ -144,11 +149,11 @@ def _record(run, steps, figures):
     return {**run.record, "averaged_steps": steps, "training": training}
 
 
-def _check_same(expected, arrays, path):
-    for name in sorted(expected.keys() | arrays.keys()):
+def _check_same(expected, headers, path):
+    for name in sorted(expected.keys() | headers.keys()):
         shapes = [
             named[name].shape if name in named else "absent"
-            for named in (expected, arrays)
+            for named in (expected, headers)
         ]
         if shapes[0] != shapes[1]:
             raise ValueError(

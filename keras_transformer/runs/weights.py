@@ -101,6 +101,7 @@ def check_checkpoint(run, step=None):
         ValueError: If a weight is missing, superfluous or of another shape.
     """
     expected = weight_shapes(run.hparams, run.vocabulary.vocab_size)
+    step = run.checkpoints.find(step)
     headers = run.checkpoints.headers(step)
     shapes = {
         name: header.shape
@@ -119,7 +120,7 @@ def check_checkpoint(run, step=None):
             raise ValueError(
                 "A checkpoint must fit the model. Received: "
                 f"{name[:80]!r} with shape {theirs} in "
-                f"{run.checkpoints.path(run.checkpoints.find(step))}, while "
+                f"{run.checkpoints.path(step)}, while "
                 f"the model has {ours}. Use the hparams and the vocabulary of "
                 "the training."
             )

@@ -7,6 +7,7 @@ from keras_transformer.runs import variables
 from keras_transformer.runs.checkpoint_writer import CheckpointWriter
 from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.runs.weights import warm_start
+from keras_transformer.training.progress import read_progress
 
 
 class TrainingState:
@@ -87,15 +88,10 @@ class TrainingState:
     def _restore(self):
         checkpoints = self.run.checkpoints
         if checkpoints.steps:
+            progress, self.counts = read_progress(checkpoints)
+            self.progress.update(progress)
             arrays = checkpoints.load()
             variables.write(self._variables(), arrays, checkpoints.directory)
-            for name in self.progress:
-                self.progress[name] = arrays[f"progress/{name}"].item()
-            self.counts = {
-                name.removeprefix("log/"): value.item()
-                for name, value in arrays.items()
-                if name.startswith("log/")
-            }
             step = self.progress["step"]
             print(f"Resuming from step {step}.", file=sys.stderr)
         # A resumed run keeps its own weights, even if its command names a warm

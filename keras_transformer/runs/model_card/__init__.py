@@ -1,7 +1,13 @@
 """The model card, README.md of a run: what the model is and how to use it."""
 
+from keras_transformer.runs.model_card.card import check_model_card
 from keras_transformer.runs.model_card.card import write_model_card
 from keras_transformer.runs.model_card.facts import describe_data
 from keras_transformer.runs.model_card.scores import record_scores
 
-__all__ = ["describe_data", "record_scores", "write_model_card"]
+__all__ = [
+    "check_model_card",
+    "describe_data",
+    "record_scores",
+    "write_model_card",
+]

@@ -56,6 +56,22 @@ def write_model_card(directory, run, step=None, extra=None):
     return path
 
 
+def check_model_card(run, step=None):
+    """Checks that the files a card is made from can be read.
+
+    These are the scores, `metrics.csv` and the checkpoint. Commands call this
+    first, because they write the card when hours of work are done.
+
+    Args:
+        run: A `RunDirectory`.
+        step: As for `write_model_card`.
+
+    Raises:
+        ValueError: If such a file is not as it was written.
+    """
+    model_card(run, step)
+
+
 def model_card(run, step=None, extra=None):
     """Returns the text of a card; see `write_model_card` for the arguments."""
     extra = dict(extra or {})

@@ -129,7 +129,7 @@ def scores_section(run, step, training, extra):
 
 
 def _training_scores(run, step, training):
-    if "dev" not in training:
+    if not {"dev", "dev_step"} <= training.keys():
         return []
     rows = [
         (_metric(name), f"{value:.4g}")

@@ -22,6 +22,8 @@ from keras_transformer.decoding.text_translator import TextTranslator
 from keras_transformer.token_ids import END_ID
 from keras_transformer.trees.target_text import linearization_of
 
+TOKENS_FILE = "shared_vocabulary.json"
+
 
 class CTranslate2Translator(TextTranslator):
     """Translates sentences with a model that was exported to CTranslate2.
@@ -65,6 +67,7 @@ class CTranslate2Translator(TextTranslator):
         )
         self.linearization = linearization_of(self.vocabulary)
         self._engine_arguments = (path, device, compute_type)
+        self._pieces = self._read_pieces()
         self._search = self._new_search()
 
     def hypotheses(
@@ -157,7 +160,7 @@ class CTranslate2Translator(TextTranslator):
                 compute_type=compute_type,
                 **thread_arguments,
             )
-        except (RuntimeError, ValueError) as error:
+        except Exception as error:  # a damaged model raises many kinds
             message = " ".join(str(error).split())
             raise ValueError(
                 "CTranslate2 must be able to load a model. Received: "
@@ -165,9 +168,18 @@ class CTranslate2Translator(TextTranslator):
                 f"{compute_type!r}. It says: {message}. Export the run again, "
                 "or change the device or the compute type."
             ) from error
-        # CTranslate2 takes and returns tokens as text, not as ids.
+        return CTranslate2Search(engine, self._pieces)
+
+    def _read_pieces(self):
+        """Returns the text of each id, by which CTranslate2 knows tokens."""
+        path = os.path.join(self._engine_arguments[0], TOKENS_FILE)
+        remedy = "Export the run again."
+        tokens = read_record(path, [str], "kt-exporter", remedy)
         pieces = self.vocabulary.pieces(range(self.vocabulary.vocab_size))
-        return CTranslate2Search(engine, pieces)
+        if tokens != pieces:
+            fault = f"which differs from {VOCABULARY_FILE}"
+            raise faulty(path, fault, "kt-exporter", remedy)
+        return pieces
 
 
 def _threads(device):

@@ -19,6 +19,8 @@ from keras_transformer.decoding.exported import read_export
 from keras_transformer.decoding.exported import require_ctranslate2
 from keras_transformer.decoding.text_translator import Hypothesis
 from keras_transformer.decoding.text_translator import TextTranslator
+from keras_transformer.files.reading import faulty
+from keras_transformer.files.records import read_record
 from keras_transformer.token_ids import END_ID
 from keras_transformer.trees.target_text import linearization_of
 

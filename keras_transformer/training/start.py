@@ -13,6 +13,7 @@ from keras_transformer.files.locks import locked_directory
 from keras_transformer.runs.checkpoints import Checkpoints
 from keras_transformer.runs.model_card import describe_data
 from keras_transformer.runs.run_directory import RunDirectory
+from keras_transformer.runs.weights import check_checkpoint
 from keras_transformer.runs.weights import check_warm_start as check_same_model
 
 SECONDS_TO_WAIT = 60  # longest wait for the chief to create the run
@@ -134,7 +135,7 @@ def check_warm_start(problem, hparams, path):
         )
     other = RunDirectory(path)
     check_same_model(problem.vocabulary, hparams, other)
-    other.checkpoints.headers()  # also of an incomplete file
+    check_checkpoint(other)
 
 
 def create_run(path, problem, record, hparams):

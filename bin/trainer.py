@@ -172,14 +172,9 @@ def main(argv):
 
 
 def _train(is_chief):
-    from keras_transformer.runs.run_directory import RunDirectory
     from keras_transformer.training import start
-    from keras_transformer.training.progress import check_resumable
 
-    earlier_run = None
-    if RunDirectory.exists(FLAGS.output_dir):
-        earlier_run = RunDirectory(FLAGS.output_dir)
-        check_resumable(earlier_run)
+    earlier_run = start.open_earlier_run(FLAGS.output_dir)
     settings = _settings(earlier_run)
     flags.require(FLAGS, *(name for name in NEEDED if not settings.get(name)))
     # Nothing is lost if a training that saved no checkpoint begins anew, with

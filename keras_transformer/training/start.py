@@ -15,6 +15,7 @@ from keras_transformer.runs.model_card import describe_data
 from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.runs.weights import check_checkpoint
 from keras_transformer.runs.weights import check_warm_start as check_same_model
+from keras_transformer.training.progress import check_resumable
 
 SECONDS_TO_WAIT = 60  # longest wait for the chief to create the run
 
@@ -45,6 +46,25 @@ def locked_run(path, is_chief=True):
                 "Change its permissions, or name another directory."
             )
         yield
+
+
+def open_earlier_run(path):
+    """Opens the run that a training resumes, with its files checked.
+
+    Args:
+        path: Directory of the run.
+
+    Returns:
+        The `RunDirectory`, or None if there is no run yet.
+
+    Raises:
+        ValueError: If a file of the run is not as it was written.
+    """
+    if not RunDirectory.exists(path):
+        return None
+    run = RunDirectory(path)
+    check_resumable(run)
+    return run
 
 
 def check_data(problem, hparams):

@@ -55,12 +55,13 @@ LINES_PER_REQUEST = 32  # the default --max_batch_size of kt-serve
 
 
 def main(argv):
+    from keras_transformer.serving import client
+
     # The gRPC client imports TensorFlow for its protocol buffers. Imported here
     # first, it prints no messages.
     if FLAGS.protocol == "grpc":
+        client.check_server(FLAGS.server, FLAGS.protocol, FLAGS.timeout_secs)
         command.load_backend("tensorflow")
-    from keras_transformer.serving import client
-
     server = client.connect(
         FLAGS.server,
         FLAGS.protocol,

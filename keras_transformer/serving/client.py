@@ -1,9 +1,12 @@
 """Clients that ask a server for translations in TF Serving's protocol."""
 
 import re
+import socket
 import typing
 import urllib.parse
+import urllib.request
 
+from keras_transformer.serving import answers
 from keras_transformer.serving.grpc_client import GrpcClient
 from keras_transformer.serving.rest_client import RestClient
 
@@ -50,6 +53,32 @@ def connect(
     url = _parse_address(server, _PORTS[protocol])
     client = RestClient if protocol == "rest" else GrpcClient
     return client(url, model_name, model_version, timeout_secs)
+
+
+def check_server(server, protocol, timeout_secs):
+    """Checks that a server listens, before `connect` imports gRPC for seconds.
+
+    Args:
+        server: Host name or address, see `connect`.
+        protocol: "grpc" or "rest".
+        timeout_secs: Largest number of seconds to wait.
+
+    Raises:
+        ValueError: If the address is malformed or nobody listens there.
+    """
+    url = _parse_address(server, _PORTS[protocol])
+    # A client behind a proxy may reach the server by the proxy alone.
+    if urllib.request.getproxies():
+        return
+    place = (url.hostname, url.port)
+    address = "{}:{}".format(*place)
+    try:
+        socket.create_connection(place, timeout_secs).close()
+    except (BlockingIOError, TimeoutError) as error:
+        raise answers.too_late(address, timeout_secs) from error
+    except (OSError, UnicodeError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise answers.unreachable(address, reason) from error
 
 
 def _parse_address(server, port):

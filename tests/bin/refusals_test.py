@@ -26,7 +26,11 @@ KERAS_BACKEND=nope {TRAINER} --generate_data
 TF_CONFIG=[1] {TRAINER} --generate_data
 trainer {RUN} --random_seed=4294967296
 trainer {RUN} --problem=nope
+decoder {RUN} --checkpoint_step=7 --decode_from_file=text
 decoder {RUN} --decode_from_file=none
+decoder {RUN} --decode_from_file=text {MANY}
+decoder {RUN} --decode_from_file=text --tokenized
+decoder {RUN} --decode_from_file=long
 decoder {RUN} --decode_from_file=text --prefix_file=empty
 decoder {RUN} --decode_from_file=text --decode_to_file=no/such/file
 decoder {RUN} --decode_from_file=text --decode_hparams=temperature=1e9
@@ -52,6 +56,9 @@ plot --runs={FIXTURES}/run --plot_to_file=no/such/picture.png
 plot --runs={FIXTURES}/run --plot_to_file=picture.gif
 plot --runs={FIXTURES}/run --plot_to_file=picture.png --metric=nope
 query --server=localhost:x --text=a --protocol=rest
+query --server=localhost:x --text=a
+query --server=localhost:1 --text=a
+query --server= --text=a
 serve --export_dir=none
 serve --export_dir={FIXTURES}/run
 serve --export_dir={FIXTURES}/saved_model --port=0 --rest_api_port=0
@@ -87,6 +94,7 @@ def results(tmp_path_factory):
     folder = tmp_path_factory.mktemp("refusals")
     (folder / "text").write_text("a b\nc d\n")
     (folder / "empty").write_text("")
+    (folder / "long").write_text("a b c\n" + "a b c " * 5000)
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT],
         input=REFUSALS,
@@ -96,7 +104,8 @@ def results(tmp_path_factory):
         env=environment(__file__),
     )
     assert done.returncode == 0, done.stderr
-    assert sorted(path.name for path in folder.iterdir()) == ["empty", "text"]
+    files = sorted(path.name for path in folder.iterdir())
+    assert files == ["empty", "long", "text"]
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 

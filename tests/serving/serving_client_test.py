@@ -43,6 +43,30 @@ def free_port():
         return s.getsockname()[1]
 
 
+class CheckServerTest:
+    def test_a_server_that_listens_passes(self):
+        with socket.create_server(("localhost", 0)) as server:
+            port = server.getsockname()[1]
+            client.check_server(f"localhost:{port}", "grpc", 5.0)
+
+    @pytest.mark.parametrize(
+        "server, words",
+        [
+            ("localhost:1", "no answer from localhost:1 .Connection refused."),
+            (
+                "no.such.host.invalid",
+                "no answer from no.such.host.invalid:8500",
+            ),
+            ("x" * 70, "no answer from xxx"),
+            ("localhost:x", "server='localhost:x'"),
+            ("", "server=''"),
+        ],
+    )
+    def test_others_are_refused(self, server, words):
+        with pytest.raises(ValueError, match=f"Received: {words}"):
+            client.check_server(server, "grpc", 5.0)
+
+
 class ClientTest:
     def test_texts_become_translations_with_scores(self, connect):
         ask = connect()

@@ -3,6 +3,8 @@
 import os
 import traceback
 
+from keras_transformer.files.writing import CANNOT_WRITE
+
 # TensorFlow and JAX raise these; neither is loaded in every process.
 _OUT_OF_MEMORY = ("ResourceExhaustedError", "RESOURCE_EXHAUSTED")
 
@@ -38,9 +40,16 @@ def notes(error):
 def _about_path(error):
     if error.filename is None:
         return str(error) if error.errno is None else _about_stream(error)
+    path = os.fspath(error.filename)
+    if error.errno in CANNOT_WRITE:
+        return (
+            f"A file must fit on its disk. Received: {path} "
+            f"({error.strerror}). Make room or choose another disk, then start "
+            "again."
+        )
     return (
-        f"{error.strerror}. Received: {os.fspath(error.filename)!r}. "
-        "Check the path and its permissions."
+        f"{error.strerror}. Received: {path!r}. Check the path and its "
+        "permissions."
     )
 
 

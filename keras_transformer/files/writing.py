@@ -133,7 +133,7 @@ def disk_errors(path):
     """Explains the errors of a disk that accepts no more data.
 
     Args:
-        path: Path of the file that is being written.
+        path: Path of the file or directory that is being written.
 
     Raises:
         OSError: In place of such an error. Other errors stay as they are.
@@ -163,11 +163,15 @@ def directory_aside(path):
 
     Yields:
         The path.
+
+    Raises:
+        OSError: If the disk accepts no more data.
     """
     shutil.rmtree(path, ignore_errors=True)
-    os.makedirs(path)
     try:
-        yield path
+        with disk_errors(path.removesuffix(INCOMPLETE)):
+            os.makedirs(path)
+            yield path
     finally:
         shutil.rmtree(path, ignore_errors=True)
 

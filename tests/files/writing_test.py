@@ -153,3 +153,14 @@ class DirectoryAsideTest:
                 writing.replace_directory(aside, str(tmp_path / "a"))
         assert os.listdir(tmp_path) == ["a"]
         assert os.listdir(tmp_path / "a") == ["second"]
+
+
+class FullDiskTest:
+    def test_full_disk_is_named_for_a_directory(self, tmp_path):
+        path = str(tmp_path / "model")
+        with pytest.raises(OSError, match="model .No space left.*Make room"):
+            with writing.directory_aside(path + writing.INCOMPLETE) as aside:
+                os.symlink("/dev/full", os.path.join(aside, "weights"))
+                with open(os.path.join(aside, "weights"), "wb") as file:
+                    file.write(b"x")
+        assert os.listdir(tmp_path) == []

@@ -8,6 +8,8 @@ differently:
 - It divides log-probabilities by a power of the length. We rank all its
   hypotheses again by our length penalty.
 - It breaks off at the length limit. We add the end there and score the result.
+- It writes padding and the unknown id where a model prefers them. Such
+  sentences are searched again without these ids, and the results are scored.
 
 One difference remains. Among the candidates of a step we accept an end that is
 one of the best `2 * beam_size`, and CTranslate2 only one of the best
@@ -20,6 +22,7 @@ import itertools
 
 from keras_transformer.decoding.text_translator import Hypothesis
 from keras_transformer.token_ids import END_ID
+from keras_transformer.token_ids import NEVER_WRITTEN
 
 BATCH_ROWS = 32
 BATCH_TOKENS = 2048  # of the sources, padding included
@@ -41,6 +44,14 @@ class Request:
     def is_cut(self):
         """Returns whether a hypothesis has no end or exceeds the limit."""
         return any(self._is_cut(ids) for ids in self.log_probs)
+
+    def has_silent_ids(self):
+        """Returns whether a hypothesis holds ids that stand for no text."""
+        return any(
+            id_ in NEVER_WRITTEN
+            for ids in self.log_probs
+            for id_ in ids[len(self.prefix) :]
+        )
 
     def end(self):
         """Ends every hypothesis at the limit or before."""
@@ -72,11 +83,13 @@ class CTranslate2Search:
     Args:
         engine: A `ctranslate2.Translator`.
         pieces: List of str, the text of each id.
+        adds_end: Boolean, whether the engine adds the end to each source.
     """
 
-    def __init__(self, engine, pieces):
+    def __init__(self, engine, pieces, adds_end):
         self.engine = engine
         self.pieces = pieces
+        self.adds_end = adds_end
         self.ids = {piece: id_ for id_, piece in enumerate(pieces)}
 
     def __call__(self, requests, options):
@@ -92,13 +105,17 @@ class CTranslate2Search:
         """
         # A batch has a single limit, so similar limits are searched together.
         by_limit = sorted(requests, key=lambda request: -request.limit)
-        self._run(_batches(by_limit), options)
-        if options.beam_size > 1 and not options.temperature:
-            # A sentence that reached the limit of its batch, or exceeded its
-            # own, is searched again together with those of the same limit.
-            cut = [request for request in by_limit if request.is_cut()]
-            for _, group in itertools.groupby(cut, lambda one: one.limit):
-                self._run(_batches(list(group)), options)
+        # These options change the distribution. CTranslate2 then returns the
+        # scores of the changed one, while ours are always those of the model.
+        # Suppressing ids changes it too, but trained models avoid them anyway.
+        if options.temperature or options.min_length:
+            self._find(by_limit, options, suppress=True)
+        else:
+            self._find(by_limit, options)
+            silent = [
+                request for request in by_limit if request.has_silent_ids()
+            ]
+            self._find(silent, options, suppress=True)
         for request in requests:
             request.end()
         self.score(requests)
@@ -119,7 +136,7 @@ class CTranslate2Search:
         if not unknown:
             return
         results = self.engine.score_batch(
-            [self._tokens(request.source) for request, _ in unknown],
+            [self._source(request) for request, _ in unknown],
             # CTranslate2 adds the end to a target, and scores it.
             [self._tokens(ids[:-1]) for _, ids in unknown],
             max_input_length=0,  # no limit; by default 1,024 tokens are read
@@ -129,21 +146,37 @@ class CTranslate2Search:
         for (request, ids), result in zip(unknown, results):
             request.log_probs[ids] = sum(result.log_probs)
 
-    def _run(self, batches, options):
-        # These options change the distribution. CTranslate2 then returns the
-        # scores of the changed one, while ours are always those of the model.
-        scores_differ = options.temperature or options.min_length
+    def _find(self, by_limit, options, suppress=False):
+        """Searches for hypotheses of requests that are sorted by limit.
+
+        Args:
+            by_limit: List of `Request`, whose `log_probs` are filled in.
+            options: A `DecodeOptions`.
+            suppress: Boolean, whether to exclude the ids of `NEVER_WRITTEN`.
+                The log-probabilities then stay unknown. Defaults to False.
+        """
+        self._run(_batches(by_limit), options, suppress)
+        if options.beam_size > 1 and not options.temperature:
+            # A sentence that reached the limit of its batch, or exceeded its
+            # own, is searched again together with those of the same limit.
+            cut = [request for request in by_limit if request.is_cut()]
+            for _, group in itertools.groupby(cut, lambda one: one.limit):
+                self._run(_batches(list(group)), options, suppress)
+
+    def _run(self, batches, options, suppress):
         # All batches start before the first result is awaited, so that each of
         # CTranslate2's threads has work.
-        started = [(batch, self._start(batch, options)) for batch in batches]
+        started = [
+            (batch, self._start(batch, options, suppress)) for batch in batches
+        ]
         for batch, results in started:
             for request, result in zip(batch, results):
                 request.log_probs = self._log_probs(result.result(), options)
-                if request.prefix or scores_differ:
+                if request.prefix or suppress:
                     # CTranslate2 gives a prefix the probability 1.
                     request.log_probs = dict.fromkeys(request.log_probs)
 
-    def _start(self, batch, options):
+    def _start(self, batch, options, suppress):
         """Starts to translate a batch, up to its greatest limit."""
         # Our limit counts the end, which `Request.end` adds to what is cut.
         limit = max(1, max(request.limit for request in batch) - 1)
@@ -159,11 +192,15 @@ class CTranslate2Search:
         elif options.beam_size > 1:
             arguments["patience"] = PATIENCE
             arguments["num_hypotheses"] = round(PATIENCE * options.beam_size)
+        if suppress:
+            arguments["suppress_sequences"] = [
+                [self.pieces[id_]] for id_ in NEVER_WRITTEN
+            ]
         prefixes = None
         if any(request.prefix for request in batch):
             prefixes = [self._tokens(request.prefix) for request in batch]
         return self.engine.translate_batch(
-            [self._tokens(request.source) for request in batch],
+            [self._source(request) for request in batch],
             prefixes,
             length_penalty=options.alpha,
             max_input_length=0,
@@ -183,6 +220,10 @@ class CTranslate2Search:
             # Undoes CTranslate2's length penalty.
             log_probs[ids] = score * len(ids) ** options.alpha
         return log_probs
+
+    def _source(self, request):
+        ids = request.source
+        return self._tokens(ids[:-1] if self.adds_end else ids)
 
     def _tokens(self, ids):
         return [self.pieces[id_] for id_ in ids]

@@ -24,6 +24,7 @@ from keras_transformer.files.records import read_record
 from keras_transformer.token_ids import END_ID
 from keras_transformer.trees.target_text import linearization_of
 
+SETTINGS_FILE = "config.json"
 TOKENS_FILE = "shared_vocabulary.json"
 
 
@@ -40,8 +41,8 @@ class CTranslate2Translator(TextTranslator):
         device: "cpu", "cuda", or "auto", which prefers a GPU. Defaults to
             "auto".
         compute_type: The number format to compute in, such as "int8". Defaults
-            to the format that the model is stored in, or the nearest one that
-            the device supports.
+            to the format that the model is stored in, or the nearest one in
+            which the device computes without overflow.
 
     Raises:
         ValueError: If CTranslate2 is not installed or cannot load the model.
@@ -70,6 +71,7 @@ class CTranslate2Translator(TextTranslator):
         self.linearization = linearization_of(self.vocabulary)
         self._engine_arguments = (path, device, compute_type)
         self._pieces = self._read_pieces()
+        self._adds_end = self._read_adds_end()
         self._search = self._new_search()
 
     def hypotheses(
@@ -145,10 +147,23 @@ class CTranslate2Translator(TextTranslator):
     def encode(self, numbered):
         return encode(self.vocabulary, numbered, self.record["max_tokens"])
 
+    def _may_overflow(self, device):
+        """Returns whether products of integers may exceed their range.
+
+        On an x86 processor without VNNI, CTranslate2 adds pairs of products of
+        8-bit numbers in 16 bits, without an error where they do not fit.
+        """
+        is_integer = self.record.get("precision", "").startswith("int")
+        flags = _processor_flags()
+        has_vnni = any("vnni" in flag for flag in flags)
+        return is_integer and not _has_gpu(device) and flags and not has_vnni
+
     def _new_search(self, seed=None):
         import ctranslate2
 
         path, device, compute_type = self._engine_arguments
+        if compute_type == "default" and self._may_overflow(device):
+            compute_type = "float32"
         thread_arguments = _threads(device)
         if seed is not None:
             # A thread reads the seed when it draws its first sample. A new
@@ -170,7 +185,7 @@ class CTranslate2Translator(TextTranslator):
                 f"{compute_type!r}. It says: {message}. Export the run again, "
                 "or change the device or the compute type."
             ) from error
-        return CTranslate2Search(engine, self._pieces)
+        return CTranslate2Search(engine, self._pieces, self._adds_end)
 
     def _read_pieces(self):
         """Returns the text of each id, by which CTranslate2 knows tokens."""
@@ -183,15 +198,25 @@ class CTranslate2Translator(TextTranslator):
             raise faulty(path, fault, "kt-exporter", remedy)
         return pieces
 
+    def _read_adds_end(self):
+        """Returns whether CTranslate2 adds the end to each source.
+
+        Exports of version 0.1 do not ask for it.
+        """
+        path = os.path.join(self._engine_arguments[0], SETTINGS_FILE)
+        shape = {"add_source_eos?": bool}
+        settings = read_record(
+            path, shape, "kt-exporter", "Export the run again."
+        )
+        return settings.get("add_source_eos", False)
+
 
 def _threads(device):
     """Returns the thread arguments of `ctranslate2.Translator`.
 
     One batch on each core is faster than one batch on all cores.
     """
-    import ctranslate2
-
-    if device != "cpu" and ctranslate2.get_cuda_device_count():
+    if _has_gpu(device):
         return {}
     num_cores = threads.num_cores()
     num_threads = min(num_cores, threads.MAX_THREADS)
@@ -199,3 +224,20 @@ def _threads(device):
         "inter_threads": num_threads,
         "intra_threads": num_cores // num_threads,
     }
+
+
+def _has_gpu(device):
+    import ctranslate2
+
+    return device != "cpu" and ctranslate2.get_cuda_device_count() > 0
+
+
+def _processor_flags():
+    """Returns the features of an x86 processor on Linux, elsewhere none."""
+    if not os.path.isfile("/proc/cpuinfo"):
+        return []
+    with open("/proc/cpuinfo", encoding="utf-8") as file:
+        for line in file:
+            if line.startswith("flags"):
+                return line.split()[2:]
+    return []

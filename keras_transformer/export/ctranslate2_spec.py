@@ -59,6 +59,8 @@ class RunConverter(Converter):
         spec.config.eos_token = self.tokens[END_ID]
         spec.config.bos_token = self.tokens[PAD_ID]
         spec.config.decoder_start_token = self.tokens[PAD_ID]
+        # Callers of plain CTranslate2 need not know that a source has an end.
+        spec.config.add_source_eos = True
         spec.register_source_vocabulary(self.tokens)
         spec.register_target_vocabulary(self.tokens)
         embeddings = self._weight(

@@ -7,8 +7,10 @@ import shutil
 import keras
 import numpy as np
 import pytest
+import sentencepiece
 
 from keras_transformer.data.subwords import train_subwords
+from keras_transformer.decoding.ctranslate2_search import Request
 from keras_transformer.decoding.ctranslate2_translator import (
     CTranslate2Translator,
 )
@@ -21,7 +23,7 @@ from keras_transformer.search.options import DecodeOptions
 from keras_transformer.token_ids import END_ID
 from keras_transformer.transformer import build_transformer
 
-pytest.importorskip("ctranslate2")
+ctranslate2 = pytest.importorskip("ctranslate2")
 
 WORDS = "a dog runs over the street two women read book about dogs and".split()
 
@@ -34,10 +36,15 @@ def texts():
     return texts[:20] + ["", "  "] + texts[20:]
 
 
-@pytest.fixture(scope="module", params=["post", "pre"])
-def ours(request, tmp_path_factory):
-    """Loads our translator of a run with random weights, and exports it."""
-    directory = tmp_path_factory.mktemp("run")
+def make_translator(directory, norm="post", silent=0.0):
+    """Writes a run with random weights, exports it and loads our translator.
+
+    Args:
+        directory: Path of the run.
+        norm: "post" or "pre". Defaults to "post".
+        silent: How likely padding and the unknown id are. Defaults to 0, which
+            leaves their weights alone.
+    """
     path = str(directory / "vocab.model")
     vocabulary = train_subwords([" ".join(WORDS)] * 9, 290, path)
     hparams = HParams(
@@ -45,7 +52,7 @@ def ours(request, tmp_path_factory):
         d_model=16,
         d_ff=24,
         num_heads=2,
-        norm=request.param,
+        norm=norm,
         extra_length=6,
     )
     record = {"problem": "copy", "hparams_set": "mine"}
@@ -60,12 +67,21 @@ def ours(request, tmp_path_factory):
         noise = generator.normal(size=array.shape) * 0.5
         arrays[name] = (array + noise).astype("float32")
     # Otherwise the empty translation would be the best of a random model.
-    arrays["model/embedding/embeddings"][END_ID] = 0.0
+    embeddings = arrays["model/embedding/embeddings"]
+    embeddings[END_ID] = 0.0
+    if silent:
+        # Copies of likely words, slightly likelier than these.
+        embeddings[[0, 2]] = silent * embeddings[[270, 280]]
     run.checkpoints.save(1, arrays)
     export_ctranslate2(run, run.file("export"), DecodeOptions.of(hparams))
     translator = Translator.load(run.path)
     translator.exported = run.file("export")
     return translator
+
+
+@pytest.fixture(scope="module", params=["post", "pre"])
+def ours(request, tmp_path_factory):
+    return make_translator(tmp_path_factory.mktemp("run"), request.param)
 
 
 @pytest.fixture(scope="module")
@@ -172,6 +188,91 @@ class CTranslate2TranslatorTest:
         assert loaded(["two dogs"]) == theirs(["two dogs"])
 
 
+class PlainUseTest:
+    def test_ctranslate2_alone_gives_our_translations(self, ours, texts):
+        """Passes the pieces as SentencePiece returns them, without an end."""
+        texts = [text for text in texts if text.strip()]
+        subwords = sentencepiece.SentencePieceProcessor()
+        subwords.Load(f"{ours.exported}/vocab.model")
+        results = ctranslate2.Translator(ours.exported).translate_batch(
+            subwords.encode(texts, out_type=str),
+            beam_size=1,
+            min_decoding_length=0,
+            max_decoding_length=60,
+        )
+        expected = ours.hypotheses(texts, beam_size=1)
+        for result, (best,) in zip(results, expected, strict=True):
+            # Ours end at a limit of their own.
+            pieces = ours.vocabulary.pieces(best.ids[:-1])
+            assert result.hypotheses[0][: len(pieces)] == pieces
+
+    def test_exports_of_version_0_1_give_the_same(self, theirs, copied, texts):
+        config = json.loads((copied / "config.json").read_text())
+        assert config["add_source_eos"]
+        config["add_source_eos"] = False
+        (copied / "config.json").write_text(json.dumps(config))
+        before = CTranslate2Translator(str(copied))
+        translations, scores = before(texts, return_scores=True)
+        expected, expected_scores = theirs(texts, return_scores=True)
+        assert translations == expected
+        np.testing.assert_allclose(scores, expected_scores, rtol=1e-5)
+
+
+class SilentIdsTest:
+    """Padding and the unknown id stand for no text."""
+
+    @pytest.fixture(scope="class")
+    def ours(self, tmp_path_factory):
+        directory = tmp_path_factory.mktemp("silent")
+        return make_translator(directory, silent=1.05)
+
+    @pytest.fixture(scope="class")
+    def theirs(self, ours):
+        return CTranslate2Translator(ours.exported)
+
+    @pytest.mark.parametrize(
+        "options",
+        [
+            {"beam_size": 1},
+            {"beam_size": 4, "num_hypotheses": 2},
+            {"temperature": 1.0, "min_length": 5},
+        ],
+        ids=str,
+    )
+    def test_they_are_never_written(self, options, ours, theirs, texts):
+        texts = texts[15:25]
+        expected = list(ours.hypotheses(texts, **options))
+        hypotheses = list(theirs.hypotheses(texts, **options))
+        for each in (*expected, *hypotheses):
+            assert not any({0, 2} & set(one.ids) for one in each)
+        ids = [[one.ids for one in each] for each in hypotheses]
+        scores = [[one.score for one in each] for each in hypotheses]
+        # The scores are the probabilities that the model itself gives.
+        sources = [x for x in ours.vocabulary.encode(texts) if len(x) > 1]
+        best = ours.score_ids(sources, [x[0] for x in ids if x[0]])
+        best_scores = [x[0] for x in scores if x[0]]
+        np.testing.assert_allclose(best_scores, best, rtol=0, atol=1e-4)
+        if options.get("beam_size") == 1:
+            assert ids == [[one.ids for one in each] for each in expected]
+
+    def test_a_prefix_alone_may_hold_the_unknown_id(self, ours, theirs):
+        sources = ours.vocabulary.encode(["two dogs read", "a book"])
+        prefixes = [[2, 270], [280, 2]]
+        expected = ours.translate_ids(sources, None, prefixes, beam_size=1)
+        results = theirs._search(
+            [
+                Request(source, prefix, len(source) + 6)
+                for source, prefix in zip(sources, prefixes)
+            ],
+            DecodeOptions(beam_size=1),
+        )
+        for prefix, (one,), (wanted,) in zip(prefixes, results, expected):
+            assert one.ids == wanted.ids
+            assert one.ids[:2] == prefix
+            assert not {0, 2} & set(one.ids[2:])
+            assert abs(one.score - wanted.score) < 1e-4
+
+
 class RefusalTest:
     def test_attention_is_refused(self, theirs):
         with pytest.raises(ValueError, match="`return_attention` needs"):
@@ -201,10 +302,25 @@ class RefusalTest:
         with pytest.raises(ValueError, match="the one of its model"):
             CTranslate2Translator(str(copied))
 
-    def test_damaged_model_is_refused(self, copied):
+    @pytest.mark.parametrize("size, filler", [(2000, b""), (0, bytes(999))])
+    def test_damaged_model_is_refused(self, size, filler, copied):
         model = copied / "model.bin"
-        model.write_bytes(model.read_bytes()[:2000])
+        model.write_bytes(model.read_bytes()[:size] + filler)
         with pytest.raises(ValueError, match="able to load a model"):
+            CTranslate2Translator(str(copied))
+
+    @pytest.mark.parametrize(
+        "name, content, message",
+        [
+            ("shared_vocabulary.json", "[]", "which differs from vocab.model"),
+            ("shared_vocabulary.json", "[1]", "`\\[0\\]` must be text"),
+            ("config.json", "[]", "must be an object"),
+            ("config.json", '{"add_source_eos": 1}', "must be true or false"),
+        ],
+    )
+    def test_edited_settings_are_refused(self, name, content, message, copied):
+        (copied / name).write_text(content)
+        with pytest.raises(ValueError, match=message):
             CTranslate2Translator(str(copied))
 
     def test_unknown_compute_type_is_refused(self, ours):

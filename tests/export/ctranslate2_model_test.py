@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import os
+import pathlib
 import resource
 import subprocess
 import sys
@@ -13,6 +14,9 @@ import pytest
 from keras import ops
 
 from keras_transformer.data.subwords import train_subwords
+from keras_transformer.decoding.ctranslate2_translator import (
+    CTranslate2Translator,
+)
 from keras_transformer.export.ctranslate2 import QUANTIZATIONS
 from keras_transformer.export.ctranslate2 import export_ctranslate2
 from keras_transformer.hparam import HParams
@@ -71,10 +75,11 @@ def run(tmp_path_factory, model_bytes):
 
 def log_probs(path, run, sources, targets):
     """Returns the scores that CTranslate2 gives to ids with the end id."""
-    pieces = run.vocabulary.pieces
     results = ctranslate2.Translator(path).score_batch(
-        [pieces(ids) for ids in sources],
-        [pieces(ids[:-1]) for ids in targets],
+        *(
+            [run.vocabulary.pieces(ids[:-1]) for ids in side]
+            for side in (sources, targets)
+        )
     )
     return np.array([sum(result.log_probs) for result in results])
 
@@ -87,6 +92,31 @@ def own_log_probs(run, sources, targets):
             for source, target in zip(sources, targets)
         ]
     )
+
+
+def stored(run, quantization):
+    """Returns the arrays that an export stores, a dictionary by name."""
+    from keras_transformer.export.ctranslate2_spec import RunConverter
+    from keras_transformer.runs.weights import weights
+
+    pieces = run.vocabulary.pieces(range(run.vocabulary.vocab_size))
+    arrays = weights(run.checkpoints.load(7))
+    spec = RunConverter(run.hparams, arrays, pieces, run.path)._load()
+    spec.validate()
+    spec.optimize(quantization=quantization)
+    # Other values are the names of arrays that are stored already.
+    return {
+        name: value
+        for name, value in spec.variables().items()
+        if not isinstance(value, str)
+    }
+
+
+def as_float(weight):
+    if weight.dtype == "bfloat16":
+        bits = weight.numpy().astype("uint32") << 16
+        return bits.view("float32")
+    return weight.numpy().astype("float32")
 
 
 class ExportCtranslate2Test:
@@ -102,7 +132,7 @@ class ExportCtranslate2Test:
         path = export_ctranslate2(run, str(tmp_path / "out"), DecodeOptions())
         pieces = run.vocabulary.pieces
         (result,) = ctranslate2.Translator(path).score_batch(
-            [pieces(SOURCES[2])], [pieces(TARGETS[2][:-1])]
+            [pieces(SOURCES[2][:-1])], [pieces(TARGETS[2][:-1])]
         )
         targets = np.array([TARGETS[2]])
         logits = load_model(run)(
@@ -115,17 +145,47 @@ class ExportCtranslate2Test:
         np.testing.assert_allclose(result.log_probs, expected, atol=2e-5)
 
     @pytest.mark.parametrize("quantization", QUANTIZATIONS)
-    def test_every_quantization_loads_and_scores_nearly_the_same(
-        self, quantization, run, tmp_path
+    def test_every_stored_weight_is_the_nearest_of_its_format(
+        self, quantization, run
     ):
+        exact = stored(run, "float32")
+        weights = stored(run, quantization)
+        types = set()
+        for name, weight in weights.items():
+            if name not in exact or exact[name].numpy().ndim == 0:
+                continue  # a scale or a setting
+            types.add(str(weight.dtype))
+            expected = exact[name].numpy()
+            scale = weights.get(f"{name}_scale")
+            if scale is None:
+                # Half the distance to the next number of the format.
+                step = {"float16": 2.0**-10, "bfloat16": 2.0**-7}
+                bound = np.abs(expected) * step.get(weight.dtype, 0.0) / 2
+                values = as_float(weight)
+            else:
+                scale = as_float(scale)
+                scale = scale.reshape(-1, *[1] * (expected.ndim - 1))
+                bound = 0.5 / scale
+                values = weight.numpy() / scale
+            error = np.abs(values - expected)
+            assert np.all(error <= bound * (1 + 1e-5) + 1e-7), name
+        first, _, rest = quantization.partition("_")
+        others = first if "float" in first else "float32"
+        assert types == {first, rest or others}
+
+    @pytest.mark.parametrize("quantization", QUANTIZATIONS)
+    def test_every_quantization_of_a_trained_run_translates_alike(
+        self, quantization, tmp_path
+    ):
+        frozen = pathlib.Path(__file__).parents[1] / "fixtures" / "v0.1"
+        recorded = json.loads((frozen / "recorded.json").read_text())
+        expected = recorded["translators"]["run_newest"]["translations"]
+        run = RunDirectory(str(frozen / "run"))
         path = export_ctranslate2(
             run, str(tmp_path / "out"), DecodeOptions(), None, quantization
         )
-        expected = own_log_probs(run, SOURCES, TARGETS)
-        scores = log_probs(path, run, SOURCES, TARGETS)
-        np.testing.assert_allclose(scores, expected, rtol=0.05)
-        if quantization != "float32":
-            assert not np.array_equal(scores, expected)
+        translations = CTranslate2Translator(path)(recorded["texts"])
+        assert translations == [best for best, *_ in expected]
 
     def test_bfloat16_rounds_to_the_nearest(self):
         from keras_transformer.export.ctranslate2_spec import Weight

@@ -58,30 +58,28 @@ def main(argv):
     check_model_card(run)
     path = FLAGS.averaged_dir or run.file("averaged")
     # Data that cannot be used fail before the average is computed.
-    problem = _problem(run)
-    averaged_run = average_run(
-        run,
-        FLAGS.num_last_checkpoints,
-        path,
-        functools.partial(_report, run, problem),
-    )
+    problem, fault = _problem(run)
+    measure = problem and functools.partial(_measure, run, problem)
+    averaged_run = average_run(run, FLAGS.num_last_checkpoints, path, measure)
     write_model_card(path, averaged_run)
+    if problem is None:
+        _print_steps(averaged_run.averaged_steps)
+    if fault:
+        print(f"The average is not measured on dev. {fault}", file=sys.stderr)
     # Only the path goes to standard output, for $(kt-avg-checkpoints ...).
     print(path)
 
 
 def _problem(run):
-    """Returns the problem to measure on, or None."""
+    """Returns the problem to measure on or None, and why there is none."""
     if FLAGS.evaluate is False:
-        return None
+        return None, None
     try:
-        return _usable_problem(run)
+        return _usable_problem(run), None
     except (OSError, ValueError) as error:
         if FLAGS.evaluate:
             raise
-        reason = " ".join(str(error).split())
-        print(f"The average is not measured on dev. {reason}", file=sys.stderr)
-        return None
+        return None, " ".join(str(error).split())
 
 
 def _usable_problem(run):
@@ -104,19 +102,21 @@ def _usable_problem(run):
     return problem
 
 
-def _report(run, problem, steps, arrays):
-    """Prints what is averaged and how good it is; returns its figures."""
-    from keras_transformer.runs.averaging import describe_steps
-
-    print(f"Averaging {describe_steps(steps)}.", file=sys.stderr)
-    if problem is None:
-        return {}
+def _measure(run, problem, steps, arrays):
+    """Prints how good an average is, and returns its figures."""
+    _print_steps(steps)
     # The average is measured on one machine, even where a training uses more.
     os.environ.pop("TF_CONFIG", None)
     command.load_backend()
     from keras_transformer.training.average_report import report_average
 
     return report_average(problem, run, len(steps), arrays)
+
+
+def _print_steps(steps):
+    from keras_transformer.runs.averaging import describe_steps
+
+    print(f"The average is of {describe_steps(steps)}.", file=sys.stderr)
 
 
 def run(argv=None):

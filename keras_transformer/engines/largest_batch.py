@@ -5,6 +5,8 @@ import os
 
 import numpy as np
 
+from keras_transformer.engines.errors import ModelTooLarge
+from keras_transformer.engines.errors import OutOfMemory
 from keras_transformer.engines.make_engine import make_engine
 
 SMALL, LARGE = 1024, 3072  # sizes of the batches that are measured
@@ -33,7 +35,8 @@ def largest_batch_tokens(hparams, vocab_size, precision, xla="auto"):
         `effective_batch_tokens`, or 25,000 as in the paper if that is 0.
 
     Raises:
-        ValueError: If `TF_CONFIG` names several machines.
+        ValueError: If `TF_CONFIG` names several machines, or if not even a few
+            sentences fit.
     """
     if os.environ.get("TF_CONFIG"):
         raise ValueError(
@@ -52,9 +55,13 @@ def largest_batch_tokens(hparams, vocab_size, precision, xla="auto"):
     sizes = [max(1, tokens // longest) * longest for tokens in (SMALL, LARGE)]
     # The small batch comes first, because a peak never falls again.
     needed = []
-    for size in sizes:
-        engine.update(_batch(size // longest, longest))
-        needed.append(engine.peak_bytes())
+    try:
+        for size in sizes:
+            engine.update(_batch(size // longest, longest))
+            needed.append(engine.peak_bytes())
+    except OutOfMemory as error:
+        # The batch is small already, so a smaller one would not help.
+        raise ModelTooLarge(hparams) from error
     # One sentence fills either batch, so there is no slope.
     if sizes[0] == sizes[1]:
         return min(longest, most)

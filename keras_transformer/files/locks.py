@@ -15,7 +15,8 @@ def locked_directory(path, wait=True, shown=None):
     """Makes a directory if need be and keeps other processes out of it.
 
     The lock ends with the process, so a killed one blocks nobody. A directory
-    that is new and remains empty is removed again. On a file system that
+    that is new and remains empty is removed again, and so are the directories
+    around it. On a file system that
     cannot lock directories there is no lock.
 
     Args:
@@ -27,7 +28,7 @@ def locked_directory(path, wait=True, shown=None):
     Raises:
         ValueError: If another process holds the lock and `wait` is False.
     """
-    is_new = not os.path.isdir(path)
+    new_directories = _missing(path)
 
     def open_directory():
         os.makedirs(path, exist_ok=True)
@@ -37,9 +38,9 @@ def locked_directory(path, wait=True, shown=None):
     try:
         yield
     finally:
-        if is_new:
-            with contextlib.suppress(OSError):  # unless it holds something
-                os.rmdir(path)
+        with contextlib.suppress(OSError):  # of one that holds something
+            for directory in new_directories:
+                os.rmdir(directory)
         os.close(descriptor)
 
 
@@ -69,6 +70,16 @@ def locked_file(path, mode="w", shown=None, keep=False, **options):
         if os.fstat(descriptor).st_size and not keep:
             os.ftruncate(descriptor, 0)  # what a killed process left
         yield file
+
+
+def _missing(path):
+    """Returns the paths that `os.makedirs` would make, the innermost first."""
+    missing = []
+    path = os.path.abspath(path)
+    while not os.path.lexists(path):
+        missing.append(path)
+        path = os.path.dirname(path)
+    return missing
 
 
 def _open_locked(open_path, path, shown, kind, wait):

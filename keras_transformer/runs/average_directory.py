@@ -74,11 +74,12 @@ def _check_replaceable(path):
     if not os.path.lexists(path):
         return
     is_average = RunDirectory.exists(path) and RunDirectory(path).averaged_steps
-    if not is_average and os.listdir(path):
+    is_empty = os.path.isdir(path) and not os.listdir(path)
+    if not is_average and not is_empty:
         raise ValueError(
             "`averaged_dir` must be new or hold an earlier average, which is "
             f"replaced. Received: averaged_dir={path!r}, which holds other "
-            "files. Name another directory."
+            "files or is one. Name another directory."
         )
 
 

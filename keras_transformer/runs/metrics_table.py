@@ -7,6 +7,7 @@ import re
 
 from keras_transformer.files.reading import faulty
 from keras_transformer.files.reading import read_text
+from keras_transformer.files.writing import disk_errors
 from keras_transformer.files.writing import written_aside
 
 METRICS_FILE = "metrics.csv"
@@ -61,7 +62,10 @@ class MetricsTable:
         # appended, which costs the same however long the file is.
         columns = _more_columns(self._columns, row)
         if self._is_written and columns == self._columns:
-            with open(self.path, "a", encoding="utf-8", newline="") as file:
+            with (
+                disk_errors(self.path),
+                open(self.path, "a", encoding="utf-8", newline="") as file,
+            ):
                 self._writer(file).writerow(self.rows[-1])
             return
         self._columns = columns

@@ -9,6 +9,8 @@ from tensorboard.compat.proto.event_pb2 import SessionLog
 from tensorboard.compat.proto.summary_pb2 import Summary
 from tensorboard.summary.writer.record_writer import RecordWriter
 
+from keras_transformer.files.writing import disk_errors
+
 
 class EventFile:
     """Writes scalars to a new event file in a directory.
@@ -28,7 +30,8 @@ class EventFile:
             f"events.out.tfevents.{time.time_ns()}."
             f"{socket.gethostname()}.{os.getpid()}"
         )
-        self._writer = RecordWriter(open(os.path.join(directory, name), "wb"))
+        self._path = os.path.join(directory, name)
+        self._writer = RecordWriter(open(self._path, "wb"))
         self._add(file_version="brain.Event:2")
         # Makes TensorBoard drop later steps in the files of earlier processes.
         start = SessionLog(status=SessionLog.START)
@@ -49,10 +52,12 @@ class EventFile:
 
     def close(self):
         """Closes the file, which is also complete after each `write`."""
-        self._writer.close()
+        with disk_errors(self._path):
+            self._writer.close()
 
     def _add(self, **fields):
         event = Event(wall_time=time.time(), **fields)
-        self._writer.write(event.SerializeToString())
-        # TensorBoard reads the file during the training.
-        self._writer.flush()
+        with disk_errors(self._path):
+            self._writer.write(event.SerializeToString())
+            # TensorBoard reads the file during the training.
+            self._writer.flush()

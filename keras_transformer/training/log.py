@@ -6,6 +6,7 @@ import sys
 import numpy as np
 import tqdm
 
+from keras_transformer.files.writing import written_aside
 from keras_transformer.runs.metrics_table import METRICS_FILE
 from keras_transformer.runs.metrics_table import MetricsTable
 from keras_transformer.training.event_file import EventFile
@@ -164,7 +165,7 @@ class TrainingLog:
             return
         path = self.run.file("samples", f"step-{step}.txt")
         os.makedirs(os.path.dirname(path), exist_ok=True)
-        with open(path, "w", encoding="utf-8") as file:
+        with written_aside(path) as file:
             for source, reference, translation in samples:
                 file.write(
                     f"source      {source}\nreference   {reference}\n"

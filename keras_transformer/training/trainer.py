@@ -104,12 +104,17 @@ class Trainer:
             ValueError: If the loss is not finite. The earlier checkpoints are
                 kept.
         """
-        # A signal must not end the process in the middle of an update.
-        handlers = {
-            number: signal.signal(number, self._receive)
-            for number in (signal.SIGINT, signal.SIGTERM)
-        }
-        try:
+        # What is registered here happens at the end in reverse order, all of it
+        # even if one part fails.
+        with contextlib.ExitStack() as at_end:
+            # After an error, too, the last checkpoint becomes complete.
+            at_end.callback(self.state.wait)
+            # A signal must not end the process in the middle of an update.
+            for number in (signal.SIGINT, signal.SIGTERM):
+                handler = signal.signal(number, self._receive)
+                at_end.callback(signal.signal, number, handler)
+            at_end.callback(self.log.close)
+            at_end.callback(self.profiler.stop)
             self._catch_up()
             while self.step < train_steps and not self._must_stop:
                 self._train_epoch(train_steps)
@@ -122,13 +127,6 @@ class Trainer:
             if self.engine.is_chief and self.run.checkpoints.steps:
                 write_model_card(self.run.path, self.run)
             return {} if self.stop_signal else self._results
-        finally:
-            self.profiler.stop()
-            self.log.close()
-            for number, handler in handlers.items():
-                signal.signal(number, handler)
-            # After an error, too, the last checkpoint becomes complete.
-            self.state.wait()
 
     def _catch_up(self):
         """Evaluates a checkpoint that a killed process did not evaluate."""

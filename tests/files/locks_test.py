@@ -1,6 +1,7 @@
 import os
 import subprocess
 import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -33,15 +34,48 @@ class LockedDirectoryTest:
                 process.wait(1)
         assert process.communicate(timeout=60)[0] == b"locked\n"
 
-    def test_a_new_directory_goes_if_it_stays_empty(self, tmp_path):
-        with locks.locked_directory(str(tmp_path / "new")):
-            pass
+    @pytest.mark.parametrize("name", ["new", "new/inner/innermost"])
+    def test_new_directories_go_if_they_stay_empty(self, tmp_path, name):
+        with locks.locked_directory(str(tmp_path / name)):
+            assert (tmp_path / name).is_dir()
         assert os.listdir(tmp_path) == []
+
+    def test_a_new_directory_stays_if_it_holds_something(self, tmp_path):
+        with locks.locked_directory(str(tmp_path / "outer" / "new")):
+            (tmp_path / "outer" / "file").touch()
+        assert os.listdir(tmp_path) == ["outer"]
+        assert os.listdir(tmp_path / "outer") == ["file"]
 
     def test_a_directory_that_was_there_stays(self, tmp_path):
         with locks.locked_directory(str(tmp_path)):
             pass
         assert tmp_path.is_dir()
+
+    def test_the_error_names_the_directory_to_show(self, tmp_path):
+        with locks.locked_directory(str(tmp_path)):
+            with pytest.raises(ValueError, match="Received: the run, which"):
+                with locks.locked_directory(str(tmp_path), False, "the run"):
+                    pass
+
+    def test_a_lock_on_a_directory_that_was_renamed_does_not_count(
+        self, tmp_path
+    ):
+        """Whoever waited for it then locks the directory of the right name."""
+        path = tmp_path / "shared"
+        path.mkdir()
+
+        def lock_and_list():
+            with locks.locked_directory(str(path)):
+                return os.listdir(path)
+
+        with ThreadPoolExecutor(1) as pool:
+            with locks.locked_directory(str(path)):
+                waiting = pool.submit(lock_and_list)
+                time.sleep(0.1)  # usually until it waits
+                path.rename(tmp_path / "old")
+                path.mkdir()
+                (path / "new").touch()
+            assert waiting.result() == ["new"]
 
 
 class LockedFileTest:

@@ -2,6 +2,7 @@ import dataclasses
 import glob
 import json
 import os
+import resource
 import signal
 
 import numpy as np
@@ -17,6 +18,7 @@ from keras_transformer.runs.weights import load_model
 
 TINY = {"d_model": 16, "d_ff": 32, "num_heads": 2, "batch_tokens": 512}
 TINY |= {"extra_length": 4}
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 def steps_of(rows):
@@ -44,6 +46,14 @@ class StoppedInEvaluation(TensorflowEngine):
             self.was_stopped = True
             signal.raise_signal(signal.SIGTERM)
         return super().evaluate(inputs, targets)
+
+
+class StoppedInUpdate(TensorflowEngine):
+    """Sends SIGTERM to its own process before its first update."""
+
+    def update(self, batch, stop=False):
+        signal.raise_signal(signal.SIGTERM)
+        return super().update(batch, stop)
 
 
 class TrainerTest:
@@ -219,6 +229,34 @@ class InterruptedEvaluationTest:
         )
         assert rows == expected
         assert run.checkpoints.evaluations[0].score is not None
+
+
+class FullDiskTest:
+    def test_training_stops_and_continues_when_there_is_room(
+        self, make_run, limit_files
+    ):
+        run = make_run(**TINY)
+        options = {"eval_frequency": 1000}
+        train(run, 2, **options)
+        handlers = [signal.getsignal(number) for number in SIGNALS]
+        # The small files fit; the next checkpoint does not.
+        limit_files(os.path.getsize(run.checkpoints.path(2)) // 2)
+        with pytest.raises(OSError, match="fit on its disk.*ckpt-3.npz"):
+            train(run, 4, **options, save_checkpoints_secs=0.0)
+        assert [signal.getsignal(number) for number in SIGNALS] == handlers
+        assert run.checkpoints.steps == [2]
+        limit_files(resource.RLIM_INFINITY)
+        train(run, 3, **options)
+        assert run.checkpoints.steps == [2, 3]
+
+
+class FirstUpdateTest:
+    def test_signal_during_the_first_compilation_saves_update_1(self, make_run):
+        run = make_run(**TINY)
+        trainer, results = train(run, 20, StoppedInUpdate(run.hparams))
+        assert (trainer.step, results) == (1, {})
+        assert run.checkpoints.steps == [1]
+        assert trainer.stop_signal == signal.SIGTERM
 
 
 class TrainerCommandTest:

@@ -1,5 +1,6 @@
 import os
 
+import pytest
 from tensorboard.backend.event_processing.event_accumulator import (
     EventAccumulator,
 )
@@ -21,6 +22,16 @@ def read(directory, name):
 
 
 class EventFileTest:
+    def test_error_of_a_full_disk_names_the_file(self, tmp_path, limit_files):
+        file = EventFile(str(tmp_path), 0)
+        limit_files(1000)
+        expected = "must fit on its disk. Received: .*events.out"
+        with pytest.raises(OSError, match=expected):
+            for step in range(100):
+                file.write(step, {"loss": 1.0})
+        with pytest.raises(OSError, match=expected):
+            file.close()
+
     def test_tensorboard_reads_the_scalars_back(self, tmp_path):
         write(tmp_path, 0, {1: 0.5, 2: 0.25})
         assert read(tmp_path, "loss") == {1: 0.5, 2: 0.25}

@@ -51,6 +51,26 @@ def fill(log):
 
 
 class TrainingLogTest:
+    def test_error_of_a_full_disk_names_the_table(self, run, limit_files):
+        log = TrainingLog(run, 0)
+        fill(log)
+        before = rows(run)
+        limit_files(os.path.getsize(run.file("metrics.csv")) + 20)
+        expected = "must fit on its disk. Received: .*metrics.csv"
+        with pytest.raises(OSError, match=expected):
+            fill(log)
+        assert rows(run) == before
+
+    def test_samples_are_complete_or_the_earlier_ones(self, run, limit_files):
+        log = TrainingLog(run, 0)
+        log.samples(200, SAMPLES)
+        limit_files(20)
+        with pytest.raises(OSError, match="must fit on its disk"):
+            log.samples(200, [("a", "b", "other")])
+        with open(run.file("samples", "step-200.txt")) as file:
+            assert "translation yeah" in file.read()
+        assert os.listdir(run.file("samples")) == ["step-200.txt"]
+
     def test_row_covers_the_updates_since_the_last_row(self, run):
         log = TrainingLog(run, 0)
         for _ in range(2):

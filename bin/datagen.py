@@ -113,6 +113,11 @@ FLAGS = flags.define(
 
 def main(argv):
     flags.require(FLAGS, "problem", "data_dir")
+    if os.path.exists(FLAGS.tmp_dir) and not os.path.isdir(FLAGS.tmp_dir):
+        raise ValueError(
+            f"`--tmp_dir` must be a directory. Received: {FLAGS.tmp_dir}, "
+            "which is a file. Name another path."
+        )
     names = [name.strip() for name in FLAGS.problem.split(",")]
     # All names and flags are checked before the first problem is generated,
     # which can take hours.

@@ -26,6 +26,7 @@ from keras_transformer.bin import command
 from keras_transformer.bin import flags
 from keras_transformer.data import text_files
 from keras_transformer.data.progress import Progress
+from keras_transformer.files.writing import check_writable
 from keras_transformer.files.writing import written_aside
 
 FLAGS = flags.define(
@@ -158,8 +159,37 @@ def _problem():
     # What is missing or out of range fails here, before the backend loads.
     flags.decode_options(FLAGS, run.hparams)
     run.checkpoints.find(FLAGS.checkpoint_step)
-    problem.text_split(FLAGS.split)
+    _check_outputs()
+    _check_text(problem)
     return problem
+
+
+def _check_outputs():
+    paths = [_decodes_path("txt"), os.path.join(FLAGS.output_dir, "README.md")]
+    paths.append(
+        os.path.join(FLAGS.output_dir, "scores", f"{FLAGS.split}.json")
+    )
+    if FLAGS.evalb_files:
+        paths += [_decodes_path("gold"), _decodes_path("test")]
+    for path in paths:
+        folder = os.path.dirname(path)
+        # A missing folder is made later, beside the files of the run.
+        check_writable(path if os.path.exists(folder) else folder)
+
+
+def _check_text(problem):
+    from keras_transformer.decoding.loading import load_checker
+
+    sources, _ = problem.text_split(FLAGS.split)
+    name = f"{problem.name}, split {FLAGS.split}"
+    if not sources:
+        raise ValueError(
+            "A split to score must have at least one sentence. Received: "
+            f"{name} in {problem.directory}, which has none. Generate the data "
+            "again with kt-datagen."
+        )
+    checker = load_checker(FLAGS.output_dir, problem.measure == "f1")
+    checker.check_lengths(sources, name)
 
 
 def _decode(problem):

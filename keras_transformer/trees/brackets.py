@@ -13,6 +13,7 @@ _TOKEN = re.compile(
     r"|(?P<close>\))|(?P<glued>(?<=\))[^\s()]+|[^\s()]+(?=\())"
     r"|(?P<stray>[^\s()]+)"
 )
+MAX_NESTING = 1000  # ten times more than in any treebank
 _EXCERPT = 30  # characters of a fault's line in its message
 _ESCAPE = "Write a bracket that is text as -LRB- or -RRB-."
 _INDENT = "Indent a tree's further lines."
@@ -36,6 +37,10 @@ _FAULTS = {
     "stray": (
         "A word must stand alone in a bracket with its tag",
         "Write it as (NN word).",
+    ),
+    "deep": (
+        f"Brackets must be nested at most {MAX_NESTING:,} deep",
+        "Check that this is a treebank.",
     ),
     "label": ("Only the root may lack a label", _ESCAPE),
 }
@@ -118,6 +123,8 @@ def tree_steps(text, name="the text", first_line=1):
             break
         else:
             labels.append(match["label"])
+            if len(labels) > MAX_NESTING:
+                break
             yield "open", match["label"], None
         is_empty = token == "label"
         is_complete = not labels
@@ -125,7 +132,12 @@ def tree_steps(text, name="the text", first_line=1):
         if is_complete:
             return
         match = None
-    raise ValueError(_fault(text, match, is_complete, name, first_line))
+    kind = match.lastgroup if match else "empty"
+    if len(labels) > MAX_NESTING:
+        kind = "deep"
+    elif kind != "glued" and is_complete:
+        kind = "surplus"
+    raise ValueError(_fault(text, match, kind, name, first_line))
 
 
 def _check_encoding(text, name, first_line):
@@ -144,10 +156,10 @@ def _check_encoding(text, name, first_line):
             )
 
 
-def _fault(text, match, is_complete, name, first_line):
+def _fault(text, match, kind, name, first_line):
     """Returns the error message about a text, faulty from `match` on."""
     num_opened, num_closed = text.count("("), text.count(")")
-    kind, start = (match.lastgroup, match.start()) if match else ("empty", 0)
+    start = match.start() if match else 0
     excerpt = text[start:].partition("\n")[0].rstrip()
     if len(excerpt) > _EXCERPT:
         excerpt = excerpt[: _EXCERPT - 3] + "..."
@@ -155,8 +167,6 @@ def _fault(text, match, is_complete, name, first_line):
     if kind != "glued" and num_opened != num_closed:
         kind, start = "unbalanced", 0
         place = f"where {num_opened:,} are opened and {num_closed:,} are closed"
-    elif kind != "glued" and is_complete:
-        kind = "surplus"
     rule, way_out = _FAULTS[kind]
     line = first_line + text.count("\n", 0, start)
     return f"{rule}. Received: {name}, line {line}, {place}. {way_out}"

@@ -1,7 +1,8 @@
 """Holds constituency trees and reads, cleans and writes them.
 
-Trees may be arbitrarily deep: every function follows the `steps` of a tree from
-left to right and none is recursive.
+Trees may be arbitrarily deep unless they are read from text, which is nested at
+most `brackets.MAX_NESTING` deep. Every function follows the `steps` of a tree
+from left to right and none is recursive.
 """
 
 import re

@@ -182,6 +182,21 @@ class BadInputTest:
         assert process.stderr.startswith("kt-datagen: error: Text must be a ")
         assert process.stderr.count("\n") == 1
 
+    def test_a_pipe_is_refused_because_files_are_read_twice(
+        self, command, tmp_path, capsys
+    ):
+        os.mkfifo(tmp_path / "pipe")
+        command["dev_source"] = tmp_path / "pipe"
+        assert call(datagen, *flags(command)) == 2
+        check_error(capsys, "pipe or a device. Write the text to a file first")
+        assert not has_data(command)
+
+    def test_a_file_as_tmp_dir_is_refused(self, command, paths, capsys):
+        command["tmp_dir"] = paths["train_source"]
+        assert call(datagen, *flags(command)) == 2
+        check_error(capsys, "`--tmp_dir` must be a directory")
+        assert not has_data(command)
+
 
 def check_error(capsys, words):
     out, err = capsys.readouterr()

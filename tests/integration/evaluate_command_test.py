@@ -1,6 +1,9 @@
 """kt-evaluate on a run that has learned to copy, and on files."""
 
 import os
+import pathlib
+import shutil
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from commands import assert_fails
@@ -14,6 +17,14 @@ from keras_transformer.bin import evaluate
 def source(tmp_path):
     path = tmp_path / "source.txt"
     path.write_text("a b c d\n\nq w e\n   \nh u k\nm n o\n", encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def run(tmp_path):
+    path = tmp_path / "run"
+    fixtures = pathlib.Path(__file__).parents[1] / "fixtures"
+    shutil.copytree(fixtures / "v0.1" / "run", path)
     return path
 
 
@@ -107,3 +118,40 @@ class EvaluateTest:
             f"--output_dir={trained_run}",
             f"--data_dir={tmp_path}",
         )
+
+    def test_outputs_that_cannot_be_written_are_refused_at_once(
+        self, run, copy_data, capsys
+    ):
+        os.makedirs(run / "decodes" / "test.txt")
+        assert_fails(
+            capsys,
+            ["decodes/test.txt, which is a directory"],
+            evaluate,
+            f"--output_dir={run}",
+            f"--data_dir={copy_data}",
+        )
+
+    def test_an_overlong_sentence_is_refused_at_once(
+        self, run, copy_data, tmp_path, capsys
+    ):
+        data_dir = tmp_path / "data"
+        shutil.copytree(copy_data, data_dir)
+        path = data_dir / "copy" / "test.source.txt"
+        lines = path.read_text().splitlines(True)
+        path.write_text("".join(["a " * 5000 + "\n", *lines[1:]]))
+        assert_fails(
+            capsys,
+            ["at most 4,096 tokens", "copy, split test, line 1 with 5,001"],
+            evaluate,
+            f"--output_dir={run}",
+            f"--data_dir={data_dir}",
+        )
+
+    def test_files_to_score_may_be_pipes(self, source, tmp_path, capsys):
+        pipe = tmp_path / "pipe"
+        os.mkfifo(pipe)
+        with ThreadPoolExecutor(1) as pool:
+            pool.submit(pipe.write_bytes, source.read_bytes())
+            flags = [f"--hypotheses={pipe}", f"--references={source}"]
+            assert call(evaluate, *flags) == 0
+        assert "BLEU" in capsys.readouterr().out

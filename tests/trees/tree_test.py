@@ -53,9 +53,18 @@ class TreeTest:
         one, other = tree_examples.deep_tree(), tree_examples.deep_tree()
         assert one == other and hash(one) == hash(other)
         assert one != tree_examples.deep_tree(4999)
-        assert parse_tree(str(one)) == clean(one) == one
+        assert clean(one) == one
         assert len(one.words()) == len(one.tags()) == 5001
         assert repr(one)
+
+    def test_text_is_nested_to_a_limit(self):
+        # TOP and the innermost word have a bracket each.
+        deepest = tree_examples.deep_tree(998)
+        assert parse_tree(str(deepest)) == deepest
+        for depth in (1001, 50_000):
+            text = "(X " * depth + "(NN a)" + ")" * depth
+            with pytest.raises(ValueError, match="most 1,000 deep.*, line 1"):
+                parse_tree(text)
 
     def test_steps_build_the_tree_again(self):
         for tree in tree_examples.random_trees(50):

@@ -43,6 +43,15 @@ WORK = {
     "--output_dir={new}/run --hparams_set=transformer_tiny --train_steps=2 "
     "--hparams=d_model=8,num_heads=2,d_ff=8,num_layers=1,batch_tokens=256",
 }
+# Starts a command once the package of all commands is imported. Before that,
+# Python itself starts, and reports Control-C by a traceback of its own.
+START = """
+import runpy, sys
+import keras_transformer.bin
+print("started", flush=True)
+module = f"keras_transformer.bin.{sys.argv.pop(1)}"
+runpy.run_module(module, run_name="__main__", alter_sys=True)
+"""
 SILENT = ("plot",)  # commands whose work prints nothing to standard output
 READING = ("decoder",)  # commands whose work reads standard input
 
@@ -156,21 +165,23 @@ class InterruptTest:
     ):
         text = tmp_path / "text"
         text.write_text("a b c\n" * 100_000)
-        for tenths in (1, 3, 6, 10, 20, 40):
+        for tenths in (0, 1, 3, 6, 10, 20, 40):
             new = tmp_path / f"new{tenths}"
             flags = WORK[name].format(text=text, new=new).split()
             process = subprocess.Popen(
-                [sys.executable, "-m", f"keras_transformer.bin.{name}", *flags],
+                [sys.executable, "-c", START, name, *flags],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 text=True,
                 env=environment(__file__),
             )
+            process.stdout.readline()
             time.sleep(tenths / 10)
             process.send_signal(number)
             _, messages = process.communicate(timeout=120)
-            # Before the command begins, the signal itself ends the process.
+            # While the modules are imported, the signal itself may end the
+            # process.
             statuses = (0, 128 + number, -number)
             assert process.returncode in statuses, messages
             assert "Traceback" not in messages, tenths

@@ -24,6 +24,7 @@ first command's file to `SHARED`.
 import copy
 import dataclasses
 import os
+import tempfile
 
 from absl import flags
 
@@ -33,9 +34,8 @@ from keras_transformer.search.options import MAX_HYPOTHESES
 from keras_transformer.search.options import DecodeOptions
 from keras_transformer.search.options import parse_decode_hparams
 
-TRUE, FALSE = ("true", "t", "1"), ("false", "f", "0")
-# `tempfile` tries its directory with a file, which fails on a full disk.
-TMP_DIR = os.path.join(os.environ.get("TMPDIR") or "/tmp", "keras_transformer")
+TRUE = ("true", "t", "1")
+FALSE = ("false", "f", "0")
 UNGROUPED = "Flags"
 EVERYWHERE = ("usr_dir", "registry_help")
 MAX_VOCAB_SIZE = 1_000_000
@@ -274,7 +274,7 @@ SHARED = {
         ),
         path(
             "tmp_dir",
-            TMP_DIR,
+            os.path.join(tempfile.gettempdir(), "keras_transformer"),
             "Directory for downloads, and for raw text that you place there.",
         ),
         path("train_source", None, "Source side of the training text."),

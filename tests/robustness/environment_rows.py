@@ -1,0 +1,123 @@
+"""Environment variables and --usr_dir directories that cannot be used."""
+
+from damage import has
+from damage import links
+from damage import makes
+from damage import writes
+from rows import accepted
+from rows import row
+
+START = (
+    "kt-trainer --output_dir={box}/new --data_dir={data} --problem=copy "
+    "--hparams_set=transformer_tiny --train_steps=2"
+)
+DECODE = "kt-decoder --output_dir={run}"
+MINE = "kt-trainer --usr_dir={box}/mine --registry_help"
+INIT = "{box}/mine/__init__.py"
+CODE = {"traceback": True, "apart": True}
+WORKERS = '{"cluster": {"worker": ["localhost:1", "localhost:2"]}, "task": %s}'
+
+
+def with_variables(command, says="", **variables):
+    return row(
+        command, says=says, variables=variables, apart=True, cpu_seconds=60
+    )
+
+
+ROWS = [
+    with_variables(START, "TF_CONFIG", TF_CONFIG="{"),
+    with_variables(START, "TF_CONFIG", TF_CONFIG="[]"),
+    with_variables(START, "TF_CONFIG", TF_CONFIG="7"),
+    with_variables(START, "TF_CONFIG", TF_CONFIG='{"cluster": []}'),
+    with_variables(START, "TF_CONFIG", TF_CONFIG="[" * 100_000),
+    with_variables(START, "TF_CONFIG", TF_CONFIG=WORKERS % "{}"),
+    with_variables(START, "TF_CONFIG", TF_CONFIG=WORKERS % "null"),
+    with_variables(
+        START, "TF_CONFIG", TF_CONFIG=WORKERS % '{"type": "worker", "index": 2}'
+    ),
+    with_variables(
+        START,
+        "TF_CONFIG",
+        TF_CONFIG=WORKERS % '{"type": "worker", "index": -1}',
+    ),
+    with_variables(
+        START,
+        "TF_CONFIG",
+        TF_CONFIG=WORKERS % '{"type": "worker", "index": ""}',
+    ),
+    with_variables(
+        START, "TF_CONFIG", TF_CONFIG=WORKERS % '{"type": "boss", "index": 0}'
+    ),
+    with_variables(START, "KERAS_BACKEND", KERAS_BACKEND="nope"),
+    with_variables(START, "KERAS_BACKEND", KERAS_BACKEND="torch"),
+    with_variables(START, "KERAS_BACKEND", KERAS_BACKEND="TensorFlow"),
+    with_variables(DECODE, "KERAS_BACKEND", KERAS_BACKEND="nope"),
+    with_variables(DECODE, "KERAS_BACKEND", KERAS_BACKEND="../x"),
+    with_variables(
+        "kt-exporter --output_dir={run}", "KERAS_BACKEND", KERAS_BACKEND="x"
+    ),
+    with_variables(
+        "kt-exporter --output_dir={run}", "KERAS_BACKEND", KERAS_BACKEND="jax"
+    ),
+    with_variables(
+        "kt-evaluate --output_dir={averaged} --data_dir={data}",
+        "KERAS_BACKEND",
+        KERAS_BACKEND="mxnet",
+    ),
+    with_variables(
+        "kt-attention --output_dir={run} --text=a --html=a.html",
+        "KERAS_BACKEND",
+        KERAS_BACKEND="cntk",
+    ),
+    accepted(
+        "kt-evaluate --hypotheses={texts}/dev.de --references={texts}/dev.de",
+        variables={"LC_ALL": "C", "PYTHONIOENCODING": "ascii"},
+        prints="BLEU",
+        apart=True,
+    ),
+    accepted(
+        "kt-evaluate --hypotheses={texts}/dev.de --references={texts}/dev.de",
+        variables={"LC_ALL": "no_such.locale", "HOME": "/nowhere"},
+        prints="BLEU",
+        apart=True,
+    ),
+    row(
+        "kt-decoder --output_dir=grün",
+        variables={"LC_ALL": "C", "PYTHONUTF8": "0"},
+        says="output_dir",
+        apart=True,
+    ),
+    row("kt-decoder --output_dir=~/run", variables={"HOME": "/nowhere"}),
+    row("kt-decoder --output_dir=~/run", variables={"HOME": ""}, says="run"),
+    row(
+        "kt-decoder --output_dir={run} --beam_size=x",
+        variables={"COLUMNS": "x"},
+    ),
+    accepted("kt-trainer --help", variables={"COLUMNS": "0"}, prints="Trains"),
+    # A directory with the user's own problems.
+    row("kt-trainer --usr_dir={box}/gone", says="usr_dir"),
+    row("kt-trainer --usr_dir={run}", says="__init__.py"),
+    row("kt-trainer --usr_dir={run}/run.json", says="usr_dir"),
+    row("kt-trainer --usr_dir=/dev/null", says="usr_dir"),
+    row(MINE, makes(INIT), says="__init__.py"),
+    row(MINE, has("{box}"), links("{box}/mine", "mine"), says="usr_dir"),
+    row(MINE, writes(INIT, b"1 / 0"), says="ZeroDivisionError", **CODE),
+    row(MINE, writes(INIT, b"import no_such"), says="no_such", **CODE),
+    row(MINE, writes(INIT, b"def f(:"), says="SyntaxError", **CODE),
+    row(MINE, writes(INIT, b"import sys; sys.exit(0)"), says="usr_dir", **CODE),
+    row(MINE, writes(INIT, b"raise SystemExit"), says="usr_dir", **CODE),
+    row(MINE, writes(INIT, b"raise SystemExit('bye')"), says="usr_dir", **CODE),
+    row(MINE, writes(INIT, b"raise ValueError('mine')"), says="mine", **CODE),
+    row(MINE, writes(INIT, b"open('no/such')"), says="no/such", **CODE),
+    row(MINE, writes(INIT, b"\xff\xfe"), says="usr_dir", **CODE),
+    row(
+        MINE,
+        writes(
+            INIT,
+            "from keras_transformer.registry import register_hparams\n"
+            "@register_hparams\ndef transformer_tiny(): pass\n",
+        ),
+        says="transformer_tiny",
+        **CODE,
+    ),
+]

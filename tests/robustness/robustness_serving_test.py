@@ -1,0 +1,98 @@
+"""The promise of kt-serve on bad requests: see `request_rows`."""
+
+import http.client
+import json
+
+import pytest
+from box import FROZEN
+from machine import LEAKS
+from request_rows import BODIES
+from request_rows import MESSAGES
+from request_rows import PREDICT
+
+GOOD = b'{"instances": ["a b"]}'
+
+
+@pytest.fixture(scope="module")
+def server():
+    """A server of the exported model, in the test's process."""
+    pytest.importorskip("tensorflow_serving")
+    from keras_transformer.serving.server import Server
+
+    server = Server(
+        str(FROZEN / "saved_model"), "translate", port=0, rest_api_port=0
+    )
+    server.start()
+    yield server
+    server.stop()
+
+
+def ask(connection, row):
+    connection.request(row.method, row.path, row.content)
+    answer = connection.getresponse()
+    return answer.status, answer.read().decode()
+
+
+def check(text, says):
+    assert says in text
+    assert not [leak for leak in LEAKS if leak in text], text
+
+
+class RestTest:
+    @pytest.fixture(scope="class")
+    def connection(self, server):
+        connection = http.client.HTTPConnection(
+            "localhost", server.rest_api_port, timeout=60
+        )
+        yield connection
+        connection.close()
+
+    @pytest.mark.parametrize("row", BODIES, ids=str)
+    def test_bad_body_is_an_error_in_json(self, connection, row):
+        status, text = ask(connection, row)
+        assert status == row.status, text
+        assert "\n" not in text.strip()
+        answer = json.loads(text)
+        assert list(answer) == ["error"]
+        check(answer["error"], row.says)
+
+    def test_good_body_is_answered_after_all_of_them(self, connection):
+        connection.request("POST", PREDICT, GOOD)
+        answer = json.loads(connection.getresponse().read())
+        (prediction,) = answer["predictions"]
+        assert prediction["translations"][0] == "a b"
+
+
+class GrpcTest:
+    @pytest.fixture(scope="class")
+    def channel(self, server):
+        grpc = pytest.importorskip("grpc")
+        with grpc.insecure_channel(f"localhost:{server.port}") as channel:
+            yield channel
+
+    @pytest.mark.parametrize("row", MESSAGES, ids=str)
+    def test_bad_message_is_an_error_with_its_code(self, channel, row):
+        import grpc
+
+        with pytest.raises(grpc.RpcError) as error:
+            call(channel, row)
+        assert error.value.code().name == row.code, error.value.details()
+        check(error.value.details(), row.says)
+
+
+def call(channel, row):
+    import tensorflow as tf
+    from tensorflow_serving.apis import predict_pb2
+
+    message = predict_pb2.PredictRequest()
+    for name, value in row.spec:
+        setattr(message.model_spec, name, value)
+    for name, values in row.inputs:
+        proto = tf.make_tensor_proto(values, row.dtype or None)
+        message.inputs[name].CopyFrom(proto)
+    message.output_filter.extend(row.outputs)
+    content = row.content
+    if content is None:
+        content = message.SerializeToString()
+    path = f"/tensorflow.serving.PredictionService/{row.method}"
+    return channel.unary_unary(path)(content, timeout=60)

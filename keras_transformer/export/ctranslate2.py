@@ -48,18 +48,15 @@ def export_ctranslate2(
 
     Raises:
         ValueError: If CTranslate2 is not installed or does not support the
-            model, or if `export_dir` holds other files.
+            model, if `export_dir` holds other files, or if another process is
+            writing to it.
     """
     require_ctranslate2()
     _check(run, quantization)
     path = os.path.abspath(export_dir)
     check_replaceable(path)
-    with writing.directory_aside(path + writing.INCOMPLETE) as aside:
-        # The contents reach the disk before the name does. Otherwise a power
-        # cut could leave an incomplete model under its final name.
+    with writing.replaced_directory(path) as aside:
         _write(run, aside, options, run.checkpoints.find(step), quantization)
-        writing.synchronise(aside)
-        writing.replace_directory(aside, path)
     return export_dir
 
 

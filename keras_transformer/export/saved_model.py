@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 
 import keras
 from absl import logging as absl_logging
@@ -85,25 +86,27 @@ def _save(model, run, options, facts, directory):
     vocabulary = run.vocabulary
     module = TextModule(model, vocabulary, options, facts["max_tokens"])
     signatures = module.signatures(facts["of_text"])
+    extra = os.path.join(directory, EXTRA)
     try:
         with _quiet():
             tf.saved_model.save(module, directory, signatures)
+        os.mkdir(extra)
+        # The first calls of a graph are slow. A server makes them by itself,
+        # from these requests, before it answers clients.
+        pairs = warmup.warmup_texts(run, facts["max_tokens"])
+        warmup.write_warmup(extra, signatures, pairs, vocabulary)
     except tf.errors.OpError as error:
-        # TensorFlow's file system reports a full disk by an error of its own.
+        # TensorFlow's file system reports a full disk by an error of its own,
+        # with the names of operations around the reason.
+        reason = re.sub(r"{{[^}]*}} | \[Op:\w+\]", "", error.message)
         raise OSError(
             "A model must fit on its disk. Received: "
-            f"{directory} ({error.message}). Make room or choose another disk."
+            f"{directory} ({reason}). Make room or choose another disk."
         ) from error
-    extra = os.path.join(directory, EXTRA)
-    os.mkdir(extra)
     if not facts["of_text"]:
         # The clients of this model encode text themselves.
         with written_aside(os.path.join(extra, VOCABULARY_FILE), "wb") as file:
             file.write(vocabulary.model_bytes)
-    # The first calls of a graph are slow. A server makes them by itself, from
-    # these requests, before it answers clients.
-    pairs = warmup.warmup_texts(run, facts["max_tokens"])
-    warmup.write_warmup(extra, signatures, pairs, vocabulary)
 
 
 @contextlib.contextmanager

@@ -72,7 +72,8 @@ def check_saved_model(export_dir, precision, backend):
         backend: Name of Keras's backend.
 
     Raises:
-        ValueError: If one of them is unsuitable.
+        ValueError: If one of them is unsuitable, or if another process is
+            writing a version.
     """
     if backend != "tensorflow":
         raise ValueError(
@@ -93,6 +94,11 @@ def check_saved_model(export_dir, precision, backend):
         )
     check_export_dir(export_dir)
     writing.check_directory(export_dir, "`export_dir`")
+    if os.path.isdir(os.path.dirname(os.path.abspath(export_dir))):
+        # Fails if another process is exporting. It also makes the directory,
+        # which tells more than permissions do, and removes it again.
+        with locks.locked_directory(export_dir, wait=False):
+            pass
 
 
 def _is_ours(name):

@@ -47,8 +47,11 @@ def check_writable(path, name="An output"):
             f"{name} must be a file that can be written. Received: {path}, "
             f"{fault}. Name a file in an existing directory."
         )
-    with contextlib.suppress(FileNotFoundError):
-        os.lstat(path + INCOMPLETE)  # fails for a name that is too long
+    # Root seems to have access everywhere, and a name can be too long.
+    aside = path + INCOMPLETE
+    if not os.path.lexists(aside):
+        with locks.locked_file(aside, "wb", path):
+            os.remove(aside)
 
 
 def check_directory(path, name="An output"):
@@ -194,27 +197,57 @@ def move(aside, path):
     Args:
         aside: Path of the complete file or directory.
         path: New path. A file at this path is replaced at once. A directory
-            must be empty; `replace_directory` replaces one that is not.
+            must be empty; `replaced_directory` replaces one that is not.
     """
     os.replace(aside, path)
     _synchronise(os.path.dirname(path) or os.curdir)
 
 
-def replace_directory(aside, path):
-    """Renames a directory and removes the one that had its name.
+@contextlib.contextmanager
+def replaced_directory(path):
+    """Makes an empty directory that gets the name of another one at the end.
+
+    Until the block has ended without an error, the earlier directory stays in
+    its place. What a killed process left is put right first.
 
     Args:
-        aside: Path of the complete directory.
-        path: New path.
+        path: Absolute path of the directory, which need not exist.
+
+    Yields:
+        The path of the empty directory.
+
+    Raises:
+        ValueError: If another process is replacing the directory.
     """
-    # The system cannot exchange directories that hold files. A kill between
-    # the two renames leaves the earlier one as `path.outdated`.
-    outdated = f"{path}.outdated"
-    shutil.rmtree(outdated, ignore_errors=True)
-    if os.path.isdir(path):
-        os.rename(path, outdated)
-    move(aside, path)
-    shutil.rmtree(outdated, ignore_errors=True)
+    outer, outdated = path + INCOMPLETE, f"{path}.outdated"
+    with locks.locked_directory(outer, wait=False, shown=path):
+        try:
+            # A kill between the two renames below leaves only this one.
+            if os.path.isdir(outdated) and not os.path.lexists(path):
+                os.rename(outdated, path)
+            _remove_content(outer)
+            with disk_errors(path):
+                aside = os.path.join(outer, "new")
+                os.mkdir(aside)
+                yield aside
+                synchronise(aside)
+            # The system cannot exchange directories that hold files.
+            shutil.rmtree(outdated, ignore_errors=True)
+            if os.path.isdir(path):
+                os.rename(path, outdated)
+            move(aside, path)
+            shutil.rmtree(outdated, ignore_errors=True)
+        finally:
+            _remove_content(outer)
+            os.rmdir(outer)
+
+
+def _remove_content(directory):
+    for entry in os.scandir(directory):
+        if entry.is_dir(follow_symlinks=False):
+            shutil.rmtree(entry.path)
+        else:
+            os.remove(entry.path)
 
 
 def _synchronise(path):

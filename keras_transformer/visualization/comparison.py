@@ -1,6 +1,7 @@
 """Draws one metric of several training runs into one picture."""
 
 import difflib
+import math
 import os
 
 from keras_transformer.runs.metrics_table import METRICS_FILE
@@ -11,6 +12,7 @@ from keras_transformer.visualization.picture import printable
 from keras_transformer.visualization.picture import spelled
 from keras_transformer.visualization.picture import write_picture
 
+MAX_VALUE = 1e300
 X_AXES = ("step", "seconds", "epoch")
 
 
@@ -56,20 +58,28 @@ def read_curves(runs, metric, x_axis):
         factor, column = 1.0, x_axis
         if x_axis == "epoch":
             factor, column = _epochs_per_update(run, rows), "step"
+        # Rows without an evaluation, for example, lack figures.
         points = [
             (factor * float(row[column]), float(row[metric]))
             for row in rows
-            # Empty in rows without an evaluation.
-            if row.get(metric) and row.get(column)
+            if row.get(column) and row.get(metric)
         ]
-        if not points:
+        if not any(_can_be_drawn(*point) for point in points):
             raise ValueError(
                 "`metric` must have been measured in all runs. Received: "
-                f"metric={metric}, which {run} has not measured. Leave that "
-                "run out, or choose another metric."
+                f"metric={metric}, of which {run} has no finite value. Leave "
+                "that run out, or choose another metric."
             )
-        curves[name] = points
+        # Matplotlib draws no point at a NaN, but leaves a gap there.
+        curves[name] = [
+            (x, y if _can_be_drawn(x, y) else math.nan) for x, y in points
+        ]
     return curves
+
+
+def _can_be_drawn(x, y):
+    # The margins of the axes would overflow for the largest numbers.
+    return abs(x) < MAX_VALUE and abs(y) < MAX_VALUE
 
 
 def _draw(curves, x_unit, y_unit, path):
@@ -104,12 +114,19 @@ def _draw(curves, x_unit, y_unit, path):
 
 def _read_run(run):
     path = os.path.join(run, METRICS_FILE)
-    if not os.path.isfile(path):
+    if not run or not os.path.isfile(path):
         raise ValueError(
             "`runs` must be directories that kt-trainer wrote. Received: "
-            f"{run}, which has no {METRICS_FILE}. Check the path."
+            f"{run!r}, which has no {METRICS_FILE}. Check the path."
         )
-    return read_rows(path)
+    rows = read_rows(path)
+    if not rows:
+        raise ValueError(
+            f"`runs` must have figures to draw. Received: {run!r}, whose "
+            f"{METRICS_FILE} has no row. Wait until the training has written "
+            "one, or leave that run out."
+        )
+    return rows
 
 
 def _check_metric(tables, metric):

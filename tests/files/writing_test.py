@@ -146,13 +146,50 @@ class DirectoryAsideTest:
         with writing.directory_aside(str(tmp_path / "a.incomplete")) as aside:
             assert os.listdir(aside) == []
 
-    def test_a_directory_replaces_an_earlier_one(self, tmp_path):
+
+class ReplacedDirectoryTest:
+    def test_it_replaces_an_earlier_one(self, tmp_path):
+        path = str(tmp_path / "a")
         for name in ("first", "second"):
-            with writing.directory_aside(str(tmp_path / "aside")) as aside:
-                (tmp_path / "aside" / name).write_text(name)
-                writing.replace_directory(aside, str(tmp_path / "a"))
+            with writing.replaced_directory(path) as aside:
+                open(os.path.join(aside, name), "w").close()
         assert os.listdir(tmp_path) == ["a"]
-        assert os.listdir(tmp_path / "a") == ["second"]
+        assert os.listdir(path) == ["second"]
+
+    def test_an_error_leaves_the_earlier_one(self, tmp_path):
+        (tmp_path / "a").mkdir()
+        (tmp_path / "a" / "earlier").write_text("whole")
+        with pytest.raises(OSError, match="fit on its disk. Received: .*a "):
+            with writing.replaced_directory(str(tmp_path / "a")) as aside:
+                open(os.path.join(aside, "new"), "w").close()
+                raise OSError(errno.ENOSPC, "No space left on device")
+        assert os.listdir(tmp_path) == ["a"]
+        assert os.listdir(tmp_path / "a") == ["earlier"]
+
+    def test_a_second_writer_is_an_error_and_disturbs_nothing(self, tmp_path):
+        path = str(tmp_path / "a")
+        with writing.replaced_directory(path) as aside:
+            open(os.path.join(aside, "first"), "w").close()
+            with pytest.raises(ValueError, match="one process .* Received: "):
+                with writing.replaced_directory(path):
+                    pass
+        assert os.listdir(path) == ["first"]
+
+    @pytest.mark.parametrize("left", ["a.outdated", "a.incomplete", "both"])
+    def test_what_a_killed_process_left_is_put_right(self, tmp_path, left):
+        names = ["a.outdated", "a.incomplete"] if left == "both" else [left]
+        for name in names:
+            (tmp_path / name).mkdir()
+            (tmp_path / name / "earlier").write_text(name)
+        with pytest.raises(KeyError):
+            with writing.replaced_directory(str(tmp_path / "a")) as aside:
+                assert os.listdir(aside) == []
+                raise KeyError
+        # Of the two renames, the kill came before the second.
+        is_kept = left != "a.incomplete"
+        assert os.listdir(tmp_path) == (["a"] if is_kept else [])
+        if is_kept:
+            assert (tmp_path / "a" / "earlier").read_text() == "a.outdated"
 
 
 class FullDiskTest:

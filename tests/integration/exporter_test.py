@@ -11,6 +11,7 @@ import pytest
 
 from keras_transformer.bin import exporter
 from keras_transformer.decoding.translator import Translator
+from keras_transformer.export import versions
 from keras_transformer.runs.run_directory import RunDirectory
 
 # A process without this package. TensorFlow itself may import Keras.
@@ -124,6 +125,62 @@ class BadInputTest:
             f"--output_dir={trained_run}",
             f"--export_dir={target}",
         )
+
+    @pytest.mark.parametrize(
+        "flags, words",
+        [
+            (["--precision=float16"], ["float32, bfloat16", "float16"]),
+            (["--export_dir=/proc/export"], ["/proc/export"]),
+            (["--checkpoint_step=7"], ["step 7"]),
+            (["--export_dir={tmp}/file/a/b"], ["{tmp}/file is no directory"]),
+        ],
+    )
+    def test_bad_flags_are_refused_before_the_backend_loads(
+        self, trained_run, tmp_path, capsys, monkeypatch, flags, words
+    ):
+        monkeypatch.setattr(exporter.command, "load_backend", pytest.fail)
+        (tmp_path / "file").write_text("mine")
+        flags = [flag.format(tmp=tmp_path) for flag in flags]
+        words = [word.format(tmp=tmp_path) for word in words]
+        target = f"--export_dir={tmp_path / 'export'}"
+        assert_fails(
+            capsys, words, f"--output_dir={trained_run}", target, *flags
+        )
+        assert os.listdir(tmp_path) == ["file"]
+
+    def test_another_backend_is_one_line(
+        self, trained_run, tmp_path, capsys, monkeypatch
+    ):
+        monkeypatch.setenv("KERAS_BACKEND", "jax")
+        flags = [f"--output_dir={trained_run}", f"--export_dir={tmp_path}"]
+        assert_fails(capsys, ["with TensorFlow", "=jax"], *flags)
+
+    def test_a_second_export_at_once_is_one_line(
+        self, trained_run, tmp_path, capsys
+    ):
+        (tmp_path / "1").mkdir()
+        with versions.new_version(str(tmp_path)):
+            flags = [f"--output_dir={trained_run}", f"--export_dir={tmp_path}"]
+            assert_fails(capsys, ["one process at a time"], *flags)
+
+    @pytest.mark.parametrize(
+        "format",
+        [pytest.param("saved_model", marks=pytest.mark.slow), "ctranslate2"],
+    )
+    def test_a_disk_without_room_leaves_nothing(
+        self, trained_run, tmp_path, capsys, limit_files, format
+    ):
+        if format == "ctranslate2":
+            pytest.importorskip("ctranslate2")
+        limit_files(20_000)
+        assert_fails(
+            capsys,
+            ["fit on its disk", str(tmp_path), "Make room"],
+            f"--output_dir={trained_run}",
+            f"--export_dir={tmp_path / 'export'}",
+            f"--format={format}",
+        )
+        assert os.listdir(tmp_path) == []
 
     def test_the_run_itself_is_no_target(self, trained_run, capsys):
         assert_fails(

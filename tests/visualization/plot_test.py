@@ -84,14 +84,69 @@ class PlotTest:
         assert run_plot(*flags, "--metric=memory_bytes") == 0
         assert "<!-- memory in GB -->" in path.read_text()
 
+    def test_runs_with_different_columns_are_drawn(self, make_run, tmp_path):
+        runs = make_run("old"), make_run("new", dev_chrf=20.0)
+        path = tmp_path / "curves.svg"
+        flags = [f"--runs={','.join(runs)}", f"--plot_to_file={path}"]
+        assert run_plot(*flags) == 0
+        assert "<!-- new -->" in path.read_text()
+
+    def test_a_training_that_diverged_is_drawn(self, tmp_path):
+        (tmp_path / "metrics.csv").write_text(
+            "step,train_loss\n1,5.0\n2,nan\n3,inf\n4,1e308\n5,1e299\n"
+        )
+        path = tmp_path / "loss.png"
+        flags = [f"--runs={tmp_path}", f"--plot_to_file={path}"]
+        assert run_plot(*flags, "--metric=train_loss") == 0
+        assert path.stat().st_size > 0
+
+    @pytest.mark.parametrize(
+        "content, words",
+        [
+            (b"", "has no row"),
+            (b"step,dev_bleu\n", "has no row"),
+            (b"step,dev_bleu\n1,2", "has no row"),
+            (b"step,dev_bleu\n1,nan\n2,inf\n", "no finite value"),
+            (b"step,dev_bleu\n1,\n", "no finite value"),
+            (b"step,dev_bleu\n1,two\n", "'two', which is not a number"),
+            (b"step,dev_bleu\n1\n", "number of values"),
+            (b"dev_bleu\n1\n", "with step"),
+            (b"step,dev_loss\n1,2\n", "The columns are: dev_loss."),
+            (b"\xff\xfe", "UTF-8"),
+            (None, "has no metrics.csv"),
+        ],
+    )
+    def test_a_faulty_table_is_one_line_and_leaves_the_earlier_picture(
+        self, tmp_path, capsys, content, words
+    ):
+        if content is not None:
+            (tmp_path / "metrics.csv").write_bytes(content)
+        path = tmp_path / "curves.png"
+        path.write_text("earlier")
+        assert run_plot(f"--runs={tmp_path}", f"--plot_to_file={path}") == 2
+        err = capsys.readouterr().err
+        assert words in err and str(tmp_path) in err or "columns are" in err
+        assert err.count("\n") == 1
+        assert path.read_text() == "earlier"
+
+    @pytest.mark.parametrize("x_axis", ["seconds", "epoch"])
+    def test_a_table_without_the_axis_is_one_line(
+        self, tmp_path, capsys, x_axis
+    ):
+        (tmp_path / "metrics.csv").write_text("step,dev_bleu\n0,2\n")
+        flags = [f"--runs={tmp_path}", f"--plot_to_file={tmp_path / 'a.png'}"]
+        assert run_plot(*flags, f"--x_axis={x_axis}") == 2
+        assert capsys.readouterr().err.count("\n") == 1
+
     @pytest.mark.parametrize(
         "flags, words",
         [
             ([], "`--runs` must be given"),
+            (["--runs=base,", PICTURE], "'', which has no metrics.csv"),
             (["--runs=base"], "`--plot_to_file` must be given"),
             (
                 ["--runs=base,no_run", PICTURE],
-                "no_run, which has no metrics.csv",
+                "'no_run', which has no metrics.csv",
             ),
             (
                 ["--runs=base", "--metric=dev_blue", PICTURE],
@@ -103,7 +158,7 @@ class PlotTest:
                     "--metric=learning_rate",
                     PICTURE,
                 ],
-                "metric=learning_rate, which base has not measured",
+                "metric=learning_rate, of which base has no finite value",
             ),
             (
                 ["--runs=base,new", PICTURE, "--x_axis=epoch"],

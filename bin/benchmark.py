@@ -123,12 +123,23 @@ FLAGS = flags.define(
         ),
     ),
 )
+OF_TRAINING = ("train_source", "train_target", "vocab_size", "packed")
+OF_DECODING = ("output_dir", "decode_from_file", "decode_hparams")
+OF_DECODING += ("batch_size", "target_length", "sort_by_length")
+# The flags that a mode does not read.
+UNUSED = {
+    "train": OF_DECODING,
+    "input": (*OF_DECODING, "precision", "xla", "worker_gpu"),
+    "decode": (*OF_TRAINING, "xla", "worker_gpu"),
+}
+REPLACED_BY_RUN = ("hparams_set", "hparams", "vocabulary")
 # Their versions are reported, because the figures depend on them.
 PACKAGES = ("keras", "tensorflow", "jax", "numpy")
 
 
 def main(argv):
     flags.require(FLAGS, "mode")
+    _check_flags()
     figures = MODES[FLAGS.mode]()
     settings = {
         "mode": FLAGS.mode,
@@ -136,6 +147,25 @@ def main(argv):
         "hparams": FLAGS.hparams,
     }
     print(json.dumps({**settings, **figures, "versions": _versions()}))
+
+
+def _check_flags():
+    """Refuses flags that would be ignored, since figures would mislead."""
+    _refuse(UNUSED[FLAGS.mode], f"--mode={FLAGS.mode}")
+    if FLAGS.output_dir:
+        _refuse(REPLACED_BY_RUN, "--output_dir")
+    if FLAGS.vocabulary:
+        _refuse(["vocab_size"], "--vocabulary")
+
+
+def _refuse(names, other):
+    for name in names:
+        if FLAGS[name].present:
+            raise ValueError(
+                f"`--{name}` must not be given with {other}, which does not "
+                f"read it. Received: --{name}={FLAGS[name].value}. Leave one "
+                "of them out."
+            )
 
 
 def _hparams():
@@ -243,6 +273,7 @@ def _trained(precision):
 
         return load_model(run, precision=precision)
 
+    check_checkpoint(run)
     lines = workload.read_sentences(FLAGS.decode_from_file)
     sources = run.vocabulary.encode(lines)
     return run.hparams, sources, make_model, run.vocabulary

@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from commands import assert_fails
 from small_translators import HPARAMS
 from small_translators import TEXTS
 from small_translators import make_translator
@@ -114,6 +115,29 @@ class CommandTest:
         assert figures["precision"] == "bfloat16"
         assert figures["startup_seconds"] > 0
         assert figures["peak_memory_bytes"] > 1e8
+
+    @pytest.mark.parametrize(
+        "flags, words",
+        [
+            ("--mode=serve", "must be one of train, input, decode"),
+            ("--mode=train --output_dir=run", "--output_dir=run"),
+            ("--mode=train --batch_size=7", "--batch_size=7"),
+            ("--mode=input --precision=float32", "--mode=input, which"),
+            ("--mode=input --xla=off", "--xla=off"),
+            ("--mode=decode --train_source=a", "--train_source=a"),
+            ("--mode=decode --nopacked", "--packed=False"),
+            ("--mode=decode --output_dir=a --hparams_set=b", "--output_dir, w"),
+            ("--mode=decode --output_dir=a --vocabulary=b", "--vocabulary=b"),
+            ("--mode=train --vocabulary=a --vocab_size=9", "--vocab_size=9"),
+            ("--mode=decode --batch_size=0", "--batch_size=0"),
+            ("--mode=decode --batch_size=99999999999", "from 1 to"),
+            ("--mode=decode --target_length=-1", "--target_length=-1"),
+            ("--mode=train --num_passes=0", "--num_passes=0"),
+            ("--mode=decode --output_dir=no --decode_from_file=a", "run.json"),
+        ],
+    )
+    def test_senseless_flags_are_one_line(self, capsys, flags, words):
+        assert_fails(capsys, [words], benchmark, *flags.split())
 
     def test_text_is_required(self, capsys):
         with pytest.raises(SystemExit) as exit:

@@ -1,7 +1,6 @@
 """The average of a run's last checkpoints, which is a run itself."""
 
 import math
-import os
 
 from keras_transformer.runs import average_directory
 from keras_transformer.runs import retention
@@ -72,8 +71,8 @@ def average(checkpoints, num_last):
             return steps, _mean(checkpoints, steps)
         except ValueError:
             # A training in progress may have deleted one of them meanwhile.
-            # Its successor is complete already.
-            if all(os.path.exists(checkpoints.path(step)) for step in steps):
+            # The list has changed then.
+            if _last_steps(checkpoints, num_last) == steps:
                 raise
 
 

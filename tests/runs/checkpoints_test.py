@@ -173,6 +173,12 @@ class AverageTest:
         with pytest.raises(ValueError, match=expected):
             average(checkpoints, 2)
 
+    def test_a_link_to_itself_is_an_error(self, checkpoints):
+        checkpoints.save(1, {"model/a": np.ones(1)})
+        os.symlink("ckpt-2.npz", checkpoints.path(2))
+        with pytest.raises(ValueError, match="ckpt-2.npz"):
+            average(checkpoints, 2)
+
     def test_no_checkpoint_is_an_error(self, checkpoints):
         with pytest.raises(ValueError, match="Train with kt-trainer first"):
             average(checkpoints, 2)

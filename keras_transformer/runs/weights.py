@@ -104,7 +104,7 @@ def check_checkpoint(run, step=None):
     step = run.checkpoints.find(step)
     headers = run.checkpoints.headers(step)
     shapes = {
-        name: header.shape
+        name: header.shape if header.dtype.kind == "f" else "of integers"
         for name, header in headers.items()
         if name.startswith(("model/", "average/"))
     }

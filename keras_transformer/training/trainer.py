@@ -142,6 +142,13 @@ class Trainer:
     def _train_epoch(self, train_steps):
         """Trains on the rest of the epoch, or until the training must stop."""
         plan = self._plan()
+        if self.progress["batch"] >= len(plan):
+            raise ValueError(
+                "A run must be resumed with the data it was started with. "
+                f"Received: batch {self.progress['batch']} of an epoch with "
+                f"{len(plan)} batches of {self.problem.directory}. Restore the "
+                "data, or use another --output_dir."
+            )
         if self.step == 0:
             self.log.describe(plan, self.engine, self.schedule.peak)
         batches = update_batches(

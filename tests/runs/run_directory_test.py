@@ -112,11 +112,11 @@ def save(run, step, value, **more):
     """Saves a checkpoint in which all weights have the same value."""
     model = build_transformer(run.hparams, run.vocabulary.vocab_size)
     named = variables.model_variables(model)
-    arrays = {name: np.full(v.shape, value) for name, v in named.items()}
+    arrays = {name: np.full(v.shape, value, "f4") for name, v in named.items()}
     for kind, other in more.items():
         for name, v in named.items():
             place = name.replace("model/", f"{kind}/")
-            arrays[place] = np.full(v.shape, other)
+            arrays[place] = np.full(v.shape, other, "f4")
     run.checkpoints.save(step, arrays)
     return model
 

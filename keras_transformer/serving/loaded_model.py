@@ -99,7 +99,8 @@ class LoadedModel:
                     for name, proto in request.inputs.items()
                 }
                 self.signatures[name].check(arrays)
-                self.call(name, arrays)
+                with _silence_stderr():
+                    self.call(name, arrays)
         # A faulty warm-up file must not keep a good model from being served.
         except Exception as error:
             _log.warning("%s cannot be used: %s", path, _shorten(str(error)))
@@ -107,7 +108,7 @@ class LoadedModel:
 
 @contextlib.contextmanager
 def _silence_stderr():
-    """Discards what SentencePiece logs to standard error while it loads.
+    """Discards what SentencePiece logs to standard error at its first use.
 
     It writes to the file descriptor, so redirecting `sys.stderr` is not enough.
     """

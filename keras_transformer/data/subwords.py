@@ -100,7 +100,16 @@ class Subwords:
 
         Returns:
             List of lists of ids, each with the end id as its last.
+
+        Raises:
+            ValueError: If `texts` is a single text.
         """
+        # A str is iterable too: each of its characters would be a text.
+        if isinstance(texts, str):
+            raise ValueError(
+                "`texts` must be a list of str. Received: one str, "
+                f"{texts[:40]!r}. Put it into a list."
+            )
         return self._processor.encode(list(texts), add_eos=True)
 
     def decode(self, sequences):

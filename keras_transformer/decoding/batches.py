@@ -17,8 +17,12 @@ CACHE_POSITIONS = 16384
 TREE_GROWTH = 3
 
 
-def check_texts(texts):
+def check_texts(texts, name="texts"):
     """Checks that `texts` is not a single text.
+
+    Args:
+        texts: Iterable of str.
+        name: The user's name for the texts. Defaults to "texts".
 
     Raises:
         ValueError: If `texts` is a str.
@@ -26,18 +30,44 @@ def check_texts(texts):
     # A str is iterable too: each of its characters would be a sentence.
     if isinstance(texts, str):
         raise ValueError(
-            "`texts` must be a list of str. Received: one str, "
+            f"`{name}` must be a list of str. Received: one str, "
             f"{texts[:40]!r}. Put it into a list."
         )
+
+
+def numbered_texts(texts, start=0, name="texts"):
+    """Yields texts with their numbers, the first with `start + 1`.
+
+    Args:
+        texts: Iterable of str.
+        start: Integer, the number of texts before these. Defaults to 0.
+        name: The user's name for the texts. Defaults to "texts".
+
+    Yields:
+        Pairs (number, text).
+
+    Raises:
+        ValueError: If `texts` is a str, or if one of them is not.
+    """
+    check_texts(texts, name)
+    for number, text in enumerate(texts, start + 1):
+        if not isinstance(text, str):
+            raise ValueError(
+                f"`{name}` must be a list of str. Received: text {number} is "
+                f"{text!r:.40}. Pass an empty str for a blank text."
+            )
+        yield number, text
 
 
 def check_pairs(texts, translations):
     """Checks that there is one translation for each text.
 
     Raises:
-        ValueError: If the numbers differ, or if `texts` is a str.
+        ValueError: If the numbers differ, or if one of them is no list of str.
     """
-    check_texts(texts)
+    for name, values in (("texts", texts), ("translations", translations)):
+        for _ in numbered_texts(values, name=name):
+            pass
     if len(texts) != len(translations):
         raise ValueError(
             "`translations` must have one entry for each text. Received: "
@@ -60,12 +90,13 @@ def windows(texts, prefixes, size, start=0):
         `start + 1`, and the list of their prefixes, or None without prefixes.
 
     Raises:
-        ValueError: If `texts` is a str, or if there are fewer prefixes than
-            texts.
+        ValueError: If `texts` or `prefixes` is a str or holds something else,
+            or if there are fewer prefixes than texts.
     """
-    check_texts(texts)
-    numbered = enumerate(texts, start + 1)  # errors count sentences from 1
-    prefixes = None if prefixes is None else iter(prefixes)
+    numbered = numbered_texts(texts, start)  # errors count sentences from 1
+    if prefixes is not None:
+        checked = numbered_texts(prefixes, start, "prefixes")
+        prefixes = (prefix for _, prefix in checked)
     while window := list(itertools.islice(numbered, size)):
         if prefixes is None:
             yield window, None

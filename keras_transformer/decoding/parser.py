@@ -4,6 +4,7 @@ import collections
 
 from keras_transformer.decoding.batches import check_pairs
 from keras_transformer.decoding.batches import check_texts
+from keras_transformer.decoding.batches import numbered_texts
 from keras_transformer.decoding.text_translator import TextTranslator
 from keras_transformer.token_ids import WORD_START
 from keras_transformer.trees.target_text import is_tree
@@ -85,7 +86,7 @@ class Parser(TextTranslator):
         undecoded = collections.deque()
 
         def sentences():
-            for text in texts:
+            for _, text in numbered_texts(texts, start):
                 undecoded.append(self.words(text))
                 # As in the training data, spaces separate the words.
                 yield " ".join(undecoded[-1])

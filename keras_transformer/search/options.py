@@ -73,7 +73,12 @@ class DecodeOptions:
 
         Args:
             **changes: New values by name. None leaves an option unchanged.
+
+        Raises:
+            ValueError: If there is no option of such a name.
         """
+        for name in changes:
+            checks.field(type(self), name, "options")
         changes = {
             name: value for name, value in changes.items() if value is not None
         }

@@ -57,6 +57,10 @@ class SubwordsTest:
         alone = [vocabulary.encode([text])[0] for text in HARD_TEXTS]
         assert vocabulary.encode(HARD_TEXTS) == alone
 
+    def test_one_str_is_refused(self, vocabulary):
+        with pytest.raises(ValueError, match="one str, 'A dog'. Put it into"):
+            vocabulary.encode("A dog")
+
     def test_pieces_show_the_text(self, vocabulary):
         (ids,) = vocabulary.encode(["the cat"])
         assert "".join(vocabulary.pieces(ids)) == "▁the▁cat</s>"

@@ -54,6 +54,21 @@ class OptionsTest:
         with pytest.raises(ValueError, match="num_hypotheses=6, beam_size=2"):
             translator(["a dog runs"], num_hypotheses=6, beam_size=2)
 
+    @pytest.mark.parametrize(
+        "options, message",
+        [
+            ({"beam": 3}, "options='beam'. Did you mean: beam_size"),
+            ({"prefixes": "the man"}, "one str, 'the man'. Put it into"),
+        ],
+    )
+    def test_wrong_arguments_are_explained(self, translator, options, message):
+        with pytest.raises(ValueError, match=message):
+            translator(["a dog"], **options)
+        with pytest.raises(ValueError, match="one str, 'a book'"):
+            translator.score(["a"] * 6, "a book")
+        with pytest.raises(ValueError, match="text 2 is None"):
+            translator(["a dog", None])
+
     @pytest.mark.parametrize("alpha", [0.0, 0.6])
     def test_scoring_gives_the_scores_of_the_search(self, translator, alpha):
         sources = translator.vocabulary.encode(

@@ -32,10 +32,14 @@ class ReadmeTest:
     def test_own_problem_generates_data(self, tmp_path, monkeypatch):
         from keras_transformer import registry
 
-        for split in ("train", "dev", "test"):
+        generator = np.random.default_rng(0)
+        letters = generator.choice(list("abcdefghijklmnop "), (300, 40))
+        lines = "\n".join(map("".join, letters))
+        (tmp_path / "train.txt").write_text(f"{lines}\n")
+        for split in ("dev", "test"):
             (tmp_path / f"{split}.txt").write_text("be quiet\nplease do\n")
         exec(code_block("# my_problems/__init__.py"), {"__name__": "readme"})
         problem = registry.get_problem("translate_enshouting", str(tmp_path))
         manifest = problem.generate(str(tmp_path))
-        assert manifest["splits"]["train"]["pairs"] == 2
+        assert manifest["splits"]["train"]["pairs"] == 300
         assert problem.text_split("test")[1] == ["BE QUIET", "PLEASE DO"]

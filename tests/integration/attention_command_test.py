@@ -99,10 +99,10 @@ class AttentionCommandTest:
                 ["--text=a", "--target_text= ", "--html={out}"],
                 ["--target_text", "sentence"],
             ),
-            (["--text=a", "--html={tmp}"], ["--html={tmp}"]),
+            (["--text=a", "--html={tmp}"], ["`--html`", "{tmp}, which is"]),
             (
                 ["--text=a", "--html={out}", "--png={tmp}/no/a.png"],
-                ["--png={tmp}/no/a.png"],
+                ["`--png`", "{tmp}/no/a.png, whose"],
             ),
             (["--text=a", "--png={tmp}/a.gif"], ["--png", "{tmp}/a.gif"]),
             (

@@ -113,4 +113,18 @@ ROWS = [
         says="ctranslate2",
         cpu_seconds=60,
     ),
+    row(
+        "kt-decoder --output_dir={ctranslate2}",
+        writes("{ctranslate2}/model.bin", b"\0" * 999),
+        stdin=TEXT,
+        says="ctranslate2",
+        cpu_seconds=60,
+    ),
+    row(
+        "kt-decoder --output_dir={ctranslate2}",
+        writes("{ctranslate2}/shared_vocabulary.json", b"[]"),
+        stdin=TEXT,
+        says="ctranslate2",
+        cpu_seconds=60,
+    ),
 ]

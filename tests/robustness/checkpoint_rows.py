@@ -96,6 +96,13 @@ ROWS = [
     row(
         RESUME, truncates(NEWEST, 0.5), has("{data}"), says="ckpt-3000", **SLOW
     ),
+    row(RESUME, saves(NEWEST, "progress/step", None), says="ckpt-3000", **SLOW),
+    row(
+        RESUME,
+        saves(NEWEST, "progress/epoch", np.array(-1)),
+        says="ckpt-3000",
+        **SLOW,
+    ),
     row(
         RESUME,
         saves(NEWEST, "optimizer/iteration", None),

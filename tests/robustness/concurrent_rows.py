@@ -1,11 +1,22 @@
 """Two commands that write to one place."""
 
 from damage import locks
+from damage import writes
 from rows import row
 
 RESUME = "kt-trainer --output_dir={run} --data_dir={data} --train_steps=16000"
+DECODE = "kt-decoder --output_dir={run} --decode_from_file={box}/in "
+DECODE += "--decode_to_file={box}/out"
 PLOT = "kt-plot --runs={run} --plot_to_file={box}/a.png"
+SLOW = {"cpu_seconds": 60}
 ROWS = [
     row(PLOT, locks("{box}/a.png.incomplete"), says="one process"),
+    row(
+        DECODE,
+        writes("{box}/in", b"a\n"),
+        locks("{box}/out.partial"),
+        says="one process",
+        **SLOW,
+    ),
     row(RESUME, beside=RESUME, until="step 3", says="one", writes="run/*"),
 ]

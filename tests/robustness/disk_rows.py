@@ -47,7 +47,6 @@ ROWS = [
     row(COPY + "{box}/d", links("{box}/d", "d"), says="/d"),
     row(COPY + "{box}/d/copy", writes("{box}/d", b""), says="/d"),
     row(COPY + f"{'d' * 300}", says="too long"),
-    row(COPY + "{box}/d", writes("{box}/d/copy", b"x"), before="Trained"),
     row(AVERAGE + " --averaged_dir=/sys/a", says="/sys/a"),
     row(AVERAGE + " --averaged_dir=/dev/null", says="/dev/null"),
     row(AVERAGE + " --averaged_dir={run}/vocab.model/a", says="vocab.model"),

@@ -101,6 +101,11 @@ ROWS = [
     row("kt-trainer --usr_dir=/dev/null", says="usr_dir"),
     row(MINE, makes(INIT), says="__init__.py"),
     row(MINE, has("{box}"), links("{box}/mine", "mine"), says="usr_dir"),
+    row(
+        "kt-trainer --usr_dir={box}/json --registry_help",
+        writes("{box}/json/__init__.py", b""),
+        says="name of another",
+    ),
     row(MINE, writes(INIT, b"1 / 0"), says="ZeroDivisionError", **CODE),
     row(MINE, writes(INIT, b"import no_such"), says="no_such", **CODE),
     row(MINE, writes(INIT, b"def f(:"), says="SyntaxError", **CODE),

@@ -16,10 +16,6 @@ START = (
 )
 PLOT = "kt-plot --runs={run} --plot_to_file={box}/plot.png"
 RECORD, HPARAMS = "{run}/run.json", "{run}/hparams.json"
-METRICS = "{run}/metrics.csv"
-EVALUATIONS = "{run}/checkpoints/evaluations.json"
-MANIFEST = "{data}/copy/manifest.json"
-BEST = RUN + " --checkpoint_step=best"
 SLOW = {"cpu_seconds": 60}
 ROWS = [
     # Directories that are no run.

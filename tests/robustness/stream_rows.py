@@ -1,6 +1,7 @@
 """Standard streams that are closed or full, and readers that leave."""
 
 from damage import makes
+from damage import pipes
 from damage import writes
 from rows import accepted
 from rows import row
@@ -34,8 +35,10 @@ ROWS = [
     row("kt-decoder --beam_size=x", shell="<&- >&- 2>&-", silent=True),
     row("kt-decoder --beam_size=x", shell="<&-", says="--beam_size=x"),
     row("kt-decoder --beam_size=x", shell=">/dev/full", says="beam_size=x"),
+    row(DECODE, shell="<&-", says="Standard input", cpu_seconds=60),
     row(BLEU, shell="<&-", status=0, prints="BLEU"),
     accepted(DECODE, shell="2>&-", prints="a b", **MODEL),
+    row(DECODE, shell="| true", status=1, **MODEL),
     row(
         DECODE + " --decode_to_file=/dev/full",
         says="/dev/full",
@@ -47,6 +50,12 @@ ROWS = [
         writes("{box}/in", b"a\n"),
         makes("{box}/out"),
         says="out",
+        apart=True,
+    ),
+    accepted(
+        "kt-evaluate --hypotheses={box}/in --references={texts}/dev.de",
+        pipes("{box}/in", b"a\n" * 20),
+        prints="BLEU",
         apart=True,
     ),
     accepted(

@@ -65,7 +65,8 @@ ROWS = [
     accepted(DECODE, writes(IN, b"\n \n\t\n"), **WRITES),
     accepted(DECODE, writes(IN, b"a b\r\nc d\r\n"), **WRITES),
     accepted(DECODE, writes(IN, b"\xef\xbb\xbfa b\nc"), **WRITES),
-    accepted(DECODE, writes(IN, "a\0b\n\u2028c\x85d\re"), **WRITES),
+    accepted(DECODE, writes(IN, "a\x0bb\n\u2028c\x85d\re"), **WRITES),
+    row(DECODE, writes(IN, b"a\nb\0"), says="line 2, where byte 2 is 0x00"),
     accepted(DECODE, writes(IN, "\U0001f600 \u202e \ufffe"), **WRITES),
     accepted(DECODE, pipes(IN, b"a b\nc d\n"), **WRITES),
     accepted(STDIN, stdin=b"", cpu_seconds=30),
@@ -152,6 +153,11 @@ ROWS = [
         "--dev_source={texts}/dev.en --dev_target={texts}/dev.de",
         says="another --data_dir",
     ),
+    row(
+        "kt-datagen --problem=translate_ende_wmt14 --data_dir={box}/d "
+        "--tmp_dir={texts}/dev.en",
+        says="dev.en, which is a file",
+    ),
     # The text of kt-benchmark and kt-attention.
     row(INPUT, removes("{texts}/train.en"), says="train.en"),
     row(INPUT, writes("{texts}/train.en", b""), says="0 lines"),
@@ -174,6 +180,7 @@ ROWS = [
     ),
     row("kt-attention --output_dir={run} --html=no/such/a.html --text=a"),
     row("kt-attention --output_dir={run} --html={run} --text=a"),
+    row("kt-attention --output_dir={run} --png=/proc/a.png --text=a"),
     row("kt-attention --output_dir={run} --png=a.jpeg --text=a", says="png"),
     row("kt-query --protocol=rest --server=localhost:1", stdin=LATIN),
     row("kt-query --protocol=rest --server=localhost:1 --text=a"),

@@ -74,6 +74,7 @@ ROWS = [
     row(ATTENTION, says="target_text", cpu_seconds=60),
     row(ATTENTION + "'(S'", says="tree", cpu_seconds=60),
     row(ATTENTION + "'(S (NN a)) (S (NN b))'", says="tree", cpu_seconds=60),
+    row(ATTENTION + "'a b'", says="with its tag", cpu_seconds=60),
     row(
         PARSE + " --prefix_file={texts}/dev.en", stdin=b"a b\n", cpu_seconds=60
     ),

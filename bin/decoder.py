@@ -43,7 +43,6 @@ from keras_transformer.bin import text_io
 from keras_transformer.data import text_files
 from keras_transformer.data.progress import Progress
 from keras_transformer.files.partial import resumable
-from keras_transformer.search.options import DecodeOptions
 
 FLAGS = flags.define(
     "output_dir",
@@ -114,7 +113,8 @@ def main(argv):
     changes = flags.decode_changes(FLAGS)
     checker, step = _check_run(changes)
     if FLAGS.decode_interactive:
-        _decode_interactively(_load(step), changes)
+        lines = text_io.standard_input()
+        _decode_interactively(_load(step), lines, changes)
     elif FLAGS.score_file:
         _score(checker, step, changes)
     else:
@@ -155,16 +155,21 @@ def _check_run(changes):
     A faulty run, option or text fails before the backend loads, which takes
     seconds.
     """
+    from keras_transformer.decoding.loading import check_export
     from keras_transformer.decoding.loading import check_loadable
     from keras_transformer.decoding.loading import load_checker
     from keras_transformer.runs.run_directory import RunDirectory
 
-    check_loadable(FLAGS.output_dir, FLAGS.checkpoint_step)
+    if check_loadable(FLAGS.output_dir, FLAGS.checkpoint_step):
+        chosen = {
+            name: FLAGS[name].value
+            for name in FLAGS
+            if FLAGS[name].value != FLAGS[name].default
+        }
+        check_export(FLAGS.output_dir, chosen, changes)
+        return None, None
     checker = load_checker(FLAGS.output_dir, FLAGS.tokenized)
-    options = checker.options if checker else DecodeOptions()
-    options.replace(**changes)
-    if not checker:
-        return None, FLAGS.checkpoint_step
+    checker.options.replace(**changes)
     if FLAGS.prefix_file and checker.linearization:
         raise ValueError(
             "`--prefix_file` must go with a model that translates. Received: "
@@ -324,11 +329,11 @@ def _line(hypotheses, changes):
     return "\t".join(columns)
 
 
-def _decode_interactively(translator, changes):
+def _decode_interactively(translator, lines, changes):
     prompt = "> " if sys.stdin.isatty() else ""
     print("Type one sentence per line; Control-D ends.", file=sys.stderr)
     print(prompt, end="", file=sys.stderr, flush=True)
-    for number, line in enumerate(text_io.standard_input()):
+    for number, line in enumerate(lines):
         # Each line has its own seed, as the lines of a file do.
         seed = FLAGS.random_seed + number
         (hypotheses,) = translator.hypotheses([line], seed=seed, **changes)

@@ -17,13 +17,15 @@ class TextInput:
         path: Path of the file. None and "-" mean standard input.
 
     Raises:
-        ValueError: If there is no such file.
+        ValueError: If there is no such file, or if standard input is closed.
     """
 
     def __init__(self, path):
         self.is_file = False
         self._path = path
-        if path not in (None, "-"):
+        if path in (None, "-"):
+            _check_standard_input()
+        else:
             text_files.check_exists(path)
             self.is_file = os.path.isfile(path)
 
@@ -52,21 +54,25 @@ class TextInput:
 
 
 def standard_input():
-    r"""Yields the lines of standard input, which end in `\n` only.
+    r"""Returns an iterator of the lines, which end in `\n` only.
 
     Raises:
-        ValueError: If standard input is closed, or if a line is not UTF-8; the
-            lines before it are yielded.
+        ValueError: If standard input is closed. The iterator raises it if a
+            line is not UTF-8, after it has yielded the lines before it.
     """
+    _check_standard_input()
+    # The text layer of standard input would end lines at a lone `\r`, too, and
+    # could not tell the line of a faulty byte.
+    return text_files.lines_of(sys.stdin.buffer, "standard input")
+
+
+def _check_standard_input():
     # The shell closes it with `<&-`.
     if sys.stdin is None:
         raise ValueError(
             "Standard input must be open. Received: a closed one. Pass text "
-            "through a pipe, or name a file with --decode_from_file."
+            "through a pipe, or in a flag."
         )
-    # The text layer of standard input would end lines at a lone `\r`, too, and
-    # could not tell the line of a faulty byte.
-    yield from text_files.lines_of(sys.stdin.buffer, "standard input")
 
 
 class StandardOutput:

@@ -64,6 +64,7 @@ def generate(problem, tmp_dir):
     Raises:
         ValueError: If a split has no pairs.
     """
+    writing.check_directory(problem.directory, "The folder of the data")
     aside = problem.directory + ".unfinished"
     with locks.locked_directory(problem.data_dir):
         shutil.rmtree(aside, ignore_errors=True)

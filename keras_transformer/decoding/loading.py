@@ -2,10 +2,23 @@
 
 from keras_transformer.decoding.exported import export_format
 from keras_transformer.decoding.parser import Parser
+from keras_transformer.decoding.saved_model_translator import check_options
 from keras_transformer.decoding.saved_model_translator import check_saved_model
 from keras_transformer.decoding.translator import Translator
 from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.runs.weights import check_checkpoint
+from keras_transformer.search.options import DecodeOptions
+
+# Flags of kt-decoder whose values an exported model has in it.
+_FIXED = {
+    "ctranslate2": ("checkpoint_step", "precision"),
+    "saved_model": (
+        "checkpoint_step",
+        "precision",
+        "prefix_file",
+        "random_seed",
+    ),
+}
 
 
 def check_loadable(path, step=None):
@@ -29,6 +42,38 @@ def check_loadable(path, step=None):
     elif format is None:
         check_checkpoint(RunDirectory(path), step)
     return format
+
+
+def check_export(path, chosen, options):
+    """Checks that an exported model can do what a user asks for.
+
+    Args:
+        path: Directory of an exported model.
+        chosen: Dictionary of the flags of kt-decoder that are not at their
+            defaults.
+        options: Dictionary of decoding options.
+
+    Raises:
+        ValueError: If it would ignore one of them, or refuse it later.
+    """
+    format = export_format(path)
+    for name in _FIXED[format]:
+        if name in chosen:
+            raise ValueError(
+                f"`--{name}` must go with a run, since an exported model has "
+                f"no choice. Received: --{name}={chosen[name]} with {path}. "
+                "Remove it, or name the directory of the run."
+            )
+    DecodeOptions().replace(**options)
+    if format != "saved_model":
+        return
+    record, exported = check_saved_model(path)
+    check_options(path, exported, options)
+    if "tokenized" in chosen and not record.get("linearization"):
+        raise ValueError(
+            "`--tokenized` must go with a model that parses. Received: "
+            f"--tokenized with {path}, which translates. Remove it."
+        )
 
 
 def load(path, step=None, precision="float32", tokenized=False):

@@ -64,7 +64,7 @@ class SavedModelTranslator(TextTranslator):
                     f"`{name}` cannot be used with an exported model. "
                     f"Received: {name}={value!r}. Load the run's directory."
                 )
-        self._check_options(options)
+        check_options(self.path, self.options, options)
         num_hypotheses = options.get("num_hypotheses")
         for window, _ in windows(texts, None, WINDOW, start):
             for hypotheses in self._translate(window, report):
@@ -87,7 +87,7 @@ class SavedModelTranslator(TextTranslator):
             List of float: log-probabilities divided by the length penalty.
         """
         check_pairs(texts, translations)
-        self._check_options({"alpha": alpha})
+        check_options(self.path, self.options, {"alpha": alpha})
         lengths = map(
             max,
             *(self._lengths(enumerate(x, 1)) for x in (texts, translations)),
@@ -148,20 +148,31 @@ class SavedModelTranslator(TextTranslator):
         outputs = self._signatures[name](**tensors)
         return {key: tensor.numpy() for key, tensor in outputs.items()}
 
-    def _check_options(self, options):
-        for name, value in options.items():
-            if value is None:
-                continue
-            wanted = getattr(self.options.replace(**{name: value}), name)
-            exported = getattr(self.options, name)
-            is_fewer = name == "num_hypotheses" and wanted < exported
-            if wanted != exported and not is_fewer:
-                raise ValueError(
-                    f"`{name}` of an exported model must be what it was "
-                    f"exported with. Received: {name}={value!r}, while "
-                    f"{self.path} has {exported!r}. Export the run again with "
-                    f"--decode_hparams={name}={value}."
-                )
+
+def check_options(path, exported, options):
+    """Checks that decoding options are those of a SavedModel.
+
+    Args:
+        path: Path of the SavedModel, to name in an error.
+        exported: `DecodeOptions` of the SavedModel.
+        options: Dictionary of options; None means that of the SavedModel.
+
+    Raises:
+        ValueError: If one differs, apart from a smaller `num_hypotheses`.
+    """
+    for name, value in options.items():
+        if value is None:
+            continue
+        wanted = getattr(exported.replace(**{name: value}), name)
+        fixed = getattr(exported, name)
+        is_fewer = name == "num_hypotheses" and wanted < fixed
+        if wanted != fixed and not is_fewer:
+            raise ValueError(
+                f"`{name}` of an exported model must be what it was exported "
+                f"with. Received: {name}={value!r}, while {path} has "
+                f"{fixed!r}. Export the run again with "
+                f"--decode_hparams={name}={value}."
+            )
 
 
 def check_saved_model(path):

@@ -25,8 +25,8 @@ DECODE += "--decode_to_file="
 SMALL = {"limits": "ulimit -f 1;", "says": "disk", "cpu_seconds": 60}
 MIDDLE = {"limits": "ulimit -f 40;", "says": "disk", "cpu_seconds": 60}
 ROWS = [
-    row(GENERATE + "{box}/d", **SMALL, before="Trained"),
-    row(COPY + "{box}/d", **SMALL, before="Trained"),
+    row(GENERATE + "{box}/d", **SMALL),
+    row(COPY + "{box}/d", **SMALL),
     row(COPY + "{box}/d", **MIDDLE, before="Trained"),
     row(AVERAGE, **SMALL),
     row(AVERAGE, **MIDDLE),
@@ -37,8 +37,16 @@ ROWS = [
     row(PLOT + "{run}/learning_curve.png", **SMALL),
     row(DECODE + "{box}/out", **SMALL),
     row("kt-exporter --output_dir={run}", **MIDDLE),
-    row("kt-attention --output_dir={run} --text=a --html={box}/a", **SMALL),
-    row("kt-attention --output_dir={run} --text=a --png={box}/a.png", **SMALL),
+    row(
+        "kt-attention --output_dir={run} --text=a --html={box}/a",
+        **SMALL,
+        prints="a",
+    ),
+    row(
+        "kt-attention --output_dir={run} --text=a --png={box}/a.png",
+        **SMALL,
+        prints="a",
+    ),
     row(START + "{box}/new", **SMALL),
     row(GENERATE + "/proc/d", says="/proc/d"),
     row(GENERATE + "/sys/d", says="/sys/d"),
@@ -47,6 +55,7 @@ ROWS = [
     row(COPY + "{box}/d", links("{box}/d", "d"), says="/d"),
     row(COPY + "{box}/d/copy", writes("{box}/d", b""), says="/d"),
     row(COPY + f"{'d' * 300}", says="too long"),
+    row(COPY + "{box}/d", writes("{box}/d/copy", b"x"), says="d/copy"),
     row(AVERAGE + " --averaged_dir=/sys/a", says="/sys/a"),
     row(AVERAGE + " --averaged_dir=/dev/null", says="/dev/null"),
     row(AVERAGE + " --averaged_dir={run}/vocab.model/a", says="vocab.model"),

@@ -115,6 +115,7 @@ ROWS = [
     row(MINE, writes(INIT, b"raise ValueError('mine')"), says="mine", **CODE),
     row(MINE, writes(INIT, b"open('no/such')"), says="no/such", **CODE),
     row(MINE, writes(INIT, b"\xff\xfe"), says="usr_dir", **CODE),
+    row(MINE, writes(INIT, b"a\0b"), says="usr_dir", **CODE),
     row(
         MINE,
         writes(

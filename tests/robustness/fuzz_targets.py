@@ -161,8 +161,9 @@ SEEDS = {
         (RUN / "hparams.json").read_bytes(),
     ],
     manifests: [
-        b'{"made_from": {"problem": "a"}, "vocab_size": 300, "vocab_sha256": '
-        b'"0", "splits": {"dev": {"pairs": 2, "dropped": {"empty_side": 0}, '
+        b'{"made_from": {"splits": ["train"], "vocab_size": 300, "files": '
+        b'[{"name": "a", "sha256": "0"}]}, "vocab_size": 300, "vocab_sha256": '
+        b'"0", "splits": {"train": {"pairs": 2, "dropped": {"empty_side": 0}, '
         b'"source_tokens": 9, "target_tokens": 9, "source_sha256": "0", '
         b'"target_sha256": "0"}}}'
     ],

@@ -22,7 +22,7 @@ GENERATE = (
     "--dev_source={texts}/dev.en --dev_target={texts}/dev.de "
 )
 INPUT = (
-    "kt-benchmark --mode=input --hparams_set=transformer_tiny --vocab_size=400 "
+    "kt-benchmark --mode=input --hparams_set=transformer_tiny "
     "--train_source={texts}/train.en --train_target={texts}/train.de"
 )
 TIME = (

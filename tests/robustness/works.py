@@ -1,5 +1,6 @@
 """Commands whose files are known, to be killed or starved of disk space."""
 
+import json
 import pathlib
 import random
 import shutil
@@ -11,6 +12,7 @@ from processes import environment
 
 from keras_transformer import registry
 from keras_transformer.runs.run_directory import RunDirectory
+from keras_transformer.runs.weight_shapes import weight_shapes
 
 FIXTURE = pathlib.Path(__file__).parents[1] / "fixtures/v0.1"
 
@@ -108,8 +110,18 @@ class Averaging(Work):
         shutil.copytree(FIXTURE / "run", run)
         (run / "checkpoints/evaluations.json").unlink()
         # Large enough that writing takes a while.
+        hparams = json.loads((run / "hparams.json").read_text())
+        hparams["d_ff"] = 50_000
+        (run / "hparams.json").write_text(json.dumps(hparams))
+        directory = RunDirectory(str(run))
+        shapes = weight_shapes(
+            directory.hparams, directory.vocabulary.vocab_size
+        )
         for step in (1500, 3000, 4500):
-            arrays = {"model/weights": np.full((4, 10**6), step, "float32")}
+            arrays = {
+                name: np.full(shape, step, "float32")
+                for name, shape in shapes.items()
+            }
             np.savez(run / f"checkpoints/ckpt-{step}.npz", **arrays)
         self.output.mkdir()
         self.num_averaged = 1
@@ -126,10 +138,10 @@ class Averaging(Work):
 
     def fault(self):
         run = RunDirectory(str(self.output / "averaged"))
-        (weights,) = run.checkpoints.load().values()
         expected = 4500 if len(run.averaged_steps) == 1 else 3000
-        if not np.all(weights == expected):
-            return f"the average of {run.averaged_steps} is {weights[0, 0]}"
+        for name, weights in run.checkpoints.load().items():
+            if not np.all(weights == expected):
+                return f"the average of {run.averaged_steps} has another {name}"
 
 
 class Exporting(Work):

@@ -140,22 +140,54 @@ def get_problem(name, data_dir=None):
 
     Returns:
         An instance of the registered subclass of `Problem`.
+
+    Raises:
+        ValueError: If the name is unknown, or not that of such a class.
     """
     base = name.removesuffix("_rev")
     if base != name and base in problems.names():
-        return problems.get(base)(data_dir=data_dir, reverse=True)
-    return problems.get(name)(data_dir=data_dir)
+        return _problem_class(base)(data_dir=data_dir, reverse=True)
+    return _problem_class(name)(data_dir=data_dir)
+
+
+def _problem_class(name):
+    # Imported here, because commands import the registry to parse their flags.
+    from keras_transformer.problem import Problem
+
+    entry = problems.get(name)
+    if not (isinstance(entry, type) and issubclass(entry, Problem)):
+        raise ValueError(
+            "A problem must be a subclass of `Problem`. Received: "
+            f"problem={name!r}, under which {entry.__name__!r} is registered. "
+            "Derive it from keras_transformer.problem.Problem."
+        )
+    return entry
 
 
 def get_hparams(name):
     """Returns the `HParams` of a registered hparams set.
+
+    Raises:
+        ValueError: If the name is unknown, or if its function returns something
+            else.
 
     Example:
 
     >>> get_hparams("transformer_base").d_model
     512
     """
-    return hparams_sets.get(name)()
+    from keras_transformer.hparam import HParams
+
+    hparams = hparams_sets.get(name)()
+    if not isinstance(hparams, HParams):
+        kind = type(hparams).__name__
+        result = "nothing" if hparams is None else f"an object of type {kind}"
+        raise ValueError(
+            "The function of an hparams set must return an `HParams`. "
+            f"Received: hparams_set={name!r}, which returns {result}. Return "
+            "an `HParams`, for example by dataclasses.replace of another one."
+        )
+    return hparams
 
 
 def import_usr_dir(path):

@@ -6,12 +6,11 @@ import pytest
 
 from keras_transformer import registry
 from keras_transformer.hparam import HParams
+from keras_transformer.problem import Problem
 
 
-class FakeProblem:
-    def __init__(self, data_dir=None, reverse=False):
-        self.data_dir = data_dir
-        self.reverse = reverse
+class FakeProblem(Problem):
+    pass
 
 
 @pytest.fixture
@@ -111,6 +110,12 @@ class GetProblemTest:
         registry.register_problem("digits_rev")(FakeProblem)
         assert not registry.get_problem("digits_rev").reverse
 
+    @pytest.mark.parametrize("entry", [HParams, str.upper])
+    def test_what_is_no_problem_is_refused(self, problems, entry):
+        problems.register("digits")(entry)
+        with pytest.raises(ValueError, match=f"digits.*{entry.__name__}"):
+            registry.get_problem("digits")
+
     def test_rev_twice_is_unknown(self, problems):
         registry.register_problem("digits")(FakeProblem)
         with pytest.raises(ValueError, match="'digits_rev_rev'.*digits"):
@@ -124,6 +129,13 @@ class GetHParamsTest:
     def test_unknown_set_suggests_another(self):
         with pytest.raises(ValueError, match="transformer_tiny"):
             registry.get_hparams("transfomer_tiny")
+
+    def test_set_that_returns_no_hparams_is_refused(self, monkeypatch):
+        sets = registry.Registry("hparams_set")
+        monkeypatch.setattr(registry, "hparams_sets", sets)
+        registry.register_hparams("mine")(dict)
+        with pytest.raises(ValueError, match="mine.*type dict.*Return"):
+            registry.get_hparams("mine")
 
     def test_listing_imports_neither_tensorflow_nor_keras(self):
         script = (

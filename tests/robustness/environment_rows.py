@@ -126,4 +126,25 @@ ROWS = [
         says="transformer_tiny",
         **CODE,
     ),
+    row(
+        "kt-trainer --usr_dir={box}/mine --output_dir={box}/new "
+        "--data_dir={data} --problem=copy --hparams_set=mine",
+        writes(
+            INIT,
+            "from keras_transformer.registry import register_hparams\n"
+            "@register_hparams\ndef mine(): pass\n",
+        ),
+        says="hparams_set='mine'",
+        apart=True,
+    ),
+    row(
+        "kt-datagen --usr_dir={box}/mine --problem=mine --data_dir={box}/d",
+        writes(
+            INIT,
+            "from keras_transformer.registry import register_problem\n"
+            "@register_problem\nclass Mine: pass\n",
+        ),
+        says="problem='mine'",
+        apart=True,
+    ),
 ]

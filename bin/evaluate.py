@@ -180,7 +180,7 @@ def _check_outputs():
 def _check_text(problem):
     from keras_transformer.decoding.loading import load_checker
 
-    sources, _ = problem.text_split(FLAGS.split)
+    sources, references = problem.text_split(FLAGS.split)
     name = f"{problem.name}, split {FLAGS.split}"
     if not sources:
         raise ValueError(
@@ -190,6 +190,13 @@ def _check_text(problem):
         )
     checker = load_checker(FLAGS.output_dir, problem.measure == "f1")
     checker.check_lengths(sources, name)
+    if problem.measure == "f1":
+        from keras_transformer.data.split_files import text_path
+        from keras_transformer.trees.tree import parse_tree
+
+        path = text_path(problem.directory, FLAGS.split, "target")
+        for number, reference in enumerate(references, 1):
+            parse_tree(reference, path, number)
 
 
 def _decode(problem):

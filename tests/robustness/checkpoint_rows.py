@@ -8,6 +8,7 @@ from damage import copies
 from damage import flips
 from damage import grows
 from damage import has
+from damage import links
 from damage import makes
 from damage import removes
 from damage import saves
@@ -97,6 +98,17 @@ ROWS = [
         RESUME, truncates(NEWEST, 0.5), has("{data}"), says="ckpt-3000", **SLOW
     ),
     row(RESUME, saves(NEWEST, "progress/step", None), says="ckpt-3000", **SLOW),
+    row(RESUME, saves(NEWEST, "progress/step", np.array(7)), says="step is 7"),
+    row(RESUME, saves(NEWEST, "progress/seconds", np.array(-1.0))),
+    row(AVERAGE, saves(NEWEST, QUERY, np.ones((16, 16), "int32"))),
+    row(
+        "kt-decoder --output_dir={run}",
+        saves(NEWEST, QUERY, np.ones((16, 16), "int32")),
+        says="integers",
+        stdin=b"a",
+    ),
+    row(AVERAGE, links(NEWEST, NEWEST), says="ckpt-3000"),
+    row(AVERAGE, links("{run}/checkpoints", "checkpoints")),
     row(
         RESUME,
         saves(NEWEST, "progress/epoch", np.array(-1)),

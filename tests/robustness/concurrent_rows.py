@@ -1,6 +1,8 @@
 """Two commands that write to one place."""
 
+from damage import has
 from damage import locks
+from damage import makes
 from damage import writes
 from rows import row
 
@@ -9,7 +11,29 @@ DECODE = "kt-decoder --output_dir={run} --decode_from_file={box}/in "
 DECODE += "--decode_to_file={box}/out"
 PLOT = "kt-plot --runs={run} --plot_to_file={box}/a.png"
 SLOW = {"cpu_seconds": 60}
+AVERAGE = "kt-avg-checkpoints --output_dir={run} --num_last_checkpoints=2 "
+AVERAGE += "--noevaluate"
+EXPORT = "kt-exporter --output_dir={run} --format=ctranslate2 "
+EXPORT += "--export_dir={box}/e"
 ROWS = [
+    row(
+        AVERAGE,
+        makes("{run}/averaged.incomplete"),
+        locks("{run}/averaged.incomplete"),
+        says="one process",
+    ),
+    row(
+        EXPORT,
+        makes("{box}/e.incomplete"),
+        locks("{box}/e.incomplete"),
+        says="one process",
+    ),
+    row(
+        RESUME,
+        has("{data}"),
+        locks("{run}"),
+        says="one process",
+    ),
     row(PLOT, locks("{box}/a.png.incomplete"), says="one process"),
     row(
         DECODE,

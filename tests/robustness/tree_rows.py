@@ -97,4 +97,9 @@ ROWS = [
         SPLIT + " --tokenize=none",
         says="--tokenize",
     ),
+    row(
+        SPLIT,
+        writes("{tree_data}/parsing_files/dev.target.txt", b"(S\n" * 20),
+        says="dev.target.txt, line 1",
+    ),
 ]

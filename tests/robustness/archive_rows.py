@@ -89,6 +89,7 @@ ROWS = [
         stdin=TEXT,
         says="saved_model",
         cpu_seconds=60,
+        apart=True,
     ),
     row(
         "kt-decoder --output_dir={saved_model}",
@@ -96,6 +97,7 @@ ROWS = [
         stdin=TEXT,
         says="saved_model",
         cpu_seconds=60,
+        apart=True,
     ),
     row(
         "kt-decoder --output_dir={saved_model}",
@@ -105,6 +107,7 @@ ROWS = [
         stdin=TEXT,
         says="saved_model",
         cpu_seconds=60,
+        apart=True,
     ),
     row(
         "kt-decoder --output_dir={ctranslate2}",

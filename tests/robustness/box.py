@@ -13,11 +13,13 @@ import numpy as np
 
 from keras_transformer import registry
 from keras_transformer.data.subwords import Subwords
+from keras_transformer.problems.toy_treebank.treebank import TreeWriter
+from keras_transformer.problems.translate_ende_toy import SentenceWriter
 
 FROZEN = pathlib.Path(__file__).parents[1] / "fixtures" / "v0.1"
 LARGE = 64 * 2**20  # larger files are compared by size and time alone
 EMBEDDING = "model/embedding/embeddings"
-NUM_TREES = 40
+NUM_TREES = {"train": 40, "dev": 20, "test": 20}
 
 
 class Box(contextlib.ExitStack):
@@ -100,16 +102,15 @@ def _set(path, **changes):
 def _make_texts(path):
     """Writes small parallel text, and treebanks."""
     path.mkdir()
-    problem = registry.get_problem("translate_ende_toy")
-    toy = registry.get_problem("parsing_toy")
+    # The toy problems themselves would make thousands of sentences.
+    sentences, trees = SentenceWriter(seed=0), TreeWriter(seed=0)
     for split, number in (("train", 300), ("dev", 20), ("test", 20)):
-        pairs = problem.text_pairs(split, None)
-        lines = [pair for pair, _ in zip(pairs, range(number))]
+        lines = [sentences.sentence() for _ in range(number)]
         for side, ending in enumerate(("en", "de")):
             text = "".join(pair[side] + "\n" for pair in lines)
             (path / f"{split}.{ending}").write_text(text, encoding="utf-8")
-        trees = [str(tree) for tree, _ in zip(toy.trees(split, None), lines)]
-        (path / f"{split}.trees").write_text("\n".join(trees[:NUM_TREES]))
+        texts = [str(trees.sentence()[1]) for _ in range(NUM_TREES[split])]
+        (path / f"{split}.trees").write_text("\n".join(texts))
 
 
 def _make_text_data(path):

@@ -42,5 +42,12 @@ ROWS = [
         says="one process",
         **SLOW,
     ),
-    row(RESUME, beside=RESUME, until="step 3", says="one", writes="run/*"),
+    row(
+        RESUME,
+        beside=RESUME,
+        until="step 3",
+        says="one",
+        writes="run/*",
+        cpu_seconds=60,
+    ),
 ]

@@ -111,7 +111,7 @@ class Averaging(Work):
         (run / "checkpoints/evaluations.json").unlink()
         # Large enough that writing takes a while.
         hparams = json.loads((run / "hparams.json").read_text())
-        hparams["d_ff"] = 50_000
+        hparams["d_ff"] = 20_000
         (run / "hparams.json").write_text(json.dumps(hparams))
         directory = RunDirectory(str(run))
         shapes = weight_shapes(

@@ -13,6 +13,8 @@ COPY = "kt-datagen --problem=copy --data_dir={box}/d"
 SERVE = "kt-serve --export_dir={saved_model} --port=0 --rest_api_port=18765"
 INT, TERM = signal.SIGINT, signal.SIGTERM
 SLOW = {"cpu_seconds": 90}
+# An input that stays open.
+WAITS = {"shell": "< <(sleep 30)", **SLOW}
 
 
 def stopped(command, number, moment, **options):
@@ -23,8 +25,8 @@ def stopped(command, number, moment, **options):
 ROWS = [
     stopped(COPY, INT, "Trained a vocabulary"),
     stopped(COPY, TERM, "Trained a vocabulary"),
-    stopped(ASK, INT, "Type one sentence", **SLOW),
-    stopped(ASK, TERM, "Type one sentence", **SLOW),
+    stopped(ASK, INT, "Type one sentence", **WAITS),
+    stopped(ASK, TERM, "Type one sentence", **WAITS),
     stopped(RESUME, INT, "step 3", writes=("run/*",), prints="step", **SLOW),
     stopped(RESUME, TERM, "step 3", writes=("run/*",), prints="step", **SLOW),
     row(SERVE, status=0, signal=(INT, "Serving"), **SLOW),

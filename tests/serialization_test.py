@@ -46,9 +46,15 @@ class LoadInAFreshProcessTest:
         "statement",
         [
             "import keras_transformer",
-            "import keras_transformer.layers",
             "from keras_transformer import masks",
-            "from keras_transformer.schedules import InverseSquareRootSchedule",
+            pytest.param(
+                "import keras_transformer.layers", marks=pytest.mark.slow
+            ),
+            pytest.param(
+                "from keras_transformer.schedules import "
+                "InverseSquareRootSchedule",
+                marks=pytest.mark.slow,
+            ),
         ],
     )
     def test_any_one_import_finds_every_class(self, saved, statement):

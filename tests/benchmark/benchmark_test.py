@@ -310,6 +310,7 @@ class BenchmarkTest:
         assert run_benchmark(paths, *flags) == 2
         assert "no full batch of 16" in capsys.readouterr().err
 
+    @pytest.mark.slow
     def test_it_runs_on_jax_without_tensorflow(self, paths):
         pytest.importorskip("jax")
         script = (

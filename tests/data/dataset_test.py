@@ -136,7 +136,10 @@ class FixedShapesDatasetTest:
         assert plans[0].shapes == plans[1].shapes
         assert len(plans[1].shapes) == 1
 
-    @pytest.mark.parametrize("backend", ["tensorflow", "jax"])
+    @pytest.mark.parametrize(
+        "backend",
+        ["tensorflow", pytest.param("jax", marks=pytest.mark.slow)],
+    )
     def test_a_compiled_keras_model_fits_it(self, problem, backend):
         pytest.importorskip(backend)
         subprocess.run(

@@ -66,7 +66,10 @@ class SavedModelTranslatorTest:
 
 
 class TreesTest:
-    @pytest.mark.parametrize("linearization", ["normalised", "lexicalised"])
+    @pytest.mark.parametrize(
+        "linearization",
+        ["normalised", pytest.param("lexicalised", marks=pytest.mark.slow)],
+    )
     def test_every_output_is_a_tree_over_the_words(
         self, linearization, tmp_path
     ):

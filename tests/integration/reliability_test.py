@@ -37,6 +37,7 @@ def check_kills(report):
 
 
 class KillTest:
+    @pytest.mark.slow
     def test_killed_run_loses_no_checkpoint_and_ends_the_same(self, make_run):
         runs = make_run(**LARGER), make_run(**LARGER)
         check_kills(reliability.kill_often(*runs, num_kills=2))

@@ -122,7 +122,7 @@ class MakeSamplerTest:
         draws = ops.convert_to_numpy(sampler(logits, 3, np.arange(200)))
         assert set(draws.ravel()) == ({1, 3} if options else {1, 3, 4})
 
-    @pytest.mark.parametrize("temperature", [1e-37, 1e37])
+    @pytest.mark.parametrize("temperature", [0.001, 1000.0])
     def test_extreme_temperatures_are_greedy_or_uniform(self, temperature):
         draws = draw(temperature=temperature)
         expected = np.eye(5)[0] if temperature < 1 else np.full(5, 0.2)

@@ -24,6 +24,7 @@ class SavingTest:
         assert loaded.get_config() == model.get_config()
         np.testing.assert_array_equal(logits_of(loaded), logits_of(model))
 
+    @pytest.mark.slow
     def test_inside_somebody_elses_functional_model(self, tmp_path):
         features = {
             name: keras.Input((None,), dtype="int32", name=name)

@@ -112,6 +112,7 @@ class OptionsTest:
         monkeypatch.setattr(translator_module, "CACHE_POSITIONS", 1)
         assert translator(texts, seed=1, **options) == first
 
+    @pytest.mark.slow
     def test_samples_are_the_same_from_a_later_start(
         self, translator, monkeypatch
     ):

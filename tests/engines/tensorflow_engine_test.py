@@ -99,7 +99,10 @@ class UpdateTest:
         losses = plain[:, 0]
         assert losses[-10:].mean() < 0.8 * losses[:10].mean()
 
-    @pytest.mark.parametrize("precision", ["bfloat16", "float16"])
+    @pytest.mark.parametrize(
+        "precision",
+        ["bfloat16", pytest.param("float16", marks=pytest.mark.slow)],
+    )
     def test_half_precision_learns_too(self, plain, precision):
         figures = train(make(precision=precision))
         np.testing.assert_allclose(figures[:, 0], plain[:, 0], rtol=0.03)

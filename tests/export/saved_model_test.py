@@ -143,6 +143,7 @@ class GraphTest:
         assert "inputs" in {a.name for a in functions[name].signature.input_arg}
         assert not any("Sentencepiece" in n.op for n in graph_of(exported).node)
 
+    @pytest.mark.slow
     def test_a_model_of_ids_alone_loads_without_tensorflow_text(
         self, run, signatures, tmp_path
     ):

@@ -68,6 +68,7 @@ class ExporterTest:
         for path in ("README.md", "1/assets.extra/README.md"):
             assert os.path.getsize(os.path.join(export_dir, path))
 
+    @pytest.mark.slow
     def test_a_program_without_this_package_gets_the_same_text(
         self, export_dir, trained_run
     ):

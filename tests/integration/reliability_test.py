@@ -67,6 +67,7 @@ class ResumeTest:
 
 
 class StopTest:
+    @pytest.mark.slow
     def test_signal_saves_and_stops(self, make_run):
         report = reliability.stop_often(make_run(**LARGER), 2, SIGNALS)
         assert report.clean == report.stops == 2

@@ -107,6 +107,7 @@ class ServeTest:
             num_threads = served.status("Threads") - threads_before
             assert num_threads <= limits.MAX_CONNECTIONS
 
+    @pytest.mark.slow
     def test_versions_change_under_load(self, tmp_path, serve):
         export_dir = str(tmp_path)
         toy.write_version(export_dir, 1)
@@ -146,6 +147,7 @@ class ServeTest:
         assert "Version 4 cannot be loaded" in messages
         assert "Traceback" not in messages
 
+    @pytest.mark.slow
     def test_a_signal_lets_running_requests_finish(self, export_dir, serve):
         served = serve(export_dir, "--model_name=toy")
         connection = http.client.HTTPConnection("localhost", served.rest)

@@ -15,6 +15,7 @@ def show(capsys):
 
 
 class KillsTest:
+    @pytest.mark.slow
     def test_a_killed_average_leaves_the_earlier_one(self, tmp_path):
         report = kills.kill_often(works.Averaging(tmp_path), num_kills=2)
         assert report.faults == ()

@@ -153,6 +153,7 @@ class EfficiencyTest:
         ((_, *capacity),) = packing.plan_packed(inputs, targets, 4096).shapes
         assert max(inputs.max(), targets.max()) in capacity
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         "lengths_of", [random_lengths, long_tailed_lengths]
     )
@@ -162,6 +163,7 @@ class EfficiencyTest:
         packing.plan_packed(*lengths, 4096)
         assert time.process_time() - start < 1
 
+    @pytest.mark.slow
     def test_lengths_that_hardly_recur_take_no_longer(self):
         inputs, targets = random_lengths(10_000)
         start = time.process_time()

@@ -153,6 +153,7 @@ def interrupted(copy_data, path):
     return interrupt(path, copy_data)
 
 
+@pytest.mark.slow
 class TwoWorkersTest:
     def test_signal_to_one_stops_both_with_a_checkpoint(self, interrupted):
         (step, (statuses, outs, _), _), _, _ = interrupted

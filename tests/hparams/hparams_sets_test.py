@@ -88,12 +88,13 @@ class HParamsSetsTest:
 
 
 class Table3Test:
-    @pytest.mark.parametrize("suffix", table3.ROWS)
-    def test_row_changes_one_thing(self, suffix):
-        assert len(changes(f"transformer_table3_{suffix}")) == 1
+    @pytest.mark.parametrize("name", [n for n in table3.ROWS if n[1] == "_"])
+    def test_row_changes_one_thing(self, name):
+        assert changes(table3.hparams_set(name)) == table3.ROWS[name].changes
+        assert len(table3.ROWS[name].changes) == 1
 
     def test_rows_are_those_of_the_paper(self):
-        rows = {name: row[2] for name, row in table3.ROWS.items()}
+        rows = {name: row.changes for name, row in table3.ROWS.items()}
         assert [rows[f"a_h{h}"]["num_heads"] for h in (1, 4, 16, 32)] == [
             1,
             4,
@@ -102,8 +103,12 @@ class Table3Test:
         ]
         assert rows["b_dk16"] == {"d_k": 16}
         assert rows["e_learned"] == {"positional_encoding": "learned"}
-        assert len(rows) == 18
+        assert len(rows) == 20
+
+    def test_base_and_big_are_the_sets_of_the_papers_models(self):
+        assert table3.hparams_set("base") == "transformer_base"
+        assert table3.hparams_set("big") == "transformer_big"
 
     def test_description_holds_the_papers_figures(self):
         row = registry.hparams_sets.get("transformer_table3_c_n2")
-        assert "perplexity 6.11, BLEU 23.7" in row.__doc__
+        assert "perplexity 6.11, BLEU 23.7, 36M" in row.__doc__

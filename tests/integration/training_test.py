@@ -273,6 +273,7 @@ class TrainerCommandTest:
         assert "Resuming from step 20" in messages
         assert json.loads(out)["step"] == 30
 
+    @pytest.mark.slow
     def test_run_keeps_the_batch_that_auto_chose(self, copy_data, tmp_path):
         command = (
             "--problem=copy",

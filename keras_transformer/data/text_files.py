@@ -144,11 +144,6 @@ def read_pairs(source_path, target_path):
         )
 
 
-def count_lines(path):
-    """Returns the number of lines that `read_lines` yields."""
-    return sum(1 for _ in read_lines(path))
-
-
 def count_pairs(source_path, target_path):
     """Reads two aligned files to the end and counts lines and pairs.
 

@@ -1,5 +1,6 @@
 """Writes a run's model for CTranslate2, a fast inference engine."""
 
+import functools
 import os
 
 from keras_transformer.decoding.exported import VOCABULARY_FILE
@@ -54,8 +55,8 @@ def export_ctranslate2(
     require_ctranslate2()
     _check(run, quantization)
     path = os.path.abspath(export_dir)
-    check_replaceable(path)
-    with writing.replaced_directory(path) as aside:
+    check = functools.partial(check_replaceable, path)
+    with writing.replaced_directory(path, check) as aside:
         _write(run, aside, options, run.checkpoints.find(step), quantization)
     return export_dir
 

@@ -16,8 +16,7 @@ def locked_directory(path, wait=True, shown=None):
 
     The lock ends with the process, so a killed one blocks nobody. A directory
     that is new and remains empty is removed again, and so are the directories
-    around it. On a file system that
-    cannot lock directories there is no lock.
+    around it. On a file system that cannot lock directories there is no lock.
 
     Args:
         path: Path of the directory.

@@ -204,14 +204,21 @@ def move(aside, path):
 
 
 @contextlib.contextmanager
-def replaced_directory(path):
+def replaced_directory(path, check=None, own=None):
     """Makes an empty directory that gets the name of another one at the end.
 
     Until the block has ended without an error, the earlier directory stays in
     its place. What a killed process left is put right first.
 
     Args:
-        path: Absolute path of the directory, which need not exist.
+        path: Path of the directory, which need not exist. A link to a directory
+            stays a link.
+        check: Function that raises an error if the earlier directory must
+            stay. No other process replaces it between the check and the end of
+            the block. Defaults to None.
+        own: Names of the entries that belong to the directory and disappear
+            with it. All others move to the new one. Defaults to None, which
+            keeps nothing.
 
     Yields:
         The path of the empty directory.
@@ -219,12 +226,13 @@ def replaced_directory(path):
     Raises:
         ValueError: If another process is replacing the directory.
     """
-    outer, outdated = path + INCOMPLETE, f"{path}.outdated"
+    place = os.path.realpath(path)
+    outer = place + INCOMPLETE
     with locks.locked_directory(outer, wait=False, shown=path):
         try:
-            # A kill between the two renames below leaves only this one.
-            if os.path.isdir(outdated) and not os.path.lexists(path):
-                os.rename(outdated, path)
+            _finish_replacing(place, own)
+            if check:
+                check()
             _remove_content(outer)
             with disk_errors(path):
                 aside = os.path.join(outer, "new")
@@ -232,14 +240,31 @@ def replaced_directory(path):
                 yield aside
                 synchronise(aside)
             # The system cannot exchange directories that hold files.
-            shutil.rmtree(outdated, ignore_errors=True)
-            if os.path.isdir(path):
-                os.rename(path, outdated)
-            move(aside, path)
-            shutil.rmtree(outdated, ignore_errors=True)
+            if os.path.isdir(place):
+                os.rename(place, _outdated(place))
+            move(aside, place)
+            _finish_replacing(place, own)
         finally:
             _remove_content(outer)
             os.rmdir(outer)
+
+
+def _finish_replacing(path, own):
+    """Ends a replacement, perhaps one that a killed process began."""
+    outdated = _outdated(path)
+    if not os.path.isdir(outdated):
+        return
+    if not os.path.lexists(path):
+        os.rename(outdated, path)  # killed before the new one had the name
+        return
+    for name in os.listdir(outdated) if own else ():
+        if name not in own and not os.path.lexists(os.path.join(path, name)):
+            os.rename(os.path.join(outdated, name), os.path.join(path, name))
+    shutil.rmtree(outdated)
+
+
+def _outdated(path):
+    return f"{path}.outdated"
 
 
 def _remove_content(directory):

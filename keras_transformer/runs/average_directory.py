@@ -1,11 +1,10 @@
 """The directory of an average, which replaces an earlier one as a whole."""
 
 import contextlib
+import functools
 import os
-import shutil
 
 from keras_transformer.files import writing
-from keras_transformer.files.locks import locked_directory
 from keras_transformer.runs.run_directory import HPARAMS_FILE
 from keras_transformer.runs.run_directory import RUN_FILE
 from keras_transformer.runs.run_directory import VOCABULARY_FILE
@@ -35,22 +34,9 @@ def replaced(path, run):
             another process is averaging into it.
     """
     _check_place(path, run)
-    # A link to a directory stays a link.
-    place = os.path.realpath(path)
-    outer = place + writing.INCOMPLETE
-    with locked_directory(outer, wait=False, shown=path):
-        try:
-            _finish_replacing(place)
-            _check_replaceable(path)
-            inner = os.path.join(outer, "average")
-            with writing.directory_aside(inner) as aside:
-                yield aside
-                writing.synchronise(aside)
-                _replace(aside, place)
-        finally:
-            # A killed process may have left it, so it need not be new.
-            with contextlib.suppress(OSError):
-                os.rmdir(outer)
+    check = functools.partial(_check_replaceable, path)
+    with writing.replaced_directory(path, check, OWN) as aside:
+        yield aside
 
 
 def _check_place(path, run):
@@ -81,29 +67,3 @@ def _check_replaceable(path):
             f"replaced. Received: averaged_dir={path!r}, which holds other "
             "files or is one. Name another directory."
         )
-
-
-def _replace(aside, path):
-    """Gives an average its name and removes the one that had it before."""
-    if os.path.isdir(path):
-        os.rename(path, _outdated(path))
-    writing.move(aside, path)
-    _finish_replacing(path)
-
-
-def _finish_replacing(path):
-    """Ends a replacement, perhaps one that a killed process began."""
-    outdated = _outdated(path)
-    if not os.path.isdir(outdated):
-        return
-    if not os.path.lexists(path):
-        os.rename(outdated, path)  # killed before the new one had the name
-        return
-    for name in set(os.listdir(outdated)) - OWN:
-        if not os.path.lexists(os.path.join(path, name)):
-            os.rename(os.path.join(outdated, name), os.path.join(path, name))
-    shutil.rmtree(outdated)
-
-
-def _outdated(path):
-    return f"{path}.outdated"

@@ -30,6 +30,9 @@ def augment(trees, num_rounds, seed=0):
     parser of a few thousand sentences learns from them how brackets depend on
     words in general, and the short ones are easy to learn first.
 
+    Without rounds the trees pass through one at a time. Otherwise they are all
+    held in memory, because each may give its parts to any other.
+
     Args:
         trees: Iterable of `Tree`.
         num_rounds: Number of rounds, at least 0; 0 yields each tree once and no
@@ -43,11 +46,11 @@ def augment(trees, num_rounds, seed=0):
     >>> len(list(augment(map(parse_tree, texts), num_rounds=2)))
     8
     """
+    if not num_rounds:
+        yield from trees
+        return
     # A constituent is a slice of the steps, so an exchange is a concatenation.
     trees = [list(steps(tree)) for tree in trees]
-    if not num_rounds:
-        for tree in trees:
-            yield from trees_of(tree)
     maker = _TreeMaker(trees, seed)
     for _ in range(num_rounds):
         for tree in trees:

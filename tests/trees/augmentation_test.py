@@ -67,6 +67,10 @@ class AugmentTest:
     def test_without_rounds_each_tree_comes_once(self):
         assert list(augment(iter(TREES), 0)) == TREES
 
+    def test_without_rounds_trees_pass_one_at_a_time(self):
+        endless = itertools.cycle(TREES)
+        assert list(itertools.islice(augment(endless, 0), 3)) == TREES[:3]
+
     def test_each_tree_comes_once_a_round_with_one_made_from_it(self, turns):
         assert [tree for tree, _, _ in turns] == TREES * NUM_ROUNDS
 

@@ -29,7 +29,13 @@ TEXT_FLAGS = [
     f"{split}_{side}" for split in SPLITS for side in ("source", "target")
 ]
 TREE_FLAGS = [f"{split}_trees" for split in SPLITS]
-TREE_SETTINGS = ["linearization", "augmentation_rounds", "skip_bad"]
+TREE_SETTINGS = [
+    "parsed_trees",
+    "treebank_weight",
+    "linearization",
+    "augmentation_rounds",
+    "skip_bad",
+]
 REASONS = {
     "empty_side": "dropped for an empty side",
     "bad_trees": "bad trees left out",
@@ -86,6 +92,19 @@ FLAGS = flags.define(
             None,
             "Files or directories of the test trees. Default: none.",
         ),
+        flags.path(
+            "parsed_trees",
+            None,
+            "Files or directories of automatically parsed trees that training "
+            "adds to the treebank. Default: none.",
+        ),
+        flags.count(
+            "treebank_weight",
+            1,
+            "Number of times that an epoch goes through the training trees for "
+            "each time through the parsed trees.",
+            maximum=1_000,
+        ),
         flags.choice(
             "linearization",
             LINEARIZATIONS,
@@ -99,7 +118,7 @@ FLAGS = flags.define(
             0,
             "Number of times that an epoch goes through the training trees, "
             "together with new trees made of their parts; 0 uses the training "
-            "trees alone.",
+            "trees alone. Parsed trees are not augmented.",
             maximum=1_000,
         ),
         flags.switch(
@@ -153,14 +172,13 @@ def _set_files(problem):
         split: tuple(FLAGS[f"{split}_{side}"].value for side in sides)
         for split in SPLITS
     }
-    # Most problems bring their own text. Those that need files raise an error
-    # in `generate`, unless their data exists already.
-    if not any(map(any, files.values())):
-        return
     settings = {}
     if "trees" in sides:
         settings = {name: FLAGS[name].value for name in TREE_SETTINGS}
-    problem.use_files(files, FLAGS.vocab_size, **settings)
+    # Most problems bring their own text. Those that need files raise an error
+    # in `generate`, unless their data exists already.
+    if any(map(any, files.values())) or settings.get("parsed_trees"):
+        problem.use_files(files, FLAGS.vocab_size, **settings)
 
 
 def _generate(problem):

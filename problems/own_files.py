@@ -15,10 +15,13 @@ class OwnFiles(Problem):
         sides: Tuple of the names of a split's files. Each makes the name of a
             flag together with the split, such as `--train_source`.
         way_of_files: Description of a split's files for error messages.
+        further_files: Tuple of the names of flags for files that belong to no
+            split. Their fingerprints follow those of the splits.
     """
 
     sides = ()
     way_of_files = ""
+    further_files = ()
 
     def __init__(self, data_dir=None, reverse=False):
         super().__init__(data_dir, reverse)
@@ -93,6 +96,7 @@ class OwnFiles(Problem):
             for split in made_from["splits"]
             for side in self.sides
         ]
+        names += self.further_files
         files = [
             f"{file['name']} (sha256 {file['sha256'][:16]})"
             for file in made_from["files"]

@@ -6,6 +6,7 @@ Foreign Language".
 
 import functools
 import glob
+import itertools
 import os
 
 from keras_transformer.data import generation
@@ -38,8 +39,11 @@ class ParsingProblem(Problem):
             2015), "tagged" keeps the tags (Tensor2Tensor), and "lexicalised"
             has the words in their place.
         augmentation_rounds: Number of rounds in which an epoch goes through the
-            trees and new ones made from them, see `augment`; 0 for the trees
-            alone.
+            treebank and new trees made from it, see `augment`; 0 for the
+            treebank alone.
+        treebank_weight: Number of times that an epoch goes through the
+            treebank, with what augmentation made from it, for each time through
+            `parsed_trees`. Defaults to 1.
         skip_bad: Whether faulty trees are left out and listed in `bad` instead
             of raising an error.
 
@@ -62,6 +66,7 @@ class ParsingProblem(Problem):
     measure = "f1"
     linearization = "normalised"
     augmentation_rounds = 0
+    treebank_weight = 1
     skip_bad = False
 
     def __init__(self, data_dir=None, reverse=False):
@@ -71,7 +76,8 @@ class ParsingProblem(Problem):
                 "A parsing problem must have the words as its source. "
                 f"Received: {self.name}. Use {self.data_name}."
             )
-        self.bad = {}  # split: list of messages, one for each fault
+        # Split, or "parsed": list of messages, one for each fault.
+        self.bad = {}
 
     def trees(self, split, tmp_dir):
         """Yields the trees of a split, as `tree.clean` returns them.
@@ -82,23 +88,48 @@ class ParsingProblem(Problem):
         """
         raise NotImplementedError
 
+    def parsed_trees(self, tmp_dir):
+        """Yields automatically parsed trees for training beside the treebank.
+
+        They may be many more than fit into memory, and are never augmented. The
+        default is none.
+
+        Args:
+            tmp_dir: Directory that holds them.
+        """
+        return iter(())
+
     def settings(self):
-        return {name: getattr(self, name) for name in _SETTINGS}
+        settings = {name: getattr(self, name) for name in _SETTINGS}
+        # Without a weight there is no entry, as in earlier manifests.
+        if self.treebank_weight != 1:
+            settings["treebank_weight"] = self.treebank_weight
+        return settings
 
     def text_pairs(self, split, tmp_dir):
-        trees = self.trees(split, tmp_dir)
         # Scores on dev and test must stay comparable with other work.
         if split == "train":
-            trees = augment(trees, self.augmentation_rounds)
+            trees = self._training_trees(tmp_dir)
+        else:
+            trees = self.trees(split, tmp_dir)
         for tree in trees:
             yield " ".join(tree.words()), str(tree)
+
+    def _training_trees(self, tmp_dir):
+        """Yields the trees of an epoch, one at a time."""
+        for _ in range(self.treebank_weight):
+            treebank_trees = self.trees("train", tmp_dir)
+            yield from augment(treebank_trees, self.augmentation_rounds)
+        yield from self.parsed_trees(tmp_dir)
 
     def target_text(self, target):
         return target_text.write_tree(parse_tree(target), self.linearization)
 
     def symbols(self, tmp_dir):
         # Augmentation exchanges whole constituents, so it adds no symbol.
-        trees = self.trees("train", tmp_dir)
+        trees = itertools.chain(
+            self.trees("train", tmp_dir), self.parsed_trees(tmp_dir)
+        )
         return symbols_of(trees, self.linearization)
 
     def output(self, source, decoded):
@@ -113,7 +144,10 @@ class ParsingProblem(Problem):
         return target_text.linearization_of(self.vocabulary)
 
     def num_left_out(self, split):
-        return {"bad_trees": len(self.bad.get(split, ()))}
+        corpora = ("train", "parsed") if split == "train" else (split,)
+        return {
+            "bad_trees": sum(len(self.bad.get(name, ())) for name in corpora)
+        }
 
     def report(self, hypotheses, references):
         """Scores trees by EVALB's rules; see `parseval`."""
@@ -202,17 +236,26 @@ class ParsingWsjSemi(ParsingWsj):
     This is the paper's semi-supervised setting: 32,000 subwords; F1 92.7 on
     section 23 with about 17 million sentences. You supply the second corpus:
     files `parsing_wsj_semi.*.trees` in `tmp_dir`, plain or as `.gz`, with one
-    tree per line. Training sees each tree of both corpora once in an epoch.
+    tree per line. The paper names no weight, so an epoch goes once through each
+    corpus. A subclass with another `treebank_weight` repeats the treebank.
     """
 
     vocab_size = 32000
-    # The second training corpus is the user's, so its size is unknown.
-    num_trees = {split: WSJ_NUM_TREES[split] for split in ("dev", "test")}
 
-    def _paths(self, split, tmp_dir):
-        paths = super()._paths(split, tmp_dir)
-        if split != "train":
-            return paths
+    def parsed_trees(self, tmp_dir):
+        return treebank.read_treebank(self._parsed_paths(tmp_dir))
+
+    def source_files(self, tmp_dir):
+        parsed = treebank.treebank_files(self._parsed_paths(tmp_dir))
+        return super().source_files(tmp_dir) + parsed
+
+    def fingerprints(self, tmp_dir):
+        paths = self._parsed_paths(tmp_dir)
+        parsed = treebank.fingerprint("parsed", paths)
+        return [*super().fingerprints(tmp_dir), parsed]
+
+    def _parsed_paths(self, tmp_dir):
+        """Returns the list of paths of the automatically parsed trees."""
         pattern = os.path.join(tmp_dir, "parsing_wsj_semi.*.trees")
         parsed = sorted(glob.glob(pattern) + glob.glob(pattern + ".gz"))
         if not parsed:
@@ -221,4 +264,4 @@ class ParsingWsjSemi(ParsingWsj):
                 f"the treebank. Received: {tmp_dir} without {pattern}. Place "
                 "files of one tree per line there, or use parsing_wsj."
             )
-        return paths + parsed
+        return parsed

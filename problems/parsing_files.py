@@ -3,6 +3,7 @@
 from keras_transformer.problems.own_files import OwnFiles
 from keras_transformer.problems.parsing import ParsingProblem
 from keras_transformer.registry import register_problem
+from keras_transformer.trees.linearization import LEAF
 from keras_transformer.trees.linearization import LINEARIZATIONS
 from keras_transformer.trees.treebank import fingerprint
 from keras_transformer.trees.treebank import read_treebank
@@ -16,9 +17,9 @@ class ParsingFiles(OwnFiles, ParsingProblem):
     `kt-datagen` reads the trees once, from `--train_trees` and the flags of the
     other splits. Afterwards `--problem=parsing_files` and `--data_dir` are
     enough for every command. Each `data_dir` holds one treebank. A test split
-    is optional. A flag names one or several files or directories, separated by
-    commas; `wsj:02-21` selects the folders or files of these numbers in the
-    directory `wsj`.
+    is optional, and so are automatically parsed trees for training. A flag
+    names one or several files or directories, separated by commas; `wsj:02-21`
+    selects the folders or files of these numbers in the directory `wsj`.
 
     Example:
 
@@ -34,6 +35,11 @@ class ParsingFiles(OwnFiles, ParsingProblem):
     vocab_size = 8000
     sides = ("trees",)
     way_of_files = "trees"
+    further_files = ("parsed_trees",)
+
+    def __init__(self, data_dir=None, reverse=False):
+        super().__init__(data_dir, reverse)
+        self._parsed_paths = []
 
     def use_files(
         self,
@@ -42,6 +48,8 @@ class ParsingFiles(OwnFiles, ParsingProblem):
         linearization=None,
         augmentation_rounds=None,
         skip_bad=None,
+        parsed_trees=None,
+        treebank_weight=None,
     ):
         """Sets the treebank to generate the data from.
 
@@ -53,12 +61,23 @@ class ParsingFiles(OwnFiles, ParsingProblem):
             augmentation_rounds: Number of rounds of `augment`. Defaults to 0.
             skip_bad: Whether faulty trees are left out and listed in `bad`.
                 Defaults to False.
+            parsed_trees: Paths of automatically parsed trees, separated by
+                commas. Defaults to none.
+            treebank_weight: Number of times that an epoch goes through the
+                treebank for each time through the parsed trees. Defaults to 1.
 
         Raises:
-            ValueError: If the paths of "train" or "dev" are missing, or the
-                linearization is unknown.
+            ValueError: If the paths of "train" or "dev" are missing, if the
+                linearization is unknown, or if there is a weight without
+                parsed trees.
         """
         super().use_files(files, vocab_size)
+        if treebank_weight not in (None, 1) and not parsed_trees:
+            raise ValueError(
+                "`treebank_weight` must go with parsed trees. Received: "
+                f"treebank_weight={treebank_weight} alone. Add "
+                "--parsed_trees=FILE, or leave the weight out."
+            )
         if linearization not in (None, *LINEARIZATIONS):
             raise ValueError(
                 "`linearization` must be one of "
@@ -68,29 +87,49 @@ class ParsingFiles(OwnFiles, ParsingProblem):
         self.linearization = linearization or self.linearization
         self.augmentation_rounds = augmentation_rounds or 0
         self.skip_bad = bool(skip_bad)
+        self._parsed_paths = parsed_trees.split(",") if parsed_trees else []
+        self.treebank_weight = treebank_weight or 1
 
     def trees(self, split, tmp_dir):
-        if self.skip_bad:
-            self.bad[split] = []
-        paths = self._paths(split)
-        return read_treebank(paths, self.bad.get(split))
+        return self._read(split, self._paths(split))
+
+    def parsed_trees(self, tmp_dir):
+        return self._read("parsed", self._parsed_paths)
 
     def source_files(self, tmp_dir):
         paths = [path for split in self.files for path in self._paths(split)]
-        return treebank_files(paths)
+        return treebank_files(paths + self._parsed_paths)
 
     def fingerprints(self, tmp_dir):
         # The flag's value is the name, because error messages repeat it.
-        return [
+        fingerprints = [
             fingerprint(self.files[split][0], self._paths(split))
             for split in self.files
         ]
+        if self._parsed_paths:
+            name = ",".join(self._parsed_paths)
+            fingerprints.append(fingerprint(name, self._parsed_paths))
+        return fingerprints
 
     def check_files(self):
         # Reading a tree checks it; `bad` lists the faults that are skipped.
         for split in self.files:
             for _ in self.trees(split, None):
                 pass
+        for tree in self.parsed_trees(None):
+            if self.linearization == "tagged" and LEAF in tree.tags():
+                raise ValueError(
+                    "Parsed trees must have parts of speech for the tagged "
+                    f"linearization. Received: {','.join(self._parsed_paths)}, "
+                    f"where a word has the tag {LEAF}. Use another parser, or "
+                    "another linearization."
+                )
+
+    def _read(self, corpus, paths):
+        """Yields the trees of a split, or of the corpus "parsed"."""
+        if self.skip_bad:
+            self.bad[corpus] = []
+        return read_treebank(paths, self.bad.get(corpus))
 
     def _paths(self, split):
         (paths,) = self.files[split]

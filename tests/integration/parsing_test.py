@@ -168,6 +168,36 @@ class DecodeTest:
         )
 
 
+class SemiSupervisedTest:
+    def test_confident_trees_of_a_parser_join_the_treebank(
+        self, run, treebank, sentences, tmp_path, capsys
+    ):
+        parsed = tmp_path / "parsed.tsv"
+        decoder_status = call(
+            decoder,
+            f"--output_dir={run}",
+            f"--decode_from_file={sentences}",
+            f"--decode_to_file={parsed}",
+            "--alpha=0",
+            "--write_scores",
+        )
+        rows = [line.split("\t") for line in parsed.read_text().splitlines()]
+        assert all(float(score) <= 0 for _, score in rows)
+        confident = tmp_path / "confident.trees"
+        confident.write_text("".join(f"{tree}\n" for tree, _ in rows))
+        datagen_status = call(
+            datagen,
+            "--problem=parsing_files",
+            f"--data_dir={tmp_path / 'data'}",
+            *file_flags(treebank),
+            "--vocab_size=600",
+            f"--parsed_trees={confident}",
+            "--treebank_weight=2",
+        )
+        assert (decoder_status, datagen_status) == (0, 0)
+        assert "train 602 pairs" in capsys.readouterr().out
+
+
 class EvaluateTest:
     def test_f1_goes_to_the_card_and_the_scores(self, run, capsys):
         flags = ("--split=test", "--evalb_files")

@@ -1,5 +1,6 @@
 """Tests of the problems over treebanks."""
 
+import collections
 import gzip
 import itertools
 import os
@@ -135,6 +136,57 @@ class ParsingProblemTest:
         assert counts["train"] > 4 * SIZES["train"]
         assert {**counts, "train": SIZES["train"]} == SIZES
 
+    def test_pairs_are_made_one_tree_at_a_time(self):
+        num_read = 0
+
+        class Endless(Sentences):
+            treebank_weight = 2
+
+            def trees(self, split, tmp_dir):
+                yield from split_of(split)
+
+            def parsed_trees(self, tmp_dir):
+                nonlocal num_read
+                for num_read, tree in enumerate(itertools.cycle(TREES), 1):
+                    yield tree
+
+        pairs = Endless("data").text_pairs("train", None)
+        num_pairs = 2 * SIZES["train"] + 1_000
+        assert len(list(itertools.islice(pairs, num_pairs))) == num_pairs
+        assert num_read == 1_000
+
+    def test_the_treebank_counts_as_often_as_its_weight(self):
+        class Weighted(Sentences):
+            treebank_weight = 3
+
+            def parsed_trees(self, tmp_dir):
+                return iter(TREES[250:260])
+
+        problem = Weighted("data")
+        trees = [tree for _, tree in problem.text_pairs("train", None)]
+        assert collections.Counter(trees) == collections.Counter(
+            list(map(str, 3 * split_of("train") + TREES[250:260]))
+        )
+        assert problem.settings()["treebank_weight"] == 3
+
+    def test_parsed_trees_are_not_augmented(self):
+        class Augmented(Sentences):
+            augmentation_rounds = 1
+
+            def parsed_trees(self, tmp_dir):
+                return iter(TREES[250:260])
+
+        pairs = list(Augmented("data").text_pairs("train", None))
+        assert len(pairs) > 2 * SIZES["train"] + 10
+        assert [t for _, t in pairs[-10:]] == list(map(str, TREES[250:260]))
+
+    def test_labels_of_parsed_trees_are_symbols(self):
+        class Labelled(Sentences):
+            def parsed_trees(self, tmp_dir):
+                yield parse_tree("(TOP (NEW (NN dog)))")
+
+        assert {"(NEW", ")NEW"} <= set(Labelled("data").symbols(None))
+
     def test_data_of_other_settings_are_made_anew(self, problem):
         before = problem.manifest
         problem.augmentation_rounds = 1
@@ -187,14 +239,16 @@ class ParsingWsjTest:
         write_trees(tmp_path / "parsing_wsj_semi.a.trees", TREES[280:290])
         problem = ParsingWsjSemi("data")
         expected = split_of("train") + TREES[280:290] + TREES[250:280]
-        assert list(problem.trees("train", str(tmp_path))) == expected
+        pairs = problem.text_pairs("train", str(tmp_path))
+        assert [tree for _, tree in pairs] == list(map(str, expected))
         assert list(problem.trees("dev", str(tmp_path))) == split_of("dev")
+        assert len(problem.source_files(str(tmp_path))) == len(SIZES) + 2
         assert problem.vocab_size == 32000
 
     def test_without_parsed_sentences_it_says_what_is_missing(self, tmp_path):
         write_sections(tmp_path / "wsj", self.SECTIONS)
         with pytest.raises(ValueError, match="or use parsing_wsj"):
-            list(ParsingWsjSemi("data").trees("train", str(tmp_path)))
+            ParsingWsjSemi("data").parsed_trees(str(tmp_path))
 
 
 @pytest.fixture
@@ -254,6 +308,42 @@ class ParsingFilesTest:
         assert manifest["splits"]["train"]["dropped"]["bad_trees"] == 1
         (line,) = problem.bad["train"]
         assert f"{path}, line 91" in line
+
+    def test_parsed_trees_are_read_as_the_treebank_is(self, tmp_path, files):
+        path = write_trees(tmp_path / "parsed.trees.gz", TREES[250:260])
+        (tmp_path / "more.trees").write_text("\n(S (NN dog)\n(S (NN cat))\n")
+        settings = {
+            "parsed_trees": f"{path},{tmp_path / 'more.trees'}",
+            "treebank_weight": 2,
+        }
+        with pytest.raises(ValueError, match="more.trees, line 2"):
+            self.generate(tmp_path, files, **settings)
+        train = self.generate(tmp_path, files, skip_bad=True, **settings)[0][
+            "splits"
+        ]["train"]
+        assert train["pairs"] == 2 * SIZES["train"] + 11
+        assert train["dropped"]["bad_trees"] == 1
+
+    def test_other_parsed_trees_need_another_directory(self, tmp_path, files):
+        path = write_trees(tmp_path / "parsed.trees", TREES[250:260])
+        self.generate(tmp_path, files)
+        with pytest.raises(ValueError, match=f"Received: parsed_trees={path}"):
+            self.generate(tmp_path, files, parsed_trees=path)
+
+    def test_a_weight_needs_parsed_trees(self, files):
+        with pytest.raises(ValueError, match="Add --parsed_trees"):
+            ParsingFiles("data").use_files(files, treebank_weight=2)
+
+    def test_parsed_trees_need_the_tags_that_the_model_writes(
+        self, tmp_path, files
+    ):
+        parsed = [parse_tree("(TOP (S (XX Dogs) (XX bark)))")]
+        settings = {
+            "parsed_trees": write_trees(tmp_path / "parsed.trees", parsed),
+            "linearization": "tagged",
+        }
+        with pytest.raises(ValueError, match="parsed.trees.*tag XX"):
+            self.generate(tmp_path, files, **settings)
 
     @pytest.mark.parametrize(
         "change",

@@ -68,6 +68,7 @@ ROWS = [
     row("kt-datagen --vocab_size=0", says=COUNT),
     row("kt-datagen --vocab_size=8k", says=COUNT),
     row("kt-datagen --augmentation_rounds=-1", says=COUNT),
+    row("kt-datagen --treebank_weight=0", says=COUNT),
     row("kt-datagen --linearization=prolog", says="normalised"),
     row("kt-avg-checkpoints --num_last_checkpoints=0", says=COUNT),
     row("kt-avg-checkpoints --num_last_checkpoints=five", says=COUNT),

@@ -18,6 +18,7 @@ OWN = (
     "kt-datagen --problem=parsing_files --data_dir={box}/d --vocab_size=360 "
     f"--train_trees={IN} --dev_trees={{texts}}/dev.trees"
 )
+PARSED = GENERATE + f" --parsed_trees={IN}"
 SPLIT = "kt-evaluate --output_dir={parser} --data_dir={tree_data} --split=dev"
 PARSE = "kt-decoder --output_dir={parser} --tokenized"
 ATTENTION = (
@@ -68,6 +69,15 @@ ROWS = [
     row(GENERATE + " --train_trees={texts}/train.trees,", says="treebank"),
     row(GENERATE + " --train_trees=,", says="treebank"),
     row(GENERATE + " --dev_trees=/dev/null", says="/dev/null"),
+    row(GENERATE + " --parsed_trees={box}/gone", says="gone"),
+    row(GENERATE + " --parsed_trees=/dev/null", says="/dev/null"),
+    row(GENERATE + " --treebank_weight=5", says="--parsed_trees"),
+    row(PARSED, writes(IN, GOOD + b"(S (NN dog)\n"), says="line 2"),
+    row(
+        PARSED + " --linearization=tagged",
+        writes(IN, b"(S (XX dogs) (XX bark))\n"),
+        says="in.trees",
+    ),
     row(GENERATE + " --vocab_size=262", says="vocab_size"),
     row(GENERATE + " --vocab_size=9000000", says="vocab_size"),
     row(GENERATE, removes("{texts}/dev.trees"), says="dev.trees"),

@@ -38,7 +38,8 @@ def main():
     dictionary.write_text("".join(map(_entry, TOKENS)))
     options = ["-max_len=20000", "-rss_limit_mb=4096", "-timeout=10"]
     options += [f"-dict={dictionary}", f"-artifact_prefix={directory}/"]
-    arguments = [*sys.argv, *options, str(corpus)]
+    # Of two equal options libFuzzer takes the last.
+    arguments = [sys.argv[0], *options, *sys.argv[1:], str(corpus)]
     atheris.Setup(arguments, lambda content: check(target, content) and None)
     atheris.Fuzz()
 

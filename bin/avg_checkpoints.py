@@ -4,9 +4,11 @@
     kt-evaluate --output_dir=run/averaged
 
 The command averages, in float64, the weights of the newest checkpoint and of
-those before it that were written at evaluations. The averaged run can be
-decoded, evaluated and exported like any other run, but not trained further.
-The command prints the new run's directory to standard output.
+those before it that were written at evaluations. With --checkpoints=timed it
+averages those that kt-trainer wrote at intervals of training time, as Vaswani
+et al. (2017) did. The averaged run can be decoded, evaluated and exported like
+any other run, but not trained further. The command prints the new run's
+directory to standard output.
 
 An average can be worse than a single checkpoint, above all if the checkpoints
 are far apart or the model still improves quickly. The command therefore
@@ -29,6 +31,13 @@ FLAGS = flags.define(
         "num_last_checkpoints",
         5,
         "Number of checkpoints to average, counted from the newest.",
+    ),
+    flags.choice(
+        "checkpoints",
+        ["evaluated", "timed"],
+        "evaluated",
+        "Checkpoints to average: evaluated for the newest one and those of "
+        "evaluations, or timed for those of --timed_checkpoint_minutes.",
     ),
     flags.path(
         "averaged_dir",
@@ -60,7 +69,9 @@ def main(argv):
     # Data that cannot be used fail before the average is computed.
     problem, fault = _problem(run)
     measure = problem and functools.partial(_measure, run, problem)
-    averaged_run = average_run(run, FLAGS.num_last_checkpoints, path, measure)
+    averaged_run = average_run(
+        run, FLAGS.num_last_checkpoints, path, measure, FLAGS.checkpoints
+    )
     write_model_card(path, averaged_run)
     if problem is None:
         _print_steps(averaged_run.averaged_steps)

@@ -109,10 +109,18 @@ FLAGS = flags.define(
             "Number of updates between two evaluations. Each evaluation "
             "writes a checkpoint.",
         ),
+        flags.amount(
+            "timed_checkpoint_minutes",
+            TrainingOptions.timed_checkpoint_minutes,
+            "Minutes of training between two checkpoints for "
+            "kt-avg-checkpoints --checkpoints=timed; 0 makes none. They are "
+            "not evaluated.",
+        ),
         flags.count(
             "keep_checkpoint_max",
             TrainingOptions.keep_checkpoint_max,
-            "Number of newest checkpoints to keep.",
+            "Number of newest evaluated checkpoints to keep, and of newest "
+            "timed ones.",
         ),
         flags.amount(
             "keep_checkpoint_every_n_hours",

@@ -8,8 +8,14 @@ from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.runs.weights import read_weights
 from keras_transformer.runs.weights import weights
 
+_CALLED = {"evaluated": "checkpoints", "timed": "timed checkpoints"}
+_MAKES_MORE = {
+    "evaluated": "a smaller --eval_frequency makes more checkpoints",
+    "timed": "--timed_checkpoint_minutes makes timed checkpoints",
+}
 
-def average_run(run, num_last, path, measure=None):
+
+def average_run(run, num_last, path, measure=None, kind="evaluated"):
     """Writes the average of a run's last checkpoints as the directory of a run.
 
     An earlier average stays in its place until the new one is complete.
@@ -21,6 +27,7 @@ def average_run(run, num_last, path, measure=None):
         measure: Function of the averaged steps and the averaged weights that
             returns figures on dev, a dictionary of name to number, which the
             average records. Defaults to None, which records none.
+        kind: Kind of the checkpoints; see `average`.
 
     Returns:
         The `RunDirectory` of the average.
@@ -30,7 +37,7 @@ def average_run(run, num_last, path, measure=None):
             if another process is averaging into it.
     """
     with average_directory.replaced(path, run) as aside:
-        steps, arrays = average(run.checkpoints, num_last)
+        steps, arrays = average(run.checkpoints, num_last, kind)
         figures = measure(steps, arrays) if measure else {}
         averaged = RunDirectory.create(
             aside,
@@ -42,20 +49,21 @@ def average_run(run, num_last, path, measure=None):
     return RunDirectory(path)
 
 
-def average(checkpoints, num_last):
+def average(checkpoints, num_last, kind="evaluated"):
     """Averages the weights of the model over the last checkpoints.
 
     Section 6.1 of Vaswani et al. (2017) averages the last 5 checkpoints of the
-    base model and the last 20 of the big model. The mean is computed in
-    float64. An average cannot be trained further, since it holds no optimizer
-    state and no position in the data.
-
-    The last checkpoints are the newest one, even if it was made between two
-    evaluations, and those made at the last evaluations.
+    base model and the last 20 of the big model, written every 10 minutes. The
+    mean is computed in float64. An average cannot be trained further, since it
+    holds no optimizer state and no position in the data.
 
     Args:
         checkpoints: A `Checkpoints`.
         num_last: Number of the newest checkpoints to average.
+        kind: Kind of the checkpoints. "timed" are those made at intervals of
+            training time. "evaluated" are those made at evaluations, and the
+            newest one even if it was made between two. Defaults to
+            "evaluated".
 
     Returns:
         A list of the steps that were averaged, and a dictionary of name to
@@ -66,32 +74,34 @@ def average(checkpoints, num_last):
             hold the same weights.
     """
     while True:
-        steps = _last_steps(checkpoints, num_last)
+        steps = _last_steps(checkpoints, num_last, kind)
         try:
             return steps, _mean(checkpoints, steps)
         except ValueError:
             # A training in progress may have deleted one of them meanwhile.
             # The list has changed then.
-            if _last_steps(checkpoints, num_last) == steps:
+            if _last_steps(checkpoints, num_last, kind) == steps:
                 raise
 
 
-def _last_steps(checkpoints, num_last):
+def _last_steps(checkpoints, num_last, kind):
     newest = checkpoints.find()
-    evaluations = checkpoints.evaluations
-    evaluated = retention.newest_evaluated(checkpoints.steps, evaluations)
-    steps = sorted({*evaluated, newest})
+    if kind == "timed":
+        recorded = checkpoints.timed_steps
+    else:
+        recorded = [e.step for e in checkpoints.evaluations]
+    existing = retention.newest_without_gap(checkpoints.steps, recorded)
+    steps = existing if kind == "timed" else sorted({*existing, newest})
     if not 1 <= num_last <= len(steps):
         keep_more = ""
-        if len(evaluated) < len(evaluations):
+        if len(existing) < len(recorded):
             keep_more = ", and a greater --keep_checkpoint_max keeps more"
         raise ValueError(
             "`num_last_checkpoints` must be from 1 to the number of newest "
             "checkpoints. Received: num_last_checkpoints="
-            f"{num_last}, and {len(steps)} checkpoints in "
-            f"{checkpoints.directory}. Lower the number, or train longer: a "
-            "smaller --eval_frequency makes more checkpoints"
-            f"{keep_more}."
+            f"{num_last}, and {len(steps)} {_CALLED[kind]} in "
+            f"{checkpoints.directory}. Lower the number, or train longer: "
+            f"{_MAKES_MORE[kind]}{keep_more}."
         )
     return steps[-num_last:]
 

@@ -16,10 +16,10 @@ class CheckpointWriter:
     process that ends normally also completes its last checkpoint.
 
     Args:
-        checkpoints: The `Checkpoints` of the run. Evaluations of checkpoints
-            that a killed process did not complete are removed from it.
-        keep_max: Number of the newest evaluated checkpoints to keep. Defaults
-            to 20.
+        checkpoints: The `Checkpoints` of the run. Records of checkpoints that
+            a killed process did not complete are removed from it.
+        keep_max: Number of the newest evaluated checkpoints to keep, and of
+            the newest timed ones. Defaults to 20.
         keep_every_n_hours: Hours of training between checkpoints that are kept
             for ever; 0 keeps none. See `kept_steps`. Defaults to 0.
 
@@ -42,22 +42,27 @@ class CheckpointWriter:
         self.keep_every_n_hours = keep_every_n_hours
         # Creates the file of evaluations for a new run.
         checkpoints.add_evaluations()
+        checkpoints.add_timed_steps()
         # With one thread, checkpoints become complete in their order.
         self._executor = concurrent.futures.ThreadPoolExecutor(
             max_workers=1, thread_name_prefix="checkpoint_writer"
         )
         self._unfinished_save = None
 
-    def save(self, step, arrays, is_evaluated=False, seconds=0.0):
+    def save(
+        self, step, arrays, is_evaluated=False, is_timed=False, seconds=0.0
+    ):
         """Begins to write a checkpoint once the previous one is complete.
 
         Args:
             step: Number of updates done.
             arrays: Dictionary of name to NumPy array. The arrays must not
                 change afterwards.
-            is_evaluated: Whether the checkpoint is made at an evaluation. If
-                not, it only serves to resume from until there is a newer one.
+            is_evaluated: Whether the checkpoint is made at an evaluation.
                 Defaults to False.
+            is_timed: Whether it is made at an interval of training time. A
+                checkpoint that is neither only serves to resume from until
+                there is a newer one. Defaults to False.
             seconds: Seconds of training so far, for `keep_every_n_hours`.
                 Defaults to 0.
 
@@ -68,8 +73,9 @@ class CheckpointWriter:
         # At most one copy of the state is in memory at any time.
         self.wait()
         evaluations = [Evaluation(step, seconds)] if is_evaluated else []
+        timed_steps = [step] if is_timed else []
         self._unfinished_save = self._executor.submit(
-            self._write, step, arrays, evaluations
+            self._write, step, arrays, evaluations, timed_steps
         )
 
     def score(self, step, score):
@@ -95,12 +101,13 @@ class CheckpointWriter:
         if save:
             save.result()
 
-    def _write(self, step, arrays, evaluations):
-        # Readers ignore the evaluation of a checkpoint that does not exist. An
-        # evaluated checkpoint without its evaluation would be deleted as an
-        # intermediate one, so the evaluation is written first. Old checkpoints
-        # go last, when the new one is safely on the disk.
+    def _write(self, step, arrays, evaluations, timed_steps):
+        # Readers ignore the record of a checkpoint that does not exist. A
+        # checkpoint without its record would be deleted as an intermediate
+        # one, so the records are written first. Old checkpoints go last, when
+        # the new one is safely on the disk.
         self.checkpoints.add_evaluations(*evaluations)
+        self.checkpoints.add_timed_steps(*timed_steps)
         self.checkpoints.save(step, arrays)
         self._remove_outdated()
 

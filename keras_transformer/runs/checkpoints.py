@@ -14,6 +14,7 @@ from keras_transformer.runs import retention
 # `ckpt-007.npz`, is no checkpoint.
 FILE_NAME = re.compile(r"ckpt-(0|[1-9][0-9]{0,17})\.npz")
 EVALUATIONS_FILE = "evaluations.json"
+TIMED_FILE = "timed.json"
 
 
 class Checkpoints:
@@ -22,9 +23,10 @@ class Checkpoints:
     A checkpoint is a flat dictionary of arrays under names such as
     `model/encoder/layer_0/self_attention/query`, in the `.npz` format of NumPy.
     Every backend reads it, and no code in it is ever executed. Each file is
-    complete, even if a process is killed while it writes. A second file,
-    `evaluations.json`, lists the checkpoints that were made at an evaluation,
-    with the time and the score of each.
+    complete, even if a process is killed while it writes. `evaluations.json`
+    lists the checkpoints that were made at an evaluation, with the time and the
+    score of each. `timed.json` lists those that were made at intervals of
+    training time.
 
     Args:
         directory: Directory of the files. The first save creates it.
@@ -59,6 +61,11 @@ class Checkpoints:
         """All `Evaluation`s, those of deleted checkpoints included."""
         # Read anew each time, since a training may be adding to the file.
         return retention.read_evaluations(self._evaluations_path, self.steps)
+
+    @property
+    def timed_steps(self):
+        """Steps of all timed checkpoints, deleted ones included."""
+        return retention.read_timed_steps(self._timed_path, self.steps)
 
     @property
     def best_step(self):
@@ -104,11 +111,23 @@ class Checkpoints:
             self._evaluations_path, [by_step[step] for step in sorted(by_step)]
         )
 
+    def add_timed_steps(self, *steps):
+        """Records checkpoints as made at intervals of training time."""
+        # A run without any needs no file.
+        if steps or os.path.lexists(self._timed_path):
+            os.makedirs(self.directory, exist_ok=True)
+            timed_steps = sorted({*self.timed_steps, *steps})
+            retention.write_timed_steps(self._timed_path, timed_steps)
+
     def remove_outdated(self, keep_max=None, keep_every_n_hours=0.0):
         """Deletes all checkpoints but those that `kept_steps` chooses."""
         steps = self.steps
         kept = retention.kept_steps(
-            steps, self.evaluations, keep_max, keep_every_n_hours
+            steps,
+            self.evaluations,
+            keep_max,
+            keep_every_n_hours,
+            self.timed_steps,
         )
         for step in set(steps) - set(kept):
             os.remove(self.path(step))
@@ -179,3 +198,7 @@ class Checkpoints:
     @property
     def _evaluations_path(self):
         return os.path.join(self.directory, EVALUATIONS_FILE)
+
+    @property
+    def _timed_path(self):
+        return os.path.join(self.directory, TIMED_FILE)

@@ -1,4 +1,4 @@
-"""The rule for which checkpoints to keep, and the evaluations it reads."""
+"""The rule for which checkpoints to keep, and the records it reads."""
 
 import itertools
 import json
@@ -10,11 +10,12 @@ from keras_transformer.files.records import WHOLE
 from keras_transformer.files.records import read_record
 from keras_transformer.files.writing import written_aside
 
-_SHAPE = [{"step": WHOLE, "seconds?": float, "score?": (float, None)}]
-_REMEDY = (
+_EVALUATIONS = [{"step": WHOLE, "seconds?": float, "score?": (float, None)}]
+_EVALUATIONS_REMEDY = (
     "Delete it. Every checkpoint then counts as made at an evaluation, and "
     "none as the best."
 )
+_TIMED_REMEDY = "Delete it. No checkpoint then counts as a timed one."
 
 
 class Evaluation(NamedTuple):
@@ -25,23 +26,27 @@ class Evaluation(NamedTuple):
     score: float | None = None  # on dev; greater is better, None is unknown
 
 
-def kept_steps(steps, evaluations, keep_max=None, keep_every_n_hours=0.0):
+def kept_steps(
+    steps, evaluations, keep_max=None, keep_every_n_hours=0.0, timed_steps=()
+):
     """Chooses the checkpoints to keep.
 
     The rule keeps the newest checkpoint, the newest `keep_max` that were made
-    at an evaluation, the one with the best score, and the first one evaluated
-    in every period of `keep_every_n_hours` of training. A checkpoint made
-    between two evaluations only serves to resume from, so it goes as soon as
-    there is a newer one.
+    at an evaluation, the newest `keep_max` timed ones, the one with the best
+    score, and the first one evaluated in every period of `keep_every_n_hours`
+    of training. Any other checkpoint only serves to resume from, so it goes as
+    soon as there is a newer one.
 
     Args:
         steps: List of the steps of all checkpoints, in ascending order.
         evaluations: List of `Evaluation` in ascending order, deleted
             checkpoints included.
-        keep_max: Number of the newest evaluated checkpoints to keep. Defaults
-            to None, which keeps all.
+        keep_max: Number of the newest evaluated checkpoints to keep, and of
+            the newest timed ones. Defaults to None, which keeps all.
         keep_every_n_hours: Hours of training between checkpoints that are kept
             for ever; 0 keeps none. Defaults to 0.
+        timed_steps: Sequence of the steps of the timed checkpoints in ascending
+            order, deleted ones included. Defaults to none.
 
     Returns:
         The list of steps to keep, in ascending order.
@@ -53,9 +58,10 @@ def kept_steps(steps, evaluations, keep_max=None, keep_every_n_hours=0.0):
     [10, 20, 25]
     """
     kept = set(steps[-1:])
-    # Some of the evaluated checkpoints may be gone; the last line sorts them
-    # out.
-    kept.update(e.step for e in evaluations[-keep_max if keep_max else 0 :])
+    # Some of these checkpoints may be gone; the last line sorts them out.
+    newest = slice(-keep_max if keep_max else None, None)
+    kept.update(evaluation.step for evaluation in evaluations[newest])
+    kept.update(timed_steps[newest])
     kept.add(best_step(steps, evaluations))
     kept.update(_one_each(evaluations, 3600 * keep_every_n_hours))
     return [step for step in steps if step in kept]
@@ -70,24 +76,25 @@ def best_step(steps, evaluations):
     return max(scored, key=lambda evaluation: evaluation.score).step
 
 
-def newest_evaluated(steps, evaluations):
-    """Returns the steps of the newest evaluations, back to the first gap.
+def newest_without_gap(steps, recorded_steps):
+    """Returns the newest of the recorded steps, back to the first gap.
 
-    A much older checkpoint that is kept as the best or as an hourly one lies
-    beyond a gap. It is not among the last checkpoints of the training.
+    A gap is a checkpoint that was deleted. A much older one that is kept as the
+    best or as an hourly one lies beyond a gap. It is not among the last
+    checkpoints of the training.
 
     Args:
         steps: List of the steps of all checkpoints.
-        evaluations: List of `Evaluation` in ascending order.
+        recorded_steps: List of the steps of the evaluated or of the timed
+            checkpoints in ascending order, deleted ones included.
 
     Returns:
         A list of steps, in ascending order.
     """
-    # A gap is an evaluation whose checkpoint was deleted.
     newest_first = itertools.takewhile(
-        lambda evaluation: evaluation.step in steps, reversed(evaluations)
+        lambda step: step in steps, reversed(recorded_steps)
     )
-    return sorted(evaluation.step for evaluation in newest_first)
+    return sorted(newest_first)
 
 
 def read_evaluations(path, steps):
@@ -113,11 +120,9 @@ def read_evaluations(path, steps):
         return [Evaluation(step) for step in steps]
     evaluations = [
         Evaluation(entry["step"], entry.get("seconds", 0.0), entry.get("score"))
-        for entry in read_record(path, _SHAPE, remedy=_REMEDY)
+        for entry in read_record(path, _EVALUATIONS, remedy=_EVALUATIONS_REMEDY)
     ]
-    numbers = [evaluation.step for evaluation in evaluations]
-    if numbers != sorted(set(numbers)):
-        raise faulty(path, "where the steps do not ascend", remedy=_REMEDY)
+    _check_order([e.step for e in evaluations], path, _EVALUATIONS_REMEDY)
     return [e for e in evaluations if steps and e.step <= steps[-1]]
 
 
@@ -127,6 +132,39 @@ def write_evaluations(path, evaluations):
     lines = ",\n".join(json.dumps(e._asdict()) for e in evaluations)
     with written_aside(path) as file:
         file.write(f"[\n{lines}\n]\n")
+
+
+def read_timed_steps(path, steps):
+    """Reads the list of steps of the timed checkpoints.
+
+    Steps newer than all checkpoints are ignored, as in `read_evaluations`.
+
+    Args:
+        path: Path of the file, which may be absent.
+        steps: List of the steps of all checkpoints, in ascending order.
+
+    Returns:
+        A list of steps.
+
+    Raises:
+        ValueError: If the file does not hold a list of steps.
+    """
+    if not os.path.lexists(path):
+        return []
+    timed_steps = read_record(path, [WHOLE], remedy=_TIMED_REMEDY)
+    _check_order(timed_steps, path, _TIMED_REMEDY)
+    return [step for step in timed_steps if steps and step <= steps[-1]]
+
+
+def write_timed_steps(path, timed_steps):
+    """Writes a list of steps as `read_timed_steps` reads it."""
+    with written_aside(path) as file:
+        file.write(f"{json.dumps(timed_steps)}\n")
+
+
+def _check_order(steps, path, remedy):
+    if steps != sorted(set(steps)):
+        raise faulty(path, "where the steps do not ascend", remedy=remedy)
 
 
 def _one_each(evaluations, period):

@@ -12,7 +12,8 @@ class TrainingOptions:
     """
 
     eval_frequency: int = 1000  # updates between two evaluations
-    keep_checkpoint_max: int = 20  # number of evaluated checkpoints to keep
+    timed_checkpoint_minutes: float = 0.0  # between timed ones; 0 = none
+    keep_checkpoint_max: int = 20  # evaluated, and timed, checkpoints to keep
     keep_checkpoint_every_n_hours: float = 0.0  # kept for ever; 0 = none
     save_checkpoints_secs: float = 600.0  # between saves to resume from
     early_stopping_metric: str = "none"  # or "loss", or a score of the problem

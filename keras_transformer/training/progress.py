@@ -26,6 +26,7 @@ def check_resumable(run):
     if not run.checkpoints.steps or run.averaged_steps:
         return
     check_checkpoint(run)
+    run.checkpoints.timed_steps  # reading the file checks it
     headers = run.checkpoints.headers()
     sizes = {name: headers[name].total_bytes for name in headers}
     weights = sum(sizes[name] for name in sizes if name.startswith("model/"))

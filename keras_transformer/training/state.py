@@ -48,9 +48,10 @@ class TrainingState:
 
     @property
     def is_save_due(self):
-        """Whether `save_checkpoints_secs` have passed since the last save."""
+        """Whether it is time for a checkpoint, timed or to resume from."""
         elapsed = time.monotonic() - self._saved_at
-        return elapsed >= self.options.save_checkpoints_secs
+        is_old = elapsed >= self.options.save_checkpoints_secs
+        return is_old or self._is_interval_over
 
     def save(self, counts, is_evaluated=False):
         """Begins to write a checkpoint; see `CheckpointWriter.save`.
@@ -61,6 +62,7 @@ class TrainingState:
             is_evaluated: Whether the checkpoint is made at an evaluation.
                 Defaults to False.
         """
+        is_timed = self._is_interval_over
         # The other workers save nothing, but no save is due for them either.
         self._mark()
         if not self.engine.is_chief:
@@ -74,16 +76,28 @@ class TrainingState:
             for name, value in numbers.items():
                 arrays[f"{kind}/{name}"] = value
         step, seconds = self.progress["step"], self.progress["seconds"]
-        self.writer.save(step, arrays, is_evaluated, seconds)
+        self.writer.save(step, arrays, is_evaluated, is_timed, seconds)
 
     def wait(self):
         """Waits until the last checkpoint is on the disk."""
         if self.engine.is_chief:
             self.writer.wait()
 
+    @property
+    def _num_intervals(self):
+        """Number of complete `timed_checkpoint_minutes` of training."""
+        # Training time, which a resumed training continues.
+        seconds = 60 * self.options.timed_checkpoint_minutes
+        return self.progress["seconds"] // seconds if seconds else 0
+
+    @property
+    def _is_interval_over(self):
+        return self._num_intervals > self._saved_intervals
+
     def _mark(self):
         self._saved_step = self.progress["step"]
         self._saved_at = time.monotonic()
+        self._saved_intervals = self._num_intervals
 
     def _restore(self):
         checkpoints = self.run.checkpoints

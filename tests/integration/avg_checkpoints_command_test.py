@@ -59,6 +59,14 @@ class AverageCheckpointsTest:
             expected = sum(part[name].astype("float64") for part in parts) / 2
             np.testing.assert_allclose(mean, expected, rtol=1e-6)
 
+    def test_timed_checkpoints_are_averaged(self, tmp_path, capsys):
+        path = shutil.copytree(FROZEN_RUN, tmp_path / "run")
+        (path / "checkpoints" / "timed.json").write_text("[1500]")
+        flags = (f"--output_dir={path}", "--noevaluate")
+        flags += ("--checkpoints=timed", "--num_last_checkpoints=1")
+        assert call(avg_checkpoints, *flags) == 0
+        assert "the checkpoint of update 1500 alone" in capsys.readouterr().err
+
     def test_by_default_it_lies_in_the_run(self, trained_run, capsys):
         status = call(
             avg_checkpoints,

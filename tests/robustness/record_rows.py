@@ -2,6 +2,7 @@
 
 from damage import ABSENT
 from damage import grows
+from damage import has
 from damage import links
 from damage import makes
 from damage import removes
@@ -21,6 +22,8 @@ DEEP = "[" * 100_000
 RECORD, HPARAMS = "{run}/run.json", "{run}/hparams.json"
 METRICS = "{run}/metrics.csv"
 EVALUATIONS = "{run}/checkpoints/evaluations.json"
+TIMED = "{run}/checkpoints/timed.json"
+TIMED_AVERAGE = AVERAGE + " --checkpoints=timed"
 BEST = RUN + " --checkpoint_step=best"
 SLOW = {"cpu_seconds": 60}
 NO_JSON = [
@@ -105,6 +108,11 @@ ROWS = [
     row(BEST, sets(EVALUATIONS, "0.score", "good"), says="score"),
     row(BEST, sets(EVALUATIONS, "1", 7), says="evaluations.json"),
     row(AVERAGE, writes(EVALUATIONS, b"{"), says="evaluations.json"),
+    # timed.json.
+    *unreadable(TIMED_AVERAGE, TIMED, but=b"[]"),
+    row(TIMED_AVERAGE, writes(TIMED, b"[3000, 1500]"), says="ascend"),
+    row(TIMED_AVERAGE, says="0 timed checkpoints"),
+    row(RESUME, writes(TIMED, b"{"), has("{data}"), says="timed.json"),
     # metrics.csv.
     row(PLOT, removes(METRICS), says="metrics.csv"),
     row(PLOT, makes(METRICS), says="metrics.csv"),

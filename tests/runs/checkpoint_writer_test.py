@@ -10,6 +10,7 @@ import pytest
 from keras_transformer.runs.checkpoint_writer import CheckpointWriter
 from keras_transformer.runs.checkpoints import Checkpoints
 from keras_transformer.runs.retention import Evaluation
+from keras_transformer.runs.retention import write_timed_steps
 
 WRITE_ON = """
 import sys
@@ -100,6 +101,17 @@ class CheckpointWriterTest:
         writer.wait()
         assert checkpoints.steps == [3, 5]
 
+    def test_newest_timed_are_kept_beside_the_newest_evaluated(
+        self, checkpoints
+    ):
+        writer = CheckpointWriter(checkpoints, keep_max=2)
+        for step in range(1, 10):
+            kinds = {"is_evaluated": step % 4 == 0, "is_timed": step % 3 == 0}
+            writer.save(step, ARRAYS, **kinds)
+        writer.wait()
+        assert checkpoints.timed_steps == [3, 6, 9]
+        assert checkpoints.steps == [4, 6, 8, 9]
+
     def test_score_that_is_not_finite_does_not_count(self, checkpoints):
         writer = CheckpointWriter(checkpoints)
         for step, score in ((1, 1.0), (2, float("nan"))):
@@ -117,15 +129,19 @@ class CheckpointWriterTest:
         writer.wait()
         assert checkpoints.evaluations == [Evaluation(1), Evaluation(2)]
 
-    def test_evaluation_of_a_lost_checkpoint_is_dropped_at_the_start(
+    def test_records_of_a_lost_checkpoint_are_dropped_at_the_start(
         self, checkpoints
     ):
         checkpoints.save(1, ARRAYS)
         checkpoints.add_evaluations(Evaluation(1), Evaluation(2))
+        checkpoints.add_timed_steps(1)
+        # As if the process had been killed before it wrote the checkpoint.
+        write_timed_steps(f"{checkpoints.directory}/timed.json", [1, 2])
         writer = CheckpointWriter(checkpoints)
         writer.save(3, ARRAYS)
         writer.wait()
         assert checkpoints.evaluations == [Evaluation(1)]
+        assert checkpoints.timed_steps == [1]
 
 
 class FaultTest:

@@ -173,6 +173,30 @@ class AverageTest:
         with pytest.raises(ValueError, match=expected):
             average(checkpoints, 2)
 
+    def test_timed_ones_are_averaged_alone(self, checkpoints):
+        for step in range(1, 8):
+            checkpoints.save(step, {"model/a": np.full(1, float(step))})
+        checkpoints.add_evaluations(Evaluation(3), Evaluation(6))
+        checkpoints.add_timed_steps(1, 2, 5)
+        steps, means = average(checkpoints, 2, "timed")
+        assert (steps, means) == ([2, 5], {"model/a": [3.5]})
+        expected = "=4, and 3 timed checkpoints.*--timed_checkpoint_minutes"
+        with pytest.raises(ValueError, match=expected):
+            average(checkpoints, 4, "timed")
+
+    def test_timed_one_that_is_kept_as_the_best_does_not_count(
+        self, checkpoints
+    ):
+        for step in range(1, 6):
+            checkpoints.save(step, {"model/a": np.ones(1)})
+        checkpoints.add_evaluations(Evaluation(1, score=9.0))
+        checkpoints.add_timed_steps(1, 2, 3, 4)
+        checkpoints.remove_outdated(keep_max=2)
+        assert checkpoints.steps == [1, 3, 4, 5]
+        expected = "=3, and 2 timed.*greater --keep_checkpoint_max"
+        with pytest.raises(ValueError, match=expected):
+            average(checkpoints, 3, "timed")
+
     def test_a_link_to_itself_is_an_error(self, checkpoints):
         checkpoints.save(1, {"model/a": np.ones(1)})
         os.symlink("ckpt-2.npz", checkpoints.path(2))

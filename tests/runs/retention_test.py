@@ -6,9 +6,11 @@ import pytest
 from keras_transformer.runs.retention import Evaluation
 from keras_transformer.runs.retention import best_step
 from keras_transformer.runs.retention import kept_steps
-from keras_transformer.runs.retention import newest_evaluated
+from keras_transformer.runs.retention import newest_without_gap
 from keras_transformer.runs.retention import read_evaluations
+from keras_transformer.runs.retention import read_timed_steps
 from keras_transformer.runs.retention import write_evaluations
+from keras_transformer.runs.retention import write_timed_steps
 
 HOUR = 3600.0
 
@@ -35,6 +37,14 @@ class KeptStepsTest:
 
     def test_intermediate_ones_do_not_displace_evaluated_ones(self):
         assert kept_steps([1, 2, 3, 4], evaluations(1, 2), 2) == [1, 2, 4]
+
+    def test_timed_ones_do_not_displace_evaluated_ones(self):
+        kept = kept_steps(range(1, 9), evaluations(3, 6), 2, 0.0, [1, 2, 4, 5])
+        assert kept == [3, 4, 5, 6, 8]
+
+    def test_one_that_is_timed_and_evaluated_counts_as_both(self):
+        kept = kept_steps(range(1, 6), evaluations(1, 2), 1, 0.0, [1, 2])
+        assert kept == [2, 5]
 
     def test_best_is_kept_at_any_age(self):
         scored = [Evaluation(i, score=-i) for i in range(1, 6)]
@@ -89,12 +99,12 @@ class BestStepTest:
         assert best_step([1, 2], evaluations(1, 2)) is None
 
 
-class NewestEvaluatedTest:
+class NewestWithoutGapTest:
     def test_intermediate_checkpoints_are_ignored(self):
-        assert newest_evaluated([1, 2, 3, 4], evaluations(1, 3)) == [1, 3]
+        assert newest_without_gap([1, 2, 3, 4], [1, 3]) == [1, 3]
 
     def test_ends_at_the_first_gap(self):
-        assert newest_evaluated([1, 3, 4], evaluations(1, 2, 3, 4)) == [3, 4]
+        assert newest_without_gap([1, 3, 4], [1, 2, 3, 4]) == [3, 4]
 
 
 class EvaluationsFileTest:
@@ -120,3 +130,24 @@ class EvaluationsFileTest:
         path.write_text(text)
         with pytest.raises(ValueError, match="a.json.*Delete it"):
             read_evaluations(str(path), [1])
+
+
+class TimedFileTest:
+    def test_read_returns_what_was_written(self, tmp_path):
+        path = str(tmp_path / "a")
+        assert read_timed_steps(path, [1, 2]) == []
+        write_timed_steps(path, [1, 2])
+        assert read_timed_steps(path, [1, 2]) == [1, 2]
+
+    def test_record_of_an_incomplete_checkpoint_is_ignored(self, tmp_path):
+        path = str(tmp_path / "a")
+        write_timed_steps(path, [1, 2, 3])
+        assert read_timed_steps(path, [2]) == [1, 2]
+        assert read_timed_steps(path, []) == []
+
+    @pytest.mark.parametrize("text", ["{", "3", '["3"]', "[2, 1]", "[1, 1]"])
+    def test_error_of_another_content_names_the_file(self, tmp_path, text):
+        path = tmp_path / "a.json"
+        path.write_text(text)
+        with pytest.raises(ValueError, match="a.json.*Delete it"):
+            read_timed_steps(str(path), [1])

@@ -75,6 +75,13 @@ class Problem(GeneratedData):
         """
         return target
 
+    def is_complete(self, source, target):
+        """Returns whether a pair has text on both sides.
+
+        Pairs that have not are left out of the data.
+        """
+        return not (text_files.is_blank(source) or text_files.is_blank(target))
+
     def symbols(self, tmp_dir):
         """Returns the words of `target_text` that get one id each."""
         return ()

@@ -1,7 +1,10 @@
 """The base class of problems with the corpora of WMT."""
 
+import collections
+import itertools
 import logging
 import os
+from xml.sax import saxutils
 
 from keras_transformer.data import download
 from keras_transformer.data import generation
@@ -12,7 +15,7 @@ _logger = logging.getLogger(__name__)
 
 
 class TranslateWmt(Problem):
-    """Translation of news, from files or from tensorflow_datasets.
+    r"""Translation of news, from files or from tensorflow_datasets.
 
     The text is read from files in `tmp_dir` if they exist. Otherwise
     tensorflow_datasets downloads it into `tmp_dir`, provided that the servers
@@ -21,6 +24,11 @@ class TranslateWmt(Problem):
     language translates line n of the other. The original corpora contain pairs
     with one empty side. Such pairs are dropped, and the files may have the
     expected number of lines with or without them.
+
+    Files are read byte for byte as tensorflow_datasets reads the original ones:
+    only `\n` ends a line, and a side of white space is not empty. Thus both
+    ways give the same pairs. The original text of dev and test is SGML, so
+    entities such as `&quot;` are replaced by their characters there.
 
     Each subclass stands for one exact list of corpora, so the numbers of its
     pairs are fixed.
@@ -36,9 +44,15 @@ class TranslateWmt(Problem):
 
     def text_pairs(self, split, tmp_dir):
         if self.source_files(tmp_dir):
-            return text_files.read_pairs(*self._paths(split, tmp_dir))
-        builder = self._builder(tmp_dir)
-        return download.tfds_pairs(builder, split, *self._languages())
+            paths = self._paths(split, tmp_dir)
+            pairs = text_files.read_pairs(*paths, exact=True)
+        else:
+            builder = self._builder(tmp_dir)
+            pairs = download.tfds_pairs(builder, split, *self._languages())
+        return pairs if split == "train" else map(_unescaped, pairs)
+
+    def is_complete(self, source, target):
+        return bool(source and target)
 
     def source_files(self, tmp_dir):
         paths = [
@@ -75,7 +89,11 @@ class TranslateWmt(Problem):
     def _check_files(self, tmp_dir):
         for split in self.splits:
             paths = self._paths(split, tmp_dir)
-            counts = text_files.count_pairs(*paths)
+            pairs = text_files.read_pairs(*paths, exact=True)
+            counter = collections.Counter(
+                itertools.starmap(self.is_complete, pairs)
+            )
+            counts = counter.total(), counter[True]
             self._check_count(split, counts, " and ".join(paths), tmp_dir)
 
     def _check_download(self, tmp_dir):
@@ -95,6 +113,7 @@ class TranslateWmt(Problem):
     def _check_count(self, split, counts, place, tmp_dir):
         expected = self.num_pairs.get(split)
         way_out = self._way_out(tmp_dir)
+        way_out += " Other corpora are for translate_files."
         download.check_count(expected, counts, place, way_out)
 
     def _builder(self, tmp_dir):
@@ -121,6 +140,11 @@ class TranslateWmt(Problem):
     def _known(self, split):
         count = self.num_pairs.get(split)
         return f"{count:,} lines" if count else "the same number of lines"
+
+
+def _unescaped(pair):
+    entities = {"&quot;": '"', "&apos;": "'"}
+    return tuple(saxutils.unescape(text, entities) for text in pair)
 
 
 def _has_changed(files, manifest):

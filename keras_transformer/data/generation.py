@@ -135,7 +135,7 @@ def _make_vocabulary(problem, tmp_dir, directory):
         return subwords.Subwords(path)
     start = time.monotonic()
     pairs = subwords.sample_evenly(
-        filter(_is_complete, problem.text_pairs("train", tmp_dir)),
+        _complete(problem, problem.text_pairs("train", tmp_dir)),
         MAX_VOCABULARY_PAIRS,
     )
     _check_pairs(len(pairs), problem, "train")
@@ -172,7 +172,7 @@ def _encode_split(problem, split, tmp_dir, vocabulary, directory):
             stack.enter_context(side)
         pairs = iter(problem.text_pairs(split, tmp_dir))
         while chunk := list(itertools.islice(pairs, _PAIRS_AT_ONCE)):
-            kept = list(filter(_is_complete, chunk))
+            kept = list(_complete(problem, chunk))
             for number, side in enumerate(sides):
                 # The checksum covers dropped pairs too, because it identifies
                 # the raw text.
@@ -195,8 +195,8 @@ def _encode_split(problem, split, tmp_dir, vocabulary, directory):
     }
 
 
-def _is_complete(pair):
-    return not any(map(text_files.is_blank, pair))
+def _complete(problem, pairs):
+    return (pair for pair in pairs if problem.is_complete(*pair))
 
 
 def _check_pairs(num_pairs, problem, split):

@@ -16,7 +16,7 @@ MAX_GZIP_RATIO = 200
 _GZIP_START = b"\x1f\x8b"  # never the start of UTF-8 text
 
 
-def read_lines(path, errors="strict"):
+def read_lines(path, errors="strict", exact=False):
     r"""Yields the lines of a text file without their line ends.
 
     The file may be a pipe, such as `<(command)` of a shell, which can be read
@@ -25,6 +25,7 @@ def read_lines(path, errors="strict"):
     Args:
         path: Path of a file of UTF-8 text, which may be gzip-compressed.
         errors: See `lines_of`.
+        exact: See `lines_of`.
 
     Raises:
         ValueError: If the file does not exist, is not UTF-8, or holds damaged
@@ -34,12 +35,12 @@ def read_lines(path, errors="strict"):
     with open(path, "rb") as file:
         # By content, not by name: downloads are often named without ".gz".
         if file.peek(len(_GZIP_START)).startswith(_GZIP_START):
-            yield from _decompressed_lines(file, path, errors)
+            yield from _decompressed_lines(file, path, errors, exact)
         else:
-            yield from lines_of(file, path, errors)
+            yield from lines_of(file, path, errors, exact)
 
 
-def lines_of(file, name, errors="strict"):
+def lines_of(file, name, errors="strict", exact=False):
     r"""Yields the lines of an open file without their line ends.
 
     Only the byte `\n` ends a line, as for `wc -l`. Unicode's other line
@@ -53,6 +54,8 @@ def lines_of(file, name, errors="strict"):
         name: What error messages call the file, usually its path.
         errors: Treatment of bytes that are not UTF-8, as for `bytes.decode`.
             Zero bytes are errors only if it is "strict", the default.
+        exact: Whether to keep the `\r` before a `\n` and the byte order mark.
+            Defaults to False.
 
     Raises:
         ValueError: If a line is not UTF-8 or too long. The lines before it are
@@ -68,9 +71,11 @@ def lines_of(file, name, errors="strict"):
                 f"Received: {name}, line {number}, which has more. Check that "
                 "this is text with one sentence on a line."
             )
-        if number == 1:
-            line = line.removeprefix(codecs.BOM_UTF8)
-        line = line.removesuffix(b"\n").removesuffix(b"\r")
+        line = line.removesuffix(b"\n")
+        if not exact:
+            line = line.removesuffix(b"\r")
+            if number == 1:
+                line = line.removeprefix(codecs.BOM_UTF8)
         try:
             text = line.decode(errors=errors)
         except UnicodeDecodeError as error:
@@ -90,11 +95,12 @@ def _not_text(name, number, line, position):
     )
 
 
-def _decompressed_lines(file, path, errors):
+def _decompressed_lines(file, path, errors, exact):
     number = 0
     content = gzip.GzipFile(fileobj=file)
     try:
-        for number, line in enumerate(lines_of(content, path, errors), 1):
+        lines = lines_of(content, path, errors, exact)
+        for number, line in enumerate(lines, 1):
             size = content.tell()
             # The position in a pipe is not known.
             if size > MAX_GZIP_BYTES and file.seekable():
@@ -117,15 +123,19 @@ def _check_ratio(path, compressed_size, size):
         )
 
 
-def read_pairs(source_path, target_path):
+def read_pairs(source_path, target_path, exact=False):
     """Yields `(source, target)` for each line of two aligned files.
+
+    Args:
+        source_path, target_path: Paths of the files.
+        exact: See `lines_of`.
 
     Raises:
         ValueError: If one file ends before the other. The message names both
             files and their numbers of lines.
     """
     paths = (source_path, target_path)
-    sides = [read_lines(path) for path in paths]
+    sides = [read_lines(path, exact=exact) for path in paths]
     # `zip` would silently drop the surplus lines of the longer file.
     for number, pair in enumerate(itertools.zip_longest(*sides)):
         if None not in pair:

@@ -2,9 +2,12 @@
 
 import gzip
 import pathlib
+import random
+from xml.sax import saxutils
 
 import pytest
 import tensorflow_datasets as tfds
+from tensorflow_datasets.translate import wmt as tfds_wmt
 from translation_dataset import TranslationDataset
 
 from keras_transformer import registry
@@ -13,9 +16,15 @@ from keras_transformer.problems.translate_enfr import TranslateEnfrWmt14
 
 COUNTS = {"train": 40, "dev": 3, "test": 2}
 PAIRS = {
-    split: [(f"The {split} {n}.", f"Das {split} {n}.") for n in range(count)]
+    split: [(f'The "{split}" {n}.', f"Das {split} {n}.") for n in range(count)]
     for split, count in COUNTS.items()
 }
+
+
+def escaped(pairs):
+    """Returns pairs as SGML files hold them."""
+    entities = {'"': "&quot;"}
+    return [[saxutils.escape(t, entities) for t in pair] for pair in pairs]
 
 
 class TranslateEndeSmall(TranslateEndeWmt14):
@@ -39,8 +48,8 @@ class TranslateEnfrSmall(TranslateEnfrWmt14):
 class SmallTranslate(TranslationDataset, tfds.core.GeneratorBasedBuilder):
     pairs = {
         "train": PAIRS["train"],
-        "validation": PAIRS["dev"],
-        "test": PAIRS["test"],
+        "validation": escaped(PAIRS["dev"]),
+        "test": escaped(PAIRS["test"]),
     }
 
 
@@ -123,6 +132,56 @@ class WmtFilesTest:
         place(tmp_dir, problem, target="fr", pairs=pairs)
         manifest = problem.generate(str(tmp_dir))
         assert manifest["splits"]["train"]["pairs"] == 25
+
+
+# What libraries disagree on: line ends, white space, marks and entities.
+NASTY = ["a", "\u00e4", " ", "\t", "\r", "\x0b", "\x0c", "\x1c", "\x85", "\xa0"]
+NASTY += ["\u2028", "\u2029", "\u3000", "\ufeff", "&quot;", "\u2581"]
+
+
+def nasty_texts(rng, num_lines):
+    """Returns two files of one to four odd characters a line."""
+    lines = [
+        "".join(rng.choices(NASTY, k=rng.choice([0, 1, 1, 2, 4])))
+        for _ in range(2 * num_lines)
+    ]
+    end = rng.choice(["a", "a\n"])
+    return ["\n".join([*side, end]) for side in (lines[::2], lines[1::2])]
+
+
+class WmtPairsTest:
+    @pytest.mark.parametrize("seed", range(20))
+    def test_pairs_are_those_of_tfds(self, problem, tmp_dir, monkeypatch, seed):
+        monkeypatch.chdir(tmp_dir)
+        names = [f"{problem.name}.train.{code}" for code in ("en", "de")]
+        texts = nasty_texts(random.Random(seed), num_lines=50)
+        place(tmp_dir, problem, pairs={**PAIRS, "train": []})
+        for name, text in zip(names, texts):
+            pathlib.Path(name).write_bytes(text.encode())
+        expected = [
+            (pair["en"], pair["de"])
+            for _, pair in tfds_wmt._parse_parallel_sentences(*names)
+            if all(pair.values())
+        ]
+        pairs = problem.text_pairs("train", str(tmp_dir))
+        assert [p for p in pairs if problem.is_complete(*p)] == expected
+
+    def test_white_space_counts_and_is_learnt(self, problem, tmp_dir):
+        train = [*PAIRS["train"][:37], ("\r", "a"), (" ", "b"), ("c", "\u2028")]
+        place(tmp_dir, problem, pairs={**PAIRS, "train": [*train, ("", "d")]})
+        manifest = problem.generate(str(tmp_dir))["splits"]["train"]
+        assert (manifest["pairs"], manifest["dropped"]["empty_side"]) == (40, 1)
+        lengths = problem.token_pairs("train").inputs.lengths
+        assert lengths[38] == 1  # the end alone
+
+    def test_entities_are_replaced_in_dev_and_test(self, problem, tmp_dir):
+        escaped = "&quot;R&amp;D&quot; &lt;b&gt; it&apos;s &amp;quot; AT&T"
+        text = '"R&D" <b> it\'s &quot; AT&T'
+        splits = {split: [(escaped, escaped)] for split in PAIRS}
+        place(tmp_dir, problem, pairs=splits)
+        for split, expected in zip(splits, (escaped, text, text)):
+            pairs = problem.text_pairs(split, str(tmp_dir))
+            assert list(pairs) == [(expected, expected)]
 
 
 class WmtDownloadTest:

@@ -52,6 +52,7 @@ def transformer_parsing_small():
         num_heads=4,
         norm="pre",
         attention_dropout=0.1,
+        initializer="small_branch_ends",
         max_length=512,
         batch_tokens=2048,
         warmup_steps=800,

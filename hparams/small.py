@@ -22,6 +22,7 @@ def transformer_small():
         d_model=256,
         d_ff=1024,
         num_heads=4,
+        initializer="small_branch_ends",
         dropout=0.2,  # against over-fitting; 0.1 in base
         warmup_steps=2000,
         train_steps=30000,
@@ -47,6 +48,7 @@ def transformer_tiny():
         d_model=128,
         d_ff=256,
         num_heads=4,
+        initializer="small_branch_ends",
         dropout=0.3,
         batch_tokens=2048,  # a quarter of the authors' 2 x 4,096
         warmup_steps=1000,

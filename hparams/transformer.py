@@ -18,7 +18,10 @@ def transformer_base():
     """
     # HParams() has the base dimensions, but a batch for one small device.
     return dataclasses.replace(
-        HParams(), batch_tokens=25000, train_steps=100000
+        HParams(),
+        initializer="tensor2tensor",
+        batch_tokens=25000,
+        train_steps=100000,
     )
 
 

@@ -35,6 +35,7 @@ class HParams:
     norm: str = "post"  # "post" as in the paper, "pre" as in Tensor2Tensor
     positional_encoding: str = "sinusoidal"  # or "learned" (Table 3 row E)
     neighbourhood: int = 0  # radius of self-attention (r); 0 = unlimited
+    initializer: str = "small_branch_ends"  # or "tensor2tensor", the authors'
     label_smoothing: float = 0.1  # share spread over the vocabulary (eps_ls)
     max_length: int = 256  # longest sentence kept for training, in tokens
     batch_tokens: int = 4096  # positions per side a device takes at once
@@ -113,6 +114,11 @@ _RULES = (
         "'sinusoidal' or 'learned'",
         ("sinusoidal", "learned").__contains__,
         ("positional_encoding",),
+    ),
+    (
+        "'small_branch_ends' or 'tensor2tensor'",
+        ("small_branch_ends", "tensor2tensor").__contains__,
+        ("initializer",),
     ),
     (
         "'adam', 'adamw' or 'adafactor'",

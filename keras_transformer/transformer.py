@@ -57,7 +57,8 @@ class Transformer(keras.Model):
             False.
         **layer_options: Further arguments of `layers.EncoderLayer` except
             `causal`, for all layers: `d_k`, `d_v`, `attention_dropout`,
-            `activation_dropout`, `norm`, `neighbourhood` and `attention`.
+            `activation_dropout`, `norm`, `neighbourhood`, `initializer` and
+            `attention`.
 
     Call arguments:
         features: Dictionary of `inputs`, integer ids of shape

@@ -4,7 +4,10 @@ from keras import ops
 
 from keras_transformer.layers.cache import empty_slots
 from keras_transformer.layers.dropout import Dropout
+from keras_transformer.layers.initializer import SMALL_BRANCH_ENDS
 from keras_transformer.layers.initializer import branch_end_initializer
+from keras_transformer.layers.initializer import check_initializer
+from keras_transformer.layers.initializer import projection_initializer
 from keras_transformer.layers.projection import project
 from keras_transformer.layers.sequence_layer import SequenceLayer
 from keras_transformer.masks import combine_masks
@@ -49,6 +52,9 @@ class MultiHeadAttention(SequenceLayer):
         neighbourhood: Integer, r, the greatest distance that self-attention
             spans (section 4 of the paper). Defaults to None, which means any
             distance.
+        initializer: String, "small_branch_ends" or "tensor2tensor", the initial
+            values of the kernels; see `layers.initializer`. Defaults to
+            "small_branch_ends".
 
     Call arguments:
         query: Tensor of shape `(batch, query_len, d_model)`.
@@ -81,6 +87,7 @@ class MultiHeadAttention(SequenceLayer):
         d_v=None,
         attention_dropout=0.0,
         neighbourhood=None,
+        initializer=SMALL_BRANCH_ENDS,
         **kwargs,
     ):
         super().__init__(**kwargs)
@@ -97,22 +104,31 @@ class MultiHeadAttention(SequenceLayer):
         self.d_v = d_v or d_model // num_heads
         self.attention_dropout = attention_dropout
         self.neighbourhood = neighbourhood
+        self.initializer = check_initializer(initializer)
         self.dropout_layer = Dropout(
             attention_dropout, dtype=self.dtype_policy, name="dropout"
         )
 
     def build(self, query_shape, memory_shape=None):
-        # Three kernels instead of a joint one, which would start with smaller
-        # values, because the limits of Glorot depend on the shape.
         keys_width = self.num_heads * self.d_k
         values_width = self.num_heads * self.d_v
-        self.query_kernel = self._add_kernel("query", self.d_model, keys_width)
-        self.key_kernel = self._add_kernel("key", self.d_model, keys_width)
-        self.value_kernel = self._add_kernel(
-            "value", self.d_model, values_width
+        # The projections of `memory`, which is `query` in self-attention.
+        joint_width = keys_width + values_width
+        query_width = keys_width
+        if memory_shape is None:
+            joint_width += keys_width
+            query_width = joint_width
+        self.query_kernel = self._add_projection(
+            "query", keys_width, query_width
         )
-        self.output_kernel = self._add_kernel(
-            "output", values_width, self.d_model, branch_end_initializer()
+        self.key_kernel = self._add_projection("key", keys_width, joint_width)
+        self.value_kernel = self._add_projection(
+            "value", values_width, joint_width
+        )
+        self.output_kernel = self.add_weight(
+            name="output",
+            shape=(values_width, self.d_model),
+            initializer=branch_end_initializer(self.initializer),
         )
 
     def compute_output_shape(self, query_shape, memory_shape=None):
@@ -315,9 +331,13 @@ class MultiHeadAttention(SequenceLayer):
             x, (0, 2, 1, 3)
         )  # (batch, num_heads, length, width)
 
-    def _add_kernel(self, name, rows, columns, initializer="glorot_uniform"):
+    def _add_projection(self, name, columns, joint_columns):
         return self.add_weight(
-            name=name, shape=(rows, columns), initializer=initializer
+            name=name,
+            shape=(self.d_model, columns),
+            initializer=projection_initializer(
+                self.initializer, self.d_model, joint_columns
+            ),
         )
 
     def get_config(self):
@@ -329,4 +349,5 @@ class MultiHeadAttention(SequenceLayer):
             "d_v": self.d_v,
             "attention_dropout": self.attention_dropout,
             "neighbourhood": self.neighbourhood,
+            "initializer": self.initializer,
         }

@@ -77,15 +77,13 @@ class DecoderLayer(TransformerLayer):
 
     def build(self, x_shape, encoded_shape=None):
         # The order matters: each kernel takes the next numbers of a seed.
-        for layer in (
-            self.self_attention,
-            self.self_residual,
-            self.cross_attention,
-            self.cross_residual,
-            self.feed_forward,
-            self.feed_forward_residual,
-        ):
-            layer.build(x_shape)
+        self.self_attention.build(x_shape)
+        self.self_residual.build(x_shape)
+        # `encoded` has the width of `x`.
+        self.cross_attention.build(x_shape, x_shape)
+        self.cross_residual.build(x_shape)
+        self.feed_forward.build(x_shape)
+        self.feed_forward_residual.build(x_shape)
 
     def compute_output_shape(self, x_shape, encoded_shape=None):
         return x_shape

@@ -40,6 +40,9 @@ class EncoderLayer(TransformerLayer):
         norm: String, "post" as in the paper or "pre". Defaults to "post".
         neighbourhood: Integer, r, the greatest distance that self-attention
             spans. Defaults to None, which means any distance.
+        initializer: String, "small_branch_ends" or "tensor2tensor", the initial
+            values of the kernels; see `layers.initializer`. Defaults to
+            "small_branch_ends".
         attention: Class of another attention, or the name under which it is
             registered with Keras. It takes the arguments and call arguments of
             `MultiHeadAttention`; `return_weights` is passed only when weights

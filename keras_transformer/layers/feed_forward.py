@@ -3,7 +3,9 @@
 from keras import ops
 
 from keras_transformer.layers.dropout import Dropout
+from keras_transformer.layers.initializer import SMALL_BRANCH_ENDS
 from keras_transformer.layers.initializer import branch_end_initializer
+from keras_transformer.layers.initializer import check_initializer
 from keras_transformer.layers.projection import project
 from keras_transformer.layers.sequence_layer import SequenceLayer
 from keras_transformer.serialization import serializable
@@ -22,6 +24,9 @@ class FeedForward(SequenceLayer):
         activation_dropout: Float, the share of inner activations that is
             dropped. The paper uses none, Tensor2Tensor's later sets 0.1.
             Defaults to 0.0.
+        initializer: String, "small_branch_ends" or "tensor2tensor", the initial
+            values of the kernels; see `layers.initializer`. Defaults to
+            "small_branch_ends".
 
     Call arguments:
         x: Tensor of shape `(batch, length, d_model)`.
@@ -36,21 +41,35 @@ class FeedForward(SequenceLayer):
     TensorShape([1, 3, 8])
     """
 
-    def __init__(self, d_model, d_ff, activation_dropout=0.0, **kwargs):
+    def __init__(
+        self,
+        d_model,
+        d_ff,
+        activation_dropout=0.0,
+        initializer=SMALL_BRANCH_ENDS,
+        **kwargs,
+    ):
         super().__init__(**kwargs)
         self.d_model = d_model
         self.d_ff = d_ff
         self.activation_dropout = activation_dropout
+        self.initializer = check_initializer(initializer)
         self.dropout_layer = Dropout(
             activation_dropout, dtype=self.dtype_policy, name="dropout"
         )
 
     def build(self, input_shape):
         # Checkpoints store the weights under these names.
-        self.inner_kernel = self._add_kernel("inner", self.d_model, self.d_ff)
+        self.inner_kernel = self.add_weight(
+            name="inner",
+            shape=(self.d_model, self.d_ff),
+            initializer="glorot_uniform",
+        )
         self.inner_bias = self._add_bias("inner_bias", self.d_ff)
-        self.outer_kernel = self._add_kernel(
-            "outer", self.d_ff, self.d_model, branch_end_initializer()
+        self.outer_kernel = self.add_weight(
+            name="outer",
+            shape=(self.d_ff, self.d_model),
+            initializer=branch_end_initializer(self.initializer),
         )
         self.outer_bias = self._add_bias("outer_bias", self.d_model)
 
@@ -59,11 +78,6 @@ class FeedForward(SequenceLayer):
         hidden = ops.relu(hidden + self.inner_bias)
         hidden = self.dropout_layer(hidden, training=training)
         return project(hidden, self.outer_kernel) + self.outer_bias
-
-    def _add_kernel(self, name, rows, columns, initializer="glorot_uniform"):
-        return self.add_weight(
-            name=name, shape=(rows, columns), initializer=initializer
-        )
 
     def _add_bias(self, name, width):
         return self.add_weight(name=name, shape=(width,), initializer="zeros")
@@ -74,4 +88,5 @@ class FeedForward(SequenceLayer):
             "d_model": self.d_model,
             "d_ff": self.d_ff,
             "activation_dropout": self.activation_dropout,
+            "initializer": self.initializer,
         }

@@ -4,6 +4,7 @@ import keras
 
 from keras_transformer.layers.attention import MultiHeadAttention
 from keras_transformer.layers.feed_forward import FeedForward
+from keras_transformer.layers.initializer import SMALL_BRANCH_ENDS
 from keras_transformer.layers.residual import Residual
 from keras_transformer.layers.sequence_layer import SequenceLayer
 
@@ -27,6 +28,7 @@ class TransformerLayer(SequenceLayer):
         activation_dropout=0.0,
         norm="post",
         neighbourhood=None,
+        initializer=SMALL_BRANCH_ENDS,
         attention=None,
         **kwargs,
     ):
@@ -43,6 +45,7 @@ class TransformerLayer(SequenceLayer):
             "activation_dropout": activation_dropout,
             "norm": norm,
             "neighbourhood": neighbourhood,
+            "initializer": initializer,
             "attention": _registered_name(attention),
         }
 
@@ -61,20 +64,21 @@ class TransformerLayer(SequenceLayer):
         if self.options["attention"]:
             cls = keras.saving.get_registered_object(self.options["attention"])
         # Another attention need not take these arguments, so they are left out
-        # if they are not set.
+        # if they have their defaults.
         optional = {
-            "d_k": self.options["d_k"],
-            "d_v": self.options["d_v"],
-            "neighbourhood": neighbourhood,
+            "d_k": (self.options["d_k"], None),
+            "d_v": (self.options["d_v"], None),
+            "neighbourhood": (neighbourhood, None),
+            "initializer": (self.options["initializer"], SMALL_BRANCH_ENDS),
         }
         return cls(
             d_model=self.options["d_model"],
             num_heads=self.options["num_heads"],
             attention_dropout=self.options["attention_dropout"],
             **{
-                key: optional[key]
-                for key in optional
-                if optional[key] is not None
+                key: value
+                for key, (value, default) in optional.items()
+                if value != default
             },
             name=name,
             dtype=self.dtype_policy,
@@ -86,6 +90,7 @@ class TransformerLayer(SequenceLayer):
             self.options["d_model"],
             self.options["d_ff"],
             self.options["activation_dropout"],
+            self.options["initializer"],
             name="feed_forward",
             dtype=self.dtype_policy,
         )

@@ -3,7 +3,9 @@ import dataclasses
 import pytest
 
 from keras_transformer import registry
+from keras_transformer.hparam import HParams
 from keras_transformer.hparams import table3
+from keras_transformer.layers.initializer import INITIALIZERS
 
 
 def changes(name, base="transformer_base"):
@@ -25,6 +27,17 @@ class HParamsSetsTest:
         assert registry.get_hparams(name) == registry.get_hparams(name)
         assert registry.hparams_sets.get(name).__doc__.strip()
 
+    @pytest.mark.parametrize("name", registry.hparams_sets.names())
+    def test_every_set_says_how_weights_start(self, name, monkeypatch):
+        expected = registry.get_hparams(name).initializer
+        for default in INITIALIZERS:
+            defaults = dataclasses.asdict(HParams(initializer=default))
+            monkeypatch.setattr(
+                HParams.__init__, "__defaults__", tuple(defaults.values())
+            )
+            assert HParams().initializer == default
+            assert registry.get_hparams(name).initializer == expected
+
     def test_base_is_the_paper(self):
         base = registry.get_hparams("transformer_base")
         assert (base.num_layers, base.d_model, base.d_ff) == (6, 512, 2048)
@@ -32,6 +45,7 @@ class HParamsSetsTest:
         assert (base.norm, base.positional_encoding) == ("post", "sinusoidal")
         assert base.dropout == base.label_smoothing == 0.1
         assert base.attention_dropout == base.activation_dropout == 0
+        assert base.initializer == "tensor2tensor"
         assert base.batch_tokens == 25000
         assert base.train_steps == 100000
         assert peak_learning_rate(base) == pytest.approx(6.99e-4, rel=1e-3)

@@ -80,14 +80,14 @@ class MultiHeadAttentionTest:
         assert layer.count_params() == expected
         assert len(layer.weights) == 4
 
-    def test_the_output_projection_starts_small(self):
-        layer = make(d_model=64)
-        layer.build((2, 5, 64))
-        output, query = to_numpy(layer.output_kernel), layer.query_kernel
-        assert 0 < output.std() < to_numpy(query).std() / 2
-
     def test_config_round_trip(self):
-        layer = make(d_k=3, d_v=5, attention_dropout=0.2, neighbourhood=1)
+        layer = make(
+            d_k=3,
+            d_v=5,
+            attention_dropout=0.2,
+            neighbourhood=1,
+            initializer="tensor2tensor",
+        )
         check_config_round_trip(layer, X)
 
     @pytest.mark.parametrize("neighbourhood", [None, 1])

@@ -65,6 +65,7 @@ class DecoderTest:
             activation_dropout=0.4,
             norm="pre",
             neighbourhood=1,
+            initializer="tensor2tensor",
         )
         check_config_round_trip(layer, X, ENCODED, REAL)
 

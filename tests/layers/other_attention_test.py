@@ -25,7 +25,7 @@ class MeanAttention(keras.layers.Layer):
         super().__init__(**kwargs)
         self.values = keras.layers.Dense(d_model, name="values")
 
-    def build(self, query_shape):
+    def build(self, query_shape, memory_shape=None):
         self.values.build(query_shape)
 
     def call(self, query, memory=None, attention_mask=None, training=None):

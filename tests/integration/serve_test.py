@@ -125,15 +125,18 @@ class ServeTest:
                 served.wait_for_newest(version)
                 shutil.rmtree(os.path.join(export_dir, str(version - 1)))
             os.mkdir(os.path.join(export_dir, "4"))
+            served.wait_for_newest(4, "END")
 
         changing = threading.Thread(target=change)
         changing.start()
-        report = run_load(
-            served.addresses, "translate", TEXTS, is_right, seconds=5
-        )
-        changing.join()
-        assert report.errors == []
-        assert report.num_wrong == 0
+        is_changed = False
+        while not is_changed:
+            is_changed = not changing.is_alive()
+            report = run_load(
+                served.addresses, "translate", TEXTS, is_right, seconds=1
+            )
+            assert report.errors == []
+            assert report.num_wrong == 0
         assert seen == {"1", "2", "3"}
         status = served.get("/v1/models/translate")["model_version_status"]
         states = {entry["version"]: entry["state"] for entry in status}

@@ -52,14 +52,13 @@ class Served:
             lines = dict(line.split(":", 1) for line in file)
         return int(lines[name].split()[0])
 
-    def wait_for_newest(self, version):
-        for _ in range(200):
+    def wait_for_newest(self, version, state="AVAILABLE"):
+        for _ in range(1200):
             newest = self.get("/v1/models/translate")["model_version_status"][0]
-            if newest["version"] == str(version):
-                if newest["state"] == "AVAILABLE":
-                    return
+            if (newest["version"], newest["state"]) == (str(version), state):
+                return
             time.sleep(0.05)
-        raise AssertionError(f"version {version} did not become available")
+        raise AssertionError(f"version {version} did not become {state}")
 
     def end(self, number=signal.SIGTERM):
         """Sends a signal; returns the exit status and the remaining output."""

@@ -68,8 +68,10 @@ class _TreeMaker:
         self._constituents = collections.defaultdict(list)
         self._words = collections.defaultdict(list)
         for tree in trees:
+            # Copies of nested constituents would take the square of the depth.
             for first, last in _inner_constituents(tree):
-                self._constituents[tree[first][1]].append(tree[first:last])
+                places = self._constituents[tree[first][1]]
+                places.append((tree, first, last))
             for step, label, word in tree:
                 if step == "leaf":
                     self._words[label].append(word)
@@ -81,8 +83,9 @@ class _TreeMaker:
             if not inner:
                 break
             first, last = self._choose(inner)
-            other = self._choose(self._constituents[tree[first][1]])
-            changed = tree[:first] + other + tree[last:]
+            places = self._constituents[tree[first][1]]
+            other, start, end = self._choose(places)
+            changed = tree[:first] + other[start:end] + tree[last:]
             # Nested exchanges would otherwise make trees grow without limit.
             if _num_words(changed) <= max(MAX_WORDS, _num_words(tree)):
                 tree = changed
@@ -97,13 +100,16 @@ class _TreeMaker:
 
     def parts(self, tree):
         """Returns up to `NUM_PARTS` constituents of a tree, each as a tree."""
-        parts = [tree[first:last] for first, last in _inner_constituents(tree)]
-        parts = [part for part in parts if _num_words(part) in PART_WORDS]
+        places = [
+            (first, last)
+            for first, last in _inner_constituents(tree)
+            if _num_words(tree[first:last]) in PART_WORDS
+        ]
         chosen = []
-        while parts and len(chosen) < NUM_PARTS:
-            part = parts.pop(int(self._random() * len(parts)))
+        while places and len(chosen) < NUM_PARTS:
+            first, last = places.pop(int(self._random() * len(places)))
             root = [(step, ROOT, None) for step in ("open", "close")]
-            chosen.append([root[0], *part, root[1]])
+            chosen.append([root[0], *tree[first:last], root[1]])
         return chosen
 
     def _choose(self, options):

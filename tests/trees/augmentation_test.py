@@ -2,6 +2,7 @@
 
 import collections
 import itertools
+import tracemalloc
 
 import pytest
 
@@ -125,6 +126,16 @@ class AugmentTest:
         trees = [parse_tree(text) for text in (holder, nested)]
         lengths = {len(tree.words()) for tree in augment(trees, 50)}
         assert max(lengths) <= MAX_WORDS
+
+    def test_memory_does_not_grow_with_the_square_of_the_depth(self):
+        depth = 900
+        text = "(TOP " + "(S " * depth + "(NN a) (NN b)" + ")" * (depth + 1)
+        trees = [parse_tree(text)]
+        tracemalloc.start()
+        next(augment(trees, 1))
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert peak < 2**20
 
     def test_the_same_seed_makes_the_same_trees(self, turns):
         assert in_turn(TREES, NUM_ROUNDS) == turns

@@ -5,6 +5,7 @@ most `brackets.MAX_NESTING` deep. Every function follows the `steps` of a tree
 from left to right and none is recursive.
 """
 
+import functools
 import re
 import typing
 
@@ -211,6 +212,8 @@ def clean(tree):
     return Tree(ROOT, (root,))
 
 
+# A treebank has few labels, and millions of constituents.
+@functools.lru_cache(maxsize=10_000)
 def cut(label):
     """Returns a label or tag without its function tags and indices.
 

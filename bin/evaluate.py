@@ -1,4 +1,4 @@
-"""Scores translations with BLEU and chrF, and trees with labelled bracket F1.
+"""Scores translations by BLEU, chrF and TER, and trees by labelled bracket F1.
 
     kt-evaluate --output_dir=run --split=test
 
@@ -7,27 +7,30 @@ outputs with the references. The outputs go to decodes/SPLIT.txt in the run's
 directory, the scores to scores/SPLIT.json there, to the model card README.md,
 and to standard output.
 
+To decode a test set of sacreBLEU in place of a split, such as newstest2014 as
+the paper translates it:
+
+    kt-evaluate --output_dir=run --test_set=wmt14/full
+
 To score one file against another, with one sentence or tree per line:
 
-    kt-evaluate --hypotheses=news.hyp.de --references=news.de
+    kt-evaluate --hypotheses=news.hyp.de --references=news.de --language=de
     kt-evaluate --hypotheses=parsed.trees --references=wsj/23 --measure=f1
 
-BLEU and chrF are computed by sacreBLEU and come with their full signatures. Use
---tokenize=none for text that is tokenised already. F1 follows the rules of
-EVALB. --evalb_files writes SPLIT.gold and SPLIT.test beside the outputs, as
-input for EVALB itself.
-"""
+BLEU appears in three ways, each with its signature: sacreBLEU's 13a, its intl,
+and the paper's, which is multi-bleu on Moses' tokens with German compounds
+split at hyphens. --tokenize chooses the tokenizer of the first BLEU. The value
+none is for text that is tokenised already, which nothing tokenises again.
 
-import os
-import sys
+F1 follows the rules of EVALB. --evalb_files writes SPLIT.gold and SPLIT.test
+beside the outputs, as input for EVALB itself.
+"""
 
 from keras_transformer import registry
 from keras_transformer.bin import command
 from keras_transformer.bin import flags
 from keras_transformer.data import text_files
-from keras_transformer.data.progress import Progress
-from keras_transformer.files.writing import check_writable
-from keras_transformer.files.writing import written_aside
+from keras_transformer.scoring.paper_bleu import is_language
 
 FLAGS = flags.define(
     flags.group(
@@ -40,6 +43,12 @@ FLAGS = flags.define(
             ["train", "dev", "test"],
             "test",
             "Split to decode: dev or test.",
+        ),
+        flags.text(
+            "test_set",
+            None,
+            "Test set of sacreBLEU to decode in place of a split, such as "
+            "wmt14/full. Default: none.",
         ),
         "beam_size",
         "alpha",
@@ -68,16 +77,24 @@ FLAGS = flags.define(
             "measure",
             ["bleu", "f1"],
             "bleu",
-            "Score to compute: bleu for text, f1 for trees.",
+            "Scores to compute: bleu for text, f1 for trees.",
         ),
     ),
     flags.group(
-        "BLEU and chrF",
+        "BLEU, chrF and TER",
         flags.choice(
             "tokenize",
             ["13a", "none", "intl", "char", "zh"],
-            "13a",
-            "Tokenizer of sacreBLEU: 13a, none, intl, char or zh.",
+            None,
+            "Tokenizer of the first BLEU: 13a, none, intl, char or zh. "
+            "Default: 13a, or none if the problem's text is tokenised.",
+        ),
+        flags.text(
+            "language",
+            None,
+            "Code of the language of the text, such as de, for the paper's "
+            "BLEU. Default: the problem's; none for files, which leaves that "
+            "score out.",
         ),
         flags.switch("lowercase", False, "Score without regard to case."),
     ),
@@ -85,16 +102,30 @@ FLAGS = flags.define(
 
 
 def main(argv):
+    _check_language()
     # Scoring files needs neither a run nor the backend, so it starts at once.
     if FLAGS.hypotheses or FLAGS.references:
-        _refuse("evalb_files", "--output_dir")
+        for name in ("evalb_files", "test_set"):
+            _refuse(name, "--output_dir")
         print(_score_files().text)
         return
     problem = _problem()
-    hypotheses, references = _decode(problem)
-    report = _score(problem, hypotheses, references)
+    texts = _texts(problem)
+    command.load_backend()
+    from keras_transformer.evaluation import outputs
+
+    hypotheses = outputs.decode(
+        texts,
+        problem,
+        FLAGS.output_dir,
+        FLAGS.checkpoint_step,
+        flags.decode_changes(FLAGS),
+    )
+    if FLAGS.evalb_files:
+        outputs.write_evalb_files(texts, hypotheses, FLAGS.output_dir)
+    report = _score(problem, texts, hypotheses)
     # Recorded first: the scores survive a reader that closes the pipe.
-    _record(report, len(references))
+    _record(report, texts)
     print(report.text)
 
 
@@ -107,11 +138,20 @@ def _refuse(name, rule):
         )
 
 
+def _check_language():
+    if FLAGS.language and not is_language(FLAGS.language):
+        raise ValueError(
+            "`--language` must be a code of two or three small letters. "
+            f"Received: --language={FLAGS.language}. Write a code such as de."
+        )
+
+
 def _score_files():
     flags.require(FLAGS, "hypotheses", "references")
     paths = (FLAGS.hypotheses, FLAGS.references)
     if FLAGS.measure == "f1":
-        _refuse("tokenize", "BLEU, not F1")
+        for name in ("tokenize", "language"):
+            _refuse(name, "BLEU, not F1")
         from keras_transformer.trees import parseval
         from keras_transformer.trees.treebank import read_treebank
 
@@ -123,17 +163,15 @@ def _score_files():
             "Files to score must have at least one line. Received: "
             f"{paths[0]} and {paths[1]}, which are empty. Check both paths."
         )
-    return _bleu(*zip(*pairs))
+    from keras_transformer.scoring.translations import translation_report
 
-
-def _bleu(hypotheses, references):
-    from keras_transformer.bleu import bleu_report
-
-    return bleu_report(hypotheses, references, FLAGS.tokenize, FLAGS.lowercase)
+    return translation_report(
+        *zip(*pairs), FLAGS.language, FLAGS.tokenize or "13a", FLAGS.lowercase
+    )
 
 
 def _problem():
-    """Checks the flags and the data, and returns the run's problem."""
+    """Checks the flags, and returns the run's problem."""
     flags.require(FLAGS, "output_dir")
     # Only the token ids of the training text are kept, not the text itself.
     if FLAGS.split == "train":
@@ -155,131 +193,47 @@ def _problem():
     if problem.measure == "bleu":
         _refuse("evalb_files", "a parsing run")
     else:
-        _refuse("tokenize", f"BLEU, not {problem.measure}")
+        for name in ("tokenize", "language"):
+            _refuse(name, f"BLEU, not {problem.measure}")
+    if problem.is_tokenized and FLAGS.tokenize not in (None, "none"):
+        _refuse("tokenize", "text that is not tokenised already")
     # What is missing or out of range fails here, before the backend loads.
     flags.decode_options(FLAGS, run.hparams)
     run.checkpoints.find(FLAGS.checkpoint_step)
-    _check_outputs()
-    _check_text(problem)
     return problem
 
 
-def _check_outputs():
-    paths = [_decodes_path("txt"), os.path.join(FLAGS.output_dir, "README.md")]
-    paths.append(
-        os.path.join(FLAGS.output_dir, "scores", f"{FLAGS.split}.json")
-    )
-    if FLAGS.evalb_files:
-        paths += [_decodes_path("gold"), _decodes_path("test")]
-    for path in paths:
-        folder = os.path.dirname(path)
-        # A missing folder is made later, beside the files of the run.
-        check_writable(path if os.path.exists(folder) else folder)
+def _texts(problem):
+    """Returns the text to decode, with everything checked."""
+    from keras_transformer.evaluation import outputs
+    from keras_transformer.evaluation import texts
 
-
-def _check_text(problem):
-    from keras_transformer.decoding.loading import load_checker
-
-    sources, references = problem.text_split(FLAGS.split)
-    name = f"{problem.name}, split {FLAGS.split}"
-    if not sources:
-        raise ValueError(
-            "A split to score must have at least one sentence. Received: "
-            f"{name} in {problem.directory}, which has none. Generate the data "
-            "again with kt-datagen."
-        )
-    checker = load_checker(FLAGS.output_dir, problem.measure == "f1")
-    checker.check_lengths(sources, name)
-    if problem.measure == "f1":
-        from keras_transformer.data.split_files import text_path
-        from keras_transformer.trees.tree import parse_tree
-
-        path = text_path(problem.directory, FLAGS.split, "target")
-        for number, reference in enumerate(references, 1):
-            parse_tree(reference, path, number)
-
-
-def _decode(problem):
-    """Returns the outputs and the references, and writes the outputs."""
-    sources, references = problem.text_split(FLAGS.split)
-    translator = _load(problem)
-    with Progress("sentences", len(sources)) as progress:
-        hypotheses = list(
-            translator.translate(
-                sources, report=progress.add, **flags.decode_changes(FLAGS)
-            )
-        )
-    # A parser returns trees already. Other outputs may need a conversion.
-    if translator.linearization:
-        _report_trees(translator, len(sources))
+    if FLAGS.test_set:
+        _refuse("split", "a problem's own data, not --test_set")
+        text = texts.test_set_texts(problem, FLAGS.test_set)
     else:
-        hypotheses = list(map(problem.output, sources, hypotheses))
-    # The outputs are on disk before the scoring, which could fail.
-    path = _decodes_path("txt")
-    os.makedirs(os.path.dirname(path), exist_ok=True)
-    with written_aside(path) as file:
-        file.writelines(hypothesis + "\n" for hypothesis in hypotheses)
-    print(f"Outputs: {path}", file=sys.stderr)
-    return hypotheses, references
+        text = texts.split_texts(problem, FLAGS.split)
+    outputs.check_files(FLAGS.output_dir, text.name, FLAGS.evalb_files)
+    texts.check_texts(text, problem, FLAGS.output_dir)
+    return text
 
 
-def _load(problem):
-    command.load_backend()
-    from keras_transformer.decoding import threads
-    from keras_transformer.decoding.loading import load
+def _score(problem, texts, hypotheses):
+    if problem.measure != "bleu":
+        return problem.report(hypotheses, texts.references)
+    from keras_transformer.scoring.translations import translation_report
 
-    threads.give_each_a_core()
-    # The sentences of a treebank are words with spaces between them.
-    return load(
-        FLAGS.output_dir,
-        FLAGS.checkpoint_step,
-        tokenized=problem.measure == "f1",
+    return translation_report(
+        hypotheses,
+        texts.references,
+        FLAGS.language or problem.targets_language,
+        FLAGS.tokenize or problem.bleu_tokenizer,
+        FLAGS.lowercase,
+        texts.origin,
     )
 
 
-def _report_trees(parser, num_sentences):
-    share = parser.num_malformed / num_sentences
-    print(
-        f"Malformed and repaired: {parser.num_malformed} of {num_sentences} "
-        f"({share:.1%}).",
-        file=sys.stderr,
-    )
-    if parser.linearization != "tagged":
-        print(
-            "This run predicts no tags, so every tag counts as wrong.",
-            file=sys.stderr,
-        )
-
-
-def _decodes_path(ending):
-    return os.path.join(FLAGS.output_dir, "decodes", f"{FLAGS.split}.{ending}")
-
-
-def _score(problem, hypotheses, references):
-    # Not `problem.report`, which knows nothing of --tokenize and --lowercase.
-    if problem.measure == "bleu":
-        return _bleu(hypotheses, references)
-    if FLAGS.evalb_files:
-        from keras_transformer.trees.parseval import write_evalb
-        from keras_transformer.trees.tree import parse_tree
-
-        paths = (_decodes_path("gold"), _decodes_path("test"))
-        too_large = write_evalb(
-            *paths,
-            list(map(parse_tree, references)),
-            list(map(parse_tree, hypotheses)),
-        )
-        print(f"Input of EVALB: {paths[0]}, {paths[1]}", file=sys.stderr)
-        if too_large:
-            print(
-                "EVALB needs larger limits, which are set when it is compiled, "
-                f"for the trees of lines {', '.join(map(str, too_large))}.",
-                file=sys.stderr,
-            )
-    return problem.report(hypotheses, references)
-
-
-def _record(report, num_pairs):
+def _record(report, texts):
     """Writes the scores into the run's directory and onto its card."""
     from keras_transformer.runs.model_card import record_scores
     from keras_transformer.runs.model_card import write_model_card
@@ -289,7 +243,8 @@ def _record(report, num_pairs):
     decode = flags.decode_options(FLAGS, run.hparams)
     # The number of the step, because `best` can become another checkpoint.
     step = run.checkpoints.find(FLAGS.checkpoint_step)
-    record_scores(run, FLAGS.split, step, num_pairs, decode, report)
+    num_pairs = len(texts.references)
+    record_scores(run, texts.name, step, num_pairs, decode, report)
     write_model_card(run.path, run)
 
 

@@ -1,9 +1,9 @@
 """A problem: where a task's text comes from, and its data as batches of ids."""
 
-from keras_transformer import bleu
 from keras_transformer.data import generation
 from keras_transformer.data import text_files
 from keras_transformer.data.generated_data import GeneratedData
+from keras_transformer.scoring.translations import bleu_report
 
 
 class Problem(GeneratedData):
@@ -20,6 +20,8 @@ class Problem(GeneratedData):
             one. Defaults to None.
         inputs_language: Language code of the sources. Defaults to "en".
         targets_language: Language code of the targets. Defaults to "de".
+        is_tokenized: Whether the text has spaces between its tokens already, so
+            that no score may tokenise it again. Defaults to False.
         measure: Name of the score that decides which checkpoint is best, one
             of those that `score` returns. Defaults to "bleu".
         splits: Names of the splits that `text_pairs` provides, "train" first.
@@ -45,6 +47,7 @@ class Problem(GeneratedData):
     vocabulary_path = None
     inputs_language = "en"
     targets_language = "de"
+    is_tokenized = False
     measure = "bleu"
     splits = ("train", "dev", "test")
 
@@ -55,6 +58,11 @@ class Problem(GeneratedData):
                 self.targets_language,
                 self.inputs_language,
             )
+
+    @property
+    def bleu_tokenizer(self):
+        """Name of the tokenizer of sacreBLEU that suits the text."""
+        return "none" if self.is_tokenized else "13a"
 
     def text_pairs(self, split, tmp_dir):
         """Yields the `(source, target)` texts of a split, never reversed.
@@ -135,10 +143,11 @@ class Problem(GeneratedData):
             references: List of strings, as `text_split` returns them.
 
         Returns:
-            An object with two attributes: `scores`, a dictionary of metric
-            names to floats, and `text`, a report of a few lines to print.
+            An object with three attributes: `scores`, a dictionary of metric
+            names to floats; `text`, a report of a few lines to print; and
+            `lines`, a list of strings to keep in the run's directory.
         """
-        return bleu.bleu_report(hypotheses, references)
+        return bleu_report(hypotheses, references, self.bleu_tokenizer)
 
     def score(self, hypotheses, references):
         """Returns the `scores` of `report`."""

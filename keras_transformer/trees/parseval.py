@@ -92,6 +92,11 @@ class ParsevalReport(ParsevalScores):
             lines.append(f"{name:<12}{cells[0]:>10}{cells[1]:>14}")
         return "\n".join([*lines, SIGNATURE])
 
+    @property
+    def lines(self):
+        """The lines of `text`."""
+        return self.text.splitlines()
+
 
 def parseval(gold, test):
     """Scores parses against gold trees as EVALB does with COLLINS.prm.

@@ -1,5 +1,6 @@
 """kt-evaluate on a run that has learned to copy, and on files."""
 
+import json
 import os
 import pathlib
 import shutil
@@ -8,6 +9,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from commands import assert_fails
 from commands import call
+from sacrebleu_cache import SOURCES
+from sacrebleu_cache import TEST_SET
+from sacrebleu_cache import make_cache
 
 from keras_transformer import registry
 from keras_transformer.bin import evaluate
@@ -35,10 +39,12 @@ class EvaluateTest:
             evaluate, f"--output_dir={trained_run}", f"--split={split}"
         )
         assert status == 0
-        bleu, chrf = capsys.readouterr().out.splitlines()
-        assert bleu.startswith("BLEU|nrefs:1|case:mixed|eff:no|tok:13a|")
-        assert chrf.startswith("chrF2|nrefs:1|case:mixed|")
-        assert float(bleu.split(" = ")[1].split()[0]) > 95
+        output = capsys.readouterr().out
+        _, bleu, intl, *_ = output.splitlines()
+        assert bleu.startswith("BLEU 13a ")
+        assert intl.startswith("BLEU intl ")
+        assert float(bleu.split()[2]) > 95
+        assert "\nBLEU 13a  " in output and "|tok:13a|" in output
         path = os.path.join(trained_run, "decodes", f"{split}.txt")
         with open(path, encoding="utf-8") as file:
             assert len(file.read().split("\n")) == 201
@@ -54,10 +60,29 @@ class EvaluateTest:
         references.write_text(text, encoding="utf-8")
         hypotheses = os.path.join(trained_run, "decodes", "test.txt")
         status = call(
-            evaluate, f"--hypotheses={hypotheses}", f"--references={references}"
+            evaluate,
+            f"--hypotheses={hypotheses}",
+            f"--references={references}",
         )
         assert status == 0
         assert capsys.readouterr().out == expected
+
+    def test_a_test_set_of_sacrebleu_is_decoded_and_recorded(
+        self, run, tmp_path, monkeypatch, capsys
+    ):
+        make_cache(tmp_path / "sacrebleu", monkeypatch)
+        # The run copies letters, and its problem becomes one in two languages.
+        record = json.loads((run / "run.json").read_text())
+        record["problem"] = "translate_ende_toy"
+        (run / "run.json").write_text(json.dumps(record))
+        flags = [f"--output_dir={run}", f"--test_set={TEST_SET}"]
+        assert call(evaluate, *flags) == 0
+        assert "|test:wmt14/full|lang:en-de|" in capsys.readouterr().out
+        outputs = (run / "decodes" / "wmt14_full.txt").read_text()
+        assert outputs.splitlines() == SOURCES
+        (entry,) = json.loads((run / "scores" / "wmt14_full.json").read_text())
+        assert entry["num_pairs"] == len(SOURCES)
+        assert "| wmt14_full | 2 |" in (run / "README.md").read_text()
 
     def test_tokenizer_and_case_are_in_the_signature(self, source, capsys):
         status = call(
@@ -68,7 +93,9 @@ class EvaluateTest:
             "--lowercase",
         )
         assert status == 0
-        assert "case:lc|eff:no|tok:none" in capsys.readouterr().out
+        output = capsys.readouterr().out
+        assert "case:lc|eff:no|tok:none" in output
+        assert "tok:13a" not in output
 
     def test_unequal_counts_are_one_line_with_both(
         self, source, tmp_path, capsys

@@ -81,6 +81,7 @@ ROWS = [
     row("kt-evaluate --split=valid", says="train, dev, test"),
     row("kt-evaluate --measure=bleurt", says="bleu, f1"),
     row("kt-evaluate --tokenize=moses", says="13a"),
+    row("kt-evaluate --language=german", says="a code such as de"),
     row("kt-plot --x_axis=time", says="step, seconds, epoch"),
     row("kt-serve --port=65536", says="65,535"),
     row("kt-serve --port=-1", says="65,535"),
@@ -182,6 +183,7 @@ ROWS = [
     ),
     row("kt-evaluate --output_dir={run} --split=train", says="--split"),
     row("kt-evaluate --output_dir={run} --evalb_files", has("{data}")),
+    row("kt-evaluate --output_dir={run} --test_set=wmt14/fool", has("{data}")),
     row("kt-evaluate --output_dir={run} --measure=f1", has("{data}")),
     row(
         "kt-exporter --output_dir={run} --quantization=int8",

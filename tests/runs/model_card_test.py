@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from keras_transformer import hparam
-from keras_transformer.bleu import bleu_report
 from keras_transformer.data.subwords import train_subwords
 from keras_transformer.problem import Problem
 from keras_transformer.registry import get_hparams
@@ -20,6 +19,8 @@ from keras_transformer.runs.model_card.scores import read_scores
 from keras_transformer.runs.model_card.scores import record_scores
 from keras_transformer.runs.retention import Evaluation
 from keras_transformer.runs.run_directory import RunDirectory
+from keras_transformer.scoring.translations import bleu_report
+from keras_transformer.scoring.translations import translation_report
 from keras_transformer.search.options import DecodeOptions
 
 HPARAMS = dataclasses.replace(
@@ -137,7 +138,7 @@ class ModelCardTest:
         assert ["test", "1,234", "200", "beam 7, alpha 0.6"] == next(
             row[:4] for row in rows_of(text) if row[0] == "test"
         )
-        for line in REPORT.text.splitlines():
+        for line in REPORT.lines:
             assert f"test: {line}" in text
 
     def test_exported_model_has_the_scores_of_its_checkpoint(self, make_run):
@@ -251,7 +252,23 @@ class ScoresTest:
             (200, 1),
             (200, 4),
         ]
-        assert entries[0]["bleu"] == REPORT.bleu
+        assert entries[0]["bleu"] == REPORT.scores["bleu"]
+
+    def test_scores_of_an_earlier_version_are_read_and_replaced(self, make_run):
+        run = make_run()
+        texts = ["a b c d e"], ["a b c d f"]
+        full = translation_report(*texts)
+        for step, report in ((100, REPORT), (200, REPORT), (200, full)):
+            options = DecodeOptions()
+            record_scores(run, "test", step, 5, options, report)
+        entries = read_scores(run)["test"]
+        assert ["ter" in entry for entry in entries] == [False, True]
+        rows = rows_of(section(model_card(run), "Scores"))
+        head, *scored = rows[-3:]
+        assert head[-4:] == ["BLEU", "BLEU intl", "chrF2", "TER"]
+        values = [f"{full.scores[name]:.2f}" for name in full.scores]
+        assert scored[0][-4:] == [values[0], "", values[2], ""]
+        assert scored[1][-4:] == values
 
 
 class TwoWords(Problem):

@@ -10,7 +10,19 @@ from keras_transformer.files.writing import written_aside
 
 DIRECTORY = "scores"
 
-_SCORES = {"bleu?": float, "chrf?": float, "f1?": float, "exact_match?": float}
+# The scores in the tables of a card, in their order, and their usual names.
+TITLES = {
+    "bleu": "BLEU",
+    "bleu_13a": "BLEU 13a",
+    "bleu_intl": "BLEU intl",
+    "bleu_paper": "BLEU paper",
+    "chrf": "chrF2",
+    "ter": "TER",
+    "f1": "F1",
+    "exact_match": "exact",
+}
+
+_SCORES = {f"{name}?": float for name in TITLES}
 _ENTRY = {"step": WHOLE, "num_pairs": WHOLE, "lines": [str], **_SCORES}
 _ENTRY["decode"] = {str: (bool, float)}  # fields of `DecodeOptions`
 _REMEDY = "Restore the file from a copy, or delete it and evaluate again."
@@ -20,11 +32,11 @@ def record_scores(run, split, step, num_pairs, decode, report):
     """Adds the scores of a split to `scores/SPLIT.json`.
 
     They replace earlier scores of the same checkpoint with the same options of
-    decoding and the same measures. All other scores remain.
+    decoding and the same first measure. All other scores remain.
 
     Args:
         run: A `RunDirectory`.
-        split: Name of the split.
+        split: Name of the split, or of another text.
         step: Step of the checkpoint.
         num_pairs: Number of sentences.
         decode: `DecodeOptions` of the translations.
@@ -35,7 +47,7 @@ def record_scores(run, split, step, num_pairs, decode, report):
         "num_pairs": num_pairs,
         "decode": dataclasses.asdict(decode),
         **report.scores,
-        "lines": report.text.splitlines(),
+        "lines": report.lines,
     }
     entries = [
         earlier
@@ -89,6 +101,7 @@ def signature(line):
 
 def _identity(entry):
     # A signature states the options of a measure. Without the scores, the same
-    # evaluation made again replaces the earlier one.
-    signatures = [signature(line) for line in entry["lines"]]
-    return entry["step"], entry["decode"], signatures
+    # evaluation made again replaces the earlier one. Versions differ in which
+    # measures follow the first.
+    first = [signature(line) for line in entry["lines"][:1]]
+    return entry["step"], entry["decode"], first

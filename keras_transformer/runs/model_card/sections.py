@@ -2,7 +2,6 @@
 
 import dataclasses
 
-from keras_transformer.bleu import bleu_report
 from keras_transformer.problem import Problem
 from keras_transformer.runs.model_card import facts
 from keras_transformer.runs.model_card import scores
@@ -10,9 +9,6 @@ from keras_transformer.runs.model_card.markdown import block
 from keras_transformer.runs.model_card.markdown import code
 from keras_transformer.runs.model_card.markdown import table
 from keras_transformer.trees.target_text import linearization_of
-
-# The scores in the tables of a card, and their usual names.
-SCORES = {"bleu": "BLEU", "chrf": "chrF2", "f1": "F1", "exact_match": "exact"}
 
 _LIMITS_OF_TRANSLATION = [
     "A translation can read well and still be wrong. Words can be missing or "
@@ -132,7 +128,7 @@ def _training_scores(run, step, training):
     if not {"dev", "dev_step"} <= training.keys():
         return []
     rows = [
-        (_metric(name), f"{value:.4g}")
+        (scores.TITLES.get(name, name), f"{value:.4g}")
         for name, value in training["dev"].items()
     ]
     when = "during training"
@@ -153,7 +149,7 @@ def _dev_signatures(run):
     if problem is None or problem.measure != Problem.measure:
         return []
     # metrics.csv has no signatures, but they do not depend on the text.
-    lines = bleu_report(["a"], ["a"]).text.splitlines()
+    lines = problem.report(["a"], ["a"]).lines
     return [
         "The signatures of sacreBLEU:",
         block(map(scores.signature, lines)),
@@ -180,19 +176,23 @@ def _evaluation_scores(run, step, of_step_only):
     ]
     if not entries:
         return []
-    # A run has one problem, whose measures are the same in all entries.
-    names = [name for name in entries[0][1] if name in SCORES]
+    names = [
+        name
+        for name in scores.TITLES
+        if any(name in entry for _, entry in entries)
+    ]
     rows = [
         (
             split,
             f"{entry['num_pairs']:,}",
             f"{entry['step']:,}",
             decoding_words(entry["decode"]),
-            *(f"{entry[name]:.2f}" for name in names if name in entry),
+            *(f"{entry[n]:.2f}" if n in entry else "" for n in names),
         )
         for split, entry in entries
     ]
-    head = ("Split", "Pairs", "Updates", "Decoding", *map(_metric, names))
+    titles = (scores.TITLES[name] for name in names)
+    head = ("Split", "Pairs", "Updates", "Decoding", *titles)
     lines = [
         f"{split}: {line}"
         for split, entry in entries
@@ -204,10 +204,6 @@ def _evaluation_scores(run, step, of_step_only):
         "The full reports with their signatures:",
         block(lines),
     ]
-
-
-def _metric(name):
-    return SCORES.get(name, name)
 
 
 def limits_section(run, data, extra):

@@ -1,0 +1,114 @@
+"""The outputs of a run for a text, in its directory `decodes`."""
+
+import os
+import sys
+
+from keras_transformer.data.progress import Progress
+from keras_transformer.decoding import threads
+from keras_transformer.decoding.loading import load
+from keras_transformer.files.writing import check_writable
+from keras_transformer.files.writing import written_aside
+from keras_transformer.trees.parseval import write_evalb
+from keras_transformer.trees.tree import parse_tree
+
+
+def outputs_path(output_dir, name, ending="txt"):
+    """Returns the path of the file of outputs for a text.
+
+    Args:
+        output_dir: Directory of a run.
+        name: Name of the text, see `Texts`.
+        ending: "txt", or "gold" or "test" for EVALB. Defaults to "txt".
+    """
+    return os.path.join(output_dir, "decodes", f"{name}.{ending}")
+
+
+def check_files(output_dir, name, evalb_files=False):
+    """Checks that the files of an evaluation can be written.
+
+    Args:
+        output_dir: Directory of the run.
+        name: Name of the text, see `Texts`.
+        evalb_files: Whether to write files for EVALB. Defaults to False.
+
+    Raises:
+        ValueError: If one of them cannot be written.
+    """
+    endings = ("txt", "gold", "test") if evalb_files else ("txt",)
+    paths = [outputs_path(output_dir, name, ending) for ending in endings]
+    paths.append(os.path.join(output_dir, "README.md"))
+    paths.append(os.path.join(output_dir, "scores", f"{name}.json"))
+    for path in paths:
+        folder = os.path.dirname(path)
+        # A missing folder is made later, beside the files of the run.
+        check_writable(path if os.path.exists(folder) else folder)
+
+
+def decode(texts, problem, output_dir, step, changes):
+    """Decodes the sources of a text and writes the outputs.
+
+    Args:
+        texts: A `Texts`.
+        problem: The `Problem` of the run.
+        output_dir: Directory of the run.
+        step: Step of the checkpoint, "best", or None for the newest.
+        changes: Dictionary of decoding options that differ from the run's.
+
+    Returns:
+        A list of strings.
+    """
+    threads.give_each_a_core()
+    # The sentences of a treebank are words with spaces between them.
+    tokenized = problem.measure == "f1"
+    translator = load(output_dir, step, tokenized=tokenized)
+    with Progress("sentences", len(texts.sources)) as progress:
+        outputs = list(
+            translator.translate(texts.sources, report=progress.add, **changes)
+        )
+    # A parser returns trees already. Other outputs may need a conversion.
+    if translator.linearization:
+        _report_trees(translator, len(outputs))
+    else:
+        outputs = list(map(problem.output, texts.sources, outputs))
+    path = outputs_path(output_dir, texts.name)
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with written_aside(path) as file:
+        file.writelines(output + "\n" for output in outputs)
+    print(f"Outputs: {path}", file=sys.stderr)
+    return outputs
+
+
+def write_evalb_files(texts, outputs, output_dir):
+    """Writes gold trees and parses as EVALB reads them.
+
+    Args:
+        texts: A `Texts` whose references are trees.
+        outputs: List of trees as strings.
+        output_dir: Directory of the run.
+    """
+    paths = [outputs_path(output_dir, texts.name, e) for e in ("gold", "test")]
+    trees = [
+        list(map(parse_tree, side)) for side in (texts.references, outputs)
+    ]
+    too_large = write_evalb(*paths, *trees)
+    print(f"Input of EVALB: {paths[0]}, {paths[1]}", file=sys.stderr)
+    if too_large:
+        print(
+            "EVALB needs larger limits, which are set when it is compiled, "
+            f"for the trees of lines {', '.join(map(str, too_large))}.",
+            file=sys.stderr,
+        )
+
+
+def _report_trees(parser, num_sentences):
+    share = parser.num_malformed / num_sentences
+    print(
+        f"Malformed and repaired: {parser.num_malformed} of {num_sentences} "
+        f"({share:.1%}).",
+        file=sys.stderr,
+    )
+    if parser.linearization != "tagged":
+        print(
+            "This run predicts no tags, so every tag counts as wrong.",
+            file=sys.stderr,
+        )

@@ -1,0 +1,85 @@
+"""The text that a run is evaluated on: a split, or a set of sacreBLEU."""
+
+import dataclasses
+
+from keras_transformer.data.split_files import text_path
+from keras_transformer.decoding.loading import load_checker
+from keras_transformer.scoring.test_sets import read_test_set
+from keras_transformer.trees.tree import parse_tree
+
+
+@dataclasses.dataclass(frozen=True)
+class Texts:
+    """Sources and their references."""
+
+    name: str  # of the files of its outputs and scores, such as "test"
+    place: str  # for error messages
+    sources: list
+    references: list
+    origin: dict  # entries of a score's signature
+
+
+def split_texts(problem, split):
+    """Returns the text of a split.
+
+    Args:
+        problem: A `Problem` with generated data.
+        split: Name of the split, "dev" or "test".
+
+    Raises:
+        ValueError: If the split is missing or empty.
+    """
+    sources, references = problem.text_split(split)
+    place = f"{problem.name}, split {split}"
+    if not sources:
+        raise ValueError(
+            "A split to score must have at least one sentence. Received: "
+            f"{place} in {problem.directory}, which has none. Generate the "
+            "data again with kt-datagen."
+        )
+    return Texts(split, place, sources, references, {})
+
+
+def test_set_texts(problem, test_set):
+    """Returns the text of one of sacreBLEU's test sets.
+
+    Args:
+        problem: A `Problem`, whose languages choose the side of the set.
+        test_set: Name of the set, such as "wmt14/full".
+
+    Raises:
+        ValueError: If the problem is not one of raw text in the languages of
+            the set, or if the set can be neither found nor downloaded.
+    """
+    if problem.measure != "bleu" or problem.is_tokenized:
+        raise ValueError(
+            "`--test_set` must go with a problem that translates raw text, as "
+            f"sacreBLEU's sets are. Received: --test_set={test_set} with the "
+            f"problem {problem.name}. Use --split."
+        )
+    pair = f"{problem.inputs_language}-{problem.targets_language}"
+    sources, references = read_test_set(test_set, pair)
+    # sacreBLEU names the files of a set in the same way.
+    name = test_set.replace("/", "_")
+    origin = {"test": test_set, "lang": pair}
+    return Texts(name, f"{test_set}, {pair}", sources, references, origin)
+
+
+def check_texts(texts, problem, output_dir):
+    """Checks that a run can translate a text and that it can be scored.
+
+    Args:
+        texts: A `Texts`.
+        problem: The `Problem` of the run.
+        output_dir: Directory of the run.
+
+    Raises:
+        ValueError: If a sentence is too long, or if a reference is no tree
+            although the run parses.
+    """
+    checker = load_checker(output_dir, problem.measure == "f1")
+    checker.check_lengths(texts.sources, texts.place)
+    if problem.measure == "f1":
+        path = text_path(problem.directory, texts.name, "target")
+        for number, reference in enumerate(texts.references, 1):
+            parse_tree(reference, path, number)

@@ -1,0 +1,83 @@
+"""The test sets that sacreBLEU downloads, such as wmt14/full."""
+
+import difflib
+import os
+
+from keras_transformer.data import text_files
+
+
+def read_test_set(name, pair):
+    """Reads a test set, which is downloaded unless it is there.
+
+    sacreBLEU keeps its sets in the directory that the environment variable
+    SACREBLEU names, or in `~/.sacrebleu`.
+
+    Args:
+        name: Name of the set, such as "wmt14/full". It is the only set with the
+            3,003 sentences of newstest2014 that the paper translates.
+        pair: Codes of the source and the target language, such as "en-de".
+
+    Returns:
+        Two lists of strings of the same length, sources and references.
+
+    Raises:
+        ValueError: If there is no such set, if it does not have these languages
+            or one reference for each source, or if it cannot be downloaded.
+    """
+    _check(name, pair)
+    paths = _placed_files(name, pair)
+    if not all(map(os.path.isfile, paths)):
+        paths = _download(name, pair)
+    if len(paths) != 2:
+        raise ValueError(
+            "A test set must have one reference for each sentence. Received: "
+            f"--test_set={name}, which has {len(paths) - 1} for {pair}. Choose "
+            "another set."
+        )
+    sources, references = zip(*text_files.read_pairs(*paths))
+    return list(sources), list(references)
+
+
+def _check(name, pair):
+    # Imported here because the import takes 0.5 s and few callers need it.
+    from sacrebleu.dataset import DATASETS
+
+    if name not in DATASETS:
+        similar = difflib.get_close_matches(name, DATASETS, cutoff=0.4)
+        raise ValueError(
+            "`--test_set` must be a test set of sacreBLEU. Received: "
+            f"--test_set={name}. Similar names are "
+            f"{', '.join(similar) or 'absent'}; sacrebleu --list shows all."
+        )
+    pairs = DATASETS[name].langpairs
+    if pair not in pairs:
+        raise ValueError(
+            "A test set must have the languages of the problem. Received: "
+            f"--test_set={name} for {pair}; it has {', '.join(pairs)}. Choose "
+            "another set."
+        )
+
+
+def _placed_files(name, pair):
+    """Returns where sacreBLEU puts the text of a set with one reference."""
+    from sacrebleu.utils import SACREBLEU_DIR
+
+    stem = os.path.join(SACREBLEU_DIR, name, f"{name.replace('/', '_')}.{pair}")
+    return [f"{stem}.src", f"{stem}.ref"]
+
+
+def _download(name, pair):
+    from sacrebleu import utils
+
+    try:
+        source = utils.get_source_file(name, pair)
+        return [source, *utils.get_reference_files(name, pair)]
+    # sacreBLEU exits if a checksum or a certificate is wrong.
+    except (OSError, SystemExit) as error:
+        source, reference = _placed_files(name, pair)
+        raise ValueError(
+            "A test set must be in sacreBLEU's directory, or there must be a "
+            f"network to download it. Received: --test_set={name} ({error}). "
+            f"Place its text into {source} and {reference}, one sentence a "
+            "line."
+        ) from error

@@ -1,0 +1,177 @@
+"""BLEU, chrF and TER of translations, as sacreBLEU computes them."""
+
+import dataclasses
+
+from keras_transformer.scoring import paper_bleu as paper
+from keras_transformer.scoring.report import Report
+from keras_transformer.scoring.report import Score
+
+# The tokenizers that are shown beside the one that was chosen.
+USUAL = ("13a", "intl")
+
+
+def bleu_report(hypotheses, references, tokenize="13a", lowercase=False):
+    """Scores translations with BLEU and chrF, which takes little time.
+
+    Both come from sacreBLEU. Its signature says how a score was computed: two
+    scores are comparable only under the same signature. There is one reference
+    for each hypothesis.
+
+    Args:
+        hypotheses: List of strings.
+        references: List of strings of the same length.
+        tokenize: Name of sacreBLEU's tokenizer for BLEU. "13a" is the standard;
+            "none" is for text that is already tokenised. Defaults to "13a".
+        lowercase: Whether to ignore case. Defaults to False.
+
+    Returns:
+        A `Report`.
+
+    Raises:
+        ValueError: If there is nothing to score, if the two lists differ in
+            length, or if sacreBLEU has no such tokenizer.
+
+    Example:
+
+    >>> report = bleu_report(["Das ist gut so."], ["Das ist gut so."])
+    >>> {name: round(value) for name, value in report.scores.items()}
+    {'bleu': 100, 'chrf': 100}
+    """
+    _check(hypotheses, references, tokenize)
+    scorer = _Scorer(hypotheses, references, lowercase, origin={})
+    return Report((scorer.bleu("bleu", tokenize), scorer.chrf()))
+
+
+def translation_report(
+    hypotheses,
+    references,
+    language=None,
+    tokenize="13a",
+    lowercase=False,
+    origin=None,
+):
+    """Scores translations in all the ways that are in use, side by side.
+
+    The first score is BLEU with the tokenizer that was chosen, as in
+    `bleu_report`. BLEU with sacreBLEU's other usual tokenizers, BLEU as in the
+    paper, chrF and TER follow. The paper's BLEU is what `multi-bleu.perl`
+    computes, without smoothing, on the tokens of `paper_bleu.tokenize`. If
+    `tokenize` is "none", nothing tokenises the text again.
+
+    Args:
+        hypotheses, references, tokenize, lowercase: As for `bleu_report`.
+        language: Code of the language of the texts, such as "de". Defaults to
+            None. Without a language, the paper's BLEU is left out.
+        origin: Dictionary of entries about the text, which the signatures
+            show, such as `{"test": "wmt14/full", "lang": "en-de"}`. Defaults
+            to None.
+
+    Returns:
+        A `Report`.
+
+    Raises:
+        ValueError: As `bleu_report`.
+    """
+    _check(hypotheses, references, tokenize)
+    scorer = _Scorer(hypotheses, references, lowercase, origin or {})
+    is_tokenized = tokenize == "none"
+    others = [name for name in USUAL if name != tokenize and not is_tokenized]
+    rows = [scorer.bleu("bleu", tokenize)]
+    rows += [scorer.bleu(f"bleu_{name}", name) for name in others]
+    left_out = _reason_to_leave_out(language, is_tokenized)
+    if not left_out:
+        rows.append(scorer.paper_bleu(language, is_tokenized))
+    return Report((*rows, scorer.chrf(), scorer.ter()), left_out)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Scorer:
+    """Computes one score after another of the same translations."""
+
+    hypotheses: list
+    references: list
+    lowercase: bool
+    origin: dict  # entries that are added to each signature
+
+    def bleu(self, name, tokenize):
+        # Imported here because the import takes 0.5 s and few callers score.
+        from sacrebleu.metrics import BLEU
+
+        # `force` silences sacreBLEU's warning about text that looks tokenised.
+        metric = BLEU(tokenize=tokenize, lowercase=self.lowercase, force=True)
+        return self._score(name, f"BLEU {tokenize}", metric)
+
+    def paper_bleu(self, language, is_tokenized):
+        from sacrebleu.metrics import BLEU
+
+        metric = BLEU(
+            tokenize="none",
+            smooth_method="none",
+            lowercase=self.lowercase,
+            force=True,
+        )
+        tokens = dataclasses.replace(
+            self,
+            hypotheses=paper.tokenize(self.hypotheses, language, is_tokenized),
+            references=paper.tokenize(self.references, language, is_tokenized),
+            origin={
+                **self.origin,
+                **paper.signature_entries(language, is_tokenized),
+            },
+        )
+        return tokens._score("bleu_paper", "BLEU paper", metric)
+
+    def chrf(self):
+        from sacrebleu.metrics import CHRF
+
+        return self._score("chrf", "chrF2", CHRF(lowercase=self.lowercase))
+
+    def ter(self):
+        from sacrebleu.metrics import TER
+
+        # TER ignores case by default, as its signature says.
+        return self._score("ter", "TER", TER())
+
+    def _score(self, name, title, metric):
+        score = metric.corpus_score(self.hypotheses, [self.references])
+        signature = metric.get_signature()
+        for key, value in self.origin.items():
+            signature.update(key, value)
+        signature = signature.format()
+        parts = ()
+        if title.startswith("BLEU"):
+            parts = (*score.precisions, score.bp)
+        line = score.format(signature=signature)
+        return Score(name, title, score.score, signature, line, parts)
+
+
+def _reason_to_leave_out(language, is_tokenized):
+    """Returns why the paper's BLEU cannot be computed, or "" if it can."""
+    if not language or not paper.is_language(language):
+        return (
+            "BLEU paper is left out because the language is unknown. "
+            "--language=de names it."
+        )
+    if not is_tokenized and not paper.has_moses():
+        return (
+            "BLEU paper is left out because Moses' tokenizer is missing. "
+            "pip install sacremoses adds it."
+        )
+    return ""
+
+
+def _check(hypotheses, references, tokenize):
+    if len(hypotheses) != len(references) or not references:
+        raise ValueError(
+            "There must be as many hypotheses as references, and at least "
+            f"one. Received: {len(hypotheses)} hypotheses and "
+            f"{len(references)} references. Provide one line for each sentence."
+        )
+    from sacrebleu.metrics import BLEU
+
+    if tokenize not in BLEU.TOKENIZERS:
+        raise ValueError(
+            "`tokenize` must be the name of one of sacreBLEU's tokenizers. "
+            f"Received: tokenize={tokenize!r}. Use one of "
+            f"{', '.join(BLEU.TOKENIZERS)}."
+        )

@@ -1,0 +1,37 @@
+import pytest
+
+from keras_transformer.evaluation import texts
+from keras_transformer.problem import Problem
+
+
+class EndeProblem(Problem):
+    name = "ende"
+
+
+class TokenizedProblem(EndeProblem):
+    is_tokenized = True
+
+
+class TestSetTextsTest:
+    @pytest.fixture(autouse=True)
+    def a_test_set(self, monkeypatch):
+        def read_test_set(name, pair):
+            return [f"{name} {pair}"], ["eins"]
+
+        monkeypatch.setattr(texts, "read_test_set", read_test_set)
+
+    def test_the_problem_chooses_the_direction(self):
+        for reverse, pair in ((False, "en-de"), (True, "de-en")):
+            text = texts.test_set_texts(
+                EndeProblem(reverse=reverse), "wmt14/full"
+            )
+            assert text.sources == [f"wmt14/full {pair}"]
+            assert text.origin == {"test": "wmt14/full", "lang": pair}
+
+    def test_the_name_is_one_for_files(self):
+        text = texts.test_set_texts(EndeProblem(), "wmt14/full")
+        assert text.name == "wmt14_full"
+
+    def test_tokenised_problems_are_refused(self):
+        with pytest.raises(ValueError, match="raw text.*Use --split"):
+            texts.test_set_texts(TokenizedProblem(), "wmt14/full")

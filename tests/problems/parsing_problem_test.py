@@ -4,10 +4,12 @@ import collections
 import gzip
 import itertools
 import os
+import tracemalloc
 
 import pytest
 
 from keras_transformer import registry
+from keras_transformer.data import generation
 from keras_transformer.problems.parsing import ParsingProblem
 from keras_transformer.problems.parsing import ParsingWsj
 from keras_transformer.problems.parsing import ParsingWsjSemi
@@ -323,6 +325,24 @@ class ParsingFilesTest:
         ]["train"]
         assert train["pairs"] == 2 * SIZES["train"] + 11
         assert train["dropped"]["bad_trees"] == 1
+
+    @pytest.mark.slow
+    def test_memory_does_not_grow_with_the_parsed_trees(
+        self, tmp_path, files, monkeypatch
+    ):
+        monkeypatch.setattr(generation, "MAX_VOCABULARY_PAIRS", 200)
+        monkeypatch.setattr(generation, "_PAIRS_AT_ONCE", 100)
+        peaks = []
+        for num_trees in (1_000, 4_000):
+            trees = itertools.islice(itertools.cycle(TREES), num_trees)
+            path = write_trees(tmp_path / f"{num_trees}.trees", trees)
+            tracemalloc.start()
+            self.generate(tmp_path / str(num_trees), files, parsed_trees=path)
+            peaks.append(tracemalloc.get_traced_memory()[1])
+            tracemalloc.stop()
+        # A tree in memory takes thousands of bytes, its places in the token
+        # arrays less than a hundred.
+        assert peaks[1] - peaks[0] < 3_000 * 100
 
     def test_other_parsed_trees_need_another_directory(self, tmp_path, files):
         path = write_trees(tmp_path / "parsed.trees", TREES[250:260])

@@ -53,6 +53,8 @@ MAY_IMPORT = {
     "visualization": "files runs",
     "benchmark": "data decoding engines serving transformer",
     "export": "data decoding files runs runs.model_card search token_ids trees",
+    "sweep": "fields files hparam hparams problem registry runs "
+    "runs.model_card visualization",
     "training": "data decoding engines files optimizers runs runs.model_card "
     "visualization",
 }

@@ -1,0 +1,342 @@
+"""Trains several models one after another and compares them in one table.
+
+    kt-sweep --table=3 --scale=tiny --train_steps=2000 --base_seeds=3 \\
+        --problem=translate_files --data_dir=data --output_dir=sweep
+
+--table=3 trains the rows of the paper's Table 3, and --table=4 its parser.
+--hparams_sets=a,b trains any hparams sets. --grid and --random change one:
+
+    kt-sweep --hparams_set=transformer_tiny \\
+        --grid='dropout=0.1,0.3;num_layers=2,4' ...
+    kt-sweep --hparams_set=transformer_tiny --random=20 \\
+        --ranges='learning_rate=0.3..3.0 log;dropout=0.0..0.3' ...
+
+Each row is a run in a directory of its own below --output_dir. kt-trainer and
+kt-evaluate make it in processes of their own, whose messages are in its
+log.txt. After each row the command writes table.md, table.csv and plot.png,
+with the paper's figures beside ours. A row that fails is reported and skipped;
+the exit status is then 1.
+
+The same command continues a sweep that was stopped. Rows that are finished are
+not trained again, and a row that was interrupted continues from its newest
+checkpoint.
+"""
+
+import os
+import shlex
+
+from keras_transformer import fields
+from keras_transformer import registry
+from keras_transformer.bin import command
+from keras_transformer.bin import flags
+from keras_transformer.files.locks import locked_directory
+from keras_transformer.files.writing import check_directory
+from keras_transformer.runs.model_card import markdown
+from keras_transformer.sweep import spaces
+from keras_transformer.sweep import variants
+from keras_transformer.sweep.paper_table4 import quoted
+from keras_transformer.sweep.record import check_settings
+from keras_transformer.sweep.rows import make_rows
+from keras_transformer.sweep.scales import SCALES
+from keras_transformer.sweep.sweep import MARKDOWN_FILE
+from keras_transformer.sweep.sweep import Sweep
+
+FLAGS = flags.define(
+    flags.group(
+        "Getting started",
+        flags.text(
+            "problem",
+            None,
+            "Name of the problem. The suffix _rev swaps source and target.",
+        ),
+        flags.path(
+            "data_dir",
+            None,
+            "Directory of the generated data, with one folder for each "
+            "problem.",
+        ),
+        flags.path(
+            "output_dir",
+            None,
+            "Directory of the sweep: its table, its picture, and a run for "
+            "each row.",
+        ),
+        flags.count(
+            "train_steps",
+            None,
+            "Number of updates of each row. Default: train_steps of its "
+            "hparams set.",
+        ),
+        "registry_help",
+    ),
+    flags.group(
+        "Rows",
+        flags.choice(
+            "table",
+            ["3", "4"],
+            None,
+            "Table of the paper to repeat: 3 for its models, or 4 for its "
+            "parser. Default: none.",
+        ),
+        flags.text(
+            "hparams_sets",
+            None,
+            "Names of hparams sets to train, separated by commas. Default: "
+            "none.",
+        ),
+        flags.text(
+            "hparams_set",
+            None,
+            "Name of the hparams set that --grid or --random changes, or that "
+            "--table=4 trains. Default: transformer_parsing for --table=4.",
+        ),
+        flags.text(
+            "grid",
+            None,
+            "Values to combine, such as 'dropout=0.1,0.3;num_layers=2,4'. "
+            "Default: none.",
+        ),
+        flags.count(
+            "random",
+            None,
+            "Number of combinations to draw from --ranges. Default: none.",
+            maximum=10_000,
+        ),
+        flags.text(
+            "ranges",
+            None,
+            "Ranges or values to draw from, such as 'learning_rate=0.3..3.0 "
+            "log;num_layers=2..6;norm=pre,post'. Default: none.",
+        ),
+        flags.text(
+            "rows",
+            None,
+            "Names of the rows to train now, separated by commas, such as "
+            "base,a_h1. Default: all rows.",
+        ),
+    ),
+    flags.group(
+        "Recipe",
+        flags.choice(
+            "scale",
+            SCALES,
+            "none",
+            "Size of the models: none as the hparams set states, or tiny, "
+            "which divides d_model, d_ff, d_k, d_v and warmup_steps by 4 and "
+            "the tokens of an update by 40.",
+        ),
+        flags.text(
+            "hparams",
+            "",
+            "Changes to the hparams sets of all rows, after --scale, such as "
+            "attention_dropout=0.1.",
+        ),
+        flags.count("seeds", 1, "Number of seeds for each row.", maximum=100),
+        flags.count(
+            "base_seeds",
+            1,
+            "Number of seeds for the row base of Table 3.",
+            maximum=100,
+        ),
+        flags.seed(
+            "random_seed",
+            0,
+            "First seed of each row, and the seed that --random draws with.",
+        ),
+        "precision",
+    ),
+    flags.group(
+        "Evaluation",
+        flags.text(
+            "splits",
+            None,
+            "Splits to evaluate, separated by commas. Default: all of the "
+            "problem but train.",
+        ),
+    ),
+    flags.group(
+        "Data",
+        flags.path(
+            "semi_data_dir",
+            None,
+            "Directory of the generated data of the semi-supervised row of "
+            "--table=4: the treebank and parsed text. Default: none, which "
+            "leaves the row out.",
+        ),
+        "usr_dir",
+    ),
+)
+# Each of these names the rows of a sweep.
+KINDS = ("table", "hparams_sets", "grid", "random")
+# Flags that only some sweeps read.
+GOES_WITH = {
+    "hparams_set": ("grid", "random", "table=4"),
+    "ranges": ("random",),
+    "base_seeds": ("table=3",),
+    "semi_data_dir": ("table=4",),
+}
+# Settings that all calls in one directory share, apart from its rows.
+SETTINGS = ("problem", "train_steps", "table", "hparams_sets", "hparams_set")
+SETTINGS += ("grid", "ranges", "scale", "hparams", "random_seed", "precision")
+
+
+def main(argv):
+    flags.require(FLAGS, "output_dir", "problem", "data_dir")
+    problem = registry.get_problem(
+        FLAGS.problem, os.path.abspath(FLAGS.data_dir)
+    )
+    rows = make_rows(
+        _variants(problem),
+        FLAGS.scale,
+        FLAGS.hparams,
+        FLAGS.train_steps,
+        _seeds,
+    )
+    wanted = _wanted(rows)
+    check_directory(FLAGS.output_dir, "`--output_dir`")
+    _check(rows)
+    sweep = Sweep(
+        FLAGS.output_dir,
+        _title(),
+        rows,
+        _splits(problem),
+        problem.measure,
+        quoted([v.name for v in rows]) if FLAGS.table == "4" else (),
+        "base" if FLAGS.table == "3" else None,
+    )
+    with locked_directory(FLAGS.output_dir, wait=False):
+        settings = {name: FLAGS[name].value for name in SETTINGS}
+        check_settings(FLAGS.output_dir, settings)
+        failures = sweep.run(wanted, _trainer_flags())
+    with open(sweep.file(MARKDOWN_FILE), encoding="utf-8") as file:
+        print(file.read(), end="")
+    return 1 if failures else 0
+
+
+def _variants(problem):
+    """Returns the variants that the flags name."""
+    kind = _kind()
+    if kind == "hparams_sets":
+        return variants.sets(problem, FLAGS.hparams_sets.split(","))
+    if kind == "grid":
+        points = spaces.grid(FLAGS.grid)
+    elif kind == "random":
+        points = spaces.draw(FLAGS.ranges, FLAGS.random, FLAGS.random_seed)
+    elif FLAGS.table == "3":
+        return variants.table3(problem)
+    else:
+        hparams_set = FLAGS.hparams_set or "transformer_parsing"
+        return variants.table4(problem, _semi_problem(), hparams_set)
+    return variants.points(problem, FLAGS.hparams_set, points)
+
+
+def _kind():
+    """Returns which flag names the rows, once the flags fit together."""
+    given = [name for name in KINDS if FLAGS[name].value]
+    if len(given) != 1:
+        received = " and ".join(f"--{n}={FLAGS[n].value}" for n in given)
+        raise ValueError(
+            f"A sweep must have one of --{', --'.join(KINDS)}. Received: "
+            f"{received or 'none of them'}. Give one of them."
+        )
+    (kind,) = given
+    if kind in ("grid", "random"):
+        flags.require(FLAGS, "hparams_set")
+    if kind == "random":
+        flags.require(FLAGS, "ranges")
+    at = f"{kind}={FLAGS.table}" if kind == "table" else kind
+    for name, places in GOES_WITH.items():
+        is_given = FLAGS[name].value != FLAGS[name].default
+        if is_given and at not in places:
+            raise ValueError(
+                f"`--{name}` must go with --{' or --'.join(places)}. Received: "
+                f"--{name}={FLAGS[name].value} and --{kind}="
+                f"{FLAGS[kind].value}. Remove it."
+            )
+    return kind
+
+
+def _semi_problem():
+    """Returns the problem of Table 4's semi-supervised row, or None.
+
+    That is the problem whose name ends with `_semi`, or the same problem with
+    other data, which kt-datagen made from parsed text as well.
+    """
+    if not FLAGS.semi_data_dir:
+        return None
+    name = f"{FLAGS.problem}_semi"
+    if name not in registry.problems.names():
+        name = FLAGS.problem
+    return registry.get_problem(name, os.path.abspath(FLAGS.semi_data_dir))
+
+
+def _seeds(name):
+    count = max(FLAGS.seeds, FLAGS.base_seeds if name == "base" else 1)
+    return range(FLAGS.random_seed, FLAGS.random_seed + count)
+
+
+def _wanted(rows):
+    """Returns the rows that --rows names."""
+    if not FLAGS.rows:
+        return rows
+    wanted = FLAGS.rows.split(",")
+    names = [row.variant.name for row in rows]
+    for name in wanted:
+        if name not in names:
+            raise ValueError(
+                "`--rows` must name rows of the sweep. Received: "
+                f"{fields.shown(name)}. The rows are: "
+                f"{', '.join(dict.fromkeys(names))}."
+            )
+    return [row for row in rows if row.variant.name in wanted]
+
+
+def _check(rows):
+    """Checks that the data and the memory suffice for all rows.
+
+    A faulty row thus fails before the rows above it are trained.
+    """
+    from keras_transformer.training import start
+
+    for row in rows:
+        problem = row.variant.problem
+        start.check_data(problem, row.hparams)
+        start.check_memory(row.hparams, problem.vocabulary.vocab_size)
+
+
+def _splits(problem):
+    known = [split for split in problem.splits if split != "train"]
+    splits = FLAGS.splits.split(",") if FLAGS.splits else known
+    for split in splits:
+        if split not in known:
+            raise ValueError(
+                "`--splits` must name splits of the problem whose text is "
+                f"kept. Received: {fields.shown(split)}. Use "
+                f"{' or '.join(known)}."
+            )
+    return tuple(splits)
+
+
+def _title():
+    """Returns the command in Markdown, without its directories."""
+    given = [
+        f"--{name}={FLAGS[name].value}"
+        for name in SETTINGS
+        if FLAGS[name].value != FLAGS[name].default
+    ]
+    return markdown.code(f"kt-sweep {shlex.join(given)}")
+
+
+def _trainer_flags():
+    names = ("precision", "usr_dir")
+    return [
+        f"--{name}={FLAGS[name].value}" for name in names if FLAGS[name].value
+    ]
+
+
+def run(argv=None):
+    command.run(main, FLAGS, argv)
+
+
+if __name__ == "__main__":
+    run()

@@ -1,0 +1,1 @@
+"""Sweeps: several models on one problem, trained and compared in one table."""

@@ -1,0 +1,62 @@
+"""The results of a row, read from the directory of its run."""
+
+import dataclasses
+
+from keras_transformer.runs.model_card.facts import num_parameters
+from keras_transformer.runs.model_card.scores import read_scores
+from keras_transformer.runs.run_directory import RunDirectory
+
+
+@dataclasses.dataclass(frozen=True)
+class Result:
+    """What a row has reached; a figure that is not measured yet is absent."""
+
+    step: int  # number of updates done
+    seconds: float  # of all updates, without evaluations
+    parameters: int
+    perplexity: float | None  # on dev, of the newest checkpoint
+    scores: dict  # of that checkpoint: split to score by name
+
+
+def read_result(row, path):
+    """Reads the result of a row.
+
+    Args:
+        row: The `Row`.
+        path: Path of its run's directory, which need not exist.
+
+    Returns:
+        A `Result`, or None if there is no checkpoint of such a model.
+
+    Raises:
+        ValueError: If a file of the run is not as it was written.
+    """
+    if not RunDirectory.exists(path):
+        return None
+    run = RunDirectory(path)
+    steps = run.checkpoints.steps
+    if not steps or run.hparams != row.hparams:
+        return None
+    step = steps[-1]
+    training = run.training_until(step)
+    is_evaluated = training.get("dev_step") == step
+    return Result(
+        step,
+        training.get("seconds", 0.0),
+        num_parameters(run, step),
+        training["dev"]["perplexity"] if is_evaluated else None,
+        {
+            split: entries[-1]
+            for split, entries in read_scores(run).items()
+            if entries[-1]["step"] == step
+        },
+    )
+
+
+def is_trained(row, result):
+    """Returns whether a row has all its updates and their evaluation."""
+    return (
+        result is not None
+        and result.step == row.hparams.train_steps
+        and result.perplexity is not None
+    )

@@ -1,0 +1,172 @@
+"""The values that a grid or a random search gives to hyper-parameters."""
+
+import dataclasses
+import itertools
+import math
+import random
+
+from keras_transformer import fields
+from keras_transformer.hparam import HParams
+
+_MAX_DRAWS = 1000  # for each point, before a space counts as too small
+
+
+@dataclasses.dataclass(frozen=True)
+class Range:
+    """An interval from which a random search draws numbers."""
+
+    low: float
+    high: float
+    is_log: bool  # whether the logarithm is uniform, not the number itself
+
+    def draw(self, generator):
+        """Returns a number of the type of the bounds, with three digits."""
+        low, high = self.low, self.high
+        if self.is_log:
+            log = generator.uniform(math.log(low), math.log(high))
+            number = math.exp(log)
+        elif type(low) is int:
+            return generator.randint(low, high)
+        else:
+            number = generator.uniform(low, high)
+        # Three digits are enough, and they make short names of directories.
+        number = round(number) if type(low) is int else float(f"{number:.3g}")
+        return min(max(number, low), high)
+
+
+def grid(text):
+    """Returns all combinations of the values that a text lists.
+
+    Args:
+        text: Names and values as the flag `--grid` takes them.
+
+    Returns:
+        A list of dictionaries of hyper-parameters.
+
+    Raises:
+        ValueError: If a name is unknown or repeated, or if a value does not
+            fit.
+
+    Example:
+
+    >>> grid("dropout=0.1,0.3;num_layers=2")
+    [{'dropout': 0.1, 'num_layers': 2}, {'dropout': 0.3, 'num_layers': 2}]
+    """
+    choices = {
+        name: _choices(name, values, "grid")
+        for name, values in _split(text, "grid").items()
+    }
+    return [
+        dict(zip(choices, values))
+        for values in itertools.product(*choices.values())
+    ]
+
+
+def draw(text, num_points, seed):
+    """Draws combinations of hyper-parameters at random, all of them different.
+
+    A larger number of points begins with the same ones.
+
+    Args:
+        text: Names with ranges or values, as the flag `--ranges` takes them.
+        num_points: Number of combinations.
+        seed: Integer seed of the generator.
+
+    Returns:
+        A list of dictionaries of hyper-parameters.
+
+    Raises:
+        ValueError: If a name is unknown or repeated, if a value does not fit,
+            or if there are too few different combinations.
+
+    Example:
+
+    >>> draw("norm=pre;num_layers=2..2", num_points=1, seed=0)
+    [{'norm': 'pre', 'num_layers': 2}]
+    """
+    spaces = {
+        name: _range(name, values)
+        if ".." in values
+        else _choices(name, values, "ranges")
+        for name, values in _split(text, "ranges").items()
+    }
+    generator = random.Random(seed)
+    points = []
+    for _ in range(_MAX_DRAWS * num_points):
+        point = {name: _draw(spaces[name], generator) for name in spaces}
+        if point not in points:
+            points.append(point)
+        if len(points) == num_points:
+            return points
+    raise ValueError(
+        "`--ranges` must have as many different combinations as --random asks "
+        f"for. Received: --random={num_points} and --ranges="
+        f"{fields.shown(text)}, in which {len(points)} were found. Lower "
+        "--random, or widen a range."
+    )
+
+
+def _draw(space, generator):
+    if isinstance(space, Range):
+        return space.draw(generator)
+    return generator.choice(space)
+
+
+def _split(text, flag):
+    """Returns the text of the values of each name."""
+    values_of_names = {}
+    for item in filter(None, (item.strip() for item in text.split(";"))):
+        name, equals, values = (part.strip() for part in item.partition("="))
+        if not equals or not values:
+            raise ValueError(
+                f"`--{flag}` must be name=values pairs with semicolons between "
+                f"them. Received: {fields.shown(item)}. Write for example "
+                "dropout=0.1,0.3;num_layers=2,4."
+            )
+        if name in values_of_names:
+            raise ValueError(
+                f"`--{flag}` must name each hyper-parameter once. Received: "
+                f"{fields.shown(name)} twice. Join the values with commas."
+            )
+        values_of_names[name] = values
+    if not values_of_names:
+        raise ValueError(
+            f"`--{flag}` must name a hyper-parameter. Received: "
+            f"{fields.shown(text)}. Write for example dropout=0.1,0.3."
+        )
+    return values_of_names
+
+
+def _choices(name, values, flag):
+    choices = [_value(name, value, flag) for value in values.split(",")]
+    if len(set(choices)) < len(choices):
+        raise ValueError(
+            f"`--{flag}` must name each value once. Received: "
+            f"{name}={fields.shortened(values)}. Remove the second one."
+        )
+    return choices
+
+
+def _range(name, values):
+    bounds, _, scale = values.partition(" ")
+    low, high = (_value(name, v, "ranges") for v in bounds.split("..", 1))
+    is_log = scale.strip() == "log"
+    is_number = type(low) in (int, float)
+    if not is_number or not low <= high or scale.strip() not in ("", "log"):
+        raise ValueError(
+            "`--ranges` must have ranges from a lower to a higher number. "
+            f"Received: {name}={fields.shortened(values)}. Write for example "
+            "dropout=0.0..0.3, or learning_rate=0.3..3.0 log."
+        )
+    if is_log and low <= 0:
+        raise ValueError(
+            "A range of --ranges with log must begin above 0. Received: "
+            f"{name}={fields.shortened(values)}. Raise its beginning, or leave "
+            "log out."
+        )
+    return Range(low, high, is_log)
+
+
+def _value(name, text, flag):
+    # The reader of --hparams, so that a wrong value has the same message.
+    return fields.parse_changes(HParams, f"{name}={text}", flag)[name]

@@ -1,0 +1,81 @@
+"""A sweep: its rows one after another, and the report on them."""
+
+import dataclasses
+import os
+import sys
+
+from keras_transformer.sweep import plot
+from keras_transformer.sweep import runner
+from keras_transformer.sweep import table
+from keras_transformer.sweep.results import read_result
+
+MARKDOWN_FILE = "table.md"
+CSV_FILE = "table.csv"
+PLOT_FILE = "plot.png"
+
+
+@dataclasses.dataclass(frozen=True)
+class Sweep:
+    """Several models that are trained in one directory and compared."""
+
+    directory: str
+    title: str  # above the Markdown table
+    rows: list  # of `Row`
+    splits: tuple  # names of the splits that are evaluated
+    measure: str  # name of the score that is shown, such as "bleu"
+    quoted: tuple = ()  # as for `table.make_lines`
+    base: str | None = None  # as for `plot.plot_lines`
+
+    def run(self, rows, flags=()):
+        """Trains and evaluates rows, and writes the report after each one.
+
+        Args:
+            rows: List of those of the sweep's rows that are wanted now.
+            flags: List of further flags of kt-trainer.
+
+        Returns:
+            A dictionary of the directory of a row to why it failed.
+        """
+        failures = {}
+        self.write(failures)
+        for number, row in enumerate(rows, 1):
+            name = row.directory
+            path = self.file(name)
+            if runner.is_finished(row, path, self.splits):
+                continue
+            _say(
+                f"{name}, {number} of {len(rows)}: the messages are in "
+                f"{os.path.join(path, runner.LOG_FILE)}"
+            )
+            failure = runner.run_row(row, path, self.splits, flags)
+            if failure:
+                failures[name] = failure
+                _say(f"{name} failed: {failure}")
+            self.write(failures)
+        return failures
+
+    def write(self, failures):
+        """Writes the table and the picture of what the rows have reached.
+
+        Args:
+            failures: Dictionary of the directory of a row to why it failed.
+        """
+        results = {
+            row.directory: read_result(row, self.file(row.directory))
+            for row in self.rows
+        }
+        lines = table.make_lines(self.rows, results, self.measure, self.quoted)
+        table.write_csv(self.file(CSV_FILE), lines)
+        table.write_markdown(
+            self.file(MARKDOWN_FILE), self.title, lines, failures
+        )
+        if any("dev_perplexity" in line for line in lines):
+            plot.plot_lines(lines, self.file(PLOT_FILE), self.base)
+
+    def file(self, name):
+        """Returns the path of a file or of a row's run."""
+        return os.path.join(self.directory, name)
+
+
+def _say(line):
+    print(line, file=sys.stderr, flush=True)

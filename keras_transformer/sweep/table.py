@@ -1,0 +1,166 @@
+"""The table of a sweep: its lines, and its forms as CSV and Markdown."""
+
+import csv
+import dataclasses
+import statistics
+
+from keras_transformer.files.writing import written_aside
+from keras_transformer.runs.model_card import markdown
+from keras_transformer.sweep.results import is_trained
+from keras_transformer.visualization.picture import spelled
+
+# The columns of the paper's Table 3 that describe a model.
+MODEL = ("num_layers", "d_model", "d_ff", "num_heads", "d_k", "d_v")
+MODEL += ("dropout", "label_smoothing")
+# Headings other than the name of the column: the paper's symbols, and units.
+HEADINGS = {
+    "num_layers": "N",
+    "num_heads": "h",
+    "dropout": "P_drop",
+    "label_smoothing": "ε_ls",
+    "seconds": "minutes",
+    "parameters": "10⁶ parameters",
+    "paper_parameters": "paper 10⁶ parameters",
+}
+MEASURED = ("dev_", "test_")  # begin the columns of our figures
+PAPER = "paper_"  # begins those of the paper's
+
+
+def make_lines(rows, results, measure, quoted=()):
+    """Returns the lines of the table: quoted figures, then a line for each row.
+
+    Args:
+        rows: List of `Row`.
+        results: Dictionary of a row's directory to its `Result`, or None.
+        measure: Name of the score to show, such as "bleu".
+        quoted: Pairs of a name and a dictionary of figures of the paper.
+            Defaults to none.
+
+    Returns:
+        A list of dictionaries of column to value. A line lacks the columns
+        that it has no value for.
+    """
+    varied = _varied(rows)
+    lines = [{"row": name, **_paper(figures)} for name, figures in quoted]
+    for row in rows:
+        result = results[row.directory]
+        line = {"row": row.variant.name, "seed": row.seed}
+        line |= _model(row.hparams, varied)
+        if is_trained(row, result):
+            line |= _measured(result, measure)
+        lines.append(line | _paper(row.variant.paper))
+    return lines
+
+
+def write_csv(path, lines):
+    """Writes the lines of a table as CSV."""
+    with written_aside(path) as file:
+        writer = csv.DictWriter(
+            file, _columns(lines), restval="", lineterminator="\n"
+        )
+        writer.writeheader()
+        writer.writerows(lines)
+
+
+def write_markdown(path, title, lines, failures):
+    """Writes the lines of a table as Markdown.
+
+    Args:
+        path: Path of the file to write or replace.
+        title: Text above the table.
+        lines: List of dictionaries, as `make_lines` returns them.
+        failures: Dictionary of the directory of a row to why it failed.
+    """
+    columns = _columns(lines)
+    head = [_heading(column) for column in columns]
+    cells = [
+        [_cell(column, line.get(column)) for column in columns]
+        for line in lines
+    ]
+    parts = [title, markdown.table(head, cells, numbers=True), *_spreads(lines)]
+    parts += [f"{name} failed: {why}" for name, why in failures.items()]
+    with written_aside(path) as file:
+        file.write("\n\n".join(parts) + "\n")
+
+
+def _varied(rows):
+    """Returns the other hyper-parameters that are not the same in all rows."""
+    all_values = [dataclasses.asdict(row.hparams) for row in rows]
+    return [
+        name
+        for name in all_values[0]
+        if name not in (*MODEL, "train_steps")
+        and len({values[name] for values in all_values}) > 1
+    ]
+
+
+def _model(hparams, varied):
+    values = {name: getattr(hparams, name) for name in (*MODEL, *varied)}
+    for name in ("d_k", "d_v"):
+        # 0 stands for the paper's d_model / h.
+        values[name] = values[name] or hparams.d_model // hparams.num_heads
+    return {**values, "steps": hparams.train_steps}
+
+
+def _measured(result, measure):
+    scores = {
+        f"{split}_{measure}": scores[measure]
+        for split, scores in result.scores.items()
+    }
+    return {
+        "seconds": result.seconds,
+        "parameters": result.parameters,
+        "dev_perplexity": result.perplexity,
+        **scores,
+    }
+
+
+def _paper(figures):
+    return {f"{PAPER}{name}": value for name, value in figures.items()}
+
+
+def _columns(lines):
+    """Returns the columns of all lines, with those of the paper at the end."""
+    columns = dict.fromkeys(column for line in lines for column in line)
+    return sorted(columns, key=lambda column: column.startswith(PAPER))
+
+
+def _heading(column):
+    is_figure = column.startswith((*MEASURED, PAPER))
+    return HEADINGS.get(column, spelled(column) if is_figure else column)
+
+
+def _cell(column, value):
+    if value is None:
+        return ""
+    if column.endswith("parameters"):
+        return f"{value / 1e6:.4g}"
+    if column == "seconds":
+        return f"{value / 60:.1f}"
+    if column.endswith("perplexity"):
+        return f"{value:.2f}"
+    is_score = column.startswith((*MEASURED, PAPER))
+    return f"{value:.1f}" if is_score else str(value)
+
+
+def _spreads(lines):
+    """Yields a sentence on each row that was trained with several seeds."""
+    for name in dict.fromkeys(line["row"] for line in lines):
+        seeds = [
+            line
+            for line in lines
+            if line["row"] == name and "dev_perplexity" in line
+        ]
+        if len(seeds) > 1:
+            figures = [
+                _spread(column, [line[column] for line in seeds])
+                for column in seeds[0]
+                if column.startswith(MEASURED)
+                and all(column in line for line in seeds)
+            ]
+            yield f"{name}, {len(seeds)} seeds: {'; '.join(figures)}."
+
+
+def _spread(column, values):
+    low, mean, high = min(values), statistics.mean(values), max(values)
+    return f"{spelled(column)} {low:.2f} to {high:.2f}, mean {mean:.2f}"

@@ -1,0 +1,66 @@
+import pytest
+
+from keras_transformer.sweep import spaces
+
+
+class GridTest:
+    def test_all_values_are_combined(self):
+        points = spaces.grid("dropout=0.1,0.3; num_layers=2,4,6")
+        assert len(points) == 6
+        assert {"dropout": 0.3, "num_layers": 4} in points
+
+    def test_values_have_the_types_of_the_hyper_parameters(self):
+        (point,) = spaces.grid("packed=true;norm=pre;learning_rate=2")
+        assert point == {"packed": True, "norm": "pre", "learning_rate": 2.0}
+
+    @pytest.mark.parametrize(
+        "text,words",
+        [
+            ("dropout", "name=values"),
+            ("dropout=", "name=values"),
+            (";", "must name a hyper-parameter"),
+            ("dropuot=0.1", "Did you mean: dropout"),
+            ("dropout=0.1..0.3", "a finite number"),
+            ("dropout=0.1,0.10", "each value once"),
+            ("dropout=0.1;dropout=0.2", "twice"),
+        ],
+    )
+    def test_a_wrong_text_is_explained(self, text, words):
+        with pytest.raises(ValueError, match=words):
+            spaces.grid(text)
+
+
+class DrawTest:
+    RANGES = "learning_rate=0.3..3.0 log;num_layers=2..6;norm=pre,post"
+
+    def test_points_are_different_and_within_their_ranges(self):
+        points = spaces.draw(self.RANGES, 50, seed=0)
+        assert len({tuple(point.items()) for point in points}) == 50
+        assert {point["num_layers"] for point in points} == set(range(2, 7))
+        assert {point["norm"] for point in points} == {"pre", "post"}
+        assert all(0.3 <= point["learning_rate"] <= 3.0 for point in points)
+
+    def test_a_logarithmic_range_has_its_middle_at_the_geometric_mean(self):
+        points = spaces.draw("learning_rate=0.01..1.0 log", 200, seed=0)
+        below = sum(point["learning_rate"] < 0.1 for point in points)
+        assert 80 < below < 120
+
+    def test_a_seed_repeats_its_points_and_more_points_continue_them(self):
+        points = spaces.draw(self.RANGES, 5, seed=7)
+        assert points == spaces.draw(self.RANGES, 9, seed=7)[:5]
+        assert points != spaces.draw(self.RANGES, 5, seed=8)
+
+    @pytest.mark.parametrize(
+        "text,words",
+        [
+            ("dropout=0.3..0.0", "from a lower to a higher"),
+            ("dropout=0.0..0.3 ln", "from a lower to a higher"),
+            ("dropout=0.0..0.3 log", "begin above 0"),
+            ("dropout=0.0..", "a finite number"),
+            ("norm=a..b", "from a lower to a higher"),
+            ("num_layers=2..3", "2 were found"),
+        ],
+    )
+    def test_a_wrong_text_is_explained(self, text, words):
+        with pytest.raises(ValueError, match=words):
+            spaces.draw(text, 3, seed=0)

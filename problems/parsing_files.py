@@ -125,6 +125,10 @@ class ParsingFiles(OwnFiles, ParsingProblem):
                     "another linearization."
                 )
 
+    def _described(self, made_from):
+        # Where `settings` leaves the weight out, it is 1.
+        return {"treebank_weight": 1, **super()._described(made_from)}
+
     def _read(self, corpus, paths):
         """Yields the trees of a split, or of the corpus "parsed"."""
         if self.skip_bad:

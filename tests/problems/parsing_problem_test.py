@@ -350,6 +350,12 @@ class ParsingFilesTest:
         with pytest.raises(ValueError, match=f"Received: parsed_trees={path}"):
             self.generate(tmp_path, files, parsed_trees=path)
 
+    def test_another_weight_needs_another_directory(self, tmp_path, files):
+        path = write_trees(tmp_path / "parsed.trees", TREES[250:260])
+        self.generate(tmp_path, files, parsed_trees=path, treebank_weight=2)
+        with pytest.raises(ValueError, match="=1 for .* treebank_weight=2"):
+            self.generate(tmp_path, files, parsed_trees=path)
+
     def test_a_weight_needs_parsed_trees(self, files):
         with pytest.raises(ValueError, match="Add --parsed_trees"):
             ParsingFiles("data").use_files(files, treebank_weight=2)

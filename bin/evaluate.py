@@ -125,8 +125,8 @@ def main(argv):
         outputs.write_evalb_files(texts, hypotheses, FLAGS.output_dir)
     report = _score(problem, texts, hypotheses)
     # Recorded first: the scores survive a reader that closes the pipe.
-    _record(report, texts)
-    print(report.text)
+    costs = _record(report, texts)
+    print("\n".join([report.text, "", *costs] if costs else [report.text]))
 
 
 def _refuse(name, rule):
@@ -234,7 +234,12 @@ def _score(problem, texts, hypotheses):
 
 
 def _record(report, texts):
-    """Writes the scores into the run's directory and onto its card."""
+    """Writes the scores into the run's directory and onto its card.
+
+    Returns:
+        A list of lines about the cost of the training.
+    """
+    from keras_transformer.runs.model_card import cost_rows
     from keras_transformer.runs.model_card import record_scores
     from keras_transformer.runs.model_card import write_model_card
     from keras_transformer.runs.run_directory import RunDirectory
@@ -246,6 +251,8 @@ def _record(report, texts):
     num_pairs = len(texts.references)
     record_scores(run, texts.name, step, num_pairs, decode, report)
     write_model_card(run.path, run)
+    rows = cost_rows(run.training_until(step))
+    return [f"{title}: {words}." for title, words in rows]
 
 
 def run(argv=None):

@@ -151,7 +151,19 @@ FLAGS = flags.define(
             "which the training stops.",
         ),
     ),
-    flags.group("Devices", "worker_gpu", "precision", "xla"),
+    flags.group(
+        "Devices",
+        "worker_gpu",
+        "precision",
+        "xla",
+        flags.text(
+            "device",
+            TrainingOptions.device,
+            "Device that the training cost is computed for, such as P100, or "
+            "its sustained FLOP/s, such as 9.5e12. Default: the GPU's own "
+            "name.",
+        ),
+    ),
     flags.group(
         "Debugging",
         flags.text(
@@ -198,6 +210,7 @@ def _train(is_chief):
         problem.generate(FLAGS.tmp_dir)
     start.check_data(problem, hparams)
     start.check_metric(problem, options["early_stopping_metric"])
+    start.check_device(options["device"])
     start.check_memory(hparams, problem.vocabulary.vocab_size)
     record = _record(problem, settings)
     if is_new:

@@ -4,7 +4,6 @@ import collections
 import itertools
 import logging
 import os
-from xml.sax import saxutils
 
 from keras_transformer.data import download
 from keras_transformer.data import generation
@@ -143,8 +142,7 @@ class TranslateWmt(Problem):
 
 
 def _unescaped(pair):
-    entities = {"&quot;": '"', "&apos;": "'"}
-    return tuple(saxutils.unescape(text, entities) for text in pair)
+    return tuple(map(text_files.unescaped, pair))
 
 
 def _has_changed(files, manifest):

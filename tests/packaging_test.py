@@ -24,6 +24,7 @@ import keras_transformer
 # nothing of it. `bin` may import everything, and only `bin` imports `bin`.
 MAY_IMPORT = {
     "": "",
+    "cost": "fields",
     "fields": "",
     "files": "",
     "schedules": "serialization",
@@ -55,8 +56,8 @@ MAY_IMPORT = {
     "export": "data decoding files runs runs.model_card search token_ids trees",
     "sweep": "fields files hparam hparams problem registry runs "
     "runs.model_card visualization",
-    "training": "data decoding engines files optimizers runs runs.model_card "
-    "visualization",
+    "training": "cost data decoding engines files optimizers runs "
+    "runs.model_card visualization",
 }
 MAX_FLOORS = 8
 MAX_MODULES_IN_ROOT = 14

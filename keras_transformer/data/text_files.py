@@ -6,6 +6,7 @@ import hashlib
 import itertools
 import os
 import zlib
+from xml.sax import saxutils
 
 MAX_LINE_BYTES = 16 * 2**20  # far more than any sentence or tree has
 # A gzip file of text is 3 to 10 times smaller than the text. One that expands
@@ -121,6 +122,17 @@ def _check_ratio(path, compressed_size, size):
             f"come from {compressed_size:,}. Check that this is text; "
             "otherwise decompress it first."
         )
+
+
+def unescaped(text):
+    """Returns a text with the entities of SGML, such as `&amp;`, as characters.
+
+    Example:
+
+    >>> unescaped("&quot;R&amp;D&quot;")
+    '"R&D"'
+    """
+    return saxutils.unescape(text, {"&quot;": '"', "&apos;": "'"})
 
 
 def read_pairs(source_path, target_path, exact=False):

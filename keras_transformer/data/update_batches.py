@@ -53,12 +53,14 @@ def update_batches(token_pairs, plan, layout, seed, epoch, start=0):
         start: Number of the first batch. Defaults to 0.
 
     Yields:
-        Dictionaries with four entries: "inputs" and "targets", int32 arrays of
+        Dictionaries with five entries: "inputs" and "targets", int32 arrays of
         shapes `(num_rounds, local_replicas, rows, input_len)` and
         `(num_rounds, local_replicas, rows, target_len)`; "seeds", an int32
         array of shape `(num_rounds, local_replicas, rows)` with a random
-        number for each row, and 0 for an empty row; and "num_tokens", a
-        float32 with the number of target tokens of all workers.
+        number for each row, and 0 for an empty row; "lengths", an integer array
+        of shape `(pairs, 2)` with the source and target lengths of the pairs of
+        all workers; and "num_tokens", a float32 with the number of target
+        tokens of all workers.
     """
     target_lengths = token_pairs.targets.lengths
     for number in range(start, len(plan)):
@@ -75,11 +77,18 @@ def update_batches(token_pairs, plan, layout, seed, epoch, start=0):
                 *local.shape[:3], -1
             ),  # (num_rounds, local_replicas, rows, target_len)
             "seeds": _local_part(seeds, layout, 0),
+            "lengths": _lengths(token_pairs, indices),
             # Of all workers, because the loss is the mean over all tokens.
             "num_tokens": np.float32(
                 target_lengths[indices[indices >= 0]].sum()
             ),
         }
+
+
+def _lengths(token_pairs, indices):
+    pairs = indices[indices >= 0]
+    sides = (token_pairs.inputs, token_pairs.targets)
+    return np.stack([side.lengths[pairs] for side in sides], axis=1)
 
 
 def _draw_seeds(indices, position):

@@ -147,6 +147,10 @@ class JaxEngine(Engine):
             EVERYWHERE,
         )
 
+    def device_name(self):
+        """Returns the driver's name of the first device, such as "cpu"."""
+        return self.mesh.devices[0].device_kind
+
     def peak_bytes(self):
         """Returns the peak use of memory, of a device or this process."""
         statistics = self.mesh.devices[0].memory_stats() or {}

@@ -120,6 +120,14 @@ class TensorflowEngine(Engine):
         except tf.errors.ResourceExhaustedError as error:
             raise OutOfMemory(self.hparams.batch_tokens) from error
 
+    def device_name(self):
+        """Returns the driver's name of the first GPU, or "" without one."""
+        gpus = list_gpus()
+        if not gpus:
+            return ""
+        details = tf.config.experimental.get_device_details(gpus[0])
+        return details.get("device_name", "")
+
     def peak_bytes(self):
         """Returns the peak use of memory, of the first GPU or this process."""
         if list_gpus():

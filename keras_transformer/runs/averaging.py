@@ -4,6 +4,7 @@ import math
 
 from keras_transformer.runs import average_directory
 from keras_transformer.runs import retention
+from keras_transformer.runs.metrics_table import COSTS
 from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.runs.weights import read_weights
 from keras_transformer.runs.weights import weights
@@ -149,7 +150,7 @@ def describe_steps(steps):
 def _record(run, steps, figures):
     training = run.training_until(steps[-1])
     # The evaluations of the training describe one checkpoint, not the average.
-    kept = ("seconds", "epochs")
+    kept = ("seconds", "epochs", *COSTS)
     training = {name: training[name] for name in kept if name in training}
     if figures:
         # Infinity is not valid JSON.

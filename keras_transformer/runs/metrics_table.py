@@ -15,6 +15,8 @@ METRICS_FILE = "metrics.csv"
 COLUMNS = ["step", "epoch", "seconds", "learning_rate", "train_loss"]
 COLUMNS += ["gradient_norm", "tokens_per_second", "padding_share"]
 COLUMNS += ["input_wait_share", "memory_bytes"]
+COSTS = ["device_flops", "token_flops", "position_flops"]  # since the start
+COLUMNS += COSTS
 COLUMNS += ["dev_loss", "dev_perplexity", "dev_accuracy"]
 
 _WHOLE = re.compile("[0-9]{1,18}")

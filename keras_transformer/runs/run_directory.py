@@ -10,6 +10,7 @@ from keras_transformer.files.records import WHOLE
 from keras_transformer.files.records import read_record
 from keras_transformer.files.writing import written_aside
 from keras_transformer.runs.checkpoints import Checkpoints
+from keras_transformer.runs.metrics_table import COSTS
 from keras_transformer.runs.metrics_table import METRICS_FILE
 from keras_transformer.runs.metrics_table import read_rows
 
@@ -39,6 +40,7 @@ _RECORD = {
         "epochs?": WHOLE,
         "dev_step?": WHOLE,
         "dev?": {str: float},
+        **{f"{name}?": float for name in COSTS},
     },
 }
 _HPARAMS = {str: (bool, float, str)}
@@ -128,7 +130,8 @@ class RunDirectory:
 
         Returns:
             A dictionary with as many of these entries as are recorded:
-            `seconds` of training, the number of complete `epochs`, and for the
+            `seconds` of training, the number of complete `epochs`, its cost as
+            `device_flops`, `token_flops` and `position_flops`, and for the
             last evaluation its step, `dev_step`, and a dictionary of its
             figures, `dev`.
         """
@@ -142,6 +145,9 @@ class RunDirectory:
         if rows:
             training["seconds"] = float(rows[-1]["seconds"])
             training["epochs"] = int(rows[-1].get("epoch") or 0)
+            for name in COSTS:
+                if rows[-1].get(name):
+                    training[name] = float(rows[-1][name])
         evaluations = [row for row in rows if row.get("dev_loss")]
         if evaluations and not self.averaged_steps:
             training["dev_step"] = int(evaluations[-1]["step"])

@@ -18,7 +18,7 @@ def read_test_set(name, pair):
         pair: Codes of the source and the target language, such as "en-de".
 
     Returns:
-        Two lists of strings of the same length, sources and references.
+        A list of two lists of the same length, sources and references.
 
     Raises:
         ValueError: If there is no such set, if it does not have these languages
@@ -35,7 +35,8 @@ def read_test_set(name, pair):
             "another set."
         )
     sources, references = zip(*text_files.read_pairs(*paths))
-    return list(sources), list(references)
+    # sacreBLEU keeps the entities of older sets, and a model knows characters.
+    return [list(map(text_files.unescaped, s)) for s in (sources, references)]
 
 
 def _check(name, pair):

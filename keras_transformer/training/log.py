@@ -9,6 +9,7 @@ import tqdm
 from keras_transformer.files.writing import written_aside
 from keras_transformer.runs.metrics_table import METRICS_FILE
 from keras_transformer.runs.metrics_table import MetricsTable
+from keras_transformer.training.cost import known_costs
 from keras_transformer.training.event_file import EventFile
 from keras_transformer.visualization.learning_curve import plot_learning_curve
 
@@ -219,6 +220,7 @@ def _position(progress):
         "step": progress["step"],
         "epoch": progress["epoch"],
         "seconds": round(progress["seconds"], 3),
+        **known_costs(progress),
     }
 
 

@@ -18,5 +18,6 @@ class TrainingOptions:
     save_checkpoints_secs: float = 600.0  # between saves to resume from
     early_stopping_metric: str = "none"  # or "loss", or a score of the problem
     early_stopping_patience: int = 10  # evaluations without an improvement
+    device: str = ""  # device or its sustained FLOP/s; "" = by its own name
     profile_steps: tuple = ()  # first and last update to profile
     warm_start_from: str = ""  # directory of the run with the initial weights

@@ -8,6 +8,7 @@ import contextlib
 import os
 import time
 
+from keras_transformer.cost.devices import flops_per_second
 from keras_transformer.engines import memory
 from keras_transformer.files.locks import locked_directory
 from keras_transformer.runs.checkpoints import Checkpoints
@@ -85,6 +86,12 @@ def check_data(problem, hparams):
     )
     problem.evaluation_batches(hparams.batch_tokens)
     problem.text_split("dev")
+
+
+def check_device(device):
+    """Raises a `ValueError` if nobody knows what `--device` sustains."""
+    if device:
+        flops_per_second(device)
 
 
 def check_metric(problem, metric):

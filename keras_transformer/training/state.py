@@ -1,10 +1,12 @@
 """The state of a training, written to checkpoints and restored from them."""
 
+import math
 import sys
 import time
 
 from keras_transformer.runs import variables
 from keras_transformer.runs.checkpoint_writer import CheckpointWriter
+from keras_transformer.runs.metrics_table import COSTS
 from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.runs.weights import warm_start
 from keras_transformer.training.progress import read_progress
@@ -28,6 +30,7 @@ class TrainingState:
         self.engine = engine
         self.options = options
         self.progress = {"step": 0, "epoch": 0, "batch": 0, "seconds": 0.0}
+        self.progress.update(dict.fromkeys(COSTS, 0.0))
         self.counts = {}
         self.writer = None
         # Another worker could remove the file that the chief is writing.
@@ -103,6 +106,8 @@ class TrainingState:
         checkpoints = self.run.checkpoints
         if checkpoints.steps:
             progress, self.counts = read_progress(checkpoints)
+            # Earlier versions counted no cost.
+            self.progress.update(dict.fromkeys(COSTS, math.nan))
             self.progress.update(progress)
             arrays = checkpoints.load()
             variables.write(self._variables(), arrays, checkpoints.directory)

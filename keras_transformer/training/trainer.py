@@ -12,6 +12,7 @@ from keras_transformer.engines.make_engine import make_engine
 from keras_transformer.optimizers import make_schedule
 from keras_transformer.runs.model_card import write_model_card
 from keras_transformer.training import early_stopping
+from keras_transformer.training.cost import TrainingCost
 from keras_transformer.training.evaluator import Evaluator
 from keras_transformer.training.log import TrainingLog
 from keras_transformer.training.options import TrainingOptions
@@ -61,6 +62,12 @@ class Trainer:
         # After the state, because the log continues from the restored step.
         self.log = TrainingLog(
             run, self.step, self.engine.is_chief, self.state.counts
+        )
+        self.cost = TrainingCost(
+            self.progress,
+            self.engine,
+            run.vocabulary.vocab_size,
+            self.options.device,
         )
         self.profiler = Profiler(
             self.engine,
@@ -217,6 +224,7 @@ class Trainer:
         (at, batch, figures), self._pending = self._pending, None
         figures = {name: float(value) for name, value in figures.items()}
         self._check_finite(figures, at)
+        self.cost.update(batch)
         self.log.update(batch, figures["loss_sum"], figures["gradient_norm"])
         if figures["stop"]:
             # Updates are read one late, so every worker has read this wish
@@ -255,6 +263,7 @@ class Trainer:
     def _count_time(self, begin, waited=0.0):
         seconds = time.perf_counter() - begin
         self.progress["seconds"] += seconds
+        self.cost.time(seconds)
         self.log.time(seconds, waited)
 
     def _log_training(self, train_steps):

@@ -2,13 +2,14 @@
 
 import urllib.error
 import urllib.request
+from xml.sax.saxutils import escape
 
 from sacrebleu import utils
 from sacrebleu.dataset import DATASETS
 
 TEST_SET = "wmt14/full"
 SOURCES = ["a b c", "d e"]
-REFERENCES = ["a b c", "e d"]
+REFERENCES = ["a b c", "e & d"]
 
 
 def make_cache(directory, monkeypatch):
@@ -26,4 +27,5 @@ def make_cache(directory, monkeypatch):
     outdir.mkdir(parents=True)
     for ending, lines in (("src", SOURCES), ("ref", REFERENCES)):
         path = outdir / f"wmt14_full.en-de.{ending}"
-        path.write_text("".join(f"{line}\n" for line in lines))
+        # As in SGML, which older sets come from.
+        path.write_text("".join(f"{escape(line)}\n" for line in lines))

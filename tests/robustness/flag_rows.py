@@ -68,6 +68,8 @@ ROWS = [
     row("kt-trainer --precision=fp16", says="bfloat16"),
     row("kt-trainer --precision=float64", says="bfloat16"),
     row("kt-trainer --xla=true", says="auto, on, off"),
+    row("kt-trainer --output_dir={run} --device=P101", says="P100"),
+    row("kt-trainer --output_dir={run} --device=-1e12", says="9.5e12"),
     row("kt-trainer --effective_batch_tokens=-5", says=COUNT),
     row("kt-trainer --noeffective_batch_tokens", says="Every flag"),
     row("kt-datagen --vocab_size=0", says=COUNT),

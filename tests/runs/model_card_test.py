@@ -130,6 +130,35 @@ class ModelCardTest:
         best = section(model_card(run, "best"), "Scores")
         assert "at update 100," in best
 
+    def test_the_training_cost_is_that_of_the_checkpoint(self, make_run):
+        run = make_run(steps=())
+        table = MetricsTable(run.file("metrics.csv"), 0)
+        for step in (100, 200):
+            run.checkpoints.save(step, {"model/a": np.zeros(3, "float32")})
+            table.add(
+                {
+                    "step": step,
+                    "seconds": 216.0 * step,  # 12 hours for 200 updates
+                    "device_flops": 216.0 * step * 8 * 9.5e12,
+                    "token_flops": 4e15 * step,
+                    "position_flops": 5e15 * step,
+                }
+            )
+        expected = {100: ("1.6e18", "4.0e17"), 200: ("3.3e18", "8.0e17")}
+        for step, (by_time, by_counting) in expected.items():
+            overview = model_card(run, step).partition("## Use")[0]
+            facts = dict(rows_of(overview))
+            assert facts["Training cost"].startswith(f"{by_time} FLOP, ")
+            assert "76 TFLOP/s" in facts["Training cost"]
+            assert facts["Arithmetic"].startswith(f"{by_counting} FLOP ")
+
+    def test_an_unknown_device_is_called_unknown(self, make_run):
+        run = make_run()
+        assert "Training cost" not in model_card(run)
+        table = MetricsTable(run.file("metrics.csv"), 200)
+        table.add({"step": 200, "seconds": 8.0, "token_flops": 1e15})
+        assert "| Training cost | unknown " in model_card(run)
+
     def test_recorded_scores_appear_with_their_signatures(self, make_run):
         run = make_run()
         options = DecodeOptions(beam_size=7)

@@ -18,9 +18,11 @@ def cache(tmp_path, monkeypatch):
 
 
 class ReadTestSetTest:
-    def test_text_in_the_cache_is_read_without_a_network(self, cache):
+    def test_text_in_the_cache_is_read_and_unescaped_without_a_network(
+        self, cache
+    ):
         texts = read_test_set(TEST_SET, "en-de")
-        assert texts == (SOURCES, REFERENCES)
+        assert texts == [SOURCES, REFERENCES]
 
     def test_the_text_is_where_sacrebleu_puts_it(self, cache):
         dataset = DATASETS[TEST_SET]

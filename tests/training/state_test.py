@@ -6,6 +6,7 @@ import pytest
 
 from keras_transformer.runs.averaging import average
 from keras_transformer.runs.checkpoints import Checkpoints
+from keras_transformer.runs.metrics_table import COSTS
 from keras_transformer.training.options import TrainingOptions
 from keras_transformer.training.state import TrainingState
 
@@ -94,3 +95,25 @@ class TimedCheckpointTest:
     def test_other_workers_write_none(self, run):
         assert train(run, 60, is_chief=False) == TIMED_STEPS
         assert run.checkpoints.steps == []
+
+
+class CostTest:
+    def test_a_resumed_training_continues_its_cost(self, run):
+        options = TrainingOptions()
+        state = TrainingState(run, OneWeight(), options)
+        state.progress.update(step=1, token_flops=3e15, device_flops=np.nan)
+        state.save({})
+        state.wait()
+        resumed = TrainingState(run, OneWeight(), options).progress
+        assert resumed["token_flops"] == 3e15
+        assert np.isnan(resumed["device_flops"])
+
+    def test_the_cost_of_a_run_of_an_earlier_version_is_unknown(self, run):
+        state = TrainingState(run, OneWeight(), TrainingOptions())
+        state.progress["step"] = 1
+        for name in COSTS:
+            del state.progress[name]
+        state.save({})
+        state.wait()
+        resumed = TrainingState(run, OneWeight(), TrainingOptions()).progress
+        assert all(np.isnan(resumed[name]) for name in COSTS)

@@ -7,6 +7,7 @@ import re
 from keras_transformer.files.writing import written_aside
 from keras_transformer.runs.model_card import facts
 from keras_transformer.runs.model_card import sections
+from keras_transformer.runs.model_card.cost import cost_rows
 from keras_transformer.runs.model_card.markdown import code
 from keras_transformer.runs.model_card.markdown import table
 from keras_transformer.runs.model_card.use import how_to_use
@@ -168,6 +169,7 @@ def _overview(run, step, data, training, extra):
         ("Hyperparameters", _hparams_set(run)),
         ("Updates", _updates(run, step)),
         ("Training time", _training_time(training)),
+        *cost_rows(training),
         ("Training precision", run.record.get("precision", "float32")),
         ("Format", _format(extra)),
         ("Decoding", sections.decoding_words(decode)),

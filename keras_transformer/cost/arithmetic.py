@@ -1,0 +1,49 @@
+"""The number of floating-point operations of a training, by counting."""
+
+import numpy as np
+
+
+def training_flops(hparams, vocab_size, lengths):
+    """Counts the operations of the matrix products of a training.
+
+    A product of a matrix with a vector takes two operations for each entry, and
+    the backward pass takes twice as many as the forward pass. Attention counts
+    with all its pairs of queries and keys, also with those that the causal mask
+    hides. The embedding is a lookup. It does not count, and neither do biases,
+    normalisation, softmax and the optimizer.
+
+    Args:
+        hparams: `HParams` of the model.
+        vocab_size: Integer number of token ids.
+        lengths: Array of shape `(pairs, 2)`, the source and the target length
+            of each pair.
+
+    Returns:
+        A float.
+    """
+    # In float, because int32 overflows.
+    source, target = np.asarray(lengths, float).reshape(-1, 2).T  # (pairs,)
+    width = hparams.d_model * hparams.num_heads
+    d_k = hparams.d_k or hparams.d_model // hparams.num_heads
+    d_v = hparams.d_v or hparams.d_model // hparams.num_heads
+    # Queries and keys have width d_k; values and outputs have width d_v.
+    half_attention = width * (d_k + d_v)
+    feed_forward = 2 * hparams.d_model * hparams.d_ff
+    # An encoder layer has the four matrices of self-attention. A decoder layer
+    # also has those of cross-attention, of which two multiply source tokens.
+    per_token = 3 * half_attention + feed_forward
+    tokens = per_token * (source.sum() + target.sum())
+    pairs = _num_pairs(source, source, hparams.neighbourhood)
+    pairs += _num_pairs(target, target, hparams.neighbourhood)
+    pairs += _num_pairs(target, source)
+    per_pair = hparams.num_heads * (d_k + d_v)
+    products = hparams.num_layers * (tokens + pairs * per_pair)
+    products += hparams.d_model * vocab_size * target.sum()
+    return 3 * 2 * float(products)
+
+
+def _num_pairs(queries, keys, neighbourhood=0):
+    """Returns how many pairs of a query and a key attention compares."""
+    if neighbourhood:
+        keys = np.minimum(keys, neighbourhood)
+    return (queries * keys).sum()

@@ -1,0 +1,51 @@
+import pytest
+
+from keras_transformer.cost.devices import SUSTAINED
+from keras_transformer.cost.devices import cost_by_time
+from keras_transformer.cost.devices import flops_per_second
+from keras_transformer.cost.devices import recognise
+
+HOUR = 3600
+
+
+class CostByTimeTest:
+    @pytest.mark.parametrize(
+        "hours, expected", [(12, "3.3e+18"), (3.5 * 24, "2.3e+19")]
+    )
+    def test_the_papers_costs_come_out(self, hours, expected):
+        """The base and the big model of Table 2, on 8 P100s."""
+        cost = cost_by_time(hours * HOUR, 8, SUSTAINED["P100"])
+        assert f"{cost:.1e}" == expected
+
+
+class DevicesTest:
+    def test_the_papers_figures_are_its_own(self):
+        figures = {"K80": 2.8, "K40": 3.7, "M40": 6.0, "P100": 9.5}
+        for name, teraflops in figures.items():
+            assert flops_per_second(name) == pytest.approx(teraflops * 1e12)
+
+    def test_later_devices_have_the_p100s_share_of_their_peak(self):
+        assert SUSTAINED["P100"] / 10.6e12 == pytest.approx(0.9, abs=0.005)
+        assert SUSTAINED["A100"] == pytest.approx(0.9 * 19.5e12)
+
+    @pytest.mark.parametrize(
+        "text", ["P101", "-1", "0", "nan", "inf", "9,5e12"]
+    )
+    def test_an_unknown_device_is_an_error_that_lists_all(self, text):
+        with pytest.raises(ValueError, match=f"--device={text}.*9.5e12.*P100"):
+            flops_per_second(text)
+
+    @pytest.mark.parametrize(
+        "name, device",
+        [
+            ("Tesla P100-SXM2-16GB", "P100"),
+            ("NVIDIA A100-SXM4-40GB", "A100"),
+            ("NVIDIA H100 80GB HBM3", "H100"),
+        ],
+    )
+    def test_devices_are_recognised_by_the_drivers_name(self, name, device):
+        assert recognise(name) == SUSTAINED[device]
+
+    @pytest.mark.parametrize("name", ["", "cpu", "Quadro P1000"])
+    def test_other_devices_are_unknown(self, name):
+        assert recognise(name) is None

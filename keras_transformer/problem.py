@@ -15,7 +15,8 @@ class Problem(GeneratedData):
 
     Class attributes:
         name: Name of the problem, set by `register_problem`.
-        vocab_size: Size of the joint vocabulary to train. Defaults to 32000.
+        vocab_size: Size of the joint vocabulary to train. None if none is
+            trained. Defaults to 32000.
         vocabulary_path: Path of a vocabulary file to use instead of training
             one. Defaults to None.
         inputs_language: Language code of the sources. Defaults to "en".
@@ -93,6 +94,14 @@ class Problem(GeneratedData):
     def symbols(self, tmp_dir):
         """Returns the words of `target_text` that get one id each."""
         return ()
+
+    def bpe_symbols(self, tmp_dir):
+        """Returns all symbols of a text that has a byte-pair encoding already.
+
+        They become the vocabulary; see `bpe_symbols.write_symbols`. The default
+        is an empty list, for text that a vocabulary is trained on.
+        """
+        return []
 
     def output(self, source, decoded):
         """Converts the text that the model wrote into the user's output.

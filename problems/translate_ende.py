@@ -11,8 +11,8 @@ class TranslateEndeWmt14(TranslateWmt):
     This is the task of Vaswani et al. (2017) with the corpora of WMT 2014:
     Europarl v7, Common Crawl and News Commentary v9 for training, newstest2013
     for dev and newstest2014 for test. The paper reports BLEU 27.3 for base and
-    28.4 for big, on tokens with compounds split. The paper's own files, from
-    WMT 2016, are no longer available.
+    28.4 for big, on tokens with compounds split. `translate_ende_wmt_bpe32k`
+    reads the paper's own files.
 
     Files for `--tmp_dir` if they are not downloaded, each plain or with `.gz`,
     and their numbers of lines:

@@ -54,11 +54,7 @@ class TranslateWmt(Problem):
         return bool(source and target)
 
     def source_files(self, tmp_dir):
-        paths = [
-            path
-            for split in self.splits
-            for path in self._paths(split, tmp_dir)
-        ]
+        paths = self._all_paths(tmp_dir)
         missing = [path for path in paths if not os.path.exists(path)]
         # Half a set of files is a mistake, not a reason to download the rest.
         if missing and len(missing) < len(paths):
@@ -78,7 +74,7 @@ class TranslateWmt(Problem):
             # The user may have deleted the files, and a download never changes.
             return manifest
         if not files:
-            self._check_download(tmp_dir)
+            self._download(tmp_dir)
         # Unchanged files are not counted again, because that takes long for a
         # large corpus.
         elif not manifest or _has_changed(files, manifest):
@@ -95,7 +91,7 @@ class TranslateWmt(Problem):
             counts = counter.total(), counter[True]
             self._check_count(split, counts, " and ".join(paths), tmp_dir)
 
-    def _check_download(self, tmp_dir):
+    def _download(self, tmp_dir):
         _logger.info(
             "Looking for %s of tensorflow_datasets in %s, which downloads it "
             "if necessary. To use files instead: %s",
@@ -119,9 +115,21 @@ class TranslateWmt(Problem):
         way_out = self._way_out(tmp_dir)
         return download.prepare_tfds(self.tfds_name, tmp_dir, way_out)
 
+    def _all_paths(self, tmp_dir):
+        """Returns the paths of all files that the problem reads."""
+        return [
+            path
+            for split in self.splits
+            for path in self._paths(split, tmp_dir)
+        ]
+
     def _paths(self, split, tmp_dir):
-        stem = os.path.join(tmp_dir, f"{self.data_name}.{split}")
+        stem = os.path.join(tmp_dir, self._stem(split))
         return [_plain_or_gz(f"{stem}.{code}") for code in self._languages()]
+
+    def _stem(self, split):
+        """Returns the name of the files of a split without the language."""
+        return f"{self.data_name}.{split}"
 
     def _languages(self):
         # From the class, because a reverse problem swaps the languages of the
@@ -131,7 +139,7 @@ class TranslateWmt(Problem):
     def _way_out(self, tmp_dir):
         codes = ",".join(self._languages())
         files = ", ".join(
-            f"{self.data_name}.{split}.{{{codes}}} ({self._known(split)})"
+            f"{self._stem(split)}.{{{codes}}} ({self._known(split)})"
             for split in self.splits
         )
         return f"Place in {tmp_dir}, plain or as .gz: {files}."

@@ -12,6 +12,7 @@ import time
 from keras_transformer.data import split_files
 from keras_transformer.data import subwords
 from keras_transformer.data import text_files
+from keras_transformer.data.bpe_symbols import write_symbols
 from keras_transformer.data.progress import Progress
 from keras_transformer.files import locks
 from keras_transformer.files import writing
@@ -133,6 +134,9 @@ def _make_vocabulary(problem, tmp_dir, directory):
     if problem.vocabulary_path:
         shutil.copyfile(problem.vocabulary_path, path)
         return subwords.Subwords(path)
+    symbols = problem.bpe_symbols(tmp_dir)
+    if symbols:
+        return write_symbols(symbols, path)
     start = time.monotonic()
     pairs = subwords.sample_evenly(
         _complete(problem, problem.text_pairs("train", tmp_dir)),

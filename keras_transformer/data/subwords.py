@@ -20,7 +20,8 @@ class Subwords:
     encoded: a character that the vocabulary lacks becomes bytes, so the unknown
     id 2 never occurs. Decoding restores the text, with three exceptions. Runs
     of spaces become one space, leading and trailing spaces disappear, and `▁`,
-    which SentencePiece itself uses, becomes a space.
+    which SentencePiece itself uses, becomes a space. A vocabulary of given
+    symbols differs; see `bpe_symbols.write_symbols`.
 
     Args:
         model_path: Path of a SentencePiece model with these ids, such as

@@ -1,0 +1,129 @@
+"""A vocabulary of given symbols, for text with a byte-pair encoding of its own.
+
+In such text, `@@` at the end of a symbol joins it to the next one, as in
+`Res@@ um@@ ption of the session`.
+"""
+
+import io
+import os
+import tempfile
+
+import sentencepiece
+from sentencepiece import sentencepiece_model_pb2
+
+from keras_transformer.data.subwords import Subwords
+from keras_transformer.data.text_files import read_lines
+from keras_transformer.token_ids import END_ID
+from keras_transformer.token_ids import FIRST_SYMBOL_ID
+from keras_transformer.token_ids import PAD_ID
+from keras_transformer.token_ids import UNKNOWN_ID
+from keras_transformer.token_ids import WORD_START
+
+JOINT = "@@ "
+_SPECIAL = {"<unk>", "<s>", "</s>"}
+# SentencePiece takes `▁` for a space. In a symbol this character, which Unicode
+# leaves to private use, stands for it.
+_STAND_IN = "\U0010fffd"
+
+
+def joined(text):
+    """Returns text without its byte-pair encoding.
+
+    Example:
+
+    >>> joined("Res@@ um@@ ption of the session")
+    'Resumption of the session'
+    """
+    return text.replace(JOINT, "")
+
+
+def read_symbols(path):
+    """Reads a list of symbols, one on each line, as subword-nmt makes it.
+
+    Args:
+        path: Path of the file. Names of special pieces in it are left out.
+
+    Returns:
+        List of the symbols.
+
+    Raises:
+        ValueError: If a line is no symbol or occurs twice, or if there is none.
+    """
+    symbols = {}
+    for number, line in enumerate(read_lines(path), 1):
+        if not line or " " in line or line in symbols:
+            raise _not_symbols(f"{path}, line {number}, with {line[:40]!r}")
+        symbols[line] = number
+    symbols = [symbol for symbol in symbols if symbol not in _SPECIAL]
+    if not symbols:
+        raise _not_symbols(f"{path} without any")
+    return symbols
+
+
+def _not_symbols(received):
+    return ValueError(
+        "A list of symbols must have one on each line, each once. Received: "
+        f"{received}. Restore the file from a copy."
+    )
+
+
+def write_symbols(symbols, model_path):
+    """Writes a vocabulary that gives each symbol an id, in their order.
+
+    It encodes symbols with spaces between them. A run of other words becomes
+    one unknown id. It decodes to `joined` text. Whatever reads the file as a
+    SentencePiece model, such as an exported model, does the same.
+
+    Args:
+        symbols: List of distinct symbols without spaces.
+        model_path: Path of the file to write.
+
+    Returns:
+        The vocabulary, a `Subwords`.
+    """
+    model = _model_without_symbols()
+    for symbol in symbols:
+        piece = WORD_START + symbol.replace(WORD_START, _STAND_IN)
+        model.pieces.add(piece=piece, score=0.0)
+    model.trainer_spec.vocab_size = len(model.pieces)
+    model_bytes = model.SerializeToString(deterministic=True)
+    with open(model_path, "wb") as file:
+        file.write(model_bytes)
+    return Subwords.from_bytes(model_bytes)
+
+
+def _model_without_symbols():
+    """Returns a model of whole words with nothing but padding, end, unknown."""
+    content = io.BytesIO()
+    with tempfile.TemporaryDirectory() as directory:
+        encoding = {WORD_START: _STAND_IN}
+        decoding = {_STAND_IN: WORD_START, JOINT: ""}
+        sentencepiece.SentencePieceTrainer.train(
+            sentence_iterator=iter(["a"]),  # it needs some text
+            model_writer=content,
+            model_type="word",
+            vocab_size=FIRST_SYMBOL_ID + 1,
+            pad_id=PAD_ID,
+            eos_id=END_ID,
+            unk_id=UNKNOWN_ID,
+            bos_id=-1,
+            normalization_rule_tsv=_rules(directory, "encode", encoding),
+            denormalization_rule_tsv=_rules(directory, "decode", decoding),
+            minloglevel=2,
+        )
+    model = sentencepiece_model_pb2.ModelProto.FromString(content.getvalue())
+    del model.pieces[FIRST_SYMBOL_ID:]
+    # The paths would make each file another one.
+    for spec in (model.normalizer_spec, model.denormalizer_spec):
+        spec.ClearField("normalization_rule_tsv")
+    return model
+
+
+def _rules(directory, name, replacements):
+    """Writes replacements as SentencePiece reads them; returns the path."""
+    path = os.path.join(directory, name)
+    with open(path, "w", encoding="ascii") as file:
+        for pair in replacements.items():
+            codes = (" ".join(f"{ord(c):X}" for c in text) for text in pair)
+            file.write("\t".join(codes) + "\n")
+    return path

@@ -6,6 +6,8 @@ from keras_transformer.runs.model_card.facts import num_parameters
 from keras_transformer.runs.model_card.scores import read_scores
 from keras_transformer.runs.run_directory import RunDirectory
 
+SPLITS = ("dev", "test")
+
 
 @dataclasses.dataclass(frozen=True)
 class Result:
@@ -45,11 +47,7 @@ def read_result(row, path):
         training.get("seconds", 0.0),
         num_parameters(run, step),
         training["dev"]["perplexity"] if is_evaluated else None,
-        {
-            split: entries[-1]
-            for split, entries in read_scores(run).items()
-            if entries[-1]["step"] == step
-        },
+        _scores(run, step),
     )
 
 
@@ -60,3 +58,13 @@ def is_trained(row, result):
         and result.step == row.hparams.train_steps
         and result.perplexity is not None
     )
+
+
+def _scores(run, step):
+    scores = {}
+    for split, entries in read_scores(run).items():
+        # kt-evaluate may also have scored other texts and checkpoints.
+        entries = [entry for entry in entries if entry["step"] == step]
+        if split in SPLITS and entries:
+            scores[split] = entries[-1]
+    return scores

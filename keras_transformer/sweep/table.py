@@ -6,6 +6,7 @@ import statistics
 
 from keras_transformer.files.writing import written_aside
 from keras_transformer.runs.model_card import markdown
+from keras_transformer.sweep.results import SPLITS
 from keras_transformer.sweep.results import is_trained
 from keras_transformer.visualization.picture import spelled
 
@@ -22,8 +23,9 @@ HEADINGS = {
     "parameters": "10⁶ parameters",
     "paper_parameters": "paper 10⁶ parameters",
 }
-MEASURED = ("dev_", "test_")  # begin the columns of our figures
-PAPER = "paper_"  # begins those of the paper's
+# The columns of our figures begin with these.
+MEASURED = tuple(f"{split}_" for split in SPLITS)
+PAPER = "paper_"  # those of the paper's begin with this
 
 
 def make_lines(rows, results, measure, quoted=()):

@@ -1,0 +1,111 @@
+import json
+import os
+
+import numpy as np
+import pytest
+
+from keras_transformer import hparam
+from keras_transformer import registry
+from keras_transformer.fields import parse_changes
+from keras_transformer.runs.metrics_table import MetricsTable
+from keras_transformer.runs.run_directory import RunDirectory
+from keras_transformer.sweep import runner
+from keras_transformer.sweep import variants
+from keras_transformer.sweep.rows import make_rows
+from keras_transformer.sweep.sweep import Sweep
+
+COPY = registry.get_problem("copy", "data")
+
+
+class Commands:
+    """Takes the place of the processes of kt-trainer and kt-evaluate."""
+
+    def __init__(self):
+        self.calls = []
+        self.failing = None  # name of a row
+
+    def __call__(self, command, path, flags):
+        name = os.path.basename(path)
+        self.calls.append((command, name))
+        if name == self.failing:
+            return "kt-trainer ended with status 2. No memory."
+        flags = dict(flag.removeprefix("--").split("=", 1) for flag in flags)
+        getattr(self, command)(path, flags)
+        return None
+
+    def trainer(self, path, flags):
+        hparams = registry.get_hparams(flags["hparams_set"])
+        changes = parse_changes(hparam.HParams, flags["hparams"], "hparams")
+        step = changes["train_steps"]
+        hparams = hparam.parse_overrides(hparams, flags["hparams"])
+        run = RunDirectory.create(path, {"problem": "copy"}, hparams, b"")
+        run.checkpoints.save(step, {"model/bias": np.zeros(5)})
+        figures = {"step": step, "epoch": 1, "seconds": 60.0}
+        figures |= {"dev_loss": 2.0, "dev_perplexity": 10 * hparams.dropout}
+        MetricsTable(run.file("metrics.csv"), 0).add(figures)
+
+    def evaluate(self, path, flags):
+        os.makedirs(os.path.join(path, "scores"))
+        entry = {"step": 7, "num_pairs": 1, "decode": {}, "lines": []}
+        name = os.path.join(path, "scores", f"{flags['split']}.json")
+        with open(name, "w") as file:
+            json.dump([{**entry, "bleu": 40.0}], file)
+
+
+@pytest.fixture
+def commands(monkeypatch):
+    commands = Commands()
+    monkeypatch.setattr(runner, "_run", commands)
+    return commands
+
+
+@pytest.fixture
+def sweep(tmp_path):
+    points = [{"dropout": 0.2}, {"dropout": 0.3}]
+    rows = make_rows(
+        variants.points(COPY, "transformer_base", points),
+        "tiny",
+        "",
+        7,
+        lambda name: [0],
+    )
+    return Sweep(str(tmp_path), "title", rows, ("dev",), "bleu")
+
+
+class SweepTest:
+    def test_every_row_is_trained_and_evaluated(self, sweep, commands):
+        assert sweep.run(sweep.rows) == {}
+        assert commands.calls == [
+            ("trainer", "dropout=0.2"),
+            ("evaluate", "dropout=0.2"),
+            ("trainer", "dropout=0.3"),
+            ("evaluate", "dropout=0.3"),
+        ]
+        text = open(sweep.file("table.md")).read()
+        assert "| 7 | 1.0 | 5e-06 | 2.00 | 40.0 |" in text
+        assert "| 7 | 1.0 | 5e-06 | 3.00 | 40.0 |" in text
+        assert os.path.exists(sweep.file("plot.png"))
+
+    def test_a_failed_row_does_not_stop_the_others(self, sweep, commands):
+        commands.failing = "dropout=0.2"
+        failures = sweep.run(sweep.rows)
+        assert list(failures) == ["dropout=0.2"]
+        assert ("evaluate", "dropout=0.3") in commands.calls
+        text = open(sweep.file("table.md")).read()
+        assert "dropout=0.2 failed: kt-trainer ended with status 2" in text
+
+    def test_the_next_call_does_what_is_left(self, sweep, commands):
+        commands.failing = "dropout=0.3"
+        sweep.run(sweep.rows)
+        commands.failing, commands.calls = None, []
+        assert sweep.run(sweep.rows) == {}
+        assert {name for _, name in commands.calls} == {"dropout=0.3"}
+
+    def test_a_row_of_another_recipe_is_trained_again(self, sweep, commands):
+        sweep.run(sweep.rows[:1])
+        others = make_rows(
+            [sweep.rows[0].variant], "tiny", "", 8, lambda name: [0]
+        )
+        row, path = others[0], sweep.file("dropout=0.2")
+        assert runner.is_finished(sweep.rows[0], path, ["dev"])
+        assert not runner.is_finished(row, path, ["dev"])

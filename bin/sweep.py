@@ -201,7 +201,9 @@ def main(argv):
         rows,
         _splits(problem),
         problem.measure,
-        quoted([v.name for v in rows]) if FLAGS.table == "4" else (),
+        quoted([row.variant.name for row in rows])
+        if FLAGS.table == "4"
+        else (),
         "base" if FLAGS.table == "3" else None,
     )
     with locked_directory(FLAGS.output_dir, wait=False):

@@ -70,8 +70,8 @@ def _check_different(rows):
         if key in names:
             raise ValueError(
                 "The rows of a sweep must differ. Received: "
-                f"{names[key]} and {row.directory}, whose hyper-parameters are "
-                "the same. Name each row once, and leave what the rows vary "
-                "out of --hparams."
+                f"{names[key]} and {row.directory}, with the same data, "
+                "hyper-parameters and seed. Name each row once, and leave what "
+                "the rows vary out of --hparams."
             )
         names[key] = row.directory

@@ -1,0 +1,131 @@
+"""kt-sweep with the processes of its rows."""
+
+import csv
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from commands import call
+from commands import call_apart
+from processes import environment
+
+from keras_transformer.bin import sweep
+from keras_transformer.sweep import runner
+
+MODEL = "num_layers=1,d_model=16,d_ff=16,num_heads=2,batch_tokens=2048"
+SECONDS = 300  # limit for the start of a row
+
+
+def flags(copy_data, path, steps):
+    return [
+        "--problem=copy",
+        f"--data_dir={copy_data}",
+        f"--output_dir={path}",
+        "--hparams_set=transformer_tiny",
+        f"--hparams={MODEL},beam_size=1,extra_length=1",
+        "--grid=dropout=0.0,0.1",
+        "--splits=dev",
+        f"--train_steps={steps}",
+    ]
+
+
+class RowsTest:
+    @pytest.mark.parametrize(
+        "flags,names",
+        [
+            (["--table=3", "--base_seeds=2"], ["base", "base_seed1", "a_h1"]),
+            (["--table=3", "--rows=c_n8,big"], ["c_n8", "big"]),
+            (["--table=4"], ["treebank_only"]),
+            (
+                ["--table=4", "--semi_data_dir={semi}"],
+                ["treebank_only", "semi_supervised"],
+            ),
+            (
+                ["--hparams_sets=transformer_tiny,transformer_small"],
+                ["transformer_tiny", "transformer_small"],
+            ),
+            (
+                ["--hparams_set=transformer_tiny", "--random=1"]
+                + ["--ranges=num_layers=2..2"],
+                ["num_layers=2"],
+            ),
+        ],
+    )
+    def test_flags_name_the_rows_to_train(
+        self, flags, names, copy_data, tmp_path, monkeypatch, capsys
+    ):
+        rows = []
+
+        def fail(command, path, flags):
+            rows.append(os.path.basename(path))
+            return "It was not started."
+
+        monkeypatch.setattr(runner, "_run", fail)
+        semi = tmp_path / "semi"
+        semi.symlink_to(copy_data)
+        status = call(
+            sweep,
+            "--problem=copy",
+            f"--data_dir={copy_data}",
+            f"--output_dir={tmp_path}",
+            *(flag.format(semi=semi) for flag in flags),
+        )
+        assert status == 1
+        assert rows[: len(names)] == names
+        table = capsys.readouterr().out
+        assert f"{names[0]} failed: It was not started." in table
+        # The paper's figure for semi-supervised training is always there.
+        assert ("| 92.7 |" in table) == ("--table=4" in flags)
+
+
+@pytest.mark.slow
+class SweepCommandTest:
+    def test_a_row_that_failed_is_all_that_is_left_to_do(
+        self, copy_data, tmp_path
+    ):
+        # The checkpoints of the first row find a file in their place.
+        obstacle = tmp_path / "dropout=0.0" / "checkpoints"
+        obstacle.parent.mkdir()
+        obstacle.touch()
+        first = call_apart("sweep", *flags(copy_data, tmp_path, 3))
+        assert first.returncode == 1
+        assert b"dropout=0.0 failed: kt-trainer ended" in first.stderr
+        assert self.perplexities(tmp_path).keys() == {"dropout=0.1"}
+        obstacle.unlink()
+        second = call_apart("sweep", *flags(copy_data, tmp_path, 3))
+        assert second.returncode == 0
+        assert b"dropout=0.1" not in second.stderr
+        assert len(self.perplexities(tmp_path)) == 2
+        assert second.stdout == (tmp_path / "table.md").read_bytes()
+
+    def test_a_signal_ends_the_row_with_a_checkpoint(self, copy_data, tmp_path):
+        process = subprocess.Popen(
+            [sys.executable, "-m", "keras_transformer.bin.sweep"]
+            + flags(copy_data, tmp_path, 100_000),
+            env=environment(__file__),
+            stderr=subprocess.PIPE,
+        )
+        row = tmp_path / "dropout=0.0"
+        end = time.monotonic() + SECONDS
+        while b"step 1" not in self.log(row) and time.monotonic() < end:
+            time.sleep(0.2)
+        process.send_signal(signal.SIGINT)
+        _, messages = process.communicate(timeout=SECONDS)
+        assert process.returncode == 128 + signal.SIGINT
+        assert messages.endswith(b"The same command continues the sweep.\n")
+        assert list((row / "checkpoints").glob("*.npz"))
+
+    @staticmethod
+    def perplexities(path):
+        with open(path / "table.csv", newline="") as file:
+            lines = {line["row"]: line for line in csv.DictReader(file)}
+        figures = {n: line["dev_perplexity"] for n, line in lines.items()}
+        return {name: figure for name, figure in figures.items() if figure}
+
+    @staticmethod
+    def log(row):
+        path = row / "log.txt"
+        return path.read_bytes() if path.exists() else b""

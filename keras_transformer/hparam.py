@@ -34,7 +34,7 @@ class HParams:
     activation_dropout: float = 0.0  # rate inside the feed-forward; paper: 0
     norm: str = "post"  # "post" as in the paper, "pre" as in Tensor2Tensor
     positional_encoding: str = "sinusoidal"  # or "learned" (Table 3 row E)
-    neighbourhood: int = 0  # radius of self-attention (r); 0 = unlimited
+    neighbourhood_size: int = 0  # positions in reach of one (r); 0 = all
     initializer: str = "small_branch_ends"  # or "tensor2tensor", the authors'
     label_smoothing: float = 0.1  # share spread over the vocabulary (eps_ls)
     max_length: int = 256  # longest sentence kept for training, in tokens
@@ -93,7 +93,7 @@ _RULES = (
     fields.between(1, 65_536, "d_model"),
     fields.between(0, 65_536, "d_k", "d_v"),
     fields.between(1, 1_000_000, "d_ff", "max_length"),
-    fields.between(0, 1_000_000, "neighbourhood"),
+    fields.between(0, 1_000_000, "neighbourhood_size"),
     fields.between(1, 10_000_000, "batch_tokens"),
     fields.between(0, 1_000_000_000, "effective_batch_tokens"),
     fields.between(1, fields.LARGEST, "warmup_steps", "train_steps"),
@@ -158,7 +158,9 @@ def from_dict(values):
     """Returns the `HParams` whose JSON text `to_json` wrote.
 
     A field that is absent gets its default. The default of a new field must
-    therefore reproduce the behaviour from before the field existed.
+    therefore reproduce the behaviour from before the field existed. Version 0.1
+    wrote `neighbourhood`, the distance that a neighbourhood reaches to either
+    side; it becomes `neighbourhood_size`.
 
     Args:
         values: Dictionary of name to value.
@@ -171,9 +173,19 @@ def from_dict(values):
     >>> from_dict(json.loads(to_json(HParams(d_ff=1024)))).d_ff
     1024
     """
+    values = dict(values)
+    if "neighbourhood_size" not in values:
+        values["neighbourhood_size"] = _size(values.pop("neighbourhood", 0))
     for name in values:
         fields.field(HParams, name, "hparams")
     return HParams(**values)
+
+
+def _size(radius):
+    """Returns the size of the neighbourhood of a radius, 0 if it is 0."""
+    # Any other value is left to the check of `HParams`.
+    is_size = type(radius) is int and radius > 0
+    return 2 * radius + 1 if is_size else radius
 
 
 def _near_divisor(hparams):

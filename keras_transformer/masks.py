@@ -45,21 +45,40 @@ def causal_mask(length):
     return ops.greater_equal(queries, keys)
 
 
-def neighbourhood_mask(length, radius):
-    """Lets each position attend to positions at most `radius` away.
+def neighbourhood_mask(length, size):
+    """Lets each position attend to the `size` positions around it.
 
     This is the restricted self-attention of section 4 of Vaswani et al. (2017).
+    The neighbourhood is centred on the position and contains it. If `size` is
+    even, it has one more position before than after. Combined with
+    `causal_mask` it leaves the position and the `size // 2` before it.
 
     Args:
         length: Number of positions, or a tensor of that length, as in
             `causal_mask`.
-        radius: Integer r, the greatest distance to attend over.
+        size: Integer r, the number of positions of a neighbourhood, at least 1.
 
     Returns:
         Boolean tensor of shape `(1, length, length)`.
     """
-    queries, keys = _query_and_key_positions(length)
-    return ops.less_equal(ops.abs(queries - keys), radius)
+    return is_near(*_query_and_key_positions(length), size)
+
+
+def is_near(queries, keys, size):
+    """Tells which keys are in the neighbourhoods of queries.
+
+    Args:
+        queries, keys: Integer tensors of positions that broadcast against each
+            other.
+        size: Integer r, as in `neighbourhood_mask`.
+
+    Returns:
+        Boolean tensor.
+    """
+    distances = keys - queries
+    return ops.logical_and(
+        distances >= -(size // 2), distances <= (size - 1) // 2
+    )
 
 
 def _query_and_key_positions(length):
@@ -127,11 +146,41 @@ def visible_mask(padding_mask=None, query_segments=None, key_segments=None):
         Boolean tensor that broadcasts to `(batch, query_len, key_len)`, or None
         if everything is visible.
     """
-    real = None if padding_mask is None else padding_mask[:, None, :]
+    real = None if padding_mask is None else padding_mask[..., None, :]
     if query_segments is None:
         return real
-    same = ops.equal(query_segments[:, :, None], key_segments[:, None, :])
+    same = ops.equal(query_segments[..., None], key_segments[..., None, :])
     return combine_masks(real, same)
+
+
+def self_attention_mask(
+    length, padding_mask=None, segments=None, causal=False, neighbourhood_size=0
+):
+    """Joins the masks of the positions of one sequence.
+
+    Args:
+        length: Number of positions, or a tensor of that length, as in
+            `causal_mask`.
+        padding_mask: Boolean tensor of shape `(batch, length)`, True for real
+            tokens. Defaults to None, which means that all are real.
+        segments: Integer tensor of shape `(batch, length)`, the number of each
+            position's sequence. Defaults to None, which means that rows are not
+            packed.
+        causal: Boolean, whether the future is hidden. Defaults to False.
+        neighbourhood_size: Integer r, as in `neighbourhood_mask`. Defaults to
+            0, which means any distance.
+
+    Returns:
+        Boolean tensor that broadcasts to `(batch, length, length)`, or None if
+        everything is visible.
+    """
+    return combine_masks(
+        visible_mask(padding_mask, segments, segments),
+        causal_mask(length) if causal else None,
+        neighbourhood_mask(length, neighbourhood_size)
+        if neighbourhood_size
+        else None,
+    )
 
 
 def ancestor_mask(ancestors, beam_size):

@@ -57,8 +57,8 @@ class Transformer(keras.Model):
             False.
         **layer_options: Further arguments of `layers.EncoderLayer` except
             `causal`, for all layers: `d_k`, `d_v`, `attention_dropout`,
-            `activation_dropout`, `norm`, `neighbourhood`, `initializer` and
-            `attention`.
+            `activation_dropout`, `norm`, `neighbourhood_size`, `initializer`
+            and `attention`.
 
     Call arguments:
         features: Dictionary of `inputs`, integer ids of shape
@@ -317,7 +317,7 @@ def build_transformer(hparams, vocab_size, dtype=None):
         for name, value in dataclasses.asdict(hparams).items()
         if name in arguments
     }
-    for name in ("d_k", "d_v", "neighbourhood"):
+    for name in ("d_k", "d_v"):
         options[name] = options[name] or None  # 0 stands for the default
     model = Transformer(vocab_size, dtype=dtype, **options)
     model.build()

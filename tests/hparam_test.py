@@ -224,5 +224,23 @@ class JsonTest:
         with pytest.raises(ValueError, match="d_ff='64'"):
             from_dict({"d_ff": "64"})
 
+    @pytest.mark.parametrize("radius,size", [(0, 0), (1, 3), (32, 65)])
+    def test_a_radius_of_version_0_1_becomes_a_size(self, radius, size):
+        assert from_dict({"neighbourhood": radius}).neighbourhood_size == size
+
+    @pytest.mark.parametrize(
+        "values",
+        [
+            {"neighbourhood": "3"},
+            {"neighbourhood": -1},
+            {"neighbourhood": True},
+            {"neighbourhood": 10**7},
+            {"neighbourhood": 1, "neighbourhood_size": 3},
+        ],
+    )
+    def test_a_wrong_radius_is_an_error(self, values):
+        with pytest.raises(ValueError, match="Received: .*neighbourhood"):
+            from_dict(values)
+
     def test_missing_field_takes_its_default(self):
         assert from_dict({"d_ff": 64}) == HParams(d_ff=64)

@@ -12,6 +12,7 @@ from keras_transformer.masks import neighbourhood_mask
 from keras_transformer.masks import padding_mask
 from keras_transformer.masks import segment_numbers
 from keras_transformer.masks import segment_positions
+from keras_transformer.masks import self_attention_mask
 from keras_transformer.masks import visible_mask
 
 
@@ -30,13 +31,13 @@ class MasksTest:
     def test_the_length_of_a_symbolic_input_is_its_own(self, width, tmp_path):
         shape = (None,) if width is None else (None, width)
         inputs = keras.Input(shape)
-        outputs = [causal_mask(inputs), neighbourhood_mask(inputs, 1)]
+        outputs = [causal_mask(inputs), neighbourhood_mask(inputs, 3)]
         path = tmp_path / "model.keras"
         keras.Model(inputs, outputs).save(path)
         model = keras.saving.load_model(path)
         x = np.ones((2, 3) if width is None else (2, 3, width))
         for mask, expected in zip(
-            model(x), [causal_mask(3), neighbourhood_mask(3, 1)], strict=True
+            model(x), [causal_mask(3), neighbourhood_mask(3, 3)], strict=True
         ):
             np.testing.assert_array_equal(to_numpy(mask), to_numpy(expected))
 
@@ -44,12 +45,13 @@ class MasksTest:
         with pytest.raises(ValueError, match="pass the `keras.Input` itself"):
             causal_mask(None)
 
-    @pytest.mark.parametrize("radius", [0, 1, 2, 7])
-    def test_neighbourhood_mask_equals_brute_force(self, radius):
-        mask = to_numpy(neighbourhood_mask(5, radius))
-        for i in range(5):
-            for j in range(5):
-                assert mask[0, i, j] == (abs(i - j) <= radius)
+    @pytest.mark.parametrize("size", [1, 2, 3, 4, 5, 14])
+    def test_a_neighbourhood_is_centred_and_has_its_size(self, size):
+        mask = to_numpy(neighbourhood_mask(20, size))
+        for i in range(20):
+            first = i - size // 2
+            expected = set(range(first, first + size)) & set(range(20))
+            assert set(np.flatnonzero(mask[0, i])) == expected
 
     def test_combined_masks_allow_what_all_allow(self):
         padding = np.array([[[True, True, False]]])
@@ -75,6 +77,24 @@ class MasksTest:
         np.testing.assert_array_equal(mask, np.array(expected, bool))
         assert visible_mask() is None
         assert visible_mask(real).shape == (1, 1, 4)
+
+    @pytest.mark.parametrize("size", [0, 3])
+    @pytest.mark.parametrize("causal", [False, True])
+    def test_the_mask_of_self_attention_allows_what_all_allow(
+        self, causal, size
+    ):
+        real = np.array([[True, True, True, False]])
+        segments = np.array([[0, 0, 1, 1]])
+        mask = to_numpy(self_attention_mask(4, real, segments, causal, size))
+        for i in range(4):
+            for j in range(4):
+                assert mask[0, i, j] == (
+                    real[0, j]
+                    and segments[0, i] == segments[0, j]
+                    and (j <= i or not causal)
+                    and (abs(i - j) <= 1 or not size)
+                )
+        assert self_attention_mask(4) is None
 
     def test_beams_see_the_slots_of_their_ancestors(self):
         ancestors = np.array([[[0, 1], [0, -1]]])

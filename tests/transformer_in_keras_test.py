@@ -57,7 +57,7 @@ class BuildTest:
             activation_dropout=0.4,
             norm="pre",
             positional_encoding="learned",
-            neighbourhood=6,
+            neighbourhood_size=6,
             max_length=7,
             packed=True,
         )
@@ -74,7 +74,7 @@ class BuildTest:
         hparams = HParams(num_layers=1, d_model=8, num_heads=2, d_ff=12)
         config = build_transformer(hparams, vocab_size=11).get_config()
         assert config["d_k"] is config["d_v"] is None
-        assert config["neighbourhood"] is None
+        assert config["neighbourhood_size"] == 0
 
 
 class FitTest:

@@ -88,10 +88,11 @@ def _check(run, quantization):
             f"quantization={quantization!r}. Use one of: "
             f"{', '.join(QUANTIZATIONS)}."
         )
-    if run.hparams.neighbourhood:
+    if run.hparams.neighbourhood_size:
         raise ValueError(
             "A model for CTranslate2 must attend to all positions. Received: "
-            f"{run.path} with neighbourhood={run.hparams.neighbourhood}. "
+            f"{run.path} with neighbourhood_size="
+            f"{run.hparams.neighbourhood_size}. "
             "Export it with --format=saved_model."
         )
 

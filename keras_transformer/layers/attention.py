@@ -1,22 +1,25 @@
 """Multi-head scaled dot-product attention."""
 
+import functools
+
 from keras import ops
 
 from keras_transformer.layers.cache import empty_slots
+from keras_transformer.layers.cache import num_remembered
+from keras_transformer.layers.dot_product import dot_product_attention
 from keras_transformer.layers.dropout import Dropout
 from keras_transformer.layers.initializer import SMALL_BRANCH_ENDS
 from keras_transformer.layers.initializer import branch_end_initializer
 from keras_transformer.layers.initializer import check_initializer
 from keras_transformer.layers.initializer import projection_initializer
+from keras_transformer.layers.local_attention import attend_to_neighbours
+from keras_transformer.layers.projection import join_heads
 from keras_transformer.layers.projection import project
+from keras_transformer.layers.projection import split_heads
 from keras_transformer.layers.sequence_layer import SequenceLayer
 from keras_transformer.masks import combine_masks
-from keras_transformer.masks import neighbourhood_mask
+from keras_transformer.masks import self_attention_mask
 from keras_transformer.serialization import serializable
-
-# Its exponential is exactly 0. Minus infinity would turn a row that is masked
-# throughout into NaN.
-MASKED_SCORE = -1e9
 
 
 @serializable
@@ -29,11 +32,12 @@ class MultiHeadAttention(SequenceLayer):
     `memory` it attends from `query` to `memory`. The projections have no bias,
     as in the paper. The softmax is computed in float32 in every precision.
 
-    Pass an `attention_mask` that hides padding and, in a language model, the
-    future: `padding_mask[:, None, :]` hides padded keys, `masks.causal_mask`
-    the future, and `masks.combine_masks` joins them. A query that may attend to
-    no key attends equally to all of them instead of becoming NaN. Its output is
-    meaningless and should not be used.
+    Pass the `padding_mask` whenever the keys are padded, `causal` in a language
+    model, `segments` if rows are packed, and an `attention_mask` for any other
+    rule. A query may attend to a key only if all of them allow it. The output
+    of a query that may attend to no key is finite but meaningless. With a
+    `neighbourhood_size`, self-attention takes time and memory linear in the
+    length, unless an `attention_mask` is given or the weights are returned.
 
     To attend in another way, derive a class and override `compute_attention`.
     Encoder and decoder layers take the class as their argument `attention`.
@@ -49,9 +53,9 @@ class MultiHeadAttention(SequenceLayer):
         attention_dropout: Float, the share of attention weights that is
             dropped. The paper uses none, Tensor2Tensor's later sets 0.1.
             Defaults to 0.0.
-        neighbourhood: Integer, r, the greatest distance that self-attention
-            spans (section 4 of the paper). Defaults to None, which means any
-            distance.
+        neighbourhood_size: Integer, r, the number of positions around each
+            one, itself included, that self-attention is restricted to
+            (`masks.neighbourhood_mask`). Defaults to 0, no restriction.
         initializer: String, "small_branch_ends" or "tensor2tensor", the initial
             values of the kernels; see `layers.initializer`. Defaults to
             "small_branch_ends".
@@ -63,6 +67,13 @@ class MultiHeadAttention(SequenceLayer):
         attention_mask: Boolean tensor that broadcasts to
             `(batch, query_len, key_len)`, True where a query may attend to a
             key. Defaults to None, which hides nothing.
+        padding_mask: Boolean tensor of shape `(batch, key_len)`, True for real
+            tokens. Defaults to None, which means that all are real.
+        segments: Integer tensor of shape `(batch, query_len)` for packed rows,
+            in self-attention. Positions attend only to those with the same
+            number. Defaults to None.
+        causal: Boolean, whether self-attention hides later positions. Defaults
+            to False.
         return_weights: Boolean, whether to return the attention weights as
             well. Defaults to False.
 
@@ -86,7 +97,7 @@ class MultiHeadAttention(SequenceLayer):
         d_k=None,
         d_v=None,
         attention_dropout=0.0,
-        neighbourhood=None,
+        neighbourhood_size=0,
         initializer=SMALL_BRANCH_ENDS,
         **kwargs,
     ):
@@ -98,12 +109,18 @@ class MultiHeadAttention(SequenceLayer):
                 f"d_model={d_model}, num_heads={num_heads}. Use a divisor of "
                 f"d_model such as {divisor}, or set d_k and d_v."
             )
+        if neighbourhood_size < 0:
+            raise ValueError(
+                "`neighbourhood_size` must be 0 or more. Received: "
+                f"neighbourhood_size={neighbourhood_size}. Use 0 to attend to "
+                "all positions."
+            )
         self.d_model = d_model
         self.num_heads = num_heads
         self.d_k = d_k or d_model // num_heads
         self.d_v = d_v or d_model // num_heads
         self.attention_dropout = attention_dropout
-        self.neighbourhood = neighbourhood
+        self.neighbourhood_size = neighbourhood_size
         self.initializer = check_initializer(initializer)
         self.dropout_layer = Dropout(
             attention_dropout, dtype=self.dtype_policy, name="dropout"
@@ -141,18 +158,28 @@ class MultiHeadAttention(SequenceLayer):
         query,
         memory=None,
         attention_mask=None,
+        padding_mask=None,
+        segments=None,
+        causal=False,
         return_weights=False,
         training=None,
     ):
+        size = 0
         if memory is None:
-            queries, keys, values = self._project_all(query)
-            attention_mask = self._restrict(attention_mask, query)
+            projected = self._project_all(query)
+            size = self.neighbourhood_size
         else:
-            queries = self._project_query(query)
-            keys, values = self.project_memory(memory)
-        heads, weights = self.compute_attention(
-            queries, keys, values, attention_mask, training
-        )
+            projected = self._project_query(query), *self.project_memory(memory)
+        masks = padding_mask, segments, causal
+        if size and attention_mask is None and not return_weights:
+            attend = functools.partial(
+                self.compute_attention, training=training
+            )
+            heads = attend_to_neighbours(attend, *projected, size, *masks)
+            return self._project_heads(heads)
+        visible = self_attention_mask(ops.shape(query)[1], *masks, size)
+        visible = combine_masks(attention_mask, visible)
+        heads, weights = self.compute_attention(*projected, visible, training)
         output = self._project_heads(heads)
         return (output, weights) if return_weights else output
 
@@ -162,7 +189,9 @@ class MultiHeadAttention(SequenceLayer):
         """Computes the weighted sum of values in every head.
 
         Override this method to attend in another way. It serves teacher forcing
-        and step-by-step decoding alike.
+        and step-by-step decoding alike. With a `neighbourhood_size` it is also
+        called with an axis of blocks after `num_heads` in queries, keys and
+        values, and after `batch` in the mask.
 
         Args:
             queries: Tensor of shape `(batch, num_heads, query_len, d_k)`.
@@ -176,24 +205,10 @@ class MultiHeadAttention(SequenceLayer):
             Tensor of shape `(batch, num_heads, query_len, d_v)`, and the
             float32 weights `(batch, num_heads, query_len, key_len)`.
         """
-        # Not `ops.dot_product_attention`: it has no dropout, and on TensorFlow
-        # it takes up to 1.9 times as long as these products.
-        # Scaled before the product, so that float16 scores stay in range.
-        queries = queries * ops.cast(self.d_k**-0.5, queries.dtype)
-        # (batch, num_heads, d_k, key_len)
-        keys = ops.transpose(keys, (0, 1, 3, 2))
-        # A softmax in low precision would not sum to one.
-        scores = ops.cast(ops.matmul(queries, keys), "float32")
-        if attention_mask is not None:
-            allowed = ops.cast(attention_mask, "float32")
-            allowed = ops.expand_dims(allowed, -3)  # the same for all heads
-            scores = scores + (1.0 - allowed) * MASKED_SCORE
-        weights = ops.softmax(scores, axis=-1)
-        # The weights that are returned are those before dropout.
-        dropped = self.dropout_layer(
-            ops.cast(weights, values.dtype), training=training
+        drop = functools.partial(self.dropout_layer, training=training)
+        return dot_product_attention(
+            queries, keys, values, attention_mask, drop
         )
-        return ops.matmul(dropped, values), weights
 
     def project_memory(self, memory):
         """Computes keys and values once, to be attended to many times.
@@ -207,8 +222,8 @@ class MultiHeadAttention(SequenceLayer):
         """
         projected = self._project(memory, self.key_kernel, self.value_kernel)
         keys, values = ops.split(projected, [self.num_heads * self.d_k], -1)
-        keys = self._split_heads(keys, self.d_k)
-        return keys, self._split_heads(values, self.d_v)
+        keys = split_heads(keys, self.num_heads, self.d_k)
+        return keys, split_heads(values, self.num_heads, self.d_v)
 
     def attend(self, query, keys, values, attention_mask=None):
         """Attends to keys and values from `project_memory`.
@@ -269,29 +284,22 @@ class MultiHeadAttention(SequenceLayer):
         """
         # Three products, since joining the kernels copies them at each step.
         queries = self._project_query(query)
-        keys = self._split_heads(
-            self._project(query, self.key_kernel), self.d_k
-        )
-        values = self._split_heads(
-            self._project(query, self.value_kernel), self.d_v
-        )
+        keys = self._project(query, self.key_kernel)
+        keys = split_heads(keys, self.num_heads, self.d_k)
+        values = self._project(query, self.value_kernel)
+        values = split_heads(values, self.num_heads, self.d_v)
+        limit = num_remembered(self.neighbourhood_size)
         cache = tuple(
-            slots.write(newest, position)
+            slots.write(newest, position, limit)
             for slots, newest in zip(cache, (keys, values))
         )
         keys, values = (slots.entries for slots in cache)
         heads, _ = self.compute_attention(queries, keys, values, visible)
         return self._project_heads(heads), cache
 
-    def _restrict(self, attention_mask, query):
-        if self.neighbourhood is None:
-            return attention_mask
-        near = neighbourhood_mask(ops.shape(query)[1], self.neighbourhood)
-        return combine_masks(attention_mask, near)
-
     def _project_query(self, query):
         queries = self._project(query, self.query_kernel)
-        return self._split_heads(queries, self.d_k)
+        return split_heads(queries, self.num_heads, self.d_k)
 
     def _project_all(self, query):
         kernels = (self.query_kernel, self.key_kernel, self.value_kernel)
@@ -301,17 +309,13 @@ class MultiHeadAttention(SequenceLayer):
         # while that of `split` is one concatenation.
         queries, keys, values = ops.split(projected, [width, 2 * width], -1)
         return (
-            self._split_heads(queries, self.d_k),
-            self._split_heads(keys, self.d_k),
-            self._split_heads(values, self.d_v),
+            split_heads(queries, self.num_heads, self.d_k),
+            split_heads(keys, self.num_heads, self.d_k),
+            split_heads(values, self.num_heads, self.d_v),
         )
 
     def _project_heads(self, heads):
-        heads = ops.transpose(heads, (0, 2, 1, 3))
-        batch, length = ops.shape(heads)[:2]  # (batch, length, num_heads, d_v)
-        # (batch, length, num_heads x d_v)
-        joined = ops.reshape(heads, (batch, length, self.num_heads * self.d_v))
-        return self._project(joined, self.output_kernel)
+        return self._project(join_heads(heads), self.output_kernel)
 
     def _project(self, x, *kernels):
         kernel = kernels[0]
@@ -320,16 +324,6 @@ class MultiHeadAttention(SequenceLayer):
             kernel = ops.concatenate(kernels, axis=-1)
         # `step` runs outside `__call__`, where Keras does not cast weights.
         return project(x, ops.cast(kernel, self.compute_dtype))
-
-    def _split_heads(self, x, width):
-        batch, length = ops.shape(x)[:2]
-        # (batch, length, num_heads, width)
-        x = ops.reshape(x, (batch, length, self.num_heads, width))
-        # Heads come before positions for plain matrix products. In the other
-        # order, transposes took 2.4 of the 7 s of a beam search with base.
-        return ops.transpose(
-            x, (0, 2, 1, 3)
-        )  # (batch, num_heads, length, width)
 
     def _add_projection(self, name, columns, joint_columns):
         return self.add_weight(
@@ -348,6 +342,6 @@ class MultiHeadAttention(SequenceLayer):
             "d_k": self.d_k,
             "d_v": self.d_v,
             "attention_dropout": self.attention_dropout,
-            "neighbourhood": self.neighbourhood,
+            "neighbourhood_size": self.neighbourhood_size,
             "initializer": self.initializer,
         }

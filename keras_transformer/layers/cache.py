@@ -17,25 +17,28 @@ class GrowingSlots(typing.NamedTuple):
 
     entries: typing.Any
 
-    fixed_length = None  # not annotated, hence no field
-
-    def write(self, newest, position):
+    def write(self, newest, position, limit=None):
         """Returns the slots with the entries of one position appended.
 
         Args:
             newest: Tensor like `entries`, with the slots of one position.
             position: Unused, since the newest position always comes last.
+            limit: Number of positions to keep, the newest ones, an integer.
+                Defaults to None, which keeps all.
         """
         entries = ops.concatenate(
             [self.entries, newest], axis=2
         )  # (batch, beam or num_heads, num_slots, ...)
+        if limit is not None:
+            entries = entries[:, :, -limit * newest.shape[2] :]
         return GrowingSlots(entries)
 
 
 class FixedSlots(typing.NamedTuple):
-    """Holds the entries of past positions, with room for all later ones.
+    """Holds the entries of past positions in a fixed number of slots.
 
-    Choose it where shapes must not change, as in XLA and `jax.jit`.
+    Choose it where shapes must not change, as in XLA and `jax.jit`. When all
+    slots are taken, the newest position replaces the oldest one.
 
     Args:
         entries: Tensor with the slots on its third axis.
@@ -43,20 +46,16 @@ class FixedSlots(typing.NamedTuple):
 
     entries: typing.Any
 
-    @property
-    def fixed_length(self):
-        """The number of slots, an integer."""
-        return self.entries.shape[2]
-
-    def write(self, newest, position):
+    def write(self, newest, position, limit=None):
         """Returns the slots with the entries of one position replaced.
 
         Args:
             newest: Tensor like `entries`, with the slots of one position.
             position: Scalar integer tensor, counted from 0.
+            limit: Unused, since the number of slots is fixed.
         """
         start = [0] * len(self.entries.shape)
-        start[2] = position * newest.shape[2]
+        start[2] = position * newest.shape[2] % self.entries.shape[2]
         # On TensorFlow this runs an XLA operation, which took 1.1 of the 7 s of
         # a beam search with base. `GrowingSlots` avoid it there.
         return FixedSlots(ops.slice_update(self.entries, start, newest))
@@ -65,12 +64,13 @@ class FixedSlots(typing.NamedTuple):
 class DecoderCache(typing.NamedTuple):
     """Holds what a decoder remembers of the past positions of every beam.
 
-    It knows whether its shapes are fixed, so callers need not pass that on. The
-    first axis of every tensor is `batch`. Keys and values never move: when
-    beams fork or die, only the table of ancestors changes.
+    The first axis of every tensor is `batch`. Keys and values never move: when
+    beams fork or die, only the table of ancestors changes. With a
+    neighbourhood, the cache keeps only the positions that it reaches back to.
 
     Args:
         ancestors: Slots of shape `(batch, beam, length)`, see `ancestor_mask`.
+            They hold the same positions as `own`.
         own: List of the keys and values of self-attention, a pair of slots per
             layer.
         memory: List of the keys and values of the encoder's output, a pair of
@@ -82,11 +82,6 @@ class DecoderCache(typing.NamedTuple):
     own: typing.Any
     memory: typing.Any
     padding_mask: typing.Any
-
-    @property
-    def fixed_length(self):
-        """The number of positions that fit in, or None if the cache grows."""
-        return self.ancestors.fixed_length
 
     def reorder(self, beams):
         """Returns the cache in which beam j continues beam `beams[j]`.
@@ -101,6 +96,16 @@ class DecoderCache(typing.NamedTuple):
         return self._replace(
             ancestors=self.ancestors._replace(entries=ancestors)
         )
+
+
+def num_remembered(neighbourhood_size):
+    """Returns how many positions a step attends to, or None for all.
+
+    Args:
+        neighbourhood_size: Integer r, as in `masks.neighbourhood_mask`; 0 means
+            no restriction.
+    """
+    return neighbourhood_size // 2 + 1 if neighbourhood_size else None
 
 
 def empty_slots(leading, num_slots, trailing=(), value=0, dtype="int32"):

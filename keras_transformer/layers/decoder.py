@@ -4,12 +4,11 @@ from keras import ops
 
 from keras_transformer.layers.cache import DecoderCache
 from keras_transformer.layers.cache import empty_slots
+from keras_transformer.layers.cache import num_remembered
 from keras_transformer.layers.stack import LayerStack
 from keras_transformer.layers.transformer_layer import TransformerLayer
 from keras_transformer.layers.transformer_layer import attend
 from keras_transformer.masks import ancestor_mask
-from keras_transformer.masks import causal_mask
-from keras_transformer.masks import combine_masks
 from keras_transformer.masks import visible_mask
 from keras_transformer.serialization import serializable
 
@@ -27,8 +26,9 @@ class DecoderLayer(TransformerLayer):
 
     Args:
         **options: Arguments of `EncoderLayer` except `causal`. `attention`
-            replaces self-attention and cross-attention, `neighbourhood`
-            restricts self-attention only.
+            replaces self-attention and cross-attention, `neighbourhood_size`
+            restricts self-attention only: each position sees itself and the
+            `neighbourhood_size // 2` before it.
 
     Call arguments:
         x: Tensor of shape `(batch, target_len, d_model)`.
@@ -66,7 +66,7 @@ class DecoderLayer(TransformerLayer):
     def __init__(self, *args, **options):
         super().__init__(*args, **options)
         self.self_attention = self.make_attention(
-            "self_attention", neighbourhood=self.options["neighbourhood"]
+            "self_attention", self.options["neighbourhood_size"]
         )
         self.cross_attention = self.make_attention("cross_attention")
         self.feed_forward = self.make_feed_forward()
@@ -104,10 +104,8 @@ class DecoderLayer(TransformerLayer):
             self.self_attention,
             self.self_residual,
             x,
-            attention_mask=combine_masks(
-                causal_mask(ops.shape(x)[1]),
-                visible_mask(None, segments, segments),
-                attention_mask,
+            **self.self_attention_masks(
+                x, None, segments, attention_mask, causal=True
             ),
             **options,
         )
@@ -260,10 +258,14 @@ class Decoder(LayerStack):
             A `DecoderCache`.
         """
         batch = ops.shape(encoded)[0]
-        num_slots = None if fixed_length is None else fixed_length * beam_size
+        num_positions, num_slots = fixed_length, None
+        if fixed_length is not None:
+            limit = num_remembered(self.options["neighbourhood_size"])
+            num_positions = min(fixed_length, limit or fixed_length)
+            num_slots = num_positions * beam_size
         return DecoderCache(
             # No beam has the number -1, so nothing attends to an empty slot.
-            ancestors=empty_slots((batch, beam_size), fixed_length, value=-1),
+            ancestors=empty_slots((batch, beam_size), num_positions, value=-1),
             own=[
                 layer.self_attention.init_cache(batch, num_slots)
                 for layer in self.stack
@@ -291,10 +293,10 @@ class Decoder(LayerStack):
         itself = ops.arange(beam_size, dtype="int32")[None, :, None]
         # (batch, beam, 1)
         itself = ops.repeat(itself, ops.shape(x)[0], axis=0)
-        ancestors = cache.ancestors.write(itself, position)
-        visible = ancestor_mask(
-            self._near(ancestors.entries, position), beam_size
+        ancestors = cache.ancestors.write(
+            itself, position, num_remembered(self.options["neighbourhood_size"])
         )
+        visible = ancestor_mask(ancestors.entries, beam_size)
         own = []
         for layer, earlier, memory in zip(self.stack, cache.own, cache.memory):
             x, written = layer.step(
@@ -302,12 +304,3 @@ class Decoder(LayerStack):
             )
             own.append(written)
         return self.finish(x), cache._replace(ancestors=ancestors, own=own)
-
-    def _near(self, ancestors, position):
-        """Hides the ancestors beyond the neighbourhood of a position."""
-        radius = self.options["neighbourhood"]
-        if radius is None:
-            return ancestors
-        positions = ops.arange(ops.shape(ancestors)[2])
-        # No beam has the number -1.
-        return ops.where(position - positions <= radius, ancestors, -1)

@@ -1,13 +1,8 @@
 """The encoder: a stack of self-attention and feed-forward layers."""
 
-from keras import ops
-
 from keras_transformer.layers.stack import LayerStack
 from keras_transformer.layers.transformer_layer import TransformerLayer
 from keras_transformer.layers.transformer_layer import attend
-from keras_transformer.masks import causal_mask
-from keras_transformer.masks import combine_masks
-from keras_transformer.masks import visible_mask
 from keras_transformer.serialization import serializable
 
 
@@ -38,8 +33,9 @@ class EncoderLayer(TransformerLayer):
         activation_dropout: Float, the share of inner activations of the
             feed-forward network that is dropped. Defaults to 0.0.
         norm: String, "post" as in the paper or "pre". Defaults to "post".
-        neighbourhood: Integer, r, the greatest distance that self-attention
-            spans. Defaults to None, which means any distance.
+        neighbourhood_size: Integer, r, the number of positions around each
+            one, itself included, that self-attention is restricted to. Defaults
+            to 0, which means no restriction.
         initializer: String, "small_branch_ends" or "tensor2tensor", the initial
             values of the kernels; see `layers.initializer`. Defaults to
             "small_branch_ends".
@@ -80,7 +76,7 @@ class EncoderLayer(TransformerLayer):
         super().__init__(*args, **kwargs)
         self.options["causal"] = causal
         self.self_attention = self.make_attention(
-            "self_attention", neighbourhood=self.options["neighbourhood"]
+            "self_attention", self.options["neighbourhood_size"]
         )
         self.feed_forward = self.make_feed_forward()
         # Files of version 0.1 contain the names of these attributes.
@@ -105,17 +101,16 @@ class EncoderLayer(TransformerLayer):
     ):
         # Padded queries are not hidden. Later masks and the loss ignore their
         # outputs.
-        past = None
-        if self.options["causal"]:
-            past = causal_mask(ops.shape(x)[1])
         x, weights = attend(
             self.self_attention,
             self.attention_residual,
             x,
-            attention_mask=combine_masks(
-                visible_mask(padding_mask, segments, segments),
-                past,
+            **self.self_attention_masks(
+                x,
+                padding_mask,
+                segments,
                 attention_mask,
+                self.options["causal"],
             ),
             return_weights=return_weights,
             training=training,

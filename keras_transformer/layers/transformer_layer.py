@@ -1,12 +1,15 @@
 """The options and sub-layers that encoder and decoder layers share."""
 
 import keras
+from keras import ops
 
 from keras_transformer.layers.attention import MultiHeadAttention
 from keras_transformer.layers.feed_forward import FeedForward
 from keras_transformer.layers.initializer import SMALL_BRANCH_ENDS
 from keras_transformer.layers.residual import Residual
 from keras_transformer.layers.sequence_layer import SequenceLayer
+from keras_transformer.masks import combine_masks
+from keras_transformer.masks import self_attention_mask
 
 
 class TransformerLayer(SequenceLayer):
@@ -27,7 +30,7 @@ class TransformerLayer(SequenceLayer):
         attention_dropout=0.0,
         activation_dropout=0.0,
         norm="post",
-        neighbourhood=None,
+        neighbourhood_size=0,
         initializer=SMALL_BRANCH_ENDS,
         attention=None,
         **kwargs,
@@ -44,18 +47,18 @@ class TransformerLayer(SequenceLayer):
             "attention_dropout": attention_dropout,
             "activation_dropout": activation_dropout,
             "norm": norm,
-            "neighbourhood": neighbourhood,
+            "neighbourhood_size": neighbourhood_size,
             "initializer": initializer,
             "attention": _registered_name(attention),
         }
 
-    def make_attention(self, name, neighbourhood=None):
+    def make_attention(self, name, neighbourhood_size=0):
         """Makes an attention sub-layer of the class that the options name.
 
         Args:
             name: Name of the sub-layer.
-            neighbourhood: Integer, the greatest distance that it spans.
-                Defaults to None, which means any distance.
+            neighbourhood_size: Integer, the number of positions that it is
+                restricted to. Defaults to 0, which means no restriction.
 
         Returns:
             A Keras layer.
@@ -68,7 +71,7 @@ class TransformerLayer(SequenceLayer):
         optional = {
             "d_k": (self.options["d_k"], None),
             "d_v": (self.options["d_v"], None),
-            "neighbourhood": (neighbourhood, None),
+            "neighbourhood_size": (neighbourhood_size, 0),
             "initializer": (self.options["initializer"], SMALL_BRANCH_ENDS),
         }
         return cls(
@@ -104,13 +107,35 @@ class TransformerLayer(SequenceLayer):
             dtype=self.dtype_policy,
         )
 
+    def self_attention_masks(
+        self, x, padding_mask, segments, attention_mask, causal
+    ):
+        """Returns the arguments that tell self-attention what is visible.
+
+        Args:
+            x: Tensor of shape `(batch, length, d_model)`.
+            padding_mask: Boolean tensor of shape `(batch, length)`, or None.
+            segments: Integer tensor of shape `(batch, length)`, or None.
+            attention_mask: Boolean tensor that broadcasts to
+                `(batch, length, length)`, or None.
+            causal: Boolean, whether the future is hidden.
+        """
+        masks = {
+            "padding_mask": padding_mask,
+            "segments": segments,
+            "causal": causal,
+        }
+        if self.options["neighbourhood_size"]:
+            # A mask of all pairs would be larger than the attention.
+            return {**masks, "attention_mask": attention_mask}
+        everywhere = self_attention_mask(ops.shape(x)[1], **masks)
+        return {"attention_mask": combine_masks(everywhere, attention_mask)}
+
     def get_config(self):
         return {**super().get_config(), **self.options}
 
 
-def attend(
-    attention, residual, x, *memory, attention_mask, return_weights, training
-):
+def attend(attention, residual, x, *memory, return_weights, training, **masks):
     """Applies an attention sub-layer inside its residual connection.
 
     Args:
@@ -119,10 +144,9 @@ def attend(
         x: Tensor of shape `(batch, query_len, d_model)`.
         *memory: Tensor of shape `(batch, key_len, d_model)` to attend to, or
             nothing for self-attention.
-        attention_mask: Boolean tensor that broadcasts to
-            `(batch, query_len, key_len)`, or None.
         return_weights: Boolean, whether to return attention weights.
         training: Boolean or None, whether dropout is active.
+        **masks: Arguments of the attention that tell what is visible.
 
     Returns:
         Tensor of shape `(batch, query_len, d_model)`, and attention weights of
@@ -138,8 +162,8 @@ def attend(
         output = attention(
             query,
             *memory,
-            attention_mask=attention_mask,
             training=training,
+            **masks,
             **options,
         )
         if return_weights:

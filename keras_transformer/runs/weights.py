@@ -8,7 +8,7 @@ from keras_transformer.runs.weight_shapes import weight_shapes
 
 # The hyper-parameters that determine the weights and their use.
 DIMENSIONS = ("num_layers", "d_model", "d_ff", "num_heads", "d_k", "d_v")
-DIMENSIONS += ("norm", "positional_encoding", "neighbourhood")
+DIMENSIONS += ("norm", "positional_encoding", "neighbourhood_size")
 
 
 def load_model(run, step=None, precision="float32"):

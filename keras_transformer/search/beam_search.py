@@ -56,6 +56,7 @@ def beam_search(
     prefixes=None,
     sampler=None,
     forbidden=(),
+    fixed_length=None,
 ):
     """Finds the sequences with the highest length-normalised probability.
 
@@ -80,11 +81,7 @@ def beam_search(
             `(batch, beam, vocab_size)`.
         state: Named tuple of nested tensors whose first axis is `batch`, such
             as a `DecoderCache`. Its `reorder(beams)` returns the state in which
-            beam j of a sentence continues its beam `beams[j]`; `beams` has the
-            shape `(batch, beam)`. Its `fixed_length` is the length of the
-            result where a backend cannot change shapes within a loop. If that
-            is None, the length is the largest limit, and sentences that are
-            done leave the batch and cost no more.
+            beam j continues beam `beams[j]`; `beams` are `(batch, beam)`.
         beam_size: Number of sequences that stay alive at each step.
         limits: Integers of shape `(batch,)`, the greatest length of each
             sentence's hypotheses with their end ids.
@@ -103,6 +100,9 @@ def beam_search(
             independent samples. By default the best extensions are kept.
         forbidden: Tuple of ids that only a prefix may hold. A sampler excludes
             them itself. Defaults to none.
+        fixed_length: Length of the result, an integer, where a backend cannot
+            change shapes in a loop. Defaults to None: the length is the largest
+            limit, and sentences that are done leave the batch.
 
     Returns:
         `Finished`: int32 sequences of shape `(batch, num_hypotheses, length)`
@@ -111,8 +111,8 @@ def beam_search(
         others are empty and score minus infinity.
     """
     limits = ops.cast(limits, "int32")
-    shrinking = state.fixed_length is None
-    length = ops.max(limits) if shrinking else state.fixed_length
+    shrinking = fixed_length is None
+    length = ops.max(limits) if shrinking else fixed_length
     batch = ops.shape(limits)[0]
     nothing = _nothing_finished(batch, num_hypotheses or beam_size, length)
     search = Search(

@@ -26,11 +26,6 @@ class ConstrainedCache(typing.NamedTuple):
     cache: typing.Any
     tree_state: typing.Any
 
-    @property
-    def fixed_length(self):
-        """The fixed length of the cache, or None."""
-        return self.cache.fixed_length
-
     def reorder(self, beams):
         """Returns the pair in which beam j continues beam `beams[j]`.
 
@@ -106,6 +101,7 @@ def find_hypotheses(
             prefixes=prefixes,
             sampler=sampler,
             forbidden=forbidden,
+            fixed_length=fixed_length,
         )
     if constraint:
         sequences = constraint.spelled_out(hypotheses.sequences, inputs)

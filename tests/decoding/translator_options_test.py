@@ -239,8 +239,6 @@ class WrittenTargets(typing.NamedTuple):
 
     targets: typing.Any  # (batch, beam, 9)
 
-    fixed_length = 9
-
     def reorder(self, beams):
         return gather_beams(self, beams)
 
@@ -271,6 +269,7 @@ class CacheTest:
             WrittenTargets(ops.zeros((4, 3, 9), "int32")),
             beam_size=3,
             limits=limits,
+            fixed_length=9,
         )
         finished = find_hypotheses(
             model, inputs, limits, options, fixed_length=9

@@ -298,9 +298,11 @@ class RefusalTest:
         assert not list(tmp_path.glob("*.incomplete"))
 
     def test_neighbourhood_is_refused(self, tmp_path, model_bytes):
-        hparams = dataclasses.replace(HPARAMS, neighbourhood=3)
+        hparams = dataclasses.replace(HPARAMS, neighbourhood_size=3)
         run = make_run(tmp_path / "run", hparams, model_bytes)
-        self.refused(run, tmp_path, "neighbourhood=3.*--format=saved_model")
+        self.refused(
+            run, tmp_path, "neighbourhood_size=3.*--format=saved_model"
+        )
 
     def test_unknown_quantization_is_refused(self, run, tmp_path):
         self.refused(run, tmp_path, "'int4'. Use one of", quantization="int4")

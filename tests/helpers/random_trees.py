@@ -138,11 +138,6 @@ class NodeCache(typing.NamedTuple):
     """The node of a `RandomModel` that each beam has reached."""
 
     node: typing.Any  # (batch, beam)
-    room: typing.Any  # (batch, fixed_length or 0)
-
-    @property
-    def fixed_length(self):
-        return self.room.shape[1] or None
 
     def reorder(self, beams):
         node = ops.take_along_axis(self.node, beams, axis=1)
@@ -171,8 +166,7 @@ class RandomModel:
         places = ops.arange(1, ops.shape(inputs)[1] + 1)
         node = ops.sum(ops.cast(inputs, "int32") * places, axis=1) % NODES
         node = ops.repeat(node[:, None], beam_size, axis=1)
-        room = ops.zeros((ops.shape(inputs)[0], fixed_length or 0))
-        return NodeCache(node, room)
+        return NodeCache(node)
 
     def decode_step(self, ids, position, cache, num_ids=None):
         node = (cache.node * 31 + ids + 1) % NODES

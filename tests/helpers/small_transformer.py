@@ -15,7 +15,7 @@ VARIANTS = pytest.mark.parametrize(
         {"norm": "pre", "positional_encoding": "sinusoidal"},
         {"norm": "post", "positional_encoding": "learned"},
         {"norm": "pre", "positional_encoding": "learned"},
-        {"neighbourhood": 1, "d_k": 3, "d_v": 5},
+        {"neighbourhood_size": 3, "d_k": 3, "d_v": 5},
     ],
     ids=lambda options: "-".join(map(str, options.values())),
 )

@@ -34,11 +34,6 @@ class InputsCache(typing.NamedTuple):
     """A cache that is the same for all beams and lengths."""
 
     inputs: typing.Any
-    room: typing.Any  # (batch, fixed_length or 0)
-
-    @property
-    def fixed_length(self):
-        return self.room.shape[1] or None
 
     def reorder(self, beams):
         return self
@@ -59,8 +54,7 @@ class CopyingModel:
         return inputs, inputs != 0
 
     def init_cache(self, encoded, mask, beam_size, fixed_length=None):
-        batch = ops.shape(encoded)[0]
-        return InputsCache(encoded, ops.zeros((batch, fixed_length or 0)))
+        return InputsCache(encoded)
 
     def decode_step(self, ids, position, cache, num_ids=None):
         inputs = cache.inputs

@@ -16,11 +16,6 @@ class PrefixState(typing.NamedTuple):
 
     sentence: typing.Any  # (batch, beam)
     node: typing.Any  # a list of (batch, beam, 1): states may be nested
-    room: typing.Any  # (batch, fixed_length or 0)
-
-    @property
-    def fixed_length(self):
-        return self.room.shape[1] or None
 
     def reorder(self, beams):
         sentence, node = gather_beams((self.sentence, self.node), beams)
@@ -65,23 +60,22 @@ class TreeLanguage:
         """
         sentences = np.asarray(sentences, "int32")
         limits = np.broadcast_to(np.asarray(limits), sentences.shape)
-        fixed_length = None if shrinking else int(limits.max())
         return self.to_tuples(
             *beam_search(
                 self.step,
-                self.state(sentences, beam_size, fixed_length),
+                self.state(sentences, beam_size),
                 beam_size,
                 ops.convert_to_tensor(limits, dtype="int32"),
+                fixed_length=None if shrinking else int(limits.max()),
                 **options,
             )
         )
 
-    def state(self, sentences, beam_size, fixed_length):
+    def state(self, sentences, beam_size):
         sentences = ops.cast(sentences, "int32")[:, None]
         sentences = ops.repeat(sentences, beam_size, axis=1)
         node = ops.zeros_like(sentences)[:, :, None]
-        room = ops.zeros((ops.shape(sentences)[0], fixed_length or 0))
-        return PrefixState(sentences, [node], room)
+        return PrefixState(sentences, [node])
 
     def step(self, ids, position, state):
         self.num_steps += 1

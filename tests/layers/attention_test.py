@@ -85,14 +85,14 @@ class MultiHeadAttentionTest:
             d_k=3,
             d_v=5,
             attention_dropout=0.2,
-            neighbourhood=1,
+            neighbourhood_size=3,
             initializer="tensor2tensor",
         )
         check_config_round_trip(layer, X)
 
-    @pytest.mark.parametrize("neighbourhood", [None, 1])
-    def test_in_a_functional_model(self, neighbourhood, tmp_path):
-        layer = make(neighbourhood=neighbourhood)
+    @pytest.mark.parametrize("size", [0, 3])
+    def test_in_a_functional_model(self, size, tmp_path):
+        layer = make(neighbourhood_size=size)
         mask = np.ones((2, 5, 5), bool)
         check_functional_model(layer, tmp_path, X, attention_mask=mask)
 
@@ -177,46 +177,31 @@ class AttentionMaskTest:
         np.testing.assert_array_equal(output, expected)
 
 
-class NeighbourhoodTest:
-    @pytest.mark.parametrize("radius", [0, 1, 3])
-    def test_weights_outside_are_exactly_zero(self, radius):
-        _, weights = call(make(neighbourhood=radius), X)
-        for i in range(5):
-            for j in range(5):
-                is_near = abs(i - j) <= radius
-                assert np.all((weights[:, :, i, j] > 0) == is_near)
+class PartsOfTheMaskTest:
+    """The parts of a mask do what the whole `attention_mask` does."""
 
-    @pytest.mark.parametrize("radius", [1, 3])
-    def test_equals_attention_to_each_window_alone(self, radius):
-        layer, full = make(neighbourhood=radius), make()
-        output = to_numpy(layer(X))
-        full.build(X.shape)
-        full.set_weights(layer.get_weights())
-        for i in range(5):
-            window = X[:, max(0, i - radius) : i + radius + 1]
-            expected = to_numpy(full(X[:, i : i + 1], window))
-            np.testing.assert_allclose(
-                output[:, i : i + 1], expected, atol=1e-6
-            )
-
-    def test_a_radius_beyond_the_sequence_changes_nothing(self):
-        layer, full = make(neighbourhood=5), make()
-        full.build(X.shape)
-        output = to_numpy(layer(X))
-        full.set_weights(layer.get_weights())
-        np.testing.assert_array_equal(output, to_numpy(full(X)))
-
-    def test_other_masks_still_hold(self):
-        layer = make(neighbourhood=1)
-        _, weights = call(layer, X, attention_mask=causal_mask(5))
-        band = np.tri(5) - np.tri(5, k=-2)
+    def test_causal_hides_the_future(self):
+        layer = make()
         np.testing.assert_array_equal(
-            weights > 0, np.broadcast_to(band > 0, weights.shape)
+            to_numpy(layer(X, causal=True)),
+            to_numpy(layer(X, attention_mask=causal_mask(5))),
         )
 
-    def test_attention_to_memory_is_not_restricted(self):
-        _, weights = call(make(neighbourhood=0), X, MEMORY)
-        assert np.all(weights > 0)
+    def test_padding_of_the_memory_is_hidden(self):
+        layer = make()
+        np.testing.assert_array_equal(
+            to_numpy(layer(X, MEMORY, padding_mask=REAL)),
+            to_numpy(layer(X, MEMORY, attention_mask=REAL[:, None, :])),
+        )
+
+    def test_segments_are_apart(self):
+        layer = make()
+        segments = np.array([[0, 0, 1, 1, 1]] * 2)
+        same = segments[:, :, None] == segments[:, None]
+        np.testing.assert_array_equal(
+            to_numpy(layer(X, segments=segments)),
+            to_numpy(layer(X, attention_mask=same)),
+        )
 
 
 class CacheTest:

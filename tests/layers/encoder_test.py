@@ -64,7 +64,7 @@ class EncoderTest:
             attention_dropout=0.3,
             activation_dropout=0.4,
             norm="pre",
-            neighbourhood=1,
+            neighbourhood_size=3,
         )
         check_config_round_trip(layer, X, REAL)
 
@@ -160,7 +160,7 @@ class EncoderWeightsTest:
             assert np.all(used[1, :, :, 3:] == 0.0)
 
     def test_the_neighbourhood_holds_in_every_layer(self):
-        _, weights = make_stack(neighbourhood=1)(X, return_weights=True)
+        _, weights = make_stack(neighbourhood_size=3)(X, return_weights=True)
         distances = np.abs(np.arange(5)[:, None] - np.arange(5))
         for used in map(to_numpy, weights):
             assert np.all((used > 0) == (distances <= 1))

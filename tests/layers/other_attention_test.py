@@ -104,6 +104,14 @@ class OtherAttentionTest:
                 to_numpy(logits)[0, 0], expected[0, i], atol=1e-5
             )
 
+    def test_derived_attention_can_be_restricted(self):
+        options = {**SIZES, "attention": CosineAttention}
+        layer = EncoderLayer(**options, neighbourhood_size=3)
+        expected, _ = layer(X, return_weights=True)
+        np.testing.assert_allclose(
+            to_numpy(layer(X)), to_numpy(expected), atol=1e-5
+        )
+
     def test_a_class_unknown_to_keras_is_an_error_with_the_way_out(self):
         class Unregistered(MultiHeadAttention):
             pass

@@ -217,9 +217,10 @@ class BeamSearchTest:
         language = TreeLanguage(4, 5)
         sequences, _ = beam_search(
             language.step,
-            language.state(range(4), 3, 5),
+            language.state(range(4), 3),
             3,
             ops.convert_to_tensor([5, 2, 4, 3], dtype="int32"),
+            fixed_length=5,
         )
         sequences = ops.convert_to_numpy(sequences)
         assert sequences.shape == (4, 3, 5)
@@ -247,8 +248,11 @@ class BeamSearchTest:
 
         @tf.function(input_signature=[tf.TensorSpec([batch], tf.int32)] * 2)
         def search(sentences, limits):
-            state = language.state(sentences, 3, None if batch is None else 5)
-            return beam_search(language.step, state, 3, limits)
+            state = language.state(sentences, 3)
+            fixed_length = None if batch is None else 5
+            return beam_search(
+                language.step, state, 3, limits, fixed_length=fixed_length
+            )
 
         hypotheses, scores = language.to_tuples(*search(range(4), limits))
         assert hypotheses == expected
@@ -264,8 +268,8 @@ class BeamSearchTest:
 
         @jax.jit
         def search(sentences, limits):
-            state = language.state(sentences, 3, 5)
-            return beam_search(language.step, state, 3, limits)
+            state = language.state(sentences, 3)
+            return beam_search(language.step, state, 3, limits, fixed_length=5)
 
         hypotheses, _ = language.to_tuples(*search(np.arange(4), limits))
         assert hypotheses == expected

@@ -1,0 +1,143 @@
+"""Attention to neighbouring positions alone, in time linear in the length."""
+
+from keras import ops
+
+from keras_transformer.masks import combine_masks
+from keras_transformer.masks import is_near
+from keras_transformer.masks import visible_mask
+
+LEAST_BLOCK = 32  # products of smaller matrices reach less of the peak speed
+
+
+def attend_to_neighbours(
+    attend,
+    queries,
+    keys,
+    values,
+    size,
+    padding_mask=None,
+    segments=None,
+    causal=False,
+):
+    """Attends from each position of a sequence to its neighbourhood.
+
+    The sequence is cut into blocks of half a neighbourhood or more, so all
+    neighbours of a block are in itself, in the block before and in the block
+    after. Time and memory grow with `length x size` in place of
+    `length x length`.
+
+    Args:
+        attend: Function `(queries, keys, values, mask) -> (heads, weights)`,
+            such as `MultiHeadAttention.compute_attention`. The blocks are on
+            the axis after the heads.
+        queries: Tensor of shape `(batch, num_heads, length, d_k)`.
+        keys: Tensor of shape `(batch, num_heads, length, d_k)`.
+        values: Tensor of shape `(batch, num_heads, length, d_v)`.
+        size: Integer r, the number of positions of a neighbourhood, as in
+            `masks.neighbourhood_mask`.
+        padding_mask: Boolean tensor of shape `(batch, length)`. Defaults to
+            None, which means that all are real.
+        segments: Integer tensor of shape `(batch, length)`. Defaults to None.
+        causal: Boolean, whether the future is hidden. Defaults to False.
+
+    Returns:
+        Tensor of shape `(batch, num_heads, length, d_v)`.
+    """
+    blocks = _Blocks(ops.shape(queries)[2], size, causal)
+    heads, _ = attend(
+        blocks.queries(queries, axis=2),
+        blocks.keys(keys, axis=2),
+        blocks.keys(values, axis=2),
+        blocks.mask(padding_mask, segments),
+    )
+    return blocks.join(heads)
+
+
+class _Blocks:
+    """Cuts the positions of a sequence into blocks with their neighbours.
+
+    Args:
+        length: Number of positions, an integer or a scalar tensor.
+        size: Integer r, the number of positions of a neighbourhood.
+        causal: Boolean, whether the future is hidden. The block after is then
+            left out.
+    """
+
+    def __init__(self, length, size, causal):
+        self.length = length
+        self.size = size
+        self.causal = causal
+        self.block_len = _smaller(max(size // 2, LEAST_BLOCK), length)
+        # Rounds up.
+        self.num_blocks = -(-length // self.block_len)
+        self.blocks_seen = 2 if causal else 3
+
+    def queries(self, x, axis):
+        """Returns `x` with its positions as `num_blocks` and `block_len`."""
+        return self._cut(x, axis, blocks_before=0, num_blocks=self.num_blocks)
+
+    def keys(self, x, axis):
+        """Returns what each block sees of `x`, the blocks around included.
+
+        The axis of the positions becomes `num_blocks` and `window_len`.
+        """
+        num_blocks = self.num_blocks + self.blocks_seen - 1
+        x = self._cut(x, axis, blocks_before=1, num_blocks=num_blocks)
+        before = (slice(None),) * axis
+        return ops.concatenate(
+            [
+                x[(*before, slice(first, first + self.num_blocks))]
+                for first in range(self.blocks_seen)
+            ],
+            axis=axis + 1,
+        )  # (..., num_blocks, window_len, ...)
+
+    def mask(self, padding_mask, segments):
+        """Returns what the queries of a block may see in its window.
+
+        The result broadcasts to `(batch, num_blocks, block_len, window_len)`.
+        """
+        starts = ops.arange(self.num_blocks)[:, None] * self.block_len
+        queries = starts + ops.arange(self.block_len)
+        window_len = self.blocks_seen * self.block_len
+        keys = starts - self.block_len + ops.arange(window_len)
+        exists = ops.logical_and(keys >= 0, keys < self.length)
+        queries, keys = queries[:, :, None], keys[:, None, :]
+        if padding_mask is not None:
+            padding_mask = self.keys(padding_mask, axis=1)
+        seen_from = seen = None
+        if segments is not None:
+            seen_from = self.queries(segments, axis=1)
+            seen = self.keys(segments, axis=1)
+        return combine_masks(
+            exists[:, None, :],
+            is_near(queries, keys, self.size),
+            keys <= queries if self.causal else None,
+            visible_mask(padding_mask, seen_from, seen),
+        )
+
+    def join(self, heads):
+        """Returns the outputs of all blocks as those of one sequence."""
+        batch, num_heads, num_blocks, block_len, width = ops.shape(heads)
+        heads = ops.reshape(
+            heads, (batch, num_heads, num_blocks * block_len, width)
+        )  # (batch, num_heads, num_blocks x block_len, d_v)
+        return heads[:, :, : self.length]
+
+    def _cut(self, x, axis, blocks_before, num_blocks):
+        start = blocks_before * self.block_len
+        end = num_blocks * self.block_len - start - self.length
+        shape = ops.shape(x)
+        before, after = shape[:axis], shape[axis + 1 :]
+        padding = [[0, 0]] * len(before) + [[start, end]]
+        x = ops.pad(x, padding + [[0, 0]] * len(after))
+        return ops.reshape(
+            x, (*before, num_blocks, self.block_len, *after)
+        )  # (..., num_blocks, block_len, ...)
+
+
+def _smaller(number, length):
+    """Returns the smaller one, an integer if the length is known."""
+    if isinstance(length, int):
+        return min(number, length)
+    return ops.minimum(number, length)

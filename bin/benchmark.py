@@ -1,4 +1,4 @@
-"""Times training, the making of batches, or translation on this machine.
+"""Times training, making batches, translation, or layers on this machine.
 
     kt-benchmark --mode=train --hparams_set=transformer_base \\
         --train_source=train.en --train_target=train.de --precision=bfloat16
@@ -6,6 +6,7 @@
         --train_source=train.en --train_target=train.de
     kt-benchmark --mode=decode --hparams_set=transformer_base \\
         --decode_from_file=test.en --vocabulary=spm.model --target_length=24
+    kt-benchmark --mode=layers --report_dir=table1
 
 The figures go to standard output as one line of JSON. A speed is the median of
 the passes and comes with its range. Before each pass the command waits briefly
@@ -31,6 +32,14 @@ the start of the process to the first translation, and the peak memory. With
 --target_length, all translations have the same length, so the model may have
 random weights. --output_dir=RUN times a trained run, which decides the length
 itself. It replaces --hparams_set and --vocabulary.
+
+--mode=layers measures the layers of the paper's Table 1 on one sequence in
+float32: self-attention, restricted self-attention, LSTM, GRU, convolution and
+separable convolution, for lengths n from 16 to 4,096 and widths d from 128 to
+1,024. Each layer, length and width has a process of its own, which reports the
+time of the fastest run and the peak memory. That is the growth of the process's
+resident memory, so the memory of an accelerator is not counted. The report is
+table1.md, table1.csv and table1.png in --report_dir.
 """
 
 import dataclasses
@@ -40,106 +49,18 @@ import json
 import keras_transformer
 from keras_transformer import hparam
 from keras_transformer import registry
+from keras_transformer.bin import benchmark_flags
 from keras_transformer.bin import command
 from keras_transformer.bin import flags
-from keras_transformer.search.options import MAX_OUTPUT_TOKENS
+from keras_transformer.bin.benchmark_flags import FLAGS
 
-FLAGS = flags.define(
-    flags.choice(
-        "mode",
-        ["train", "input", "decode"],
-        None,
-        "Work to time: train, input or decode.",
-    ),
-    flags.text(
-        "hparams_set",
-        None,
-        "Name of the hparams set. --mode=decode with a run needs none.",
-    ),
-    "hparams",
-    flags.count(
-        "num_passes",
-        5,
-        "Number of times to repeat the timed work.",
-        maximum=10_000,
-    ),
-    flags.path(
-        "vocabulary",
-        None,
-        "SentencePiece model to encode the text with; it must have ids for "
-        "padding and for the end of a sentence. Default: a new model trained "
-        "on the training text, which adds to the start-up time.",
-    ),
-    flags.group(
-        "Flags of --mode=train and --mode=input",
-        "train_source",
-        "train_target",
-        flags.count(
-            "vocab_size",
-            None,
-            "Number of subwords of a new vocabulary. Default: 8000.",
-            maximum=flags.MAX_VOCAB_SIZE,
-        ),
-        flags.switch(
-            "packed",
-            False,
-            "Put several sentence pairs into a row, as --hparams=packed=true "
-            "does.",
-        ),
-    ),
-    flags.group("Devices", "precision", "xla", "worker_gpu"),
-    flags.group(
-        "Flags of --mode=decode",
-        flags.path(
-            "output_dir",
-            None,
-            "Directory of a trained run. Default: none, which uses a model "
-            "with random weights.",
-        ),
-        flags.path(
-            "decode_from_file",
-            None,
-            "File to translate, one sentence per line.",
-        ),
-        "decode_hparams",
-        flags.count(
-            "batch_size",
-            32,
-            "Number of sentences to decode together.",
-            maximum=100_000,
-        ),
-        flags.whole(
-            "target_length",
-            0,
-            "Number of tokens of every translation, its end included; 0 lets "
-            "the model decide.",
-            maximum=MAX_OUTPUT_TOKENS,
-        ),
-        flags.switch(
-            "sort_by_length",
-            True,
-            "Decode sentences of similar lengths together. "
-            "--nosort_by_length keeps the order of the file.",
-        ),
-    ),
-)
-OF_TRAINING = ("train_source", "train_target", "vocab_size", "packed")
-OF_DECODING = ("output_dir", "decode_from_file", "decode_hparams")
-OF_DECODING += ("batch_size", "target_length", "sort_by_length")
-# The flags that a mode does not read.
-UNUSED = {
-    "train": OF_DECODING,
-    "input": (*OF_DECODING, "precision", "xla", "worker_gpu"),
-    "decode": (*OF_TRAINING, "xla", "worker_gpu"),
-}
-REPLACED_BY_RUN = ("hparams_set", "hparams", "vocabulary")
 # Their versions are reported, because the figures depend on them.
 PACKAGES = ("keras", "tensorflow", "jax", "numpy")
 
 
 def main(argv):
     flags.require(FLAGS, "mode")
-    _check_flags()
+    benchmark_flags.check()
     figures = MODES[FLAGS.mode]()
     settings = {
         "mode": FLAGS.mode,
@@ -147,25 +68,6 @@ def main(argv):
         "hparams": FLAGS.hparams,
     }
     print(json.dumps({**settings, **figures, "versions": _versions()}))
-
-
-def _check_flags():
-    """Refuses flags that would be ignored, since figures would mislead."""
-    _refuse(UNUSED[FLAGS.mode], f"--mode={FLAGS.mode}")
-    if FLAGS.output_dir:
-        _refuse(REPLACED_BY_RUN, "--output_dir")
-    if FLAGS.vocabulary:
-        _refuse(["vocab_size"], "--vocabulary")
-
-
-def _refuse(names, other):
-    for name in names:
-        if FLAGS[name].present:
-            raise ValueError(
-                f"`--{name}` must not be given with {other}, which does not "
-                f"read it. Received: --{name}={FLAGS[name].value}. Leave one "
-                "of them out."
-            )
 
 
 def _hparams():
@@ -298,7 +200,54 @@ def _untrained(precision):
     return hparams, sources, make_model, None
 
 
-MODES = {"train": _train, "input": _input, "decode": _decode}
+def _layers():
+    from keras_transformer.benchmark import layer_report
+    from keras_transformer.benchmark import layer_table
+    from keras_transformer.data.progress import Progress
+    from keras_transformer.decoding import threads
+    from keras_transformer.files.writing import check_directory
+
+    flags.require(FLAGS, "report_dir")
+    check_directory(FLAGS.report_dir, "`--report_dir`")
+    backend = command.backend()
+    lengths = _up_to(layer_table.LENGTHS, FLAGS.max_length)
+    widths = _up_to(layer_table.WIDTHS, FLAGS.max_width)
+    num_cells = len(layer_table.LAYERS) * len(lengths) * len(widths)
+    with Progress("cells", num_cells) as progress:
+        cells = layer_table.measure_layers(
+            lengths,
+            widths,
+            FLAGS.neighbourhood_size,
+            FLAGS.seconds,
+            show=lambda cell: progress.add(1),
+        )
+    settings = {
+        "neighbourhood_size": FLAGS.neighbourhood_size,
+        "backend": backend,
+        "cores": threads.num_cores(),
+    }
+    fits = layer_report.write_report(
+        cells, FLAGS.report_dir, {**settings, **_versions()}
+    )
+    return {
+        **settings,
+        "report_dir": FLAGS.report_dir,
+        "num_measured": sum(not cell.note for cell in cells),
+        "num_skipped": sum(bool(cell.note) for cell in cells),
+        "exponents": fits,
+    }
+
+
+def _up_to(sizes, greatest):
+    return [size for size in sizes if size <= int(greatest)]
+
+
+MODES = {
+    "train": _train,
+    "input": _input,
+    "decode": _decode,
+    "layers": _layers,
+}
 
 
 def _text():

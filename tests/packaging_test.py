@@ -52,7 +52,8 @@ MAY_IMPORT = {
     "runs.model_card": "data files problem registry trees",
     "evaluation": "data decoding files scoring trees",
     "visualization": "files runs",
-    "benchmark": "data decoding engines serving transformer",
+    "benchmark": "data decoding engines files layers serving transformer "
+    "visualization",
     "export": "data decoding files runs runs.model_card search token_ids trees",
     "sweep": "fields files hparam hparams problem registry runs "
     "runs.model_card visualization",

@@ -103,7 +103,10 @@ ROWS = [
     row("kt-query --model_version=latest", says=COUNT),
     row("kt-query --timeout_secs=nan", says="a number"),
     row("kt-query --timeout_secs=-1", says="a number"),
-    row("kt-benchmark --mode=fly", says="train, input, decode"),
+    row("kt-benchmark --mode=fly", says="train, input, decode, layers"),
+    row("kt-benchmark --max_length=100", says="16, 64, 256"),
+    row("kt-benchmark --seconds=0", says=COUNT),
+    row("kt-benchmark --neighbourhood_size=0", says=COUNT),
     row("kt-benchmark --num_passes=0", says=COUNT),
     row("kt-benchmark --batch_size=0", says=COUNT),
     row("kt-benchmark --target_length=-1", says=COUNT),
@@ -177,6 +180,8 @@ ROWS = [
     row("kt-attention --output_dir={run} --text= --html=a.html", says="text"),
     row("kt-benchmark", says="`--mode` must be given"),
     row("kt-benchmark --mode=train", says="hparams_set"),
+    row("kt-benchmark --mode=layers", says="report_dir"),
+    row("kt-benchmark --mode=layers --report_dir=/dev/null", says="directory"),
     row("kt-benchmark --mode=decode", says="decode_from_file"),
     # Flags at odds with one another.
     row(

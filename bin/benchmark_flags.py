@@ -1,0 +1,153 @@
+"""The flags of kt-benchmark, and which of them each of its modes reads."""
+
+from keras_transformer.benchmark import layer_table
+from keras_transformer.bin import flags
+from keras_transformer.search.options import MAX_OUTPUT_TOKENS
+
+FLAGS = flags.define(
+    flags.choice(
+        "mode",
+        ["train", "input", "decode", "layers"],
+        None,
+        "Work to time: train, input, decode or layers.",
+    ),
+    flags.text(
+        "hparams_set",
+        None,
+        "Name of the hparams set. --mode=layers and --mode=decode with a run "
+        "need none.",
+    ),
+    "hparams",
+    flags.count(
+        "num_passes",
+        5,
+        "Number of times to repeat the timed work.",
+        maximum=10_000,
+    ),
+    flags.path(
+        "vocabulary",
+        None,
+        "SentencePiece model to encode the text with; it must have ids for "
+        "padding and for the end of a sentence. Default: a new model trained "
+        "on the training text, which adds to the start-up time.",
+    ),
+    flags.group(
+        "Flags of --mode=train and --mode=input",
+        "train_source",
+        "train_target",
+        flags.count(
+            "vocab_size",
+            None,
+            "Number of subwords of a new vocabulary. Default: 8000.",
+            maximum=flags.MAX_VOCAB_SIZE,
+        ),
+        flags.switch(
+            "packed",
+            False,
+            "Put several sentence pairs into a row, as --hparams=packed=true "
+            "does.",
+        ),
+    ),
+    flags.group("Devices", "precision", "xla", "worker_gpu"),
+    flags.group(
+        "Flags of --mode=decode",
+        flags.path(
+            "output_dir",
+            None,
+            "Directory of a trained run. Default: none, which uses a model "
+            "with random weights.",
+        ),
+        flags.path(
+            "decode_from_file",
+            None,
+            "File to translate, one sentence per line.",
+        ),
+        "decode_hparams",
+        flags.count(
+            "batch_size",
+            32,
+            "Number of sentences to decode together.",
+            maximum=100_000,
+        ),
+        flags.whole(
+            "target_length",
+            0,
+            "Number of tokens of every translation, its end included; 0 lets "
+            "the model decide.",
+            maximum=MAX_OUTPUT_TOKENS,
+        ),
+        flags.switch(
+            "sort_by_length",
+            True,
+            "Decode sentences of similar lengths together. "
+            "--nosort_by_length keeps the order of the file.",
+        ),
+    ),
+    flags.group(
+        "Flags of --mode=layers",
+        flags.path(
+            "report_dir",
+            None,
+            "Directory for table1.md, table1.csv and table1.png.",
+        ),
+        flags.count(
+            "seconds",
+            3600,
+            "Greatest time for all layers. Those without time are left out.",
+        ),
+        flags.choice(
+            "max_length",
+            [str(length) for length in layer_table.LENGTHS],
+            "4096",
+            "Length of the longest sequences (n).",
+        ),
+        flags.choice(
+            "max_width",
+            [str(width) for width in layer_table.WIDTHS],
+            "1024",
+            "Width of the widest layers (d).",
+        ),
+        flags.count(
+            "neighbourhood_size",
+            64,
+            "Positions that restricted self-attention sees (r).",
+            maximum=1_000_000,
+        ),
+    ),
+)
+OF_TRAINING = ("train_source", "train_target", "vocab_size", "packed")
+OF_DECODING = ("output_dir", "decode_from_file", "decode_hparams")
+OF_DECODING += ("batch_size", "target_length", "sort_by_length")
+OF_LAYERS = ("report_dir", "seconds", "max_length", "max_width")
+OF_LAYERS += ("neighbourhood_size",)
+DEVICES = ("precision", "xla", "worker_gpu")
+REPLACED_BY_RUN = ("hparams_set", "hparams", "vocabulary")
+# The flags that a mode does not read.
+UNUSED = {
+    "train": (*OF_DECODING, *OF_LAYERS),
+    "input": (*OF_DECODING, *OF_LAYERS, *DEVICES),
+    "decode": (*OF_TRAINING, *OF_LAYERS, "xla", "worker_gpu"),
+    "layers": (
+        *(*OF_TRAINING, *OF_DECODING, *DEVICES, *REPLACED_BY_RUN),
+        "num_passes",
+    ),
+}
+
+
+def check():
+    """Refuses flags that would be ignored, since figures would mislead."""
+    _refuse(UNUSED[FLAGS.mode], f"--mode={FLAGS.mode}")
+    if FLAGS.output_dir:
+        _refuse(REPLACED_BY_RUN, "--output_dir")
+    if FLAGS.vocabulary:
+        _refuse(["vocab_size"], "--vocabulary")
+
+
+def _refuse(names, other):
+    for name in names:
+        if FLAGS[name].present:
+            raise ValueError(
+                f"`--{name}` must not be given with {other}, which does not "
+                f"read it. Received: --{name}={FLAGS[name].value}. Leave one "
+                "of them out."
+            )

@@ -1,0 +1,206 @@
+"""The measured layers as a Markdown table, a CSV and a plot."""
+
+import csv
+import os
+import typing
+
+import numpy as np
+
+from keras_transformer.benchmark.layer_table import LAYERS
+from keras_transformer.files.writing import written_aside
+from keras_transformer.visualization.picture import write_picture
+
+# The figures of a cell, with their titles, units and what a unit is.
+FIGURES = {
+    "forward_seconds": ("forward", "ms", 1e-3),
+    "training_seconds": ("training", "ms", 1e-3),
+    "forward_bytes": ("forward", "MB", 1e6),
+    "training_bytes": ("training", "MB", 1e6),
+}
+ASYMPTOTIC_LENGTH = 1024  # shorter sequences cost mostly the same for each call
+
+
+class Exponents(typing.NamedTuple):
+    """How a figure grows: in proportion to `n ** of_length * d ** of_width`."""
+
+    of_length: float
+    of_width: float
+
+
+def fit_exponents(cells, figure, least_length=ASYMPTOTIC_LENGTH):
+    """Fits the exponents of n and d by least squares of logarithms.
+
+    Args:
+        cells: List of `Cell` of one layer.
+        figure: Key of `FIGURES`.
+        least_length: Integer, the shortest length that is used. Defaults to
+            1,024.
+
+    Returns:
+        `Exponents`, or None if the cells that were measured have fewer than two
+        lengths or widths.
+    """
+    used = [
+        (cell.length, cell.width, cell.figures[figure])
+        for cell in cells
+        if cell.length >= least_length and cell.figures.get(figure, 0) > 0
+    ]
+    if not used or min(len(set(sizes)) for sizes in list(zip(*used))[:2]) < 2:
+        return None
+    lengths, widths, values = np.log(np.array(used, float).T)
+    factors = np.stack([np.ones_like(lengths), lengths, widths], axis=1)
+    solution, *_ = np.linalg.lstsq(factors, values, rcond=None)
+    return Exponents(*solution[1:].tolist())
+
+
+def write_report(cells, directory, settings):
+    """Writes `table1.md`, `table1.csv` and `table1.png` into a directory.
+
+    Args:
+        cells: List of `Cell`.
+        directory: Path of the directory, which is made if necessary.
+        settings: Dictionary of names and values that the figures depend on.
+
+    Returns:
+        Dictionary of layer, figure and the `Exponents` that were fitted.
+    """
+    os.makedirs(directory, exist_ok=True)
+    fits = {
+        name: {
+            figure: fit_exponents(_of_layer(cells, name), figure)
+            for figure in FIGURES
+        }
+        for name in LAYERS
+    }
+    with written_aside(os.path.join(directory, "table1.csv")) as file:
+        _write_csv(cells, file)
+    with written_aside(os.path.join(directory, "table1.md")) as file:
+        file.write(as_markdown(cells, fits, settings))
+    write_picture(_figure(cells), os.path.join(directory, "table1.png"))
+    return fits
+
+
+def as_markdown(cells, fits, settings):
+    """Returns the report as Markdown.
+
+    Args:
+        cells: List of `Cell`.
+        fits: Dictionary as `write_report` returns it.
+        settings: Dictionary of names and values that the figures depend on.
+    """
+    parts = [
+        "# Table 1: why self-attention",
+        "Settings: "
+        + ", ".join(f"{name} {value}" for name, value in settings.items())
+        + ".",
+        _growth_table(fits),
+        "The three columns in the middle are the paper's; n is the length, d "
+        "the width, k the kernel and r the neighbourhood. The last four say "
+        "how the measured figures grow: exponents of n and of d, fitted by "
+        "least squares of logarithms over all widths and the lengths from "
+        f"{ASYMPTOTIC_LENGTH:,}. The paper counts attention alone. The "
+        "measured layers have their projections too, which take O(n·d²).",
+    ]
+    for width in sorted({cell.width for cell in cells}):
+        of_width = [cell for cell in cells if cell.width == width]
+        parts.append(f"## d = {width:,}\n\n{_width_table(of_width)}")
+    skipped = [
+        f"- {LAYERS[cell.name].title}, n = {cell.length:,}, "
+        f"d = {cell.width:,}: {cell.note}"
+        for cell in cells
+        if cell.note
+    ]
+    if skipped:
+        parts.append("## Not measured\n\n" + "\n".join(skipped))
+    return "\n\n".join(parts) + "\n"
+
+
+def _growth_table(fits):
+    rows = [
+        ["layer", "complexity", "sequential operations", "maximum path length"]
+        + [
+            f"{title} {'time' if unit == 'ms' else 'memory'}"
+            for title, unit, _ in FIGURES.values()
+        ]
+    ]
+    for name, layer in LAYERS.items():
+        rows.append(list(layer) + [_power(fits[name][key]) for key in FIGURES])
+    return _table(rows)
+
+
+def _power(exponents):
+    if exponents is None:
+        return ""
+    return f"n^{exponents.of_length:.2f} d^{exponents.of_width:.2f}"
+
+
+def _width_table(cells):
+    rows = [
+        ["layer", "n"]
+        + [f"{title} {unit}" for title, unit, _ in FIGURES.values()]
+    ]
+    for name in LAYERS:
+        for cell in _of_layer(cells, name):
+            rows.append(
+                [LAYERS[name].title, f"{cell.length:,}"]
+                + [
+                    _number(cell.figures[key] / unit) if cell.figures else ""
+                    for key, (_, _, unit) in FIGURES.items()
+                ]
+            )
+    return _table(rows)
+
+
+def _number(value):
+    """Returns a number with three digits or all before the point."""
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def _table(rows):
+    lines = ["| " + " | ".join(row) + " |" for row in rows]
+    lines.insert(1, "| " + " | ".join("---" for _ in rows[0]) + " |")
+    return "\n".join(lines)
+
+
+def _write_csv(cells, file):
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(["layer", "n", "d", *FIGURES, "note"])
+    for cell in cells:
+        figures = [cell.figures.get(key, "") for key in FIGURES]
+        writer.writerow(
+            [cell.name, cell.length, cell.width, *figures, cell.note]
+        )
+
+
+def _figure(cells):
+    """Draws time and memory of training over the length, for each width."""
+    # Imported here so that importing this module does not load matplotlib.
+    from matplotlib.figure import Figure
+
+    widths = sorted({cell.width for cell in cells})
+    figure = Figure(figsize=(4 * len(widths), 7), dpi=120, layout="tight")
+    grid = figure.subplots(
+        2, len(widths), sharex=True, sharey="row", squeeze=False
+    )
+    for axes, key in zip(grid, ("training_seconds", "training_bytes")):
+        title, unit, size = FIGURES[key]
+        for axis, width in zip(axes, widths):
+            for name, layer in LAYERS.items():
+                measured = [
+                    (cell.length, cell.figures[key] / size)
+                    for cell in _of_layer(cells, name)
+                    if cell.width == width and cell.figures.get(key, 0) > 0
+                ]
+                lengths, values = zip(*measured) if measured else ((), ())
+                axis.plot(lengths, values, marker=".", label=layer.title)
+            axis.set(xscale="log", yscale="log", title=f"d = {width:,}")
+            axis.set_xlabel("n")
+            axis.grid(alpha=0.3)
+            axis.spines[["top", "right"]].set_visible(False)
+        axes[0].set_ylabel(f"{title}, {unit}")
+    grid[0][0].legend(frameon=False, fontsize="small")
+    return figure
+
+
+def _of_layer(cells, name):
+    return [cell for cell in cells if cell.name == name]

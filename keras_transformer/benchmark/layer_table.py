@@ -1,0 +1,100 @@
+"""The layers of the paper's Table 1, measured over lengths and widths."""
+
+import json
+import subprocess
+import sys
+import time
+import typing
+
+LENGTHS = (16, 64, 256, 512, 1024, 2048, 4096)
+WIDTHS = (128, 256, 512, 1024)
+CELL_MODULE = "keras_transformer.benchmark.layer_cell"
+
+
+class Layer(typing.NamedTuple):
+    """A row of Table 1: a layer's title and what the paper says about it."""
+
+    title: str
+    complexity: str  # operations of a layer
+    sequential: str  # operations that must follow one another
+    path_length: str  # longest path between two positions
+
+
+LAYERS = {
+    "self_attention": Layer("self-attention", "O(n²·d)", "O(1)", "O(1)"),
+    "restricted_self_attention": Layer(
+        "self-attention (restricted)", "O(r·n·d)", "O(1)", "O(n/r)"
+    ),
+    "lstm": Layer("recurrent (LSTM)", "O(n·d²)", "O(n)", "O(n)"),
+    "gru": Layer("recurrent (GRU)", "O(n·d²)", "O(n)", "O(n)"),
+    "convolution": Layer("convolutional", "O(k·n·d²)", "O(1)", "O(log_k(n))"),
+    "separable_convolution": Layer(
+        "separable convolutional", "O(k·n·d + n·d²)", "O(1)", "O(log_k(n))"
+    ),
+}
+
+
+class Cell(typing.NamedTuple):
+    """A layer at one length and width, with its figures.
+
+    The figures are those of `layer_cell.measure`. They are absent if `note`
+    says why the cell was not measured.
+    """
+
+    name: str  # key of LAYERS
+    length: int  # n
+    width: int  # d
+    figures: dict
+    note: str = ""
+
+
+def measure_layers(
+    lengths, widths, neighbourhood_size, seconds, show=lambda cell: None
+):
+    """Measures every layer at every length and width, while there is time.
+
+    Short sequences come first, so what lacks time is the longest.
+
+    Args:
+        lengths: List of integers n.
+        widths: List of integers d.
+        neighbourhood_size: Integer r, of restricted self-attention.
+        seconds: Number, the time for all cells together. A cell that is not
+            done by then is stopped and left out, as are those after it.
+        show: Function that is called with each `Cell`.
+
+    Returns:
+        List of a `Cell` for each combination.
+    """
+    end = time.monotonic() + seconds
+    cells = []
+    for length in sorted(lengths):
+        for width in sorted(widths):
+            for name in LAYERS:
+                arguments = {"name": name, "length": length, "width": width}
+                figures, note = _measure(
+                    {**arguments, "neighbourhood_size": neighbourhood_size},
+                    end - time.monotonic(),
+                )
+                cells.append(Cell(**arguments, figures=figures, note=note))
+                show(cells[-1])
+    return cells
+
+
+def _measure(arguments, seconds):
+    """Returns the figures of a cell, and why there are none."""
+    out_of_time = {}, "no time left"
+    if seconds <= 0:
+        return out_of_time
+    command = [sys.executable, "-m", CELL_MODULE, json.dumps(arguments)]
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=seconds
+        )
+    except subprocess.TimeoutExpired:
+        return out_of_time
+    if done.returncode:
+        # Nothing is said by a process that the system ended for its memory.
+        last_line = done.stderr.strip().rpartition("\n")[2]
+        return {}, last_line or f"ended by signal {-done.returncode}"
+    return json.loads(done.stdout.strip().rpartition("\n")[2]), ""

@@ -67,10 +67,11 @@ FLAGS = flags.define(
 
 def main(argv):
     flags.require(FLAGS, "export_dir")
-    if not FLAGS.model_name:
+    if not FLAGS.model_name or set("/:") & set(FLAGS.model_name):
         raise ValueError(
-            "`model_name` must not be empty, because requests name it. "
-            "Received: model_name=''. Leave the flag out for `translate`."
+            "`--model_name` must be a name without / and :, because addresses "
+            f"of requests contain it. Received: {FLAGS.model_name!r}. Leave "
+            "the flag out for `translate`."
         )
     # From here on, a signal during the slow start stops the server cleanly.
     stop_requested = _stop_on_signal()

@@ -1,7 +1,7 @@
 """Registries that find problems and hparams sets by name."""
 
 import difflib
-import importlib
+import importlib.util
 import os
 import re
 import sys
@@ -216,21 +216,19 @@ def import_usr_dir(path):
             "`usr_dir` must have a name without dots, to be imported. "
             f"Received: usr_dir={path!r}. Rename the directory."
         )
+    if _is_another_module(name, path):
+        raise ValueError(
+            "`usr_dir` must not have the name of another Python module. "
+            f"Received: usr_dir={path!r}, but Python finds a module {name!r} "
+            "in another place. Rename the directory."
+        )
     # Only during the import: other modules in the parent directory must not
     # shadow installed ones later.
     sys.path.insert(0, parent)
     try:
-        module = importlib.import_module(name)
+        importlib.import_module(name)
     finally:
         sys.path.remove(parent)
-    # If a module of that name was loaded before, Python returns it, whatever
-    # its path.
-    if not _is_inside(module, path):
-        raise ValueError(
-            "`usr_dir` must not have the name of another Python module. "
-            f"Received: usr_dir={path!r}, but a module {name!r} is already "
-            "loaded from another place. Rename the directory."
-        )
 
 
 def snake_case(name):
@@ -245,6 +243,16 @@ def snake_case(name):
     return re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", name).lower()
 
 
-def _is_inside(module, path):
-    file = getattr(module, "__file__", None)
-    return bool(file) and os.path.samefile(os.path.dirname(file), path)
+def _is_another_module(name, path):
+    """Returns whether Python has such a module outside the directory `path`."""
+    if name in sys.stdlib_module_names:
+        return True
+    if name in sys.modules:
+        file = getattr(sys.modules[name], "__file__", None)
+        return not file or not os.path.samefile(os.path.dirname(file), path)
+    # The directory would hide a module that is not loaded yet, or be hidden.
+    spec = importlib.util.find_spec(name)
+    if spec is None or spec.origin is None:
+        return False
+    folder = os.path.dirname(os.path.realpath(spec.origin))
+    return folder != os.path.realpath(path)

@@ -177,12 +177,15 @@ class ImportUsrDirTest:
         with pytest.raises(ValueError, match="`__init__.py`.*Create the file"):
             registry.import_usr_dir(tmp_path)
 
-    def test_name_of_another_module_is_refused(self, tmp_path):
-        usr_dir = tmp_path / "json"
+    @pytest.mark.parametrize("name", ["json", "this"])
+    def test_name_of_another_module_is_refused(self, tmp_path, name):
+        """The module `json` is loaded, `this` is not."""
+        usr_dir = tmp_path / name
         usr_dir.mkdir()
         (usr_dir / "__init__.py").write_text("")
-        with pytest.raises(ValueError, match="'json'.*Rename"):
+        with pytest.raises(ValueError, match=f"'{name}'.*Rename"):
             registry.import_usr_dir(usr_dir)
+        assert "this" not in sys.modules
 
     def test_error_in_the_users_code_passes_through(self, tmp_path):
         usr_dir = tmp_path / "broken_of_registry_test"

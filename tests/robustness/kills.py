@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import os
 import random
 import time
 
@@ -90,9 +91,12 @@ def _wait_for_a_change(directory, state, process):
 def _state(directory):
     """Returns names, sizes and times of all files below a directory."""
     state = set()
-    for path in directory.rglob("*"):
-        # A file may disappear at any moment.
-        with contextlib.suppress(OSError):
-            status = path.stat()
-            state.add((path, status.st_size, status.st_mtime_ns))
+    # Unlike `rglob`, it takes a directory that disappears meanwhile.
+    for folder, _, names in os.walk(directory):
+        for name in names:
+            path = os.path.join(folder, name)
+            # A file may disappear at any moment.
+            with contextlib.suppress(OSError):
+                status = os.stat(path)
+                state.add((path, status.st_size, status.st_mtime_ns))
     return state

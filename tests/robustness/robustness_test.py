@@ -11,6 +11,8 @@ ROWS = [
     (section, row) for section, rows in table.COMMANDS.items() for row in rows
 ]
 HERE = [(section, row) for section, row in ROWS if not row.needs_process]
+# No argument of a process can hold a zero byte.
+APART = [(section, row) for section, row in ROWS if "\0" not in row.command]
 MIN_ROWS = 400
 
 
@@ -57,7 +59,7 @@ class RobustnessTest:
         self.check_apart(row, box)
 
     @pytest.mark.slow
-    @pytest.mark.parametrize("row", params(ROWS))
+    @pytest.mark.parametrize("row", params(APART))
     def test_bad_input_of_a_process_is_one_line(self, row, box):
         self.check_apart(row, box)
 

@@ -20,7 +20,7 @@ class Row:
     says: tuple = ()  # words of the message
     status: int = BAD_INPUT  # exit status; only 2 has a message
     stdin: bytes = b""
-    before: str = ""  # words that standard error has above the message
+    before: str = ""  # words of what may stand above the message
     writes: tuple = ()  # patterns of files that may appear or change
     prints: str = ""  # words of standard output
     variables: tuple = ()  # pairs of an environment variable and its value

@@ -71,9 +71,10 @@ ROWS = [
     accepted(DECODE, pipes(IN, b"a b\nc d\n"), **WRITES),
     accepted(STDIN, stdin=b"", cpu_seconds=30),
     accepted(STDIN, stdin=b"\n\n", prints="\n\n", **DECODES),
-    row(STDIN, stdin=LATIN, says="standard input, line 1"),
-    row(STDIN, stdin=UTF16, says="standard input, line 1"),
-    row(STDIN, stdin=LONG.encode(), says="4,096"),
+    # Standard input is read when the model is ready.
+    row(STDIN, stdin=LATIN, says="standard input, line 1", cpu_seconds=30),
+    row(STDIN, stdin=UTF16, says="standard input, line 1", cpu_seconds=30),
+    row(STDIN, stdin=LONG.encode(), says="4,096", cpu_seconds=30),
     # Its output.
     row(DECODE, writes(IN, b"a"), makes(OUT), says="out.txt"),
     row(DECODE + "--decode_to_file=no/such/out.txt", writes(IN, b"a")),
@@ -104,6 +105,7 @@ ROWS = [
         writes("{box}/prefixes.txt", b"a\n"),
         stdin=b"a\nb\n",
         says="prefix",
+        cpu_seconds=30,
     ),
     row(SCORE, says="in.txt"),
     row(SCORE, makes(IN), says="directory"),

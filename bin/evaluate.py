@@ -22,6 +22,11 @@ and the paper's, which is multi-bleu on Moses' tokens with German compounds
 split at hyphens. --tokenize chooses the tokenizer of the first BLEU. The value
 none is for text that is tokenised already, which nothing tokenises again.
 
+To test whether one of two models is better, name the file of the other outputs,
+or the other run. kt-evaluate must have decoded the same text with that run:
+
+    kt-evaluate --output_dir=run --compare=other_run
+
 F1 follows the rules of EVALB. --evalb_files writes SPLIT.gold and SPLIT.test
 beside the outputs, as input for EVALB itself.
 """
@@ -97,6 +102,13 @@ FLAGS = flags.define(
             "score out.",
         ),
         flags.switch("lowercase", False, "Score without regard to case."),
+        flags.path(
+            "compare",
+            None,
+            "Other outputs for the same text, to be compared by paired "
+            "bootstrap: a file, or the directory of a run that kt-evaluate has "
+            "decoded the text with. Default: none.",
+        ),
     ),
 )
 
@@ -107,13 +119,14 @@ def main(argv):
     if FLAGS.hypotheses or FLAGS.references:
         for name in ("evalb_files", "test_set"):
             _refuse(name, "--output_dir")
-        print(_score_files().text)
+        _score_files()
         return
     problem = _problem()
     texts = _texts(problem)
-    command.load_backend()
     from keras_transformer.evaluation import outputs
 
+    others = outputs.read_others(FLAGS.compare, texts) if FLAGS.compare else []
+    command.load_backend()
     hypotheses = outputs.decode(
         texts,
         problem,
@@ -123,10 +136,12 @@ def main(argv):
     )
     if FLAGS.evalb_files:
         outputs.write_evalb_files(texts, hypotheses, FLAGS.output_dir)
-    report = _score(problem, texts, hypotheses)
+    tokenize = FLAGS.tokenize or problem.bleu_tokenizer
+    report = _score(problem, texts, hypotheses, tokenize)
     # Recorded first: the scores survive a reader that closes the pipe.
     costs = _record(report, texts)
     print("\n".join([report.text, "", *costs] if costs else [report.text]))
+    _compare(hypotheses, others, texts.references, tokenize)
 
 
 def _refuse(name, rule):
@@ -150,13 +165,14 @@ def _score_files():
     flags.require(FLAGS, "hypotheses", "references")
     paths = (FLAGS.hypotheses, FLAGS.references)
     if FLAGS.measure == "f1":
-        for name in ("tokenize", "language"):
+        for name in ("tokenize", "language", "compare"):
             _refuse(name, "BLEU, not F1")
         from keras_transformer.trees import parseval
         from keras_transformer.trees.treebank import read_treebank
 
         test, gold = (list(read_treebank([path])) for path in paths)
-        return parseval.parseval(gold, test)
+        print(parseval.parseval(gold, test).text)
+        return
     pairs = list(text_files.read_pairs(*paths))
     if not pairs:
         raise ValueError(
@@ -165,9 +181,28 @@ def _score_files():
         )
     from keras_transformer.scoring.translations import translation_report
 
-    return translation_report(
-        *zip(*pairs), FLAGS.language, FLAGS.tokenize or "13a", FLAGS.lowercase
+    hypotheses, references = zip(*pairs)
+    others = []
+    if FLAGS.compare:
+        others = text_files.read_as_many(FLAGS.compare, len(references))
+    tokenize = FLAGS.tokenize or "13a"
+    report = translation_report(
+        hypotheses, references, FLAGS.language, tokenize, FLAGS.lowercase
     )
+    print(report.text)
+    _compare(hypotheses, others, references, tokenize)
+
+
+def _compare(hypotheses, others, references, tokenize):
+    if not others:
+        return
+    from keras_transformer.scoring import comparison
+
+    differences = comparison.compare(
+        hypotheses, others, references, tokenize, FLAGS.lowercase
+    )
+    text = comparison.comparison_text(differences, FLAGS.compare)
+    print(f"\n{text}")
 
 
 def _problem():
@@ -193,7 +228,7 @@ def _problem():
     if problem.measure == "bleu":
         _refuse("evalb_files", "a parsing run")
     else:
-        for name in ("tokenize", "language"):
+        for name in ("tokenize", "language", "compare"):
             _refuse(name, f"BLEU, not {problem.measure}")
     if problem.is_tokenized and FLAGS.tokenize not in (None, "none"):
         _refuse("tokenize", "text that is not tokenised already")
@@ -218,7 +253,7 @@ def _texts(problem):
     return text
 
 
-def _score(problem, texts, hypotheses):
+def _score(problem, texts, hypotheses, tokenize):
     if problem.measure != "bleu":
         return problem.report(hypotheses, texts.references)
     from keras_transformer.scoring.translations import translation_report
@@ -227,7 +262,7 @@ def _score(problem, texts, hypotheses):
         hypotheses,
         texts.references,
         FLAGS.language or problem.targets_language,
-        FLAGS.tokenize or problem.bleu_tokenizer,
+        tokenize,
         FLAGS.lowercase,
         texts.origin,
     )

@@ -124,6 +124,22 @@ def _check_ratio(path, compressed_size, size):
         )
 
 
+def read_as_many(path, num_lines):
+    """Returns the lines of a file that must have a certain number of them.
+
+    Raises:
+        ValueError: If it has another number of lines.
+    """
+    lines = list(read_lines(path))
+    if len(lines) != num_lines:
+        raise ValueError(
+            "Files of the same text must have the same number of lines. "
+            f"Received: {path} with {len(lines):,} lines, and {num_lines:,} "
+            "are expected. Name the file for this text."
+        )
+    return lines
+
+
 def unescaped(text):
     """Returns a text with the entities of SGML, such as `&amp;`, as characters.
 

@@ -3,6 +3,7 @@
 import os
 import sys
 
+from keras_transformer.data import text_files
 from keras_transformer.data.progress import Progress
 from keras_transformer.decoding import threads
 from keras_transformer.decoding.loading import load
@@ -42,6 +43,32 @@ def check_files(output_dir, name, evalb_files=False):
         folder = os.path.dirname(path)
         # A missing folder is made later, beside the files of the run.
         check_writable(path if os.path.exists(folder) else folder)
+
+
+def read_others(path, texts):
+    """Reads the outputs of another model for the same text.
+
+    Args:
+        path: Path of a file of outputs, or of the directory of a run that has
+            decoded the text.
+        texts: A `Texts`.
+
+    Returns:
+        A list of strings.
+
+    Raises:
+        ValueError: If the run has not decoded the text, or if the file has
+            another number of lines.
+    """
+    if os.path.isdir(path):
+        run, path = path, outputs_path(path, texts.name)
+        if not os.path.exists(path):
+            raise ValueError(
+                "A run to compare with must have decoded the same text. "
+                f"Received: {run}, which has no {path}. Decode the text with "
+                f"kt-evaluate --output_dir={run} first."
+            )
+    return text_files.read_as_many(path, len(texts.sources))
 
 
 def decode(texts, problem, output_dir, step, changes):

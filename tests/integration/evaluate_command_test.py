@@ -97,6 +97,32 @@ class EvaluateTest:
         assert "case:lc|eff:no|tok:none" in output
         assert "tok:13a" not in output
 
+    def test_outputs_are_compared_with_those_of_another_run(
+        self, trained_run, run, capsys
+    ):
+        decodes = pathlib.Path(trained_run) / "decodes" / "test.txt"
+        call(evaluate, f"--output_dir={trained_run}")
+        shutil.copytree(decodes.parent, run / "decodes")
+        capsys.readouterr()
+        status = call(
+            evaluate, f"--output_dir={trained_run}", f"--compare={run}"
+        )
+        assert status == 0
+        output = capsys.readouterr().out
+        assert f"Other outputs: {run}" in output
+        assert "BLEU 13a: both are equal." in output
+
+    def test_a_run_without_outputs_is_refused_at_once(
+        self, trained_run, run, capsys
+    ):
+        assert_fails(
+            capsys,
+            ["must have decoded", f"kt-evaluate --output_dir={run}"],
+            evaluate,
+            f"--output_dir={trained_run}",
+            f"--compare={run}",
+        )
+
     def test_unequal_counts_are_one_line_with_both(
         self, source, tmp_path, capsys
     ):

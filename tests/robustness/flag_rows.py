@@ -197,6 +197,16 @@ ROWS = [
     row("kt-evaluate --output_dir={run} --split=train", says="--split"),
     row("kt-evaluate --output_dir={run} --evalb_files", has("{data}")),
     row("kt-evaluate --output_dir={run} --test_set=wmt14/fool", has("{data}")),
+    row(
+        "kt-evaluate --hypotheses={texts}/dev.de --references={texts}/dev.de "
+        "--compare={texts}/train.de",
+        says="same number of lines",
+    ),
+    row(
+        "kt-evaluate --hypotheses={texts}/dev.de --references={texts}/dev.de "
+        "--compare={texts}",
+        says="{texts}",
+    ),
     row("kt-evaluate --output_dir={run} --measure=f1", has("{data}")),
     row(
         "kt-exporter --output_dir={run} --quantization=int8",

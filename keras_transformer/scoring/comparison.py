@@ -1,0 +1,121 @@
+"""Two sets of translations of one text, compared by paired bootstrap."""
+
+import dataclasses
+import logging
+
+NUM_SAMPLES = 1000
+LEVEL = 0.05  # a difference with a smaller p-value is called significant
+MEANING = (
+    "p estimates how often chance alone makes so large a difference. "
+    f"Significant means p < {LEVEL}."
+)
+HEAD = ("", "this", "95% interval", "other", "95% interval", "difference", "p")
+
+
+@dataclasses.dataclass(frozen=True)
+class Difference:
+    """One score of both sets of translations."""
+
+    title: str  # such as "BLEU 13a"
+    this: float
+    this_interval: tuple  # lower and upper bound, 95 % confidence
+    other: float
+    other_interval: tuple
+    p_value: float  # see `MEANING`
+    signature: str  # names the seed and the number of samples
+
+
+def compare(hypotheses, others, references, tokenize="13a", lowercase=False):
+    """Tests whether one set of translations scores better than another.
+
+    This is sacreBLEU's paired bootstrap with 1,000 samples of the sentences.
+    Its seed is fixed, so the same texts give the same figures.
+
+    Args:
+        hypotheses: List of strings.
+        others: List of strings of the same length, the other translations.
+        references: List of strings of the same length.
+        tokenize, lowercase: As for `bleu_report`.
+
+    Returns:
+        A list of `Difference`, for BLEU and for chrF.
+    """
+    from sacrebleu.metrics import BLEU
+    from sacrebleu.metrics import CHRF
+    from sacrebleu.significance import PairedTest
+
+    metrics = {
+        f"BLEU {tokenize}": BLEU(
+            tokenize=tokenize, lowercase=lowercase, force=True
+        ),
+        "chrF2": CHRF(lowercase=lowercase),
+    }
+    # sacreBLEU reports each step of its work.
+    logging.getLogger("sacrebleu").setLevel(logging.WARNING)
+    test = PairedTest(
+        [("other", others), ("this", hypotheses)],
+        metrics,
+        [references],
+        test_type="bs",
+        n_samples=NUM_SAMPLES,
+    )
+    signatures, results = test()
+    return [
+        _difference(title, *results[name], signatures[name])
+        # sacreBLEU calls the scores by names of its own, in the same order.
+        for title, name in zip(metrics, signatures)
+    ]
+
+
+def comparison_text(differences, other_name):
+    """Returns a table of differences, and what each means in words.
+
+    Args:
+        differences: List of `Difference`.
+        other_name: What the other translations are called.
+    """
+    rows = [
+        (
+            row.title,
+            f"{row.this:.2f}",
+            "{:.2f} to {:.2f}".format(*row.this_interval),
+            f"{row.other:.2f}",
+            "{:.2f} to {:.2f}".format(*row.other_interval),
+            f"{row.this - row.other:+.2f}",
+            f"{row.p_value:.4f}",
+        )
+        for row in differences
+    ]
+    columns = list(zip(HEAD, *rows))
+    widths = [max(map(len, column)) for column in columns]
+    lines = [f"Other outputs: {other_name}", ""]
+    for first, *rest in (HEAD, *rows):
+        cells = [f"{cell:>{w}}" for cell, w in zip(rest, widths[1:])]
+        lines.append("  ".join([f"{first:<{widths[0]}}", *cells]))
+    lines += ["", *map(_in_words, differences), MEANING, ""]
+    lines += [f"{r.title:<{widths[0]}}  {r.signature}" for r in differences]
+    return "\n".join(lines)
+
+
+def _difference(title, other, this, signature):
+    return Difference(
+        title,
+        this.score,
+        (this.mean - this.ci, this.mean + this.ci),
+        other.score,
+        (other.mean - other.ci, other.mean + other.ci),
+        # sacreBLEU calls a difference of zero significant.
+        this.p_value if this.score != other.score else 1.0,
+        signature.format(),
+    )
+
+
+def _in_words(row):
+    if row.this == row.other:
+        return f"{row.title}: both are equal."
+    if row.p_value >= LEVEL:
+        return f"{row.title}: the difference is not significant."
+    better, worse = "this", "other"
+    if row.this < row.other:
+        better, worse = worse, better
+    return f"{row.title}: {better} is significantly better than {worse}."

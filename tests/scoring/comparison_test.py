@@ -1,0 +1,63 @@
+import random
+
+import pytest
+import sacrebleu
+
+from keras_transformer.scoring.comparison import compare
+from keras_transformer.scoring.comparison import comparison_text
+
+LETTERS = "abcdefgh"
+GENERATOR = random.Random(0)
+REFERENCES = [" ".join(GENERATOR.choices(LETTERS, k=12)) for _ in range(60)]
+
+
+def damaged(share):
+    """Returns the references with a share of their words replaced."""
+    return [
+        " ".join(
+            "x" if GENERATOR.random() < share else word for word in text.split()
+        )
+        for text in REFERENCES
+    ]
+
+
+GOOD, POOR, ALIKE = damaged(0.1), damaged(0.4), damaged(0.1)
+
+
+class CompareTest:
+    def test_scores_are_those_of_sacrebleu(self):
+        bleu, chrf = compare(GOOD, POOR, REFERENCES)
+        expected = sacrebleu.corpus_bleu(GOOD, [REFERENCES]).score
+        assert bleu.this == pytest.approx(expected)
+        expected = sacrebleu.corpus_chrf(POOR, [REFERENCES]).score
+        assert chrf.other == pytest.approx(expected)
+        assert "|bs:1000|seed:12345|" in bleu.signature
+
+    def test_intervals_hold_the_scores(self):
+        for row in compare(GOOD, POOR, REFERENCES):
+            assert row.this_interval[0] < row.this < row.this_interval[1]
+            assert row.other_interval[0] < row.other < row.other_interval[1]
+
+    def test_the_same_text_gives_the_same_figures(self):
+        first, second = (compare(GOOD, ALIKE, REFERENCES) for _ in range(2))
+        assert first == second
+
+    @pytest.mark.parametrize(
+        "this, other, words",
+        [
+            (GOOD, POOR, "this is significantly better than other."),
+            (POOR, GOOD, "other is significantly better than this."),
+            (GOOD, ALIKE, "the difference is not significant."),
+            (GOOD, GOOD, "both are equal."),
+        ],
+    )
+    def test_words_say_what_the_figures_mean(self, this, other, words):
+        text = comparison_text(compare(this, other, REFERENCES), "b.txt")
+        assert text.startswith("Other outputs: b.txt\n")
+        assert f"BLEU 13a: {words}" in text
+        assert f"chrF2: {words}" in text
+
+    def test_columns_of_the_table_are_aligned(self):
+        text = comparison_text(compare(GOOD, POOR, REFERENCES), "b.txt")
+        head, *rows = text.split("\n\n")[1].splitlines()
+        assert {len(row) for row in rows} == {len(head)}

@@ -33,8 +33,8 @@ def training_flops(hparams, vocab_size, lengths):
     # also has those of cross-attention, of which two multiply source tokens.
     per_token = 3 * half_attention + feed_forward
     tokens = per_token * (source.sum() + target.sum())
-    pairs = _num_pairs(source, source, hparams.neighbourhood)
-    pairs += _num_pairs(target, target, hparams.neighbourhood)
+    pairs = _num_pairs(source, source, hparams.neighbourhood_size)
+    pairs += _num_pairs(target, target, hparams.neighbourhood_size)
     pairs += _num_pairs(target, source)
     per_pair = hparams.num_heads * (d_k + d_v)
     products = hparams.num_layers * (tokens + pairs * per_pair)
@@ -42,8 +42,8 @@ def training_flops(hparams, vocab_size, lengths):
     return 3 * 2 * float(products)
 
 
-def _num_pairs(queries, keys, neighbourhood=0):
+def _num_pairs(queries, keys, neighbourhood_size=0):
     """Returns how many pairs of a query and a key attention compares."""
-    if neighbourhood:
-        keys = np.minimum(keys, neighbourhood)
+    if neighbourhood_size:
+        keys = np.minimum(keys, neighbourhood_size)
     return (queries * keys).sum()

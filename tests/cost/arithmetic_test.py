@@ -52,9 +52,9 @@ class TrainingFlopsTest:
                 d_model=4,
                 d_ff=8,
                 num_heads=2,
-                neighbourhood=neighbourhood,
+                neighbourhood_size=size,
             )
-            for neighbourhood in (3, 0)
+            for size in (3, 0)
         )
         saved = flops(everywhere, (10, 2)) - flops(near, (10, 2))
         assert saved == 6 * (10 * (10 - 3)) * 4 * 2

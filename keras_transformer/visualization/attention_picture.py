@@ -1,16 +1,14 @@
 """Draws attention weights as one picture with a heat map for each head."""
 
-import unicodedata
-
 import numpy as np
 
 from keras_transformer.visualization.attention_page import LABELS
-from keras_transformer.visualization.picture import printable
+from keras_transformer.visualization.picture import num_columns
+from keras_transformer.visualization.picture import shortened
 from keras_transformer.visualization.picture import write_picture
 
 QUERIES = {"encoder": "source", "decoder": "target", "cross": "target"}
 MAX_LABELS = 70  # longer sentences get a label at every second token or so
-MAX_CHARACTERS = 18  # of a label
 MAX_PIXELS = 20000  # on either side; Matplotlib refuses 65,536
 # In inches. Across a picture that is larger than a screen, shared labels would
 # be out of sight.
@@ -52,11 +50,15 @@ def write_attention_picture(attention, path, kind="cross"):
             elif layer == 0:
                 axis.set_title(f"head {head + 1}", fontsize=font_size)
             if is_large or layer == num_layers - 1:
-                keys.label(axis, "x", rotation=90)
+                keys.label_columns(axis)
             if is_large or head == 0:
-                queries.label(axis, "y")
+                queries.label_rows(axis)
             if not is_large and head == 0:
-                axis.set_ylabel(f"layer {layer + 1}", fontsize=font_size)
+                axis.set_ylabel(
+                    f"layer {layer + 1}",
+                    fontsize=font_size,
+                    labelpad=72 * queries.room,
+                )
     _add_bar(figure, image, font_size)
     figure.suptitle(
         f"{LABELS[kind].title}\n{QUERIES[kind]} tokens, from top to bottom,\n"
@@ -76,14 +78,35 @@ class _Tokens:
         self.labels = [_label(tokens[place]) for place in self.places]
         # The side of a map has room for all labels.
         self.inches = max(1.5, 0.115 * len(self.labels))
-        self.room = 0.1 + 0.065 * max(map(_num_columns, self.labels))
+        self.room = 0.1 + 0.065 * max(map(num_columns, self.labels))
 
-    def label(self, axis, name, **options):
-        """Labels the axis "x" or "y" of a map."""
-        # Otherwise a "$" in a token would start a formula.
-        options = {"fontsize": 7, "parse_math": False, **options}
-        getattr(axis, f"set_{name}ticks")(self.places, self.labels, **options)
-        axis.tick_params(axis=name, length=2, color="0.7")
+    def label_columns(self, axis):
+        """Writes the labels below a map."""
+        anchor = axis.get_xaxis_transform()
+        options = {"va": "top", "ha": "center", "rotation": 90}
+        for place, label in zip(self.places, self.labels):
+            _write(axis, label, (place, 0), anchor, (0, -3), options)
+
+    def label_rows(self, axis):
+        """Writes the labels to the left of a map."""
+        anchor = axis.get_yaxis_transform()
+        options = {"va": "center", "ha": "right"}
+        for place, label in zip(self.places, self.labels):
+            _write(axis, label, (0, place), anchor, (-3, 0), options)
+
+
+def _write(axis, label, place, anchor, offset, options):
+    # Ticks of Matplotlib would take twice the time for thousands of labels.
+    axis.annotate(
+        label,
+        place,
+        offset,  # in points
+        xycoords=anchor,
+        textcoords="offset points",
+        fontsize=7,
+        parse_math=False,  # otherwise "$" in a token would start a formula
+        **options,
+    )
 
 
 def _make_axes(num_layers, num_heads, queries, keys, is_large, font_size):
@@ -147,11 +170,4 @@ def _label(token):
     # SentencePiece marks the start of a word, and a lone mark is a space.
     if token.startswith("▁"):
         token = token[1:] or "␣"
-    if len(token) > MAX_CHARACTERS:
-        token = token[: MAX_CHARACTERS - 1] + "…"
-    return printable(token)
-
-
-def _num_columns(text):
-    # Chinese characters and others are twice as wide as Latin ones.
-    return sum(1 + (unicodedata.east_asian_width(c) in "FW") for c in text)
+    return shortened(token)

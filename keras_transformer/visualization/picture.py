@@ -2,6 +2,7 @@
 
 import os
 import re
+import unicodedata
 import warnings
 
 from keras_transformer.files.writing import check_writable
@@ -9,6 +10,7 @@ from keras_transformer.files.writing import written_aside
 
 FORMATS = ("png", "pdf", "svg")
 MAX_MARKERS = 40  # a curve with more points has no markers
+MAX_CHARACTERS = 18  # of a label
 # The columns of metrics.csv are in lower case; the field writes these so.
 SPELLINGS = {"bleu": "BLEU", "chrf": "chrF", "f1": "F1"}
 
@@ -72,6 +74,19 @@ def printable(text):
             file can hold neither control characters nor half surrogate pairs.
     """
     return re.sub("[\x00-\x1f\x7f\ud800-\udfff\ufffe\uffff]", "\ufffd", text)
+
+
+def shortened(text):
+    """Returns a text as a label of at most `MAX_CHARACTERS` characters."""
+    if len(text) > MAX_CHARACTERS:
+        text = text[: MAX_CHARACTERS - 1] + "…"
+    return printable(text)
+
+
+def num_columns(text):
+    """Returns the width of a text in Latin characters."""
+    # Chinese characters and others are twice as wide.
+    return sum(1 + (unicodedata.east_asian_width(c) in "FW") for c in text)
 
 
 def _format(path):

@@ -1,53 +1,137 @@
-"""Draws the attention of a trained run for one sentence.
+"""Draws the attention of a trained run.
 
     kt-attention --output_dir=run/averaged --html=attention.html \\
         --text="A brown dog is running after a red ball."
 
 --html writes a self-contained page to open in a browser. It shows every layer
 and head of the encoder, the decoder and cross-attention. --png writes a picture
-of all heads of cross-attention; its ending, .png, .pdf or .svg, decides the
-format.
+of all heads of one --attention; its ending, .png, .pdf or .svg, decides the
+format. The attention is that of the run's own translation, which the command
+prints to standard output, or that of --target_text. With a parsing run, --text
+is raw text and --target_text is a tree in brackets.
 
-The attention is that of the run's own translation, which the command prints to
-standard output, or that of --target_text. With a parsing run, --text is raw
-text and --target_text is a tree in brackets.
+--figure=3, 4 or 5 draws a figure of the paper instead, for any sentence:
+
+    kt-attention --output_dir=run/averaged --figure=3 --png=figure3.png \\
+        --text="They made the registration process more difficult." \\
+        --word=made
+
+Figure 3 follows one word in all heads of a layer of the encoder. Figure 4 shows
+one head in full, and one word in two heads. Figure 5 shows two heads in full.
+
+--find ranks the heads of the encoder by how diagonal, local and sharp they are,
+over the first 200 sentences of a split or of a text file. With the treebank of
+a parsing run it also measures how well they stay within brackets. It prints the
+best heads. --html writes all scores and a picture of each head, and --png draws
+the scores as maps:
+
+    kt-attention --output_dir=run/averaged --find=test --html=heads.html
 """
 
 import sys
 
+from keras_transformer import fields
 from keras_transformer.bin import command
 from keras_transformer.bin import flags
 from keras_transformer.data import text_files
 from keras_transformer.files.writing import check_writable
+from keras_transformer.visualization.paper_figures import FIGURES
+from keras_transformer.visualization.paper_figures import View
 from keras_transformer.visualization.picture import check_picture_path
+from keras_transformer.visualization.words import join_weights
+from keras_transformer.visualization.words import join_words
 
 FLAGS = flags.define(
     "output_dir",
     "checkpoint_step",
     flags.text("text", None, "Sentence whose attention is shown."),
-    flags.text(
-        "target_text",
-        None,
-        "Translation whose attention is shown. Default: the run's own "
-        "translation.",
-    ),
     flags.path("html", None, "HTML page to write. Default: none."),
     flags.path(
         "png",
         None,
         "Picture to write, a .png, .pdf or .svg file. Default: none.",
     ),
-    "beam_size",
-    "alpha",
+    flags.group(
+        "All heads",
+        flags.choice(
+            "attention",
+            ["encoder", "decoder", "cross"],
+            "cross",
+            "Attention in the picture: encoder, decoder or cross.",
+        ),
+        flags.text(
+            "target_text",
+            None,
+            "Translation whose attention is shown. Default: the run's own "
+            "translation.",
+        ),
+        "beam_size",
+        "alpha",
+    ),
+    flags.group(
+        "A figure of the paper",
+        flags.choice(
+            "figure",
+            FIGURES,
+            None,
+            "Figure to draw: 3, 4 or 5. Default: none, which shows all heads.",
+        ),
+        flags.count(
+            "layer", None, "Layer to show, from 1. Default: the next to last."
+        ),
+        flags.text(
+            "heads",
+            None,
+            "Heads to show, from 1, such as 5,6. Figures 4 and 5 take two. "
+            "Default: all heads in figure 3, those that attend most from the "
+            "word to another one in figure 4, and the sharpest in figure 5.",
+        ),
+        flags.text(
+            "word",
+            None,
+            "Word that attends in figures 3 and 4. Default: the one whose "
+            "heads attend most to a distant word.",
+        ),
+    ),
+    flags.group(
+        "A ranking of heads",
+        flags.path(
+            "find",
+            None,
+            "Sentences to rank the heads over: dev or test, or a file with one "
+            "sentence per line. Default: none.",
+        ),
+    ),
 )
 MAX_TOKENS = 256  # per sentence, so that a browser can show the page
+# What the command draws by default, or instead, and the flags that say how.
+FLAGS_OF = {
+    "all": ("text", "attention", "target_text", "beam_size", "alpha"),
+    "figure": ("figure", "text", "layer", "heads", "word"),
+    "find": ("find",),
+}
 
 
 def main(argv):
-    flags.require(FLAGS, "output_dir", "text")
+    flags.require(FLAGS, "output_dir")
+    if not FLAGS.find:
+        flags.require(FLAGS, "text")
     _check_flags()
-    translator = _load()
-    translation, attention = _attention(translator)
+    if FLAGS.find:
+        _rank_heads()
+    elif FLAGS.figure:
+        _draw_figure()
+    else:
+        _draw_all_heads()
+    for name, path in (("Page", FLAGS.html), ("Picture", FLAGS.png)):
+        if path:
+            print(f"{name}: {path}", file=sys.stderr)
+
+
+def _draw_all_heads():
+    run = _run()
+    _check_lengths(run, "text", "target_text")
+    translation, attention = _attention(_load())
     if FLAGS.html:
         from keras_transformer.visualization import attention_page
 
@@ -55,22 +139,80 @@ def main(argv):
         texts = [" ".join(text.split()) for text in (FLAGS.text, translation)]
         title = "Attention: {}\n→ {}".format(*texts)
         attention_page.write_attention_page(attention, FLAGS.html, title)
-        print(f"Page: {FLAGS.html}", file=sys.stderr)
     if FLAGS.png:
         from keras_transformer.visualization import attention_picture
 
-        attention_picture.write_attention_picture(attention, FLAGS.png)
-        print(f"Picture: {FLAGS.png}", file=sys.stderr)
+        attention_picture.write_attention_picture(
+            attention, FLAGS.png, FLAGS.attention
+        )
+
+
+def _draw_figure():
+    from keras_transformer.decoding.loading import load_checker
+    from keras_transformer.visualization import paper_figures
+
+    run, view = _run(), _view()
+    _check_lengths(run, "text")
+    words = _words(load_checker(FLAGS.output_dir), FLAGS.text)
+    hparams = run.hparams
+    paper_figures.check_view(view, words, hparams.num_layers, hparams.num_heads)
+    (attention,) = _word_attention(_load(), [FLAGS.text])
+    figure = paper_figures.paper_figure(view, *attention)
+    if FLAGS.html:
+        from keras_transformer.visualization import paper_page
+
+        paper_page.write_paper_page(figure, FLAGS.html)
+    if FLAGS.png:
+        from keras_transformer.visualization import paper_picture
+
+        paper_picture.write_paper_picture(figure, FLAGS.png)
+    print(f"Figure {figure.number}. {figure.caption}")
+
+
+def _rank_heads():
+    from keras_transformer.bin import head_ranking
+    from keras_transformer.decoding.loading import load_checker
+    from keras_transformer.visualization.head_table import head_table
+
+    # The sentences of a treebank are words with spaces between them.
+    is_treebank = (
+        FLAGS.find in head_ranking.SPLITS
+        and load_checker(FLAGS.output_dir).linearization is not None
+    )
+    checker = load_checker(FLAGS.output_dir, is_treebank)
+    sentences, constituents = head_ranking.read_sentences(_run(), FLAGS.find)
+    checker.check_lengths(sentences, FLAGS.find)
+    attention = _word_attention(_load(is_treebank), sentences)
+    scores, example = head_ranking.score_heads(attention, constituents)
+    if FLAGS.html:
+        from keras_transformer.visualization import head_page
+
+        head_page.write_head_page(scores, *example, FLAGS.html, FLAGS.find)
+    if FLAGS.png:
+        from keras_transformer.visualization import head_picture
+
+        head_picture.write_head_picture(scores, FLAGS.png)
+    print(head_table(scores))
+
+
+def _word_attention(translator, texts):
+    """Yields the words of each text, and the encoder's attention to them."""
+    from keras_transformer.decoding.attention import encoder_attention
+
+    for tokens, weights in encoder_attention(translator, texts):
+        words, starts = join_words(tokens, not translator.linearization)
+        yield words, join_weights(weights, starts)
 
 
 def _check_flags():
-    """Checks all flags before the model is loaded."""
-    if not FLAGS.html and not FLAGS.png:
+    """Checks all flags before anything is read."""
+    _check_combination()
+    if not FLAGS.html and not FLAGS.png and not FLAGS.find:
         raise ValueError(
             "`--html` or `--png` must be given. Received: neither. Add "
             "--html=attention.html."
         )
-    if FLAGS.html == FLAGS.png:
+    if FLAGS.html and FLAGS.html == FLAGS.png:
         raise ValueError(
             "`--html` and `--png` must be two files. Received: "
             f"{FLAGS.png} for both. Give the page another name."
@@ -88,25 +230,69 @@ def _check_flags():
             )
 
 
-def _load():
+def _check_combination():
+    """Checks that no flag is given that would have no effect."""
+    mode = "find" if FLAGS.find else "figure" if FLAGS.figure else "all"
+    place = "without --figure" if mode == "all" else f"with --{mode}"
+    for name in sum(FLAGS_OF.values(), ()):
+        is_given = FLAGS[name].value != FLAGS[name].default
+        if is_given and name not in FLAGS_OF[mode]:
+            raise ValueError(
+                "Every flag must have an effect. Received: "
+                f"--{name}={FLAGS[name].value} {place}. Remove it; --help says "
+                "which flags belong together."
+            )
+
+
+def _view():
+    """Returns the `View` that the flags of the figure describe."""
+    heads = None
+    if FLAGS.heads:
+        try:
+            heads = [fields.parse_integer(n) for n in FLAGS.heads.split(",")]
+        except ValueError as error:
+            raise ValueError(
+                "`--heads` must be numbers separated by commas. Received: "
+                f"--heads={FLAGS.heads}. Write, for example, --heads=5,6."
+            ) from error
+    return View(FLAGS.figure, FLAGS.layer, heads, FLAGS.word)
+
+
+def _run():
+    """Returns the run, whose checkpoint is checked."""
     from keras_transformer.runs.run_directory import RunDirectory
     from keras_transformer.runs.weights import check_checkpoint
 
-    # Loading the backend takes seconds, so everything that can fail without it
-    # is checked first.
     run = RunDirectory(FLAGS.output_dir)
     check_checkpoint(run, FLAGS.checkpoint_step)
-    for name in ("text", "target_text"):
+    return run
+
+
+def _check_lengths(run, *names):
+    for name in names:
         num_tokens = len(run.vocabulary.encode([FLAGS[name].value or ""])[0])
         if num_tokens > MAX_TOKENS:
             raise ValueError(
                 f"`--{name}` must have at most {MAX_TOKENS} tokens. Received: "
                 f"{num_tokens:,} tokens. Use a shorter sentence."
             )
+
+
+def _load(tokenized=False):
+    # Loading the backend takes seconds, so everything that can fail without it
+    # has been checked.
     command.load_backend()
     from keras_transformer.decoding.loading import load
 
-    return load(FLAGS.output_dir, FLAGS.checkpoint_step)
+    return load(FLAGS.output_dir, FLAGS.checkpoint_step, tokenized=tokenized)
+
+
+def _words(checker, text):
+    """Returns the words of a text, which need no model."""
+    if checker.linearization:
+        return checker.words(text)
+    ids = checker.vocabulary.encode([text])[0]
+    return join_words(checker.vocabulary.pieces(ids[:-1]))[0]
 
 
 def _attention(translator):

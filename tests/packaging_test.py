@@ -51,7 +51,7 @@ MAY_IMPORT = {
     "decoding": "data files runs search token_ids trees",
     "runs.model_card": "data files problem registry trees",
     "evaluation": "data decoding files scoring trees",
-    "visualization": "files runs",
+    "visualization": "files runs token_ids",
     "benchmark": "data decoding engines files layers serving transformer "
     "visualization",
     "export": "data decoding files runs runs.model_card search token_ids trees",

@@ -4,11 +4,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from keras_transformer.decoding.batches import padded
 from keras_transformer.token_ids import END_ID
 from keras_transformer.token_ids import PAD_ID
 
 START = "(start)"
 END = "(end)"
+BATCH_SIZE = 20  # sentences whose attention is in memory at once
 
 
 class Attention(NamedTuple):
@@ -94,6 +96,40 @@ def attention_of(model, vocabulary, source_ids, target_ids):
     }  # (num_layers, num_heads, query_len, key_len)
     tokens = [_labels(vocabulary, ids) for ids in pair]
     return Attention(*tokens, **arrays)
+
+
+def encoder_attention(translator, texts):
+    """Yields the attention of the encoder for each sentence.
+
+    Args:
+        translator: A `Translator`, or a `Parser` around one.
+        texts: List of str.
+
+    Yields:
+        List of str, the tokens of the source, and an array of shape
+        `(num_layers, num_heads, source_len, source_len)`.
+    """
+    from keras import ops
+
+    if translator.linearization:
+        texts = [" ".join(translator.words(text)) for text in texts]
+        translator = translator.translator
+    sources = translator.vocabulary.encode(texts)
+    for start in range(0, len(sources), BATCH_SIZE):
+        batch = sources[start : start + BATCH_SIZE]
+        # The encoder does not depend on the targets. There are two, because
+        # Keras warns of a softmax over a single one.
+        targets = np.full((len(batch), 2), END_ID, "int32")
+        _, weights = translator.model(
+            {"inputs": padded(batch), "targets": targets},
+            return_weights=True,
+            training=False,
+        )
+        layers = [ops.convert_to_numpy(layer) for layer in weights["encoder"]]
+        for row, ids in enumerate(batch):
+            size = len(ids)
+            sentence = [layer[row, :, :size, :size] for layer in layers]
+            yield _labels(translator.vocabulary, ids), np.stack(sentence)
 
 
 def _without_padding(ids):

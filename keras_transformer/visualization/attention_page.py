@@ -2,14 +2,12 @@
 
 import base64
 import html
-import importlib.resources
-import json
-import re
 import typing
 
 import numpy as np
 
 from keras_transformer.files.writing import written_aside
+from keras_transformer.visualization import page
 
 
 class KindLabels(typing.NamedTuple):
@@ -70,18 +68,12 @@ def attention_page(attention, title="Attention"):
     """
     parts = {
         "title": html.escape(title),
-        "style": _read_asset("attention_page.css"),
-        "data": _embeddable_json(_data(attention)),
-        "script": _read_asset("attention_views.js")
-        + _read_asset("attention_page.js"),
+        "style": page.asset("attention_page.css"),
+        "data": page.embeddable_json(_data(attention)),
+        "script": page.asset("attention_views.js")
+        + page.asset("attention_page.js"),
     }
-    # One pass replaces all places, so that a token such as "{{script}}" in one
-    # part is not replaced in turn.
-    return re.sub(
-        r"\{\{(\w+)\}\}",
-        lambda match: parts[match[1]],
-        _read_asset("attention_page.html"),
-    )
+    return page.fill("attention_page.html", parts)
 
 
 def _data(attention):
@@ -110,17 +102,3 @@ def _pack(weights):
     # "<u2" is little-endian on every machine, as the page expects.
     numbers = np.round(np.clip(weights, 0.0, 1.0) * SCALE).astype("<u2")
     return base64.b64encode(numbers.tobytes()).decode("ascii")
-
-
-def _embeddable_json(values):
-    """Returns JSON that cannot close the HTML element around it."""
-    text = json.dumps(values, separators=(",", ":"))  # ASCII only
-    # A token such as "</script>" would end the element.
-    for character in "<>&":
-        text = text.replace(character, f"\\u{ord(character):04x}")
-    return text
-
-
-def _read_asset(name):
-    folder = importlib.resources.files("keras_transformer.visualization")
-    return folder.joinpath(name).read_text(encoding="utf-8")

@@ -78,6 +78,63 @@ class AttentionCommandTest:
         page = Page(page.read_text(encoding="utf-8"))
         assert page.texts["title"] == [f"Attention: {text}\n→ q w"]
 
+    @pytest.mark.parametrize("kind", ["encoder", "decoder"])
+    def test_the_picture_shows_the_attention_that_is_asked_for(
+        self, trained_run, tmp_path, kind
+    ):
+        path = tmp_path / "a.svg"
+        flags = [f"--text={TEXT}", f"--target_text={TEXT}", f"--png={path}"]
+        flags.append(f"--attention={kind}")
+        assert call(attention, f"--output_dir={trained_run}", *flags) == 0
+        assert f"{kind.title()} self-attention" in path.read_text()
+
+    @pytest.mark.parametrize("number", ["3", "4", "5"])
+    def test_a_figure_of_the_paper_as_page_and_picture(
+        self, trained_run, tmp_path, capsys, number
+    ):
+        page, picture = tmp_path / "a.html", tmp_path / "a.svg"
+        status = call(
+            attention,
+            f"--output_dir={trained_run}",
+            f"--figure={number}",
+            "--text=a b c d e f",
+            f"--html={page}",
+            f"--png={picture}",
+        )
+        output = capsys.readouterr()
+        assert status == 0, output.err
+        (caption,) = output.out.splitlines()
+        assert caption.startswith(f"Figure {number}. ")
+        texts = Page(page.read_text(encoding="utf-8")).texts
+        assert texts["text"][:4] == ["a", "a", "b", "b"]
+        assert picture.read_text().count("<!-- e -->") in (2, 4)
+
+    def test_heads_are_ranked_over_a_split(self, trained_run, tmp_path, capsys):
+        page, picture = tmp_path / "a.html", tmp_path / "a.svg"
+        status = call(
+            attention,
+            f"--output_dir={trained_run}",
+            "--find=test",
+            f"--html={page}",
+            f"--png={picture}",
+        )
+        output = capsys.readouterr()
+        assert status == 0, output.err
+        assert output.out.split()[:3] == ["diagonal", "local", "sharp"]
+        headings = Page(page.read_text(encoding="utf-8")).texts["h3"]
+        assert "Layer 1, head 2" in headings
+        assert "<!-- sharp -->" in picture.read_text()
+
+    def test_heads_are_ranked_over_a_text_file(
+        self, trained_run, tmp_path, capsys
+    ):
+        path = tmp_path / "a.txt"
+        path.write_text("a b c d\n\na b c\n")
+        call(attention, f"--output_dir={trained_run}", f"--find={path}")
+        output = capsys.readouterr()
+        assert "2 of 2 sentences" in output.err
+        assert output.out.startswith("diagonal")
+
     @pytest.mark.parametrize("ending", ["pdf", "svg"])
     def test_the_ending_of_the_picture_decides_its_format(
         self, trained_run, tmp_path, ending

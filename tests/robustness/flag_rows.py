@@ -7,6 +7,8 @@ from rows import row
 COUNT = "an integer"
 SWEEP = "kt-sweep --problem=copy --data_dir={data} --output_dir={box}/s "
 POINTS = SWEEP + "--hparams_set=transformer_tiny "
+FIGURE = "kt-attention --output_dir={run} --html=a.html --figure"
+FIND = "kt-attention --output_dir={run} --find"
 ROWS = [
     # No number, or not in the form of one.
     row("kt-decoder --beam_size=x", says="--beam_size=x"),
@@ -217,6 +219,23 @@ ROWS = [
         "--precision=bfloat16",
         says="--precision",
     ),
+    row(f"{FIGURE}=6 --text=a", says="3, 4, 5"),
+    row(f"{FIGURE}=3 --text=a --layer=0", says="--layer"),
+    row(f"{FIGURE}=3 --text=a --layer=99", says="layer=99"),
+    row(f"{FIGURE}=3 --text=a --heads=1,x", says="--heads=1,x"),
+    row(f"{FIGURE}=3 --text=a --heads=0", says="heads=0"),
+    row(f"{FIGURE}=4 --text=a --heads=1", says="two heads"),
+    row(f"{FIGURE}=3 --text=a --word=b", says="word='b'"),
+    row(f"{FIGURE}=5 --text=a --word=a", says="figure 3 or 4"),
+    row(f"{FIGURE}=3 --text=a --target_text=b", says="with --figure"),
+    row(
+        "kt-attention --output_dir={run} --text=a --html=a.html --word=a",
+        says="without --figure",
+    ),
+    row(f"{FIND}={{box}}/gone.txt", says="gone.txt"),
+    row(f"{FIND}=/dev/null", says="--find"),
+    row(f"{FIND}=test --text=a", says="--text=a with --find"),
+    row(f"{FIND}=test --figure=3", says="--figure=3 with --find"),
     row("kt-serve --export_dir={saved_model} --port=0 --rest_api_port=0"),
     row("kt-serve --export_dir={saved_model} --port=9 --rest_api_port=9"),
     row("kt-trainer --output_dir={box}/new --profile_steps=10", says="must"),

@@ -1,0 +1,56 @@
+"""The ranking of attention heads as a text table."""
+
+import numpy as np
+
+NUM_ROWS = 10
+NEIGHBOURS = {-1: "previous", 0: "itself", 1: "next"}
+
+
+def head_name(layer, head):
+    """Returns the name of a head, such as "5.8" for head 8 of layer 5.
+
+    Args:
+        layer, head: Integers from 0.
+    """
+    return f"{layer + 1}.{head + 1}"
+
+
+def ranking(values):
+    """Returns the heads from the highest to the lowest value.
+
+    Args:
+        values: Array of shape `(num_layers, num_heads)`.
+
+    Returns:
+        List of pairs of integers from 0, layer and head.
+    """
+    order = np.argsort(-values, axis=None, kind="stable")
+    return [divmod(int(place), values.shape[1]) for place in order]
+
+
+def head_table(scores):
+    """Returns the `NUM_ROWS` heads with the highest scores of each kind.
+
+    Args:
+        scores: A `HeadScores`.
+
+    Returns:
+        Str of several lines.
+    """
+    columns = []
+    for name, values in scores.by_name().items():
+        best = ranking(values)[:NUM_ROWS]
+        columns.append([name, *(_cell(scores, name, head) for head in best)])
+    lines = zip(*columns)
+    return "\n".join(
+        "  ".join(cell.ljust(22) for cell in line).rstrip() for line in lines
+    )
+
+
+def _cell(scores, name, head):
+    text = f"{head_name(*head)} {getattr(scores, name)[head]:z6.3f}"
+    if name == "diagonal":
+        return f"{text} {NEIGHBOURS[int(scores.offset[head])]}"
+    if name == "local":
+        return f"{text} {scores.distance[head]:.1f} words"
+    return text

@@ -1,0 +1,225 @@
+"""What figures 3 to 5 of Vaswani et al. (2017) show, for any sentence.
+
+All three show encoder self-attention in one layer, which is "layer 5 of 6" in
+the paper. Figure 3 follows one word in many heads. Figure 4 shows one head in
+full, and one word in two heads. Figure 5 shows two heads in full.
+"""
+
+import typing
+
+import numpy as np
+
+from keras_transformer.visualization.head_scores import entropy
+from keras_transformer.visualization.words import END
+
+FIGURES = ("3", "4", "5")
+LEAST_WEIGHT = 0.01  # of a line that is drawn
+# The paper's colours for heads 1 to 10, then lighter ones for 11 to 20.
+PALETTE = (
+    *("#1f77b4", "#ff7f0e", "#2ca02c", "#d62728", "#9467bd"),
+    *("#8c564b", "#e377c2", "#7f7f7f", "#bcbd22", "#17becf"),
+    *("#aec7e8", "#ffbb78", "#98df8a", "#ff9896", "#c5b0d5"),
+    *("#c49c94", "#f7b6d2", "#c7c7c7", "#dbdb8d", "#9edae5"),
+)
+DISTANT = 4  # words apart, from "making" to "more difficult" in figure 3
+NUM_HEADS = {"4": 2, "5": 2}  # figure 3 takes any number
+
+
+class View(typing.NamedTuple):
+    """The choices of a user, where None stands for a default."""
+
+    figure: str  # one of FIGURES
+    layer: int = None  # from 1
+    heads: list = None  # of int, from 1
+    word: str = None
+
+
+class Line(typing.NamedTuple):
+    """The attention of one word to one word in one head."""
+
+    query: int
+    key: int
+    colour: str
+    weight: float
+    shift: float  # from the middle of the words, in widths of a word
+
+
+class Panel(typing.NamedTuple):
+    """Lines between two rows of the same words."""
+
+    heads: list  # of int, from 0
+    weights: np.ndarray  # (len(heads), num_words, num_words)
+    query: int = None  # the only word that attends; None for all
+
+    def lines(self):
+        """Yields each `Line`, apart from those below `LEAST_WEIGHT`."""
+        for place, head in enumerate(self.heads):
+            # Each head has a slot of its own in the width of a word.
+            shift = (place + 0.5) / len(self.heads) - 0.5
+            for query, key in np.argwhere(self.weights[place] >= LEAST_WEIGHT):
+                if self.query in (None, query):
+                    weight = min(1.0, float(self.weights[place, query, key]))
+                    yield Line(query, key, head_colour(head), weight, shift)
+
+
+class PaperFigure(typing.NamedTuple):
+    """Panels, one below the other, and what they show."""
+
+    number: str
+    caption: str
+    words: list  # of str
+    panels: list
+
+
+def check_view(view, words, num_layers, num_heads):
+    """Checks a view of a sentence, before its attention is computed.
+
+    Args:
+        view: A `View`.
+        words: List of str, the words of the sentence.
+        num_layers, num_heads: Integers, the numbers of the model.
+
+    Raises:
+        ValueError: If the model lacks the layer or a head, if the sentence
+            lacks the word, or if the figure shows no single word or another
+            number of heads.
+    """
+    if not 1 <= (view.layer or 1) <= num_layers:
+        raise ValueError(
+            "`layer` must be a layer of the model. Received: "
+            f"layer={view.layer}. Use 1 to {num_layers}."
+        )
+    heads = view.heads or []
+    if any(not 1 <= head <= num_heads for head in heads):
+        raise ValueError(
+            "`heads` must be heads of the model. Received: "
+            f"heads={_join(heads)}. Use 1 to {num_heads}."
+        )
+    needed = NUM_HEADS.get(view.figure)
+    if heads and needed and len(heads) != needed:
+        raise ValueError(
+            f"`heads` must be two heads for figure {view.figure}. Received: "
+            f"heads={_join(heads)}. Name two, such as 1,2."
+        )
+    if view.word is not None and view.figure == "5":
+        raise ValueError(
+            "`word` must go with figure 3 or 4. Received: a word for figure 5, "
+            "which shows all words. Leave it out."
+        )
+    if view.word is not None and view.word not in words:
+        raise ValueError(
+            "`word` must be a word of the sentence. Received: "
+            f"word={view.word!r}. Use one of: {' '.join(words)}"
+        )
+
+
+def paper_figure(view, words, weights):
+    """Returns the figure of a sentence.
+
+    The layer is the next to last by default, as in the paper. The word is by
+    default the one whose heads attend most to a single word at least `DISTANT`
+    words away. The heads of figure 3 are all heads. Those of figure 4 attend
+    most from the word to a single other word. Those of figure 5 are the two
+    sharpest. The end of the sentence does not count as a word in these choices.
+
+    Args:
+        view: A `View` that `check_view` accepts.
+        words: List of str, the words of the sentence, "(end)" last.
+        weights: Array of shape `(num_layers, num_heads, num_words,
+            num_words)`, the attention of the encoder.
+
+    Returns:
+        A `PaperFigure`.
+    """
+    num_layers = len(weights)
+    layer = view.layer or max(1, num_layers - 1)
+    weights = weights[layer - 1]
+    where = f"in layer {layer} of {num_layers}"
+    return {"3": _figure_3, "4": _figure_4, "5": _figure_5}[view.figure](
+        view, words, weights, where
+    )
+
+
+def head_colour(head):
+    """Returns the colour of a head, which counts from 0."""
+    return PALETTE[head % len(PALETTE)]
+
+
+def _figure_3(view, words, weights, where):
+    query = _query(view, words, weights)
+    heads = _heads(view, range(len(weights)))
+    caption = (
+        f"Encoder self-attention {where}, shown only for the word "
+        f"“{words[query]}”. Different colours represent different heads."
+    )
+    return PaperFigure("3", caption, words, [_panel(weights, heads, query)])
+
+
+def _figure_4(view, words, weights, where):
+    query = _query(view, words, weights)
+    strengths = _strongest(weights, words, 1)[:, query]
+    first, second = _heads(view, _two_largest(strengths))
+    caption = (
+        f"Two heads of encoder self-attention {where}. Top: the full attention "
+        f"of head {first + 1}. Bottom: the attention of the word "
+        f"“{words[query]}” alone, in heads {first + 1} and {second + 1}."
+    )
+    panels = [
+        _panel(weights, [first]),
+        _panel(weights, [first, second], query),
+    ]
+    return PaperFigure("4", caption, words, panels)
+
+
+def _figure_5(view, words, weights, where):
+    blur = entropy(weights).mean(axis=-1)
+    first, second = _heads(view, _two_largest(-blur))
+    caption = (
+        f"Two heads of encoder self-attention {where}. Top: head {first + 1}. "
+        f"Bottom: head {second + 1}."
+    )
+    panels = [_panel(weights, [first]), _panel(weights, [second])]
+    return PaperFigure("5", caption, words, panels)
+
+
+def _panel(weights, heads, query=None):
+    return Panel(heads, weights[heads], query)
+
+
+def _heads(view, default):
+    return [head - 1 for head in view.heads] if view.heads else list(default)
+
+
+def _query(view, words, weights):
+    if view.word is not None:
+        return words.index(view.word)
+    return int(np.argmax(_strongest(weights, words, DISTANT).mean(axis=0)))
+
+
+def _strongest(weights, words, distance):
+    """Returns the greatest weight from each word to one that is far enough.
+
+    Args:
+        weights: Array of shape `(num_heads, num_words, num_words)`.
+        words: List of str.
+        distance: Integer, the least distance.
+
+    Returns:
+        Array of shape `(num_heads, num_words)`.
+    """
+    places = np.arange(len(words))
+    is_far = np.abs(places[:, None] - places) >= distance
+    is_word = np.array([word != END for word in words])
+    return (weights * (is_far & is_word & is_word[:, None])).max(axis=-1)
+
+
+def _two_largest(values):
+    # A model with one head has its only head twice.
+    order = np.argsort(values, kind="stable")[::-1]
+    return sorted(
+        int(head) for head in (order[0], order[min(1, len(order) - 1)])
+    )
+
+
+def _join(numbers):
+    return ",".join(map(str, numbers))

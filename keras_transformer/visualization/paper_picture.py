@@ -1,0 +1,111 @@
+"""Draws figures 3 to 5 of the paper as pictures."""
+
+from keras_transformer.visualization.paper_figures import head_colour
+from keras_transformer.visualization.picture import num_columns
+from keras_transformer.visualization.picture import shortened
+from keras_transformer.visualization.picture import write_picture
+
+# All lengths are in inches.
+PITCH = 0.21  # from one word to the next
+CHARACTER = 0.085  # length of a character of a word
+HEADING = 0.34  # room for the names of the heads
+MARGIN = 0.15
+FONT_SIZE = 9.5
+LEAST_WIDTH = 2.4
+
+
+def write_paper_picture(figure, path):
+    """Draws a figure in the paper's style.
+
+    Each panel has two rows of words. Lines lead from the words above, which
+    attend, to the words below. A colour stands for a head and the opacity of a
+    line for its weight. Where a single word attends, stripes behind the words
+    below repeat the weights. Weights below `LEAST_WEIGHT` are left out.
+
+    Args:
+        figure: `PaperFigure` to draw.
+        path: Path of the file to write, which ends in `.png`, `.pdf` or `.svg`.
+    """
+    # Imported here so that importing this module does not load matplotlib.
+    from matplotlib.figure import Figure
+
+    labels = [shortened(word) for word in figure.words]
+    room = CHARACTER * max(map(num_columns, labels)) + 0.1
+    length = PITCH * len(labels)
+    gap = min(2.4, max(1.2, 0.3 * length))  # between the two rows
+    panel_height = HEADING + room + gap + room + MARGIN
+    width = max(LEAST_WIDTH, length) + 2 * MARGIN
+    height = len(figure.panels) * panel_height
+    picture = Figure((width, height), dpi=200)
+    axis = picture.add_axes((0, 0, 1, 1), xlim=(0, width), ylim=(height, 0))
+    axis.set_axis_off()
+    left = (width - length) / 2
+    for number, panel in enumerate(figure.panels):
+        top = number * panel_height
+        _write_heads(axis, panel.heads, top + HEADING / 2)
+        upper = top + HEADING + room
+        _draw_panel(axis, panel, labels, (left, upper, upper + gap), room)
+    write_picture(picture, path)
+
+
+def _write_heads(axis, heads, y):
+    """Writes the names of the heads in their colours."""
+    options = {"fontsize": FONT_SIZE, "va": "center"}
+    text = "head" if len(heads) == 1 else "heads"
+    axis.text(MARGIN, y, text, color="0.35", **options)
+    for place, head in enumerate(heads):
+        axis.text(
+            MARGIN + 0.5 + 0.22 * place,
+            y,
+            head + 1,
+            color=head_colour(head),
+            fontweight="bold",
+            **options,
+        )
+
+
+def _draw_panel(axis, panel, labels, place, room):
+    left, upper, lower = place
+    centres = [left + PITCH * (word + 0.5) for word in range(len(labels))]
+    if panel.query is not None:
+        _shade(axis, panel, centres, upper, lower, room)
+    _draw_lines(axis, panel, centres, upper, lower)
+    options = {
+        "rotation": 90,
+        "ha": "center",
+        "fontsize": FONT_SIZE,
+        "parse_math": False,  # otherwise "$" in a word would start a formula
+    }
+    for x, label in zip(centres, labels):
+        axis.text(x, upper - 0.05, label, va="bottom", **options)
+        axis.text(x, lower + 0.05, label, va="top", **options)
+
+
+def _draw_lines(axis, panel, centres, upper, lower):
+    from matplotlib.collections import LineCollection
+    from matplotlib.colors import to_rgba
+
+    segments, colours = [], []
+    for line in panel.lines():
+        shift = PITCH * line.shift
+        start = (centres[line.query] + shift, upper)
+        segments.append([start, (centres[line.key] + shift, lower)])
+        colours.append(to_rgba(line.colour, line.weight))
+    axis.add_collection(LineCollection(segments, colors=colours, linewidth=1.5))
+
+
+def _shade(axis, panel, centres, upper, lower, room):
+    """Marks the word that attends, and the weights of the others."""
+    place = (centres[panel.query] - PITCH / 2, upper - room)
+    _fill(axis, place, PITCH, room, "0.5", 0.3)
+    width = PITCH / len(panel.heads)
+    for line in panel.lines():
+        x = centres[line.key] + PITCH * line.shift - width / 2
+        _fill(axis, (x, lower), width, room, line.colour, line.weight)
+
+
+def _fill(axis, place, width, height, colour, opacity):
+    from matplotlib.patches import Rectangle
+
+    options = {"facecolor": colour, "alpha": opacity, "linewidth": 0}
+    axis.add_patch(Rectangle(place, width, height, **options))

@@ -1,0 +1,83 @@
+"""Words in place of tokens, so that attention reads as in the paper."""
+
+import re
+import unicodedata
+
+import numpy as np
+
+from keras_transformer.token_ids import WORD_START
+
+END = "(end)"  # label of the end of a sentence
+_BYTE = re.compile("<0x([0-9A-F]{2})>")
+
+
+def join_words(tokens, splits_punctuation=True):
+    """Joins the tokens of each word.
+
+    Args:
+        tokens: List of str, pieces of SentencePiece.
+        splits_punctuation: Whether a piece of punctuation is a word of its own,
+            as in the paper's figures. Defaults to True. False suits the words
+            of a treebank, where only spaces separate words.
+
+    Returns:
+        The words, a list of str, and the position of the first token of each.
+
+    Example:
+
+    >>> join_words(["▁a", "▁per", "fect", "▁law", ",", "(end)"])
+    (['a', 'perfect', 'law', ',', '(end)'], [0, 1, 3, 4, 5])
+    """
+    starts = [
+        place
+        for place, token in enumerate(tokens)
+        if place == 0
+        or token == END
+        or token.startswith(WORD_START)
+        or (splits_punctuation and _is_boundary(tokens[place - 1], token))
+    ]
+    stops = [*starts[1:], len(tokens)]
+    return [_text(tokens[a:b]) for a, b in zip(starts, stops)], starts
+
+
+def join_weights(weights, starts):
+    """Returns the attention between words.
+
+    A word receives the sum of what its tokens receive, and attends as its
+    tokens do on average. Each row still sums to 1.
+
+    Args:
+        weights: Array of shape `(..., num_tokens, num_tokens)`.
+        starts: Positions that `join_words` returns.
+
+    Returns:
+        Array of shape `(..., num_words, num_words)`.
+    """
+    lengths = np.diff([*starts, weights.shape[-1]])
+    weights = np.add.reduceat(weights, starts, axis=-1)
+    return np.add.reduceat(weights, starts, axis=-2) / lengths[:, None]
+
+
+def _is_boundary(before, token):
+    # A lone mark and the bytes of a character belong to what surrounds them.
+    if before == WORD_START or _BYTE.match(before) or _BYTE.match(token):
+        return False
+    return not (_is_joined(before[-1]) and _is_joined(token[0]))
+
+
+def _is_joined(character):
+    # Chinese and Japanese have no spaces, so a piece of them is a word.
+    if unicodedata.east_asian_width(character) in "FW":
+        return False
+    return unicodedata.category(character)[0] in "LMN"
+
+
+def _text(tokens):
+    pieces = (
+        bytes.fromhex(byte[1])
+        if (byte := _BYTE.fullmatch(token))
+        else token.encode()
+        for token in tokens
+    )
+    text = b"".join(pieces).decode(errors="replace")
+    return text.removeprefix(WORD_START) or "␣"

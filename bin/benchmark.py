@@ -77,7 +77,9 @@ def _hparams():
     # All sets get the same batch size, so that their speeds can be compared.
     # --hparams comes afterwards and can still change it.
     hparams = dataclasses.replace(
-        registry.get_hparams(FLAGS.hparams_set), batch_tokens=BATCH_TOKENS
+        registry.get_hparams(FLAGS.hparams_set),
+        batch_tokens=BATCH_TOKENS,
+        effective_batch_tokens=0,
     )
     hparams = hparam.parse_overrides(hparams, FLAGS.hparams)
     if FLAGS.packed:

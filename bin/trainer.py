@@ -14,9 +14,10 @@ exit status is 128 plus the signal's number.
 
 Training uses all GPUs of the machine. If the environment variable TF_CONFIG
 lists several machines, it uses all of these; they must share --output_dir.
---batch_tokens limits what one device processes at once.
---effective_batch_tokens sets the size of an update; devices accumulate
-gradients until they reach it. An update is the same on any number of devices.
+--effective_batch_tokens sets the number of tokens in an update, and
+--batch_tokens the number of positions that a device takes at once. Devices
+accumulate gradients over several rounds if need be. An update is the same on
+any number of devices.
 
 With KERAS_BACKEND=jax the command trains on JAX and needs no TensorFlow.
 """
@@ -94,10 +95,11 @@ FLAGS = flags.define(
         flags.whole(
             "effective_batch_tokens",
             None,
-            "Maximum number of positions per side in an update, on any number "
-            "of devices. Gradients are accumulated over as many rounds as "
-            "needed. 0 uses batch_tokens. Default: effective_batch_tokens of "
-            "the hparams set.",
+            "Mean number of tokens in an update, on any number of devices. "
+            "Padding does not count. Source or target counts, whichever has "
+            "more. Gradients are accumulated over as many rounds as needed. 0 "
+            "makes an update of batch_tokens positions. Default: "
+            "effective_batch_tokens of the hparams set.",
         ),
     ),
     # The defaults are those of a `Trainer` in Python.
@@ -174,6 +176,9 @@ FLAGS = flags.define(
         ),
     ),
 )
+# Positions per side that --batch_tokens=auto takes at most, if they make up the
+# whole update.
+MOST_TOKENS = 25000
 # Settings without which no training can start.
 NEEDED = ("problem", "hparams_set", "data_dir")
 
@@ -277,12 +282,10 @@ def _hparams(hparams_set, earlier_run, is_new):
         "batch_tokens": FLAGS.batch_tokens,
         "effective_batch_tokens": FLAGS.effective_batch_tokens,
     }
-    if FLAGS.batch_tokens == "auto" and not is_new:
-        batch["batch_tokens"] = earlier_run.hparams.batch_tokens
-    elif FLAGS.batch_tokens == "auto":
-        # A placeholder that agrees with the update until the device's memory
-        # is known.
-        batch["batch_tokens"] = FLAGS.effective_batch_tokens or None
+    if FLAGS.batch_tokens == "auto":
+        # A new run waits until the device's memory is known.
+        kept = None if is_new else earlier_run.hparams.batch_tokens
+        batch["batch_tokens"] = kept
     # Parsed like --hparams, so a wrong value gives the same error.
     overrides = [f"{n}={v}" for n, v in batch.items() if v is not None]
     return hparam.parse_overrides(hparams, ",".join(overrides))
@@ -314,10 +317,14 @@ def _profile_steps():
 
 def _with_largest_batch(problem, hparams, precision):
     """Returns the hparams with the largest batch that fits into memory."""
+    from keras_transformer.data.update_size import update_positions
     from keras_transformer.engines.largest_batch import largest_batch_tokens
 
+    most = MOST_TOKENS
+    if hparams.effective_batch_tokens:
+        most = update_positions(hparams, problem.token_pairs("train"))
     tokens = largest_batch_tokens(
-        hparams, problem.vocabulary.vocab_size, precision, FLAGS.xla
+        hparams, problem.vocabulary.vocab_size, precision, most, FLAGS.xla
     )
     return dataclasses.replace(hparams, batch_tokens=tokens)
 

@@ -39,7 +39,7 @@ class HParams:
     label_smoothing: float = 0.1  # share spread over the vocabulary (eps_ls)
     max_length: int = 256  # longest sentence kept for training, in tokens
     batch_tokens: int = 4096  # positions per side a device takes at once
-    effective_batch_tokens: int = 0  # those of an update; 0 = batch_tokens
+    effective_batch_tokens: int = 0  # real tokens of an update; 0 = one batch
     packed: bool = False  # whether several sentence pairs share a row
     optimizer: str = "adam"  # or "adamw", "adafactor"
     adam_beta1: float = 0.9  # decay of the mean of gradients (beta_1)
@@ -55,11 +55,6 @@ class HParams:
     alpha: float = 0.6  # length penalty ((5 + length) / 6) ** alpha
     extra_length: int = 50  # tokens that an output may exceed its input by
 
-    @property
-    def update_tokens(self):
-        """Largest number of positions per side in the batch of an update."""
-        return self.effective_batch_tokens or self.batch_tokens
-
     def __post_init__(self):
         fields.check(self, _RULES)
         if self.d_model % self.num_heads and not (self.d_k and self.d_v):
@@ -68,14 +63,6 @@ class HParams:
                 f"d_model={self.d_model}, num_heads={self.num_heads}. Use a "
                 f"divisor of d_model such as {_near_divisor(self)}, or set "
                 "both d_k and d_v."
-            )
-        if 0 < self.effective_batch_tokens < self.batch_tokens:
-            raise ValueError(
-                "`effective_batch_tokens` must be 0 or at least "
-                "`batch_tokens`. Received: "
-                f"effective_batch_tokens={self.effective_batch_tokens}, "
-                f"batch_tokens={self.batch_tokens}. Lower batch_tokens, or "
-                "leave effective_batch_tokens at 0."
             )
         if self.weight_decay and self.optimizer == "adam":
             raise ValueError(

@@ -44,7 +44,7 @@ MAY_IMPORT = {
     "registry": "hparam problem",
     "transformer": "layers masks serialization",
     "trees": "data token_ids",
-    "engines": "data layers losses metrics optimizers transformer",
+    "engines": "layers losses metrics optimizers transformer",
     "problems": "data problem registry token_ids trees",
     "runs": "data files hparam transformer",
     "search": "fields layers token_ids trees",

@@ -10,6 +10,7 @@ from keras_transformer.data.packing import plan_packed
 from keras_transformer.data.prefetch import prefetched
 from keras_transformer.data.update_batches import Layout
 from keras_transformer.data.update_batches import update_batches
+from keras_transformer.data.update_size import update_positions
 
 
 def time_input(hparams, token_pairs, num_passes=5):
@@ -24,6 +25,7 @@ def time_input(hparams, token_pairs, num_passes=5):
     Returns:
         Dictionary of figures.
     """
+    positions = update_positions(hparams, token_pairs)
     make_plan = plan_packed if hparams.packed else plan_batches
     # Every epoch has a number of its own, since the plan depends on it.
     epochs = itertools.count()
@@ -33,7 +35,7 @@ def time_input(hparams, token_pairs, num_passes=5):
         return make_plan(
             token_pairs.inputs.lengths,
             token_pairs.targets.lengths,
-            hparams.update_tokens,
+            positions,
             hparams.max_length,
             seed=0,
             epoch=epoch,

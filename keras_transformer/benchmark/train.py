@@ -4,7 +4,9 @@ import random
 
 from keras_transformer.benchmark import machine
 from keras_transformer.benchmark import workload
+from keras_transformer.data.update_batches import Layout
 from keras_transformer.data.update_batches import update_batches
+from keras_transformer.data.update_size import update_positions
 from keras_transformer.engines.make_engine import make_engine
 
 
@@ -24,8 +26,8 @@ def time_training(
     update are read after the next update has started.
 
     Args:
-        hparams: `HParams` of the model. An update has `effective_batch_tokens`,
-            or `batch_tokens` if that is 0.
+        hparams: `HParams` of the model. An update has the positions that
+            `update_positions` finds for the text.
         token_pairs: `TokenPairs` to choose the batches from.
         vocab_size: Integer number of token ids.
         precision, num_devices, xla: As for `make_engine`.
@@ -37,14 +39,13 @@ def time_training(
     """
     plan = workload.fixed_plan(
         token_pairs,
-        hparams.update_tokens,
+        update_positions(hparams, token_pairs),
         workload.lengths_for(hparams),
         hparams.packed,
     )
     engine = _make_engine(hparams, vocab_size, precision, num_devices, xla)
-    batches = list(
-        update_batches(token_pairs, plan, engine.layout, seed=0, epoch=0)
-    )
+    layout = Layout.of(plan, hparams.batch_tokens, engine)
+    batches = list(update_batches(token_pairs, plan, layout, seed=0, epoch=0))
     startup_seconds = _warm_up(engine, batches)
     losses = []
     passes = machine.timed_passes(

@@ -135,11 +135,11 @@ def fixed_plan(token_pairs, batch_tokens, lengths=LENGTHS, packed=False):
             f"full batch of {missing[0]} tokens. Lower batch_tokens, or use "
             "more text."
         )
-    buckets, shapes, num_tokens = [], [], 0
+    buckets, shapes, num_tokens = [], [], np.zeros(2, np.int64)
     for length in lengths:
         rows = batches[length]
         shape = (len(rows), length, length)
-        num_tokens += int(pair_lengths[rows].sum())
+        num_tokens += pair_lengths[rows].sum(axis=0)
         if packed:
             rows, shape = _pack(rows, pair_lengths[rows], batch_tokens)
         buckets.append(rows[None])  # (1, batch): a bucket of one batch

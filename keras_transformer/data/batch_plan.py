@@ -6,6 +6,7 @@ import numpy as np
 
 from keras_transformer.data.buckets import MAX_SHAPES
 from keras_transformer.data.buckets import choose_buckets
+from keras_transformer.data.buckets import count_cells
 
 EMPTY_ROW = -1
 
@@ -35,7 +36,8 @@ class BatchPlan:
             bucket.
         order: Integer array of shape `(num_batches, 2)` over all buckets: the
             bucket of each batch, and the number of the batch in that bucket.
-        num_tokens: Number of source and target tokens in all batches.
+        num_tokens: Integer array of shape `(2,)`, the number of source and of
+            target tokens in all batches.
         num_dropped: Number of pairs that exceed the longest allowed length.
     """
 
@@ -62,7 +64,13 @@ class BatchPlan:
                 self._buckets, self.shapes
             )
         )
-        return 1 - self._num_tokens / positions if positions else 0.0
+        num_tokens = int(self._num_tokens.sum())
+        return 1 - num_tokens / positions if positions else 0.0
+
+    @property
+    def tokens_per_batch(self):
+        """Mean number of source and of target tokens of a batch, a tuple."""
+        return tuple((self._num_tokens / len(self)).tolist())
 
 
 def plan_batches(
@@ -112,13 +120,17 @@ def plan_batches(
     Raises:
         ValueError: If a kept sentence is longer than `batch_tokens`.
     """
-    kept, kept_lengths = select_pairs(
-        input_lengths, target_lengths, batch_tokens, max_length
-    )
+    kept, kept_lengths = select_pairs(input_lengths, target_lengths, max_length)
+    check_longest(kept_lengths, batch_tokens)
+    num_dropped = len(input_lengths) - len(kept)
+    if not len(kept):
+        return empty_plan(num_dropped)
     lengths, max_shapes = kept_lengths, MAX_SHAPES
     if fixed_shapes:
         lengths, max_shapes = _rounded_up(lengths, batch_tokens), FEW_SHAPES
-    bucket_of_pair, limits = choose_buckets(lengths, batch_tokens, max_shapes)
+    cells, cell_of_pair = count_cells(lengths)
+    bucket_of_cell, limits = choose_buckets(cells, batch_tokens, max_shapes)
+    bucket_of_pair = bucket_of_cell[cell_of_pair]
 
     generator = np.random.default_rng([seed, epoch])
     if shuffle:
@@ -137,10 +149,15 @@ def plan_batches(
         generator.shuffle(order)
         if epoch == 0:
             order = _biggest_first(order, shapes)
-    num_dropped = len(input_lengths) - len(kept)
     return BatchPlan(
-        buckets, shapes, order, int(kept_lengths.sum()), num_dropped
+        buckets, shapes, order, kept_lengths.sum(axis=0), num_dropped
     )
+
+
+def empty_plan(num_dropped):
+    """Returns the plan of no batches."""
+    order = np.zeros((0, 2), np.int64)
+    return BatchPlan([], [], order, np.zeros(2, np.int64), num_dropped)
 
 
 def pad_batch(token_pairs, indices, shape):
@@ -169,15 +186,12 @@ def padded_batches(token_pairs, plan, start=0):
         yield pad_batch(token_pairs, *plan[index])
 
 
-def select_pairs(input_lengths, target_lengths, batch_tokens, max_length):
+def select_pairs(input_lengths, target_lengths, max_length):
     """Selects the pairs that are not too long.
 
     Returns:
         A tuple of two integer arrays: the numbers of the kept pairs, of shape
         `(kept,)`, and their lengths, of shape `(kept, 2)`.
-
-    Raises:
-        ValueError: If a kept sentence is longer than `batch_tokens`.
     """
     lengths = np.array(
         [input_lengths, target_lengths], np.int64
@@ -185,15 +199,27 @@ def select_pairs(input_lengths, target_lengths, batch_tokens, max_length):
     kept = np.arange(len(lengths))
     if max_length is not None:
         kept = np.flatnonzero(lengths.max(axis=1) <= max_length)
-    longest = lengths[kept].max(initial=0)
-    if longest > batch_tokens:
-        raise ValueError(
-            "`batch_tokens` must be at least the number of tokens of the "
-            f"longest sentence. Received: batch_tokens={batch_tokens}, longest "
-            f"sentence={longest} tokens. Raise batch_tokens or lower "
-            "max_length."
-        )
     return kept, lengths[kept]
+
+
+def check_longest(lengths, tokens, name="batch_tokens"):
+    """Checks that a batch has room for every sentence.
+
+    Args:
+        lengths: Integer array of shape `(pairs, 2)`.
+        tokens: Number of tokens on either side of a batch.
+        name: Name of the hparam that sets it. Defaults to "batch_tokens".
+
+    Raises:
+        ValueError: If a sentence is longer.
+    """
+    longest = lengths.max(initial=0)
+    if longest > tokens:
+        raise ValueError(
+            f"`{name}` must be at least the number of tokens of the longest "
+            f"sentence. Received: {name}={tokens}, longest sentence={longest} "
+            f"tokens. Raise {name} or lower max_length."
+        )
 
 
 def lay_out(rows_of_pairs, most_rows, full_shape=False):

@@ -34,31 +34,29 @@ def count_cells(lengths):
     return cells, cell_of_pair
 
 
-def choose_buckets(lengths, batch_tokens, max_shapes=MAX_SHAPES):
-    """Groups the pairs into rectangles of source length by target length.
+def choose_buckets(cells, batch_tokens, max_shapes=MAX_SHAPES):
+    """Groups the cells into rectangles of source length by target length.
 
-    Begins with one bucket of all pairs. Each step cuts one bucket in two, at
+    Begins with one bucket of all cells. Each step cuts one bucket in two, at
     the source or target length where the cut saves the most padding.
 
     Args:
-        lengths: Integer array of shape `(pairs, 2)`.
+        cells: Integer array of shape `(cells, 3)`, from `count_cells`.
         batch_tokens: Largest number of positions of a batch on either side.
         max_shapes: Largest number of buckets. Defaults to `MAX_SHAPES`.
 
     Returns:
-        A tuple of the bucket of each pair, an integer array of shape
-        `(pairs,)`, and the list of the shapes `(input_len, target_len)` that
+        A tuple of the bucket of each cell, an integer array of shape
+        `(cells,)`, and the list of the shapes `(input_len, target_len)` that
         the buckets are padded to.
     """
-    if not len(lengths):
-        return np.zeros(0, np.int64), []
-    cells, cell_of_pair = count_cells(lengths)
+    num_tokens = cells[:, 2] @ cells[:, :2].sum(axis=1)
     buckets = [np.arange(len(cells))]
     cuts = [_best_cut(cells, buckets[0], batch_tokens)]
     while len(buckets) < max_shapes:
         best = max(range(len(cuts)), key=lambda bucket: cuts[bucket][0])
         saving, low, high = cuts[best]
-        if saving <= MIN_SAVING * lengths.sum():
+        if saving <= MIN_SAVING * num_tokens:
             break
         buckets[best] = low
         buckets.append(high)
@@ -68,7 +66,7 @@ def choose_buckets(lengths, batch_tokens, max_shapes=MAX_SHAPES):
     for number, bucket in enumerate(buckets):
         bucket_of_cell[bucket] = number
     limits = [tuple(cells[b, :2].max(axis=0).tolist()) for b in buckets]
-    return bucket_of_cell[cell_of_pair], limits
+    return bucket_of_cell, limits
 
 
 def _best_cut(cells, bucket, batch_tokens):

@@ -1,5 +1,7 @@
 """The plan of packed batches, in which several sentence pairs share a row."""
 
+import math
+
 import numpy as np
 
 from keras_transformer.data import batch_plan
@@ -56,11 +58,12 @@ def plan_packed(
         ValueError: If a kept sentence is longer than `batch_tokens`.
     """
     kept, lengths = batch_plan.select_pairs(
-        input_lengths, target_lengths, batch_tokens, max_length
+        input_lengths, target_lengths, max_length
     )
+    batch_plan.check_longest(lengths, batch_tokens)
     num_dropped = len(input_lengths) - len(kept)
     if not len(kept):
-        return batch_plan.BatchPlan([], [], [], 0, num_dropped)
+        return batch_plan.empty_plan(num_dropped)
     capacity = _choose_capacity(lengths, batch_tokens)
     cells, cell_of_pair = buckets.count_cells(lengths)
     rows = _choose_rows(cells, capacity)  # (all_rows, pairs_per_row)
@@ -76,8 +79,31 @@ def plan_packed(
     shape = (batches.shape[1], *capacity)
     order = [(0, batch) for batch in range(len(batches))]
     return batch_plan.BatchPlan(
-        [batches], [shape], order, int(lengths.sum()), num_dropped
+        [batches], [shape], order, lengths.sum(axis=0), num_dropped
     )
+
+
+def packed_positions(lengths, tokens):
+    """Finds the `batch_tokens` with which batches hold so many real tokens.
+
+    Args:
+        lengths: Integer array of shape `(pairs, 2)`.
+        tokens: Mean number of tokens on the side that has more of them.
+
+    Returns:
+        An integer. The mean is as near to `tokens` as whole rows allow.
+    """
+    capacity = _choose_capacity(lengths, tokens)
+    cells, _ = buckets.count_cells(lengths)
+    num_rows = len(_choose_rows(cells, capacity))
+    total = lengths.sum(axis=0).max()
+    num_batches = total / tokens
+    rows = min(
+        math.ceil(num_rows / max(1, math.floor(num_batches))),
+        math.ceil(num_rows / math.ceil(num_batches)),
+        key=lambda rows: abs(total / math.ceil(num_rows / rows) - tokens),
+    )
+    return rows * max(capacity)
 
 
 def _choose_capacity(lengths, batch_tokens):

@@ -17,18 +17,25 @@ class Layout(typing.NamedTuple):
     local_replicas: int = 1  # number of replicas that this worker feeds
 
     @classmethod
-    def of(cls, hparams, engine):
-        """Divides a global batch among an engine's replicas.
+    def of(cls, plan, batch_tokens, engine):
+        """Divides the batches of a plan among an engine's replicas.
 
-        There are as few rounds of accumulation as `batch_tokens` allows.
+        There are as few rounds of accumulation as `batch_tokens` allows, and
+        as many in every batch. A replica takes at least one row at once.
 
         Args:
-            hparams: An `HParams`.
+            plan: A `BatchPlan`.
+            batch_tokens: Number of positions per side that a replica takes at
+                once.
             engine: The engine that computes the updates.
         """
-        tokens_at_once = hparams.batch_tokens * engine.num_replicas
+        num_rounds = 1
+        for rows, input_len, target_len in plan.shapes:
+            rows_at_once = max(1, batch_tokens // max(input_len, target_len))
+            parts = math.ceil(rows / rows_at_once)
+            num_rounds = max(num_rounds, math.ceil(parts / engine.num_replicas))
         return cls(
-            math.ceil(hparams.update_tokens / tokens_at_once),
+            num_rounds,
             engine.num_replicas,
             engine.first_replica,
             engine.local_replicas,
@@ -62,9 +69,9 @@ def update_batches(token_pairs, plan, layout, seed, epoch, start=0):
         all workers; and "num_tokens", a float32 with the number of target
         tokens of all workers.
     """
-    target_lengths = token_pairs.targets.lengths
     for number in range(start, len(plan)):
         indices, shape = plan[number]
+        lengths = _lengths(token_pairs, indices)  # (pairs, 2)
         seeds = _draw_seeds(indices, (seed, epoch, number))
         local = _local_part(indices, layout, batch_plan.EMPTY_ROW)
         rows = local.reshape(-1, *indices.shape[1:])  # (local_rows, ...)
@@ -77,11 +84,9 @@ def update_batches(token_pairs, plan, layout, seed, epoch, start=0):
                 *local.shape[:3], -1
             ),  # (num_rounds, local_replicas, rows, target_len)
             "seeds": _local_part(seeds, layout, 0),
-            "lengths": _lengths(token_pairs, indices),
+            "lengths": lengths,
             # Of all workers, because the loss is the mean over all tokens.
-            "num_tokens": np.float32(
-                target_lengths[indices[indices >= 0]].sum()
-            ),
+            "num_tokens": np.float32(lengths[:, 1].sum()),
         }
 
 

@@ -2,7 +2,6 @@
 
 import keras
 
-from keras_transformer.data.update_batches import Layout
 from keras_transformer.optimizers import make_optimizer
 from keras_transformer.transformer import POLICIES
 from keras_transformer.transformer import build_transformer
@@ -38,7 +37,6 @@ class Engine:
         self.is_chief = worker == 0
         self.local_replicas = num_replicas // num_workers
         self.first_replica = worker * self.local_replicas
-        self.layout = Layout.of(hparams, self)
         self.model = None
         self.optimizer = None
 

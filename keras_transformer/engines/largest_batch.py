@@ -1,6 +1,5 @@
 """The largest batch that fits into the memory of a device."""
 
-import dataclasses
 import os
 
 import numpy as np
@@ -13,11 +12,10 @@ SMALL, LARGE = 1024, 3072  # sizes of the batches that are measured
 # Share of the memory to use. The rest is a reserve for an estimate that is too
 # low.
 USED_SHARE = 0.85
-MOST_TOKENS = 25000  # the batch of the paper
 STEP = 256  # the result is a multiple of this
 
 
-def largest_batch_tokens(hparams, vocab_size, precision, xla="auto"):
+def largest_batch_tokens(hparams, vocab_size, precision, most, xla="auto"):
     """Estimates how many positions per side fit into the memory of a device.
 
     The function makes an update with a small batch of the longest sentences and
@@ -28,11 +26,12 @@ def largest_batch_tokens(hparams, vocab_size, precision, xla="auto"):
         hparams: An `HParams`; its `batch_tokens` is ignored.
         vocab_size: Number of token ids.
         precision: "float32", "bfloat16" or "float16".
+        most: Largest number of positions to return.
         xla: "auto", "on" or "off"; see `TensorflowEngine`. Defaults to "auto".
 
     Returns:
-        The number of positions. It is at least `max_length` and at most
-        `effective_batch_tokens`, or 25,000 as in the paper if that is 0.
+        The number of positions. It is at least `max_length`, unless `most` is
+        smaller.
 
     Raises:
         ValueError: If `TF_CONFIG` names several machines, or if not even a few
@@ -45,10 +44,6 @@ def largest_batch_tokens(hparams, vocab_size, precision, xla="auto"):
             "machine, and pass it to all of them."
         )
     longest = hparams.max_length
-    most = hparams.effective_batch_tokens or MOST_TOKENS
-    hparams = dataclasses.replace(
-        hparams, batch_tokens=most, effective_batch_tokens=most
-    )
     engine = make_engine(hparams, precision, 1, xla)
     engine.build(vocab_size)
     # Whole rows of the greatest length, since the sizes must be exact.

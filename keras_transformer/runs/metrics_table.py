@@ -13,8 +13,9 @@ from keras_transformer.files.writing import written_aside
 METRICS_FILE = "metrics.csv"
 # Scores such as dev_bleu depend on the problem; the rows add their columns.
 COLUMNS = ["step", "epoch", "seconds", "learning_rate", "train_loss"]
-COLUMNS += ["gradient_norm", "tokens_per_second", "padding_share"]
-COLUMNS += ["input_wait_share", "memory_bytes"]
+COLUMNS += ["gradient_norm", "source_tokens", "target_tokens"]
+COLUMNS += ["tokens_per_second", "padding_share", "input_wait_share"]
+COLUMNS += ["memory_bytes"]
 COSTS = ["device_flops", "token_flops", "position_flops"]  # since the start
 COLUMNS += COSTS
 COLUMNS += ["dev_loss", "dev_perplexity", "dev_accuracy"]

@@ -16,8 +16,8 @@ from keras_transformer.visualization.learning_curve import plot_learning_curve
 CURVE_FILE = "learning_curve.png"
 # The sums that the next row is computed from. Checkpoints hold them, so the
 # first row after a resume also covers the updates before it.
-COUNTS = ("updates", "loss", "gradient_norm", "tokens", "positions", "filled")
-COUNTS += ("seconds", "waited")
+COUNTS = ("updates", "loss", "gradient_norm", "source_tokens", "tokens")
+COUNTS += ("positions", "filled", "seconds", "waited")
 
 
 class TrainingLog:
@@ -32,7 +32,8 @@ class TrainingLog:
             since those updates are repeated.
         is_chief: Whether this worker writes the log; the others write nothing.
             Defaults to True.
-        counts: The `counts` of the log that this one continues. Defaults to
+        counts: The `counts` of the log that this one continues. Those of an
+            earlier version, which counted less, are left out. Defaults to
             None, for a new training.
     """
 
@@ -46,7 +47,8 @@ class TrainingLog:
             self.table = MetricsTable(run.file(METRICS_FILE), step)
             self.events = EventFile(run.file("tensorboard"), step)
         self._reset()
-        self.counts.update(counts or {})
+        if counts and counts.keys() >= self.counts.keys():
+            self.counts.update(counts)
 
     @property
     def evaluations(self):
@@ -57,21 +59,25 @@ class TrainingLog:
             if row.get("dev_loss")
         ]
 
-    def describe(self, plan, engine, peak):
+    def describe(self, plan, layout, engine, peak):
         """Prints the sizes of the model, of the data and of an update.
 
         Args:
             plan: `BatchPlan` of the first epoch.
+            layout: `Layout` of its batches.
             engine: The engine, with its model built.
             peak: The greatest learning rate of the schedule.
         """
+        source_tokens, target_tokens = plan.tokens_per_batch
         self._print(
             f"Model: {engine.model.count_params():,} parameters, "
             f"{engine.precision}. Data: {len(plan)} batches per epoch in "
             f"{len(plan.shapes)} shapes, {plan.padding_share:.1%} padding, "
             f"{plan.num_dropped} pairs dropped as too long. "
-            f"Devices: {engine.layout.num_replicas}. "
-            f"Rounds per update: {engine.layout.num_rounds}. "
+            f"Tokens per update: {source_tokens:,.0f} source, "
+            f"{target_tokens:,.0f} target. "
+            f"Devices: {layout.num_replicas}. "
+            f"Rounds per update: {layout.num_rounds}. "
             f"Peak learning rate: {peak:.2e}."
         )
 
@@ -88,6 +94,7 @@ class TrainingLog:
         self.counts["updates"] += 1
         self.counts["loss"] += loss_sum
         self.counts["gradient_norm"] += gradient_norm
+        self.counts["source_tokens"] += float(batch["lengths"][:, 0].sum())
         self.counts["tokens"] += float(batch["num_tokens"])
         for ids in (batch["inputs"], batch["targets"]):
             self.counts["positions"] += ids.size
@@ -113,14 +120,16 @@ class TrainingLog:
             train_steps: Number of updates of the whole training.
             memory_bytes: Peak use of memory so far.
         """
-        counts = self.counts
+        counts, updates = self.counts, self.counts["updates"]
         speed = counts["tokens"] / counts["seconds"]
         padding = 1 - counts["filled"] / counts["positions"]
         row = {
             **_position(progress),
             "learning_rate": learning_rate,
             "train_loss": counts["loss"] / counts["tokens"],
-            "gradient_norm": counts["gradient_norm"] / counts["updates"],
+            "gradient_norm": counts["gradient_norm"] / updates,
+            "source_tokens": round(counts["source_tokens"] / updates, 1),
+            "target_tokens": round(counts["tokens"] / updates, 1),
             "tokens_per_second": round(speed, 1),
             "padding_share": round(padding, 4),
             "input_wait_share": round(counts["waited"] / counts["seconds"], 4),

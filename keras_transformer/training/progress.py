@@ -48,8 +48,8 @@ def read_progress(checkpoints):
         checkpoints: A `Checkpoints`.
 
     Returns:
-        A dictionary with `step`, `epoch`, `batch` and `seconds`, and one of the
-        counts for the next row of the log.
+        A dictionary with `step`, `epoch`, `batch`, `seconds` and, since version
+        0.2, `positions`; and one of the counts for the next row of the log.
 
     Raises:
         ValueError: If the checkpoint does not say where a training stands.
@@ -75,7 +75,8 @@ def read_progress(checkpoints):
         }
         for kind in KINDS
     )
-    for name in WHOLE_NUMBERS:
+    # Version 0.1 recorded no positions.
+    for name in (*WHOLE_NUMBERS, *progress.keys() & {"positions"}):
         is_count = type(progress[name]) is int and progress[name] >= 0
         if not is_count or (name == "step" and progress[name] != step):
             fault = f"where progress/{name} is {progress[name]}"

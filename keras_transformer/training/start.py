@@ -9,6 +9,7 @@ import os
 import time
 
 from keras_transformer.cost.devices import flops_per_second
+from keras_transformer.data.update_size import update_positions
 from keras_transformer.engines import memory
 from keras_transformer.files.locks import locked_directory
 from keras_transformer.runs.checkpoints import Checkpoints
@@ -80,7 +81,7 @@ def check_data(problem, hparams):
     """
     problem.batches(
         "train",
-        hparams.update_tokens,
+        update_positions(hparams, problem.token_pairs("train")),
         hparams.max_length,
         packed=hparams.packed,
     )

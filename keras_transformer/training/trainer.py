@@ -7,7 +7,9 @@ import signal
 import time
 
 from keras_transformer.data.prefetch import prefetched
+from keras_transformer.data.update_batches import Layout
 from keras_transformer.data.update_batches import update_batches
+from keras_transformer.data.update_size import update_positions
 from keras_transformer.engines.make_engine import make_engine
 from keras_transformer.optimizers import make_schedule
 from keras_transformer.runs.model_card import write_model_card
@@ -59,6 +61,8 @@ class Trainer:
         self.evaluate = Evaluator(problem, self.engine, self.hparams)
         self.state = TrainingState(run, self.engine, self.options)
         self.progress = self.state.progress
+        if "positions" not in self.progress:
+            self.progress["positions"] = self._update_positions()
         # After the state, because the log continues from the restored step.
         self.log = TrainingLog(
             run, self.step, self.engine.is_chief, self.state.counts
@@ -74,6 +78,7 @@ class Trainer:
             run.file("tensorboard"),
             self.options.profile_steps if self.engine.is_chief else (),
         )
+        self.layout = None  # of the batches, once an epoch has been planned
         self.stop_signal = None
         self._asks_to_stop = False
         self._agreed_last_step = math.inf  # of several workers
@@ -156,12 +161,15 @@ class Trainer:
                 f"{len(plan)} batches of {self.problem.directory}. Restore the "
                 "data, or use another --output_dir."
             )
+        self.layout = Layout.of(plan, self.hparams.batch_tokens, self.engine)
         if self.step == 0:
-            self.log.describe(plan, self.engine, self.schedule.peak)
+            self.log.describe(
+                plan, self.layout, self.engine, self.schedule.peak
+            )
         batches = update_batches(
             self.problem.token_pairs("train"),
             plan,
-            self.engine.layout,
+            self.layout,
             self.seed,
             self.progress["epoch"],
             self.progress["batch"],  # after a resume, inside the epoch
@@ -187,10 +195,18 @@ class Trainer:
                 elif self.state.is_save_due:
                     self._save()
 
+    def _update_positions(self):
+        """Returns the positions of an update, if no checkpoint records them."""
+        hparams = self.hparams
+        # Version 0.1 recorded none: `effective_batch_tokens` was their number.
+        if self.run.checkpoints.steps:
+            return hparams.effective_batch_tokens or hparams.batch_tokens
+        return update_positions(hparams, self.problem.token_pairs("train"))
+
     def _plan(self):
         return self.problem.batches(
             "train",
-            self.hparams.update_tokens,
+            self.progress["positions"],
             self.hparams.max_length,
             self.seed,
             self.progress["epoch"],

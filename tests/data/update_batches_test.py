@@ -10,7 +10,6 @@ from keras_transformer.data import batch_plan
 from keras_transformer.data import packing
 from keras_transformer.data.update_batches import Layout
 from keras_transformer.data.update_batches import update_batches
-from keras_transformer.hparam import HParams
 
 LENGTHS = random_lengths(300)
 LAYOUTS = [
@@ -87,14 +86,17 @@ class LayoutTest:
             for name in ("inputs", "targets", "seeds"):
                 joined = np.concatenate([part[name] for part in parts], axis=1)
                 np.testing.assert_array_equal(joined, every[name])
-            assert {part["num_tokens"] for part in parts} == {
-                every["num_tokens"]
-            }
+            for part in parts:
+                assert part["num_tokens"] == every["num_tokens"]
+                np.testing.assert_array_equal(part["lengths"], every["lengths"])
 
-    def test_tokens_are_those_of_all_workers_targets(self, pairs, plan):
+    def test_tokens_are_those_of_all_workers(self, pairs, plan):
         for whole, part in zip(
             batches(pairs, plan), batches(pairs, plan, Layout(1, 4, 3, 1))
         ):
+            num_sources, num_targets = part["lengths"].sum(axis=0)
+            assert num_sources == np.sum(whole["inputs"] > 0)
+            assert num_targets == np.sum(whole["targets"] > 0)
             assert part["num_tokens"] == np.sum(whole["targets"] > 0)
             assert part["num_tokens"].dtype == np.float32
 
@@ -139,28 +141,44 @@ class SeedsTest:
 
 
 class NumRoundsTest:
-    @pytest.mark.parametrize(
-        "effective,batch_tokens,replicas,rounds",
-        [
-            (0, 4096, 1, 1),
-            (0, 4096, 8, 1),
-            (25_000, 4096, 1, 7),
-            (25_000, 4096, 4, 2),
-            (25_000, 4096, 8, 1),
-            (8192, 4096, 2, 1),
-        ],
-    )
-    def test_there_are_as_few_rounds_as_possible(
-        self, effective, batch_tokens, replicas, rounds
-    ):
-        hparams = HParams(
-            batch_tokens=batch_tokens, effective_batch_tokens=effective
-        )
+    def layout(self, plan, batch_tokens, num_replicas):
         engine = types.SimpleNamespace(
-            num_replicas=replicas, first_replica=0, local_replicas=replicas
+            num_replicas=num_replicas,
+            first_replica=0,
+            local_replicas=num_replicas,
         )
-        layout = Layout(rounds, replicas, 0, replicas)
-        assert Layout.of(hparams, engine) == layout
+        return Layout.of(plan, batch_tokens, engine)
+
+    def tokens_at_once(self, plan, num_parts):
+        """Returns the most positions per side of a part of a batch."""
+        return max(
+            -(-rows // num_parts) * max(lengths)
+            for rows, *lengths in plan.shapes
+        )
+
+    @pytest.mark.parametrize("batch_tokens", [130, 250, 400, 799])
+    @pytest.mark.parametrize("replicas", [1, 2, 3])
+    def test_there_are_as_few_rounds_as_the_device_allows(
+        self, plan, batch_tokens, replicas
+    ):
+        layout = self.layout(plan, batch_tokens, replicas)
+        assert layout[1:] == (replicas, 0, replicas)
+        num_parts = layout.num_rounds * replicas
+        assert self.tokens_at_once(plan, num_parts) <= batch_tokens
+        if layout.num_rounds > 1:
+            num_parts -= replicas
+            assert self.tokens_at_once(plan, num_parts) > batch_tokens
+
+    @pytest.mark.parametrize("batch_tokens", [800, 801, 10_000_000])
+    def test_a_device_that_takes_an_update_at_once_has_one_round(
+        self, plan, batch_tokens
+    ):
+        for replicas in (1, 8):
+            assert self.layout(plan, batch_tokens, replicas).num_rounds == 1
+
+    def test_a_device_takes_at_least_one_row(self, plan):
+        most_rows = max(rows for rows, *_ in plan.shapes)
+        assert self.layout(plan, 1, 1).num_rounds == most_rows
 
 
 class SpeedTest:

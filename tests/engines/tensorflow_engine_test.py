@@ -251,9 +251,9 @@ class LimitsTest:
         with pytest.raises(OutOfMemory, match="batch_tokens=64.*effective"):
             make().update(batch)
 
-    def test_largest_batch_is_at_most_the_update(self):
-        hparams = dataclasses.replace(
-            HPARAMS, max_length=100, effective_batch_tokens=5000
+    def test_largest_batch_is_at_most_the_useful_one(self):
+        hparams = dataclasses.replace(HPARAMS, max_length=100)
+        batch_tokens = largest_batch_tokens(
+            hparams, VOCAB_SIZE, "float32", most=5000
         )
-        batch_tokens = largest_batch_tokens(hparams, VOCAB_SIZE, "float32")
         assert 100 <= batch_tokens <= 5000

@@ -64,14 +64,15 @@ class EveryPlanChecks:
             rows = indices.reshape(len(indices), -1)
             assert np.sum(rows.max(axis=1) < 0) <= 1
 
-    def test_padding_share_agrees_with_a_count(self, case):
+    def test_tokens_and_padding_share_agree_with_a_count(self, case):
         plan = self.plan(*case)
-        positions = tokens = 0
+        positions, tokens = 0, np.zeros(2)
         for i in range(len(plan)):
             indices, (rows, input_len, target_len) = plan[i]
             positions += rows * (input_len + target_len)
-            tokens += self.lengths[:, indices[indices >= 0]].sum()
-        assert plan.padding_share == pytest.approx(1 - tokens / positions)
+            tokens += self.lengths[:, indices[indices >= 0]].sum(axis=1)
+        assert plan.padding_share == pytest.approx(1 - tokens.sum() / positions)
+        assert plan.tokens_per_batch == tuple(tokens / len(plan))
 
     def test_shapes_and_length_are_the_same_in_every_epoch(self, case):
         first = self.plan(*case, epoch=0)

@@ -46,7 +46,7 @@ class HParamsSetsTest:
         assert base.dropout == base.label_smoothing == 0.1
         assert base.attention_dropout == base.activation_dropout == 0
         assert base.initializer == "tensor2tensor"
-        assert base.batch_tokens == 25000
+        assert base.effective_batch_tokens == 25000
         assert base.train_steps == 100000
         assert peak_learning_rate(base) == pytest.approx(6.99e-4, rel=1e-3)
 

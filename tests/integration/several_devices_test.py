@@ -21,7 +21,7 @@ HPARAMS = {
     "learning_rate": 0.1,  # a greater one would amplify rounding errors
     "warmup_steps": 10,
     "batch_tokens": 64,
-    "effective_batch_tokens": 256,
+    "effective_batch_tokens": 200,
     "gradient_clip_norm": 1.0,
     "ema_decay": 0.9,
     "extra_length": 4,
@@ -49,7 +49,7 @@ except ValueError as error:
     print(error)
 trainer, _ = train(run, {NUM_UPDATES})
 num_traces = trainer.engine._update.experimental_get_tracing_count()
-print(trainer.engine.layout, "traces:", num_traces)
+print(trainer.layout, "traces:", num_traces)
 """
 
 
@@ -82,7 +82,7 @@ def on_one(make_run):
     run = make_run(**HPARAMS)
     options = {"eval_frequency": NUM_UPDATES}
     trainer, _ = train(run, NUM_UPDATES + NUM_MORE, **options)
-    assert trainer.engine.layout.num_rounds == 4
+    assert trainer.layout.num_rounds == 4
     return run
 
 
@@ -108,7 +108,7 @@ class SeveralDevicesTest:
         assert "2 devices. Use bfloat16" in output  # instead of float16
         check_same_losses(run, on_one, NUM_UPDATES)
         trainer, _ = train(run, NUM_UPDATES + NUM_MORE)
-        assert trainer.engine.layout.num_replicas == 1
+        assert trainer.layout.num_replicas == 1
         check_same_losses(run, on_one, NUM_UPDATES + NUM_MORE)
         assert state_of(run).keys() == state_of(on_one).keys()
 

@@ -84,6 +84,21 @@ class TrainerTest:
         train(run, 40, eval_frequency=20)
         assert steps_of(evaluations(run)) == [20, 40]
 
+    def test_updates_of_a_run_of_version_0_1_keep_their_positions(
+        self, make_run
+    ):
+        run = make_run(**TINY, effective_batch_tokens=300)
+        trainer, _ = train(run, 1)
+        assert trainer.progress["positions"] > 300
+        # That version recorded none and counted no source tokens.
+        arrays = run.checkpoints.load()
+        for name in ("progress/positions", "log/source_tokens"):
+            del arrays[name]
+        run.checkpoints.save(1, arrays)
+        for step in (2, 3):
+            trainer, _ = train(run, step)
+            assert trainer.progress["positions"] == 300
+
     def test_error_of_an_infinite_loss_names_step_and_batch(self, make_run):
         run = make_run(**TINY)
         train(run, 20)

@@ -100,6 +100,11 @@ ROWS = [
     row(RESUME, saves(NEWEST, "progress/step", None), says="ckpt-3000", **SLOW),
     row(RESUME, saves(NEWEST, "progress/step", np.array(7)), says="step is 7"),
     row(RESUME, saves(NEWEST, "progress/seconds", np.array(-1.0))),
+    row(
+        RESUME,
+        saves(NEWEST, "progress/positions", np.array(-9)),
+        says="positions is -9",
+    ),
     row(AVERAGE, saves(NEWEST, QUERY, np.ones((16, 16), "int32"))),
     row(
         "kt-decoder --output_dir={run}",

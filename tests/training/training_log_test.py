@@ -19,7 +19,9 @@ from keras_transformer.training.log import TrainingLog
 BATCH = {
     "inputs": np.array([[[[3, 1], [4, 1]]], [[[1, 0], [0, 0]]]], "int32"),
     "targets": np.array([[[[5], [0]]], [[[0], [0]]]], "int32"),
-    "num_tokens": np.float32(8),  # of all workers
+    # Of all workers, as the next line.
+    "lengths": np.array([[2, 1], [2, 1], [3, 4], [2, 2]]),
+    "num_tokens": np.float32(8),
 }
 PROGRESS = {"step": 200, "epoch": 3, "batch": 17, "seconds": 12.3456}
 SAMPLES = [("ja", "yes", "yeah")]
@@ -85,11 +87,25 @@ class TrainingLogTest:
             "learning_rate": 1e-3,
             "train_loss": 2.5,
             "gradient_norm": 2.5,
+            "source_tokens": 9.0,
+            "target_tokens": 8.0,
             "tokens_per_second": 8.0,
             "padding_share": 0.5,
             "input_wait_share": 0.25,
             "memory_bytes": 2**30,
         }
+
+    def test_counts_continue_and_those_of_an_earlier_version_are_left_out(
+        self, run
+    ):
+        first = TrainingLog(run, 0)
+        first.update(BATCH, 20.0, 1.0)
+        first.time(1.0)
+        second = TrainingLog(run, 0, counts=first.counts)
+        assert second.counts == first.counts
+        earlier = {n: first.counts[n] for n in ("updates", "loss", "tokens")}
+        third = TrainingLog(run, 0, counts=earlier)
+        assert not any(third.counts.values())
 
     def test_line_shows_the_progress(self, run, capsys):
         fill(TrainingLog(run, 0))
@@ -112,13 +128,13 @@ class TrainingLogTest:
 
     def test_description_names_model_data_devices_and_rate(self, run, capsys):
         model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(5)])
-        engine = types.SimpleNamespace(
-            model=model, precision="bfloat16", layout=Layout(3, 2, 0, 2)
-        )
-        plan = plan_batches(np.array([3, 4]), np.array([3, 4]), 8)
-        TrainingLog(run, 0).describe(plan, engine, 7e-4)
+        engine = types.SimpleNamespace(model=model, precision="bfloat16")
+        plan = plan_batches(np.array([3, 4]), np.array([5, 4]), 10)
+        layout = Layout(3, 2, 0, 2)
+        TrainingLog(run, 0).describe(plan, layout, engine, 7e-4)
         line = capsys.readouterr().err
         assert "20 parameters, bfloat16" in line
+        assert "Tokens per update: 7 source, 9 target." in line
         assert "Devices: 2. Rounds per update: 3." in line
         assert "Peak learning rate: 7.00e-04" in line
 

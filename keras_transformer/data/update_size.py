@@ -1,0 +1,70 @@
+"""The number of positions that an update needs for its number of tokens."""
+
+import numpy as np
+
+from keras_transformer.data import batch_plan
+from keras_transformer.data import buckets
+from keras_transformer.data import packing
+
+
+def update_positions(hparams, token_pairs):
+    """Returns the number of positions per side of an update.
+
+    With `effective_batch_tokens` it is the number with which an update sees so
+    many real tokens on its fuller side, as the mean over an epoch. Otherwise an
+    update is one batch of `batch_tokens` positions. The number depends on the
+    lengths and the hyper-parameters alone, so every epoch and every machine has
+    the same one.
+
+    Args:
+        hparams: An `HParams`.
+        token_pairs: `TokenPairs` to train on.
+
+    Returns:
+        An integer, the `batch_tokens` of `plan_batches` or `plan_packed`.
+
+    Raises:
+        ValueError: If a sentence is longer than `effective_batch_tokens`.
+    """
+    tokens = hparams.effective_batch_tokens
+    if not tokens:
+        return hparams.batch_tokens
+    _, lengths = batch_plan.select_pairs(
+        token_pairs.inputs.lengths,
+        token_pairs.targets.lengths,
+        hparams.max_length,
+    )
+    batch_plan.check_longest(lengths, tokens, "effective_batch_tokens")
+    # One update cannot see more than there is.
+    tokens = min(tokens, int(lengths.sum(axis=0).max()))
+    if not tokens:
+        return hparams.effective_batch_tokens
+    if hparams.packed:
+        return packing.packed_positions(lengths, tokens)
+    return _padded_positions(lengths, tokens)
+
+
+def _padded_positions(lengths, tokens):
+    """Finds the positions of a padded batch that holds so many tokens."""
+    cells, _ = buckets.count_cells(lengths)
+    total = lengths.sum(axis=0).max()
+
+    def excess(positions):
+        return total / _count_batches(cells, positions) - tokens
+
+    # No batch holds more tokens than positions, and a large one holds all.
+    low, high = tokens, 2 * tokens
+    while excess(high) < 0:
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if excess(middle) < 0 else (low, middle)
+    return min(low, high, key=lambda positions: abs(excess(positions)))
+
+
+def _count_batches(cells, batch_tokens):
+    """Returns the number of batches of `plan_batches`."""
+    bucket_of_cell, limits = buckets.choose_buckets(cells, batch_tokens)
+    num_pairs = np.bincount(bucket_of_cell, cells[:, 2])
+    most_rows = batch_tokens // np.max(limits, axis=1)
+    return int(np.ceil(num_pairs / most_rows).sum())

@@ -207,6 +207,7 @@ def _train(is_chief):
     is_new = not start.has_checkpoint(FLAGS.output_dir)
     hparams = _hparams(settings["hparams_set"], earlier_run, is_new)
     options = _options()
+    start.check_device(options["device"])
     # The run records this path, and another command may start elsewhere.
     problem = registry.get_problem(
         settings["problem"], os.path.abspath(settings["data_dir"])
@@ -215,7 +216,6 @@ def _train(is_chief):
         problem.generate(FLAGS.tmp_dir)
     start.check_data(problem, hparams)
     start.check_metric(problem, options["early_stopping_metric"])
-    start.check_device(options["device"])
     start.check_memory(hparams, problem.vocabulary.vocab_size)
     record = _record(problem, settings)
     if is_new:

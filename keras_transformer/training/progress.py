@@ -1,7 +1,6 @@
 """The position of a training in its data, as a checkpoint records it."""
 
 from keras_transformer.files.reading import faulty
-from keras_transformer.runs.metrics_table import COSTS
 from keras_transformer.runs.model_card import check_model_card
 from keras_transformer.runs.weights import check_checkpoint
 
@@ -79,10 +78,6 @@ def read_progress(checkpoints):
     for name in (*WHOLE_NUMBERS, *progress.keys() & {"positions"}):
         is_count = type(progress[name]) is int and progress[name] >= 0
         if not is_count or (name == "step" and progress[name] != step):
-            fault = f"where progress/{name} is {progress[name]}"
-            raise faulty(path, fault, remedy=_REMEDY)
-    for name in COSTS:  # NaN means unknown
-        if type(progress.get(name, 0.0)) is not float:
             fault = f"where progress/{name} is {progress[name]}"
             raise faulty(path, fault, remedy=_REMEDY)
     if not 0 <= progress["seconds"] < float("inf"):

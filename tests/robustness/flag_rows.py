@@ -207,7 +207,7 @@ ROWS = [
     row(
         "kt-evaluate --hypotheses={texts}/dev.de --references={texts}/dev.de "
         "--compare={texts}",
-        says="{texts}",
+        says="which is a directory",
     ),
     row("kt-evaluate --output_dir={run} --measure=f1", has("{data}")),
     row(

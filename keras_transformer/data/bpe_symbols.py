@@ -9,7 +9,6 @@ import os
 import tempfile
 
 import sentencepiece
-from sentencepiece import sentencepiece_model_pb2
 
 from keras_transformer.data.subwords import Subwords
 from keras_transformer.data.text_files import read_lines
@@ -94,6 +93,9 @@ def write_symbols(symbols, model_path):
 
 def _model_without_symbols():
     """Returns a model of whole words with nothing but padding, end, unknown."""
+    # Imported here because nothing else needs protobuf.
+    from sentencepiece import sentencepiece_model_pb2
+
     content = io.BytesIO()
     with tempfile.TemporaryDirectory() as directory:
         encoding = {WORD_START: _STAND_IN}

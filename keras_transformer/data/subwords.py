@@ -8,6 +8,7 @@ import sentencepiece
 
 from keras_transformer.files.reading import read_bytes
 from keras_transformer.token_ids import END_ID
+from keras_transformer.token_ids import FIRST_BYTE
 from keras_transformer.token_ids import PAD_ID
 from keras_transformer.token_ids import UNKNOWN_ID
 from keras_transformer.token_ids import WORD_START
@@ -87,6 +88,11 @@ class Subwords:
     def vocab_size(self):
         """Number of ids."""
         return self._processor.get_piece_size()
+
+    @property
+    def has_bytes(self):
+        """Whether a character that the vocabulary lacks becomes bytes."""
+        return self._processor.piece_to_id(FIRST_BYTE) != UNKNOWN_ID
 
     @property
     def sha256(self):

@@ -75,6 +75,9 @@ class BpeSymbolsTest:
         decoded = tokenizer.detokenize(ids[:, :-1]).numpy()
         assert [text.decode() for text in decoded] == list(map(joined, texts))
 
+    def test_there_are_no_bytes(self, vocabulary):
+        assert not vocabulary.has_bytes
+
     def test_same_symbols_make_the_same_file(self, vocabulary, tmp_path):
         again = write_symbols(SYMBOLS, str(tmp_path / "vocab.model"))
         assert again.sha256 == vocabulary.sha256

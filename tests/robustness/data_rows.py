@@ -22,6 +22,8 @@ FAST_RECORD = "{ctranslate2}/export.json"
 SAVED = "kt-decoder --output_dir={saved_model}"
 SAVED_RECORD = "{saved_model}/1/assets.extra/export.json"
 D = "{data}/copy/"
+BPE = "kt-datagen --problem=translate_ende_wmt_bpe32k --data_dir={box}/d "
+BPE += "--tmp_dir={box}/raw"
 ROWS = [
     # The data: manifest, ids and offsets.
     *unreadable(EVALUATE, MANIFEST),
@@ -86,6 +88,9 @@ ROWS = [
         makes(MANIFEST),
         says="manifest.json",
     ),
+    # The paper's own files.
+    row(BPE, says="wmt16_en_de.tar.gz"),
+    row(BPE, writes("{box}/raw/vocab.bpe.32000", b"the\n"), says="without tr"),
     # The record of an export.
     *unreadable(FAST, FAST_RECORD),
     row(FAST, removes(FAST_RECORD), says="export.json"),

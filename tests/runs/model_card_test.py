@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from keras_transformer import hparam
+from keras_transformer.data.bpe_symbols import write_symbols
 from keras_transformer.data.subwords import train_subwords
 from keras_transformer.problem import Problem
 from keras_transformer.registry import get_hparams
@@ -99,6 +100,15 @@ class ModelCardTest:
         assert facts["Training time"].startswith("2 h 10 min")
         assert facts["Training precision"] == "bfloat16"
         assert facts["Hyperparameters"].endswith("with 2 changed")
+
+    def test_text_of_symbols_is_said_to_be_such(self, make_run, tmp_path):
+        symbols = write_symbols([",", "the"], str(tmp_path / "symbols.model"))
+        run = make_run()
+        assert "spelled in bytes" in section(model_card(run), "Limits")
+        run = RunDirectory.create(
+            run.path, {"problem": "mine"}, HPARAMS, symbols.model_bytes
+        )
+        assert "`@@` joins" in section(model_card(run), "Limits")
 
     def test_differences_from_the_hparams_set_come_first(self, make_run):
         rows = rows_of(section(model_card(make_run()), "Hyperparameters"))

@@ -19,6 +19,15 @@ _LIMITS_OF_TRANSLATION = [
     "Each sentence is translated without its context. A translation that "
     "reaches the maximum length ends unfinished.",
 ]
+_LIMIT_OF_BYTES = (
+    "Characters outside the vocabulary are spelled in bytes, which the model "
+    "has hardly seen in training."
+)
+_LIMIT_OF_SYMBOLS = (
+    "Inputs must be symbols of the vocabulary with spaces between them, where "
+    "`@@` joins a symbol to the next one. Any other word is unknown to the "
+    "model."
+)
 _LIMITS_OF_PARSING = [
     "Every output is a well-formed tree over the words of the sentence, but "
     "the tree can be wrong. Even a meaningless sequence of words gets a tree.",
@@ -232,8 +241,7 @@ def limits_section(run, data, extra):
         "model accepts longer input, but its output is worse.",
         f"An output has at most {decode.get('extra_length', 50)} tokens more "
         "than its input.",
-        "Characters outside the vocabulary are spelled in bytes, which the "
-        "model has hardly seen in training.",
+        _LIMIT_OF_BYTES if run.vocabulary.has_bytes else _LIMIT_OF_SYMBOLS,
         "The licence of the training data may restrict the use of the model.",
     ]
     return "\n".join(f"- {limit}" for limit in limits)

@@ -15,8 +15,8 @@ PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11; do \
 BIN = .venv/bin
 PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-FUZZED = trees hparams manifests checkpoints runs evaluations json_bodies \
-	vocabularies
+FUZZED = trees hparams manifests checkpoints runs evaluations timed_steps \
+	json_bodies vocabularies
 SECONDS ?= 600
 
 .PHONY: demo demo-parsing test test-slow fuzz lint venv clean

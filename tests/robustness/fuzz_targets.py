@@ -120,6 +120,14 @@ def evaluations(content):
     assert checkpoints.best_step in (None, 9000)
 
 
+def timed_steps(content):
+    """The list of a run's timed checkpoints, timed.json."""
+    _file("checkpoints/ckpt-9000.npz", b"")
+    _file("checkpoints/timed.json", content)
+    steps = Checkpoints(str(_directory() / "checkpoints")).timed_steps
+    assert steps == sorted(set(steps)) and set(steps) <= set(range(9001))
+
+
 def json_bodies(content):
     """The body of a predict request."""
     request = json_tensors.parse_request(content)
@@ -170,6 +178,7 @@ SEEDS = {
     checkpoints: [],
     runs: [(RUN / "run.json").read_bytes()],
     evaluations: [(RUN / "checkpoints/evaluations.json").read_bytes()],
+    timed_steps: [b"[1500, 3000]"],
     json_bodies: [
         b'{"instances": ["A dog", {"b64": "QQ=="}]}',
         b'{"inputs": {"ids": [[1, 2], [3, 4]], "scale": [0.5, 1e3]}}',

@@ -52,7 +52,7 @@ MAY_IMPORT = {
     "runs.model_card": "data files problem registry trees",
     "evaluation": "data decoding files scoring trees",
     "visualization": "files runs token_ids",
-    "benchmark": "data decoding engines files layers serving transformer "
+    "benchmark": "cost data decoding engines files layers serving transformer "
     "visualization",
     "export": "data decoding files runs runs.model_card search token_ids trees",
     "sweep": "fields files hparam hparams problem registry runs "

@@ -4,6 +4,7 @@ import random
 
 from keras_transformer.benchmark import machine
 from keras_transformer.benchmark import workload
+from keras_transformer.cost.arithmetic import training_flops
 from keras_transformer.data.update_batches import Layout
 from keras_transformer.data.update_batches import update_batches
 from keras_transformer.data.update_size import update_positions
@@ -56,7 +57,8 @@ def time_training(
     num_tokens = sum(float(batch["num_tokens"]) for batch in batches)
     speed, speed_range = passes.rate(num_tokens)
     flops = sum(
-        update_flops(hparams, vocab_size, shape) for shape in plan.shapes
+        rows * training_flops(hparams, vocab_size, [lengths])
+        for rows, *lengths in plan.shapes
     )
     flops_rate, _ = passes.rate(flops)
     peak_rate = machine.matrix_product_rate(precision, engine.num_replicas)
@@ -76,31 +78,6 @@ def time_training(
         "num_devices": engine.num_replicas,
         **passes.figures(),
     }
-
-
-def update_flops(hparams, vocab_size, shape):
-    """Returns the number of floating-point operations of an update.
-
-    Each position takes six operations for each weight that it is multiplied by:
-    two in the forward and four in the backward pass. The logits count. As is
-    usual, the embedding and the products of queries, keys and values do not.
-
-    Args:
-        hparams: `HParams` of the model.
-        vocab_size: Integer number of token ids.
-        shape: Tuple `(batch, input_len, target_len)` of the batch.
-    """
-    d_k = hparams.d_k or hparams.d_model // hparams.num_heads
-    d_v = hparams.d_v or hparams.d_model // hparams.num_heads
-    # Queries and keys of width d_k, values and outputs of width d_v.
-    attention = 2 * hparams.d_model * hparams.num_heads * (d_k + d_v)
-    feed_forward = 2 * hparams.d_model * hparams.d_ff
-    encoder = hparams.num_layers * (attention + feed_forward)
-    # A decoder layer has self-attention and cross-attention.
-    decoder = hparams.num_layers * (2 * attention + feed_forward)
-    decoder += hparams.d_model * vocab_size
-    rows, input_len, target_len = shape
-    return 6 * rows * (input_len * encoder + target_len * decoder)
 
 
 def _make_engine(hparams, vocab_size, precision, num_devices, xla):

@@ -12,13 +12,11 @@ from processes import environment
 
 from keras_transformer.benchmark import machine
 from keras_transformer.benchmark import workload
-from keras_transformer.benchmark.train import update_flops
 from keras_transformer.bin import benchmark
 from keras_transformer.data.batch_plan import pad_batch
 from keras_transformer.data.update_batches import Layout
 from keras_transformer.data.update_batches import update_batches
 from keras_transformer.hparam import HParams
-from keras_transformer.transformer import build_transformer
 
 VOCAB_SIZE = 280
 BATCH_TOKENS = 64
@@ -169,29 +167,6 @@ class FixedPlanTest:
     def test_too_little_text_is_an_error(self, text):
         with pytest.raises(ValueError, match="no full batch of 16 tokens"):
             workload.fixed_plan(text, 100_000)
-
-
-class UpdateFlopsTest:
-    def test_it_agrees_with_a_count_by_hand(self):
-        hparams = HParams(num_layers=2, d_model=4, d_ff=8, num_heads=2)
-        attention = 4 * 4 * 4
-        encoder = 2 * (attention + 2 * 4 * 8)
-        decoder = 2 * (2 * attention + 2 * 4 * 8) + 4 * 10
-        expected = 6 * (3 * 5 * encoder + 3 * 7 * decoder)
-        assert update_flops(hparams, 10, (3, 5, 7)) == expected
-
-    @pytest.mark.parametrize("widths", [{}, {"d_k": 3, "d_v": 5}])
-    def test_each_weight_matrix_counts_once(self, widths):
-        hparams = HParams(
-            num_layers=2, d_model=8, d_ff=12, num_heads=2, **widths
-        )
-        model = build_transformer(hparams, 10)
-        matrices = sum(
-            int(np.prod(weight.shape))
-            for weight in model.weights
-            if len(weight.shape) > 1
-        )
-        assert update_flops(hparams, 10, (1, 1, 1)) == 6 * matrices
 
 
 class MachineTest:

@@ -89,8 +89,9 @@ FLAGS = flags.define(
         flags.text(
             "word",
             None,
-            "Word that attends in figures 3 and 4. Default: the one whose "
-            "heads attend most to a distant word.",
+            "Word that attends in figures 3 and 4, at its first place in the "
+            "sentence. Default: the one whose heads attend most to a distant "
+            "word.",
         ),
     ),
     flags.group(

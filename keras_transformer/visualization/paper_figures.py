@@ -214,11 +214,9 @@ def _strongest(weights, words, distance):
 
 
 def _two_largest(values):
+    order = np.argsort(-values, kind="stable").tolist()
     # A model with one head has its only head twice.
-    order = np.argsort(values, kind="stable")[::-1]
-    return sorted(
-        int(head) for head in (order[0], order[min(1, len(order) - 1)])
-    )
+    return sorted((2 * order)[:2])
 
 
 def _join(numbers):

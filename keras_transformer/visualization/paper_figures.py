@@ -5,6 +5,7 @@ the paper. Figure 3 follows one word in many heads. Figure 4 shows one head in
 full, and one word in two heads. Figure 5 shows two heads in full.
 """
 
+import difflib
 import typing
 
 import numpy as np
@@ -107,9 +108,11 @@ def check_view(view, words, num_layers, num_heads):
             "which shows all words. Leave it out."
         )
     if view.word is not None and view.word not in words:
+        close = difflib.get_close_matches(view.word, words) or words
         raise ValueError(
             "`word` must be a word of the sentence. Received: "
-            f"word={view.word!r}. Use one of: {' '.join(words)}"
+            f"word={view.word!r}. Use one as it stands there, such as "
+            f"{close[0]}."
         )
 
 

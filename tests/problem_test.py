@@ -78,3 +78,15 @@ class VocabularyTest:
     def test_it_is_the_file_beside_the_data(self, problem):
         path = os.path.join(problem.directory, "vocab.model")
         assert Subwords(path).sha256 == problem.vocabulary.sha256
+
+
+class ReportTest:
+    @pytest.mark.parametrize(
+        "is_tokenized, tok", [(False, "13a"), (True, "none")]
+    )
+    def test_tokenised_text_is_not_tokenised_again(
+        self, monkeypatch, is_tokenized, tok
+    ):
+        monkeypatch.setattr(Numbers, "is_tokenized", is_tokenized)
+        report = Numbers().report(["a &quot; ."], ["a &quot; ."])
+        assert f"|tok:{tok}|" in report.lines[0]

@@ -166,8 +166,10 @@ class ModelCardTest:
         run = make_run()
         assert "Training cost" not in model_card(run)
         table = MetricsTable(run.file("metrics.csv"), 200)
-        table.add({"step": 200, "seconds": 8.0, "token_flops": 1e15})
-        assert "| Training cost | unknown " in model_card(run)
+        table.add({"step": 200, "seconds": 8.0, "token_flops": 4e8})
+        card = model_card(run)
+        assert "| Training cost | unknown " in card
+        assert "| Arithmetic | 4.0e8 FLOP for the tokens |" in card
 
     def test_recorded_scores_appear_with_their_signatures(self, make_run):
         run = make_run()

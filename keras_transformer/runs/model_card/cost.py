@@ -48,4 +48,5 @@ def cost_rows(training):
 
 
 def _short(number):
-    return f"{number:.1e}".replace("e+", "e")
+    digits, exponent = f"{number:.1e}".split("e")
+    return f"{digits}e{int(exponent)}"

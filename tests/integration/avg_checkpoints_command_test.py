@@ -148,7 +148,8 @@ class EvaluateTest:
         flags = (f"--output_dir={path}", "--num_last_checkpoints=2")
         assert call(avg_checkpoints, *flags, "--evaluate") == 0
         messages = capsys.readouterr().err
-        names = {"newest, 910", "best, 900", "average of 2"}
+        best = f"best, {checkpoints.best_step}"
+        names = {"newest, 910", best, "average of 2"}
         assert rows_of(messages).keys() == names
         assert "updates 900, 910, which are 10 apart" in messages
         assert "worse than the best checkpoint: bleu" in messages

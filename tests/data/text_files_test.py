@@ -47,6 +47,13 @@ class ReadLinesTest:
         path = write(tmp_path / "text", "\ufeffone\n\ufefftwo\n".encode())
         assert list(text_files.read_lines(path)) == ["one", "\ufefftwo"]
 
+    def test_exact_lines_keep_both(self, tmp_path):
+        content = "\ufeffone\r\n\r\ntwo".encode()
+        for written in (content, gzip.compress(content)):
+            path = write(tmp_path / "text", written)
+            lines = list(text_files.read_lines(path, exact=True))
+            assert lines == ["\ufeffone\r", "\r", "two"]
+
     def test_other_separators_do_not_end_a_line(self, tmp_path):
         sentence = "a\u2028b\u0085c\x0bd\x0ce\rf\u2029g"
         path = write(tmp_path / "text", f"{sentence}\nnext\n".encode())

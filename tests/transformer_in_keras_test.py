@@ -58,13 +58,14 @@ class BuildTest:
             norm="pre",
             positional_encoding="learned",
             neighbourhood_size=6,
+            initializer="tensor2tensor",
             max_length=7,
             packed=True,
         )
         config = build_transformer(hparams, vocab_size=11).get_config()
         fields = dataclasses.asdict(hparams)
         shared = fields.keys() & config.keys()
-        assert len(shared) == 14
+        assert len(shared) == 15
         assert {name: config[name] for name in shared} == {
             name: fields[name] for name in shared
         }

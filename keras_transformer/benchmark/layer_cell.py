@@ -53,12 +53,16 @@ def _make(name, width, neighbourhood_size):
 
     from keras_transformer.layers import MultiHeadAttention
 
-    num_heads = max(1, width // HEAD_WIDTH)
-    if name == "self_attention":
-        return MultiHeadAttention(width, num_heads)
-    if name == "restricted_self_attention":
-        return MultiHeadAttention(
-            width, num_heads, neighbourhood_size=neighbourhood_size
+    if name.endswith("self_attention"):
+        attention = MultiHeadAttention
+        if name.startswith("bare"):
+            attention = _without_projections()
+        if "restricted" not in name:
+            neighbourhood_size = 0
+        return attention(
+            width,
+            num_heads=max(1, width // HEAD_WIDTH),
+            neighbourhood_size=neighbourhood_size,
         )
     if name == "lstm":
         return keras.layers.LSTM(width, return_sequences=True)
@@ -68,6 +72,23 @@ def _make(name, width, neighbourhood_size):
     if name == "separable_convolution":
         convolution = keras.layers.SeparableConv1D
     return convolution(width, KERNEL_SIZE, padding="same")
+
+
+def _without_projections():
+    """Returns a class of attention that the paper's complexity describes."""
+    from keras_transformer.layers import MultiHeadAttention
+    from keras_transformer.layers.projection import join_heads
+    from keras_transformer.layers.projection import split_heads
+
+    class BareAttention(MultiHeadAttention):
+        def _project_all(self, query):
+            heads = split_heads(query, self.num_heads, self.d_k)
+            return heads, heads, heads
+
+        def _project_heads(self, heads):
+            return join_heads(heads)
+
+    return BareAttention
 
 
 def _runs(layer, x):

@@ -17,6 +17,11 @@ FIGURES = {
     "forward_bytes": ("forward", "MB", 1e6),
     "training_bytes": ("training", "MB", 1e6),
 }
+# Pairs of layers that are compared at the greatest length.
+PAIRS = (
+    ("self_attention", "restricted_self_attention"),
+    ("bare_self_attention", "bare_restricted_self_attention"),
+)
 ASYMPTOTIC_LENGTH = 1024  # shorter sequences cost mostly the same for each call
 
 
@@ -98,8 +103,10 @@ def as_markdown(cells, fits, settings):
         "the width, k the kernel and r the neighbourhood. The last four say "
         "how the measured figures grow: exponents of n and of d, fitted by "
         "least squares of logarithms over all widths and the lengths from "
-        f"{ASYMPTOTIC_LENGTH:,}. The paper counts attention alone. The "
-        "measured layers have their projections too, which take O(n·d²).",
+        f"{ASYMPTOTIC_LENGTH:,}. The paper counts attention without its "
+        "projections, which take O(n·d²).",
+        "## Restricted against full self-attention\n\n"
+        + _comparison_table(cells),
     ]
     for width in sorted({cell.width for cell in cells}):
         of_width = [cell for cell in cells if cell.width == width]
@@ -125,6 +132,33 @@ def _growth_table(fits):
     ]
     for name, layer in LAYERS.items():
         rows.append(list(layer) + [_power(fits[name][key]) for key in FIGURES])
+    return _table(rows)
+
+
+def _comparison_table(cells):
+    """Returns how much faster and smaller restricted self-attention is."""
+    rows = [["restricted layer", "n", "d"]]
+    for title, unit, _ in FIGURES.values():
+        rows[0].append(
+            f"{title}: times faster"
+            if unit == "ms"
+            else f"{title}: share of memory"
+        )
+    by_place = {cell[:3]: cell.figures for cell in cells if cell.figures}
+    length = max(cell.length for cell in cells)
+    for full, restricted in PAIRS:
+        for width in sorted({cell.width for cell in cells}):
+            base = by_place.get((full, length, width))
+            other = by_place.get((restricted, length, width))
+            if base and other:
+                ratios = [
+                    f"{base[key] / other[key]:.1f}"
+                    if unit == "ms"
+                    else f"{other[key] / max(base[key], 1):.2f}"
+                    for key, (_, unit, _) in FIGURES.items()
+                ]
+                title = LAYERS[restricted].title
+                rows.append([title, f"{length:,}", f"{width:,}", *ratios])
     return _table(rows)
 
 

@@ -25,6 +25,13 @@ LAYERS = {
     "restricted_self_attention": Layer(
         "self-attention (restricted)", "O(r·n·d)", "O(1)", "O(n/r)"
     ),
+    "bare_self_attention": Layer(
+        "self-attention without projections", "O(n²·d)", "O(1)", "O(1)"
+    ),
+    "bare_restricted_self_attention": Layer(
+        "self-attention (restricted) without projections",
+        *("O(r·n·d)", "O(1)", "O(n/r)"),
+    ),
     "lstm": Layer("recurrent (LSTM)", "O(n·d²)", "O(n)", "O(n)"),
     "gru": Layer("recurrent (GRU)", "O(n·d²)", "O(n)", "O(n)"),
     "convolution": Layer("convolutional", "O(k·n·d²)", "O(1)", "O(log_k(n))"),

@@ -84,9 +84,19 @@ class ReportTest:
         )
         text = layer_report.as_markdown([*CELLS, MISSING], fits, {})
         tables = [part for part in text.split("\n\n") if part.startswith("|")]
-        assert len(tables) == 4  # the growth, and one for each width
+        assert len(tables) == 5  # growth, comparison, and one for each width
         for table in tables:
             assert len({row.count("|") for row in table.splitlines()}) == 1
+
+    def test_restricted_attention_is_compared_at_the_greatest_length(self):
+        figures = dict.fromkeys(layer_report.FIGURES)
+        full, restricted = (
+            Cell(name, 4096, 128, dict.fromkeys(figures, value))
+            for name, value in zip(layer_report.PAIRS[0], (8.0, 2.0))
+        )
+        fits = dict.fromkeys(layer_table.LAYERS, figures)
+        text = layer_report.as_markdown([full, restricted], fits, {})
+        assert "| 4,096 | 128 | 4.0 | 4.0 | 0.25 | 0.25 |" in text
 
 
 class TimeTest:
@@ -97,7 +107,8 @@ class TimeTest:
         )
         assert cells == shown
         assert len(cells) == 2 * len(layer_table.LAYERS)
-        assert [cell.length for cell in cells] == [16] * 6 + [32] * 6
+        count = len(layer_table.LAYERS)
+        assert [cell.length for cell in cells] == [16] * count + [32] * count
         assert {cell.note for cell in cells} == {"no time left"}
 
     def test_a_process_that_fails_gives_its_last_line(self, monkeypatch):

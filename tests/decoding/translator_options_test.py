@@ -1,11 +1,13 @@
 """Options of a translator: n-best lists, samples, scores, prefixes."""
 
+import dataclasses
 import typing
 
 import keras
 import numpy as np
 import pytest
 from keras import ops
+from small_translators import HPARAMS
 from small_translators import TEXTS
 from small_translators import CopyingModel
 from small_translators import make_translator
@@ -244,8 +246,10 @@ class WrittenTargets(typing.NamedTuple):
 
 
 class CacheTest:
-    def test_cached_and_uncached_search_find_the_same(self, translator):
-        model = translator.model
+    @pytest.mark.parametrize("size", [0, 4])
+    def test_cached_and_uncached_search_find_the_same(self, translator, size):
+        hparams = dataclasses.replace(HPARAMS, neighbourhood_size=size)
+        model = make_translator(translator.vocabulary, hparams).model
         generator = np.random.default_rng(0)
         vocab_size = translator.vocabulary.vocab_size
         inputs = generator.integers(3, vocab_size, (4, 6), "int32")
@@ -280,9 +284,14 @@ class CacheTest:
 
 @pytest.mark.skipif(not TENSORFLOW, reason="growing caches")
 class FixedShapesTest:
+    @pytest.mark.parametrize("size", [0, 4])
     @pytest.mark.parametrize("options", [{}, {"temperature": 1.0}])
-    def test_growing_and_fixed_caches_find_the_same(self, translator, options):
+    def test_growing_and_fixed_caches_find_the_same(
+        self, translator, options, size
+    ):
         """Compares the search with the one that JAX runs, of fixed shapes."""
+        hparams = dataclasses.replace(HPARAMS, neighbourhood_size=size)
+        model = make_translator(translator.vocabulary, hparams).model
         options = DecodeOptions(num_hypotheses=3, **options)
         generator = np.random.default_rng(0)
         vocab_size = translator.vocabulary.vocab_size
@@ -292,7 +301,7 @@ class FixedShapesTest:
         seeds = np.arange(6, dtype="int32")
         finished = [
             find_hypotheses(
-                translator.model,
+                model,
                 inputs,
                 limits,
                 options,

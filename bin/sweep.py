@@ -182,9 +182,8 @@ SETTINGS += ("grid", "ranges", "scale", "hparams", "random_seed", "precision")
 
 def main(argv):
     flags.require(FLAGS, "output_dir", "problem", "data_dir")
-    problem = registry.get_problem(
-        FLAGS.problem, os.path.abspath(FLAGS.data_dir)
-    )
+    data_dir = os.path.abspath(FLAGS.data_dir)
+    problem = registry.get_problem(FLAGS.problem, data_dir)
     rows = make_rows(
         _variants(problem),
         FLAGS.scale,
@@ -195,17 +194,7 @@ def main(argv):
     wanted = _wanted(rows)
     check_directory(FLAGS.output_dir, "`--output_dir`")
     _check(rows)
-    sweep = Sweep(
-        FLAGS.output_dir,
-        _title(),
-        rows,
-        _splits(problem),
-        problem.measure,
-        quoted([row.variant.name for row in rows])
-        if FLAGS.table == "4"
-        else (),
-        "base" if FLAGS.table == "3" else None,
-    )
+    sweep = _sweep(problem, rows)
     with locked_directory(FLAGS.output_dir, wait=False):
         settings = {name: FLAGS[name].value for name in SETTINGS}
         check_settings(FLAGS.output_dir, settings)
@@ -304,6 +293,19 @@ def _check(rows):
         problem = row.variant.problem
         start.check_data(problem, row.hparams)
         start.check_memory(row.hparams, problem.vocabulary.vocab_size)
+
+
+def _sweep(problem, rows):
+    names = [row.variant.name for row in rows]
+    return Sweep(
+        FLAGS.output_dir,
+        _title(),
+        rows,
+        _splits(problem),
+        problem.measure,
+        quoted=quoted(names) if FLAGS.table == "4" else (),
+        base="base" if FLAGS.table == "3" else None,
+    )
 
 
 def _splits(problem):

@@ -28,7 +28,7 @@ def quoted(names):
         A list of pairs of a name and a dictionary of figures.
     """
     missing = {
-        f"Transformer (4 layers), {name.replace('_', ' ')}": f1
+        f"Transformer (4 layers), {name.replace('_', '-')}": f1
         for name, f1 in TRANSFORMER.items()
         if name not in names
     }

@@ -123,7 +123,7 @@ FLAGS = flags.define(
             "none",
             "Size of the models: none as the hparams set states, or tiny, "
             "which divides d_model, d_ff, d_k, d_v and warmup_steps by 4 and "
-            "the tokens of an update by 40.",
+            "effective_batch_tokens by 40.",
         ),
         flags.text(
             "hparams",

@@ -4,16 +4,15 @@ import dataclasses
 
 SCALES = ("none", "tiny")
 
-_DIVISOR = 4
-_DIVIDED = ("d_model", "d_ff", "d_k", "d_v", "warmup_steps")
-_UPDATE_DIVISOR = 40
+_DIVISORS = dict.fromkeys(("d_model", "d_ff", "d_k", "d_v", "warmup_steps"), 4)
+_DIVISORS["effective_batch_tokens"] = 40
 
 
 def scaled(hparams, scale):
     """Returns smaller hyper-parameters, in which all ratios of widths stay.
 
     The scale "tiny" divides `d_model`, `d_ff`, `d_k`, `d_v` and `warmup_steps`
-    by 4, and the tokens of an update by 40. Base becomes a model of d_model
+    by 4, and `effective_batch_tokens` by 40. Base becomes a model of d_model
     128 and d_ff 512 with 8 heads of 16, a warm-up of 1,000 and updates of 625
     tokens. Its learning rate peaks at four times the paper's. The numbers of
     layers and heads stay, so the row of Table 3 with 32 heads has heads of 4.
@@ -23,21 +22,18 @@ def scaled(hparams, scale):
         scale: One of `SCALES`. "none" changes nothing.
 
     Raises:
-        ValueError: If a width is not divisible.
+        ValueError: If a value is not divisible.
     """
     if scale == "none":
         return hparams
     changes = {}
-    for name in _DIVIDED:
+    for name, divisor in _DIVISORS.items():
         value = getattr(hparams, name)
-        if value % _DIVISOR:
+        if value % divisor:
             raise ValueError(
-                f"`{name}` must be divisible by {_DIVISOR} to be scaled. "
+                f"`{name}` must be divisible by {divisor} to be scaled. "
                 f"Received: {name}={value} with --scale={scale}. Choose "
                 "another hparams set, or --scale=none."
             )
-        changes[name] = value // _DIVISOR
-    tokens = hparams.update_tokens // _UPDATE_DIVISOR
-    return dataclasses.replace(
-        hparams, **changes, batch_tokens=tokens, effective_batch_tokens=0
-    )
+        changes[name] = value // divisor
+    return dataclasses.replace(hparams, **changes)

@@ -1,6 +1,7 @@
 """Runs whose own files are damaged, edited or of another kind."""
 
 from damage import ABSENT
+from damage import copies
 from damage import grows
 from damage import has
 from damage import links
@@ -17,6 +18,8 @@ AVERAGE += "--noevaluate"
 EXPORT = "kt-exporter --output_dir={run} --format=ctranslate2"
 EVALUATE = "kt-evaluate --output_dir={run} --data_dir={data}"
 RESUME = "kt-trainer --output_dir={run} --data_dir={data} --train_steps=16000"
+SWEEP = "kt-sweep --output_dir={run} --data_dir={data} --problem=copy "
+SWEEP += "--hparams_sets=transformer_tiny"
 PLOT = "kt-plot --runs={run} --plot_to_file={box}/plot.png"
 DEEP = "[" * 100_000
 RECORD, HPARAMS = "{run}/run.json", "{run}/hparams.json"
@@ -131,4 +134,16 @@ ROWS = [
     # The scores that kt-evaluate recorded.
     row(EXPORT, writes("{run}/scores/test.json", b"[1]"), says="test.json"),
     row(EXPORT, writes("{run}/scores/test.json", b'{"scores":{"a":"b"}}')),
+    # A sweep, and the run of one of its rows.
+    row(SWEEP, writes("{run}/sweep.json", b"[1]"), says="sweep.json"),
+    row(
+        SWEEP, writes("{run}/sweep.json", b'{"scale": "tiny"}'), says="--scale"
+    ),
+    row(
+        SWEEP,
+        copies("{run}/transformer_tiny", "{run}"),
+        writes("{run}/transformer_tiny/hparams.json", b"{"),
+        says="hparams.json",
+        writes="run/sweep.json",
+    ),
 ]

@@ -137,7 +137,9 @@ ROWS = [
     # A sweep, and the run of one of its rows.
     row(SWEEP, writes("{run}/sweep.json", b"[1]"), says="sweep.json"),
     row(
-        SWEEP, writes("{run}/sweep.json", b'{"scale": "tiny"}'), says="--scale"
+        SWEEP,
+        writes("{run}/sweep.json", b'{"scale": "tiny"}'),
+        says="no --problem",
     ),
     row(
         SWEEP,

@@ -83,10 +83,9 @@ class _Blocks:
         """
         num_blocks = self.num_blocks + self.blocks_seen - 1
         x = self._cut(x, axis, blocks_before=1, num_blocks=num_blocks)
-        before = (slice(None),) * axis
         return ops.concatenate(
             [
-                x[(*before, slice(first, first + self.num_blocks))]
+                _part(x, axis, first, self.num_blocks)
                 for first in range(self.blocks_seen)
             ],
             axis=axis + 1,
@@ -122,7 +121,7 @@ class _Blocks:
         heads = ops.reshape(
             heads, (batch, num_heads, num_blocks * block_len, width)
         )  # (batch, num_heads, num_blocks x block_len, d_v)
-        return heads[:, :, : self.length]
+        return _part(heads, 2, 0, self.length)
 
     def _cut(self, x, axis, blocks_before, num_blocks):
         start = blocks_before * self.block_len
@@ -134,6 +133,14 @@ class _Blocks:
         return ops.reshape(
             x, (*before, num_blocks, self.block_len, *after)
         )  # (..., num_blocks, block_len, ...)
+
+
+def _part(x, axis, start, size):
+    """Returns the entries from `start` on of one axis."""
+    starts, sizes = [0] * len(x.shape), [*ops.shape(x)]
+    starts[axis], sizes[axis] = start, size
+    # On TensorFlow, the gradient of `x[:, start:end]` takes 12 times as long.
+    return ops.slice(x, starts, sizes)
 
 
 def _smaller(number, length):

@@ -110,8 +110,10 @@ class TrainerTest:
         with pytest.raises(ValueError, match=expected):
             trainer.train(60)
         for step in run.checkpoints.steps:
-            for array in run.checkpoints.load(step).values():
-                assert np.isfinite(array).all()
+            for name, array in run.checkpoints.load(step).items():
+                # The sustained FLOP/s of a processor are unknown.
+                is_unknown = name == "progress/device_flops"
+                assert is_unknown or np.isfinite(array).all()
         assert run.checkpoints.steps[0] == 20
 
     def test_infinite_gradient_reaches_no_checkpoint(self, make_run):

@@ -122,8 +122,8 @@ FLAGS = flags.define(
             SCALES,
             "none",
             "Size of the models: none as the hparams set states, or tiny, "
-            "which divides d_model, d_ff, d_k, d_v and warmup_steps by 4 and "
-            "effective_batch_tokens by 40.",
+            "which divides d_model, d_ff, d_k, d_v and warmup_steps by 4, "
+            "effective_batch_tokens by 40 and learning_rate by 2.",
         ),
         flags.text(
             "hparams",

@@ -20,6 +20,7 @@ class ScaleTest:
         base = scaled(registry.get_hparams("transformer_base"), "tiny")
         assert (base.d_model, base.d_ff, base.num_heads) == (128, 512, 8)
         assert base.effective_batch_tokens == 625
+        assert base.learning_rate == 0.5
         for row in rows_of(variants.table3(COPY), "tiny"):
             full = registry.get_hparams(row.variant.hparams_set)
             for name in ("d_model", "d_ff", "d_k", "d_v", "warmup_steps"):

@@ -212,7 +212,7 @@ def _figure(cells):
     from matplotlib.figure import Figure
 
     widths = sorted({cell.width for cell in cells})
-    figure = Figure(figsize=(4 * len(widths), 7), dpi=120, layout="tight")
+    figure = Figure(figsize=(4 * len(widths), 7), dpi=120, layout="constrained")
     grid = figure.subplots(
         2, len(widths), sharex=True, sharey="row", squeeze=False
     )
@@ -232,7 +232,12 @@ def _figure(cells):
             axis.grid(alpha=0.3)
             axis.spines[["top", "right"]].set_visible(False)
         axes[0].set_ylabel(f"{title}, {unit}")
-    grid[0][0].legend(frameon=False, fontsize="small")
+    figure.legend(
+        *grid[0][0].get_legend_handles_labels(),
+        loc="outside lower center",
+        ncols=2,
+        frameon=False,
+    )
     return figure
 
 

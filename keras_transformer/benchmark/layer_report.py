@@ -235,7 +235,8 @@ def _figure(cells):
     figure.legend(
         *grid[0][0].get_legend_handles_labels(),
         loc="outside lower center",
-        ncols=2,
+        ncols=len(widths),
+        fontsize="small",
         frameon=False,
     )
     return figure

@@ -223,6 +223,11 @@ def _layers():
             FLAGS.seconds,
             show=lambda cell: progress.add(1),
         )
+    if all(cell.note for cell in cells):
+        raise ValueError(
+            "A report must have a layer that was measured. Received: "
+            f"--seconds={FLAGS.seconds} and {cells[0].note}. Raise --seconds."
+        )
     settings = {
         "neighbourhood_size": FLAGS.neighbourhood_size,
         "backend": backend,

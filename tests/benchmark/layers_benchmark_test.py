@@ -133,6 +133,12 @@ class CommandTest:
                     row["training_bytes"]
                 )
 
+    def test_too_little_time_for_any_layer_is_an_error(self, tmp_path, capsys):
+        flags = [f"--report_dir={tmp_path}/new", "--max_length=16"]
+        assert call(benchmark, "--mode=layers", "--seconds=1", *flags) == 2
+        assert "Raise --seconds." in capsys.readouterr().err
+        assert not (tmp_path / "new").exists()
+
     def test_flags_of_other_modes_are_refused(self, capsys):
         flags = ["--mode=layers", "--report_dir=a", "--num_passes=3"]
         assert_fails(capsys, ["--num_passes=3"], benchmark, *flags)

@@ -46,7 +46,9 @@ class LoadInAFreshProcessTest:
         "statement",
         [
             "import keras_transformer",
-            "from keras_transformer import masks",
+            pytest.param(
+                "from keras_transformer import masks", marks=pytest.mark.slow
+            ),
             pytest.param(
                 "import keras_transformer.layers", marks=pytest.mark.slow
             ),

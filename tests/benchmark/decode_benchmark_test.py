@@ -58,6 +58,7 @@ class TimeDecodingTest:
         low, high = figures["sentences_per_second_range"]
         assert 0 < low <= figures["sentences_per_second"] <= high
 
+    @pytest.mark.slow
     def test_without_a_forced_length_the_model_decides(self, vocabulary_path):
         translator = make_translator(make_vocabulary(vocabulary_path))
         sources = translator.vocabulary.encode(SENTENCES)

@@ -136,10 +136,8 @@ class FixedShapesDatasetTest:
         assert plans[0].shapes == plans[1].shapes
         assert len(plans[1].shapes) == 1
 
-    @pytest.mark.parametrize(
-        "backend",
-        ["tensorflow", pytest.param("jax", marks=pytest.mark.slow)],
-    )
+    @pytest.mark.slow
+    @pytest.mark.parametrize("backend", ["tensorflow", "jax"])
     def test_a_compiled_keras_model_fits_it(self, problem, backend):
         pytest.importorskip(backend)
         subprocess.run(

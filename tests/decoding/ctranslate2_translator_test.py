@@ -99,13 +99,18 @@ class CTranslate2TranslatorTest:
     @pytest.mark.parametrize(
         "options",
         [
-            {"beam_size": 1},
-            {"beam_size": 4},
             {"beam_size": 2, "alpha": 0.0},
-            {"beam_size": 1, "extra_length": 0},
-            {"beam_size": 4, "extra_length": 0},
             {"beam_size": 4, "extra_length": 20, "num_hypotheses": 2},
-            {"beam_size": 2, "min_length": 5},
+            *(
+                pytest.param(options, marks=pytest.mark.slow)
+                for options in (
+                    {"beam_size": 1},
+                    {"beam_size": 4},
+                    {"beam_size": 1, "extra_length": 0},
+                    {"beam_size": 4, "extra_length": 0},
+                    {"beam_size": 2, "min_length": 5},
+                )
+            ),
         ],
         ids=str,
     )

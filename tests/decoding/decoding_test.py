@@ -26,7 +26,6 @@ from keras_transformer.runs import variables
 from keras_transformer.search.options import DecodeOptions
 from keras_transformer.token_ids import END_ID
 from keras_transformer.transformer import build_transformer
-from keras_transformer.trees.linearization import LINEARIZATIONS
 from keras_transformer.trees.target_text import is_tree
 
 TENSORFLOW = keras.backend.backend() == "tensorflow"
@@ -180,7 +179,14 @@ class TranslatorTest:
 
 
 class TreesTest:
-    @pytest.mark.parametrize("linearization", LINEARIZATIONS)
+    @pytest.mark.parametrize(
+        "linearization",
+        [
+            "lexicalised",
+            pytest.param("normalised", marks=pytest.mark.slow),
+            pytest.param("tagged", marks=pytest.mark.slow),
+        ],
+    )
     def test_every_output_is_a_tree_over_the_words(
         self, tmp_path, linearization
     ):

@@ -136,6 +136,7 @@ class TrainerTest:
         assert results["dev_loss"] > 1000
         assert np.isfinite(results["dev_perplexity"])
 
+    @pytest.mark.slow
     def test_hourly_checkpoints_are_kept_beside_the_newest(self, make_run):
         few, many = make_run(**TINY), make_run(**TINY)
         # BLEU is always 0, so the first checkpoint is the best.
@@ -145,7 +146,10 @@ class TrainerTest:
         assert few.checkpoints.steps == [5, 15]
         assert many.checkpoints.steps == [5, 10, 15]
 
-    @pytest.mark.parametrize("last, until", [(8, 10), (9, 9)])
+    @pytest.mark.parametrize(
+        "last, until",
+        [(8, 10), pytest.param(9, 9, marks=pytest.mark.slow)],
+    )
     def test_profile_is_where_tensorboard_looks(self, make_run, last, until):
         run = make_run(**TINY)
         train(run, until, profile_steps=(7, last))
@@ -158,7 +162,9 @@ class EarlyStoppingTest:
     # At this rate an update changes no weight.
     STUCK = {**TINY, "learning_rate": 1e-30}
 
-    @pytest.mark.parametrize("metric", ["bleu", "loss"])
+    @pytest.mark.parametrize(
+        "metric", ["bleu", pytest.param("loss", marks=pytest.mark.slow)]
+    )
     def test_training_stops_without_an_improvement(self, make_run, metric):
         run = make_run(**self.STUCK)
         options = {"early_stopping_metric": metric, "eval_frequency": 5}
@@ -233,6 +239,7 @@ class WarmStartTest:
 
 
 class InterruptedEvaluationTest:
+    @pytest.mark.slow
     def test_signal_ends_it_and_the_next_process_repeats_it(self, make_run):
         run, whole = make_run(**TINY), make_run(**TINY)
         engine = StoppedInEvaluation(run.hparams)
@@ -252,6 +259,7 @@ class InterruptedEvaluationTest:
 
 
 class FullDiskTest:
+    @pytest.mark.slow
     def test_training_stops_and_continues_when_there_is_room(
         self, make_run, limit_files
     ):

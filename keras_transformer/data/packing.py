@@ -84,7 +84,7 @@ def plan_packed(
 
 
 def packed_positions(lengths, tokens):
-    """Finds the `batch_tokens` with which batches hold so many real tokens.
+    """Finds the `batch_tokens` of batches that hold `tokens` on average.
 
     Args:
         lengths: Integer array of shape `(pairs, 2)`.

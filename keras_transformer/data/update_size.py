@@ -10,11 +10,11 @@ from keras_transformer.data import packing
 def update_positions(hparams, token_pairs):
     """Returns the number of positions per side of an update.
 
-    With `effective_batch_tokens` it is the number with which an update sees so
-    many real tokens on its fuller side, as the mean over an epoch. Otherwise an
-    update is one batch of `batch_tokens` positions. The number depends on the
-    lengths and the hyper-parameters alone, so every epoch and every machine has
-    the same one.
+    If `effective_batch_tokens` is set, an update of this many positions holds
+    that many real tokens on its fuller side, as the mean over an epoch.
+    Otherwise an update is one batch of `batch_tokens` positions. The number
+    depends on the lengths and the hyper-parameters alone, so every epoch and
+    every machine has the same one.
 
     Args:
         hparams: An `HParams`.
@@ -45,7 +45,7 @@ def update_positions(hparams, token_pairs):
 
 
 def _padded_positions(lengths, tokens):
-    """Finds the positions of a padded batch that holds so many tokens."""
+    """Finds the positions of padded batches that hold `tokens` on average."""
     cells, _ = buckets.count_cells(lengths)
     total = lengths.sum(axis=0).max()
 

@@ -21,8 +21,8 @@ class TrainingCost:
         progress: Dictionary that holds the sums. Checkpoints keep it.
         engine: An engine with its model built.
         vocab_size: Integer number of token ids.
-        device: Value of `--device`. Defaults to "", for the name that the
-            engine's device has.
+        device: Value of `--device`. Defaults to "", which recognises the
+            engine's device by its name.
     """
 
     def __init__(self, progress, engine, vocab_size, device=""):

@@ -23,12 +23,13 @@ class HParams:
     2048
     """
 
-    num_layers: int = 6  # number of layers of encoder and decoder each (N)
+    num_layers: int = 6  # number of layers of the encoder (N)
     d_model: int = 512  # width of embeddings and sub-layer outputs
     d_ff: int = 2048  # inner width of the feed-forward sub-layer
     num_heads: int = 8  # number of attention heads (h)
     d_k: int = 0  # width of a query or key of a head; 0 = d_model / h
     d_v: int = 0  # width of a value of a head; 0 = d_model / h
+    num_decoder_layers: int = 0  # layers of the decoder; 0 = num_layers
     dropout: float = 0.1  # rate on sub-layer outputs and embeddings (P_drop)
     attention_dropout: float = 0.0  # rate on attention weights; paper: 0
     activation_dropout: float = 0.0  # rate inside the feed-forward; paper: 0
@@ -72,12 +73,18 @@ class HParams:
                 f"optimizer={self.optimizer!r}. Use optimizer=adamw."
             )
 
+    @property
+    def decoder_depth(self):
+        """The number of layers of the decoder."""
+        return self.num_decoder_layers or self.num_layers
+
 
 # No sensible model or training comes near the upper limits. Beyond them, sizes
 # exceed every memory, counts exceed int32, and fractions round to 1 in float32.
 _RULES = (
     fields.between(1, 1_000, "num_layers", "num_heads", "beam_size"),
     fields.between(1, 65_536, "d_model"),
+    fields.between(0, 1_000, "num_decoder_layers"),
     fields.between(0, 65_536, "d_k", "d_v"),
     fields.between(1, 1_000_000, "d_ff", "max_length"),
     fields.between(0, 1_000_000, "neighbourhood_size"),

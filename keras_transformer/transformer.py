@@ -39,8 +39,8 @@ class Transformer(keras.Model):
 
     Args:
         vocab_size: Integer number of token ids, padding included.
-        num_layers: Integer, N, the number of layers of the encoder and of the
-            decoder. Defaults to 6.
+        num_layers: Integer, N, the number of layers of the encoder. Defaults
+            to 6.
         d_model: Integer width of the model. Defaults to 512.
         num_heads: Integer, h, the number of attention heads. Defaults to 8.
         d_ff: Integer width of the inner layer of the feed-forward networks.
@@ -55,6 +55,8 @@ class Transformer(keras.Model):
             attends only to itself, and its positions count from 0. Rows of one
             sequence give the same logits as without packing. Defaults to
             False.
+        num_decoder_layers: Integer number of layers of the decoder. Defaults to
+            None, which means `num_layers`, as in the paper.
         **layer_options: Further arguments of `layers.EncoderLayer` except
             `causal`, for all layers: `d_k`, `d_v`, `attention_dropout`,
             `activation_dropout`, `norm`, `neighbourhood_size`, `initializer`
@@ -96,6 +98,7 @@ class Transformer(keras.Model):
         positional_encoding="sinusoidal",
         max_length=256,
         packed=False,
+        num_decoder_layers=None,
         name="transformer",
         dtype=None,
         trainable=True,
@@ -116,17 +119,19 @@ class Transformer(keras.Model):
         self.target_positions = self._make_positions("target_positions")
         self.input_dropout = Dropout(dropout, name="input_dropout", **shared)
         self.target_dropout = Dropout(dropout, name="target_dropout", **shared)
+        if num_decoder_layers is None:
+            num_decoder_layers = num_layers
         layer_options |= {
-            "num_layers": num_layers,
             "d_model": d_model,
             "num_heads": num_heads,
             "d_ff": d_ff,
             "dropout": dropout,
             **shared,
         }
-        # The paper has as many layers in the decoder as in the encoder.
-        self.encoder = Encoder(**layer_options, name="encoder")
-        self.decoder = Decoder(**layer_options, name="decoder")
+        self.encoder = Encoder(num_layers, **layer_options, name="encoder")
+        self.decoder = Decoder(
+            num_decoder_layers, **layer_options, name="decoder"
+        )
 
     def build(self, features_shape=None):
         # The order matters: each kernel takes the next numbers of a seed.
@@ -279,7 +284,8 @@ class Transformer(keras.Model):
         return {
             **super().get_config(),
             **self.decoder.options,
-            "num_layers": self.decoder.num_layers,
+            "num_layers": self.encoder.num_layers,
+            "num_decoder_layers": self.decoder.num_layers,
             "vocab_size": self.vocab_size,
             "positional_encoding": self.positional_encoding,
             "max_length": self.max_length,
@@ -317,7 +323,7 @@ def build_transformer(hparams, vocab_size, dtype=None):
         for name, value in dataclasses.asdict(hparams).items()
         if name in arguments
     }
-    for name in ("d_k", "d_v"):
+    for name in ("d_k", "d_v", "num_decoder_layers"):
         options[name] = options[name] or None  # 0 stands for the default
     model = Transformer(vocab_size, dtype=dtype, **options)
     model.build()

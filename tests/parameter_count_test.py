@@ -24,7 +24,8 @@ def count_params(vocab_size, hparams):
     norm = 2 * d_model
     encoder = attention + feed_forward + 2 * norm
     decoder = 2 * attention + feed_forward + 3 * norm
-    return vocab_size * d_model + hparams.num_layers * (encoder + decoder)
+    layers = hparams.num_layers * encoder + hparams.decoder_depth * decoder
+    return vocab_size * d_model + layers
 
 
 class ParameterCountTest:
@@ -43,7 +44,15 @@ class ParameterCountTest:
 
     @pytest.mark.parametrize(
         "changes",
-        [{}, {"num_layers": 3}, {"d_k": 3}, {"d_k": 3, "d_v": 5}, {"d_ff": 5}],
+        [
+            {},
+            {"num_layers": 3},
+            {"num_layers": 3, "num_decoder_layers": 1},
+            {"num_layers": 1, "num_decoder_layers": 2},
+            {"d_k": 3},
+            {"d_k": 3, "d_v": 5},
+            {"d_ff": 5},
+        ],
     )
     def test_the_formula_equals_the_count_of_a_built_model(self, changes):
         hparams = dataclasses.replace(TINY, **changes)
@@ -57,6 +66,14 @@ class ParameterCountTest:
         plain = count_params(11, TINY)
         assert build(learned).count_params() == plain + 2 * 7 * 8
         assert build(pre).count_params() == plain + 2 * 2 * 8
+
+    def test_12_and_1_layers_have_fewer_weights_than_6_and_6(self):
+        deep = count_params(37000, get_hparams("transformer_deep_shallow"))
+        base = count_params(37000, get_hparams("transformer_base"))
+        encoder_layer = 4 * 512**2 + 2 * 512 * 2048 + 2048 + 512 + 4 * 512
+        cross_attention = 4 * 512**2 + 2 * 512
+        # Six encoder layers more, and five decoder layers fewer.
+        assert deep - base == encoder_layer - 5 * cross_attention
 
     def test_base_and_big_agree_with_the_paper(self):
         base = count_params(37000, get_hparams("transformer_base"))

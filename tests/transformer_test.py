@@ -32,8 +32,14 @@ def sinusoids(length, d_model):
 class FormulaTest:
     @pytest.mark.parametrize("norm", ["post", "pre"])
     @pytest.mark.parametrize("positions", ["sinusoidal", "learned"])
-    def test_the_whole_model_equals_numpy(self, norm, positions):
-        model = make_transformer(norm=norm, positional_encoding=positions)
+    @pytest.mark.parametrize("depths", [(2, 2), (3, 1), (1, 3)])
+    def test_the_whole_model_equals_numpy(self, norm, positions, depths):
+        model = make_transformer(
+            norm=norm,
+            positional_encoding=positions,
+            num_layers=depths[0],
+            num_decoder_layers=depths[1],
+        )
         randomize(model)
         weights = weights_by_path(model)
         matrix = weights["embedding/embeddings"]
@@ -53,6 +59,8 @@ class FormulaTest:
         y = embed("target", shifted)
         decoded = stack(decoder_layer, decoder, 2, norm, y, encoded, allowed)
         expected = decoded @ matrix.T
+        stacks = (model.encoder.stack, model.decoder.stack)
+        assert tuple(map(len, stacks)) == depths
         np.testing.assert_allclose(logits_of(model), expected, atol=2e-4)
 
 

@@ -29,17 +29,19 @@ def training_flops(hparams, vocab_size, lengths):
     # Queries and keys have width d_k; values and outputs have width d_v.
     half_attention = width * (d_k + d_v)
     feed_forward = 2 * hparams.d_model * hparams.d_ff
-    # An encoder layer has the four matrices of self-attention. A decoder layer
-    # also has those of cross-attention, of which two multiply source tokens.
-    per_token = 3 * half_attention + feed_forward
-    tokens = per_token * (source.sum() + target.sum())
-    pairs = _num_pairs(source, source, hparams.neighbourhood_size)
-    pairs += _num_pairs(target, target, hparams.neighbourhood_size)
-    pairs += _num_pairs(target, source)
     per_pair = hparams.num_heads * (d_k + d_v)
-    products = hparams.num_layers * (tokens + pairs * per_pair)
-    products += hparams.d_model * vocab_size * target.sum()
-    return 3 * 2 * float(products)
+    # An encoder layer has the four matrices of self-attention.
+    encoder = (2 * half_attention + feed_forward) * source.sum()
+    encoder += per_pair * _num_pairs(source, source, hparams.neighbourhood_size)
+    # A decoder layer also has those of cross-attention, of which two multiply
+    # source tokens.
+    decoder = (3 * half_attention + feed_forward) * target.sum()
+    decoder += half_attention * source.sum()
+    decoder += per_pair * _num_pairs(target, target, hparams.neighbourhood_size)
+    decoder += per_pair * _num_pairs(target, source)
+    logits = hparams.d_model * vocab_size * target.sum()
+    products = hparams.num_layers * encoder + hparams.decoder_depth * decoder
+    return 3 * 2 * float(products + logits)
 
 
 def _num_pairs(queries, keys, neighbourhood_size=0):

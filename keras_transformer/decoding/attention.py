@@ -29,6 +29,7 @@ class Attention(NamedTuple):
 
     source_tokens: list  # of str, "(end)" last
     target_tokens: list  # of str, "(end)" last if the translation ended
+    # The decoder may have another num_layers than the encoder.
     encoder: np.ndarray  # (num_layers, num_heads, source_len, source_len)
     decoder: np.ndarray  # (num_layers, num_heads, target_len, target_len)
     cross: np.ndarray  # (num_layers, num_heads, target_len, source_len)

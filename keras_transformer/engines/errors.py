@@ -20,9 +20,10 @@ class ModelTooLarge(ValueError):
         super().__init__(
             "A model and its optimizer must fit into the device's memory. "
             f"Received: d_model={hparams.d_model}, d_ff={hparams.d_ff}, "
-            f"num_layers={hparams.num_layers}, max_length={hparams.max_length},"
-            f" optimizer={hparams.optimizer}. Lower one of the sizes, or use "
-            "optimizer=adafactor."
+            f"num_layers={hparams.num_layers}, "
+            f"num_decoder_layers={hparams.decoder_depth}, "
+            f"max_length={hparams.max_length}, optimizer={hparams.optimizer}. "
+            "Lower one of the sizes, or use optimizer=adafactor."
         )
 
 

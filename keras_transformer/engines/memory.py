@@ -39,7 +39,8 @@ def least_bytes(hparams, vocab_size):
     attention = 2 * d_model * num_heads * (d_k + d_v)
     feed_forward = 2 * d_model * hparams.d_ff
     # An encoder layer has one attention and a decoder layer has two.
-    layers = hparams.num_layers * (3 * attention + 2 * feed_forward)
+    layers = hparams.num_layers * (attention + feed_forward)
+    layers += hparams.decoder_depth * (2 * attention + feed_forward)
     # Adafactor's moments are small.
     copies = 1 if hparams.optimizer == "adafactor" else 3
     return 4 * copies * (layers + vocab_size * d_model)

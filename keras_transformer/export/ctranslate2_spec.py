@@ -49,10 +49,13 @@ class RunConverter(Converter):
         # By default, the heads divide d_model among them.
         if self.head_width * hparams.num_heads != hparams.d_model:
             options["head_dim"] = self.head_width
-        sizes = (hparams.num_layers, hparams.num_heads)
         spec = TransformerSpec(
-            transformer_spec.TransformerEncoderSpec(*sizes, **options),
-            transformer_spec.TransformerDecoderSpec(*sizes, **options),
+            transformer_spec.TransformerEncoderSpec(
+                hparams.num_layers, hparams.num_heads, **options
+            ),
+            transformer_spec.TransformerDecoderSpec(
+                hparams.decoder_depth, hparams.num_heads, **options
+            ),
         )
         spec.config.layer_norm_epsilon = EPSILON
         spec.config.unk_token = self.tokens[UNKNOWN_ID]

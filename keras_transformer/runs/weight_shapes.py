@@ -30,12 +30,15 @@ def weight_shapes(hparams, vocab_size):
                 hparams.max_length,
                 d_model,
             )
-    attentions = {
-        "encoder": ("self_attention",),
-        "decoder": ("self_attention", "cross_attention"),
+    stacks = {
+        "encoder": (hparams.num_layers, ("self_attention",)),
+        "decoder": (
+            hparams.decoder_depth,
+            ("self_attention", "cross_attention"),
+        ),
     }
-    for stack, kinds in attentions.items():
-        for number in range(hparams.num_layers):
+    for stack, (num_layers, kinds) in stacks.items():
+        for number in range(num_layers):
             layer = f"{stack}/layer_{number}"
             for kind in kinds:
                 shapes.update(_attention(f"{layer}/{kind}", hparams))

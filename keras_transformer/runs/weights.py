@@ -69,8 +69,9 @@ def check_warm_start(vocabulary, hparams, other):
     Raises:
         ValueError: If the vocabularies or the dimensions differ.
     """
-    for name in DIMENSIONS:
-        ours, theirs = getattr(hparams, name), getattr(other.hparams, name)
+    all_theirs = _dimensions(other.hparams)
+    for name, ours in _dimensions(hparams).items():
+        theirs = all_theirs[name]
         if ours != theirs:
             raise ValueError(
                 "`warm_start_from` must be a run with the same dimensions. "
@@ -86,6 +87,11 @@ def check_warm_start(vocabulary, hparams, other):
             f"this run has {ours}. Train on the data of that run, or without "
             "--warm_start_from."
         )
+
+
+def _dimensions(hparams):
+    values = {name: getattr(hparams, name) for name in DIMENSIONS}
+    return {**values, "num_decoder_layers": hparams.decoder_depth}
 
 
 def check_checkpoint(run, step=None):

@@ -42,12 +42,12 @@ def make_lines(rows, results, measure, quoted=()):
         A list of dictionaries of column to value. A line lacks the columns
         that it has no value for.
     """
-    varied = _varied(rows)
+    others = _other_columns(rows)
     lines = [{"row": name, **_paper(figures)} for name, figures in quoted]
     for row in rows:
         result = results[row.directory]
         line = {"row": row.variant.name, "seed": row.seed}
-        line |= _model(row.hparams, varied)
+        line |= _model(row.hparams, others)
         if is_trained(row, result):
             line |= _measured(result, measure)
         lines.append(line | _paper(row.variant.paper))
@@ -85,19 +85,29 @@ def write_markdown(path, title, lines, failures):
         file.write("\n\n".join(parts) + "\n")
 
 
-def _varied(rows):
-    """Returns the other hyper-parameters that are not the same in all rows."""
+def _other_columns(rows):
+    """Returns the other hyper-parameters that are not the same in all rows.
+
+    The depth of the decoder is one of them if it is not N in some row.
+    """
     all_values = [dataclasses.asdict(row.hparams) for row in rows]
-    return [
+    depth = "num_decoder_layers"
+    varied = [
         name
         for name in all_values[0]
-        if name not in (*MODEL, "train_steps")
+        if name not in (*MODEL, depth, "train_steps")
         and len({values[name] for values in all_values}) > 1
     ]
+    unequal = any(
+        row.hparams.decoder_depth != row.hparams.num_layers for row in rows
+    )
+    return [depth, *varied] if unequal else varied
 
 
-def _model(hparams, varied):
-    values = {name: getattr(hparams, name) for name in (*MODEL, *varied)}
+def _model(hparams, others):
+    values = {name: getattr(hparams, name) for name in (*MODEL, *others)}
+    if "num_decoder_layers" in values:
+        values["num_decoder_layers"] = hparams.decoder_depth
     for name in ("d_k", "d_v"):
         # 0 stands for the paper's d_model / h.
         values[name] = values[name] or hparams.d_model // hparams.num_heads

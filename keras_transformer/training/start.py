@@ -135,7 +135,8 @@ def check_memory(hparams, vocab_size):
         raise ValueError(
             "A model must fit into the machine's memory. Received: d_model="
             f"{hparams.d_model}, d_ff={hparams.d_ff}, num_layers="
-            f"{hparams.num_layers} and {vocab_size:,} token ids, which take "
+            f"{hparams.num_layers}, num_decoder_layers={hparams.decoder_depth} "
+            f"and {vocab_size:,} token ids, which take "
             f"{needed / 1e9:,.0f} GB with the optimizer, more than the "
             f"{there / 1e9:,.0f} GB of this machine. Lower one of them."
         )

@@ -27,7 +27,8 @@ for (const kind of data.kinds) {
 // `kept` is the token that was clicked and `pointed` the one under the pointer.
 // Each is {side: "queries" | "keys", index} or null.
 const state = {
-  kind: data.kinds[data.kinds.length - 1], layer: data.layers - 1,
+  kind: data.kinds[data.kinds.length - 1],
+  layer: data.kinds[data.kinds.length - 1].layers - 1,
   heads: new Set(range(data.heads)), kept: null, pointed: null,
   raised: false, theme: null,  // null is the theme of the system
 };
@@ -96,7 +97,8 @@ function readAddress() {
   };
   state.kind = data.kinds.find((k) => k.name === parameters.get("kind"))
     || state.kind;
-  state.layer = within("layer", data.layers) ?? state.layer;
+  state.layer = within("layer", state.kind.layers)
+    ?? Math.min(state.layer, state.kind.layers - 1);
   if (parameters.has("heads")) {
     const numbers = parameters.get("heads").split(",").map(Number);
     state.heads = new Set(range(data.heads).filter(
@@ -136,6 +138,7 @@ function showTheme() {
 function change(changes) {
   if (changes.kind && changes.kind !== state.kind) {
     state.kept = state.pointed = null;
+    state.layer = Math.min(state.layer, changes.kind.layers - 1);
   }
   Object.assign(state, changes);
   writeAddress();
@@ -169,7 +172,8 @@ function headButton(head, ...children) {
 function makeControls() {
   makeChoices("kinds", data.kinds.map((kind) => kind.title),
     (index) => change({kind: data.kinds[index]}));
-  makeChoices("layers", range(data.layers).map((layer) => `${layer + 1}`),
+  const most = Math.max(...data.kinds.map((kind) => kind.layers));
+  makeChoices("layers", range(most).map((layer) => `${layer + 1}`),
     (layer) => change({layer}));
   for (const head of range(data.heads)) {
     const button = headButton(head, `${head + 1}`);
@@ -198,6 +202,9 @@ function showControls() {
       label.firstChild.checked = place === index;
     });
   }
+  find("layers").querySelectorAll("label").forEach((label, place) => {
+    label.style.display = place < state.kind.layers ? "" : "none";
+  });
   find("raise").setAttribute("aria-pressed", state.raised);
   document.querySelectorAll("[data-head]").forEach((button) => {
     const isOn = state.heads.has(Number(button.dataset.head));

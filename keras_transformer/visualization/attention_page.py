@@ -77,7 +77,7 @@ def attention_page(attention, title="Attention"):
 
 
 def _data(attention):
-    num_layers, num_heads = attention.cross.shape[:2]
+    num_heads = attention.cross.shape[1]
     kinds = []
     for kind, labels in LABELS.items():
         queries, keys, weights = attention.of(kind)
@@ -90,12 +90,14 @@ def _data(attention):
                 "key": labels.key,
                 # Each token is predicted from those before it alone.
                 "causal": kind == "decoder",
+                # A decoder may have fewer or more layers than its encoder.
+                "layers": len(weights),
                 "queries": queries,
                 "keys": keys,
                 "weights": _pack(weights),
             }
         )
-    return {"layers": num_layers, "heads": num_heads, "kinds": kinds}
+    return {"heads": num_heads, "kinds": kinds}
 
 
 def _pack(weights):

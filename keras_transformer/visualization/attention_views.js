@@ -95,7 +95,7 @@ function heading(kind) {
   const heads = count === data.heads ? "all heads" : count === 1
     ? `head ${chosenHeads()[0] + 1}` : `${count} of ${data.heads} heads`;
   return [`${kind.long} `, make("small", {},
-    `layer ${state.layer + 1} of ${data.layers}, ${heads}`)];
+    `layer ${state.layer + 1} of ${kind.layers}, ${heads}`)];
 }
 
 // All lines of a head, or only those of one token.

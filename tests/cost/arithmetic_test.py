@@ -14,9 +14,17 @@ def flops(hparams, *lengths):
 
 class TrainingFlopsTest:
     @pytest.mark.parametrize("widths", [{}, {"d_k": 3, "d_v": 5}])
-    def test_each_weight_matrix_counts_once_for_a_pair_of_tokens(self, widths):
+    @pytest.mark.parametrize("depths", [(2, 2), (3, 1), (1, 2)])
+    def test_each_weight_matrix_counts_once_for_a_pair_of_tokens(
+        self, widths, depths
+    ):
         hparams = HParams(
-            num_layers=2, d_model=8, d_ff=12, num_heads=2, **widths
+            num_layers=depths[0],
+            num_decoder_layers=depths[1],
+            d_model=8,
+            d_ff=12,
+            num_heads=2,
+            **widths,
         )
         model = build_transformer(hparams, VOCAB_SIZE)
         matrices = sum(
@@ -25,8 +33,9 @@ class TrainingFlopsTest:
             if len(weight.shape) > 1
         )
         d_k, d_v = widths.get("d_k", 4), widths.get("d_v", 4)
-        # One query and one key in three attentions of each layer.
-        attention = 2 * 3 * 2 * (d_k + d_v)
+        # One query and one key in one attention of each encoder layer, and in
+        # two of each decoder layer.
+        attention = (depths[0] + 2 * depths[1]) * 2 * (d_k + d_v)
         assert flops(hparams, (1, 1)) == 6 * (matrices + attention)
 
     def test_it_agrees_with_a_count_by_hand(self):
@@ -39,6 +48,16 @@ class TrainingFlopsTest:
         products = source * (encoder + keys_and_values) + target * decoder
         products += pairs * 4 * 2  # queries with keys, weights with values
         assert flops(hparams, (source, target)) == 6 * products
+
+    def test_the_encoder_costs_nothing_for_target_tokens(self):
+        options = {"d_model": 4, "d_ff": 8, "num_heads": 2}
+        shallow = HParams(num_layers=1, num_decoder_layers=1, **options)
+        deep = HParams(num_layers=3, num_decoder_layers=1, **options)
+        added = [
+            flops(deep, (5, length)) - flops(shallow, (5, length))
+            for length in (1, 9)
+        ]
+        assert added[0] == added[1] > 0
 
     def test_pairs_of_sentences_add_up(self):
         hparams = HParams(num_layers=1, d_model=4, d_ff=8, num_heads=2)

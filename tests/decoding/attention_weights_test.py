@@ -69,7 +69,7 @@ def recomputed(model, source, target, norm):
         return layer_norm(around, x) if norm == "pre" else x
 
     x = positions("input", matrix[source] * np.sqrt(8))
-    for i in range(2):
+    for i in range(model.encoder.num_layers):
         layer = part(kernels, f"encoder/layer_{i}")
         own = part(layer, "self_attention")
         y = into(layer, "self_attention", x)
@@ -90,7 +90,7 @@ def recomputed(model, source, target, norm):
         weights["cross"].append(weights_of(inner, y, encoded))
         return multi_head_attention(inner, 2, y, encoded)
 
-    for i in range(2):
+    for i in range(model.decoder.num_layers):
         layer = part(kernels, f"decoder/layer_{i}")
         x = sublayer(layer, "self_attention", norm, attend_to_past, x)
         x = sublayer(layer, "cross_attention", norm, attend_to_encoded, x)
@@ -100,8 +100,15 @@ def recomputed(model, source, target, norm):
 
 class AttentionOfTest:
     @pytest.mark.parametrize("norm", ["post", "pre"])
-    def test_weights_are_those_that_the_model_used(self, vocabulary, ids, norm):
-        model = make(norm=norm, positional_encoding="learned")
+    @pytest.mark.parametrize("decoder_depth", [2, 1])
+    def test_weights_are_those_that_the_model_used(
+        self, vocabulary, ids, norm, decoder_depth
+    ):
+        model = make(
+            norm=norm,
+            positional_encoding="learned",
+            num_decoder_layers=decoder_depth,
+        )
         attention = attention_of(model, vocabulary, *ids)
         expected = recomputed(model, *map(np.array, ids), norm)
         for kind in KINDS:

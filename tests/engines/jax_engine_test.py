@@ -1,5 +1,6 @@
 """Updates on four virtual devices of JAX, in a process of their own."""
 
+import dataclasses
 import random
 import subprocess
 import sys
@@ -71,6 +72,12 @@ class JaxEngineTest:
 
     def test_the_model_learns(self, plain):
         losses = plain[0][:, 0]
+        assert losses[-10:].mean() < 0.7 * losses[:10].mean()
+
+    def test_a_decoder_of_another_depth_learns_too(self):
+        depths = {"num_layers": 2, "num_decoder_layers": 1}
+        engine = make(hparams=dataclasses.replace(HPARAMS, **depths))
+        losses = train(engine)[:, 0]
         assert losses[-10:].mean() < 0.7 * losses[:10].mean()
 
     @pytest.mark.parametrize("precision", ["bfloat16", "float16"])

@@ -32,6 +32,7 @@ HPARAMS = HParams(
     warmup_steps=10,
     batch_tokens=64,
 )
+DEEP_SHALLOW = dataclasses.replace(HPARAMS, num_layers=2, num_decoder_layers=1)
 PLAIN = dataclasses.replace(HPARAMS, dropout=0.0, attention_dropout=0.0)
 
 
@@ -97,6 +98,10 @@ class UpdateTest:
 
     def test_the_model_learns(self, plain):
         losses = plain[:, 0]
+        assert losses[-10:].mean() < 0.8 * losses[:10].mean()
+
+    def test_a_decoder_of_another_depth_learns_too(self):
+        losses = train(make(DEEP_SHALLOW))[:, 0]
         assert losses[-10:].mean() < 0.8 * losses[:10].mean()
 
     @pytest.mark.parametrize(

@@ -41,6 +41,12 @@ HPARAMS_OF = {
     "narrow_keys": dataclasses.replace(HPARAMS, d_k=3, d_v=8),
     "narrow_values": dataclasses.replace(HPARAMS, d_k=8, d_v=5),
     "wide_heads": dataclasses.replace(PRE_NORM, d_k=12, d_v=10),
+    "deep_shallow": dataclasses.replace(
+        PRE_NORM, num_layers=3, num_decoder_layers=1
+    ),
+    "shallow_deep": dataclasses.replace(
+        HPARAMS, num_layers=1, num_decoder_layers=2
+    ),
     "odd_heads": dataclasses.replace(HPARAMS, num_heads=3, d_k=4, d_v=4),
 }
 SOURCES = [[270, 265, 268, 1], [262, 1], list(range(260, 280)) + [1]]

@@ -25,7 +25,8 @@ from keras_transformer.hparam import HParams
 from keras_transformer.search.options import DecodeOptions
 
 HPARAMS = HParams(
-    num_layers=1,
+    num_layers=2,
+    num_decoder_layers=1,
     d_model=16,
     d_ff=32,
     num_heads=2,

@@ -11,15 +11,18 @@ from keras_transformer.decoding.attention import Attention
 VOID = {"meta", "input", "img", "br", "link"}
 
 
-def random_attention(source, target, num_layers=2, num_heads=3):
+def random_attention(
+    source, target, num_layers=2, num_heads=3, decoder_depth=None
+):
     """Returns a random `Attention` with rows that sum to 1.
 
     Decoder positions do not attend to later ones.
     """
     rng = np.random.default_rng(0)
+    decoder_depth = decoder_depth or num_layers
 
-    def weights(queries, keys, allowed=True):
-        scores = rng.normal(size=(num_layers, num_heads, queries, keys))
+    def weights(depth, queries, keys, allowed=True):
+        scores = rng.normal(size=(depth, num_heads, queries, keys))
         scores = np.where(allowed, np.exp(2 * scores), 0.0)
         return (scores / scores.sum(-1, keepdims=True)).astype("float32")
 
@@ -28,9 +31,9 @@ def random_attention(source, target, num_layers=2, num_heads=3):
     return Attention(
         source,
         target,
-        weights(source_len, source_len),
-        weights(target_len, target_len, past),
-        weights(target_len, source_len),
+        weights(num_layers, source_len, source_len),
+        weights(decoder_depth, target_len, target_len, past),
+        weights(decoder_depth, target_len, source_len),
     )
 
 

@@ -64,6 +64,14 @@ class HParamsSetsTest:
             "dropout": 0.1
         }
 
+    def test_deep_shallow_changes_the_depths_alone(self):
+        assert changes("transformer_deep_shallow") == {
+            "num_layers": 12,
+            "num_decoder_layers": 1,
+        }
+        tiny = changes("transformer_deep_shallow_tiny", "transformer_tiny")
+        assert tiny == {"num_layers": 6, "num_decoder_layers": 1}
+
     def test_prenorm_peaks_where_tensor2tensor_does(self):
         prenorm = registry.get_hparams("transformer_prenorm_base")
         assert prenorm.norm == "pre"

@@ -107,7 +107,13 @@ class RefusalTest:
 
 class MemoryTest:
     @pytest.mark.parametrize(
-        "changes", ["d_k=5,d_v=7", "optimizer=adafactor", "num_layers=2"]
+        "changes",
+        [
+            "d_k=5,d_v=7",
+            "optimizer=adafactor",
+            "num_layers=2",
+            "num_decoder_layers=1",
+        ],
     )
     def test_estimate_is_close_to_the_weights_and_below_them(self, changes):
         hparams = registry.get_hparams("transformer_tiny")

@@ -94,12 +94,18 @@ class ModelCardTest:
         card = model_card(make_run(data=DATA, precision="bfloat16"))
         facts = dict(rows_of(card.partition("## Use")[0]))
         assert "# A Transformer that translates English into German\n" in card
+        assert facts["Layers"] == "4 in the encoder, 4 in the decoder"
         assert facts["Parameters"] == "1,234"
         assert facts["Training pairs"] == "4,321"
         assert facts["Updates"] == "200"
         assert facts["Training time"].startswith("2 h 10 min")
         assert facts["Training precision"] == "bfloat16"
         assert facts["Hyperparameters"].endswith("with 2 changed")
+
+    def test_a_decoder_of_another_depth_is_said_to_be_such(self, make_run):
+        run = make_run()
+        run.hparams = dataclasses.replace(HPARAMS, num_decoder_layers=1)
+        assert "4 in the encoder, 1 in the decoder" in model_card(run)
 
     def test_text_of_symbols_is_said_to_be_such(self, make_run, tmp_path):
         symbols = write_symbols([",", "the"], str(tmp_path / "symbols.model"))

@@ -152,6 +152,21 @@ class WarmStartTest:
         warm_start(model, run, new_run)
         assert values(model) == {5}
 
+    def test_depth_of_the_decoder_may_be_given_in_two_ways(
+        self, run, tmp_path, model_bytes
+    ):
+        same = dataclasses.replace(HPARAMS, num_decoder_layers=1)
+        path = str(tmp_path / "same")
+        other = RunDirectory.create(path, RECORD, same, model_bytes)
+        model = save(other, 1, 5)
+        warm_start(model, other, run)
+        deeper = dataclasses.replace(HPARAMS, num_decoder_layers=2)
+        other = RunDirectory.create(
+            str(tmp_path / "deeper"), RECORD, deeper, model_bytes
+        )
+        with pytest.raises(ValueError, match="with num_decoder_layers=2"):
+            warm_start(model, other, run)
+
     def test_error_of_another_vocabulary_names_both_checksums(
         self, run, tmp_path
     ):

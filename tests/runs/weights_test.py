@@ -39,6 +39,8 @@ class WeightShapesTest:
         [
             {},
             {"norm": "pre", "num_layers": 2},
+            {"norm": "pre", "num_layers": 2, "num_decoder_layers": 1},
+            {"num_layers": 1, "num_decoder_layers": 3},
             {"positional_encoding": "learned", "max_length": 5},
             {"d_k": 3, "d_v": 5},
         ],

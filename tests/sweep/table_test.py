@@ -41,6 +41,21 @@ class TableTest:
         assert (line["dev_perplexity"], line["dev_bleu"]) == (7.125, 30.25)
         assert (line["paper_perplexity"], line["paper_bleu"]) == (4.92, 25.8)
 
+    def test_a_decoder_of_another_depth_has_a_column(self):
+        sets = ["transformer_tiny", "transformer_deep_shallow_tiny"]
+        rows = make_rows(
+            variants.sets(COPY, sets), "none", "", 9, lambda name: [0]
+        )
+        lines = table.make_lines(
+            rows, {row.directory: None for row in rows}, "bleu"
+        )
+        depths = [
+            (line["num_layers"], line["num_decoder_layers"]) for line in lines
+        ]
+        assert depths == [(4, 4), (6, 1)]
+        # The paper's models need no such column.
+        assert not any("num_decoder_layers" in line for line in table3_lines())
+
     def test_a_row_in_training_has_no_figures_yet(self):
         lines = table3_lines(base=result(9.0, 1.0, step=1000))
         assert "dev_perplexity" not in lines[0]

@@ -31,19 +31,24 @@ addEventListener("message", (e) => { document.body.title =
 ATTENTION = random_attention(
     ["▁A", "▁brown", "▁dog", "gy", "(end)"], ["▁Ein", "▁Hund", "(end)"]
 )
+DEEP_SHALLOW = random_attention(
+    ["▁A", "▁dog", "(end)"], ["▁Ein", "(end)"], num_layers=3, decoder_depth=1
+)
 
 
 class AttentionPageTest:
-    def test_it_holds_all_weights_and_labels(self):
-        page = Page(attention_page(ATTENTION))
-        assert (page.data["layers"], page.data["heads"]) == (2, 3)
+    @pytest.mark.parametrize("attention", [ATTENTION, DEEP_SHALLOW])
+    def test_it_holds_all_weights_and_labels(self, attention):
+        page = Page(attention_page(attention))
+        assert page.data["heads"] == 3
         names = [kind["name"] for kind in page.data["kinds"]]
         assert names == ["encoder", "decoder", "cross"]
         for kind in page.data["kinds"]:
-            queries, keys, weights = ATTENTION.of(kind["name"])
+            queries, keys, weights = attention.of(kind["name"])
             assert (kind["queries"], kind["keys"]) == (queries, keys)
+            assert kind["layers"] == len(weights)
             np.testing.assert_allclose(
-                decoded(ATTENTION, kind), weights, rtol=0, atol=0.51 / 65535
+                decoded(attention, kind), weights, rtol=0, atol=0.51 / 65535
             )
 
     def test_weights_of_zero_and_one_are_exact(self):
@@ -240,6 +245,25 @@ class BrowserTest:
         weights = ATTENTION.decoder[0, 2].ravel()
         np.testing.assert_allclose(
             lines[3], weights[weights >= 0.01], atol=1e-3
+        )
+
+    def test_each_kind_has_the_layers_of_its_stack(self, browse):
+        count = "document.body.dataset.shown = [...document.querySelectorAll("
+        count += "'#layers label')].filter((e) => e.style.display !== 'none')"
+        count += ".length;"
+        elements = browse(DEEP_SHALLOW, "kind=encoder&layer=3", count)
+        assert dict(elements)["body"]["data-shown"] == "3"
+        choose = "document.querySelectorAll('#kinds input')[2].click();"
+        elements = browse(
+            DEEP_SHALLOW,
+            "kind=encoder&layer=3",
+            choose + count + SAY_ADDRESS,
+        )
+        assert dict(elements)["body"]["data-shown"] == "1"
+        assert address_of(elements) == "#kind=cross&layer=1"
+        weights = DEEP_SHALLOW.cross[0, 2].ravel()
+        np.testing.assert_allclose(
+            lines_of(elements)[3], weights[weights >= 0.01], atol=1e-3
         )
 
     def test_the_theme_is_in_the_address(self, browse):

@@ -29,6 +29,12 @@ class WriteAttentionPictureTest:
         assert wide[1] > 1.5 * small[1] and wide[0] == small[0]
         assert many[1] > small[1]
 
+    def test_a_shallow_decoder_has_fewer_rows_than_its_encoder(self, tmp_path):
+        attention = random_attention(TOKENS, TOKENS, 3, 1, decoder_depth=1)
+        path = tmp_path / "picture.png"
+        deep = draw(path, attention, "encoder").shape
+        assert deep[0] > 1.5 * draw(path, attention, "cross").shape[0]
+
     @pytest.mark.parametrize("kind", ["encoder", "decoder", "cross"])
     def test_other_weights_give_another_picture(self, tmp_path, kind):
         attention = random_attention(TOKENS, ["▁die", "(end)"])

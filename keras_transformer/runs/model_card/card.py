@@ -151,8 +151,8 @@ def _overview(run, step, data, training, extra):
     rows = [
         (
             "Layers",
-            f"{hparams.num_layers} in the encoder, {hparams.num_layers} in the "
-            "decoder",
+            f"{hparams.num_layers} in the encoder, "
+            f"{hparams.decoder_depth} in the decoder",
         ),
         (
             "Size",

@@ -7,7 +7,8 @@
         --train_trees=wsj:02-21 --dev_trees=wsj:22 --test_trees=wsj:23
 
 The command writes to the problem's own folder in --data_dir. If the data
-exists already, it does nothing. A problem and its _rev share their data.
+exists already, it does nothing. A problem shares its data with its directions
+_rev and _both.
 
 Only translate_files and parsing_files take files and --vocab_size. The other
 problems bring their own text or download it to --tmp_dir.
@@ -46,7 +47,8 @@ FLAGS = flags.define(
         "problem",
         None,
         "Name of the problem, or several names separated by commas. The "
-        "suffix _rev swaps source and target.",
+        "suffix _rev swaps source and target, and _both stands for both "
+        "directions together. All of them share their data.",
     ),
     flags.path(
         "data_dir",

@@ -261,7 +261,7 @@ def _score(problem, texts, hypotheses, tokenize):
     return translation_report(
         hypotheses,
         texts.references,
-        FLAGS.language or problem.targets_language,
+        FLAGS.language or texts.language,
         tokenize,
         FLAGS.lowercase,
         texts.origin,

@@ -43,7 +43,8 @@ def registered():
     """Returns the list of all registered names, each with its summary."""
     lists = (
         (
-            "--problem (the suffix _rev swaps source and target)",
+            "--problem (the suffix _rev swaps source and target, and _both "
+            "stands for both directions)",
             registry.problems,
         ),
         ("--hparams_set", registry.hparams_sets),

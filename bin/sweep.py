@@ -47,7 +47,8 @@ FLAGS = flags.define(
         flags.text(
             "problem",
             None,
-            "Name of the problem. The suffix _rev swaps source and target.",
+            "Name of the problem. The suffix _rev swaps source and target, and "
+            "_both stands for both directions together.",
         ),
         flags.path(
             "data_dir",

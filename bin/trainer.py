@@ -39,7 +39,8 @@ FLAGS = flags.define(
         flags.text(
             "problem",
             None,
-            "Name of the problem. The suffix _rev swaps source and target. "
+            "Name of the problem. The suffix _rev swaps source and target, and "
+            "_both stands for both directions together. "
             "Default: the problem of the run in output_dir.",
         ),
         flags.switch(

@@ -65,6 +65,17 @@ class Problem(GeneratedData):
         """Name of the tokenizer of sacreBLEU that suits the text."""
         return "none" if self.is_tokenized else "13a"
 
+    def use_both_directions(self):
+        """Adds each pair turned round to every split, and "_both" to the name.
+
+        It serves for pre-training in both directions, before a warm start in
+        one of them (Ding et al., 2021; Gao et al., 2022). No tag tells the
+        directions apart: the language of the source does. Scores are those of
+        both directions together.
+        """
+        self.name = f"{self.data_name}_both"
+        self.directions = (("source", "target"), ("target", "source"))
+
     def text_pairs(self, split, tmp_dir):
         """Yields the `(source, target)` texts of a split, never reversed.
 

@@ -131,11 +131,12 @@ def register_hparams(name=None):
 def get_problem(name, data_dir=None):
     """Returns the problem that is registered under a name.
 
-    The suffix `_rev` swaps the source and the target of a problem. Both
-    directions share their data.
+    The suffix `_rev` swaps the source and the target of a problem. With the
+    suffix `_both`, each split holds the pairs of both directions. All of them
+    share their data.
 
     Args:
-        name: Registered name, with or without `_rev`.
+        name: Registered name, with or without `_rev` or `_both`.
         data_dir: Directory that holds the generated data. Defaults to None.
 
     Returns:
@@ -144,10 +145,29 @@ def get_problem(name, data_dir=None):
     Raises:
         ValueError: If the name is unknown, or not that of such a class.
     """
-    base = name.removesuffix("_rev")
-    if base != name and base in problems.names():
+    base = base_name(name)
+    if base == name:
+        return _problem_class(name)(data_dir=data_dir)
+    if name.endswith("_rev"):
         return _problem_class(base)(data_dir=data_dir, reverse=True)
-    return _problem_class(name)(data_dir=data_dir)
+    problem = _problem_class(base)(data_dir=data_dir)
+    problem.use_both_directions()
+    return problem
+
+
+def base_name(name):
+    """Returns the registered name of a problem, without `_rev` or `_both`.
+
+    Example:
+
+    >>> base_name("copy_rev"), base_name("copy_both"), base_name("copy")
+    ('copy', 'copy', 'copy')
+    """
+    for suffix in ("_rev", "_both"):
+        base = name.removesuffix(suffix)
+        if base != name and base in problems.names():
+            return base
+    return name
 
 
 def _problem_class(name):

@@ -72,12 +72,18 @@ class ParsingProblem(Problem):
     def __init__(self, data_dir=None, reverse=False):
         super().__init__(data_dir, reverse)
         if reverse:
-            raise ValueError(
-                "A parsing problem must have the words as its source. "
-                f"Received: {self.name}. Use {self.data_name}."
-            )
+            raise self._not_from_words(self.name)
         # Split, or "parsed": list of messages, one for each fault.
         self.bad = {}
+
+    def use_both_directions(self):
+        raise self._not_from_words(f"{self.data_name}_both")
+
+    def _not_from_words(self, name):
+        return ValueError(
+            "A parsing problem must have the words as its source. "
+            f"Received: {name}. Use {self.data_name}."
+        )
 
     def trees(self, split, tmp_dir):
         """Yields the trees of a split, as `tree.clean` returns them.

@@ -1,6 +1,7 @@
 import json
 import os
 
+import numpy as np
 import pytest
 from number_problem import Numbers
 from number_problem import files_of
@@ -31,6 +32,40 @@ class ReverseTest:
     def test_generating_it_generates_the_shared_data(self, problem, tmp_path):
         reverse = Numbers(data_dir=str(tmp_path), reverse=True)
         assert reverse.generate(None) == problem.manifest
+
+
+class BothDirectionsTest:
+    @pytest.fixture(scope="class")
+    def both(self, problem):
+        both = Numbers(data_dir=problem.data_dir)
+        both.use_both_directions()
+        return both
+
+    def test_the_data_are_those_of_the_problem(self, problem, both):
+        assert both.name == "numbers_both"
+        assert both.directory == problem.directory
+        assert both.generate(None) == problem.manifest
+
+    @pytest.mark.parametrize("split", ["train", "dev"])
+    def test_a_split_holds_the_pairs_and_then_the_pairs_turned_round(
+        self, both, split
+    ):
+        pairs = [list(map(both.vocabulary.decode, both.token_pairs(split)))]
+        forwards = Numbers.pairs[split]
+        backwards = [(target, source) for source, target in forwards]
+        assert list(zip(*pairs[0])) == forwards + backwards
+
+    def test_the_text_has_the_order_of_the_tokens(self, both):
+        inputs, targets = both.token_pairs("dev")
+        decode = both.vocabulary.decode
+        assert both.text_split("dev") == (decode(inputs), decode(targets))
+
+    @pytest.mark.parametrize("packed", [False, True])
+    def test_an_epoch_has_each_pair_once_in_each_direction(self, both, packed):
+        plan = both.batches("train", 64, packed=packed)
+        indices = np.concatenate([pairs.ravel() for pairs, _ in plan])
+        numbers = sorted(indices[indices >= 0])
+        assert numbers == list(range(2 * len(Numbers.pairs["train"])))
 
 
 class ProblemTest:

@@ -116,10 +116,23 @@ class GetProblemTest:
         with pytest.raises(ValueError, match=f"digits.*{entry.__name__}"):
             registry.get_problem("digits")
 
-    def test_rev_twice_is_unknown(self, problems):
+    def test_both_adds_the_other_direction(self, problems):
         registry.register_problem("digits")(FakeProblem)
-        with pytest.raises(ValueError, match="'digits_rev_rev'.*digits"):
-            registry.get_problem("digits_rev_rev")
+        problem = registry.get_problem("digits_both", data_dir="data")
+        assert (problem.name, problem.data_dir) == ("digits_both", "data")
+        assert len(problem.directions) == 2
+        assert len(registry.get_problem("digits_rev").directions) == 1
+
+    def test_registered_name_may_end_in_both(self, problems):
+        registry.register_problem("digits_both")(FakeProblem)
+        problem = registry.get_problem("digits_both")
+        assert len(problem.directions) == 1
+
+    @pytest.mark.parametrize("suffix", ["_rev_rev", "_both_both", "_rev_both"])
+    def test_two_suffixes_are_unknown(self, problems, suffix):
+        registry.register_problem("digits")(FakeProblem)
+        with pytest.raises(ValueError, match=f"registered.*'digits{suffix}'"):
+            registry.get_problem(f"digits{suffix}")
 
 
 class GetHParamsTest:

@@ -22,6 +22,11 @@ class GeneratedData:
         data_dir: Directory that holds the data of all problems.
         reverse: Whether to swap source and target, and to add "_rev" to the
             name. Both directions read the same files. Defaults to False.
+
+    Attributes:
+        directions: Tuple of pairs of a side of inputs and a side of targets,
+            each "source" or "target". Every split holds the pairs of all of
+            them, one direction after the other.
     """
 
     def __init__(self, name, data_dir=None, reverse=False):
@@ -29,6 +34,8 @@ class GeneratedData:
         self.data_name = name
         self.name = name + "_rev" if reverse else name
         self.reverse = reverse
+        sides = ("target", "source") if reverse else ("source", "target")
+        self.directions = (sides,)
         self._vocabulary = None
         self._checked = {}  # the counts of each split whose ids were checked
 
@@ -69,17 +76,24 @@ class GeneratedData:
     def token_pairs(self, split):
         """Returns the ids of inputs and targets of a split, a `TokenPairs`."""
         counts = self._counts(split)
-        paths = (
-            split_files.ids_path(self.directory, split, side)
-            for side in self._sides()
-        )
-        pairs = token_arrays.TokenPairs(*map(token_arrays.TokenArray, paths))
+        paths = {
+            side: split_files.ids_path(self.directory, split, side)
+            for side in ("source", "target")
+        }
+        tokens = {
+            side: token_arrays.TokenArray(path) for side, path in paths.items()
+        }
         # Checking reads all ids, so it is done once for the same data.
         if self._checked.get(split) != counts:
-            for tokens in pairs:
-                tokens.check(counts["pairs"], self.vocabulary.vocab_size)
+            for array in tokens.values():
+                array.check(counts["pairs"], self.vocabulary.vocab_size)
             self._checked[split] = counts
-        return pairs
+        return token_arrays.TokenPairs(
+            *(
+                token_arrays.joined([tokens[side] for side in sides])
+                for sides in zip(*self.directions)
+            )
+        )
 
     def text_split(self, split):
         """Returns the raw text of a split other than "train".
@@ -89,9 +103,13 @@ class GeneratedData:
             lengths.
         """
         num_pairs = self._counts(split)["pairs"]
+        texts = {
+            side: split_files.read_text(self.directory, split, side, num_pairs)
+            for side in ("source", "target")
+        }
         return tuple(
-            split_files.read_text(self.directory, split, side, num_pairs)
-            for side in self._sides()
+            [text for side in sides for text in texts[side]]
+            for sides in zip(*self.directions)
         )
 
     def batches(
@@ -220,9 +238,6 @@ class GeneratedData:
             )
 
         return make_dataset(self.token_pairs(split), plan_epoch)
-
-    def _sides(self):
-        return ("target", "source") if self.reverse else ("source", "target")
 
     def _counts(self, split):
         splits = self.manifest["splits"]

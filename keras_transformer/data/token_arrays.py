@@ -20,31 +20,19 @@ REMEDY = "Remove its folder and run kt-datagen again."
 IDS_AT_ONCE = 2**24  # the number of ids that are checked together
 
 
-class TokenArray:
-    """Reads token sequences of different lengths from a flat file.
-
-    It behaves as a read-only list of int32 arrays. Only the parts in use are
-    in memory, so a corpus may be larger than the memory of the machine.
+class TokenSequences:
+    """Holds token sequences of different lengths, a list of int32 arrays.
 
     Args:
-        path: Path without suffix that a `TokenArrayWriter` wrote to.
-
-    Raises:
-        ValueError: If the two files do not agree with each other.
+        ids: The ids of all sequences, one after another: an integer array of
+            shape `(ids,)`, or an object that is indexed like one.
+        offsets: Integer array of shape `(sequences + 1,)`, where each sequence
+            begins, and the number of ids at its end.
     """
 
-    def __init__(self, path):
-        self.path = path + IDS_SUFFIX
-        self.offsets = _read_offsets(path + OFFSETS_SUFFIX)  # (sequences + 1,)
-        check_file(self.path, WRITER, REMEDY)
-        num_ids = int(self.offsets[-1])
-        num_bytes = os.path.getsize(self.path)
-        # The size of the file tells how wide the ids are.
-        dtypes = {2 * num_ids: np.uint16, 4 * num_ids: np.int32}
-        if not num_ids or num_bytes not in dtypes:
-            fault = f"with {num_bytes:,} bytes for {num_ids:,} ids"
-            raise faulty(self.path, fault, WRITER, REMEDY)
-        self.ids = np.memmap(self.path, dtypes[num_bytes], mode="r")
+    def __init__(self, ids, offsets):
+        self.ids = ids
+        self.offsets = offsets
 
     def __len__(self):
         return len(self.offsets) - 1
@@ -53,35 +41,8 @@ class TokenArray:
         # Indexing a range handles negative numbers, and raises the IndexError
         # that ends an iteration.
         index = range(len(self))[index]
-        start, end = self.offsets[index], self.offsets[index + 1]
-        return self.ids[start:end].astype(np.int32)
-
-    def check(self, num_sentences, vocab_size):
-        """Checks that these are encoded sentences; reads all ids once.
-
-        Args:
-            num_sentences: Number of sentences.
-            vocab_size: Number of different ids.
-
-        Raises:
-            ValueError: If there is another number of them, or if one does not
-                end with the end id or holds an id outside the vocabulary.
-        """
-        fault = None
-        if len(self) != num_sentences:
-            fault = f"with {len(self):,} sentences instead of {num_sentences:,}"
-        # The comparison comes first: an empty sentence has no last id.
-        elif not self.lengths.all() or (
-            (self.ids[self.offsets[1:] - 1] != END_ID).any()
-        ):
-            fault = f"where a sentence does not end with the id {END_ID}"
-        else:
-            for start in range(0, len(self.ids), IDS_AT_ONCE):
-                part = self.ids[start : start + IDS_AT_ONCE]
-                if part.min() <= PAD_ID or part.max() >= vocab_size:
-                    fault = f"where an id is not from 1 to {vocab_size - 1:,}"
-        if fault:
-            raise faulty(self.path, fault, WRITER, REMEDY)
+        positions = np.arange(self.offsets[index], self.offsets[index + 1])
+        return self.ids[positions].astype(np.int32)
 
     @property
     def lengths(self):
@@ -117,6 +78,61 @@ class TokenArray:
         return padded
 
 
+class TokenArray(TokenSequences):
+    """Reads token sequences from a flat file.
+
+    Only the parts in use are in memory, so a corpus may be larger than the
+    memory of the machine.
+
+    Args:
+        path: Path without suffix that a `TokenArrayWriter` wrote to.
+
+    Raises:
+        ValueError: If the two files do not agree with each other.
+    """
+
+    def __init__(self, path):
+        self.path = path + IDS_SUFFIX
+        offsets = _read_offsets(path + OFFSETS_SUFFIX)
+        check_file(self.path, WRITER, REMEDY)
+        num_ids = int(offsets[-1])
+        num_bytes = os.path.getsize(self.path)
+        # The size of the file tells how wide the ids are.
+        dtypes = {2 * num_ids: np.uint16, 4 * num_ids: np.int32}
+        if not num_ids or num_bytes not in dtypes:
+            fault = f"with {num_bytes:,} bytes for {num_ids:,} ids"
+            raise faulty(self.path, fault, WRITER, REMEDY)
+        ids = np.memmap(self.path, dtypes[num_bytes], mode="r")
+        super().__init__(ids, offsets)
+
+    def check(self, num_sentences, vocab_size):
+        """Checks that these are encoded sentences; reads all ids once.
+
+        Args:
+            num_sentences: Number of sentences.
+            vocab_size: Number of different ids.
+
+        Raises:
+            ValueError: If there is another number of them, or if one does not
+                end with the end id or holds an id outside the vocabulary.
+        """
+        fault = None
+        if len(self) != num_sentences:
+            fault = f"with {len(self):,} sentences instead of {num_sentences:,}"
+        # The comparison comes first: an empty sentence has no last id.
+        elif not self.lengths.all() or (
+            (self.ids[self.offsets[1:] - 1] != END_ID).any()
+        ):
+            fault = f"where a sentence does not end with the id {END_ID}"
+        else:
+            for start in range(0, len(self.ids), IDS_AT_ONCE):
+                part = self.ids[start : start + IDS_AT_ONCE]
+                if part.min() <= PAD_ID or part.max() >= vocab_size:
+                    fault = f"where an id is not from 1 to {vocab_size - 1:,}"
+        if fault:
+            raise faulty(self.path, fault, WRITER, REMEDY)
+
+
 def _read_offsets(path):
     check_file(path, WRITER, REMEDY)
     num_bytes = os.path.getsize(path)
@@ -138,10 +154,40 @@ def _read_offsets(path):
 
 
 class TokenPairs(typing.NamedTuple):
-    """Source and target sentences, two `TokenArray`s of the same length."""
+    """Source and target sentences, two `TokenSequences` of the same length."""
 
-    inputs: TokenArray
-    targets: TokenArray
+    inputs: TokenSequences
+    targets: TokenSequences
+
+
+def joined(parts):
+    """Returns the sequences of several `TokenSequences`, one after another.
+
+    Nothing is read or copied, except for the offsets.
+
+    Args:
+        parts: List of one or two `TokenSequences`.
+    """
+    if len(parts) == 1:
+        return parts[0]
+    first, second = parts
+    ids = _JoinedIds(first.ids, second.ids)
+    offsets = [first.offsets, len(first.ids) + second.offsets[1:]]
+    return TokenSequences(ids, np.concatenate(offsets))
+
+
+class _JoinedIds:
+    """The ids of two files, read by their positions in both together."""
+
+    def __init__(self, first, second):
+        self.first, self.second = first, second
+
+    def __getitem__(self, positions):
+        in_first = positions < len(self.first)
+        ids = np.empty(positions.shape, np.int32)
+        ids[in_first] = self.first[positions[in_first]]
+        ids[~in_first] = self.second[positions[~in_first] - len(self.first)]
+        return ids
 
 
 class TokenArrayWriter:

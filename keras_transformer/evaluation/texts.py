@@ -17,6 +17,7 @@ class Texts:
     sources: list
     references: list
     origin: dict  # entries of a score's signature
+    language: str | None = None  # of the references; None if there are two
 
 
 def split_texts(problem, split):
@@ -37,7 +38,10 @@ def split_texts(problem, split):
             f"{place} in {problem.directory}, which has none. Generate the "
             "data again with kt-datagen."
         )
-    return Texts(split, place, sources, references, {})
+    # With both directions, half of the references are in either language.
+    is_one = len(problem.directions) == 1
+    language = problem.targets_language if is_one else None
+    return Texts(split, place, sources, references, {}, language)
 
 
 def test_set_texts(problem, test_set):
@@ -62,7 +66,9 @@ def test_set_texts(problem, test_set):
     # sacreBLEU names the files of a set in the same way.
     name = test_set.replace("/", "_")
     origin = {"test": test_set, "lang": pair}
-    return Texts(name, f"{test_set}, {pair}", sources, references, origin)
+    place = f"{test_set}, {pair}"
+    language = problem.targets_language
+    return Texts(name, place, sources, references, origin, language)
 
 
 def check_texts(texts, problem, output_dir):

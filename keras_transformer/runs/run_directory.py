@@ -21,6 +21,7 @@ VOCABULARY_FILE = "vocab.model"
 _SPLIT = {"pairs": WHOLE, "source_tokens": WHOLE, "target_tokens": WHOLE}
 _DATA = {
     "languages": [str, str],
+    "both_directions?": bool,
     "vocab_size": WHOLE,
     "files": [{"name": str, "sha256": str}],
     "splits": {"train": _SPLIT, str: _SPLIT},

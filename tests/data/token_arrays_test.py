@@ -5,6 +5,7 @@ import pytest
 
 from keras_transformer.data.token_arrays import TokenArray
 from keras_transformer.data.token_arrays import TokenArrayWriter
+from keras_transformer.data.token_arrays import joined
 
 
 def write(path, sequences, vocab_size=100):
@@ -66,6 +67,24 @@ class TokenArrayTest:
         for row, numbers in zip(padded.tolist(), indices):
             joined = sum([sequences[n] for n in numbers if n >= 0], [])
             assert row == joined + [0] * (30 - len(joined))
+
+    @pytest.mark.parametrize("vocab_size", [100, 100_000])
+    def test_joined_arrays_read_as_one_list(self, tmp_path, vocab_size):
+        lists = [random_sequences(vocab_size, seed) for seed in (0, 1)]
+        parts = [
+            write(tmp_path / name, sequences, vocab_size)
+            for name, sequences in zip("ab", lists)
+        ]
+        both = joined(parts)
+        expected = write(tmp_path / "c", lists[0] + lists[1], vocab_size)
+        assert [ids.tolist() for ids in both] == lists[0] + lists[1]
+        assert both.lengths.tolist() == expected.lengths.tolist()
+        # Rows of one sequence, and rows with sequences of either part.
+        for indices in ([3, 99, -1, 50, 49], [[3, 99, 0], [50, 2, -1]]):
+            padded = both.padded(indices, 30)
+            np.testing.assert_array_equal(padded, expected.padded(indices, 30))
+            assert padded.dtype == np.int32
+        assert joined(parts[:1]) is parts[0]
 
     def test_a_row_longer_than_the_array_is_an_error(self, tmp_path):
         tokens = write(tmp_path / "a", [[5, 6], [7]])

@@ -1,4 +1,6 @@
 import pytest
+from number_problem import Numbers
+from number_problem import generated
 
 from keras_transformer.evaluation import texts
 from keras_transformer.problem import Problem
@@ -10,6 +12,18 @@ class EndeProblem(Problem):
 
 class TokenizedProblem(EndeProblem):
     is_tokenized = True
+
+
+class SplitTextsTest:
+    def test_the_references_of_both_directions_have_no_single_language(
+        self, tmp_path
+    ):
+        problem = generated(tmp_path)
+        assert texts.split_texts(problem, "dev").language == "upper"
+        problem.use_both_directions()
+        text = texts.split_texts(problem, "dev")
+        assert text.language is None
+        assert len(text.sources) == 2 * len(Numbers.pairs["dev"])
 
 
 class TestSetTextsTest:
@@ -27,6 +41,7 @@ class TestSetTextsTest:
             )
             assert text.sources == [f"wmt14/full {pair}"]
             assert text.origin == {"test": "wmt14/full", "lang": pair}
+            assert text.language == pair[-2:]
 
     def test_the_name_is_one_for_files(self):
         text = texts.test_set_texts(EndeProblem(), "wmt14/full")

@@ -3,6 +3,7 @@
 import os
 import shutil
 
+import numpy as np
 import pytest
 from commands import assert_fails
 from commands import call
@@ -103,6 +104,37 @@ class RefusalTest:
         tmp_path.chmod(0o500)
         flags = flags_of(tmp_path, copy_data)
         assert_fails(capsys, ["may only be read"], trainer, *flags)
+
+
+class BothDirectionsFirstTest:
+    def test_one_direction_starts_anew_from_the_weights_of_both(
+        self, copy_data, tmp_path, capsys
+    ):
+        """The commands of docs/training.md, which need no Python."""
+        hparams = f"--hparams={TINY},warmup_steps=10"
+        both, one = (str(tmp_path / name) for name in ("both", "one"))
+        flags = (hparams, "--problem=copy_both", "--train_steps=3")
+        assert call(trainer, *flags_of(both, copy_data, *flags)) == 0
+        flags = (hparams, "--train_steps=1", f"--warm_start_from={both}")
+        assert call(trainer, *flags_of(one, copy_data, *flags)) == 0
+        first, last = RunDirectory(one), RunDirectory(both)
+        assert last.problem_name == "copy_both"
+        # The optimizer and the schedule begin again with the first update.
+        (step,) = first.checkpoints.steps
+        arrays = first.checkpoints.load(step)
+        assert step == arrays["optimizer/iteration"] == 1
+        assert (arrays["progress/epoch"], arrays["progress/batch"]) == (0, 1)
+        rates = [
+            float(metrics(run)[0]["learning_rate"]) for run in (first, last)
+        ]
+        assert rates[1] == pytest.approx(3 * rates[0], rel=1e-5)
+        # One update away from the weights of both directions.
+        before = last.checkpoints.load(3)
+        for name, weight in arrays.items():
+            if name.startswith("model/"):
+                np.testing.assert_allclose(
+                    weight, before[name], rtol=0, atol=1.01 * rates[0]
+                )
 
 
 class MemoryTest:

@@ -155,11 +155,10 @@ class ParsingProblemTest:
         problem.augmentation_rounds = 1
         assert problem.generate(None)["splits"] != before["splits"]
 
-    def test_it_cannot_be_reversed(self):
-        with pytest.raises(
-            ValueError, match="words as its source.*parsing_toy_rev"
-        ):
-            registry.get_problem("parsing_toy_rev")
+    @pytest.mark.parametrize("name", ["parsing_toy_rev", "parsing_toy_both"])
+    def test_it_cannot_be_turned_round(self, name):
+        with pytest.raises(ValueError, match=f"words as its source.*{name}"):
+            registry.get_problem(name)
 
 
 class ParsingWsjTest:

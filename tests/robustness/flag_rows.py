@@ -248,6 +248,11 @@ ROWS = [
     row("kt-datagen --problem=copy,nope --data_dir={box}/d", says="nope"),
     row("kt-datagen --problem=,, --data_dir={box}/d", says="problem"),
     row("kt-datagen --problem=copy_rev_rev --data_dir={box}/d"),
+    row("kt-datagen --problem=copy_rev_both --data_dir={box}/d"),
+    row(
+        "kt-datagen --problem=parsing_toy_both --data_dir={box}/d",
+        says="words as its source",
+    ),
     row("kt-datagen --problem=../copy --data_dir={box}/d", says="../copy"),
     row("kt-datagen --problem=translate_files --data_dir={box}/d"),
     row("kt-datagen --problem=parsing_files --data_dir={box}/d"),

@@ -9,13 +9,11 @@ import pytest
 from keras_transformer import hparam
 from keras_transformer.data.bpe_symbols import write_symbols
 from keras_transformer.data.subwords import train_subwords
-from keras_transformer.problem import Problem
 from keras_transformer.registry import get_hparams
 from keras_transformer.runs.averaging import average_run
 from keras_transformer.runs.metrics_table import MetricsTable
 from keras_transformer.runs.model_card import write_model_card
 from keras_transformer.runs.model_card.card import model_card
-from keras_transformer.runs.model_card.facts import describe_data
 from keras_transformer.runs.model_card.scores import read_scores
 from keras_transformer.runs.model_card.scores import record_scores
 from keras_transformer.runs.retention import Evaluation
@@ -106,6 +104,12 @@ class ModelCardTest:
         run = make_run()
         run.hparams = dataclasses.replace(HPARAMS, num_decoder_layers=1)
         assert "4 in the encoder, 1 in the decoder" in model_card(run)
+
+    def test_a_model_of_both_directions_is_said_to_be_such(self, make_run):
+        card = model_card(make_run(data={**DATA, "both_directions": True}))
+        title = "# A Transformer that translates between English and German\n"
+        assert title in card
+        assert "translates between English and German" in card
 
     def test_text_of_symbols_is_said_to_be_such(self, make_run, tmp_path):
         symbols = write_symbols([",", "the"], str(tmp_path / "symbols.model"))
@@ -316,34 +320,3 @@ class ScoresTest:
         values = [f"{full.scores[name]:.2f}" for name in full.scores]
         assert scored[0][-4:] == [values[0], "", values[2], ""]
         assert scored[1][-4:] == values
-
-
-class TwoWords(Problem):
-    name = "two_words"
-    vocab_size = 285
-    inputs_language = "en"
-    splits = ("train",)
-
-    def text_pairs(self, split, tmp_dir):
-        yield from zip(TEXTS[::2], ["ja"] * 20)
-
-
-class DescribeDataTest:
-    def test_a_reversed_problem_has_its_sides_swapped(self, tmp_path):
-        problem = TwoWords(str(tmp_path))
-        assert describe_data(problem) is None
-        problem.generate(None)
-        forwards = describe_data(problem)
-        backwards = describe_data(TwoWords(str(tmp_path), reverse=True))
-        assert forwards["languages"] == ["en", "de"]
-        assert backwards["languages"] == ["de", "en"]
-        counts = forwards["splits"]["train"]
-        assert counts["pairs"] == 20
-        pairs = problem.token_pairs("train")
-        assert counts["source_tokens"] == sum(pairs.inputs.lengths)
-        assert counts["target_tokens"] == sum(pairs.targets.lengths)
-        assert backwards["splits"]["train"] == {
-            "pairs": 20,
-            "source_tokens": counts["target_tokens"],
-            "target_tokens": counts["source_tokens"],
-        }

@@ -121,6 +121,10 @@ def _title(run, data):
     if linearization_of(run.vocabulary):
         return "A Transformer that parses English"
     languages = _languages(data)
+    if languages and data.get("both_directions"):
+        return (
+            f"A Transformer that translates between {' and '.join(languages)}"
+        )
     if languages:
         return f"A Transformer that translates {' into '.join(languages)}"
     return f"A Transformer for the problem `{run.problem_name}`"
@@ -131,6 +135,8 @@ def _summary(run, data):
     task = "that turns one text into another"
     if linearization_of(run.vocabulary):
         task = "that writes the constituency tree of an English sentence"
+    elif languages and data.get("both_directions"):
+        task = f"that translates between {languages[0]} and {languages[1]}"
     elif languages:
         task = f"that translates from {languages[0]} to {languages[1]}"
     text = (

@@ -18,26 +18,33 @@ def describe_data(problem):
         `languages`; `vocab_size`; `files`, the name and the SHA-256 of each
         text file if the text comes from files; and `splits`. Each split has the
         numbers of `pairs`, `source_tokens` and `target_tokens`, in the
-        direction of the problem.
+        direction of the problem. If it has both, `both_directions` is True, and
+        the numbers are those of all pairs in both directions.
     """
     manifest = generation.read_manifest(problem.directory)
     if manifest is None:
         return None
     # Both directions share one manifest, which counts the forward direction.
-    sides = ("target", "source") if problem.reverse else ("source", "target")
+    inputs, targets = zip(*problem.directions)
+    has_both = len(problem.directions) == 2
     return {
+        **({"both_directions": True} if has_both else {}),
         "languages": [problem.inputs_language, problem.targets_language],
         "vocab_size": manifest["vocab_size"],
         "files": manifest["made_from"]["files"],
         "splits": {
             split: {
-                "pairs": counts["pairs"],
-                "source_tokens": counts[f"{sides[0]}_tokens"],
-                "target_tokens": counts[f"{sides[1]}_tokens"],
+                "pairs": counts["pairs"] * len(problem.directions),
+                "source_tokens": _num_tokens(counts, inputs),
+                "target_tokens": _num_tokens(counts, targets),
             }
             for split, counts in manifest["splits"].items()
         },
     }
+
+
+def _num_tokens(counts, sides):
+    return sum(counts[f"{side}_tokens"] for side in sides)
 
 
 def data_of(run):
@@ -58,8 +65,9 @@ def data_of(run):
 
 def problem_of(run):
     """Returns the problem of a run, or None if it is not registered."""
-    # The registry lists a problem once, without its reverse direction.
-    if run.problem_name.removesuffix("_rev") not in registry.problems.names():
+    # The registry lists a problem once, without its other directions.
+    name = registry.base_name(run.problem_name)
+    if name not in registry.problems.names():
         return None
     return registry.get_problem(run.problem_name, run.record.get("data_dir"))
 

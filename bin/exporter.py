@@ -7,13 +7,15 @@ chooses what it writes:
 
   saved_model      A SavedModel that takes text and returns text, for
                    TensorFlow Serving, kt-serve, or Python with tensorflow
-                   and tensorflow-text. It becomes the next version in
-                   --export_dir: 1, 2, and so on.
+                   and tensorflow-text.
   saved_model_ids  The same for servers without the operations of
                    tensorflow-text. It takes and returns ids of vocab.model,
                    a file in its folder assets.extra.
-  ctranslate2      A directory for CTranslate2, with weights stored as
-                   --quantization says. It needs pip install '.[ctranslate2]'.
+  ctranslate2      A model for CTranslate2 and kt-serve, with weights stored
+                   as --quantization says. It needs
+                   pip install '.[ctranslate2]'.
+
+The model becomes the next version in --export_dir: 1, 2, and so on.
 
 The exported model translates as the run does. --beam_size, --alpha and
 --decode_hparams change that at the export; later they cannot be changed. A
@@ -34,9 +36,9 @@ FLAGS = flags.define(
     flags.path(
         "export_dir",
         None,
-        "Directory to write to. SavedModels get a folder in it for each "
-        "version. Default: export, export_ids or export_ctranslate2 inside "
-        "output_dir, by format.",
+        "Directory to write to. Each version gets a folder in it. Default: "
+        "export, export_ids or export_ctranslate2 inside output_dir, by "
+        "format.",
     ),
     flags.choice(
         "format",
@@ -91,10 +93,13 @@ def main(argv):
     # directory as versions of the same model.
     export_dir = FLAGS.export_dir or run.file(DEFAULT_DIRS[FLAGS.format])
     export_dir = os.path.normpath(export_dir)
-    if FLAGS.format != "ctranslate2":
+    if FLAGS.format == "ctranslate2":
+        versions.check_export_dir(export_dir, "ctranslate2")
+    else:
         versions.check_saved_model(
-            export_dir, flags.decode_precision(FLAGS), command.backend()
+            flags.decode_precision(FLAGS), command.backend()
         )
+        versions.check_export_dir(export_dir, "saved_model")
     print(_export(run, export_dir, options))
 
 

@@ -15,6 +15,7 @@ from keras_transformer.decoding.exported import CTRANSLATE2_FILE
 from keras_transformer.decoding.exported import EXPORT_FILE
 from keras_transformer.decoding.exported import VOCABULARY_FILE
 from keras_transformer.decoding.exported import is_ctranslate2
+from keras_transformer.decoding.exported import newest_version
 from keras_transformer.decoding.exported import read_export
 from keras_transformer.decoding.exported import require_ctranslate2
 from keras_transformer.decoding.text_translator import Hypothesis
@@ -37,7 +38,8 @@ class CTranslate2Translator(TextTranslator):
     same seed draws other samples.
 
     Args:
-        path: Directory that `export_ctranslate2` wrote.
+        path: Directory of a version, or directory of several versions. In that
+            case the newest version is loaded.
         device: "cpu", "cuda", or "auto", which prefers a GPU. Defaults to
             "auto".
         compute_type: The number format to compute in, such as "int8". Defaults
@@ -55,6 +57,7 @@ class CTranslate2Translator(TextTranslator):
 
     def __init__(self, path, device="auto", compute_type="default"):
         require_ctranslate2()
+        path = newest_version(path)
         if not is_ctranslate2(path):
             raise ValueError(
                 "A CTranslate2 model must be a directory that kt-exporter "

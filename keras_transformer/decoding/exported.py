@@ -12,6 +12,8 @@ from keras_transformer.trees.linearization import LINEARIZATIONS
 EXPORT_FILE = "export.json"
 SAVED_MODEL_FILE = "saved_model.pb"
 CTRANSLATE2_FILE = "model.bin"
+# The file by which the format of a version is recognised.
+FILES = {"ctranslate2": CTRANSLATE2_FILE, "saved_model": SAVED_MODEL_FILE}
 VOCABULARY_FILE = "vocab.model"
 
 # The shape of `export.json`; see `read_record`.
@@ -38,12 +40,10 @@ def export_format(path):
         "saved_model", "ctranslate2", or None if the directory holds no
         exported model.
     """
-    # A SavedModel lies in a numbered folder, CTranslate2's files in `path`.
-    if os.path.isfile(os.path.join(path, CTRANSLATE2_FILE)):
-        return "ctranslate2"
     newest = newest_version(path)
-    if os.path.isfile(os.path.join(newest, SAVED_MODEL_FILE)):
-        return "saved_model"
+    for format, name in FILES.items():
+        if os.path.isfile(os.path.join(newest, name)):
+            return format
     return None
 
 
@@ -75,8 +75,12 @@ def newest_version(path):
     """Returns the directory of the newest version.
 
     Args:
-        path: Directory of versions. Any other path is returned unchanged.
+        path: Directory of versions. Any other path is returned unchanged, and
+            so is a model of CTranslate2 without versions, as version 0.1 of
+            this package wrote it.
     """
+    if os.path.isfile(os.path.join(path, CTRANSLATE2_FILE)):
+        return path
     numbers = versions(path)
     return os.path.join(path, str(numbers[-1])) if numbers else path
 
@@ -104,7 +108,7 @@ def read_export(path):
 
 
 def is_ctranslate2(path):
-    """Returns whether `path` is a directory that `export_ctranslate2` wrote."""
+    """Returns whether `path` holds the files of a CTranslate2 export."""
     files = (CTRANSLATE2_FILE, EXPORT_FILE, VOCABULARY_FILE)
     return all(os.path.isfile(os.path.join(path, name)) for name in files)
 

@@ -1,11 +1,10 @@
 """Writes a run's model for CTranslate2, a fast inference engine."""
 
-import functools
 import os
 
 from keras_transformer.decoding.exported import VOCABULARY_FILE
-from keras_transformer.decoding.exported import is_ctranslate2
 from keras_transformer.decoding.exported import require_ctranslate2
+from keras_transformer.export import versions
 from keras_transformer.export.record import write_record
 from keras_transformer.files import writing
 from keras_transformer.runs.model_card import write_model_card
@@ -20,9 +19,9 @@ PACKAGES = ("keras-t2t", "ctranslate2")
 def export_ctranslate2(
     run, export_dir, options, step=None, quantization="float32"
 ):
-    """Writes a checkpoint as a directory that CTranslate2 loads.
+    """Writes a checkpoint as the next version of a model for CTranslate2.
 
-    The directory holds:
+    The directory of the version holds:
 
     - what CTranslate2 reads: `model.bin`, `config.json` and
       `shared_vocabulary.json`;
@@ -30,12 +29,12 @@ def export_ctranslate2(
     - `export.json`, which says where the model comes from and how to decode;
     - the model card `README.md`.
 
-    The directory appears under its name once it is complete, and replaces an
-    earlier export to CTranslate2. Neither TensorFlow nor Keras is needed.
+    The version appears under its number once it is complete. Neither
+    TensorFlow nor Keras is needed.
 
     Args:
         run: A `RunDirectory`.
-        export_dir: Path of the directory to write.
+        export_dir: Path of the directory of the versions `1`, `2`, ...
         options: The `DecodeOptions` to decode with by default.
         step: Integer step of the checkpoint, or "best". Defaults to the
             newest.
@@ -45,40 +44,24 @@ def export_ctranslate2(
             weights. Defaults to "float32".
 
     Returns:
-        `export_dir`.
+        Path of the version.
 
     Raises:
         ValueError: If CTranslate2 is not installed or does not support the
-            model, if `export_dir` holds other files, or if another process is
-            writing to it.
+            model, or if `export_dir` is unsuitable. In this case nothing is
+            written.
     """
     require_ctranslate2()
     _check(run, quantization)
-    path = os.path.abspath(export_dir)
-    check = functools.partial(check_replaceable, path)
-    with writing.replaced_directory(path, check) as aside:
-        _write(run, aside, options, run.checkpoints.find(step), quantization)
-    return export_dir
-
-
-def check_replaceable(path):
-    """Checks that an export may be written to `path`.
-
-    Raises:
-        ValueError: If `path` is a file, or a directory that holds anything
-            other than an earlier export to CTranslate2.
-    """
-    # `exists` would overlook a link to nothing.
-    if not os.path.lexists(path):
-        return
-    if os.path.isdir(path) and not os.path.islink(path):
-        if not os.listdir(path) or is_ctranslate2(path):
-            return
-    raise ValueError(
-        "`export_dir` must be new or hold an earlier export to CTranslate2, "
-        f"which is replaced. Received: export_dir={path!r}, which holds other "
-        "files. Name another directory."
-    )
+    versions.check_export_dir(export_dir, FORMAT)
+    step = run.checkpoints.find(step)
+    card = {"format": FORMAT, "decode": options, "quantization": quantization}
+    with versions.new_version(export_dir) as (aside, path):
+        _write(run, aside, options, step, quantization)
+        write_model_card(aside, run, step, card)
+    # A second copy for people who open the directory of versions.
+    write_model_card(export_dir, run, step, card)
+    return path
 
 
 def _check(run, quantization):
@@ -124,9 +107,3 @@ def _write(run, directory, options, step, quantization):
         precision=quantization,
         max_tokens=converter.num_positions,
     )
-    extra = {
-        "format": FORMAT,
-        "decode": options,
-        "quantization": quantization,
-    }
-    write_model_card(directory, run, step, extra)

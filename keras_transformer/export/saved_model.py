@@ -55,7 +55,8 @@ def export_saved_model(
         ValueError: If the run, its checkpoint or `export_dir` is unsuitable. In
             this case nothing is written.
     """
-    versions.check_saved_model(export_dir, precision, keras.backend.backend())
+    versions.check_saved_model(precision, keras.backend.backend())
+    versions.check_export_dir(export_dir, "saved_model")
     options = options or DecodeOptions.of(run.hparams)
     step = run.checkpoints.find(step)
     model = load_model(run, step, precision)

@@ -4,6 +4,8 @@ import contextlib
 import os
 import shutil
 
+from keras_transformer.decoding.exported import export_format
+from keras_transformer.decoding.exported import is_ctranslate2
 from keras_transformer.decoding.exported import is_version
 from keras_transformer.decoding.exported import versions
 from keras_transformer.files import locks
@@ -32,7 +34,7 @@ def new_version(export_dir):
         ValueError: If `export_dir` holds other files, or if another process is
             writing a version.
     """
-    check_export_dir(export_dir)
+    _check_content(export_dir)
     with locks.locked_directory(export_dir, wait=False):
         _remove_leftovers(export_dir)
         number = max(versions(export_dir), default=0) + 1
@@ -44,36 +46,48 @@ def new_version(export_dir):
             writing.move(aside, path)
 
 
-def check_export_dir(export_dir):
-    """Checks that a directory is new or empty, or holds versions.
-
-    Raises:
-        ValueError: If it is a file or holds other files.
-    """
-    if not os.path.lexists(export_dir):
-        return
-    # One version suffices: a model card or notes may lie beside it.
-    names = os.listdir(export_dir) if os.path.isdir(export_dir) else None
-    if names == [] or (names and any(map(_is_ours, names))):
-        return
-    what = "which is a file" if names is None else "which holds other files"
-    raise ValueError(
-        "`export_dir` must be new, empty or hold earlier versions. Received: "
-        f"export_dir={export_dir!r}, {what}. Name another directory."
-    )
-
-
-def check_saved_model(export_dir, precision, backend):
-    """Checks that a SavedModel can be exported, before the backend is loaded.
+def check_export_dir(export_dir, format):
+    """Checks that the next version can be written to a directory.
 
     Args:
         export_dir: Path of the directory of versions.
+        format: "saved_model" or "ctranslate2", the format of the version.
+
+    Raises:
+        ValueError: If it is a run, a file, or a directory of other files or of
+            another format, or if another process is writing a version.
+    """
+    # Version 1 beside `checkpoints/` would make the run look like an export.
+    if RunDirectory.exists(export_dir):
+        raise ValueError(
+            "`export_dir` must not be the directory of a run. Received: "
+            f"export_dir={export_dir!r}. Name one inside it, or elsewhere."
+        )
+    _check_content(export_dir)
+    # TensorFlow Serving would try to load the newest version in any format.
+    if export_format(export_dir) not in (None, format):
+        raise ValueError(
+            "`export_dir` must hold versions of one format. Received: "
+            f"export_dir={export_dir!r} with versions that are not of the "
+            f"format {format}. Name another directory."
+        )
+    writing.check_directory(export_dir, "`export_dir`")
+    if os.path.isdir(os.path.dirname(os.path.abspath(export_dir))):
+        # Fails if another process is exporting. It also makes the directory,
+        # which tells more than permissions do, and removes it again.
+        with locks.locked_directory(export_dir, wait=False):
+            pass
+
+
+def check_saved_model(precision, backend):
+    """Checks that a SavedModel can be exported, before the backend is loaded.
+
+    Args:
         precision: The precision that the model computes in.
         backend: Name of Keras's backend.
 
     Raises:
-        ValueError: If one of them is unsuitable, or if another process is
-            writing a version.
+        ValueError: If one of them is unsuitable.
     """
     if backend != "tensorflow":
         raise ValueError(
@@ -86,19 +100,28 @@ def check_saved_model(export_dir, precision, backend):
             f"`precision` must be one of {', '.join(PRECISIONS)} in a "
             f"SavedModel. Received: precision={precision!r}. Use float32."
         )
-    # Version 1 beside `checkpoints/` would make the run look like an export.
-    if RunDirectory.exists(export_dir):
+
+
+def _check_content(export_dir):
+    if not os.path.lexists(export_dir):
+        return
+    names = os.listdir(export_dir) if os.path.isdir(export_dir) else None
+    # Versions beside the files of a model would be overlooked.
+    if is_ctranslate2(export_dir):
         raise ValueError(
-            "`export_dir` must not be the directory of a run. Received: "
-            f"export_dir={export_dir!r}. Name one inside it, or elsewhere."
+            "`export_dir` must hold each model in a folder 1, 2, and so on. "
+            f"Received: export_dir={export_dir!r}, where version 0.1 wrote a "
+            f"model without one. Move its files to {export_dir}/1, or name "
+            "another directory."
         )
-    check_export_dir(export_dir)
-    writing.check_directory(export_dir, "`export_dir`")
-    if os.path.isdir(os.path.dirname(os.path.abspath(export_dir))):
-        # Fails if another process is exporting. It also makes the directory,
-        # which tells more than permissions do, and removes it again.
-        with locks.locked_directory(export_dir, wait=False):
-            pass
+    # One version suffices: a model card or notes may lie beside it.
+    if names == [] or (names and any(map(_is_ours, names))):
+        return
+    what = "which is a file" if names is None else "which holds other files"
+    raise ValueError(
+        "`export_dir` must be new, empty or hold earlier versions. Received: "
+        f"export_dir={export_dir!r}, {what}. Name another directory."
+    )
 
 
 def _is_ours(name):

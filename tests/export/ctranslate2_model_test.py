@@ -4,7 +4,6 @@ import dataclasses
 import json
 import os
 import pathlib
-import resource
 import subprocess
 import sys
 
@@ -250,48 +249,6 @@ class ExportCtranslate2Test:
             timeout=60,
         )
         assert done.stdout == "2\n", done.stderr
-
-
-class ReplacementTest:
-    def test_earlier_export_is_replaced_whole(self, run, tmp_path):
-        path = str(tmp_path / "out")
-        export_ctranslate2(run, path, DecodeOptions(), quantization="int8")
-        size = os.path.getsize(os.path.join(path, "model.bin"))
-        (tmp_path / "out" / "left_over").write_text("from before")
-        export_ctranslate2(run, path, DecodeOptions())
-        assert os.path.getsize(os.path.join(path, "model.bin")) > size
-        assert "left_over" not in os.listdir(path)
-        assert os.listdir(tmp_path) == ["out"]
-
-    @pytest.mark.parametrize("name", ["notes.txt", "model.bin"])
-    def test_other_files_are_refused_and_left_alone(self, name, run, tmp_path):
-        path = tmp_path / "out"
-        path.mkdir()
-        (path / name).write_text("mine")
-        with pytest.raises(ValueError, match="holds other files. Name"):
-            export_ctranslate2(run, str(path), DecodeOptions())
-        assert (path / name).read_text() == "mine"
-        assert os.listdir(tmp_path) == ["out"]
-
-    def test_file_is_refused(self, run, tmp_path):
-        (tmp_path / "out").write_text("mine")
-        with pytest.raises(ValueError, match="must be new or hold"):
-            export_ctranslate2(run, str(tmp_path / "out"), DecodeOptions())
-
-    def test_full_disk_leaves_the_earlier_export(self, run, tmp_path):
-        path = tmp_path / "out"
-        export_ctranslate2(run, str(path), DecodeOptions(), None, "int8")
-        before = {file.name: file.read_bytes() for file in path.iterdir()}
-        limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, limits[1]))
-        try:
-            with pytest.raises(OSError, match="File too large"):
-                export_ctranslate2(run, str(path), DecodeOptions())
-        finally:
-            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-        after = {file.name: file.read_bytes() for file in path.iterdir()}
-        assert after == before
-        assert os.listdir(tmp_path) == ["out"]
 
 
 class RefusalTest:

@@ -156,12 +156,14 @@ class BadInputTest:
         flags = [f"--output_dir={trained_run}", f"--export_dir={tmp_path}"]
         assert_fails(capsys, ["with TensorFlow", "=jax"], *flags)
 
+    @pytest.mark.parametrize("format", ["saved_model", "ctranslate2"])
     def test_a_second_export_at_once_is_one_line(
-        self, trained_run, tmp_path, capsys
+        self, trained_run, tmp_path, capsys, format
     ):
         (tmp_path / "1").mkdir()
         with versions.new_version(str(tmp_path)):
             flags = [f"--output_dir={trained_run}", f"--export_dir={tmp_path}"]
+            flags.append(f"--format={format}")
             assert_fails(capsys, ["one process at a time"], *flags)
 
     @pytest.mark.parametrize(
@@ -183,12 +185,14 @@ class BadInputTest:
         )
         assert os.listdir(tmp_path) == []
 
-    def test_the_run_itself_is_no_target(self, trained_run, capsys):
+    @pytest.mark.parametrize("format", ["saved_model", "ctranslate2"])
+    def test_the_run_itself_is_no_target(self, trained_run, capsys, format):
         assert_fails(
             capsys,
             ["directory of a run"],
             f"--output_dir={trained_run}",
             f"--export_dir={trained_run}",
+            f"--format={format}",
         )
 
     def test_a_corrupt_checkpoint_writes_nothing(

@@ -24,8 +24,8 @@ ROWS = [
     ),
     row(
         EXPORT,
-        makes("{box}/e.incomplete"),
-        locks("{box}/e.incomplete"),
+        makes("{box}/e"),
+        locks("{box}/e"),
         says="one process",
     ),
     row(

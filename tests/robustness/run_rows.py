@@ -60,6 +60,7 @@ ROWS = [
     row(EXPORT + " --export_dir={data}", says="export_dir"),
     row(EXPORT + " --export_dir=/proc/e", says="/proc/e"),
     row(EXPORT + " --export_dir={saved_model}", says="export_dir"),
+    row(EXPORT + " --export_dir={ctranslate2}", says="version 0.1"),
     row("kt-exporter --output_dir={run} --checkpoint_step=2", says="step 2"),
     row("kt-trainer --output_dir={saved_model}", says="`--problem`"),
     row("kt-trainer --output_dir={data}", says="`--problem`"),

@@ -145,14 +145,17 @@ class Averaging(Work):
 
 
 class Exporting(Work):
-    """Exports a second version of a model, or replaces a CTranslate2 model."""
+    """Exports a second version of a model."""
 
     module = "exporter"
     format = "saved_model"
+    fixture = "saved_model/1"
 
     def prepare(self):
         self.output.mkdir()
-        shutil.copytree(FIXTURE / self.format, self.output / "export")
+        shutil.copytree(FIXTURE / self.fixture, self.output / "export/1")
+        card = FIXTURE / self.format / "README.md"
+        shutil.copy(card, self.output / "export/README.md")
 
     def flags(self):
         return [
@@ -166,7 +169,7 @@ class Exporting(Work):
         visible = {
             name: len(content)
             for name, content in contents(self.output).items()
-            if "incomplete" not in name and "outdated" not in name
+            if "incomplete" not in name
         }
         sizes = [
             {name: len(content) for name, content in files.items()}
@@ -185,7 +188,7 @@ class Exporting(Work):
 
 
 class ExportingToCtranslate2(Exporting):
-    format = "ctranslate2"
+    format = fixture = "ctranslate2"
 
 
 class Decoding(Work):

@@ -107,6 +107,14 @@ translate = load("path/to/model")
 translate(["A sentence to translate."])  # a list of translations
 ```
 
+`kt-serve` serves the directory that holds the versions of the model, and
+`kt-query` sends sentences to it:
+
+```sh
+kt-serve --export_dir=path/to/export --model_name={model_name}
+kt-query --model_name={model_name} < source.txt
+```
+
 The model can also be used with the packages `ctranslate2` and `sentencepiece`
 alone:
 
@@ -118,8 +126,7 @@ translator = ctranslate2.Translator("path/to/model")
 vocabulary = sentencepiece.SentencePieceProcessor("path/to/model/vocab.model")
 source = vocabulary.encode("A sentence to translate.", out_type=str)
 (result,) = translator.translate_batch(
-    [source + [vocabulary.id_to_piece(1)]],
-    beam_size={beam_size},
+    [source], beam_size={beam_size}
 )
 vocabulary.decode(result.hypotheses[0])
 ```"""
@@ -152,15 +159,15 @@ def how_to_use(run, step, extra):
     linearization = linearization_of(run.vocabulary)
     if format and linearization:
         return EXPORTED_PARSER.format(linearization=linearization)
+    model_name = extra.get("model_name", "translate")
     if format == "saved_model":
-        model_name = extra.get("model_name", "translate")
         return SAVED_MODEL.format(model_name=model_name)
     if format == "saved_model_ids":
         return SAVED_MODEL_IDS
     if format == "ctranslate2":
         decode = extra.get("decode", {})
         beam_size = decode.get("beam_size", run.hparams.beam_size)
-        return CTRANSLATE2.format(beam_size=beam_size)
+        return CTRANSLATE2.format(beam_size=beam_size, model_name=model_name)
     # Loading takes the newest checkpoint, so only another step is named.
     is_newest = step == run.checkpoints.find()
     text = PARSER if linearization else RUN

@@ -7,8 +7,8 @@ Without --text, the command reads sentences from standard input, one per line.
 It prints the best translation of each on a line of its own, in order. With
 --write_scores, a tab and the score follow each translation.
 
-gRPC, the default protocol, needs `pip install '.[serving]'` and takes some
-seconds to start. REST needs no extra package and starts at once.
+gRPC, the default protocol, needs `pip install '.[serving]'`. REST needs no
+extra package.
 """
 
 import itertools
@@ -57,11 +57,9 @@ LINES_PER_REQUEST = 32  # the default --max_batch_size of kt-serve
 def main(argv):
     from keras_transformer.serving import client
 
-    # The gRPC client imports TensorFlow for its protocol buffers. Imported here
-    # first, it prints no messages.
+    # gRPC would try to connect again and again until the time is over.
     if FLAGS.protocol == "grpc":
         client.check_server(FLAGS.server, FLAGS.protocol, FLAGS.timeout_secs)
-        command.load_backend("tensorflow")
     server = client.connect(
         FLAGS.server,
         FLAGS.protocol,

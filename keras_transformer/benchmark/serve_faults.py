@@ -5,6 +5,8 @@ import http.client
 import json
 import socket
 
+import numpy as np
+
 SECONDS = 60  # for an answer
 
 # REST: the rest of the path after the model's name, the body, and the HTTP
@@ -131,13 +133,10 @@ def _send_bytes(address, content, status):
 
 def _grpc_requests(model_name, codes):
     """Returns the methods, the bytes and the right codes of faulty calls."""
-    import numpy as np
-
     invalid = {codes.INVALID_ARGUMENT}
     # Its bytes are of another number than its shape says.
-    uneven = _message(model_name, np.zeros(3, np.int32)).replace(
-        b"\x22\x0c" + bytes(12), b"\x22\x0b" + bytes(11)
-    )
+    uneven = _request(model_name, [0, 0, 0])
+    uneven.inputs["text"].tensor_content = bytes(11)
     predict = "PredictionService/Predict"
     return [
         (predict, b"", invalid),
@@ -146,7 +145,7 @@ def _grpc_requests(model_name, codes):
         (predict, _message(model_name, [1, 2]), invalid),
         (predict, _message(model_name, [["A", "dog"]]), invalid),
         (predict, _message(model_name, ["a"] * 9999), invalid),
-        (predict, uneven, invalid),
+        (predict, uneven.SerializeToString(), invalid),
         (predict, _message(f"{model_name}-none", ["a"]), {codes.NOT_FOUND}),
         ("PredictionService/GetModelMetadata", b"\xff", invalid),
         ("ModelService/GetModelStatus", b"\xff", invalid),
@@ -155,13 +154,20 @@ def _grpc_requests(model_name, codes):
 
 
 def _message(model_name, values):
-    import tensorflow as tf
-    from tensorflow_serving.apis import predict_pb2
+    return _request(model_name, values).SerializeToString()
 
-    request = predict_pb2.PredictRequest()
+
+def _request(model_name, values):
+    from keras_transformer.serving.messages import PredictRequest
+    from keras_transformer.serving.tensor_protos import to_proto
+
+    array = np.array(values)
+    if array.dtype.kind == "U":
+        array = np.char.encode(array).astype(object)
+    request = PredictRequest()
     request.model_spec.name = model_name
-    request.inputs["text"].CopyFrom(tf.make_tensor_proto(values))
-    return request.SerializeToString()
+    request.inputs["text"].CopyFrom(to_proto(array))
+    return request
 
 
 def _call(channel, method, content, codes, timeout=SECONDS, cancels=False):

@@ -56,7 +56,7 @@ def connect(
 
 
 def check_server(server, protocol, timeout_secs):
-    """Checks that a server listens, before `connect` imports gRPC for seconds.
+    """Checks that a server listens.
 
     Args:
         server: Host name or address, see `connect`.

@@ -1,5 +1,7 @@
 """A client that asks over gRPC."""
 
+import numpy as np
+
 from keras_transformer.serving import answers
 from keras_transformer.serving import limits
 
@@ -20,11 +22,11 @@ class GrpcClient:
     """
 
     def __init__(self, url, model_name, model_version, timeout_secs):
-        # Imported here because REST needs neither gRPC nor TensorFlow, whose
-        # import takes seconds.
+        # Imported here because REST needs neither gRPC nor its messages.
         try:
             import grpc
-            from tensorflow_serving.apis import predict_pb2
+
+            from keras_transformer.serving import messages
         except ModuleNotFoundError as error:
             raise ValueError(
                 "gRPC needs the extra `serving`. Received: no module "
@@ -40,9 +42,9 @@ class GrpcClient:
         # The answer arrives as bytes. If gRPC parsed it, a malformed one would
         # put a traceback into the log.
         self._predict = self._channel.unary_unary(_PREDICT)
-        self._response_class = predict_pb2.PredictResponse
+        self._response_class = messages.PredictResponse
         # Only the text changes from call to call.
-        self._request = predict_pb2.PredictRequest()
+        self._request = messages.PredictRequest()
         self._request.model_spec.name = model_name
         if model_version is not None:
             self._request.model_spec.version.value = model_version
@@ -51,10 +53,11 @@ class GrpcClient:
     def __call__(self, texts):
         """Returns the `Answer` for a list of texts."""
         import grpc
-        import tensorflow as tf
 
-        text = tf.make_tensor_proto(list(texts), tf.string, [len(texts)])
-        self._request.inputs["text"].CopyFrom(text)
+        from keras_transformer.serving.tensor_protos import to_proto
+
+        text = np.array([text.encode() for text in texts], object)  # (batch,)
+        self._request.inputs["text"].CopyFrom(to_proto(text))
         request = self._request.SerializeToString()
         try:
             content = self._predict(request, self._timeout)

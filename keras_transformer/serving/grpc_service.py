@@ -6,11 +6,9 @@ import threading
 
 import grpc
 from google.protobuf.message import DecodeError
-from tensorflow_serving.apis import get_model_metadata_pb2
-from tensorflow_serving.apis import get_model_status_pb2
-from tensorflow_serving.apis import predict_pb2
 
 from keras_transformer.serving import limits
+from keras_transformer.serving import messages
 from keras_transformer.serving.errors import CODES
 from keras_transformer.serving.errors import RequestError
 from keras_transformer.serving.errors import invalid
@@ -108,7 +106,7 @@ class _Answers:
             _seconds_left(context),
             functools.partial(_call_at_end, context),
         )
-        response = predict_pb2.PredictResponse()
+        response = messages.PredictResponse()
         _fill_spec(response.model_spec, spec, version)
         response.model_spec.signature_name = spec.signature_name
         for name in output_names:
@@ -117,7 +115,7 @@ class _Answers:
 
     def _read(self, content):
         """Reads a request to predict; the message is dropped afterwards."""
-        request = _parse(predict_pb2.PredictRequest, content)
+        request = _parse(messages.PredictRequest, content)
         spec = request.model_spec
         version, model = self._service.find(*_requested_model(spec))
         name, signature = self._service.signature(model, spec.signature_name)
@@ -139,9 +137,7 @@ class _Answers:
         return copy, version, model, output_names, arrays
 
     def _metadata(self, content, context):
-        request = _parse(
-            get_model_metadata_pb2.GetModelMetadataRequest, content
-        )
+        request = _parse(messages.GetModelMetadataRequest, content)
         # TF Serving knows no other field either.
         fields = list(request.metadata_field)
         if fields != ["signature_def"]:
@@ -152,23 +148,24 @@ class _Answers:
         version, model = self._service.find(
             *_requested_model(request.model_spec)
         )
-        signatures = get_model_metadata_pb2.SignatureDefMap()
+        signatures = messages.SignatureDefMap()
         for name, definition in model.signature_defs.items():
-            signatures.signature_def[name].CopyFrom(definition)
-        response = get_model_metadata_pb2.GetModelMetadataResponse()
+            # It may be TensorFlow's message, which has the same bytes.
+            content = definition.SerializeToString()
+            signatures.signature_def[name].ParseFromString(content)
+        response = messages.GetModelMetadataResponse()
         _fill_spec(response.model_spec, request.model_spec, version)
         response.metadata["signature_def"].Pack(signatures)
         return response
 
     def _status(self, content, context):
-        request = _parse(get_model_status_pb2.GetModelStatusRequest, content)
+        request = _parse(messages.GetModelStatusRequest, content)
         statuses = self._service.statuses(*_requested_model(request.model_spec))
-        response = get_model_status_pb2.GetModelStatusResponse()
-        states = get_model_status_pb2.ModelVersionStatus.State
+        response = messages.GetModelStatusResponse()
         for number, status in statuses.items():
             entry = response.model_version_status.add()
             entry.version = number
-            entry.state = states.Value(status.state)
+            entry.state = messages.STATES[status.state]
             entry.status.error_code = CODES.index(status.code)
             entry.status.error_message = status.message
         return response

@@ -9,8 +9,10 @@ import numpy as np
 from keras_transformer.files.records import read_record
 from keras_transformer.serving.errors import CODES
 from keras_transformer.serving.errors import RequestError
+from keras_transformer.serving.messages import PredictionLog
 from keras_transformer.serving.signature import Signature
 from keras_transformer.serving.signature import Tensor
+from keras_transformer.serving.tensor_protos import to_array
 
 WARMUP_FILE = os.path.join("assets.extra", "tf_serving_warmup_requests")
 EXPORT_FILE = os.path.join("assets.extra", "export.json")
@@ -82,20 +84,12 @@ class LoadedModel:
         if not os.path.exists(path):
             return
         try:
-            from tensorflow_serving.apis import prediction_log_pb2
-        except ModuleNotFoundError:  # without the extra, warm-up is skipped
-            return
-        import tensorflow as tf
-
-        try:
             for serialized_log in _read_logs(path):
-                log = prediction_log_pb2.PredictionLog.FromString(
-                    serialized_log
-                )
+                log = PredictionLog.FromString(serialized_log)
                 request = log.predict_log.request
                 name = request.model_spec.signature_name or "serving_default"
                 arrays = {
-                    name: tf.make_ndarray(proto)
+                    name: to_array(name, proto)
                     for name, proto in request.inputs.items()
                 }
                 self.signatures[name].check(arrays)

@@ -3,22 +3,43 @@
 import math
 
 import numpy as np
-import tensorflow as tf
-from tensorflow.core.framework import tensor_pb2
 
 from keras_transformer.serving import limits
 from keras_transformer.serving.errors import invalid
+from keras_transformer.serving.messages import DATA_TYPES
+from keras_transformer.serving.messages import TensorProto
 
-# Fields of a `TensorProto` that hold the values of a type. Clients without
-# TensorFlow read these; `tensor_content` is hard to read for them.
-_VALUE_FIELDS = {
-    np.dtype(object): "string_val",
-    np.dtype("float32"): "float_val",
-    np.dtype("float64"): "double_val",
-    np.dtype("int32"): "int_val",
-    np.dtype("int64"): "int64_val",
-    np.dtype("bool"): "bool_val",
+# For NumPy's name of each type: its name in the protocol, and the field of a
+# `TensorProto` with its values.
+_TYPES = {
+    "object": ("STRING", "string_val"),
+    "float32": ("FLOAT", "float_val"),
+    "float64": ("DOUBLE", "double_val"),
+    "int32": ("INT32", "int_val"),
+    "int64": ("INT64", "int64_val"),
+    "bool": ("BOOL", "bool_val"),
+    "uint8": ("UINT8", "int_val"),
+    "int8": ("INT8", "int_val"),
+    "uint16": ("UINT16", "int_val"),
+    "int16": ("INT16", "int_val"),
+    "uint32": ("UINT32", "uint32_val"),
+    "uint64": ("UINT64", "uint64_val"),
+    "float16": ("HALF", "half_val"),
+    # NumPy knows this type once TensorFlow is imported.
+    "bfloat16": ("BFLOAT16", "half_val"),
+    "complex64": ("COMPLEX64", "scomplex_val"),
+    "complex128": ("COMPLEX128", "dcomplex_val"),
 }
+_NAMES = {DATA_TYPES.index(kind): name for name, (kind, _) in _TYPES.items()}
+# Fields that hold several parts of a value, or its bits as an integer.
+_PARTS = {
+    "half_val": "uint16",
+    "scomplex_val": "float32",
+    "dcomplex_val": "float64",
+}
+# Clients without TensorFlow read the values of these types from their fields.
+# `tensor_content`, which holds those of other types, is hard to read for them.
+_IN_FIELDS = ("object", "float32", "float64", "int32", "int64", "bool")
 
 
 def to_array(name, proto):
@@ -26,7 +47,7 @@ def to_array(name, proto):
 
     Args:
         name: Name of the argument, for error messages.
-        proto: `TensorProto` to read.
+        proto: `TensorProto` to read, ours or TensorFlow's.
 
     Raises:
         RequestError: If the `TensorProto` does not describe an array.
@@ -43,21 +64,48 @@ def to_array(name, proto):
             f"Input {name!r} must have at most {limits.MAX_AXES} axes and as "
             f"many values as its shape says. Received: shape {sizes}."
         )
+    if proto.dtype not in _NAMES:
+        raise invalid(
+            f"Input {name!r} is not a tensor: its type, {proto.dtype}, is not "
+            "one of numbers or strings."
+        )
     try:
-        return tf.make_ndarray(proto)
-    # `make_ndarray` raises all of these for messages of unknown types and for
-    # values that do not fit their type.
-    except (KeyError, OverflowError, TypeError, ValueError) as error:
+        values = _values(proto, _NAMES[proto.dtype], math.prod(sizes))
+        return values.reshape(sizes)
+    # NumPy raises these for values that do not fit their type, their number or
+    # a type that it does not know.
+    except (OverflowError, TypeError, ValueError) as error:
         raise invalid(f"Input {name!r} is not a tensor: {error}.") from error
 
 
 def to_proto(array):
     """Returns an array as a `TensorProto`."""
-    if array.dtype not in _VALUE_FIELDS:
-        return tf.make_tensor_proto(array)  # with the values as raw bytes
-    proto = tensor_pb2.TensorProto(
-        dtype=tf.as_dtype(array.dtype).as_datatype_enum,
-        tensor_shape=tf.TensorShape(array.shape).as_proto(),
-    )
-    getattr(proto, _VALUE_FIELDS[array.dtype]).extend(array.ravel().tolist())
+    field = _TYPES[array.dtype.name][1]
+    proto = TensorProto(dtype=data_type(array.dtype))
+    for size in array.shape:
+        proto.tensor_shape.dim.add().size = size
+    if array.dtype.name in _IN_FIELDS:
+        getattr(proto, field).extend(array.ravel().tolist())
+    else:
+        proto.tensor_content = array.tobytes()
     return proto
+
+
+def data_type(dtype):
+    """Returns the number of a NumPy type in the protocol."""
+    return DATA_TYPES.index(_TYPES[dtype.name][0])
+
+
+def _values(proto, type_name, size):
+    """Returns the values of a `TensorProto`, `(size,)` if they fit."""
+    dtype = np.dtype(type_name)
+    if proto.tensor_content:
+        # A copy, because these bytes cannot be written to.
+        return np.frombuffer(proto.tensor_content, dtype).copy()
+    field = _TYPES[type_name][1]
+    parts = np.array(getattr(proto, field), _PARTS.get(field, dtype))
+    values = parts.view(dtype) if field in _PARTS else parts
+    # The last value stands for all that are left out.
+    last = values[-1] if len(values) else b"" if dtype.kind == "O" else 0
+    missing = np.full(max(0, size - len(values)), last, dtype)
+    return np.concatenate([values, missing])

@@ -1,0 +1,72 @@
+"""Our messages are those of TF Serving, as far as they go."""
+
+import importlib
+import subprocess
+import sys
+
+import pytest
+
+from keras_transformer.serving import messages
+
+pytest.importorskip("tensorflow_serving")
+
+SERVING = "tensorflow_serving.apis"
+CORE = "tensorflow.core"
+# The module that defines each message for TensorFlow.
+MODULES = {
+    "GetModelMetadataRequest": f"{SERVING}.get_model_metadata_pb2",
+    "GetModelMetadataResponse": f"{SERVING}.get_model_metadata_pb2",
+    "GetModelStatusRequest": f"{SERVING}.get_model_status_pb2",
+    "GetModelStatusResponse": f"{SERVING}.get_model_status_pb2",
+    "PredictRequest": f"{SERVING}.predict_pb2",
+    "PredictResponse": f"{SERVING}.predict_pb2",
+    "PredictionLog": f"{SERVING}.prediction_log_pb2",
+    "SignatureDef": f"{CORE}.protobuf.meta_graph_pb2",
+    "SignatureDefMap": f"{SERVING}.get_model_metadata_pb2",
+    "TensorProto": f"{CORE}.framework.tensor_pb2",
+}
+
+
+def assert_alike(ours, theirs):
+    """Asserts that a definition is a part of TensorFlow's."""
+    for name, field in ours.fields_by_name.items():
+        expected = theirs.fields_by_name[name]
+        assert field.number == expected.number, name
+        assert field.is_repeated == expected.is_repeated, name
+        if field.type == field.TYPE_MESSAGE:
+            assert_alike(field.message_type, expected.message_type)
+        elif expected.type == field.TYPE_ENUM and field.enum_type:
+            numbers = field.enum_type.values_by_name.items()
+            for value_name, value in numbers:
+                wanted = expected.enum_type.values_by_name[value_name]
+                assert value.number == wanted.number, value_name
+        elif expected.type != field.TYPE_ENUM:  # an int32 takes its place
+            assert field.type == expected.type, name
+
+
+class MessagesTest:
+    @pytest.mark.parametrize("name", MODULES)
+    def test_fields_have_the_numbers_and_types_of_tensorflow(self, name):
+        theirs = getattr(importlib.import_module(MODULES[name]), name)
+        assert_alike(getattr(messages, name).DESCRIPTOR, theirs.DESCRIPTOR)
+
+    def test_unknown_fields_are_passed_on(self):
+        module = importlib.import_module(MODULES["SignatureDef"])
+        theirs = module.SignatureDef(method_name="method")
+        info = theirs.inputs["sparse"].coo_sparse
+        info.values_tensor_name = "values:0"
+        ours = messages.SignatureDef.FromString(theirs.SerializeToString())
+        assert ours.method_name == "method"
+        back = module.SignatureDef.FromString(ours.SerializeToString())
+        assert back == theirs
+
+    def test_they_need_no_tensorflow(self):
+        script = (
+            "import sys\n"
+            "from keras_transformer.serving import tensor_protos\n"
+            "print({'tensorflow', 'tensorflow_serving'} & set(sys.modules))\n"
+        )
+        done = subprocess.run(
+            [sys.executable, "-c", script], capture_output=True, text=True
+        )
+        assert (done.stdout, done.stderr) == ("set()\n", "")

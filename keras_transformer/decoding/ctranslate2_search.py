@@ -103,8 +103,14 @@ class CTranslate2Search:
             For each request a list of `Hypothesis` without text, best first.
             It holds `num_hypotheses`, or fewer if fewer exist.
         """
+        # CTranslate2 translates no source without tokens. Its translation is
+        # what was asked for as a prefix, and the end.
+        for request in requests:
+            if request.source == [END_ID]:
+                request.log_probs = {(*request.prefix, END_ID): None}
+        searched = [each for each in requests if each.source != [END_ID]]
         # A batch has a single limit, so similar limits are searched together.
-        by_limit = sorted(requests, key=lambda request: -request.limit)
+        by_limit = sorted(searched, key=lambda request: -request.limit)
         # These options change the distribution. CTranslate2 then returns the
         # scores of the changed one, while ours are always those of the model.
         # Suppressing ids changes it too, but trained models avoid them anyway.

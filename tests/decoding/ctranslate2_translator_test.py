@@ -145,6 +145,14 @@ class CTranslate2TranslatorTest:
         scores = theirs.score(texts, translations, alpha=0.3)
         np.testing.assert_allclose(scores, expected, rtol=0, atol=1e-4)
 
+    def test_a_text_without_tokens_has_an_empty_translation(self, ours, theirs):
+        # SentencePiece reads this character as a space.
+        hypotheses = list(theirs.hypotheses(["a dog", "▁"], beam_size=2))
+        assert [one.ids for one in hypotheses[1]] == [[END_ID]]
+        (expected,) = ours.score_ids([[END_ID]], [[END_ID]])
+        assert hypotheses[1][0].score == pytest.approx(expected, abs=1e-4)
+        assert hypotheses[:1] == list(theirs.hypotheses(["a dog"], beam_size=2))
+
     def test_prefix_is_kept_and_counts(self, ours, theirs, texts):
         prefixes = ["two women" if i % 2 else "" for i in range(len(texts))]
         options = {"prefixes": prefixes, "beam_size": 1}

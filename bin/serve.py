@@ -10,9 +10,16 @@ The second command keeps running. Then, from another terminal:
         http://localhost:8501/v1/models/translate:predict
 
 The server answers the same requests as the TensorFlow Serving binary: REST on
---rest_api_port and gRPC on --port. The same clients work with both, and any
-SavedModel can be served. gRPC needs `pip install '.[serving]'`; without it the
-server offers REST only.
+--rest_api_port and gRPC on --port. The same clients work with both. gRPC needs
+`pip install '.[serving]'`; without it the server offers REST only.
+
+A version is any SavedModel, or a CTranslate2 model of kt-exporter, which needs
+`pip install '.[ctranslate2]'`. The latter is faster, and starts without
+TensorFlow:
+
+    kt-exporter --output_dir=run --format=ctranslate2 --quantization=int8 \\
+        --export_dir=export_int8
+    kt-serve --export_dir=export_int8
 
 The server serves all versions in --export_dir. A request that names no version
 gets the newest. A new version is loaded while the others serve, and takes over
@@ -75,13 +82,20 @@ def main(argv):
         )
     # From here on, a signal during the slow start stops the server cleanly.
     stop_requested = _stop_on_signal()
+    from keras_transformer.decoding.exported import export_format
+    from keras_transformer.decoding.exported import require_ctranslate2
+    from keras_transformer.decoding.served_model import open_model
     from keras_transformer.serving import server as serving
     from keras_transformer.serving.versions import versions_in
 
     # A wrong directory or port fails here, before TensorFlow loads.
-    versions_in(FLAGS.export_dir)
+    paths = versions_in(FLAGS.export_dir)
     ports = _ports(serving)
-    command.load_backend("tensorflow")
+    formats = set(map(export_format, paths.values()))
+    if formats == {"ctranslate2"}:
+        require_ctranslate2()
+    if "saved_model" in formats:
+        command.load_backend("tensorflow")
     server = serving.Server(
         FLAGS.export_dir,
         FLAGS.model_name,
@@ -89,6 +103,7 @@ def main(argv):
         **ports,
         max_batch_size=FLAGS.max_batch_size,
         batch_timeout_micros=FLAGS.batch_timeout_micros,
+        open_model=open_model,
     )
     server.start()
     version, _ = server.service.find(FLAGS.model_name)

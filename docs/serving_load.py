@@ -1,20 +1,27 @@
 """Measures kt-serve under two minutes of load from many clients.
 
-    python docs/serving_load.py RUN EXPORT_DIR test.en
+    python docs/serving_load.py test.en EXPORT EXPORT_INT8
 
-Of 16 clients, half use REST and half gRPC. They send one sentence at a time,
-mixed with faulty requests of both protocols. An answer is right if it equals
-the translation of the run itself. The server's memory is sampled each second.
+Each EXPORT is a directory of SavedModels or of CTranslate2 models. They are
+served and loaded one after the other. Of 16 clients, half use REST and half
+gRPC. They send one sentence at a time, mixed with faulty requests of both
+protocols. An answer is right if it equals the translation that `load` gives
+with the same export. The server's memory is sampled each second.
+
+One line of JSON for each EXPORT has the figures. `startup_seconds` is the time
+from the start of kt-serve to its first answer.
 """
 
 import json
 import socket
 import subprocess
 import sys
+import time
 
 from keras_transformer.benchmark.serve_load import run_load
 from keras_transformer.benchmark.workload import read_sentences
 from keras_transformer.decoding.translator import Translator
+from keras_transformer.serving.client import connect
 
 SECONDS = 120
 NUM_SENTENCES = 500
@@ -26,10 +33,11 @@ def free_port():
         return probe.getsockname()[1]
 
 
-def main(run_dir, export_dir, text_path):
-    texts = read_sentences(text_path)[:NUM_SENTENCES]
-    expected = dict(zip(texts, Translator.load(run_dir)(texts)))
+def measure(export_dir, texts):
+    """Returns the figures of a server of one export, a dictionary."""
+    expected = dict(zip(texts, Translator.load(export_dir)(texts)))
     grpc, rest = free_port(), free_port()
+    begin = time.monotonic()
     server = subprocess.Popen(
         [
             *(sys.executable, "-m", "keras_transformer.bin.serve"),
@@ -44,6 +52,8 @@ def main(run_dir, export_dir, text_path):
         for line in server.stderr:
             if line.startswith("Serving"):
                 break
+        connect(f"localhost:{rest}", "rest")(texts[:1])
+        startup_seconds = time.monotonic() - begin
         report = run_load(
             {"rest": f"localhost:{rest}", "grpc": f"localhost:{grpc}"},
             "translate",
@@ -52,10 +62,20 @@ def main(run_dir, export_dir, text_path):
             SECONDS,
             process_id=server.pid,
         )
-        print(json.dumps(report.figures(), indent=1))
     finally:
         server.terminate()
         server.wait()
+    return {
+        "export_dir": export_dir,
+        "startup_seconds": round(startup_seconds, 2),
+        **report.figures(),
+    }
+
+
+def main(text_path, *export_dirs):
+    texts = read_sentences(text_path)[:NUM_SENTENCES]
+    for export_dir in export_dirs:
+        print(json.dumps(measure(export_dir, texts)), flush=True)
 
 
 if __name__ == "__main__":

@@ -48,7 +48,7 @@ MAY_IMPORT = {
     "problems": "data problem registry token_ids trees",
     "runs": "data files hparam transformer",
     "search": "fields layers token_ids trees",
-    "decoding": "data files runs search token_ids trees",
+    "decoding": "data files runs search serving token_ids trees",
     "runs.model_card": "data files problem registry trees",
     "evaluation": "data decoding files scoring trees",
     "visualization": "files runs token_ids",

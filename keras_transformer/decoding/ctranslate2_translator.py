@@ -86,9 +86,38 @@ class CTranslate2Translator(TextTranslator):
             if options.temperature:
                 # Samples of a window do not depend on the windows before it.
                 search = self._new_search(seed + window[0][0] - 1)
-            yield from self._translate(window, window_prefixes, search, options)
+            sources = self.encode(window)
+            prefixes_of_window = encode_prefixes(
+                self.vocabulary,
+                window,
+                window_prefixes,
+                self.record["max_tokens"],
+            )
+            yield from self._find(sources, prefixes_of_window, search, options)
             if report:
                 report(len(window))
+
+    @property
+    def num_threads(self):
+        """Number of batches that are translated at the same time."""
+        return self._search.engine.num_translators
+
+    def translate_ids(self, sources, **options):
+        """Translates sentences that are encoded already.
+
+        Several threads may call it at the same time.
+
+        Args:
+            sources: List of lists of ids with the end id. An empty list stands
+                for a blank sentence.
+            **options: Fields of `DecodeOptions` to change.
+
+        Returns:
+            List of lists of `Hypothesis`, best first. An empty source has one
+            empty hypothesis.
+        """
+        options = self.options.replace(**options)
+        return self._find(sources, None, self._search, options)
 
     def score(self, texts, translations, alpha=None):
         """Scores translations as the search would score them.
@@ -104,9 +133,23 @@ class CTranslate2Translator(TextTranslator):
             0 for a blank text.
         """
         check_pairs(texts, translations)
-        options = self.options.replace(alpha=alpha, num_hypotheses=1)
         sources = self.encode(list(enumerate(texts, 1)))
         targets = self.encode(list(enumerate(translations, 1)))
+        return self.score_ids(sources, targets, alpha)
+
+    def score_ids(self, sources, targets, alpha=None):
+        """Scores translations that are encoded already.
+
+        Args:
+            sources: List of lists of ids with the end id. An empty list gets
+                the score 0.
+            targets: List of lists of ids with the end id, one for each source.
+            alpha: Float, see `score`.
+
+        Returns:
+            List of float, see `score`.
+        """
+        options = self.options.replace(alpha=alpha, num_hypotheses=1)
         requests = [
             Request(
                 source,
@@ -121,13 +164,9 @@ class CTranslate2Translator(TextTranslator):
         scores = iter(request.best(options)[0].score for request in requests)
         return [next(scores) if source else 0.0 for source in sources]
 
-    def _translate(self, window, prefixes, search, options):
-        """Returns a list of `Hypothesis` for each (number, text)."""
-        sources = self.encode(window)
-        prefixes = encode_prefixes(
-            self.vocabulary, window, prefixes, self.record["max_tokens"]
-        )
-        results = [[Hypothesis("", 0.0, [])] for _ in window]
+    def _find(self, sources, prefixes, search, options):
+        """Returns a list of `Hypothesis` for each list of ids."""
+        results = [[Hypothesis("", 0.0, [])] for _ in sources]
         rows = [row for row, source in enumerate(sources) if source]
         requests = []
         for row in rows:

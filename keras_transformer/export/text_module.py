@@ -5,6 +5,7 @@ import functools
 import tensorflow as tf
 import tensorflow_text
 
+from keras_transformer.decoding import refusals
 from keras_transformer.runs import variables
 from keras_transformer.search.beam_search import Finished
 from keras_transformer.search.hypotheses import find_hypotheses
@@ -112,11 +113,7 @@ class TextModule(tf.Module):
 
     def _score_texts(self, text, targets):
         sizes = tf.shape(text)[0], tf.shape(targets)[0]
-        same = tf.debugging.assert_equal(
-            *sizes,
-            "`targets` must have one entry for each text. Received: batches of "
-            "two sizes. Send one target for each text.",
-        )
+        same = tf.debugging.assert_equal(*sizes, refusals.NOT_PAIRED)
         tokenizer = self._new_tokenizer()
         # In a graph, a check runs only if something depends on it.
         with tf.control_dependencies([same]):
@@ -143,23 +140,16 @@ class TextModule(tf.Module):
         lengths = tf.reduce_sum(tf.cast(real, tf.int32), axis=1)
         places = tf.range(tf.shape(inputs)[1])[None, :]
         last = tf.equal(places, lengths[:, None] - 1)
-        way_out = f"Pad rows with {PAD_ID} on the right."
         checks = [
             self._check_lengths(lengths, "inputs"),
             _check(
                 (inputs >= 0) & (inputs < self._vocab_size),
-                f"`inputs` must be ids from 0 to {self._vocab_size - 1}. "
-                "Received: other ids. Use the vocabulary of the model.",
+                refusals.unknown_ids(self._vocab_size),
             ),
-            _check(
-                tf.equal(last, tf.equal(inputs, END_ID)),
-                f"`inputs` must have {END_ID}, the end id, as the last id of "
-                f"each row and nowhere else. Received: other rows. {way_out}",
-            ),
+            _check(tf.equal(last, tf.equal(inputs, END_ID)), refusals.NO_END),
             _check(
                 tf.equal(real, places < lengths[:, None]),
-                f"`inputs` must hold {PAD_ID} only after the end id. Received: "
-                f"a {PAD_ID} before it. {way_out}",
+                refusals.EARLY_PADDING,
             ),
         ]
         # Only operations that are made inside the block wait for the checks.
@@ -170,21 +160,14 @@ class TextModule(tf.Module):
         # The 0 is the maximum of an empty batch.
         longest = tf.reduce_max(tf.concat([lengths, [0]], axis=0))  # scalar
         return tf.debugging.assert_less_equal(
-            longest,
-            self._max_tokens,
-            f"`{name}` must have at most {self._max_tokens} tokens each, with "
-            "the end. Received: a longer one, of length x. Split it.",
+            longest, self._max_tokens, refusals.too_long(name, self._max_tokens)
         )
 
 
 def _tokenize(tokenizer, text):
     # ICU replaces invalid bytes by U+FFFD and changes nothing else.
     legible = tf.strings.unicode_transcode(text, "UTF-8", "UTF-8")
-    check = _check(
-        tf.equal(text, legible),
-        "Text must be UTF-8. Received: other bytes. Convert it, for example "
-        "with iconv -t UTF-8.",
-    )
+    check = _check(tf.equal(text, legible), refusals.NOT_UTF8)
     with tf.control_dependencies([check]):
         blank = tf.strings.regex_full_match(text, _BLANK)
         ids = tokenizer.tokenize(tf.where(blank, "", text))

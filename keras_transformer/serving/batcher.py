@@ -53,14 +53,23 @@ class Batcher:
         self._num_rows = 0  # of all waiting tasks
         self._changed = threading.Condition()
         self._is_closed = False
-        # Daemons, so that a process that fails before `close` can end.
-        self._threads = [
-            threading.Thread(
-                target=self._work, name=f"batches-{number}", daemon=True
+        self._threads = []
+        self.ensure_threads(num_threads)
+
+    def ensure_threads(self, num_threads):
+        """Starts threads until there are this many.
+
+        Args:
+            num_threads: Number of threads that run functions.
+        """
+        while len(self._threads) < num_threads:
+            # A daemon, so that a process that fails before `close` can end.
+            thread = threading.Thread(
+                target=self._work,
+                name=f"batches-{len(self._threads)}",
+                daemon=True,
             )
-            for number in range(num_threads)
-        ]
-        for thread in self._threads:
+            self._threads.append(thread)
             thread.start()
 
     def call(

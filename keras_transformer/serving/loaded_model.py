@@ -14,6 +14,7 @@ from keras_transformer.serving.signature import Signature
 from keras_transformer.serving.signature import Tensor
 from keras_transformer.serving.tensor_protos import to_array
 
+SAVED_MODEL_FILE = "saved_model.pb"
 WARMUP_FILE = os.path.join("assets.extra", "tf_serving_warmup_requests")
 EXPORT_FILE = os.path.join("assets.extra", "export.json")
 MAX_WARMUP_REQUESTS = 1000  # the limit of TF Serving
@@ -23,8 +24,10 @@ _log = logging.getLogger(__name__)
 class LoadedModel:
     """Loads a SavedModel of any origin.
 
-    The first calls of a graph are slow. If the extra `serving` is installed,
-    the warm-up requests that are stored in the SavedModel run at once.
+    `CTranslate2Model` is the other kind of model that a server can load.
+
+    The first calls of a graph are slow. The warm-up requests that are stored in
+    the SavedModel therefore run at once.
 
     Args:
         path: Directory of the SavedModel.
@@ -33,14 +36,16 @@ class LoadedModel:
         OSError, ValueError, tf.errors.OpError: If it cannot be loaded.
     """
 
+    num_parallel = 1  # TensorFlow computes one batch with all cores
+
     def __init__(self, path):
-        # Imported here, so that wrong flags are reported without the wait.
+        # Before the import, which takes seconds and much memory.
+        if not os.path.isfile(os.path.join(path, SAVED_MODEL_FILE)):
+            # In lower case: `Versions` puts it in parentheses after the path.
+            raise ValueError("there is neither saved_model.pb nor model.bin")
         import tensorflow as tf
         import tensorflow_text  # noqa: F401 - registers its operations
 
-        if not tf.saved_model.contains_saved_model(path):
-            # In lower case: `Versions` puts it in parentheses after the path.
-            raise ValueError("there is no saved_model.pb")
         with _silence_stderr():
             self._model = tf.saved_model.load(path)
         self._functions = dict(self._model.signatures)
@@ -136,7 +141,7 @@ def _read_logs(path):
 def _signature_defs(path):
     from tensorflow.core.protobuf import saved_model_pb2
 
-    with open(os.path.join(path, "saved_model.pb"), "rb") as file:
+    with open(os.path.join(path, SAVED_MODEL_FILE), "rb") as file:
         saved_model = saved_model_pb2.SavedModel.FromString(file.read())
     return dict(saved_model.meta_graphs[0].signature_def)
 

@@ -17,12 +17,19 @@ NUM_BATCH_THREADS = 2  # one moves data while the other computes
 SECONDS_TO_FINISH = 30  # for running requests when the server stops
 
 
+def open_saved_model(path):
+    """Returns the `LoadedModel` in a directory."""
+    # Imported here because other models do without its packages.
+    from keras_transformer.serving.loaded_model import LoadedModel
+
+    return LoadedModel(path)
+
+
 class Server:
     """Serves the versions of a model as TensorFlow Serving does.
 
     Args:
-        export_dir: Directory with one SavedModel in each folder 1, 2, and so
-            on.
+        export_dir: Directory of versions, see `versions_in`.
         model_name: Name of the model in requests. Defaults to "translate".
         host: Host name or address to listen on. Defaults to "localhost".
         port: Integer port for gRPC. 0 stands for any free port; None turns
@@ -34,6 +41,8 @@ class Server:
         batch_timeout_micros: Microseconds that a batch waits for one more
             request. Defaults to 2000.
         poll_seconds: Seconds between checks for new versions. Defaults to 1.
+        open_model: Function that takes the path of a version and returns a
+            model like `LoadedModel`. Defaults to one that opens SavedModels.
 
     Raises:
         ValueError: If there is nothing to serve, or if a port is taken.
@@ -49,10 +58,12 @@ class Server:
         max_batch_size=32,
         batch_timeout_micros=2000,
         poll_seconds=POLL_SECONDS,
+        open_model=open_saved_model,
     ):
         versions_in(export_dir)  # reports a wrong directory before ports
         self._host = host
-        self._versions = Versions(export_dir, _load, poll_seconds)
+        self._open_model = open_model
+        self._versions = Versions(export_dir, self._load, poll_seconds)
         self._batcher = Batcher(
             max_batch_size,
             batch_timeout_micros / 1e6,
@@ -98,6 +109,14 @@ class Server:
             addresses.append(f"REST on http://{host}:{self.rest_api_port}")
         return " and ".join(addresses)
 
+    def _load(self, path):
+        gc.collect()  # frees the memory of removed versions before loading
+        model = self._open_model(path)
+        # No more than this: a batch that the model does not begin yet would
+        # wait without the requests that come in the meantime.
+        self._batcher.ensure_threads(model.num_parallel)
+        return model
+
     def _bind(self):
         if self.rest_api_port is not None:
             with _explain_port_error(
@@ -135,13 +154,6 @@ def check_port(flag, host, port):
             # As the server does: a port stays in TIME_WAIT after its last use.
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             probe.bind((host, port))
-
-
-def _load(path):
-    from keras_transformer.serving.loaded_model import LoadedModel
-
-    gc.collect()  # frees the memory of removed versions before loading
-    return LoadedModel(path)
 
 
 @contextlib.contextmanager

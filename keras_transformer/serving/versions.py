@@ -9,6 +9,8 @@ from keras_transformer.serving.errors import CODES
 from keras_transformer.serving.errors import RequestError
 
 POLL_SECONDS = 1.0
+SAVED_MODEL_FILE = "saved_model.pb"
+CTRANSLATE2_FILE = "model.bin"
 _log = logging.getLogger(__name__)
 
 
@@ -28,8 +30,7 @@ class Versions:
     version that cannot be loaded is not tried again until its files change.
 
     Args:
-        directory: Path of a directory with one folder 1, 2, and so on for each
-            version.
+        directory: Path of a directory of versions, see `versions_in`.
         load: Function that takes the path of a version and returns the model
             to serve.
         poll_seconds: Seconds between checks of the directory. Defaults to 1.
@@ -61,7 +62,7 @@ class Versions:
         else:
             number = max(paths)
             raise ValueError(
-                "A version must be a SavedModel that can be loaded. Received: "
+                "A version must be a model that can be loaded. Received: "
                 f"{paths[number]} ({self._statuses[number].message}). Export "
                 "it again with kt-exporter."
             )
@@ -157,6 +158,9 @@ class Versions:
 def versions_in(directory):
     """Returns the paths of the versions in a directory, by number.
 
+    Each version has a folder 1, 2, and so on. A directory that holds a model of
+    CTranslate2 itself, as version 0.1 of kt-exporter wrote it, is version 1.
+
     Raises:
         ValueError: If the directory does not exist or has no versions.
     """
@@ -172,7 +176,7 @@ def versions_in(directory):
             f"Received: {directory}, which has none. "
             + (
                 "Use its parent directory."
-                if os.path.exists(os.path.join(directory, "saved_model.pb"))
+                if os.path.exists(os.path.join(directory, SAVED_MODEL_FILE))
                 else "Write one with kt-exporter."
             )
         )
@@ -182,6 +186,8 @@ def versions_in(directory):
 # `decoding.exported` reads version numbers too. This package does not import
 # it, because a server must work with SavedModels of any origin.
 def _scan(directory):
+    if os.path.isfile(os.path.join(directory, CTRANSLATE2_FILE)):
+        return {1: directory}
     with os.scandir(directory) as entries:
         return {
             int(entry.name): entry.path

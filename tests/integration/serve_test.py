@@ -3,7 +3,7 @@
 import contextlib
 import http.client
 import json
-import os
+import pathlib
 import shutil
 import signal
 import socket
@@ -16,11 +16,14 @@ import pytest
 import toy_saved_model as toy
 from served import Served
 from served import free_port
+from served_versions import CTranslate2Versions
+from served_versions import ToyVersions
 
 from keras_transformer.benchmark.serve_load import run_load
 from keras_transformer.serving import limits
 
 TEXTS = [f"Sentence {i} of {'a few ' * (i % 7)}words" for i in range(50)]
+V01 = pathlib.Path(__file__).parents[1] / "fixtures/v0.1"
 
 
 def call(command, *flags, **options):
@@ -107,24 +110,30 @@ class ServeTest:
             num_threads = served.status("Threads") - threads_before
             assert num_threads <= limits.MAX_CONNECTIONS
 
-    @pytest.mark.slow
-    def test_versions_change_under_load(self, tmp_path, serve):
-        export_dir = str(tmp_path)
-        toy.write_version(export_dir, 1)
-        served = serve(export_dir)
+    @pytest.mark.parametrize(
+        "kind",
+        [
+            pytest.param(ToyVersions, marks=pytest.mark.slow),
+            CTranslate2Versions,
+        ],
+    )
+    def test_versions_change_under_load(self, kind, tmp_path, serve):
+        versions = kind(tmp_path)
+        versions.write(1)
+        served = serve(versions.export_dir)
         seen = set()
 
         def is_right(text, best):
-            version = best.split(":")[0]
+            version = versions.version_of(text, best)
             seen.add(version)
-            return best == toy.best(text, version) and version in "123"
+            return version is not None
 
         def change():
             for version in (2, 3):
-                toy.write_version(export_dir, version)
+                versions.write(version)
                 served.wait_for_newest(version)
-                shutil.rmtree(os.path.join(export_dir, str(version - 1)))
-            os.mkdir(os.path.join(export_dir, "4"))
+                shutil.rmtree(f"{versions.export_dir}/{version - 1}")
+            versions.write_broken(4)
             served.wait_for_newest(4, "END")
 
         changing = threading.Thread(target=change)
@@ -133,7 +142,11 @@ class ServeTest:
         while not is_changed:
             is_changed = not changing.is_alive()
             report = run_load(
-                served.addresses, "translate", TEXTS, is_right, seconds=1
+                served.addresses,
+                "translate",
+                versions.texts,
+                is_right,
+                seconds=1,
             )
             assert report.errors == []
             assert report.num_wrong == 0
@@ -144,7 +157,7 @@ class ServeTest:
         assert states["1"] == "END"
         (broken,) = [entry for entry in status if entry["version"] == "4"]
         assert broken["state"] == "END"
-        assert "saved_model.pb" in broken["status"]["error_message"]
+        assert versions.fault_of_broken in broken["status"]["error_message"]
         code, messages = served.end()
         assert code == 0
         assert "Version 4 cannot be loaded" in messages
@@ -213,6 +226,28 @@ class ServeTest:
         assert ".[serving]" in lines[0]
         assert f"version 1: REST on http://localhost:{port}." in lines[1]
         assert (process.returncode, more) == (0, "")
+
+    def test_without_ctranslate2_one_line_says_how_to_install_it(self):
+        # The script hides the package, as if it were not installed.
+        script = (
+            "import sys, importlib.util as util\n"
+            "find = util.find_spec\n"
+            "util.find_spec = lambda name: None if name == 'ctranslate2' else "
+            "find(name)\n"
+            "from keras_transformer.bin import serve\n"
+            "serve.run(sys.argv)\n"
+        )
+        flags = [f"--export_dir={V01 / 'ctranslate2'}", "--port=0"]
+        done = subprocess.run(
+            [
+                *(sys.executable, "-c", script, *flags),
+                f"--rest_api_port={free_port()}",
+            ],
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+        assert_one_line(done, "Install it with pip install '.[ctranslate2]'")
 
 
 class QueryTest:

@@ -100,11 +100,14 @@ class MixedLoadTest:
         check(figures, least=10_000)
 
     @pytest.mark.slow
+    @pytest.mark.parametrize("format", ["saved_model", "ctranslate2"])
     def test_a_transformer_gives_right_answers_in_flat_memory(
-        self, load, tmp_path
+        self, load, tmp_path, format
     ):
+        if format == "ctranslate2":
+            pytest.importorskip("ctranslate2")
         export_dir = str(tmp_path / "export")
-        shutil.copytree(V01 / "saved_model", export_dir)
+        shutil.copytree(V01 / format, export_dir)
         texts = [" ".join("abcdefgh"[i % 8 :][: 1 + i % 5]) for i in range(40)]
         expected = dict(zip(texts, Translator.load(str(V01 / "run"))(texts)))
         figures = load(

@@ -117,6 +117,20 @@ ROWS = [
         cpu_seconds=60,
     ),
     row(
+        "kt-serve --export_dir={ctranslate2}",
+        truncates("{ctranslate2}/model.bin", 0.5),
+        says="Export the run again",
+        cpu_seconds=60,
+        apart=True,
+    ),
+    row(
+        "kt-serve --export_dir={ctranslate2}",
+        writes("{ctranslate2}/shared_vocabulary.json", b"[]"),
+        says="shared_vocabulary.json",
+        cpu_seconds=60,
+        apart=True,
+    ),
+    row(
         "kt-decoder --output_dir={ctranslate2}",
         writes("{ctranslate2}/model.bin", b"\0" * 999),
         stdin=TEXT,

@@ -13,14 +13,20 @@ from request_rows import PREDICT
 GOOD = b'{"instances": ["a b"]}'
 
 
-@pytest.fixture(scope="module")
-def server():
-    """A server of the exported model, in the test's process."""
+@pytest.fixture(scope="module", params=["saved_model", "ctranslate2"])
+def server(request):
+    """A server of an exported model, in the test's process."""
     pytest.importorskip("tensorflow_serving")
+    if request.param == "ctranslate2":
+        pytest.importorskip("ctranslate2")
+    from keras_transformer.decoding.served_model import open_model
     from keras_transformer.serving.server import Server
 
     server = Server(
-        str(FROZEN / "saved_model"), "translate", port=0, rest_api_port=0
+        str(FROZEN / request.param),
+        port=0,
+        rest_api_port=0,
+        open_model=open_model,
     )
     server.start()
     yield server

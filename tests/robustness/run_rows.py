@@ -77,8 +77,13 @@ ROWS = [
     row(START + " --warm_start_from={saved_model}", says="none"),
     row(START + " --warm_start_from={run}", says="warm_start_from"),
     row("kt-serve --export_dir={run}", says="version"),
-    row("kt-serve --export_dir={ctranslate2}", says="version"),
     row("kt-serve --export_dir={saved_model}/1", says="version"),
+    row(
+        "kt-serve --export_dir={ctranslate2}",
+        removes("{ctranslate2}/vocab.model"),
+        says="vocab.model",
+        apart=True,
+    ),
     row("kt-serve --export_dir={box}/gone", says="gone"),
     row("kt-serve --export_dir={run}/run.json", says="run.json"),
     row(

@@ -90,6 +90,23 @@ class BatcherTest:
         assert max(map(len, doubler.batches)) <= 7
         assert len(doubler.batches) < len(calls)
 
+    def test_added_threads_run_batches_side_by_side(self, make, pool):
+        batcher = make(timeout_seconds=0)
+        batcher.ensure_threads(3)
+        batcher.ensure_threads(2)  # there are enough already
+        barrier = threading.Barrier(3)
+
+        def meet(arrays):
+            barrier.wait(60)  # until three calls are here
+            return arrays
+
+        calls = [
+            pool.submit(batcher.call, key, meet, numbers(key), 1)
+            for key in range(3)
+        ]
+        for key, call in enumerate(calls):
+            assert call.result(60)["number"].tolist() == [key]
+
     def test_waiting_calls_run_together_up_to_the_largest_batch(
         self, make, doubler, pool
     ):

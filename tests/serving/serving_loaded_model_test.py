@@ -78,7 +78,7 @@ class LoadedModelTest:
         assert "Detected at node" not in str(error.value)
 
     def test_a_directory_without_a_saved_model_is_refused(self, tmp_path):
-        with pytest.raises(ValueError, match="no saved_model.pb"):
+        with pytest.raises(ValueError, match="neither saved_model.pb nor"):
             LoadedModel(str(tmp_path))
         (tmp_path / "saved_model.pb").write_bytes(b"nothing of the kind")
         with pytest.raises(Exception):

@@ -1,0 +1,248 @@
+"""A CTranslate2 model with the signatures of a SavedModel."""
+
+import functools
+
+import numpy as np
+
+from keras_transformer.data.text_files import is_blank
+from keras_transformer.decoding import refusals
+from keras_transformer.decoding.batches import in_parallel
+from keras_transformer.decoding.batches import padded
+from keras_transformer.decoding.ctranslate2_translator import (
+    CTranslate2Translator,
+)
+from keras_transformer.serving.errors import invalid
+from keras_transformer.serving.signature import Signature
+from keras_transformer.serving.signature import Tensor
+from keras_transformer.token_ids import END_ID
+from keras_transformer.token_ids import PAD_ID
+
+_WARMUP_TOKENS = 8
+
+
+class CTranslate2Model:
+    """Loads a CTranslate2 model of kt-exporter for a server.
+
+    Its signatures, results and errors are those of the SavedModel of the same
+    run, so a client cannot tell which of them answers. It needs no TensorFlow.
+    `LoadedModel` is the other kind of model that a server can load.
+
+    Args:
+        path: Directory of the model.
+
+    Raises:
+        ValueError: If the model cannot be loaded, or if it is one that parses
+            and whose search should find only trees.
+    """
+
+    def __init__(self, path):
+        self._translator = CTranslate2Translator(path)
+        self._check_search(path)
+        self._vocabulary = self._translator.vocabulary
+        self._num_hypotheses = self._translator.options.num_hypotheses
+        self.signatures = _signatures(self._num_hypotheses)
+        self.max_tokens = self._translator.record["max_tokens"]
+        self.num_parallel = self._translator.num_threads
+        self._functions = {
+            "serving_default": self._translate,
+            "ids": self._translate_ids,
+            "score": self._score,
+            "lengths": self._lengths,
+        }
+        # Before the version is available, so that no client waits for it.
+        self._warm_up()
+
+    @functools.cached_property
+    def signature_defs(self):
+        """The signatures in the protocol's own messages, by name."""
+        # Imported here because few clients ask for them.
+        from keras_transformer.serving.messages import SignatureDef
+        from keras_transformer.serving.tensor_protos import data_type
+
+        definitions = {}
+        for name, signature in self.signatures.items():
+            definition = SignatureDef(method_name="tensorflow/serving/predict")
+            sides = (
+                (definition.inputs, signature.inputs),
+                (definition.outputs, signature.outputs),
+            )
+            for infos, tensors in sides:
+                for key, tensor in tensors.items():
+                    infos[key].name = f"{name}_{key}:0"
+                    infos[key].dtype = data_type(tensor.dtype)
+                    for size in tensor.shape:
+                        infos[key].tensor_shape.dim.add().size = size or -1
+            definitions[name] = definition
+        return definitions
+
+    def call(self, name, arrays):
+        """Runs a signature and returns its results as a dictionary of arrays.
+
+        Args:
+            name: Name of the signature.
+            arrays: Dictionary of arrays that fit the signature.
+
+        Raises:
+            RequestError: If the model refuses the arrays.
+        """
+        return self._functions[name](**arrays)
+
+    def _check_search(self, path):
+        translator = self._translator
+        if translator.linearization and translator.options.constrained:
+            raise ValueError(
+                "A server must have a SavedModel for a search that finds only "
+                f"trees. Received: {path}, whose search CTranslate2 cannot "
+                "constrain. Export the run with --format=saved_model, or with "
+                "--decode_hparams=constrained=false."
+            )
+
+    def _warm_up(self):
+        """Translates a few tokens in each thread, whose first call is slow."""
+        first = self._vocabulary.vocab_size // 2  # skips bytes
+        ids = [*range(first, first + _WARMUP_TOKENS), END_ID]
+
+        def translate(_):
+            self._translator.translate_ids([ids], extra_length=0)
+
+        for _ in in_parallel(
+            translate, range(self.num_parallel), self.num_parallel
+        ):
+            pass
+
+    def _translate(self, text):
+        sources = self._encode(text, "text")
+        rows = self._translator.translate_ids(sources)
+        shape = len(rows), self._num_hypotheses
+        translations = np.full(shape, b"", object)
+        for row, hypotheses in enumerate(rows):
+            for column, hypothesis in enumerate(hypotheses):
+                translations[row, column] = hypothesis.text.encode()
+        scores = self._scores(sources, rows)
+        return {"translations": translations, "scores": scores}
+
+    def _translate_ids(self, inputs):
+        lengths = np.count_nonzero(inputs != PAD_ID, axis=1)  # (batch,)
+        self._check_ids(inputs, lengths)
+        sources = [
+            row[:length].tolist() for row, length in zip(inputs, lengths)
+        ]
+        rows = self._translator.translate_ids(sources)
+        # A row of padding has no ids at all, and so has a missing hypothesis.
+        flat = [
+            hypotheses[column].ids if column < len(hypotheses) else []
+            for hypotheses in rows
+            for column in range(self._num_hypotheses)
+        ]
+        extra_length = self._translator.options.extra_length
+        limits = [len(ids) + extra_length if ids else 1 for ids in sources]
+        # One more row gives the array the length that the longest could have.
+        longest = max(limits, default=1)
+        outputs = padded([*flat, [PAD_ID] * longest])[:-1]
+        shape = len(rows), self._num_hypotheses, longest
+        return {
+            "outputs": outputs.reshape(shape),
+            "scores": self._scores(sources, rows),
+        }
+
+    def _score(self, text, targets):
+        if len(text) != len(targets):
+            raise invalid(refusals.NOT_PAIRED)
+        sides = self._encode(text, "text"), self._encode(targets, "targets")
+        # A blank text is the end alone.
+        scores = self._translator.score_ids(
+            *([ids or [END_ID] for ids in side] for side in sides)
+        )
+        scores = [
+            score if source or target else 0.0
+            for score, source, target in zip(scores, *sides)
+        ]
+        return {"scores": np.array(scores, "float32")}
+
+    def _lengths(self, text):
+        lengths = [len(ids) or 1 for ids in self._encode(text)]
+        return {"lengths": np.array(lengths, "int32")}
+
+    def _scores(self, sources, rows):
+        """Returns scores of shape `(batch, num_hypotheses)`."""
+        # A score of -inf fills the place of a hypothesis that does not exist.
+        scores = np.full((len(rows), self._num_hypotheses), -np.inf, "float32")
+        for row, (source, hypotheses) in enumerate(zip(sources, rows)):
+            scores[row, : len(hypotheses)] = [one.score for one in hypotheses]
+            if not source:
+                scores[row] = 0.0
+        return scores
+
+    def _encode(self, array, name=None):
+        """Returns the ids of texts; a blank text has none.
+
+        Args:
+            array: Array of bytes, `(batch,)`.
+            name: Name of the input, whose lengths are checked. Defaults to
+                None, which checks none.
+        """
+        try:
+            texts = [text.decode() for text in array]
+        except UnicodeDecodeError as error:
+            raise invalid(refusals.NOT_UTF8) from error
+        texts = ["" if is_blank(text) else text for text in texts]
+        encoded = self._vocabulary.encode(texts)
+        longest = max(map(len, encoded), default=0)
+        if name and longest > self.max_tokens:
+            raise invalid(refusals.too_long(name, self.max_tokens))
+        return [ids if text else [] for text, ids in zip(texts, encoded)]
+
+    def _check_ids(self, inputs, lengths):
+        vocab_size = self._vocabulary.vocab_size
+        places = np.arange(inputs.shape[1])[None, :]
+        is_last = places == lengths[:, None] - 1
+        for message, holds in (
+            (
+                refusals.too_long("inputs", self.max_tokens),
+                lengths <= self.max_tokens,
+            ),
+            (
+                refusals.unknown_ids(vocab_size),
+                (inputs >= 0) & (inputs < vocab_size),
+            ),
+            (refusals.NO_END, is_last == (inputs == END_ID)),
+            (
+                refusals.EARLY_PADDING,
+                (inputs != PAD_ID) == (places < lengths[:, None]),
+            ),
+        ):
+            if not np.all(holds):
+                raise invalid(message)
+
+
+def _signatures(num_hypotheses):
+    """Returns the `Signature`s of a model, a dictionary by name."""
+
+    def tensor(dtype, *shape):
+        return Tensor(np.dtype(dtype), shape)
+
+    texts = tensor(object, None)
+    scores = tensor("float32", None, num_hypotheses)
+    return {
+        "serving_default": Signature(
+            {"text": texts},
+            {
+                "translations": tensor(object, None, num_hypotheses),
+                "scores": scores,
+            },
+        ),
+        "ids": Signature(
+            {"inputs": tensor("int32", None, None)},
+            {
+                "outputs": tensor("int32", None, num_hypotheses, None),
+                "scores": scores,
+            },
+        ),
+        "score": Signature(
+            {"text": texts, "targets": texts},
+            {"scores": tensor("float32", None)},
+        ),
+        "lengths": Signature(
+            {"text": texts}, {"lengths": tensor("int32", None)}
+        ),
+    }

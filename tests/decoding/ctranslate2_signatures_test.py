@@ -1,0 +1,205 @@
+"""A served CTranslate2 model answers as the SavedModel of the same run."""
+
+import json
+import pathlib
+import shutil
+
+import keras
+import numpy as np
+import pytest
+from google.protobuf import json_format
+from small_translators import make_run
+from small_translators import make_tree_vocabulary
+
+from keras_transformer.decoding.ctranslate2_model import CTranslate2Model
+from keras_transformer.export.ctranslate2 import export_ctranslate2
+from keras_transformer.runs.run_directory import RunDirectory
+from keras_transformer.search.options import DecodeOptions
+from keras_transformer.serving.errors import RequestError
+from keras_transformer.serving.loaded_model import LoadedModel
+from keras_transformer.serving.signature import check_names
+
+pytest.importorskip("ctranslate2")
+
+V01 = pathlib.Path(__file__).parents[1] / "fixtures/v0.1"
+TEXTS = ["a b c", "", "h g f e d c b a", " \t\u3000", "d", "a\nb", "x ü"]
+LONG = "a " * 5000  # longer than either model takes
+
+
+def strings(*texts):
+    return np.array(
+        [t if isinstance(t, bytes) else t.encode() for t in texts], object
+    )
+
+
+def ids(*rows):
+    return np.array(rows, np.int32)
+
+
+OPTIONS = DecodeOptions(beam_size=2, extra_length=10)
+
+
+@pytest.fixture(scope="module")
+def export_dir(tmp_path_factory):
+    return tmp_path_factory.mktemp("export")
+
+
+@pytest.fixture(scope="module")
+def ours(export_dir):
+    run = RunDirectory(str(V01 / "run"))
+    path = export_ctranslate2(run, str(export_dir / "ctranslate2"), OPTIONS)
+    return CTranslate2Model(path)
+
+
+@pytest.fixture(scope="module")
+def saved_model(export_dir):
+    if keras.backend.backend() != "tensorflow":
+        pytest.skip("SavedModels are TensorFlow's")
+    from keras_transformer.export.saved_model import export_saved_model
+
+    run = RunDirectory(str(V01 / "run"))
+    path = export_saved_model(run, str(export_dir / "saved_model"), OPTIONS)
+    return LoadedModel(path)
+
+
+@pytest.fixture
+def copied(tmp_path):
+    return shutil.copytree(V01 / "ctranslate2", tmp_path / "copied")
+
+
+class CTranslate2ModelTest:
+    def test_signatures_are_those_of_the_saved_model(self, ours, saved_model):
+        assert ours.signatures == saved_model.signatures
+
+    def test_metadata_are_those_of_the_saved_model(self, ours, saved_model):
+        def described(definition):
+            fields = json_format.MessageToDict(
+                definition,
+                preserving_proto_field_name=True,
+                always_print_fields_with_no_presence=True,
+            )
+            for side in ("inputs", "outputs"):
+                for info in fields[side].values():
+                    del info["name"]  # of a tensor in a graph
+            return fields
+
+        for name, definition in ours.signature_defs.items():
+            expected = saved_model.signature_defs[name]
+            assert described(definition) == described(expected)
+
+    @pytest.mark.parametrize(
+        "name, arrays",
+        [
+            ("serving_default", {"text": strings(*TEXTS)}),
+            ("serving_default", {"text": strings()}),
+            ("ids", {"inputs": ids([5, 6, 1, 0], [1, 0, 0, 0], [0] * 4)}),
+            ("ids", {"inputs": np.zeros((2, 0), np.int32)}),
+            ("ids", {"inputs": np.zeros((0, 3), np.int32)}),
+            (
+                "score",
+                {
+                    "text": strings("a b", "", "a", "", " "),
+                    "targets": strings("a b", "", "", "b", "\t"),
+                },
+            ),
+            ("score", {"text": strings(), "targets": strings()}),
+            ("lengths", {"text": strings(*TEXTS, LONG)}),
+            ("lengths", {"text": strings()}),
+        ],
+        ids=lambda value: value if isinstance(value, str) else "",
+    )
+    def test_answers_are_those_of_the_saved_model(
+        self, ours, saved_model, name, arrays
+    ):
+        answer = ours.call(name, arrays)
+        expected = saved_model.call(name, arrays)
+        check_names(expected, answer)
+        for key, array in answer.items():
+            assert array.dtype == expected[key].dtype
+            if array.dtype.kind == "f":
+                assert array.shape == expected[key].shape
+                np.testing.assert_allclose(array, expected[key], atol=1e-4)
+            else:
+                assert array.tolist() == expected[key].tolist()
+
+    @pytest.mark.parametrize(
+        "name, arrays",
+        [
+            ("serving_default", {"text": strings("a", b"\xff")}),
+            ("lengths", {"text": strings(b"\xed\xa0\x80")}),
+            ("score", {"text": strings("a"), "targets": strings(b"\xff")}),
+            ("score", {"text": strings("a"), "targets": strings("a", "b")}),
+            ("ids", {"inputs": ids([5, 6])}),
+            ("ids", {"inputs": ids([5, 1, 1])}),
+            ("ids", {"inputs": ids([5, 0, 1])}),
+            ("ids", {"inputs": ids([99_999, 1])}),
+            ("ids", {"inputs": ids([-3, 1])}),
+        ],
+        ids=lambda value: value if isinstance(value, str) else "",
+    )
+    def test_errors_are_those_of_the_saved_model(
+        self, ours, saved_model, name, arrays
+    ):
+        with pytest.raises(RequestError) as error:
+            ours.call(name, arrays)
+        with pytest.raises(RequestError) as expected:
+            saved_model.call(name, arrays)
+        assert error.value.code == expected.value.code
+        assert str(error.value) in str(expected.value)
+
+    @pytest.mark.parametrize(
+        "name, arrays",
+        [
+            ("serving_default", {"text": strings(LONG)}),
+            ("score", {"text": strings("a"), "targets": strings(LONG)}),
+            ("ids", {"inputs": ids([5] * 5000 + [1])}),
+        ],
+    )
+    def test_long_sentences_are_refused(self, ours, saved_model, name, arrays):
+        """The models take different lengths, which the error tells."""
+        messages = []
+        for model in (ours, saved_model):
+            with pytest.raises(RequestError) as error:
+                model.call(name, arrays)
+            assert error.value.code == "INVALID_ARGUMENT"
+            messages.append(str(error.value))
+            assert f"at most {model.max_tokens} tokens each" in messages[-1]
+        first, second = (message.split()[0] for message in messages)
+        assert first in messages[1] or second in messages[0]
+
+    def test_all_threads_have_work(self, ours):
+        assert ours.num_parallel == ours._translator.num_threads >= 1
+
+
+class ManyHypothesesTest:
+    def test_missing_ones_have_no_text_and_an_infinite_score(self, copied):
+        """As the SavedModel fills the places, see `SavedModelTranslator`."""
+        record = json.loads((copied / "export.json").read_text())
+        record["decode"].update(num_hypotheses=3, beam_size=3, extra_length=0)
+        (copied / "export.json").write_text(json.dumps(record))
+        model = CTranslate2Model(str(copied))
+        answer = model.call("serving_default", {"text": strings("a", "")})
+        assert answer["translations"].shape == answer["scores"].shape == (2, 3)
+        assert answer["scores"][1].tolist() == [0.0] * 3
+        for text, score in zip(*(column[0] for column in answer.values())):
+            assert score > -np.inf or text == b""
+
+
+class RefusalTest:
+    def test_a_parser_must_not_promise_trees(self, tmp_path):
+        vocabulary = make_tree_vocabulary(tmp_path / "vocabulary")
+        run = make_run(tmp_path / "run", vocabulary)
+        export_dir = str(tmp_path / "export")
+        path = export_ctranslate2(run, export_dir, DecodeOptions())
+        with pytest.raises(ValueError, match="constrained=false"):
+            CTranslate2Model(path)
+        options = DecodeOptions(constrained=False, extra_length=4)
+        path = export_ctranslate2(run, export_dir, options)
+        model = CTranslate2Model(path)
+        answer = model.call("serving_default", {"text": strings("a dog")})
+        assert answer["translations"].shape == (1, 1)
+
+    def test_a_mixed_up_export_is_refused(self, copied):
+        shutil.copy(V01 / "run/run.json", copied / "export.json")
+        with pytest.raises(ValueError, match="Export the run again"):
+            CTranslate2Model(str(copied))

@@ -31,7 +31,8 @@ in pairs per second.
 the start of the process to the first translation, and the peak memory. With
 --target_length, all translations have the same length, so the model may have
 random weights. --output_dir=RUN times a trained run, which decides the length
-itself. It replaces --hparams_set and --vocabulary.
+itself. It replaces --hparams_set and --vocabulary. It may also be a CTranslate2
+model of kt-exporter, which has its own precision and forms its batches itself.
 
 --mode=layers measures the layers of the paper's Table 1 on one sequence in
 float32: self-attention, restricted self-attention, LSTM, GRU, convolution and
@@ -55,7 +56,7 @@ from keras_transformer.bin import flags
 from keras_transformer.bin.benchmark_flags import FLAGS
 
 # Their versions are reported, because the figures depend on them.
-PACKAGES = ("keras", "tensorflow", "jax", "numpy")
+PACKAGES = ("keras", "tensorflow", "jax", "ctranslate2", "numpy")
 
 
 def main(argv):
@@ -124,7 +125,11 @@ def _input():
 
 
 def _decode():
+    from keras_transformer.decoding.exported import export_format
+
     flags.require(FLAGS, "decode_from_file")
+    if FLAGS.output_dir and export_format(FLAGS.output_dir) == "ctranslate2":
+        return _decode_with_ctranslate2()
     precision = flags.decode_precision(FLAGS)
     hparams, sources, make_model, vocabulary = (
         _trained(precision) if FLAGS.output_dir else _untrained(precision)
@@ -151,6 +156,30 @@ def _decode():
         "output_dir": FLAGS.output_dir,
         "backend": keras.backend.backend(),
         "precision": precision,
+        "decode": dataclasses.asdict(options),
+        **figures,
+    }
+
+
+def _decode_with_ctranslate2():
+    from keras_transformer.benchmark import workload
+    from keras_transformer.benchmark.decode_figures import time_export
+    from keras_transformer.decoding.ctranslate2_translator import (
+        CTranslate2Translator,
+    )
+
+    benchmark_flags.check_export()
+    changes = flags.decode_changes(FLAGS)
+    lines = workload.read_sentences(FLAGS.decode_from_file)
+    translator = CTranslate2Translator(FLAGS.output_dir)
+    options = translator.options.replace(**changes)
+    # The numbers of lines let an error name the one that is too long.
+    sources = translator.encode(list(enumerate(lines, 1)))
+    figures = time_export(translator, sources, changes, FLAGS.num_passes)
+    return {
+        "output_dir": FLAGS.output_dir,
+        "backend": "ctranslate2",
+        "precision": translator.record.get("precision"),
         "decode": dataclasses.asdict(options),
         **figures,
     }

@@ -54,8 +54,8 @@ FLAGS = flags.define(
         flags.path(
             "output_dir",
             None,
-            "Directory of a trained run. Default: none, which uses a model "
-            "with random weights.",
+            "Directory of a trained run or of a CTranslate2 model. Default: "
+            "none, which uses a model with random weights.",
         ),
         flags.path(
             "decode_from_file",
@@ -122,6 +122,7 @@ OF_LAYERS = ("report_dir", "seconds", "max_length", "max_width")
 OF_LAYERS += ("neighbourhood_size",)
 DEVICES = ("precision", "xla", "worker_gpu")
 REPLACED_BY_RUN = ("hparams_set", "hparams", "vocabulary")
+FIXED_IN_EXPORT = ("precision", "batch_size", "target_length", "sort_by_length")
 # The flags that a mode does not read.
 UNUSED = {
     "train": (*OF_DECODING, *OF_LAYERS),
@@ -141,6 +142,11 @@ def check():
         _refuse(REPLACED_BY_RUN, "--output_dir")
     if FLAGS.vocabulary:
         _refuse(["vocab_size"], "--vocabulary")
+
+
+def check_export():
+    """Refuses flags that a CTranslate2 model in --output_dir would ignore."""
+    _refuse(FIXED_IN_EXPORT, "a CTranslate2 model")
 
 
 def _refuse(names, other):

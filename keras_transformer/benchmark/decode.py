@@ -5,12 +5,11 @@ import random
 
 import numpy as np
 
-from keras_transformer.benchmark import machine
+from keras_transformer.benchmark.decode_figures import time_translation
 from keras_transformer.decoding import threads
 from keras_transformer.decoding.batches import in_parallel
 from keras_transformer.decoding.batches import padded
 from keras_transformer.decoding.compiled_search import compile_search
-from keras_transformer.engines.memory import process_peak_bytes
 from keras_transformer.transformer import POLICIES
 from keras_transformer.transformer import build_transformer
 
@@ -68,34 +67,23 @@ def time_decoding(
         for start in range(0, len(order), batch_size)
     ]
     search(*_batch(order[:1], options, target_length))  # the first translation
-    startup_seconds = machine.seconds_since_start()
-    num_tokens = []
     num_threads = threads.num_threads()
 
-    def run(num_times):
-        for _ in range(num_times):
-            results = in_parallel(
-                lambda batch: search(*batch), batches, num_threads
-            )
-            num_tokens.append(_count_tokens(results))
+    def translate():
+        results = in_parallel(
+            lambda batch: search(*batch), batches, num_threads
+        )
+        return _count_tokens(results)
 
-    passes = machine.timed_passes(run, num_passes)
-    tokens_rate, _ = passes.rate(num_tokens[-1])
-    speed, speed_range = passes.rate(len(sources))
-    return {
-        "sentences_per_second": round(speed, 2),
-        "sentences_per_second_range": [round(x, 2) for x in speed_range],
-        "target_tokens_per_second": round(tokens_rate, 1),
-        "tokens_per_sentence": round(num_tokens[-1] / len(sources), 2),
-        "startup_seconds": round(startup_seconds, 2),
-        "peak_memory_bytes": process_peak_bytes(),
-        "num_sentences": len(sources),
-        "batch_size": batch_size,
-        "num_threads": num_threads,
-        "target_length": target_length,
-        "num_parameters": model.count_params(),
-        **passes.figures(),
-    }
+    return time_translation(
+        translate,
+        len(sources),
+        num_passes,
+        batch_size=batch_size,
+        num_threads=num_threads,
+        target_length=target_length,
+        num_parameters=model.count_params(),
+    )
 
 
 def _count_tokens(results):

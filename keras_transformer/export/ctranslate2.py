@@ -8,6 +8,7 @@ from keras_transformer.export import versions
 from keras_transformer.export.record import write_record
 from keras_transformer.files import writing
 from keras_transformer.runs.model_card import write_model_card
+from keras_transformer.runs.model_card.facts import num_parameters
 from keras_transformer.runs.weights import read_weights
 
 FORMAT = "ctranslate2"
@@ -106,4 +107,5 @@ def _write(run, directory, options, step, quantization):
         format=FORMAT,
         precision=quantization,
         max_tokens=converter.num_positions,
+        num_parameters=num_parameters(run, step),
     )

@@ -1,10 +1,12 @@
 """Tests kt-benchmark --mode=decode: its work, its figures and its command."""
 
 import json
+import pathlib
 
 import numpy as np
 import pytest
 from commands import assert_fails
+from commands import call
 from small_translators import HPARAMS
 from small_translators import TEXTS
 from small_translators import make_translator
@@ -16,6 +18,7 @@ from keras_transformer.benchmark import workload
 from keras_transformer.bin import benchmark
 from keras_transformer.search.options import DecodeOptions
 
+V01 = pathlib.Path(__file__).parents[1] / "fixtures/v0.1"
 SENTENCES = [text for text in TEXTS if text.strip()]
 
 
@@ -139,6 +142,38 @@ class CommandTest:
     )
     def test_senseless_flags_are_one_line(self, capsys, flags, words):
         assert_fails(capsys, [words], benchmark, *flags.split())
+
+    def test_a_ctranslate2_model_has_the_same_figures(self, tmp_path, capsys):
+        pytest.importorskip("ctranslate2")
+        path = tmp_path / "text"
+        path.write_text("a b c\n\nd e\n", encoding="utf-8")
+        figures = []
+        for name in ("run", "ctranslate2"):
+            flags = [
+                "--mode=decode",
+                f"--output_dir={V01 / name}",
+                f"--decode_from_file={path}",
+                "--decode_hparams=beam_size=2",
+                "--num_passes=1",
+            ]
+            assert call(benchmark, *flags) == 0
+            figures.append(json.loads(capsys.readouterr().out))
+        ours, theirs = figures
+        assert list(ours) == list(theirs)
+        assert theirs["backend"] == "ctranslate2"
+        assert theirs["precision"] == "float32"
+        for name in ("decode", "num_sentences", "tokens_per_sentence"):
+            assert ours[name] == theirs[name]
+        assert theirs["sentences_per_second"] > 0
+
+    @pytest.mark.parametrize(
+        "flag", ["--batch_size=8", "--target_length=9", "--precision=float16"]
+    )
+    def test_what_a_ctranslate2_model_fixes_is_refused(self, capsys, flag):
+        flags = ["--mode=decode", f"--output_dir={V01 / 'ctranslate2'}"]
+        flags += ["--decode_from_file=text", flag]
+        words = [flag, "with a CTranslate2 model"]
+        assert_fails(capsys, words, benchmark, *flags)
 
     def test_text_is_required(self, capsys):
         with pytest.raises(SystemExit) as exit:

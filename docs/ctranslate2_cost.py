@@ -1,0 +1,106 @@
+"""Compares CTranslate2Translator with plain ctranslate2.Translator.
+
+    python docs/ctranslate2_cost.py EXPORT_INT8/1 test.en
+
+Both get the same lines as text and give the same text back, on the same
+threads, in batches of 32 lines of similar lengths. They take turns. The plain
+translator runs twice: with the search settings that this package uses, which is
+the same work, and with those that CTranslate2 has by default, which stop the
+search earlier.
+
+Each row is a beam size, with the median of the rounds in sentences per second
+and what part of the plain translator's speed this package reaches.
+"""
+
+import os
+import statistics
+import sys
+import time
+
+import ctranslate2
+
+from keras_transformer.benchmark.workload import read_sentences
+from keras_transformer.decoding.ctranslate2_search import BATCH_ROWS
+from keras_transformer.decoding.ctranslate2_search import PATIENCE
+from keras_transformer.decoding.ctranslate2_translator import (
+    CTranslate2Translator,
+)
+
+NUM_ROUNDS = 7
+
+
+class Plain:
+    """The fewest lines that translate text with CTranslate2 alone."""
+
+    def __init__(self, path, ours):
+        threads = ours.num_threads
+        self.engine = ctranslate2.Translator(
+            path,
+            inter_threads=threads,
+            intra_threads=len(os.sched_getaffinity(0)) // threads,
+        )
+        self.subwords = ours.vocabulary
+        self.options = ours.options
+
+    def __call__(self, lines, **settings):
+        encoded = self.subwords.encode(lines)
+        longest = max(map(len, encoded))
+        # It sorts the lines of a call by length, and adds their ends itself.
+        results = self.engine.translate_batch(
+            [self.subwords.pieces(ids[:-1]) for ids in encoded],
+            max_batch_size=BATCH_ROWS,
+            length_penalty=self.options.alpha,
+            max_decoding_length=longest + self.options.extra_length,
+            min_decoding_length=0,
+            **settings,
+        )
+        return [
+            "".join(result.hypotheses[0]).replace("▁", " ").strip()
+            for result in results
+        ]
+
+
+def speeds(translators, lines):
+    """Returns the median sentences per second of each, which take turns."""
+    seconds = {name: [] for name in translators}
+    for number in range(NUM_ROUNDS + 1):
+        for name, translate in translators.items():
+            begin = time.perf_counter()
+            translate(lines)
+            if number:  # the first round warms up
+                seconds[name].append(time.perf_counter() - begin)
+    return {
+        name: len(lines) / statistics.median(each)
+        for name, each in seconds.items()
+    }
+
+
+def main(path, text_path):
+    lines = read_sentences(text_path)
+    ours = CTranslate2Translator(path)
+    plain = Plain(path, ours)
+    print("| beam | this package | plain, same search | plain, by default |")
+    print("| --- | --- | --- | --- |")
+    for beam_size in (1, 4):
+        same = {"beam_size": beam_size, "return_scores": True}
+        if beam_size > 1:
+            same["patience"] = PATIENCE
+            same["num_hypotheses"] = round(PATIENCE * beam_size)
+        found = speeds(
+            {
+                "ours": lambda lines: ours(lines, beam_size=beam_size),
+                "same": lambda lines: plain(lines, **same),
+                "default": lambda lines: plain(lines, beam_size=beam_size),
+            },
+            lines,
+        )
+        cells = [f"{found['ours']:.0f}"]
+        cells += [
+            f"{found[name]:.0f} ({found['ours'] / found[name]:.0%})"
+            for name in ("same", "default")
+        ]
+        print(f"| {beam_size} | {' | '.join(cells)} |", flush=True)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

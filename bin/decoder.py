@@ -158,7 +158,6 @@ def _check_run(changes):
     from keras_transformer.decoding.loading import check_export
     from keras_transformer.decoding.loading import check_loadable
     from keras_transformer.decoding.loading import load_checker
-    from keras_transformer.runs.run_directory import RunDirectory
 
     if check_loadable(FLAGS.output_dir, FLAGS.checkpoint_step):
         chosen = {
@@ -176,6 +175,8 @@ def _check_run(changes):
             f"--prefix_file={FLAGS.prefix_file} with a parsing run, "
             f"{FLAGS.output_dir}. Remove it."
         )
+    from keras_transformer.runs.run_directory import RunDirectory
+
     checkpoints = RunDirectory(FLAGS.output_dir).checkpoints
     return checker, checkpoints.find(FLAGS.checkpoint_step)
 

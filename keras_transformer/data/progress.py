@@ -3,8 +3,6 @@
 import sys
 import time
 
-import tqdm
-
 SECONDS_BETWEEN_LINES = 10
 
 
@@ -39,6 +37,9 @@ class Progress:
         self._bar = None
         # Outside a terminal, tqdm would fill a log file with one endless line.
         if sys.stderr.isatty() and not (results and results.isatty()):
+            # Imported here because many commands run without a terminal.
+            import tqdm
+
             self._bar = tqdm.tqdm(
                 total=total, unit=f" {unit}", desc=label or None
             )

@@ -6,7 +6,6 @@ import hashlib
 import itertools
 import os
 import zlib
-from xml.sax import saxutils
 
 MAX_LINE_BYTES = 16 * 2**20  # far more than any sentence or tree has
 # A gzip file of text is 3 to 10 times smaller than the text. One that expands
@@ -148,6 +147,9 @@ def unescaped(text):
     >>> unescaped("&quot;R&amp;D&quot;")
     '"R&D"'
     """
+    # Imported here because it imports much, and few texts come from SGML.
+    from xml.sax import saxutils
+
     return saxutils.unescape(text, {"&quot;": '"', "&apos;": "'"})
 
 

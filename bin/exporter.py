@@ -21,8 +21,8 @@ The exported model translates as the run does. --beam_size, --alpha and
 --decode_hparams change that at the export; later they cannot be changed. A
 SavedModel computes in float32, or in the format that --precision names.
 
-With pip install '.[serving]', a SavedModel also contains the requests that
-TensorFlow Serving warms it up with.
+A SavedModel also contains the requests that TensorFlow Serving and kt-serve
+warm it up with.
 """
 
 import os

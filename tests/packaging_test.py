@@ -54,7 +54,8 @@ MAY_IMPORT = {
     "visualization": "files runs token_ids",
     "benchmark": "cost data decoding engines files layers serving transformer "
     "visualization",
-    "export": "data decoding files runs runs.model_card search token_ids trees",
+    "export": "data decoding files runs runs.model_card search serving "
+    "token_ids trees",
     "sweep": "fields files hparam hparams problem registry runs "
     "runs.model_card visualization",
     "training": "cost data decoding engines files optimizers runs "

@@ -1,14 +1,14 @@
 """Writes requests that TensorFlow Serving runs before it serves a model."""
 
-import logging
 import os
 
 import tensorflow as tf
 
 from keras_transformer.data import generation
 from keras_transformer.runs.model_card import facts
+from keras_transformer.serving.messages import PredictionLog
+from keras_transformer.serving.tensor_protos import to_proto
 
-LOG = logging.getLogger("keras_transformer")
 FILE_NAME = "tf_serving_warmup_requests"
 BATCH_SIZES = (1, 4, 16)
 MAX_LENGTH = 100  # tokens of a text; longer ones would delay the start
@@ -41,27 +41,17 @@ def warmup_texts(run, max_tokens):
 def write_warmup(directory, signatures, pairs, vocabulary):
     """Writes the requests and the model's answers as a TFRecord file.
 
-    Without `tensorflow-serving-api` it logs a message and writes nothing.
-
     Args:
         directory: Path of the `assets.extra` of a SavedModel.
         signatures: Dictionary of name to concrete function.
         pairs: List of (text, reference).
         vocabulary: The model's `Subwords`.
     """
-    try:
-        from tensorflow_serving.apis import prediction_log_pb2
-    except ImportError:
-        LOG.info(
-            "Not writing warm-up requests for TensorFlow Serving, which "
-            "needs pip install '.[serving]'"
-        )
-        return
     with tf.io.TFRecordWriter(os.path.join(directory, FILE_NAME)) as writer:
         for name, inputs in _requests(pairs, vocabulary):
             if "score" not in signatures and name != "ids":
                 continue  # an export of ids has no signature of texts
-            log = prediction_log_pb2.PredictionLog()
+            log = PredictionLog()
             request = log.predict_log.request
             request.model_spec.signature_name = name
             response = log.predict_log.response
@@ -84,7 +74,7 @@ def _requests(pairs, vocabulary):
 
 def _fill(protos, tensors):
     for name, tensor in tensors.items():
-        protos[name].CopyFrom(tf.make_tensor_proto(tensor.numpy()))
+        protos[name].CopyFrom(to_proto(tensor.numpy()))
 
 
 def _dev_pairs(run):

@@ -47,6 +47,7 @@ class BuildTest:
     def test_every_field_of_the_hparams_arrives(self):
         hparams = HParams(
             num_layers=1,
+            num_decoder_layers=2,
             d_model=8,
             d_ff=12,
             num_heads=4,
@@ -65,7 +66,7 @@ class BuildTest:
         config = build_transformer(hparams, vocab_size=11).get_config()
         fields = dataclasses.asdict(hparams)
         shared = fields.keys() & config.keys()
-        assert len(shared) == 15
+        assert len(shared) == 16
         assert {name: config[name] for name in shared} == {
             name: fields[name] for name in shared
         }

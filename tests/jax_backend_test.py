@@ -8,15 +8,16 @@ import sys
 import keras
 import pytest
 
-# The backends differ most in these; the rest takes minutes.
-QUICK = ("masks", "attention", "beam_search", "top_k")
+# The backends differ most in these; the rest takes minutes. A test of the
+# translator searches on JAX as well.
+QUICK = ("masks", "attention", "top_k")
 LAYERS = ("dropout", "feed_forward", "embedding", "positional_encoding")
 LAYERS += ("residual", "encoder", "decoder", "sampling")
 LAYERS += ("other_attention", "layers_page")
 MODEL = ("transformer", "transformer_cache", "transformer_in_keras")
 MODEL += ("parameter_count", "losses", "schedules", "metrics")
-MODEL += ("optimizers", "decoding", "translator_options", "tree_constraint")
-MODEL += ("lexicalised_constraint",)
+MODEL += ("optimizers", "decoding", "translator_options", "beam_search")
+MODEL += ("tree_constraint", "lexicalised_constraint")
 
 
 def run_on_jax(names):

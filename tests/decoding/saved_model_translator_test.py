@@ -66,10 +66,8 @@ class SavedModelTranslatorTest:
 
 
 class TreesTest:
-    @pytest.mark.parametrize(
-        "linearization",
-        ["normalised", pytest.param("lexicalised", marks=pytest.mark.slow)],
-    )
+    @pytest.mark.slow
+    @pytest.mark.parametrize("linearization", ["normalised", "lexicalised"])
     def test_every_output_is_a_tree_over_the_words(
         self, linearization, tmp_path
     ):

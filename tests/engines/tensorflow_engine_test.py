@@ -70,7 +70,9 @@ def plain():
 
 
 class UpdateTest:
-    @pytest.mark.parametrize("num_rounds", [2, 4])
+    @pytest.mark.parametrize(
+        "num_rounds", [pytest.param(2, marks=pytest.mark.slow), 4]
+    )
     def test_accumulation_changes_no_update(self, plain, num_rounds):
         # With 7 rows in 4 rounds, the last round has an empty row.
         figures = train(make(num_rounds=num_rounds), num_rounds)

@@ -21,7 +21,7 @@ from keras_transformer.trees.tree import parse_tree
 SENTENCE = 'The teacher said: "I can\'t see (any) dogs."'
 WORDS = "The teacher said : `` I ca n't see -LRB- any -RRB- dogs . ''".split()
 HPARAMS = "num_layers=1,d_model=32,d_ff=64,num_heads=2,batch_tokens=2048"
-HPARAMS += ",warmup_steps=40,beam_size=2"
+HPARAMS += ",effective_batch_tokens=2048,warmup_steps=40,beam_size=2"
 
 
 @pytest.fixture(scope="module")

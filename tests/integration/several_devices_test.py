@@ -26,7 +26,7 @@ HPARAMS = {
     "ema_decay": 0.9,
     "extra_length": 4,
 }
-NUM_UPDATES, NUM_MORE = 50, 10
+NUM_UPDATES, NUM_MORE = 20, 5
 
 SCRIPT = f"""
 import sys

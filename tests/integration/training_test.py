@@ -84,6 +84,7 @@ class TrainerTest:
         train(run, 40, eval_frequency=20)
         assert steps_of(evaluations(run)) == [20, 40]
 
+    @pytest.mark.slow
     def test_updates_of_a_run_of_version_0_1_keep_their_positions(
         self, make_run
     ):
@@ -180,12 +181,12 @@ class EarlyStoppingTest:
         run = make_run(**TINY)
         trainer, _ = train(
             run,
-            50,
+            30,
             early_stopping_metric="loss",
             early_stopping_patience=1,
             eval_frequency=10,
         )
-        assert trainer.step == 50
+        assert trainer.step == 30
 
 
 class MovingAverageTest:

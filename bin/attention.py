@@ -33,6 +33,7 @@ import sys
 from keras_transformer import fields
 from keras_transformer.bin import command
 from keras_transformer.bin import flags
+from keras_transformer.bin import model_flags
 from keras_transformer.data import text_files
 from keras_transformer.files.writing import check_writable
 from keras_transformer.visualization.paper_figures import FIGURES
@@ -264,7 +265,7 @@ def _run():
     from keras_transformer.runs.run_directory import RunDirectory
     from keras_transformer.runs.weights import check_checkpoint
 
-    run = RunDirectory(FLAGS.output_dir)
+    run = RunDirectory(model_flags.single_output_dir(FLAGS, "look into"))
     check_checkpoint(run, FLAGS.checkpoint_step)
     return run
 

@@ -53,6 +53,7 @@ from keras_transformer import registry
 from keras_transformer.bin import benchmark_flags
 from keras_transformer.bin import command
 from keras_transformer.bin import flags
+from keras_transformer.bin import model_flags
 from keras_transformer.bin.benchmark_flags import FLAGS
 
 # Their versions are reported, because the figures depend on them.
@@ -130,11 +131,11 @@ def _decode():
     flags.require(FLAGS, "decode_from_file")
     if FLAGS.output_dir and export_format(FLAGS.output_dir) == "ctranslate2":
         return _decode_with_ctranslate2()
-    precision = flags.decode_precision(FLAGS)
+    precision = model_flags.decode_precision(FLAGS)
     hparams, sources, make_model, vocabulary = (
         _trained(precision) if FLAGS.output_dir else _untrained(precision)
     )
-    options = flags.decode_options(FLAGS, hparams)
+    options = model_flags.decode_options(FLAGS, hparams)
     command.load_backend()
     import keras
 
@@ -169,7 +170,7 @@ def _decode_with_ctranslate2():
     )
 
     benchmark_flags.check_export()
-    changes = flags.decode_changes(FLAGS)
+    changes = model_flags.decode_changes(FLAGS)
     lines = workload.read_sentences(FLAGS.decode_from_file)
     translator = CTranslate2Translator(FLAGS.output_dir)
     options = translator.options.replace(**changes)

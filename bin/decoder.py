@@ -12,7 +12,8 @@ output, so it works in a pipe:
 
 With --decode_interactive it translates each line that you type. Progress goes
 to standard error. --output_dir may also be a directory that kt-avg-checkpoints
-or kt-exporter wrote.
+or kt-exporter wrote. --output_dir=a,b,c translates with an ensemble of runs
+that have one vocabulary, by the mean of their probabilities.
 
 --decode_hparams=num_hypotheses=4 writes the four best translations of a line,
 separated by tabs. --write_scores adds a tab and its score after each. A score
@@ -34,140 +35,53 @@ or, with --tokenized, words separated by spaces.
 """
 
 import itertools
-import os
 import sys
 
 from keras_transformer.bin import command
-from keras_transformer.bin import flags
+from keras_transformer.bin import model_flags
 from keras_transformer.bin import text_io
+from keras_transformer.bin.decoder_flags import FLAGS
+from keras_transformer.bin.decoder_flags import check_flags
+from keras_transformer.bin.decoder_flags import settings
 from keras_transformer.data import text_files
 from keras_transformer.data.progress import Progress
 from keras_transformer.files.partial import resumable
 
-FLAGS = flags.define(
-    "output_dir",
-    "checkpoint_step",
-    flags.group(
-        "Input and output",
-        flags.path(
-            "decode_from_file",
-            None,
-            "File to translate, one sentence per line. - means standard "
-            "input. Default: standard input.",
-        ),
-        flags.path(
-            "decode_to_file",
-            None,
-            "File to write the translations to, one line for each line of the "
-            "input. Default: standard output.",
-        ),
-        flags.switch(
-            "resume",
-            False,
-            "Go on with the output of an earlier call that stopped early.",
-        ),
-        flags.switch(
-            "decode_interactive",
-            False,
-            "Translate each line that you type.",
-        ),
-        flags.switch(
-            "tokenized",
-            False,
-            "Read the sentences to parse as words separated by spaces, as in "
-            "a treebank, instead of raw text.",
-        ),
-        "write_scores",
-        flags.path(
-            "prefix_file",
-            None,
-            "File with the beginning of each translation, one line for each "
-            "line of the input. Lines may be empty. Default: none.",
-        ),
-        flags.path(
-            "score_file",
-            None,
-            "File of pairs to score instead of translating. Each line is a "
-            "source, a tab and its translation. Default: none.",
-        ),
-    ),
-    flags.group(
-        "Decoding",
-        "beam_size",
-        "alpha",
-        "decode_hparams",
-        flags.seed("random_seed", 0, "Seed of the sampler."),
-        "precision",
-    ),
-)
-# Flags that the output depends on, apart from the text and the options.
-SETTINGS = ("precision", "random_seed", "tokenized", "write_scores")
-
 
 def main(argv):
-    flags.require(FLAGS, "output_dir")
-    _check_alone("decode_interactive", "decode_from_file", "decode_to_file")
-    _check_alone("decode_interactive", "prefix_file", "score_file")
-    _check_alone("score_file", "decode_from_file", "prefix_file")
-    _check_output()
-    changes = flags.decode_changes(FLAGS)
-    checker, step = _check_run(changes)
+    check_flags()
+    changes = model_flags.decode_changes(FLAGS)
+    checker, steps = _check_model(changes)
     if FLAGS.decode_interactive:
         lines = text_io.standard_input()
-        _decode_interactively(_load(step), lines, changes)
+        _decode_interactively(_load(steps), lines, changes)
     elif FLAGS.score_file:
-        _score(checker, step, changes)
+        _score(checker, steps, changes)
     else:
-        _decode(checker, step, changes)
+        _decode(checker, steps, changes)
 
 
-def _check_output():
-    target = FLAGS.decode_to_file
-    if FLAGS.resume and not target:
-        raise ValueError(
-            "`--resume` must go with `--decode_to_file`. Received: --resume "
-            "alone. Name the output of the earlier call."
-        )
-    for name in ("decode_from_file", "prefix_file", "score_file"):
-        path = FLAGS[name].value
-        if target and path and os.path.exists(path) and os.path.exists(target):
-            if os.path.samefile(path, target):
-                raise ValueError(
-                    "`--decode_to_file` must not be an input, which would be "
-                    f"lost. Received: {target}, the file of --{name}. Name "
-                    "another file."
-                )
-
-
-def _check_alone(name, *others):
-    for other in others:
-        if FLAGS[name].value and FLAGS[other].value:
-            raise ValueError(
-                f"`--{name}` must go without `--{other}`. Received: "
-                f"--{name}={FLAGS[name].value} and "
-                f"--{other}={FLAGS[other].value}. Remove one of them."
-            )
-
-
-def _check_run(changes):
-    """Returns what `load_checker` returns, and the step of the checkpoint.
+def _check_model(changes):
+    """Returns what `load_checker` returns, and the steps of the checkpoints.
 
     A faulty run, option or text fails before the backend loads, which takes
     seconds.
     """
+    from keras_transformer.decoding import ensembles
     from keras_transformer.decoding.loading import check_export
     from keras_transformer.decoding.loading import check_loadable
     from keras_transformer.decoding.loading import load_checker
 
-    if check_loadable(FLAGS.output_dir, FLAGS.checkpoint_step):
+    paths = model_flags.output_dirs(FLAGS)
+    if check_loadable(paths, FLAGS.checkpoint_step):
         chosen = {
             name: FLAGS[name].value
             for name in FLAGS
             if FLAGS[name].value != FLAGS[name].default
         }
-        check_export(FLAGS.output_dir, chosen, changes)
+        check_export(paths[0], chosen, changes)
         return None, None
-    checker = load_checker(FLAGS.output_dir, FLAGS.tokenized)
+    checker = load_checker(paths, FLAGS.tokenized)
     checker.options.replace(**changes)
     if FLAGS.prefix_file and checker.linearization:
         raise ValueError(
@@ -175,16 +89,17 @@ def _check_run(changes):
             f"--prefix_file={FLAGS.prefix_file} with a parsing run, "
             f"{FLAGS.output_dir}. Remove it."
         )
-    from keras_transformer.runs.run_directory import RunDirectory
+    return checker, [
+        run.checkpoints.find(FLAGS.checkpoint_step)
+        for run in ensembles.open_runs(paths)
+    ]
 
-    checkpoints = RunDirectory(FLAGS.output_dir).checkpoints
-    return checker, checkpoints.find(FLAGS.checkpoint_step)
 
+def _load(steps):
+    from keras_transformer.decoding.ensembles import format_of
 
-def _load(step):
-    from keras_transformer.decoding.exported import export_format
-
-    format = export_format(FLAGS.output_dir)
+    paths = model_flags.output_dirs(FLAGS)
+    format = format_of(paths)
     if format == "saved_model":
         command.load_backend("tensorflow")
     elif not format:
@@ -196,42 +111,33 @@ def _load(step):
             threads.give_each_a_core()
     from keras_transformer.decoding.loading import load
 
-    precision = flags.decode_precision(FLAGS)
-    return load(FLAGS.output_dir, step, precision, FLAGS.tokenized)
+    precision = model_flags.decode_precision(FLAGS)
+    return load(paths, steps, precision, FLAGS.tokenized)
 
 
-def _output(step, changes):
+def _output(steps, changes):
     # Opened before the model is loaded, so that a path that cannot be written
     # fails at once.
     if not FLAGS.decode_to_file:
         return text_io.standard_output()
-    from keras_transformer.decoding.exported import newest_version
-
-    model = os.path.realpath(newest_version(FLAGS.output_dir))
-    settings = {
-        "output_dir": model.encode(errors="backslashreplace").decode(),
-        "checkpoint_step": step,
-        "prefix_file": bool(FLAGS.prefix_file),
-        "score_file": bool(FLAGS.score_file),
-        **{name: FLAGS[name].value for name in SETTINGS},
-        **changes,
-    }
-    return resumable(FLAGS.decode_to_file, settings, FLAGS.resume)
+    return resumable(
+        FLAGS.decode_to_file, settings(steps, changes), FLAGS.resume
+    )
 
 
-def _decode(checker, step, changes):
+def _decode(checker, steps, changes):
     text = text_io.TextInput(FLAGS.decode_from_file)
     prefixes = None
     if FLAGS.prefix_file:
         prefixes = text_io.TextInput(FLAGS.prefix_file)
     # The count also tells `Progress` how much is left.
     num_lines = _check_text(text, prefixes, checker)
-    with _output(step, changes) as output:
+    with _output(steps, changes) as output:
         lines = output.follow("decode_from_file", text)
         prefixes_of_lines = None
         if prefixes:
             prefixes_of_lines = output.follow("prefix_file", prefixes)
-        translator = _load(step)
+        translator = _load(steps)
         if not checker:
             _check_text(text, prefixes, translator)
         if num_lines:
@@ -273,14 +179,14 @@ def _write(rows, output):
         output.writelines([f"{line}\n" for line in lines])
 
 
-def _score(checker, step, changes):
+def _score(checker, steps, changes):
     # Read to the end first, so a faulty line fails before the model loads.
     pairs = list(_read_pairs(FLAGS.score_file))
     if checker:
         _check_pairs(checker, pairs)
-    with _output(step, changes) as output:
+    with _output(steps, changes) as output:
         texts = output.follow("score_file", map("\t".join, pairs))
-        translator = _load(step)
+        translator = _load(steps)
         if not checker:
             _check_pairs(translator, pairs)
         num_left = len(pairs) - output.num_lines

@@ -27,6 +27,9 @@ or the other run. kt-evaluate must have decoded the same text with that run:
 
     kt-evaluate --output_dir=run --compare=other_run
 
+--output_dir=a,b,c scores an ensemble of runs. No run's directory changes then:
+the scores go to standard output alone.
+
 F1 follows the rules of EVALB. --evalb_files writes SPLIT.gold and SPLIT.test
 beside the outputs, as input for EVALB itself.
 """
@@ -34,12 +37,13 @@ beside the outputs, as input for EVALB itself.
 from keras_transformer import registry
 from keras_transformer.bin import command
 from keras_transformer.bin import flags
+from keras_transformer.bin import model_flags
 from keras_transformer.data import text_files
 from keras_transformer.scoring.paper_bleu import is_language
 
 FLAGS = flags.define(
     flags.group(
-        "Scoring a run",
+        "Scoring a run or an ensemble",
         "output_dir",
         "checkpoint_step",
         "data_dir",
@@ -127,19 +131,22 @@ def main(argv):
 
     others = outputs.read_others(FLAGS.compare, texts) if FLAGS.compare else []
     command.load_backend()
+    output_dirs = model_flags.output_dirs(FLAGS)
     hypotheses = outputs.decode(
         texts,
         problem,
-        FLAGS.output_dir,
+        output_dirs,
         FLAGS.checkpoint_step,
-        flags.decode_changes(FLAGS),
+        model_flags.decode_changes(FLAGS),
     )
-    if FLAGS.evalb_files:
-        outputs.write_evalb_files(texts, hypotheses, FLAGS.output_dir)
+    # No directory belongs to an ensemble.
+    output_dir = output_dirs[0] if len(output_dirs) == 1 else None
+    if output_dir:
+        outputs.write(texts, hypotheses, output_dir, FLAGS.evalb_files)
     tokenize = FLAGS.tokenize or problem.bleu_tokenizer
     report = _score(problem, texts, hypotheses, tokenize)
     # Recorded first: the scores survive a reader that closes the pipe.
-    costs = _record(report, texts)
+    costs = _record(output_dir, report, texts) if output_dir else []
     print("\n".join([report.text, "", *costs] if costs else [report.text]))
     _compare(hypotheses, others, texts.references, tokenize)
 
@@ -214,13 +221,18 @@ def _problem():
             "`--split` must be a split whose text is kept. Received: "
             "--split=train. Use dev or test."
         )
+    from keras_transformer.decoding import ensembles
+    from keras_transformer.decoding.loading import check_loadable
     from keras_transformer.runs.model_card import check_model_card
-    from keras_transformer.runs.run_directory import RunDirectory
-    from keras_transformer.runs.weights import check_checkpoint
 
-    run = RunDirectory(FLAGS.output_dir)
-    check_checkpoint(run, FLAGS.checkpoint_step)
-    check_model_card(run)
+    output_dirs = model_flags.output_dirs(FLAGS)
+    runs = ensembles.open_runs(output_dirs)
+    check_loadable(output_dirs, FLAGS.checkpoint_step)
+    run = runs[0]
+    if len(runs) == 1:
+        check_model_card(run)
+    else:
+        _refuse("evalb_files", "a single run, whose directory gets the files")
     problem = registry.get_problem(
         run.problem_name, FLAGS.data_dir or run.record.get("data_dir")
     )
@@ -233,8 +245,7 @@ def _problem():
     if problem.is_tokenized and FLAGS.tokenize not in (None, "none"):
         _refuse("tokenize", "text that is not tokenised already")
     # What is missing or out of range fails here, before the backend loads.
-    flags.decode_options(FLAGS, run.hparams)
-    run.checkpoints.find(FLAGS.checkpoint_step)
+    model_flags.decode_options(FLAGS, run.hparams)
     return problem
 
 
@@ -248,8 +259,10 @@ def _texts(problem):
         text = texts.test_set_texts(problem, FLAGS.test_set)
     else:
         text = texts.split_texts(problem, FLAGS.split)
-    outputs.check_files(FLAGS.output_dir, text.name, FLAGS.evalb_files)
-    texts.check_texts(text, problem, FLAGS.output_dir)
+    output_dirs = model_flags.output_dirs(FLAGS)
+    if len(output_dirs) == 1:
+        outputs.check_files(output_dirs[0], text.name, FLAGS.evalb_files)
+    texts.check_texts(text, problem, output_dirs)
     return text
 
 
@@ -268,7 +281,7 @@ def _score(problem, texts, hypotheses, tokenize):
     )
 
 
-def _record(report, texts):
+def _record(output_dir, report, texts):
     """Writes the scores into the run's directory and onto its card.
 
     Returns:
@@ -279,8 +292,8 @@ def _record(report, texts):
     from keras_transformer.runs.model_card import write_model_card
     from keras_transformer.runs.run_directory import RunDirectory
 
-    run = RunDirectory(FLAGS.output_dir)
-    decode = flags.decode_options(FLAGS, run.hparams)
+    run = RunDirectory(output_dir)
+    decode = model_flags.decode_options(FLAGS, run.hparams)
     # The number of the step, because `best` can become another checkpoint.
     step = run.checkpoints.find(FLAGS.checkpoint_step)
     num_pairs = len(texts.references)

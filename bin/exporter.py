@@ -29,6 +29,7 @@ import os
 
 from keras_transformer.bin import command
 from keras_transformer.bin import flags
+from keras_transformer.bin import model_flags
 
 FLAGS = flags.define(
     "output_dir",
@@ -84,8 +85,8 @@ def main(argv):
     from keras_transformer.runs.run_directory import RunDirectory
     from keras_transformer.runs.weights import check_checkpoint
 
-    run = RunDirectory(FLAGS.output_dir)
-    options = flags.decode_options(FLAGS, run.hparams)
+    run = RunDirectory(model_flags.single_output_dir(FLAGS, "export"))
+    options = model_flags.decode_options(FLAGS, run.hparams)
     # A missing or faulty checkpoint fails here, before the backend loads.
     check_checkpoint(run, FLAGS.checkpoint_step)
     check_model_card(run, FLAGS.checkpoint_step)
@@ -97,7 +98,7 @@ def main(argv):
         versions.check_export_dir(export_dir, "ctranslate2")
     else:
         versions.check_saved_model(
-            flags.decode_precision(FLAGS), command.backend()
+            model_flags.decode_precision(FLAGS), command.backend()
         )
         versions.check_export_dir(export_dir, "saved_model")
     print(_export(run, export_dir, options))
@@ -136,7 +137,7 @@ def _export(run, export_dir, options):
         export_dir,
         options,
         FLAGS.checkpoint_step,
-        flags.decode_precision(FLAGS),
+        model_flags.decode_precision(FLAGS),
         of_text=FLAGS.format == "saved_model",
     )
 

@@ -31,8 +31,6 @@ from absl import flags
 from keras_transformer import fields
 from keras_transformer.search.options import MAX_ALPHA
 from keras_transformer.search.options import MAX_HYPOTHESES
-from keras_transformer.search.options import DecodeOptions
-from keras_transformer.search.options import parse_decode_hparams
 
 TRUE = ("true", "t", "1")
 FALSE = ("false", "f", "0")
@@ -231,31 +229,6 @@ def require(values, *names):
             )
 
 
-def decode_changes(values):
-    """Returns the decoding options that the flags change, a dictionary.
-
-    Args:
-        values: Flags of a command that takes `decode_hparams`, and perhaps
-            `beam_size` and `alpha`, which have precedence.
-    """
-    single = {
-        name: values[name].value
-        for name in ("beam_size", "alpha")
-        if name in values
-    }
-    return parse_decode_hparams(values.decode_hparams, **single)
-
-
-def decode_options(values, hparams):
-    """Returns a run's `DecodeOptions` with the changes that the flags state."""
-    return DecodeOptions.of(hparams).replace(**decode_changes(values))
-
-
-def decode_precision(values):
-    """Returns the precision to decode in, which is float32 for `auto`."""
-    return "float32" if values.precision == "auto" else values.precision
-
-
 SHARED = {
     flag.name: flag
     for flag in (
@@ -263,7 +236,8 @@ SHARED = {
             "output_dir",
             None,
             "Directory of the run: its checkpoints, hyper-parameters, "
-            "vocabulary, metrics and pictures.",
+            "vocabulary, metrics and pictures. kt-decoder and kt-evaluate also "
+            "take the runs of an ensemble, separated by commas.",
         ),
         # Without a default: kt-trainer and kt-evaluate use the run's own value.
         path(

@@ -18,6 +18,7 @@ MODEL = ("transformer", "transformer_cache", "transformer_in_keras")
 MODEL += ("parameter_count", "losses", "schedules", "metrics")
 MODEL += ("optimizers", "decoding", "translator_options", "beam_search")
 MODEL += ("tree_constraint", "lexicalised_constraint")
+MODEL += ("ensemble", "ensembles")
 
 
 def run_on_jax(names):

@@ -24,7 +24,7 @@ def compile_search(model, options, vocabulary=None):
     which changes no result.
 
     Args:
-        model: A built `Transformer`.
+        model: A built `Transformer` or an `Ensemble`.
         options: A `DecodeOptions`.
         vocabulary: The model's `Subwords`. If it has the symbols of trees, the
             search is constrained to trees; see `make_constraint`. Defaults to
@@ -87,7 +87,7 @@ def compile_scoring(model, alpha):
     """Makes a function that scores batches of translations.
 
     Args:
-        model: A built `Transformer`.
+        model: A built `Transformer` or an `Ensemble`.
         alpha: Float, exponent of the length penalty.
 
     Returns:

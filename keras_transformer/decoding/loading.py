@@ -1,5 +1,6 @@
 """Opens a model in any directory that the commands write."""
 
+from keras_transformer.decoding import ensembles
 from keras_transformer.decoding.exported import export_format
 from keras_transformer.decoding.parser import Parser
 from keras_transformer.decoding.saved_model_translator import check_options
@@ -29,20 +30,23 @@ def check_loadable(path, step=None):
         path, step: As for `load`.
 
     Returns:
-        The format of an exported model, or None for a run.
+        The format of an exported model, or None for runs.
 
     Raises:
-        ValueError: If the directory holds no model that can be loaded.
+        ValueError: If a directory holds no model that can be loaded, or if the
+            runs of an ensemble have different vocabularies.
     """
-    format = export_format(path)
+    paths = ensembles.directories(path)
+    format = ensembles.format_of(paths)
     if format == "saved_model":
-        check_saved_model(path)
+        check_saved_model(paths[0])
     elif format is None:
-        # Imported here because an exported model starts faster without them.
-        from keras_transformer.runs.run_directory import RunDirectory
+        # Imported here because an exported model starts faster without it.
         from keras_transformer.runs.weights import check_checkpoint
 
-        check_checkpoint(RunDirectory(path), step)
+        runs = ensembles.open_runs(paths)
+        for run, own_step in zip(runs, ensembles.steps_of(runs, step)):
+            check_checkpoint(run, own_step)
     return format
 
 
@@ -83,9 +87,10 @@ def load(path, step=None, precision="float32", tokenized=False):
 
     Args:
         path: Directory that kt-trainer, kt-avg-checkpoints or kt-exporter
-            wrote: a run, a SavedModel or a CTranslate2 model.
-        step: Integer step of a run's checkpoint, or "best". Defaults to the
-            newest.
+            wrote: a run, a SavedModel or a CTranslate2 model. A list of runs
+            makes an ensemble, see `Translator.load`.
+        step: Integer step of a run's checkpoint, or "best". For an ensemble it
+            can be a list with an entry for each run. Defaults to the newest.
         precision: "float32", "bfloat16" or "float16", the precision that a
             run's model computes in. An exported model has its own. Defaults to
             "float32".
@@ -98,22 +103,24 @@ def load(path, step=None, precision="float32", tokenized=False):
         alike.
 
     Raises:
-        ValueError: If the directory holds no model that can be loaded, or if
-            `tokenized` is True for a model that translates.
+        ValueError: If a directory holds no model that can be loaded, if the
+            runs of an ensemble have different vocabularies, or if `tokenized`
+            is True for a model that translates.
 
     Example:
 
         model = load("runs/ende")
         model(["A dog is running."])  # ["Ein Hund läuft."]
+        ensemble = load(["runs/ende1", "runs/ende2"])
     """
     return _of_kind(Translator.load(path, step, precision), tokenized)
 
 
 def load_checker(path, tokenized=False):
-    """Opens the vocabulary of a run, to check text before the model is loaded.
+    """Opens the vocabulary of runs, to check text before the model is loaded.
 
     Args:
-        path: Directory, see `load`.
+        path: Directory or list of directories, see `load`.
         tokenized: Boolean, see `load`.
 
     Returns:
@@ -123,11 +130,10 @@ def load_checker(path, tokenized=False):
     Raises:
         ValueError: See `load`.
     """
-    if export_format(path):
+    paths = ensembles.directories(path)
+    if ensembles.format_of(paths):
         return None
-    from keras_transformer.runs.run_directory import RunDirectory
-
-    run = RunDirectory(path)
+    run = ensembles.open_runs(paths)[0]
     return _of_kind(Translator(None, run.vocabulary, run.hparams), tokenized)
 
 

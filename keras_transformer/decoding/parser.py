@@ -57,11 +57,11 @@ class Parser(TextTranslator):
 
     @classmethod
     def load(cls, path, step=None, precision="float32", tokenized=False):
-        """Opens a run or an exported model as a parser.
+        """Opens a run, an ensemble or an exported model as a parser.
 
         Args:
-            path: Directory, see `Translator.load`.
-            step: Integer or "best", see `Translator.load`.
+            path: Directory or list of directories, see `Translator.load`.
+            step: Integer, "best" or a list, see `Translator.load`.
             precision: Str, see `Translator.load`.
             tokenized: Boolean, see `Parser`.
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from keras_transformer.decoding import ensembles
 from keras_transformer.decoding import threads
 from keras_transformer.decoding.batches import CACHE_POSITIONS
 from keras_transformer.decoding.batches import WINDOW
@@ -32,7 +33,7 @@ class Translator(TextTranslator):
     the model, so a translator can follow a model through its training.
 
     Args:
-        model: A built `Transformer`.
+        model: A built `Transformer`, or an `Ensemble` of several.
         vocabulary: The model's `Subwords`.
         hparams: The model's `HParams`, which set the defaults of `beam_size`,
             `alpha` and `extra_length`.
@@ -41,7 +42,7 @@ class Translator(TextTranslator):
 
     Example:
 
-        translator = Translator.load("runs/ende")
+        translator = Translator.load("runs/ende")  # or a list, an ensemble
         translator(["A dog is running.", ""])  # ["Ein Hund läuft.", ""]
         translator(["A dog."], num_hypotheses=2, return_scores=True)
         translator(["A dog."], temperature=0.8, top_k=10, seed=3)
@@ -59,16 +60,18 @@ class Translator(TextTranslator):
 
     @classmethod
     def load(cls, path, step=None, precision="float32"):
-        """Opens a run or an exported model as a translator.
+        """Opens a run, an ensemble or an exported model as a translator.
 
         `loading.load` returns a `Parser` for a model that parses; this method
         returns the translator inside it.
 
         Args:
             path: Directory that kt-trainer, kt-avg-checkpoints or kt-exporter
-                wrote.
-            step: Integer step of a run's checkpoint, or "best". Defaults to
-                the newest.
+                wrote. A list of runs with one vocabulary makes an ensemble,
+                whose options are those of the first run.
+            step: Integer step of a run's checkpoint, or "best". For an ensemble
+                it can be a list with an entry for each run. Defaults to the
+                newest.
             precision: "float32", "bfloat16" or "float16", the precision that
                 a run's model computes in. An exported model has its own.
                 Defaults to "float32".
@@ -77,24 +80,20 @@ class Translator(TextTranslator):
             A `Translator`, `SavedModelTranslator` or `CTranslate2Translator`,
             which are called alike.
         """
-        from keras_transformer.decoding.exported import export_format
-
-        format = export_format(path)
+        paths = ensembles.directories(path)
+        format = ensembles.format_of(paths)
         if format == "ctranslate2":
             from keras_transformer.decoding import ctranslate2_translator
 
-            return ctranslate2_translator.CTranslate2Translator(path)
+            return ctranslate2_translator.CTranslate2Translator(paths[0])
         if format == "saved_model":
             from keras_transformer.decoding import saved_model_translator
 
-            return saved_model_translator.SavedModelTranslator(path)
-        # Imported here because `weights` imports Keras.
-        from keras_transformer.runs.run_directory import RunDirectory
-        from keras_transformer.runs.weights import load_model
-
-        run = RunDirectory(path)
-        model = load_model(run, step, precision)
-        return cls(model, run.vocabulary, run.hparams, threads.num_threads())
+            return saved_model_translator.SavedModelTranslator(paths[0])
+        runs = ensembles.open_runs(paths)
+        model = ensembles.load_model(runs, step, precision)
+        num_threads = threads.num_threads()
+        return cls(model, runs[0].vocabulary, runs[0].hparams, num_threads)
 
     def hypotheses(
         self, texts, report=None, prefixes=None, seed=0, start=0, **options
@@ -226,7 +225,13 @@ class Translator(TextTranslator):
 
     def attention(self, texts, hypotheses):
         from keras_transformer.decoding.attention import attention_of
+        from keras_transformer.search.ensemble import Ensemble
 
+        if isinstance(self.model, Ensemble):
+            raise ValueError(
+                "`return_attention` needs a single model. Received: an "
+                "ensemble. Load one of its runs."
+            )
         sources = self.encode(list(enumerate(texts, 1)))
         # Attention needs a token, and a blank text has the end alone.
         return [

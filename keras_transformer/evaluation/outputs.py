@@ -71,14 +71,15 @@ def read_others(path, texts):
     return text_files.read_as_many(path, len(texts.sources))
 
 
-def decode(texts, problem, output_dir, step, changes):
-    """Decodes the sources of a text and writes the outputs.
+def decode(texts, problem, output_dirs, step, changes):
+    """Decodes the sources of a text.
 
     Args:
         texts: A `Texts`.
-        problem: The `Problem` of the run.
-        output_dir: Directory of the run.
-        step: Step of the checkpoint, "best", or None for the newest.
+        problem: The `Problem` of the runs.
+        output_dirs: List with the directory of a run, or of each run of an
+            ensemble.
+        step: Step of the checkpoints, "best", or None for the newest.
         changes: Dictionary of decoding options that differ from the run's.
 
     Returns:
@@ -87,7 +88,7 @@ def decode(texts, problem, output_dir, step, changes):
     threads.give_each_a_core()
     # The sentences of a treebank are words with spaces between them.
     tokenized = problem.measure == "f1"
-    translator = load(output_dir, step, tokenized=tokenized)
+    translator = load(output_dirs, step, tokenized=tokenized)
     with Progress("sentences", len(texts.sources)) as progress:
         outputs = list(
             translator.translate(texts.sources, report=progress.add, **changes)
@@ -95,24 +96,30 @@ def decode(texts, problem, output_dir, step, changes):
     # A parser returns trees already. Other outputs may need a conversion.
     if translator.linearization:
         _report_trees(translator, len(outputs))
-    else:
-        outputs = list(map(problem.output, texts.sources, outputs))
+        return outputs
+    return list(map(problem.output, texts.sources, outputs))
+
+
+def write(texts, outputs, output_dir, evalb_files=False):
+    """Writes the outputs into the directory of their run.
+
+    Args:
+        texts: A `Texts`.
+        outputs: List of strings.
+        output_dir: Directory of the run.
+        evalb_files: Whether to write them and the references as EVALB reads
+            trees, too. Defaults to False.
+    """
     path = outputs_path(output_dir, texts.name)
     os.makedirs(os.path.dirname(path), exist_ok=True)
     with written_aside(path) as file:
         file.writelines(output + "\n" for output in outputs)
     print(f"Outputs: {path}", file=sys.stderr)
-    return outputs
+    if evalb_files:
+        _write_evalb_files(texts, outputs, output_dir)
 
 
-def write_evalb_files(texts, outputs, output_dir):
-    """Writes gold trees and parses as EVALB reads them.
-
-    Args:
-        texts: A `Texts` whose references are trees.
-        outputs: List of trees as strings.
-        output_dir: Directory of the run.
-    """
+def _write_evalb_files(texts, outputs, output_dir):
     paths = [outputs_path(output_dir, texts.name, e) for e in ("gold", "test")]
     trees = [
         list(map(parse_tree, side)) for side in (texts.references, outputs)

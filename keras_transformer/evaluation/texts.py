@@ -71,19 +71,19 @@ def test_set_texts(problem, test_set):
     return Texts(name, place, sources, references, origin, language)
 
 
-def check_texts(texts, problem, output_dir):
-    """Checks that a run can translate a text and that it can be scored.
+def check_texts(texts, problem, output_dirs):
+    """Checks that runs can translate a text and that it can be scored.
 
     Args:
         texts: A `Texts`.
-        problem: The `Problem` of the run.
-        output_dir: Directory of the run.
+        problem: The `Problem` of the runs.
+        output_dirs: List with the directory of each run.
 
     Raises:
         ValueError: If a sentence is too long, or if a reference is no tree
-            although the run parses.
+            although the runs parse.
     """
-    checker = load_checker(output_dir, problem.measure == "f1")
+    checker = load_checker(output_dirs, problem.measure == "f1")
     checker.check_lengths(texts.sources, texts.place)
     if problem.measure == "f1":
         path = text_path(problem.directory, texts.name, "target")

@@ -52,7 +52,7 @@ def find_hypotheses(
     This is a function of tensors, to be compiled or exported by its caller.
 
     Args:
-        model: A built `Transformer`.
+        model: A built `Transformer` or an `Ensemble`.
         inputs: Source ids, int32 of shape `(batch, input_len)`, padded with 0.
         limits: Greatest lengths of the translations with their end ids, int32
             of shape `(batch,)`.
@@ -113,7 +113,7 @@ def score_targets(model, inputs, targets, alpha):
     """Scores existing translations as the search would have scored them.
 
     Args:
-        model: A built `Transformer`.
+        model: A built `Transformer` or an `Ensemble`.
         inputs: Source ids, int32 of shape `(batch, input_len)`, padded with 0.
         targets: Ids of the translations with their end ids, int32 of shape
             `(batch, target_len)`, padded with 0. Only zeros that follow all

@@ -8,7 +8,6 @@ import pytest
 from absl import flags as absl_flags
 
 from keras_transformer.bin import flags
-from keras_transformer.search.options import DecodeOptions
 from keras_transformer.training.options import TrainingOptions
 
 ROOT = pathlib.Path(__file__).parents[2]
@@ -127,19 +126,6 @@ class KindsTest:
         assert values.checkpoint_step == 20
         values(["command", "--checkpoint_step=best"])
         assert values.checkpoint_step == "best"
-
-
-class DecodeOptionsTest:
-    def test_single_flags_win_over_decode_hparams(self):
-        values = flags.define("beam_size", "alpha", "decode_hparams")
-        values(["c", "--beam_size=2", "--decode_hparams=beam_size=3,alpha=1"])
-        assert flags.decode_changes(values) == {"beam_size": 2, "alpha": 1.0}
-
-    def test_a_command_may_lack_the_single_flags(self):
-        values = flags.define("decode_hparams")
-        values(["command", "--decode_hparams=extra_length=7"])
-        options = flags.decode_options(values, DecodeOptions())
-        assert options == DecodeOptions(extra_length=7)
 
 
 class CommandsTest:

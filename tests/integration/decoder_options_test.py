@@ -1,5 +1,7 @@
 """kt-decoder: n-best lists, scores, samples, prefixes and pairs to score."""
 
+import shutil
+
 import pytest
 from commands import assert_fails
 from commands import call
@@ -63,6 +65,19 @@ class HypothesesTest:
 
     def test_low_precision_copies_as_well(self, run_decoder):
         assert run_decoder("a b c\n", "--precision=bfloat16") == [["a b c"]]
+
+
+class EnsembleTest:
+    def test_commas_separate_the_runs_of_an_ensemble(
+        self, trained_run, tmp_path, type_in, capsys
+    ):
+        # A comma in the name of a directory that exists separates nothing.
+        odd = tmp_path / "runs, old"
+        shutil.copytree(trained_run, odd)
+        for output_dir in (odd, f"{trained_run},{trained_run}"):
+            type_in(b"a b c\n\nq w e\n")
+            assert call(decoder, f"--output_dir={output_dir}") == 0
+            assert capsys.readouterr().out == "a b c\n\nq w e\n"
 
 
 class BadInputTest:

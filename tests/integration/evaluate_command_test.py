@@ -49,6 +49,20 @@ class EvaluateTest:
         with open(path, encoding="utf-8") as file:
             assert len(file.read().split("\n")) == 201
 
+    def test_an_ensemble_is_scored_and_leaves_no_files(
+        self, run, copy_data, capsys
+    ):
+        before = sorted(run.rglob("*"))
+        status = call(
+            evaluate,
+            f"--output_dir={run},{run}",
+            f"--data_dir={copy_data}",
+            "--split=dev",
+        )
+        assert status == 0
+        assert capsys.readouterr().out.splitlines()[1].startswith("BLEU 13a ")
+        assert sorted(run.rglob("*")) == before
+
     def test_the_files_it_writes_score_the_same(
         self, trained_run, copy_data, tmp_path, capsys
     ):

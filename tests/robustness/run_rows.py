@@ -1,5 +1,6 @@
 """Directories that are no run, no data or no export."""
 
+from damage import has
 from damage import links
 from damage import makes
 from damage import removes
@@ -38,6 +39,32 @@ ROWS = [
     row("kt-decoder --output_dir=$RUN", says="$RUN"),
     row("kt-decoder --output_dir={box}/loop", links("{box}/loop", "loop")),
     row("kt-decoder --output_dir={run}", removes(RECORD), says="run.json"),
+    # Ensembles of which one part is no run, or another kind of run.
+    row("kt-decoder --output_dir={run},{box}/gone", says="gone"),
+    row("kt-decoder --output_dir={run},", says="for each model"),
+    row("kt-decoder --output_dir=,", says="for each model"),
+    row("kt-decoder --output_dir={run},{saved_model}", says="exported"),
+    row("kt-decoder --output_dir={ctranslate2},{run}", says="exported"),
+    row(
+        "kt-decoder --output_dir={run},{parser}",
+        says=("same vocabulary", "/run and ", "/parser with "),
+    ),
+    row(
+        "kt-decoder --output_dir={run},{averaged} --checkpoint_step=1500",
+        says="averaged/checkpoints",
+    ),
+    row("kt-evaluate --output_dir={run},{parser}", says="same vocabulary"),
+    row("kt-evaluate --output_dir={run},{data}", says="run.json"),
+    row(
+        "kt-evaluate --output_dir={run},{averaged} --evalb_files",
+        has("{data}"),
+        says="a single run",
+    ),
+    row("kt-exporter --output_dir={run},{averaged}", says="one run to export"),
+    row(
+        "kt-attention --output_dir={run},{averaged} --text=a --png=a.png",
+        says="one run to look into",
+    ),
     row("kt-evaluate --output_dir={saved_model}", says="run.json"),
     row("kt-evaluate --output_dir={ctranslate2}", says="run.json"),
     row("kt-evaluate --output_dir={run} --data_dir={box}/gone", says="gone"),

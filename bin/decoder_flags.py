@@ -1,0 +1,138 @@
+"""The flags of kt-decoder, and which of them go together."""
+
+import os
+
+from keras_transformer.bin import flags
+from keras_transformer.bin import model_flags
+
+FLAGS = flags.define(
+    "output_dir",
+    "checkpoint_step",
+    flags.group(
+        "Input and output",
+        flags.path(
+            "decode_from_file",
+            None,
+            "File to translate, one sentence per line. - means standard "
+            "input. Default: standard input.",
+        ),
+        flags.path(
+            "decode_to_file",
+            None,
+            "File to write the translations to, one line for each line of the "
+            "input. Default: standard output.",
+        ),
+        flags.switch(
+            "resume",
+            False,
+            "Go on with the output of an earlier call that stopped early.",
+        ),
+        flags.switch(
+            "decode_interactive",
+            False,
+            "Translate each line that you type.",
+        ),
+        flags.switch(
+            "tokenized",
+            False,
+            "Read the sentences to parse as words separated by spaces, as in "
+            "a treebank, instead of raw text.",
+        ),
+        "write_scores",
+        flags.path(
+            "prefix_file",
+            None,
+            "File with the beginning of each translation, one line for each "
+            "line of the input. Lines may be empty. Default: none.",
+        ),
+        flags.path(
+            "score_file",
+            None,
+            "File of pairs to score instead of translating. Each line is a "
+            "source, a tab and its translation. Default: none.",
+        ),
+    ),
+    flags.group(
+        "Decoding",
+        "beam_size",
+        "alpha",
+        "decode_hparams",
+        flags.seed("random_seed", 0, "Seed of the sampler."),
+        "precision",
+    ),
+)
+
+# Flags that the output depends on, apart from the text and the options.
+SETTINGS = ("precision", "random_seed", "tokenized", "write_scores")
+
+
+def check_flags():
+    """Checks the flags that need no model.
+
+    Raises:
+        ValueError: If one is missing, or if two do not go together.
+    """
+    flags.require(FLAGS, "output_dir")
+    _check_alone("decode_interactive", "decode_from_file", "decode_to_file")
+    _check_alone("decode_interactive", "prefix_file", "score_file")
+    _check_alone("score_file", "decode_from_file", "prefix_file")
+    _check_output()
+
+
+def _check_output():
+    target = FLAGS.decode_to_file
+    if FLAGS.resume and not target:
+        raise ValueError(
+            "`--resume` must go with `--decode_to_file`. Received: --resume "
+            "alone. Name the output of the earlier call."
+        )
+    for name in ("decode_from_file", "prefix_file", "score_file"):
+        path = FLAGS[name].value
+        if target and path and os.path.exists(path) and os.path.exists(target):
+            if os.path.samefile(path, target):
+                raise ValueError(
+                    "`--decode_to_file` must not be an input, which would be "
+                    f"lost. Received: {target}, the file of --{name}. Name "
+                    "another file."
+                )
+
+
+def _check_alone(name, *others):
+    for other in others:
+        if FLAGS[name].value and FLAGS[other].value:
+            raise ValueError(
+                f"`--{name}` must go without `--{other}`. Received: "
+                f"--{name}={FLAGS[name].value} and "
+                f"--{other}={FLAGS[other].value}. Remove one of them."
+            )
+
+
+def settings(steps, changes):
+    """Returns everything but the text that the output depends on.
+
+    Args:
+        steps: List with the step of each run's checkpoint. None for an
+            exported model.
+        changes: Dictionary of decoding options that differ from the model's.
+
+    Returns:
+        Dictionary for `files.partial.resumable`.
+    """
+    from keras_transformer.decoding.exported import newest_version
+
+    models = ",".join(
+        os.path.realpath(newest_version(path))
+        for path in model_flags.output_dirs(FLAGS)
+    )
+    if steps and len(steps) == 1:
+        (steps,) = steps
+    elif steps:
+        steps = ",".join(map(str, steps))
+    return {
+        "output_dir": models.encode(errors="backslashreplace").decode(),
+        "checkpoint_step": steps,
+        "prefix_file": bool(FLAGS.prefix_file),
+        "score_file": bool(FLAGS.score_file),
+        **{name: FLAGS[name].value for name in SETTINGS},
+        **changes,
+    }

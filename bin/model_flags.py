@@ -1,0 +1,66 @@
+"""What the flags say that name models and how they decode."""
+
+import os
+
+from keras_transformer.search.options import DecodeOptions
+from keras_transformer.search.options import parse_decode_hparams
+
+
+def output_dirs(values):
+    """Returns the directories that `--output_dir` names, a list.
+
+    Commas separate the runs of an ensemble. A path that exists is one
+    directory, even if there is a comma in its name.
+
+    Args:
+        values: Flags of a command that takes `output_dir`.
+    """
+    path = values.output_dir
+    if os.path.exists(path):
+        return [path]
+    return [os.path.expanduser(part) for part in path.split(",")]
+
+
+def single_output_dir(values, purpose):
+    """Returns the only directory that `--output_dir` names.
+
+    Args:
+        values: Flags of a command that takes `output_dir`.
+        purpose: What the command does with a run, such as "export".
+
+    Raises:
+        ValueError: If there are several.
+    """
+    paths = output_dirs(values)
+    if len(paths) > 1:
+        raise ValueError(
+            f"`--output_dir` must name one run to {purpose}. Received: "
+            f"--output_dir={values.output_dir}, which is an ensemble. Name one "
+            "of its runs; kt-decoder and kt-evaluate take ensembles."
+        )
+    return paths[0]
+
+
+def decode_changes(values):
+    """Returns the decoding options that the flags change, a dictionary.
+
+    Args:
+        values: Flags of a command that takes `decode_hparams`, and perhaps
+            `beam_size` and `alpha`, which have precedence.
+    """
+    single = {
+        name: values[name].value
+        for name in ("beam_size", "alpha")
+        if name in values
+    }
+    return parse_decode_hparams(values.decode_hparams, **single)
+
+
+def decode_options(values, hparams):
+    """Returns a run's `DecodeOptions` with the changes that the flags state."""
+    return DecodeOptions.of(hparams).replace(**decode_changes(values))
+
+
+def decode_precision(values):
+    """Returns the precision to decode in, which is float32 for `auto`."""
+    return "float32" if values.precision == "auto" else values.precision

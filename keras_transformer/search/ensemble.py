@@ -1,0 +1,139 @@
+"""Several models that search and score as if they were one."""
+
+import math
+import typing
+
+from keras import ops
+
+
+class EnsembleCache(typing.NamedTuple):
+    """The caches of an ensemble's models, whose beams move together.
+
+    Args:
+        caches: Tuple with the cache of each model.
+    """
+
+    caches: tuple
+
+    def reorder(self, beams):
+        """Returns the caches in which beam j continues beam `beams[j]`.
+
+        Args:
+            beams: Integer tensor of shape `(batch, beam)`.
+        """
+        return EnsembleCache(
+            tuple(cache.reorder(beams) for cache in self.caches)
+        )
+
+
+class Ensemble:
+    """Predicts each token with the mean probability of several models.
+
+    The models read the same beams, so that a search and a scoring take an
+    ensemble in place of a `Transformer`. They may differ in everything but
+    their vocabulary and their precision.
+
+    The mean is the arithmetic one of the probabilities, as in fairseq. It is a
+    distribution itself, and a sequence's probability under it is one that
+    enumeration can check. The mean of log-probabilities, which other toolkits
+    use, is no distribution: it has to be normalised again, and a single model
+    that excludes a token excludes it for all.
+
+    Args:
+        models: List of built `Transformer`s.
+
+    Call arguments:
+        features: Dictionary of `inputs` and `targets`, as for a `Transformer`.
+
+    Returns:
+        Float32 log-probabilities of shape `(batch, target_len, vocab_size)`,
+        which serve as logits.
+    """
+
+    def __init__(self, models):
+        self.models = list(models)
+
+    @property
+    def variables(self):
+        """The variables of all models, a list."""
+        return [value for model in self.models for value in model.variables]
+
+    @property
+    def compute_dtype(self):
+        """The data type that the models compute in."""
+        return self.models[0].compute_dtype
+
+    def __call__(self, features):
+        return _mean_log_probs([model(features) for model in self.models])
+
+    def encode(self, inputs):
+        """Encodes the inputs with every model.
+
+        Args:
+            inputs: Integer ids of shape `(batch, input_len)`.
+
+        Returns:
+            A tuple with the tensor of each model, and a tuple of their masks.
+        """
+        encoded, masks = zip(*(model.encode(inputs) for model in self.models))
+        return encoded, masks
+
+    def init_cache(self, encoded, masks, beam_size, fixed_length=None):
+        """Prepares decoding step by step; see `Transformer.init_cache`.
+
+        Args:
+            encoded: Tuple of tensors that `encode` returned.
+            masks: Tuple of masks that `encode` returned.
+            beam_size: Number of hypotheses per sentence.
+            fixed_length: Greatest number of positions, an integer, or None.
+
+        Returns:
+            An `EnsembleCache`.
+        """
+        return EnsembleCache(
+            tuple(
+                model.init_cache(*encoding, beam_size, fixed_length)
+                for model, *encoding in zip(self.models, encoded, masks)
+            )
+        )
+
+    def decode_step(self, ids, position, cache, num_ids=None):
+        """Computes the log-probabilities of each hypothesis's next token.
+
+        Args:
+            ids: Integer tensor of shape `(batch, beam)`, the tokens before
+                `position`.
+            position: Scalar integer tensor, counted from 0.
+            cache: An `EnsembleCache`.
+            num_ids: Integer number of ids to return, the first ones. Defaults
+                to None, which means all ids.
+
+        Returns:
+            Float32 tensor of shape `(batch, beam, num_ids)`, and the new cache.
+        """
+        # Each model computes all its logits, because a probability is the share
+        # of an id among all ids.
+        logits, caches = zip(
+            *(
+                model.decode_step(ids, position, own)
+                for model, own in zip(self.models, cache.caches)
+            )
+        )
+        log_probs = _mean_log_probs(logits)[:, :, :num_ids]
+        return log_probs, EnsembleCache(caches)
+
+
+def _mean_log_probs(logits):
+    """Returns the logarithm of the models' mean probabilities.
+
+    Args:
+        logits: List with a tensor of shape `(batch, length, vocab_size)` for
+            each model.
+    """
+    log_probs = [
+        ops.log_softmax(ops.cast(one, "float32"), axis=-1) for one in logits
+    ]
+    total = ops.logsumexp(
+        ops.stack(log_probs, axis=0), axis=0
+    )  # (batch, length, vocab_size)
+    return total - math.log(len(log_probs))

@@ -1,0 +1,53 @@
+"""Flags that name models, and that change how they decode."""
+
+import os
+
+import pytest
+
+from keras_transformer.bin import flags
+from keras_transformer.bin import model_flags
+from keras_transformer.search.options import DecodeOptions
+
+
+def values_of(*arguments):
+    values = flags.define("output_dir", "beam_size", "alpha", "decode_hparams")
+    values(["command", *arguments])
+    return values
+
+
+class OutputDirsTest:
+    def test_commas_separate_the_runs_of_an_ensemble(self):
+        values = values_of("--output_dir=a,b/c,~/d")
+        home = os.path.expanduser("~")
+        expected = ["a", "b/c", f"{home}/d"]
+        assert model_flags.output_dirs(values) == expected
+
+    @pytest.mark.parametrize("name", ["run", "a,b"])
+    def test_a_directory_that_exists_is_one(self, tmp_path, name):
+        path = tmp_path / name
+        path.mkdir()
+        values = values_of(f"--output_dir={path}")
+        assert model_flags.output_dirs(values) == [str(path)]
+        assert model_flags.single_output_dir(values, "export") == str(path)
+
+    def test_a_single_run_is_one_that_is_missing_too(self):
+        values = values_of("--output_dir=gone")
+        assert model_flags.single_output_dir(values, "export") == "gone"
+
+    def test_an_ensemble_is_no_single_run(self):
+        with pytest.raises(ValueError, match="--output_dir=a,b, which is an"):
+            model_flags.single_output_dir(
+                values_of("--output_dir=a,b"), "export"
+            )
+
+
+class DecodeOptionsTest:
+    def test_single_flags_win_over_decode_hparams(self):
+        values = values_of("--beam_size=2", "--decode_hparams=beam_size=3")
+        assert model_flags.decode_changes(values) == {"beam_size": 2}
+
+    def test_a_command_may_lack_the_single_flags(self):
+        values = flags.define("decode_hparams")
+        values(["command", "--decode_hparams=extra_length=7"])
+        options = model_flags.decode_options(values, DecodeOptions())
+        assert options == DecodeOptions(extra_length=7)

@@ -15,10 +15,10 @@ LAYERS = ("dropout", "feed_forward", "embedding", "positional_encoding")
 LAYERS += ("residual", "encoder", "decoder", "sampling")
 LAYERS += ("other_attention", "layers_page")
 MODEL = ("transformer", "transformer_cache", "transformer_in_keras")
-MODEL += ("parameter_count", "losses", "schedules", "metrics")
+MODEL += ("parameter_count", "cross_entropy", "projected", "metrics")
 MODEL += ("optimizers", "decoding", "translator_options", "beam_search")
 MODEL += ("tree_constraint", "lexicalised_constraint")
-MODEL += ("ensemble", "ensembles")
+MODEL += ("ensemble", "ensembles", "schedules")
 
 
 def run_on_jax(names):

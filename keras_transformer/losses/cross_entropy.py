@@ -1,0 +1,112 @@
+"""Label-smoothed cross-entropy of real target tokens."""
+
+import keras
+from keras import ops
+
+from keras_transformer.masks import padding_mask
+from keras_transformer.serialization import serializable
+
+
+def smoothed_cross_entropy(targets, logits, label_smoothing=0.0):
+    """Computes the loss of every position, including padded ones.
+
+    This is the cross-entropy against `(1 - eps) onehot + eps / vocab_size`.
+    Section 5.4 of Vaswani et al. (2017), after Szegedy et al. (2015).
+    Tensor2Tensor spreads eps over the other tokens only and subtracts the
+    entropy of the soft target. Together, these two differences change no
+    gradient by more than eps / vocab_size.
+
+    The closed form `lse(z) - (1 - eps) z[target] - eps mean(z)` needs no
+    one-hot of the targets, nor does its gradient
+    `softmax(z) - (1 - eps) onehot - eps / vocab_size`. Both are computed in
+    float32 whatever the precision of the logits.
+
+    Args:
+        targets: Integer ids of shape `(batch, length)`.
+        logits: Tensor of shape `(batch, length, vocab_size)`.
+        label_smoothing: Float eps_ls, the share of probability that is spread
+            over the vocabulary. Defaults to 0, which means no smoothing.
+
+    Returns:
+        Float32 tensor of shape `(batch, length)`.
+
+    Example:
+
+    >>> import numpy as np
+    >>> loss = smoothed_cross_entropy(np.array([[1]]), np.zeros((1, 1, 8)))
+    >>> round(float(loss[0, 0]), 4)  # log 8
+    2.0794
+    """
+    vocab_size = logits.shape[-1]
+    shape = ops.shape(targets)
+    targets = ops.cast(targets, "int32")
+    targets = ops.reshape(targets, (-1,))  # (batch x length,)
+    rows = ops.reshape(logits, (-1, vocab_size))  # (batch x length, vocab_size)
+    kept = 1.0 - label_smoothing
+    spread = label_smoothing / vocab_size
+    cells = ops.stack(
+        [ops.arange(ops.shape(targets)[0]), targets], axis=-1
+    )  # (batch x length, 2)
+
+    # Differentiated automatically, the loss would keep several float32 arrays
+    # as large as the logits until the backward pass. It would also be slower:
+    # for 2,048 x 8,000 logits 204 ms of CPU time, instead of 118 ms.
+    @ops.custom_gradient
+    def loss_of(rows):
+        scores = ops.cast(rows, "float32")
+        log_sum = ops.logsumexp(scores, axis=-1)
+        gold = ops.take_along_axis(
+            scores, targets[:, None], axis=-1
+        )  # (batch x length, 1)
+        gold = gold[:, 0]
+        loss = log_sum - kept * gold
+        if label_smoothing:
+            loss = loss - label_smoothing * ops.mean(scores, axis=-1)
+
+        def gradient(*args, upstream=None):
+            # PyTorch passes the upstream gradient by name, others by position.
+            factor = args[0] if upstream is None else upstream
+            scores = ops.cast(rows, "float32")
+            slopes = ops.exp(scores - log_sum[:, None]) - spread
+            slopes = slopes * factor[:, None]
+            at_gold = (ops.exp(gold - log_sum) - spread - kept) * factor
+            slopes = ops.scatter_update(slopes, cells, at_gold)
+            return ops.cast(slopes, rows.dtype)
+
+        return loss, gradient
+
+    return ops.reshape(loss_of(rows), shape)  # (batch, length)
+
+
+@serializable
+class SmoothedCrossEntropy(keras.losses.Loss):
+    """Averages label-smoothed cross-entropy over a batch's real target tokens.
+
+    Pass it to `model.compile`. Padding, id 0, counts neither in the sum nor in
+    the number of tokens.
+
+    Args:
+        label_smoothing: Float eps_ls. Defaults to 0.1, as in section 5.4 of
+            Vaswani et al. (2017).
+        name: Name of the loss. Defaults to "loss".
+
+    Call arguments:
+        y_true: Integer ids of shape `(batch, length)`.
+        y_pred: Logits of shape `(batch, length, vocab_size)`.
+
+    Returns:
+        Float32 scalar.
+    """
+
+    def __init__(self, label_smoothing=0.1, name="loss"):
+        super().__init__(name=name, reduction="sum")
+        self.label_smoothing = label_smoothing
+
+    def call(self, y_true, y_pred):
+        losses = smoothed_cross_entropy(y_true, y_pred, self.label_smoothing)
+        real = ops.cast(padding_mask(y_true), "float32")
+        # Keras only sums, since its own mean would count padding.
+        return losses * real / ops.maximum(ops.sum(real), 1.0)
+
+    def get_config(self):
+        return {"name": self.name, "label_smoothing": self.label_smoothing}

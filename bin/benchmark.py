@@ -135,7 +135,8 @@ def _decode():
     hparams, sources, make_model, vocabulary = (
         _trained(precision) if FLAGS.output_dir else _untrained(precision)
     )
-    options = model_flags.decode_options(FLAGS, hparams)
+    # The search alone is timed, not the choice among its samples.
+    options = model_flags.decode_options(FLAGS, hparams).of_search()
     command.load_backend()
     import keras
 

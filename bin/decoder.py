@@ -19,7 +19,8 @@ that have one vocabulary, by the mean of their probabilities.
 separated by tabs. --write_scores adds a tab and its score after each. A score
 is the log-probability divided by the length penalty. --decode_hparams=
 temperature=0.8,top_k=10 samples translations; the same --random_seed gives the
-same samples.
+same samples. --decode_hparams=mbr_samples=32 draws 32 and writes the one with
+the greatest mean chrF against the others, which is then its score.
 
 If the command stops early, by an error, a signal or a kill, the lines that are
 done remain in the file of --decode_to_file with the suffix .partial. The same
@@ -82,7 +83,7 @@ def _check_model(changes):
         check_export(paths[0], chosen, changes)
         return None, None
     checker = load_checker(paths, FLAGS.tokenized)
-    checker.options.replace(**changes)
+    checker.changed_options(**changes)
     if FLAGS.prefix_file and checker.linearization:
         raise ValueError(
             "`--prefix_file` must go with a model that translates. Received: "

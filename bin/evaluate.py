@@ -223,6 +223,7 @@ def _problem():
         )
     from keras_transformer.decoding import ensembles
     from keras_transformer.decoding.loading import check_loadable
+    from keras_transformer.decoding.loading import load_checker
     from keras_transformer.runs.model_card import check_model_card
 
     output_dirs = model_flags.output_dirs(FLAGS)
@@ -245,7 +246,8 @@ def _problem():
     if problem.is_tokenized and FLAGS.tokenize not in (None, "none"):
         _refuse("tokenize", "text that is not tokenised already")
     # What is missing or out of range fails here, before the backend loads.
-    model_flags.decode_options(FLAGS, run.hparams)
+    changes = model_flags.decode_changes(FLAGS)
+    load_checker(output_dirs).changed_options(**changes)
     return problem
 
 

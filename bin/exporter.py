@@ -80,6 +80,7 @@ DEFAULT_DIRS = {
 def main(argv):
     flags.require(FLAGS, "output_dir")
     _check_format()
+    from keras_transformer.decoding.exported import check_exportable
     from keras_transformer.export import versions
     from keras_transformer.runs.model_card import check_model_card
     from keras_transformer.runs.run_directory import RunDirectory
@@ -87,6 +88,7 @@ def main(argv):
 
     run = RunDirectory(model_flags.single_output_dir(FLAGS, "export"))
     options = model_flags.decode_options(FLAGS, run.hparams)
+    check_exportable(options)
     # A missing or faulty checkpoint fails here, before the backend loads.
     check_checkpoint(run, FLAGS.checkpoint_step)
     check_model_card(run, FLAGS.checkpoint_step)

@@ -14,6 +14,7 @@ from keras_transformer.decoding.ctranslate2_search import Request
 from keras_transformer.decoding.exported import CTRANSLATE2_FILE
 from keras_transformer.decoding.exported import EXPORT_FILE
 from keras_transformer.decoding.exported import VOCABULARY_FILE
+from keras_transformer.decoding.exported import check_exportable
 from keras_transformer.decoding.exported import is_ctranslate2
 from keras_transformer.decoding.exported import newest_version
 from keras_transformer.decoding.exported import read_export
@@ -80,7 +81,7 @@ class CTranslate2Translator(TextTranslator):
     def hypotheses(
         self, texts, report=None, prefixes=None, seed=0, start=0, **options
     ):
-        options = self.options.replace(**options)
+        options = self.changed_options(**options)
         search = self._search
         for window, window_prefixes in windows(texts, prefixes, WINDOW, start):
             if options.temperature:
@@ -96,6 +97,11 @@ class CTranslate2Translator(TextTranslator):
             yield from self._find(sources, prefixes_of_window, search, options)
             if report:
                 report(len(window))
+
+    def changed_options(self, **changes):
+        options = super().changed_options(**changes)
+        check_exportable(options)
+        return options
 
     @property
     def num_threads(self):
@@ -116,7 +122,7 @@ class CTranslate2Translator(TextTranslator):
             List of lists of `Hypothesis`, best first. An empty source has one
             empty hypothesis.
         """
-        options = self.options.replace(**options)
+        options = self.changed_options(**options)
         return self._find(sources, None, self._search, options)
 
     def score(self, texts, translations, alpha=None):

@@ -107,6 +107,27 @@ def read_export(path):
         raise ValueError(f"{error} The value is in {path}.") from error
 
 
+def check_exportable(options):
+    """Checks that an exported model can decode with options.
+
+    A SavedModel cannot compute chrF. CTranslate2 returns equal samples once, so
+    it does not tell how often they were drawn.
+
+    Args:
+        options: A `DecodeOptions`.
+
+    Raises:
+        ValueError: If they ask for minimum Bayes risk.
+    """
+    if options.mbr_samples:
+        raise ValueError(
+            "`mbr_samples` must go with a run, since an exported model cannot "
+            "choose among samples. Received: mbr_samples="
+            f"{options.mbr_samples}. Name the directory of the run, or leave "
+            "it out."
+        )
+
+
 def is_ctranslate2(path):
     """Returns whether `path` holds the files of a CTranslate2 export."""
     files = (CTRANSLATE2_FILE, EXPORT_FILE, VOCABULARY_FILE)

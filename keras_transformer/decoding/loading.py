@@ -1,6 +1,7 @@
 """Opens a model in any directory that the commands write."""
 
 from keras_transformer.decoding import ensembles
+from keras_transformer.decoding.exported import check_exportable
 from keras_transformer.decoding.exported import export_format
 from keras_transformer.decoding.parser import Parser
 from keras_transformer.decoding.saved_model_translator import check_options
@@ -70,7 +71,7 @@ def check_export(path, chosen, options):
                 f"no choice. Received: --{name}={chosen[name]} with {path}. "
                 "Remove it, or name the directory of the run."
             )
-    DecodeOptions().replace(**options)
+    check_exportable(DecodeOptions().replace(**options))
     if format != "saved_model":
         return
     record, exported = check_saved_model(path)

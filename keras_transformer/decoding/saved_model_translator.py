@@ -13,6 +13,7 @@ from keras_transformer.decoding.batches import search_costs
 from keras_transformer.decoding.batches import windows
 from keras_transformer.decoding.exported import EXPORT_FILE
 from keras_transformer.decoding.exported import SAVED_MODEL_FILE
+from keras_transformer.decoding.exported import check_exportable
 from keras_transformer.decoding.exported import newest_version
 from keras_transformer.decoding.exported import read_export
 from keras_transformer.decoding.text_translator import Hypothesis
@@ -158,8 +159,10 @@ def check_options(path, exported, options):
         options: Dictionary of options; None means that of the SavedModel.
 
     Raises:
-        ValueError: If one differs, apart from a smaller `num_hypotheses`.
+        ValueError: If one differs, apart from a smaller `num_hypotheses`, or
+            if no SavedModel can have it.
     """
+    check_exportable(exported.replace(mbr_samples=options.get("mbr_samples")))
     for name, value in options.items():
         if value is None:
             continue

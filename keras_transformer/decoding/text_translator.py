@@ -57,8 +57,8 @@ class TextTranslator:
 
             With `return_scores` or `return_attention`, a tuple that begins with
             this list. The scores are nested in the same way and are
-            log-probabilities divided by the length penalty. A list of
-            `Attention` comes last.
+            log-probabilities divided by the length penalty; with `mbr_samples`
+            they are mean chrF. A list of `Attention` comes last.
         """
         hypotheses = list(
             self.hypotheses(
@@ -114,6 +114,27 @@ class TextTranslator:
             List of `Hypothesis` for each text, best first.
         """
         raise NotImplementedError
+
+    def changed_options(self, **changes):
+        """Returns the translator's options with some of them changed.
+
+        Args:
+            **changes: See `DecodeOptions.replace`.
+
+        Returns:
+            A `DecodeOptions`.
+
+        Raises:
+            ValueError: If the model cannot decode with these options.
+        """
+        options = self.options.replace(**changes)
+        if options.mbr_samples and self.linearization:
+            raise ValueError(
+                "`mbr_samples` must be 0 where the output is a tree, because "
+                "chrF compares texts. Received: mbr_samples="
+                f"{options.mbr_samples}. Leave it out."
+            )
+        return options
 
     def check_lengths(self, texts, name="the input"):
         """Reads texts to the end and checks that none is too long.

@@ -14,6 +14,7 @@ from keras_transformer.decoding.batches import padded
 from keras_transformer.decoding.batches import plan_batches
 from keras_transformer.decoding.batches import search_costs
 from keras_transformer.decoding.batches import windows
+from keras_transformer.decoding.minimum_bayes_risk import chosen
 from keras_transformer.decoding.text_translator import Hypothesis
 from keras_transformer.decoding.text_translator import TextTranslator
 from keras_transformer.search.options import DecodeOptions
@@ -134,8 +135,9 @@ class Translator(TextTranslator):
             List of lists of `Hypothesis`, best first. An empty source has one
             empty hypothesis.
         """
-        options = self.options.replace(**options)
-        search = self._search(options)
+        options = self.changed_options(**options)
+        search_options = options.of_search()
+        search = self._search(search_options)
 
         def find(batch):
             lengths = [len(sources[i]) for i in batch]
@@ -153,10 +155,11 @@ class Translator(TextTranslator):
             )
 
         results = [[Hypothesis("", 0.0, [])] for _ in sources]
-        planned = self._batches(sources, options)
+        planned = self._batches(sources, search_options)
         for batch, arrays in in_parallel(find, planned, self.num_threads):
             for i, sequences, scores in zip(batch, *arrays):
-                results[i] = self._hypotheses(sequences, scores.tolist())
+                hypotheses = self._hypotheses(sequences, scores.tolist())
+                results[i] = chosen(hypotheses, options)
             if report:
                 report(len(batch))
         if report:  # blank sentences are in no batch

@@ -3,6 +3,7 @@
 import os
 
 from keras_transformer.decoding.exported import VOCABULARY_FILE
+from keras_transformer.decoding.exported import check_exportable
 from keras_transformer.decoding.exported import require_ctranslate2
 from keras_transformer.export import versions
 from keras_transformer.export.record import write_record
@@ -53,6 +54,7 @@ def export_ctranslate2(
             written.
     """
     require_ctranslate2()
+    check_exportable(options)
     _check(run, quantization)
     versions.check_export_dir(export_dir, FORMAT)
     step = run.checkpoints.find(step)

@@ -8,6 +8,7 @@ import keras
 from absl import logging as absl_logging
 
 from keras_transformer.decoding.exported import VOCABULARY_FILE
+from keras_transformer.decoding.exported import check_exportable
 from keras_transformer.export import versions
 from keras_transformer.export.record import write_record
 from keras_transformer.files.writing import written_aside
@@ -58,6 +59,7 @@ def export_saved_model(
     versions.check_saved_model(precision, keras.backend.backend())
     versions.check_export_dir(export_dir, "saved_model")
     options = options or DecodeOptions.of(run.hparams)
+    check_exportable(options)
     step = run.checkpoints.find(step)
     model = load_model(run, step, precision)
     format = "saved_model" if of_text else "saved_model_ids"

@@ -20,6 +20,10 @@ class DecodeOptions:
     `top_k` likeliest tokens take part, and of them only the fewest that
     together have the probability `top_p`.
 
+    With `mbr_samples`, so many translations are drawn in the same way, from the
+    unchanged distribution if no temperature is set. Those that agree best with
+    all the others are returned; see `decoding.minimum_bayes_risk`.
+
     With `constrained`, a parsing run finds only well-formed trees over the
     words of the input; see `TreeConstraint`. A run that translates ignores this
     option.
@@ -41,11 +45,19 @@ class DecodeOptions:
     temperature: float = 0.0  # temperature of sampling; 0 = beam search
     top_k: int = 0  # number of likeliest tokens to sample from; 0 = all
     top_p: float = 1.0  # probability of the nucleus to sample from
+    mbr_samples: int = 0  # samples for minimum Bayes risk; 0 = do without it
     constrained: bool = True  # whether a parsing run finds only trees
 
     def __post_init__(self):
         checks.check(self, _RULES)
-        if not self.temperature and self.num_hypotheses > self.beam_size:
+        if self.mbr_samples:
+            if self.num_hypotheses > self.mbr_samples:
+                raise ValueError(
+                    "`num_hypotheses` must be at most `mbr_samples`. Received: "
+                    f"num_hypotheses={self.num_hypotheses}, mbr_samples="
+                    f"{self.mbr_samples}. Draw more samples."
+                )
+        elif not self.temperature and self.num_hypotheses > self.beam_size:
             raise ValueError(
                 "`num_hypotheses` must be at most `beam_size`. Received: "
                 f"num_hypotheses={self.num_hypotheses}, beam_size="
@@ -87,6 +99,21 @@ class DecodeOptions:
             changes["beam_size"] = max(self.beam_size, wanted)
         return dataclasses.replace(self, **changes)
 
+    def of_search(self):
+        """Returns the options of the search itself.
+
+        With `mbr_samples`, the search draws these samples, and its caller
+        chooses among them.
+        """
+        if not self.mbr_samples:
+            return self
+        return dataclasses.replace(
+            self,
+            mbr_samples=0,
+            num_hypotheses=self.mbr_samples,
+            temperature=self.temperature or 1.0,
+        )
+
 
 _RULES = (
     checks.between(1, MAX_HYPOTHESES, "beam_size", "num_hypotheses"),
@@ -100,6 +127,12 @@ _RULES = (
         ("temperature",),
     ),
     checks.between(1e-6, 1, "top_p"),
+    # A single sample has no others to agree with.
+    (
+        f"0, or from 2 to {MAX_HYPOTHESES:,}",
+        lambda value: value == 0 or 2 <= value <= MAX_HYPOTHESES,
+        ("mbr_samples",),
+    ),
 )
 
 

@@ -54,6 +54,12 @@ class HypothesesTest:
         assert first == run_decoder("a b c\n", *flags, "--random_seed=1")
         assert first != run_decoder("a b c\n", *flags, "--random_seed=2")
 
+    def test_the_score_of_minimum_bayes_risk_is_chrf(self, run_decoder):
+        flags = ["--decode_hparams=mbr_samples=8,top_k=1", "--write_scores"]
+        rows = run_decoder("a b c\n\n", *flags)
+        # Samples among one token are all the same.
+        assert rows == [["a b c", "100.000000"], ["", "0.000000"]]
+
     def test_translations_begin_with_the_lines_of_a_file(
         self, run_decoder, tmp_path
     ):

@@ -117,6 +117,35 @@ ROWS = [
     row(DECODE + "top_p=0", says="top_p"),
     row(DECODE + "top_p=1.01", says="top_p"),
     row(DECODE + "top_p=nan", says="top_p"),
+    row(DECODE + "mbr_samples=1", says="from 2 to"),
+    row(DECODE + "mbr_samples=100000", says="mbr_samples"),
+    row(DECODE + "mbr_samples=2,num_hypotheses=3", says="mbr_samples=2"),
+    row(
+        "kt-decoder --output_dir={parser} --decode_hparams=mbr_samples=8",
+        says="chrF compares texts",
+    ),
+    row(
+        "kt-evaluate --output_dir={parser} --decode_hparams=mbr_samples=8",
+        has("{tree_data}"),
+        says="chrF compares texts",
+    ),
+    row(
+        "kt-decoder --output_dir={saved_model} --decode_hparams=mbr_samples=8",
+        says="must go with a run",
+    ),
+    row(
+        "kt-exporter --output_dir={run} --decode_hparams=mbr_samples=8",
+        says="must go with a run",
+    ),
+    row(
+        "kt-exporter --output_dir={run} --format=ctranslate2 "
+        "--decode_hparams=mbr_samples=8",
+        says="must go with a run",
+    ),
+    row(
+        "kt-decoder --output_dir={ctranslate2} --decode_hparams=mbr_samples=8",
+        says="must go with a run",
+    ),
     row(DECODE + "constrained=maybe", says="constrained"),
     row(DECODE + "temprature=1", says="temperature"),
     row(DECODE + "temperature=1,temperature=2", says="once"),

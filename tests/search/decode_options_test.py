@@ -34,6 +34,9 @@ class DecodeOptionsTest:
             ("alpha", 10.5),
             ("temperature", 1e-9),
             ("temperature", 1e9),
+            ("mbr_samples", -1),
+            ("mbr_samples", 1),
+            ("mbr_samples", 1_001),
         ],
     )
     def test_values_out_of_range_are_errors(self, name, value):
@@ -47,6 +50,16 @@ class DecodeOptionsTest:
         assert DecodeOptions().replace(num_hypotheses=5).beam_size == 5
         with pytest.raises(ValueError, match="num_hypotheses=5, beam_size=3"):
             DecodeOptions().replace(num_hypotheses=5, beam_size=3)
+
+    def test_samples_for_minimum_bayes_risk_are_those_of_the_search(self):
+        with pytest.raises(ValueError, match="num_hypotheses=5, mbr_samples=4"):
+            DecodeOptions(mbr_samples=4, num_hypotheses=5)
+        options = DecodeOptions(mbr_samples=32, num_hypotheses=5, top_p=0.9)
+        expected = DecodeOptions(num_hypotheses=32, temperature=1.0, top_p=0.9)
+        assert options.of_search() == expected
+        assert expected.of_search() == expected
+        cold = DecodeOptions(mbr_samples=32, temperature=0.5)
+        assert cold.of_search().temperature == 0.5
 
     def test_none_leaves_an_option_unchanged(self):
         options = DecodeOptions(alpha=1.0)

@@ -1,80 +1,24 @@
 """Ensembles against enumeration with probabilities that NumPy averages."""
 
-import itertools
-
-import keras
 import numpy as np
 import pytest
+from enumeration import INPUTS
+from enumeration import SEQUENCES
+from enumeration import VOCAB_SIZE
+from enumeration import enumerate_all
+from enumeration import make_tiny_models
+from enumeration import mean_probabilities
+from enumeration import padded_sequences
+from enumeration import search
 from layer_checks import to_numpy
-from small_transformer import make_transformer
 
 from keras_transformer.search.ensemble import Ensemble
-from keras_transformer.search.hypotheses import find_hypotheses
 from keras_transformer.search.hypotheses import score_targets
-from keras_transformer.search.options import DecodeOptions
-from keras_transformer.token_ids import END_ID as END
-
-VOCAB_SIZE = 6  # padding, the end, the unknown id and three words
-WORDS = (3, 4, 5)
-LENGTH = 4  # greatest length of a hypothesis with its end
-INPUTS = np.array([[3, 5, 4, 1], [5, 1, 0, 0]], "int32")
-SEQUENCES = [
-    (*words, END)
-    for length in range(LENGTH)
-    for words in itertools.product(WORDS, repeat=length)
-]
 
 
 @pytest.fixture(scope="module")
 def models():
-    """Two models of different sizes that prefer different words."""
-    keras.utils.set_random_seed(3)
-    sizes = ({"d_model": 8}, {"d_model": 12, "num_layers": 1, "norm": "pre"})
-    made = [make_transformer(vocab_size=VOCAB_SIZE, **size) for size in sizes]
-    for model in made:
-        embeddings = model.embedding.embeddings
-        embeddings.assign(3.0 * embeddings)  # gives clear preferences
-    return made
-
-
-def mean_probabilities(models, sentence):
-    """Returns the models' mean probabilities at all places of `SEQUENCES`.
-
-    Returns:
-        Array of shape `(len(SEQUENCES), LENGTH, VOCAB_SIZE)`.
-    """
-    targets = np.zeros((len(SEQUENCES), LENGTH), "int32")
-    for row, sequence in zip(targets, SEQUENCES):
-        row[: len(sequence)] = sequence
-    inputs = np.repeat(INPUTS[sentence : sentence + 1], len(targets), axis=0)
-    features = {"inputs": inputs, "targets": targets}
-    logits = [to_numpy(model(features)).astype("float64") for model in models]
-    shares = [np.exp(one) for one in logits]
-    return np.mean([s / s.sum(-1, keepdims=True) for s in shares], axis=0)
-
-
-def enumerate_all(models, sentence, alpha):
-    """Returns all hypotheses of a sentence with their scores, best first."""
-    probabilities = mean_probabilities(models, sentence)
-    scored = []
-    for sequence, places in zip(SEQUENCES, probabilities):
-        chosen = [place[id_] for place, id_ in zip(places, sequence)]
-        penalty = ((5 + len(sequence)) / 6) ** alpha
-        scored.append((np.sum(np.log(chosen)) / penalty, sequence))
-    return sorted(scored, reverse=True)
-
-
-def search(model, inputs=INPUTS, seeds=None, length=LENGTH, **options):
-    limits = np.full(len(inputs), length, "int32")
-    finished = find_hypotheses(
-        model,
-        inputs,
-        limits,
-        DecodeOptions(**options),
-        seeds=seeds,
-        fixed_length=length,
-    )
-    return to_numpy(finished.sequences), to_numpy(finished.scores)
+    return make_tiny_models()
 
 
 class EnsembleTest:
@@ -98,9 +42,7 @@ class EnsembleTest:
 
     def test_scores_of_targets_are_those_of_enumeration(self, models):
         expected = dict(map(reversed, enumerate_all(models, 0, 0.6)))
-        targets = np.zeros((len(SEQUENCES), LENGTH), "int32")
-        for row, sequence in zip(targets, SEQUENCES):
-            row[: len(sequence)] = sequence
+        targets = padded_sequences()
         inputs = np.repeat(INPUTS[:1], len(targets), axis=0)
         scores = score_targets(Ensemble(models), inputs, targets, 0.6)
         np.testing.assert_allclose(

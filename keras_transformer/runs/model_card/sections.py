@@ -61,10 +61,11 @@ def decoding_words(decode):
         "temperature": "temperature",
         "top_k": "top-k",
         "top_p": "top-p",
+        "mbr_samples": "samples for minimum Bayes risk",
     }
     # Options with these values change nothing and are not mentioned.
     usual = {"num_hypotheses": 1, "min_length": 0, "temperature": 0.0}
-    usual.update(top_k=0, top_p=1.0)
+    usual.update(top_k=0, top_p=1.0, mbr_samples=0)
     return ", ".join(
         f"{word} {decode[name]:g}"
         for name, word in words.items()

@@ -38,6 +38,9 @@ class HParams:
     neighbourhood_size: int = 0  # positions in reach of one (r); 0 = all
     initializer: str = "small_branch_ends"  # or "tensor2tensor", the authors'
     label_smoothing: float = 0.1  # share spread over the vocabulary (eps_ls)
+    consistency: str = "none"  # or "simcut", "r_drop"
+    consistency_weight: float = 3.0  # weight of the divergence (alpha)
+    token_cutoff: float = 0.05  # share of tokens that simcut cuts (p_cut)
     max_length: int = 256  # longest sentence kept for training, in tokens
     batch_tokens: int = 4096  # positions per side a device takes at once
     effective_batch_tokens: int = 0  # real tokens of an update; 0 = one batch
@@ -78,6 +81,11 @@ class HParams:
         """The number of layers of the decoder."""
         return self.num_decoder_layers or self.num_layers
 
+    @property
+    def passes_per_update(self):
+        """How many times an update runs the model on each sentence pair."""
+        return 1 if self.consistency == "none" else 2
+
 
 # No sensible model or training comes near the upper limits. Beyond them, sizes
 # exceed every memory, counts exceed int32, and fractions round to 1 in float32.
@@ -95,6 +103,7 @@ _RULES = (
     fields.between(0, 10_000, "extra_length"),
     fields.between(0, 10, "alpha"),
     fields.between(0, 1_000_000, "weight_decay", "gradient_clip_norm"),
+    fields.between(0, 1_000, "consistency_weight"),
     fields.between(1e-30, 1, "adam_epsilon"),
     fields.between(1e-30, 1_000_000, "learning_rate"),
     fields.between(
@@ -102,6 +111,7 @@ _RULES = (
         0.999999,
         *("dropout", "attention_dropout", "activation_dropout"),
         *("label_smoothing", "adam_beta1", "adam_beta2", "ema_decay"),
+        "token_cutoff",
     ),
     ("'post' or 'pre'", ("post", "pre").__contains__, ("norm",)),
     (
@@ -113,6 +123,11 @@ _RULES = (
         "'small_branch_ends' or 'tensor2tensor'",
         ("small_branch_ends", "tensor2tensor").__contains__,
         ("initializer",),
+    ),
+    (
+        "'none', 'simcut' or 'r_drop'",
+        ("none", "simcut", "r_drop").__contains__,
+        ("consistency",),
     ),
     (
         "'adam', 'adamw' or 'adafactor'",

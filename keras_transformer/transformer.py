@@ -148,11 +148,13 @@ class Transformer(keras.Model):
         self.built = True
 
     def call(self, features, return_weights=False, training=None):
-        decoded, weights = self._decode(features, return_weights, training)
+        decoded, weights = self._decode(
+            features, return_weights=return_weights, training=training
+        )
         logits = self.embedding(decoded, reverse=True)
         return (logits, weights) if return_weights else logits
 
-    def decoded(self, features, training=None):
+    def decoded(self, features, training=None, kept=None):
         """Computes the decoder's output, which the logits are projected from.
 
         `losses.projected_cross_entropy` needs it instead of the logits.
@@ -160,21 +162,28 @@ class Transformer(keras.Model):
         Args:
             features: Dictionary as in the call.
             training: Boolean or None, whether dropout is active.
+            kept: Dictionary of booleans with the names and shapes of
+                `features`. Where it is False, the embedding of the token is
+                zero, and only its position is left of it. Defaults to None,
+                which keeps all.
 
         Returns:
             Tensor of shape `(batch, target_len, d_model)`.
         """
-        return self._decode(features, False, training)[0]
+        return self._decode(features, kept, training=training)[0]
 
-    def _decode(self, features, return_weights, training):
+    def _decode(self, features, kept=None, return_weights=False, training=None):
         inputs, targets = features["inputs"], features["targets"]
+        kept = kept or {"inputs": None, "targets": None}
         mask = padding_mask(inputs)
         input_segments = segment_numbers(inputs) if self.packed else None
         target_segments = segment_numbers(targets) if self.packed else None
         weights = {}
         options = {"return_weights": return_weights, "training": training}
         encoded = self.encoder(
-            self._embed_inputs(inputs, input_segments, training),
+            self._embed_inputs(
+                inputs, input_segments, training, kept["inputs"]
+            ),
             mask,
             segments=input_segments,
             **options,
@@ -182,7 +191,9 @@ class Transformer(keras.Model):
         if return_weights:
             encoded, weights["encoder"] = encoded
         decoded = self.decoder(
-            self._embed_targets(targets, target_segments, training),
+            self._embed_targets(
+                targets, target_segments, training, kept["targets"]
+            ),
             encoded,
             mask,
             segments=target_segments,
@@ -246,14 +257,14 @@ class Transformer(keras.Model):
         # A search sums log-probabilities, which needs float32.
         return ops.cast(logits, "float32"), cache
 
-    def _embed_inputs(self, inputs, segments=None, training=None):
-        x = self.embedding(inputs)
+    def _embed_inputs(self, inputs, segments=None, training=None, kept=None):
+        x = self._embed(inputs, kept)
         positions = None if segments is None else segment_positions(segments)
         x = self.input_positions(x, positions=positions)
         return self.input_dropout(x, training=training)
 
-    def _embed_targets(self, targets, segments, training):
-        y = self.embedding(targets)
+    def _embed_targets(self, targets, segments, training, kept):
+        y = self._embed(targets, kept)
         # Shifted right by one position: (batch, target_len, d_model)
         y = ops.pad(y[:, :-1], [[0, 0], [1, 0], [0, 0]])
         positions = None
@@ -264,6 +275,12 @@ class Transformer(keras.Model):
             y = ops.where(is_first, ops.zeros_like(y), y)
         y = self.target_positions(y, positions=positions)
         return self.target_dropout(y, training=training)
+
+    def _embed(self, ids, kept):
+        x = self.embedding(ids)  # (batch, length, d_model)
+        if kept is None:
+            return x
+        return ops.where(kept[:, :, None], x, ops.zeros_like(x))
 
     def _make_positions(self, name):
         shared = {"name": name, "dtype": self.dtype_policy}

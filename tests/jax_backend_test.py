@@ -18,7 +18,7 @@ MODEL = ("transformer", "transformer_cache", "transformer_in_keras")
 MODEL += ("parameter_count", "cross_entropy", "projected", "metrics")
 MODEL += ("optimizers", "decoding", "translator_options", "beam_search")
 MODEL += ("tree_constraint", "lexicalised_constraint")
-MODEL += ("ensemble", "ensembles", "schedules")
+MODEL += ("ensemble", "ensembles", "schedules", "consistency", "objective")
 
 
 def run_on_jax(names):

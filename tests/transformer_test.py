@@ -237,3 +237,40 @@ class DecodedTest:
         np.testing.assert_allclose(
             to_numpy(projected), logits_of(model), atol=1e-6
         )
+
+    @pytest.mark.parametrize("packed", [False, True])
+    def test_a_token_without_its_embedding_leaves_no_trace(self, packed):
+        model = make_transformer(packed=packed)
+        randomize(model)
+
+        def decoded(inputs, targets):
+            features = {"inputs": inputs, "targets": targets}
+            return to_numpy(model.decoded(features, kept=kept))
+
+        kept = {"inputs": INPUTS > 0, "targets": TARGETS > 0}
+        full = decoded(INPUTS, TARGETS)
+        kept["inputs"][0, 1] = kept["targets"][1, 2] = False
+        cut = decoded(INPUTS, TARGETS)
+        assert np.abs(cut - full).max(axis=(1, 2)).min() > 1e-3
+        np.testing.assert_array_equal(cut[1, :3], full[1, :3])
+        others = INPUTS.copy(), TARGETS.copy()
+        others[0][0, 1], others[1][1, 2] = 9, 9
+        np.testing.assert_array_equal(decoded(*others), cut)
+
+    def test_an_embedding_of_zero_is_not_padding(self):
+        model = make_transformer()
+        randomize(model)
+        features = {"inputs": INPUTS, "targets": TARGETS}
+        padded = {**features, "inputs": np.where(INPUTS == 4, 0, INPUTS)}
+        kept = {"inputs": INPUTS != 4, "targets": TARGETS > 0}
+        cut = to_numpy(model.decoded(features, kept=kept))
+        assert np.abs(cut - to_numpy(model.decoded(padded)))[0].max() > 1e-3
+
+    def test_keeping_all_changes_no_bit(self):
+        model = make_transformer()
+        features = {"inputs": INPUTS, "targets": TARGETS}
+        kept = {name: ids >= 0 for name, ids in features.items()}
+        np.testing.assert_array_equal(
+            to_numpy(model.decoded(features, kept=kept)),
+            to_numpy(model.decoded(features)),
+        )

@@ -7,10 +7,11 @@ def training_flops(hparams, vocab_size, lengths):
     """Counts the operations of the matrix products of a training.
 
     A product of a matrix with a vector takes two operations for each entry, and
-    the backward pass takes twice as many as the forward pass. Attention counts
-    with all its pairs of queries and keys, also with those that the causal mask
-    hides. The embedding is a lookup. It does not count, and neither do biases,
-    normalisation, softmax and the optimizer.
+    the backward pass takes twice as many as the forward pass. Both passes of
+    consistency training count. Attention counts with all its pairs of queries
+    and keys, also with those that the causal mask hides. The embedding is a
+    lookup. It does not count, and neither do biases, normalisation, softmax and
+    the optimizer.
 
     Args:
         hparams: `HParams` of the model.
@@ -41,7 +42,7 @@ def training_flops(hparams, vocab_size, lengths):
     decoder += per_pair * _num_pairs(target, source)
     logits = hparams.d_model * vocab_size * target.sum()
     products = hparams.num_layers * encoder + hparams.decoder_depth * decoder
-    return 3 * 2 * float(products + logits)
+    return 3 * 2 * hparams.passes_per_update * float(products + logits)
 
 
 def _num_pairs(queries, keys, neighbourhood_size=0):

@@ -15,7 +15,8 @@ from keras_transformer.engines.engine import Engine
 from keras_transformer.engines.errors import ModelTooLarge
 from keras_transformer.engines.errors import OutOfMemory
 from keras_transformer.engines.memory import process_peak_bytes
-from keras_transformer.engines.objective import loss_sum
+from keras_transformer.engines.objective import SUMS
+from keras_transformer.engines.objective import objective
 from keras_transformer.metrics import token_sums
 
 AXIS = "batch"  # the name that `DataParallel` gives to the axis
@@ -99,8 +100,8 @@ class JaxEngine(Engine):
                 False.
 
         Returns:
-            A dictionary of scalars: `loss_sum`, `gradient_norm` and `stop`, the
-            number of workers that ask to stop.
+            A dictionary of scalars: the `SUMS` of the objective,
+            `gradient_norm` and `stop`, the number of workers that ask to stop.
 
         Raises:
             OutOfMemory: If the batch does not fit into the device's memory. The
@@ -185,13 +186,13 @@ class JaxEngine(Engine):
     def _updated(self, state, fixed, parts, num_tokens):
         weights, moments = state
         scale = self._loss_scale(moments)
-        total, gradients = self._gradients(
+        sums, gradients = self._gradients(
             weights, fixed, scale / num_tokens, parts
         )
         squares = [jnp.sum(jnp.square(gradient)) for gradient in gradients]
         norm = jnp.sqrt(sum(squares)) / scale  # without the scale of the loss
         state = self.optimizer.stateless_apply(moments, gradients, weights)
-        return state, {"loss_sum": total, "gradient_norm": norm}
+        return state, {**sums, "gradient_norm": norm}
 
     def _loss_scale(self, moments):
         if self.precision != "float16":
@@ -203,18 +204,21 @@ class JaxEngine(Engine):
             return self.optimizer.scale_loss(1.0)
 
     def _add_rounds(self, weights, fixed, factor, parts):
-        """Sums loss and gradients over the rounds and over the devices."""
+        """Adds up figures and gradients of the rounds and the devices."""
         # From (num_rounds, 1, rows, ...) to (num_rounds, rows, ...).
         mine = jax.tree.map(lambda part: part[:, 0], parts)
         loss_and_gradients = jax.value_and_grad(self._part_loss, has_aux=True)
 
         def add(sums, part):
-            (_, total), gradients = loss_and_gradients(
+            (_, figures), gradients = loss_and_gradients(
                 weights, fixed, factor, part
             )
-            return jax.tree.map(jnp.add, sums, (total, gradients)), None
+            return jax.tree.map(jnp.add, sums, (figures, gradients)), None
 
-        zeros = jnp.zeros(()), jax.tree.map(jnp.zeros_like, weights)
+        zeros = (
+            {name: jnp.zeros(()) for name in SUMS},
+            jax.tree.map(jnp.zeros_like, weights),
+        )
         is_one = len(mine["seeds"]) == 1  # one round needs no loop
         sums, _ = lax.scan(add, zeros, mine, unroll=is_one)
         return lax.psum(sums, AXIS)
@@ -231,15 +235,15 @@ class JaxEngine(Engine):
 
     def _part_loss(self, weights, fixed, factor, part):
         with self._model_with(weights, fixed) as model:
-            total = loss_sum(
+            loss, sums = objective(
                 model,
+                self.hparams,
                 part["inputs"],
                 part["targets"],
                 part["seeds"],
-                self.hparams.label_smoothing,
                 part["targets"].size,
             )
-        return total * factor, total
+        return loss * factor, sums
 
     def _token_sums(self, weights, fixed, inputs, targets):
         with self._model_with(weights, fixed) as model:

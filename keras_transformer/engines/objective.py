@@ -2,38 +2,100 @@
 
 import math
 
+from keras import ops
+
 from keras_transformer.layers import dropout_noise
+from keras_transformer.layers.random_bits import RandomBits
+from keras_transformer.layers.random_bits import further_seeds
+from keras_transformer.losses import projected_consistency
 from keras_transformer.losses import projected_cross_entropy
 
 # Number of target positions whose logits are in memory at once. Smaller chunks
 # are slower, since each one adds to the gradient of the whole embedding matrix.
 CHUNK_ROWS = 1024
+SUMS = ("loss_sum", "consistency_sum")
+# Purposes of the seeds that follow from a row's own.
+SECOND_PASS, CUTOFF = 1, 2
 
 
-def loss_sum(model, inputs, targets, seeds, label_smoothing, num_positions):
-    """Sums the loss over the real target tokens of a part of a batch.
+def objective(model, hparams, inputs, targets, seeds, num_positions):
+    """Sums over a part of a batch what a training minimises.
+
+    Without consistency training this is the label-smoothed cross-entropy. With
+    it, the model sees every row twice, with independent dropout, and a
+    divergence of both outputs is added. Each `CE` and `KL` is a sum over real
+    target tokens, `a` is `consistency_weight`:
+
+    - `simcut`, after Gao et al. (2022): `CE(p) + a KL(p || q)`. The second pass
+      also loses the embeddings of a share `token_cutoff` of its source and
+      target tokens. Gradients flow through both passes, as in the paper.
+    - `r_drop`, after Wu et al. (2021): `(CE(p) + CE(q)) / 2 + a (KL(p || q) +
+      KL(q || p)) / 4`. The paper's loss is twice as large at the same `a`. Half
+      of it has the scale of plain cross-entropy, and Adam's updates do not
+      depend on the scale.
 
     Args:
         model: A built `Transformer`.
+        hparams: `HParams` of the training.
         inputs: Integer ids of shape `(rows, input_len)`.
         targets: Integer ids of shape `(rows, target_len)`.
         seeds: Integers of shape `(rows,)`; see `dropout_noise`.
-        label_smoothing: Share of the probability that is spread over the
-            vocabulary, eps_ls.
         num_positions: Approximate number of target positions, from which the
             number of chunks follows.
 
     Returns:
-        A float32 scalar.
+        The loss, a float32 scalar, and a dictionary of the `SUMS` to report:
+        the cross-entropy alone, and the divergence without its weight.
     """
-    with dropout_noise(seeds):
-        decoded = model.decoded(
-            {"inputs": inputs, "targets": targets}, training=True
+    num_logits = hparams.passes_per_update * num_positions
+    num_chunks = math.ceil(num_logits / CHUNK_ROWS)
+    embeddings = model.embedding.embeddings
+    smoothing = hparams.label_smoothing
+    if hparams.consistency == "none":
+        with dropout_noise(seeds):
+            decoded = model.decoded(
+                {"inputs": inputs, "targets": targets}, training=True
+            )
+        loss = projected_cross_entropy(
+            decoded, embeddings, targets, smoothing, num_chunks
         )
-    return projected_cross_entropy(
-        decoded,
-        model.embedding.embeddings,
+        return loss, dict(zip(SUMS, (loss, ops.zeros(()))))
+    is_symmetric = hparams.consistency == "r_drop"
+    loss, *sums = projected_consistency(
+        *_two_passes(model, hparams, inputs, targets, seeds),
+        embeddings,
         targets,
-        label_smoothing,
-        math.ceil(num_positions / CHUNK_ROWS),
+        smoothing,
+        # The symmetric divergence is a mean already.
+        hparams.consistency_weight / (2 if is_symmetric else 1),
+        is_symmetric,
+        num_chunks,
     )
+    return loss, dict(zip(SUMS, sums))
+
+
+def _two_passes(model, hparams, inputs, targets, seeds):
+    """Returns the decoder's output of both passes over each row."""
+    features = {"inputs": inputs, "targets": targets}
+    kept = None
+    if hparams.consistency == "simcut":
+        kept = _kept_tokens(features, seeds, hparams.token_cutoff)
+    all_seeds = [ops.cast(seeds, "uint32"), further_seeds(seeds, SECOND_PASS)]
+    # One batch of twice the rows: one call compiles faster than two.
+    with dropout_noise(ops.concatenate(all_seeds)):
+        decoded = model.decoded(
+            {name: ops.concatenate([x, x]) for name, x in features.items()},
+            training=True,
+            kept=kept,
+        )
+    return ops.split(decoded, 2)
+
+
+def _kept_tokens(features, seeds, token_cutoff):
+    """Marks the tokens of both passes that keep their embedding."""
+    bits = RandomBits(further_seeds(seeds, CUTOFF))
+    kept = {}
+    for name, ids in features.items():
+        of_second = bits.kept(ops.shape(ids), token_cutoff)
+        kept[name] = ops.concatenate([ops.ones_like(of_second), of_second])
+    return kept

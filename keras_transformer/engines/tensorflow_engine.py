@@ -13,7 +13,7 @@ from keras_transformer.engines.errors import WorkerLost
 from keras_transformer.engines.fused_adam import FusedAdam
 from keras_transformer.engines.memory import machine_bytes
 from keras_transformer.engines.memory import process_peak_bytes
-from keras_transformer.engines.objective import loss_sum
+from keras_transformer.engines.objective import objective
 from keras_transformer.engines.tensorflow_devices import LOST_WORKER
 from keras_transformer.engines.tensorflow_devices import first_reason
 from keras_transformer.engines.tensorflow_devices import list_gpus
@@ -89,8 +89,8 @@ class TensorflowEngine(Engine):
                 False.
 
         Returns:
-            A dictionary of scalars: `loss_sum`, `gradient_norm` and `stop`, the
-            number of workers that ask to stop.
+            A dictionary of scalars: the `SUMS` of the objective,
+            `gradient_norm` and `stop`, the number of workers that ask to stop.
 
         Raises:
             OutOfMemory: If the batch does not fit into the device's memory.
@@ -206,23 +206,23 @@ class TensorflowEngine(Engine):
         ]
 
     def _update_replica(self, inputs, targets, seeds, num_tokens, stop):
-        losses, gradients = self._accumulate(inputs, targets, seeds, num_tokens)
+        sums, gradients = self._accumulate(inputs, targets, seeds, num_tokens)
         if self.num_replicas > 1:
             context = tf.distribute.get_replica_context()
             # `identity`, because `all_reduce` needs tensors with a device.
-            losses, stop, gradients = context.all_reduce(
+            sums, stop, gradients = context.all_reduce(
                 tf.distribute.ReduceOp.SUM,
-                tf.nest.map_structure(tf.identity, (losses, stop, gradients)),
+                tf.nest.map_structure(tf.identity, (sums, stop, gradients)),
             )
         norm = tf.linalg.global_norm(gradients)
         # The gradients still have the scale of the loss.
         if self.precision == "float16":
             norm = norm / self.optimizer.dynamic_scale
         self.optimizer.apply(gradients, self.model.trainable_variables)
-        return {"loss_sum": losses, "gradient_norm": norm, "stop": stop}
+        return {**sums, "gradient_norm": norm, "stop": stop}
 
     def _accumulate(self, inputs, targets, seeds, num_tokens):
-        """Sums loss and gradients over the rounds, the first axis."""
+        """Adds up figures and gradients of the rounds, the first axis."""
         num_rounds = inputs.shape[0]
         sums = self._gradients(inputs[0], targets[0], seeds[0], num_tokens)
         if num_rounds == 1:
@@ -238,20 +238,20 @@ class TensorflowEngine(Engine):
     def _part_gradients(self, inputs, targets, seeds, num_tokens):
         weights = self.model.trainable_variables
         with tf.GradientTape() as tape:
-            total = loss_sum(
+            loss, sums = objective(
                 self.model,
+                self.hparams,
                 inputs,
                 targets,
                 seeds,
-                self.hparams.label_smoothing,
                 self.hparams.batch_tokens,
             )
-            loss = total / num_tokens
+            loss = loss / num_tokens
             if self.precision == "float16":
                 loss = self.optimizer.scale_loss(loss)
         gradients = tape.gradient(loss, [weight.value for weight in weights])
         # The gradient of an embedding can be sparse. Sums need dense gradients.
-        return total, [tf.convert_to_tensor(g) for g in gradients]
+        return sums, [tf.convert_to_tensor(g) for g in gradients]
 
     def _token_sums(self, inputs, targets):
         logits = self.model(

@@ -7,7 +7,6 @@ import keras
 from keras import ops
 
 from keras_transformer.layers.random_bits import RandomBits
-from keras_transformer.layers.random_bits import uint32
 from keras_transformer.serialization import serializable
 
 _CURRENT = threading.local()  # tf.distribute runs each replica in a thread
@@ -49,9 +48,7 @@ class Dropout(keras.layers.Dropout):
         noise = getattr(_CURRENT, "noise", None)
         if noise is None or not training or not self.rate:
             return super().call(inputs, training=training)
-        # Compared as integers: the noise needs no copy in floats.
-        threshold = uint32(round(self.rate * 2**32))
-        kept = noise.draw(ops.shape(inputs)) >= threshold
+        kept = noise.kept(ops.shape(inputs), self.rate)
         scaled = inputs * ops.cast(1.0 / (1.0 - self.rate), inputs.dtype)
         # A product would keep the cells as floats until the backward pass.
         return ops.where(kept, scaled, ops.zeros_like(scaled))

@@ -30,6 +30,25 @@ class RandomBits:
         # The last axis is the longest, so its cells get the cheapest mixing.
         return _mixed(ops.expand_dims(bits, -1) + columns)
 
+    def kept(self, shape, rate):
+        """Returns booleans of `shape`, a share `rate` of which is False."""
+        # Compared as integers: the noise needs no copy in floats.
+        return self.draw(shape) >= uint32(round(rate * 2**32))
+
+
+def further_seeds(seeds, number):
+    """Returns other seeds of the same rows, for noise of another purpose.
+
+    Args:
+        seeds: Integer tensor of shape `(batch,)`.
+        number: Integer from 1, which tells the purposes apart.
+
+    Returns:
+        Uint32 tensor of shape `(batch,)`.
+    """
+    seeds = ops.cast(seeds, "uint32") + uint32(number * 0x9E3779B1)
+    return scrambled(seeds)
+
 
 def scrambled(x):
     """Returns uint32 that look random even if those of `x` are regular."""

@@ -1,7 +1,10 @@
 """Cross-entropy computed from the decoder's states, without any logits."""
 
+import functools
+
 from keras import ops
 
+from keras_transformer.losses.chunks import sum_over_chunks
 from keras_transformer.masks import padding_mask
 
 
@@ -12,10 +15,8 @@ def projected_cross_entropy(
 
     The result equals projecting the decoder's states to logits and summing
     `smoothed_cross_entropy` over real tokens. It goes through the positions in
-    chunks and computes the gradient together with the loss. No logits or
-    probabilities wait for the backward pass, which saves most of the memory of
-    large vocabularies. Choose it for training only, since it always does the
-    work of the gradient.
+    chunks and computes the gradient together with the loss, as
+    `sum_over_chunks` explains.
 
     Args:
         states: Tensor of shape `(batch, length, d_model)`.
@@ -36,38 +37,8 @@ def projected_cross_entropy(
     >>> round(float(projected_cross_entropy(states, embeddings, targets)), 4)
     2.0794
     """
-    states = ops.convert_to_tensor(states)
-    embeddings = ops.convert_to_tensor(embeddings)
-    shape = ops.shape(states)
-    targets = ops.cast(targets, "int32")
-    targets = ops.reshape(targets, (-1,))  # (batch x length,)
-
-    @ops.custom_gradient
-    def loss_of(states, embeddings):
-        kernel = ops.cast(embeddings, states.dtype)
-        rows = ops.reshape(states, (-1, shape[-1]))  # (batch x length, d_model)
-        loss, slopes, kernel_slopes = 0.0, [], 0.0
-        for chunk in zip(
-            _chunks(rows, num_chunks), _chunks(targets, num_chunks)
-        ):
-            of_chunk = _chunk_loss(*chunk, kernel, label_smoothing)
-            loss = loss + of_chunk[0]
-            slopes.append(of_chunk[1])
-            kernel_slopes = kernel_slopes + of_chunk[2]
-        slopes = ops.concatenate(slopes, axis=0)
-        slopes = slopes[: ops.shape(rows)[0]]  # (batch x length, d_model)
-
-        def gradient(*args, upstream=None):
-            factor = args[0] if upstream is None else upstream
-            of_states = slopes * ops.cast(factor, slopes.dtype)
-            return (
-                ops.reshape(of_states, shape),  # (batch, length, d_model)
-                ops.cast(kernel_slopes * factor, embeddings.dtype),
-            )
-
-        return loss, gradient
-
-    return loss_of(states, embeddings)
+    chunk_loss = functools.partial(_chunk_loss, label_smoothing=label_smoothing)
+    return sum_over_chunks(chunk_loss, states, embeddings, targets, num_chunks)
 
 
 def _chunk_loss(rows, targets, kernel, label_smoothing):
@@ -115,16 +86,3 @@ def _chunk_loss(rows, targets, kernel, label_smoothing):
         # Float32, since sums over many chunks would lose digits in bfloat16.
         ops.cast(kernel_slopes, "float32"),
     )
-
-
-def _chunks(rows, num_chunks):
-    """Splits the first axis, padded with zeros, into equal parts."""
-    if num_chunks == 1:
-        return [rows]
-    missing = -ops.shape(rows)[0] % num_chunks
-    widths = [[0, missing]] + [[0, 0]] * (len(rows.shape) - 1)
-    rows = ops.pad(rows, widths)
-    rows = ops.reshape(
-        rows, (num_chunks, -1, *rows.shape[1:])
-    )  # (num_chunks, rows, ...)
-    return ops.unstack(rows, num=num_chunks)

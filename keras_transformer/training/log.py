@@ -16,8 +16,9 @@ from keras_transformer.visualization.learning_curve import plot_learning_curve
 CURVE_FILE = "learning_curve.png"
 # The sums that the next row is computed from. Checkpoints hold them, so the
 # first row after a resume also covers the updates before it.
-COUNTS = ("updates", "loss", "gradient_norm", "source_tokens", "tokens")
-COUNTS += ("positions", "filled", "seconds", "waited")
+COUNTS = ("updates", "loss", "consistency", "gradient_norm")
+COUNTS += ("source_tokens", "tokens", "positions", "filled")
+COUNTS += ("seconds", "waited")
 
 
 class TrainingLog:
@@ -81,19 +82,19 @@ class TrainingLog:
             f"Peak learning rate: {peak:.2e}."
         )
 
-    def update(self, batch, loss_sum, gradient_norm):
+    def update(self, batch, figures):
         """Counts one update.
 
         Args:
             batch: Dictionary as `update_batches` yields it. With several
                 workers, padding is counted in the chief's part only.
-            loss_sum: Sum of the losses of all target tokens.
-            gradient_norm: Norm of the gradient.
+            figures: Dictionary as the `update` of an engine returns it.
         """
         # Sums, not means: a row weighs every target token alike.
         self.counts["updates"] += 1
-        self.counts["loss"] += loss_sum
-        self.counts["gradient_norm"] += gradient_norm
+        self.counts["loss"] += figures["loss_sum"]
+        self.counts["consistency"] += figures["consistency_sum"]
+        self.counts["gradient_norm"] += figures["gradient_norm"]
         self.counts["source_tokens"] += float(batch["lengths"][:, 0].sum())
         self.counts["tokens"] += float(batch["num_tokens"])
         for ids in (batch["inputs"], batch["targets"]):
@@ -135,6 +136,8 @@ class TrainingLog:
             "input_wait_share": round(counts["waited"] / counts["seconds"], 4),
             "memory_bytes": memory_bytes,
         }
+        if self.run.hparams.consistency != "none":
+            row["train_consistency"] = counts["consistency"] / counts["tokens"]
         self._show_progress(
             progress,
             train_steps,

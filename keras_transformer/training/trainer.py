@@ -241,7 +241,7 @@ class Trainer:
         figures = {name: float(value) for name, value in figures.items()}
         self._check_finite(figures, at)
         self.cost.update(batch)
-        self.log.update(batch, figures["loss_sum"], figures["gradient_norm"])
+        self.log.update(batch, figures)
         if figures["stop"]:
             # Updates are read one late, so every worker has read this wish
             # after the next update.

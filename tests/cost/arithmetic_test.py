@@ -78,6 +78,13 @@ class TrainingFlopsTest:
         saved = flops(everywhere, (10, 2)) - flops(near, (10, 2))
         assert saved == 6 * (10 * (10 - 3)) * 4 * 2
 
+    @pytest.mark.parametrize("consistency", ["simcut", "r_drop"])
+    def test_consistency_counts_two_passes(self, consistency):
+        once, twice = (
+            HParams(consistency=kind) for kind in ("none", consistency)
+        )
+        assert flops(twice, (5, 7)) == 2 * flops(once, (5, 7))
+
     def test_large_updates_do_not_overflow(self):
         hparams = HParams(num_layers=6, d_model=1024, d_ff=4096, num_heads=16)
         lengths = np.full((1000, 2), 25_000, np.int32)

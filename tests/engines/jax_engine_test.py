@@ -1,6 +1,7 @@
 """Updates on four virtual devices of JAX, in a process of their own."""
 
 import dataclasses
+import pathlib
 import random
 import subprocess
 import sys
@@ -42,8 +43,9 @@ def make(num_devices=1, precision="float32", hparams=HPARAMS):
     return engine
 
 
-def make_from(state, num_devices=1):
-    engine = make(num_devices)
+def make_from(state, num_devices=1, consistency="none"):
+    hparams = dataclasses.replace(HPARAMS, consistency=consistency)
+    engine = make(num_devices, hparams=hparams)
     variables.write(state_of(engine), state, "a test")
     engine.reload()
     return engine
@@ -157,7 +159,7 @@ from jax_engine_test import HPARAMS, evaluated, make_from
 from keras_transformer.decoding.compiled_search import compile_search
 from keras_transformer.search.options import DecodeOptions
 
-engine = make_from(np.load("state.npz"), num_devices=4)
+engine = make_from(np.load("state.npz"), 4, consistency=sys.argv[1])
 figures = train(engine, num_rounds=2)
 engine.synchronise()
 sums = evaluated(engine)
@@ -194,15 +196,28 @@ class EnginesTest:
     @pytest.mark.slow
     def test_the_engine_works_on_jax(self):
         pytest.importorskip("jax")
-        run = start_on_jax("-m", "pytest", "-q", "--tb=short", __file__)
+        beside = pathlib.Path(__file__).with_name("consistency_engine_test.py")
+        files = (__file__, str(beside))
+        run = start_on_jax("-m", "pytest", "-q", "--tb=short", *files)
         output = run.communicate()[0]
         assert run.returncode == 0, output[-3000:]
 
-    def test_jax_trains_like_tensorflow_without_importing_it(self, tmp_path):
+    @pytest.mark.parametrize(
+        "consistency",
+        [
+            "none",
+            pytest.param("simcut", marks=pytest.mark.slow),
+            pytest.param("r_drop", marks=pytest.mark.slow),
+        ],
+    )
+    def test_jax_trains_like_tensorflow_without_importing_it(
+        self, tmp_path, consistency
+    ):
         pytest.importorskip("jax")
-        engine = make()
+        hparams = dataclasses.replace(HPARAMS, consistency=consistency)
+        engine = make(hparams=hparams)
         np.savez(tmp_path / "state.npz", **variables.read(state_of(engine)))
-        run = start_on_jax("-c", SCRIPT, cwd=tmp_path)
+        run = start_on_jax("-c", SCRIPT, consistency, cwd=tmp_path)
         expected = train(engine)
         output = run.communicate()[0]
         assert run.returncode == 0, output[-3000:]

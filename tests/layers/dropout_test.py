@@ -5,6 +5,7 @@ from keras import ops
 
 from keras_transformer.layers import Dropout
 from keras_transformer.layers import dropout_noise
+from keras_transformer.layers.random_bits import further_seeds
 
 RATE = 0.3
 SEEDS = np.random.default_rng(0).integers(-(2**31), 2**31, 64).astype("int32")
@@ -111,3 +112,11 @@ class NoiseTest:
         assert largest_correlation(cells) < 5 / np.sqrt(4096)
         means = cells.mean(axis=1)
         assert np.abs(means - (1 - RATE)).max() < 5 * np.sqrt(0.21 / 4096)
+
+    def test_noise_of_further_seeds_is_independent(self):
+        seeds = [SEEDS, further_seeds(SEEDS, 1), further_seeds(SEEDS, 2)]
+        kept = np.stack([kept_cells(s, calls=3) for s in seeds])
+        kept = kept.reshape(9, *kept.shape[2:])
+        assert largest_correlation(kept) < 5 / np.sqrt(kept[0].size)
+        # The same row in all calls with all seeds.
+        assert largest_correlation(kept[:, 0]) < self.LIMIT

@@ -23,6 +23,7 @@ BATCH = {
     "lengths": np.array([[2, 1], [2, 1], [3, 4], [2, 2]]),
     "num_tokens": np.float32(8),
 }
+FIGURES = {"loss_sum": 20.0, "consistency_sum": 6.0, "gradient_norm": 1.0}
 PROGRESS = {"step": 200, "epoch": 3, "batch": 17, "seconds": 12.3456}
 SAMPLES = [("ja", "yes", "yeah")]
 
@@ -45,7 +46,7 @@ def rows(run):
 def fill(log):
     """Makes a log write everything that it can write."""
     for gradient_norm in (1.0, 4.0):
-        log.update(BATCH, 20.0, gradient_norm)
+        log.update(BATCH, {**FIGURES, "gradient_norm": gradient_norm})
         log.time(1.0, waited=0.25)
     log.training(PROGRESS, 1e-3, 1000, 2**30)
     log.evaluation(PROGRESS, {"dev_loss": 2.0, "dev_bleu": 31.4})
@@ -95,11 +96,20 @@ class TrainingLogTest:
             "memory_bytes": 2**30,
         }
 
+    @pytest.mark.parametrize("consistency", ["simcut", "r_drop"])
+    def test_consistency_training_also_shows_the_divergence(
+        self, run, consistency
+    ):
+        run.hparams = HParams(consistency=consistency)
+        fill(TrainingLog(run, 0))
+        assert float(rows(run)[0]["train_consistency"]) == 0.75
+        assert float(rows(run)[0]["train_loss"]) == 2.5
+
     def test_counts_continue_and_those_of_an_earlier_version_are_left_out(
         self, run
     ):
         first = TrainingLog(run, 0)
-        first.update(BATCH, 20.0, 1.0)
+        first.update(BATCH, FIGURES)
         first.time(1.0)
         second = TrainingLog(run, 0, counts=first.counts)
         assert second.counts == first.counts

@@ -1,0 +1,110 @@
+"""Updates with consistency training, by the engine of either backend."""
+
+import dataclasses
+import functools
+import random
+
+import keras
+import numpy as np
+import pytest
+from engine_updates import make_batch
+from engine_updates import state_of
+from engine_updates import train
+
+from keras_transformer.engines.make_engine import make_engine
+from keras_transformer.hparam import HParams
+from keras_transformer.runs import variables
+
+VOCAB_SIZE = 30
+HPARAMS = HParams(
+    num_layers=1,
+    d_model=16,
+    d_ff=32,
+    num_heads=2,
+    dropout=0.2,
+    learning_rate=0.1,  # a greater one would amplify rounding errors
+    warmup_steps=10,
+    batch_tokens=64,
+    token_cutoff=0.2,
+)
+KINDS = pytest.mark.parametrize(
+    "kind", ["simcut", pytest.param("r_drop", marks=pytest.mark.slow)]
+)
+
+
+@functools.cache
+def built(hparams, num_rounds):
+    """Returns an engine for a number of rounds, and its initial state."""
+    random.seed(1)  # Keras draws the seeds of initializers from this
+    engine = make_engine(hparams, "float32", 1)
+    engine.build(VOCAB_SIZE)
+    return engine, variables.read(state_of(engine))
+
+
+def make(num_rounds=1, **changes):
+    engine, start = built(dataclasses.replace(HPARAMS, **changes), num_rounds)
+    variables.write(state_of(engine), start, "a test")
+    engine.reload()
+    return engine
+
+
+def figures(engine, num_rounds=1):
+    result = engine.update(make_batch(3, num_rounds))
+    names = ("loss_sum", "consistency_sum", "gradient_norm")
+    return [float(result[name]) for name in names]
+
+
+class ConsistencyTest:
+    @KINDS
+    def test_accumulation_changes_no_update(self, kind):
+        plain = train(make(consistency=kind), stop=20)
+        divided = train(make(4, consistency=kind), 4, stop=20)
+        np.testing.assert_allclose(divided, plain, rtol=1e-4)
+
+    @KINDS
+    def test_sums_of_rounds_are_those_of_the_batch(self, kind):
+        expected = figures(make(consistency=kind))
+        divided = figures(make(4, consistency=kind), 4)
+        np.testing.assert_allclose(divided, expected, rtol=1e-5)
+        assert expected[1] > 1
+
+    def test_loss_that_is_reported_is_cross_entropy(self):
+        plain, simcut = figures(make()), figures(make(consistency="simcut"))
+        assert simcut[0] == pytest.approx(plain[0], rel=1e-5)
+        assert plain[1] == 0
+        assert simcut[2] > 1.1 * plain[2]  # the gradient of both terms
+
+    def test_weight_of_zero_trains_as_without_consistency(self):
+        plain = train(make(), stop=5)
+        weightless = train(
+            make(consistency="simcut", consistency_weight=0), stop=5
+        )
+        np.testing.assert_allclose(weightless, plain, rtol=1e-4)
+
+    @KINDS
+    def test_the_model_learns(self, kind):
+        losses = train(make(consistency=kind), stop=100)[:, 0]
+        assert losses[-10:].mean() < 0.8 * losses[:10].mean()
+
+    @pytest.mark.slow
+    def test_the_weight_brings_the_passes_together(self):
+        divergences = []
+        for weight in (0, 3):
+            engine = make(consistency="simcut", consistency_weight=weight)
+            train(engine, stop=200)
+            divergences.append(figures(engine)[1])
+        assert divergences[1] < 0.5 * divergences[0]
+
+    @pytest.mark.slow
+    @pytest.mark.skipif(
+        keras.backend.backend() != "jax", reason="needs several devices"
+    )
+    @pytest.mark.parametrize("kind", ["simcut", "r_drop"])
+    def test_several_devices_change_no_update(self, kind):
+        plain = train(make(consistency=kind), stop=20)
+        hparams = dataclasses.replace(HPARAMS, consistency=kind)
+        random.seed(1)
+        engine = make_engine(hparams, "float32", 2)
+        engine.build(VOCAB_SIZE)
+        figures = train(engine, 2, stop=20)
+        np.testing.assert_allclose(figures, plain, rtol=1e-4)

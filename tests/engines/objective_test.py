@@ -1,0 +1,138 @@
+"""What a training minimises, on small models and on either backend."""
+
+import dataclasses
+
+import keras
+import numpy as np
+import pytest
+from engine_updates import make_batch
+from keras import ops
+from layer_checks import to_numpy
+from small_transformer import make_transformer
+
+from keras_transformer.engines.objective import _kept_tokens
+from keras_transformer.engines.objective import objective
+from keras_transformer.hparam import HParams
+
+HPARAMS = HParams(consistency_weight=2.0, token_cutoff=0.3)
+KINDS = pytest.mark.parametrize("kind", ["none", "simcut", "r_drop"])
+TWO_PASSES = pytest.mark.parametrize("kind", ["simcut", "r_drop"])
+SEEDS = np.random.default_rng(0).integers(-(2**31), 2**31, 500)
+
+
+@pytest.fixture(scope="module")
+def model():
+    return make_transformer(vocab_size=30, dropout=0.3)
+
+
+@pytest.fixture(scope="module")
+def plain_model():
+    return make_transformer(vocab_size=30, dropout=0.0)
+
+
+def part_of(batch, rows=slice(None)):
+    return [batch[name][0, 0, rows] for name in ("inputs", "targets", "seeds")]
+
+
+def figures(model, kind, part, num_positions=64, **changes):
+    """Returns loss, cross-entropy and divergence."""
+    hparams = dataclasses.replace(HPARAMS, consistency=kind, **changes)
+    # In eager mode a custom gradient of TensorFlow may use no variable.
+    weights = [(w, ops.convert_to_tensor(to_numpy(w))) for w in model.weights]
+    with keras.StatelessScope(state_mapping=weights):
+        loss, sums = objective(model, hparams, *part, num_positions)
+    values = (loss, sums["loss_sum"], sums["consistency_sum"])
+    return [float(to_numpy(x)) for x in values]
+
+
+class ObjectiveTest:
+    def test_simcut_adds_the_weighted_divergence(self, model):
+        part = part_of(make_batch())
+        expected, *_ = figures(model, "none", part)
+        loss, cross_entropy, divergence = figures(model, "simcut", part)
+        assert divergence > 0.1
+        assert loss == pytest.approx(cross_entropy + 2 * divergence, rel=1e-5)
+        # The first pass has the noise of a training without consistency.
+        assert cross_entropy == pytest.approx(expected, rel=1e-5)
+
+    def test_r_drop_keeps_the_ratio_of_its_paper(self, model):
+        loss, cross_entropy, divergence = figures(
+            model, "r_drop", part_of(make_batch())
+        )
+        assert divergence > 0.1
+        papers = 2 * cross_entropy + HPARAMS.consistency_weight * divergence
+        assert loss == pytest.approx(papers / 2, rel=1e-5)
+
+    def test_without_consistency_the_loss_is_cross_entropy(self, model):
+        loss, cross_entropy, divergence = figures(
+            model, "none", part_of(make_batch())
+        )
+        assert loss == cross_entropy
+        assert divergence == 0.0
+
+    @TWO_PASSES
+    def test_passes_without_noise_do_not_diverge(self, plain_model, kind):
+        part = part_of(make_batch())
+        expected, *_ = figures(plain_model, "none", part)
+        loss, _, divergence = figures(plain_model, kind, part, token_cutoff=0)
+        assert divergence == pytest.approx(0.0, abs=1e-4)
+        assert loss == pytest.approx(expected, rel=1e-5)
+
+    def test_token_cutoff_alone_makes_passes_diverge(self, plain_model):
+        part = part_of(make_batch())
+        small, large = (
+            figures(plain_model, "simcut", part, token_cutoff=rate)[2]
+            for rate in (0.05, 0.5)
+        )
+        assert 0.0 <= small < large
+
+    @KINDS
+    def test_parts_add_up_to_the_whole(self, model, kind):
+        batch = make_batch()
+        whole = figures(model, kind, part_of(batch))
+        parts = [
+            figures(model, kind, part_of(batch, rows))
+            for rows in (slice(0, 3), slice(3, 7))
+        ]
+        np.testing.assert_allclose(np.sum(parts, axis=0), whole, rtol=1e-5)
+
+    @KINDS
+    def test_chunks_and_padding_change_nothing(self, model, kind):
+        part = part_of(make_batch())
+        expected = figures(model, kind, part)
+        wide = [np.pad(ids, [(0, 2), (0, 3)]) for ids in part[:2]]
+        wide.append(np.pad(part[2], [(0, 2)]))
+        for other, num_positions in ((part, 5000), (wide, 64)):
+            np.testing.assert_allclose(
+                figures(model, kind, other, num_positions), expected, rtol=1e-5
+            )
+
+
+class KeptTokensTest:
+    RATE = 0.2
+
+    def kept(self, seeds, length=40):
+        ids = np.ones((len(seeds), length), "int32")
+        kept = _kept_tokens({"inputs": ids, "targets": ids}, seeds, self.RATE)
+        return [ops.convert_to_numpy(kept[n]) for n in ("inputs", "targets")]
+
+    def test_the_first_pass_keeps_all_and_the_second_cuts_the_rate(self):
+        num_rows = len(SEEDS)
+        for kept in self.kept(SEEDS):
+            assert kept[:num_rows].all()
+            share = 1 - kept[num_rows:].mean()
+            deviation = np.sqrt(self.RATE * (1 - self.RATE) / (num_rows * 40))
+            assert abs(share - self.RATE) < 4 * deviation
+
+    def test_source_and_target_are_cut_independently(self):
+        inputs, targets = (
+            kept[len(SEEDS) :].ravel() for kept in self.kept(SEEDS)
+        )
+        correlation = np.corrcoef(inputs, targets)[0, 1]
+        assert abs(correlation) < 5 / np.sqrt(inputs.size)
+
+    def test_a_row_is_cut_alike_in_any_batch_and_at_any_length(self):
+        whole, part = self.kept(SEEDS), self.kept(SEEDS[7:9], 50)
+        for large, small in zip(whole, part):
+            rows = large[len(SEEDS) :][7:9]
+            np.testing.assert_array_equal(small[2:, :40], rows)

@@ -41,13 +41,40 @@ class TokenSequences:
         # Indexing a range handles negative numbers, and raises the IndexError
         # that ends an iteration.
         index = range(len(self))[index]
-        positions = np.arange(self.offsets[index], self.offsets[index + 1])
-        return self.ids[positions].astype(np.int32)
+        return self.concatenated(np.array([index])).astype(np.int32)
 
     @property
     def lengths(self):
         """Number of tokens of each sequence, of shape `(sequences,)`."""
         return np.diff(self.offsets)
+
+    def lengths_of(self, indices):
+        """Returns the numbers of tokens of the chosen sequences.
+
+        Args:
+            indices: Integer array, the numbers of sequences.
+
+        Returns:
+            Integer array of the same shape.
+        """
+        return self.offsets[indices + 1] - self.offsets[indices]
+
+    def concatenated(self, indices):
+        """Returns the ids of the chosen sequences, one after another.
+
+        Args:
+            indices: Integer array of shape `(chosen,)`.
+
+        Returns:
+            Integer array of shape `(ids,)`.
+        """
+        lengths = self.lengths_of(indices)
+        # The position of every id in the file, without a loop over sequences:
+        # a running count, shifted for each sequence to its start.
+        positions = np.arange(lengths.sum()) + np.repeat(
+            self.offsets[indices] + lengths - np.cumsum(lengths), lengths
+        )
+        return self.ids[positions]
 
     def padded(self, indices, length):
         """Returns the chosen sequences as one padded array.
@@ -64,17 +91,13 @@ class TokenSequences:
         indices = np.asarray(indices)
         if indices.ndim == 1:
             indices = indices[:, None]  # (rows, 1)
-        starts = self.offsets[indices]  # (rows, sequences_per_row)
-        lengths = np.where(indices < 0, 0, self.offsets[indices + 1] - starts)
+        is_sequence = indices >= 0
+        lengths = np.where(is_sequence, self.lengths_of(indices), 0)
         row_lengths = lengths.sum(axis=1)
-        starts, lengths = starts.ravel(), lengths.ravel()
-        # The position of every id in the file, without a loop over sequences:
-        # a running count, shifted for each sequence to its start.
-        positions = np.arange(lengths.sum()) + np.repeat(
-            starts + lengths - np.cumsum(lengths), lengths
-        )
         padded = np.full((len(indices), length), PAD_ID, np.int32)
-        padded[np.arange(length) < row_lengths[:, None]] = self.ids[positions]
+        padded[np.arange(length) < row_lengths[:, None]] = self.concatenated(
+            indices[is_sequence]
+        )
         return padded
 
 

@@ -93,7 +93,7 @@ def update_batches(token_pairs, plan, layout, seed, epoch, start=0):
 def _lengths(token_pairs, indices):
     pairs = indices[indices >= 0]
     sides = (token_pairs.inputs, token_pairs.targets)
-    return np.stack([side.lengths[pairs] for side in sides], axis=1)
+    return np.stack([side.lengths_of(pairs) for side in sides], axis=1)
 
 
 def _draw_seeds(indices, position):

@@ -118,10 +118,15 @@ def _train():
 
 def _input():
     from keras_transformer.benchmark.input_speed import time_input
+    from keras_transformer.data.subwords import Subwords
 
     hparams = _hparams()
+    vocabulary = None
+    if hparams.subword_dropout:
+        flags.require(FLAGS, "vocabulary")
+        vocabulary = Subwords(FLAGS.vocabulary)
     token_pairs, _ = _text()
-    figures = time_input(hparams, token_pairs, FLAGS.num_passes)
+    figures = time_input(hparams, token_pairs, FLAGS.num_passes, vocabulary)
     return {"packed": hparams.packed, **figures}
 
 

@@ -33,6 +33,7 @@ class HParams:
     dropout: float = 0.1  # rate on sub-layer outputs and embeddings (P_drop)
     attention_dropout: float = 0.0  # rate on attention weights; paper: 0
     activation_dropout: float = 0.0  # rate inside the feed-forward; paper: 0
+    subword_dropout: float = 0.0  # share of BPE merges left out (p); 0 = none
     norm: str = "post"  # "post" as in the paper, "pre" as in Tensor2Tensor
     positional_encoding: str = "sinusoidal"  # or "learned" (Table 3 row E)
     neighbourhood_size: int = 0  # positions in reach of one (r); 0 = all
@@ -110,6 +111,7 @@ _RULES = (
         0,
         0.999999,
         *("dropout", "attention_dropout", "activation_dropout"),
+        "subword_dropout",
         *("label_smoothing", "adam_beta1", "adam_beta2", "ema_decay"),
         "token_cutoff",
     ),

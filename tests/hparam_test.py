@@ -82,6 +82,7 @@ class HParamsTest:
             {"alpha": 11.0},
             {"adam_beta1": 0.99999999},
             {"dropout": 1 - 1e-9},
+            {"subword_dropout": 1.0},
             {"adam_epsilon": 1e-50},
             {"learning_rate": 1e30},
             {"gradient_clip_norm": 10**400},

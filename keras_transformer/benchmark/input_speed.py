@@ -8,19 +8,24 @@ from keras_transformer.benchmark import machine
 from keras_transformer.data.batch_plan import plan_batches
 from keras_transformer.data.packing import plan_packed
 from keras_transformer.data.prefetch import prefetched
+from keras_transformer.data.training_pairs import TrainingPairs
 from keras_transformer.data.update_batches import Layout
 from keras_transformer.data.update_batches import update_batches
 from keras_transformer.data.update_size import update_positions
 
 
-def time_input(hparams, token_pairs, num_passes=5):
+def time_input(hparams, token_pairs, num_passes=5, vocabulary=None):
     """Times the batches of whole epochs: planning, padding and prefetching.
+
+    With `subword_dropout`, planning includes the segmentation of the text.
 
     Args:
         hparams: `HParams` that set the size of the batches.
         token_pairs: `TokenPairs` to make batches of.
         num_passes: Number of measured passes, each of one epoch or more.
             Defaults to 5.
+        vocabulary: `Subwords` of the pairs, which `subword_dropout` needs.
+            Defaults to None.
 
     Returns:
         Dictionary of figures.
@@ -29,12 +34,14 @@ def time_input(hparams, token_pairs, num_passes=5):
     make_plan = plan_packed if hparams.packed else plan_batches
     # Every epoch has a number of its own, since the plan depends on it.
     epochs = itertools.count()
+    training_pairs = TrainingPairs(token_pairs, vocabulary, hparams, seed=0)
     planning_seconds = []
 
     def plan(epoch):
-        return make_plan(
-            token_pairs.inputs.lengths,
-            token_pairs.targets.lengths,
+        pairs = training_pairs.of_epoch(epoch, positions)
+        return pairs, make_plan(
+            pairs.inputs.lengths,
+            pairs.targets.lengths,
             positions,
             hparams.max_length,
             seed=0,
@@ -44,15 +51,15 @@ def time_input(hparams, token_pairs, num_passes=5):
     def run_epochs(num_times):
         for epoch in itertools.islice(epochs, num_times):
             begin = time.perf_counter()
-            planned = plan(epoch)
+            pairs, planned = plan(epoch)
             planning_seconds.append(time.perf_counter() - begin)
             batches = update_batches(
-                token_pairs, planned, Layout(), seed=0, epoch=epoch
+                pairs, planned, Layout(), seed=0, epoch=epoch
             )
             for _ in prefetched(batches):
                 pass
 
-    first = plan(0)  # every epoch drops the same long pairs
+    _, first = plan(0)  # every epoch drops the same long pairs
     num_pairs = len(token_pairs.inputs) - first.num_dropped
     passes = machine.timed_passes(run_epochs, num_passes)
     speed, speed_range = passes.rate(num_pairs)

@@ -122,6 +122,7 @@ class GeneratedData:
         shuffle=None,
         packed=False,
         fixed_shapes=False,
+        token_pairs=None,
     ):
         """Plans the batches of one epoch.
 
@@ -139,11 +140,13 @@ class GeneratedData:
             fixed_shapes: Whether the batches have at most eight shapes, see
                 `plan_batches`. Packed batches always have one. Defaults to
                 False.
+            token_pairs: The `TokenPairs` of the epoch, if they are not those of
+                `token_pairs(split)`. Defaults to None.
 
         Returns:
-            A `BatchPlan` for `token_pairs(split)`.
+            A `BatchPlan` for these pairs.
         """
-        pairs = self.token_pairs(split)
+        pairs = token_pairs or self.token_pairs(split)
         # A packed plan has no such option, since it has one shape anyway.
         options = {} if packed else {"fixed_shapes": fixed_shapes}
         make_plan = packing.plan_packed if packed else batch_plan.plan_batches

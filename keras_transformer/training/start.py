@@ -9,6 +9,7 @@ import os
 import time
 
 from keras_transformer.cost.devices import flops_per_second
+from keras_transformer.data.bpe_dropout import BpeDropout
 from keras_transformer.data.update_size import update_positions
 from keras_transformer.engines import memory
 from keras_transformer.files.locks import locked_directory
@@ -77,8 +78,11 @@ def check_data(problem, hparams):
         hparams: `HParams` of the training.
 
     Raises:
-        ValueError: If data are missing, or if a sentence fits into no batch.
+        ValueError: If data are missing, if a sentence fits into no batch, or if
+            the vocabulary has no merges to leave out.
     """
+    if hparams.subword_dropout:
+        BpeDropout(problem.vocabulary, hparams.subword_dropout)
     problem.batches(
         "train",
         update_positions(hparams, problem.token_pairs("train")),

@@ -7,6 +7,7 @@ import signal
 import time
 
 from keras_transformer.data.prefetch import prefetched
+from keras_transformer.data.training_pairs import TrainingPairs
 from keras_transformer.data.update_batches import Layout
 from keras_transformer.data.update_batches import update_batches
 from keras_transformer.data.update_size import update_positions
@@ -63,6 +64,12 @@ class Trainer:
         self.progress = self.state.progress
         if "positions" not in self.progress:
             self.progress["positions"] = self._update_positions()
+        self.training_pairs = TrainingPairs(
+            problem.token_pairs("train"),
+            run.vocabulary,
+            self.hparams,
+            self.seed,
+        )
         # After the state, because the log continues from the restored step.
         self.log = TrainingLog(
             run, self.step, self.engine.is_chief, self.state.counts
@@ -153,7 +160,10 @@ class Trainer:
 
     def _train_epoch(self, train_steps):
         """Trains on the rest of the epoch, or until the training must stop."""
-        plan = self._plan()
+        token_pairs = self.training_pairs.of_epoch(
+            self.progress["epoch"], self.progress["positions"]
+        )
+        plan = self._plan(token_pairs)
         if self.progress["batch"] >= len(plan):
             raise ValueError(
                 "A run must be resumed with the data it was started with. "
@@ -167,7 +177,7 @@ class Trainer:
                 plan, self.layout, self.engine, self.schedule.peak
             )
         batches = update_batches(
-            self.problem.token_pairs("train"),
+            token_pairs,
             plan,
             self.layout,
             self.seed,
@@ -203,7 +213,7 @@ class Trainer:
             return hparams.effective_batch_tokens or hparams.batch_tokens
         return update_positions(hparams, self.problem.token_pairs("train"))
 
-    def _plan(self):
+    def _plan(self, token_pairs):
         return self.problem.batches(
             "train",
             self.progress["positions"],
@@ -211,6 +221,7 @@ class Trainer:
             self.seed,
             self.progress["epoch"],
             packed=self.hparams.packed,
+            token_pairs=token_pairs,
         )
 
     def _update(self, batch, waited):

@@ -14,6 +14,7 @@ from keras_transformer.benchmark import machine
 from keras_transformer.benchmark import workload
 from keras_transformer.bin import benchmark
 from keras_transformer.data.batch_plan import pad_batch
+from keras_transformer.data.subwords import train_subwords
 from keras_transformer.data.update_batches import Layout
 from keras_transformer.data.update_batches import update_batches
 from keras_transformer.hparam import HParams
@@ -279,6 +280,18 @@ class BenchmarkTest:
         assert figures["num_pairs"] == 200
         assert figures["pairs_per_second"] > 0
         assert 0 < figures["planning_share"] < 1
+
+    def test_input_segments_the_text_anew(
+        self, paths, small_machine, capsys, tmp_path
+    ):
+        flags = ["--mode=input", f"--hparams={HPARAMS},subword_dropout=0.1"]
+        assert run_benchmark(paths, *flags) == 2
+        assert "pad=0, end=1" in capsys.readouterr().err
+        vocabulary = str(tmp_path / "vocab.model")
+        train_subwords(WORDS * 9, VOCAB_SIZE, vocabulary)
+        assert run_benchmark([*paths[:2], vocabulary], *flags) == 0
+        figures = json.loads(capsys.readouterr().out)
+        assert figures["pairs_per_second"] > 0
 
     def test_too_little_text_is_one_line_and_exit_2(self, paths, capsys):
         flags = ["--mode=train", "--hparams=batch_tokens=99999"]

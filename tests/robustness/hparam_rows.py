@@ -48,6 +48,8 @@ ROWS = [
     row(NEW + "dropout=0,1", says="name=value"),
     row(NEW + "dropout=0_1.0", says="dropout"),
     row(NEW + "attention_dropout=2", says="attention_dropout"),
+    row(NEW + "subword_dropout=1", says="subword_dropout"),
+    row(NEW + "subword_dropout=-0.1", says="subword_dropout"),
     row(NEW + "label_smoothing=1", says="label_smoothing"),
     row(NEW + "label_smoothing=-1", says="label_smoothing"),
     row(NEW + "consistency=rdrop", says="simcut"),

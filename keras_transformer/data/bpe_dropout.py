@@ -1,0 +1,217 @@
+"""BPE-dropout: random segmentations of words, many words at a time."""
+
+import numpy as np
+
+from keras_transformer.data.pair_table import PairTable
+from keras_transformer.data.token_arrays import TokenSequences
+from keras_transformer.token_ids import END_ID
+from keras_transformer.token_ids import PAD_ID
+from keras_transformer.token_ids import WORD_START
+
+
+class BpeDropout:
+    """Segments words by byte-pair encoding with left-out merges.
+
+    A word begins as its characters. Before each merge, every possible merge is
+    left out with probability `dropout`, and the best of the others is applied.
+    The word is finished when none remains (Algorithm 1 of Provilkov et al.,
+    2020). Without dropout this is SentencePiece's own segmentation.
+
+    Bytes, and symbols that a problem defines, are neither split nor merged.
+
+    Args:
+        vocabulary: The `Subwords`, a byte-pair encoding.
+        dropout: Probability of leaving out a merge (p), less than 1.
+
+    Raises:
+        ValueError: If the vocabulary is not a byte-pair encoding within words.
+    """
+
+    def __init__(self, vocabulary, dropout):
+        self._dropout = dropout
+        model = _read_model(vocabulary)
+        texts = [piece.piece for piece in model.pieces]
+        # Merges make and split normal pieces alone.
+        ids = {
+            piece.piece: id_
+            for id_, piece in enumerate(model.pieces)
+            if piece.type == piece.NORMAL
+        }
+        _check_pieces(ids)
+        # A merge is as good as the score of the piece that it makes.
+        by_rank = sorted(ids.values(), key=lambda i: -model.pieces[i].score)
+        self._by_rank = np.array([*by_rank, PAD_ID], np.int32)
+        self._no_merge = len(by_rank)  # a rank behind all others
+        self._merges = _make_merges(ids, by_rank)
+        self._spellings = _joined_lists(
+            [ids[character] for character in text]
+            if text in ids and all(character in ids for character in text)
+            else [id_]
+            for id_, text in enumerate(texts)
+        )
+        self.starts_word = np.array(
+            [text.startswith(WORD_START) for text in texts]
+        )
+        self.starts_word[END_ID] = True
+
+    def spell(self, words):
+        """Returns words as their characters.
+
+        Args:
+            words: `TokenSequences` of pieces.
+
+        Returns:
+            `TokenSequences` of the same number of words.
+        """
+        ends = np.append(0, np.cumsum(self._spellings.lengths[words.ids]))
+        characters = self._spellings.concatenated(words.ids)
+        return TokenSequences(characters, ends[words.offsets])
+
+    def first_ranks(self, words):
+        """Returns the ranks of the merges of characters.
+
+        Args:
+            words: `TokenSequences` of characters, as `spell` returns them.
+
+        Returns:
+            `TokenSequences` of the rank of the merge of each character with the
+            next one; a last character has none.
+        """
+        followers = np.append(words.ids[1:], PAD_ID)
+        ranks = self._merges.find(words.ids, followers)
+        ranks[words.offsets[1:] - 1] = self._no_merge
+        return TokenSequences(ranks, words.offsets)
+
+    def segment(self, characters, ranks, generator):
+        """Yields a random segmentation of each word.
+
+        Args:
+            characters: Integer array of shape `(characters, words)`, a word in
+                each column.
+            ranks: Integer array of that shape, the rank of the merge of each
+                character with the next one.
+            generator: NumPy `Generator` that draws the merges to leave out.
+
+        Yields:
+            Tuples of words with equally many pieces: an integer array of shape
+            `(words,)` with their columns, and one of shape `(pieces, words)`.
+        """
+        words = np.arange(characters.shape[1])
+        # Padding, which merges with nothing, gives each piece two neighbours.
+        pieces = np.pad(characters, ((1, 1), (0, 0)), constant_values=PAD_ID)
+        ranks = np.pad(
+            ranks, ((1, 0), (0, 0)), constant_values=self._no_merge
+        )  # (pieces - 1, words)
+        while len(words):
+            rank, at = self._choose_merges(ranks, generator)
+            is_over = rank == self._no_merge
+            over, others = np.flatnonzero(is_over), np.flatnonzero(~is_over)
+            yield words[over], pieces[1:-1].take(over, axis=1)
+            words, pieces, ranks, rank, at = (
+                array.take(others, axis=-1)
+                for array in (words, pieces, ranks, rank, at)
+            )
+            pieces, ranks = self._merge(pieces, ranks, self._by_rank[rank], at)
+
+    def _choose_merges(self, ranks, generator):
+        """Chooses the best merge of each word among those not left out.
+
+        Args:
+            ranks: Integer array of shape `(pairs, words)`, the rank of the
+                merge of each piece with the next one.
+            generator: NumPy `Generator`.
+
+        Returns:
+            Two integer arrays of shape `(words,)`: the ranks of the chosen
+            merges, and which pair each of them merges.
+        """
+        num_pairs, num_words = ranks.shape
+        # Of two equal merges the first one is better, as in SentencePiece.
+        keys = ranks * num_pairs + np.arange(num_pairs, dtype=np.int32)[:, None]
+        best = keys.min(axis=0)
+        # The number of better merges that are left out before one is not.
+        num_skipped = generator.geometric(1 - self._dropout, num_words) - 1
+        some = np.flatnonzero(num_skipped)
+        # The last of the sorted keys is never a merge, since a word has padding
+        # at either end.
+        skipped = np.minimum(num_skipped[some], num_pairs - 1)
+        by_key = np.sort(keys[:, some], axis=0)
+        best[some] = by_key[skipped, np.arange(len(some))]
+        return np.divmod(best, num_pairs)
+
+    def _merge(self, pieces, ranks, merged, at):
+        """Merges one pair of each word.
+
+        Args:
+            pieces: Integer array of shape `(pieces, words)`.
+            ranks: Integer array of shape `(pieces - 1, words)`.
+            merged: Integer array of shape `(words,)`, the pieces to put in
+                place of a pair.
+            at: Integer array of shape `(words,)`, which pair it is.
+
+        Returns:
+            New `pieces` and `ranks`, each one row shorter.
+        """
+        columns = np.arange(len(at))
+        pieces, ranks = _drop_behind(pieces, at), _drop_behind(ranks, at)
+        pieces[at, columns] = merged
+        before, behind = pieces[at - 1, columns], pieces[at + 1, columns]
+        ranks[at - 1, columns] = self._merges.find(before, merged)
+        ranks[at, columns] = self._merges.find(merged, behind)
+        return pieces, ranks
+
+
+def _drop_behind(rows, at):
+    """Drops from each column the entry behind number `at`."""
+    numbers = np.arange(len(rows) - 1)[:, None]
+    return np.where(numbers > at, rows[1:], rows[:-1])
+
+
+def _make_merges(ids, by_rank):
+    """Returns a table from two pieces to the rank of their merge."""
+    ranks = {id_: rank for rank, id_ in enumerate(by_rank)}
+    merges = [
+        (ids[text[:cut]], ids[text[cut:]], ranks[id_])
+        for text, id_ in ids.items()
+        for cut in range(1, len(text))
+        if text[:cut] in ids and text[cut:] in ids
+    ]
+    columns = np.array(merges, np.int64).reshape(-1, 3).T
+    return PairTable(*columns, default=len(by_rank))
+
+
+def _joined_lists(lists):
+    lists = list(lists)
+    lengths = [len(ids) for ids in lists]
+    ids = np.array([id_ for ids in lists for id_ in ids], np.int32)
+    return TokenSequences(ids, np.append(0, np.cumsum(lengths)))
+
+
+def _read_model(vocabulary):
+    # Imported here because few trainings need protobuf.
+    from sentencepiece import sentencepiece_model_pb2
+
+    model = sentencepiece_model_pb2.ModelProto.FromString(
+        vocabulary.model_bytes
+    )
+    spec = model.trainer_spec
+    if spec.model_type != spec.BPE:
+        name = spec.ModelType.Name(spec.model_type).lower()
+        raise ValueError(
+            "`subword_dropout` needs a vocabulary that is a byte-pair "
+            f"encoding. Received: a SentencePiece model of type {name}. Leave "
+            "subword_dropout at 0, or use another problem."
+        )
+    return model
+
+
+def _check_pieces(texts):
+    # The words of a sentence are segmented one by one.
+    for text in texts:
+        if WORD_START in text[1:]:
+            raise ValueError(
+                "`subword_dropout` needs a vocabulary whose pieces are within "
+                f"words. Received: a SentencePiece model with {text[:40]!r}. "
+                "Leave subword_dropout at 0, or train the vocabulary with "
+                "--split_by_whitespace=true."
+            )

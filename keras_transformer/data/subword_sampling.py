@@ -1,0 +1,216 @@
+"""Sampled segmentations of the training text, other ones in each epoch."""
+
+import numpy as np
+
+from keras_transformer.data.bpe_dropout import BpeDropout
+from keras_transformer.data.distinct_words import IDS_AT_ONCE
+from keras_transformer.data.distinct_words import DistinctWords
+from keras_transformer.data.distinct_words import parts
+from keras_transformer.data.distinct_words import sums
+from keras_transformer.data.token_arrays import TokenPairs
+from keras_transformer.data.token_arrays import TokenSequences
+
+MAX_SAMPLES = 16  # largest number of segmentations of a word in an epoch
+CHARACTERS_AT_ONCE = 2**17  # number of characters that are merged together
+# Text without spaces can be one word of any length. The time for a word grows
+# with the square of its length, so longer ones keep their segmentation.
+MAX_CHARACTERS = 1000
+
+
+class SubwordSampler:
+    """Segments training pairs anew for each epoch, with BPE-dropout.
+
+    Each epoch draws new segmentations of every distinct word, as many as the
+    word has occurrences but at most `MAX_SAMPLES`. The occurrences of the word
+    use them in turn. An epoch therefore costs little more than a look-up, and
+    any occurrence has the distribution that `BpeDropout` describes.
+
+    Memory holds 4 bytes for each word of the text and, during an epoch, the
+    drawn segmentations.
+
+    Args:
+        token_pairs: `TokenPairs` to segment anew.
+        vocabulary: Their `Subwords`.
+        dropout: Probability of leaving out a merge (p), less than 1.
+        seed: Integer seed, at least 0.
+
+    Raises:
+        ValueError: If the vocabulary is not a byte-pair encoding within words.
+    """
+
+    def __init__(self, token_pairs, vocabulary, dropout, seed):
+        self._stored = token_pairs
+        self._seed = seed
+        self._bpe = BpeDropout(vocabulary, dropout)
+        words = DistinctWords(self._bpe.starts_word)
+        self._sides = [words.number(side) for side in token_pairs]
+        self._spellings = words.spellings()
+        self._characters = self._bpe.spell(self._spellings)
+        self._first_ranks = self._bpe.first_ranks(self._characters)
+        # The stored segmentation of a word has the number of the word. The
+        # drawn ones have the numbers behind.
+        num_drawn = self._count_drawn()
+        all_words = np.arange(len(num_drawn), dtype=np.int32)
+        drawn_words = np.repeat(all_words, num_drawn)
+        self._word_of = np.concatenate([all_words, drawn_words])
+        first = np.where(
+            num_drawn,
+            len(num_drawn) + np.cumsum(num_drawn) - num_drawn,
+            all_words,
+        )
+        num_used = np.zeros(len(num_drawn), np.int64)
+        for side in self._sides:
+            _take_turns(side.ids, first, num_drawn, num_used)
+        lengths = self._characters.lengths_of(drawn_words)
+        self._groups = [
+            len(num_drawn) + group for group in _groups_of_equal(lengths)
+        ]
+
+    def sample(self, epoch, longest):
+        """Returns the pairs of an epoch.
+
+        They are a pure function of the arguments and of those of the class. A
+        pair keeps its stored segmentation if one of its sides is longer than
+        `longest` in the stored or in the sampled segmentation.
+
+        Args:
+            epoch: Number of the epoch.
+            longest: Largest number of tokens of a sentence.
+
+        Returns:
+            `TokenPairs` of the same number of pairs.
+        """
+        segmentations = self._draw(epoch)
+        stored = np.stack([side.lengths for side in self._stored])
+        sampled = np.stack(
+            [_sampled_lengths(side, segmentations) for side in self._sides]
+        )  # (2, pairs)
+        is_stored = np.maximum(stored, sampled).max(axis=0) > longest
+        return TokenPairs(
+            *(
+                _SampledSequences(
+                    *side, segmentations, self._word_of, is_stored
+                )
+                for side in zip(
+                    self._sides, np.where(is_stored, stored, sampled)
+                )
+            )
+        )
+
+    def _count_drawn(self):
+        """Returns the number of segmentations that an epoch draws of a word."""
+        num_words = len(self._spellings)
+        counts = np.zeros(num_words, np.int64)
+        for side in self._sides:
+            for part in _slices(side.ids):
+                counts += np.bincount(part, minlength=num_words)
+        lengths = self._characters.lengths
+        is_drawn = (lengths > 1) & (lengths <= MAX_CHARACTERS)
+        return np.minimum(counts, np.where(is_drawn, MAX_SAMPLES, 0))
+
+    def _draw(self, epoch):
+        """Returns all segmentations of an epoch, `TokenSequences`."""
+        # The trailing 2 keeps this generator apart from those that order the
+        # epoch and seed its rows.
+        generator = np.random.default_rng([self._seed, epoch, 2])
+        lengths = np.empty(len(self._word_of), np.int64)
+        lengths[: len(self._spellings)] = self._spellings.lengths
+        drawn = []
+        for group in self._groups:
+            words = self._word_of[group]
+            matrices = [
+                sequences.concatenated(words).reshape(len(words), -1).T
+                for sequences in (self._characters, self._first_ranks)
+            ]  # (characters, words)
+            for columns, pieces in self._bpe.segment(*matrices, generator):
+                lengths[group[columns]] = len(pieces)
+                drawn.append((group[columns], pieces))
+        offsets = np.append(0, np.cumsum(lengths))
+        ids = np.empty(offsets[-1], np.int32)
+        ids[: len(self._spellings.ids)] = self._spellings.ids
+        for numbers, pieces in drawn:
+            places = offsets[numbers] + np.arange(len(pieces))[:, None]
+            ids[places] = pieces
+        return TokenSequences(ids, offsets)
+
+
+class _SampledSequences(TokenSequences):
+    """Token sequences that are put together from segmentations of words.
+
+    Args:
+        numbers: `TokenSequences` of the numbers of drawn segmentations.
+        lengths: Integer array of shape `(sequences,)`, the numbers of tokens.
+        segmentations: `TokenSequences` of ids.
+        word_of: Integer array of shape `(segmentations,)`, the number of the
+            stored segmentation of the same word.
+        is_stored: Boolean array of shape `(sequences,)`, whether a sequence has
+            the stored segmentations.
+    """
+
+    def __init__(self, numbers, lengths, segmentations, word_of, is_stored):
+        super().__init__(None, np.append(0, np.cumsum(lengths)))
+        self._numbers = numbers
+        self._segmentations = segmentations
+        self._word_of = word_of
+        self._is_stored = is_stored
+
+    def concatenated(self, indices):
+        numbers = self._numbers.concatenated(indices)
+        is_stored = np.repeat(
+            self._is_stored[indices], self._numbers.lengths_of(indices)
+        )
+        numbers = np.where(is_stored, self._word_of[numbers], numbers)
+        return self._segmentations.concatenated(numbers)
+
+
+def _take_turns(words, first, num_drawn, num_used):
+    """Replaces each word by the number of its next segmentation.
+
+    Args:
+        words: Integer array of shape `(words,)`, which is changed.
+        first: Integer array, the number of the first segmentation of each
+            distinct word.
+        num_drawn: Integer array, the number of segmentations of each; 0 means
+            the stored one.
+        num_used: Integer array, the number of occurrences of each before these;
+            they are added to it.
+    """
+    for part in _slices(words):
+        order = np.argsort(part, kind="stable")
+        distinct, counts = np.unique(part, return_counts=True)
+        earlier = np.arange(len(part)) - np.repeat(
+            np.cumsum(counts) - counts - num_used[distinct], counts
+        )
+        num_used[distinct] += counts
+        word = part[order]
+        part[order] = first[word] + earlier % np.maximum(1, num_drawn[word])
+
+
+def _sampled_lengths(numbers, segmentations):
+    """Returns the lengths of sequences of drawn segmentations."""
+    lengths = segmentations.lengths
+    return np.concatenate(
+        [
+            sums(
+                lengths[numbers.concatenated(chosen)],
+                numbers.lengths_of(chosen),
+            )
+            for chosen in parts(numbers)
+        ]
+    )
+
+
+def _groups_of_equal(lengths):
+    """Yields the places of equal lengths, not too many together."""
+    order = np.argsort(lengths, kind="stable")
+    ends = np.flatnonzero(np.diff(lengths[order])) + 1
+    for group in np.split(order, ends):
+        if len(group):
+            at_once = max(1, CHARACTERS_AT_ONCE // lengths[group[0]])
+            yield from np.split(group, range(at_once, len(group), at_once))
+
+
+def _slices(array):
+    """Yields consecutive parts of an array of bounded size."""
+    for start in range(0, len(array), IDS_AT_ONCE):
+        yield array[start : start + IDS_AT_ONCE]

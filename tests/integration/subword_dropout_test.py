@@ -1,0 +1,38 @@
+"""Training on text that is segmented anew in each epoch."""
+
+import pytest
+from bpe_corpus import make_corpus
+from runs import differences
+from runs import train
+
+from keras_transformer.hparam import HParams
+from keras_transformer.registry import get_problem
+from keras_transformer.training.start import check_data
+
+# An epoch has fewer than 20 updates.
+TINY = {"d_model": 16, "d_ff": 32, "num_heads": 2, "extra_length": 4}
+TINY |= {"batch_tokens": 16384, "subword_dropout": 0.3}
+NUM_UPDATES = 40
+
+
+class SubwordDropoutTest:
+    @pytest.mark.slow
+    @pytest.mark.parametrize("packed", [False, True])
+    def test_resumed_run_equals_an_uninterrupted_one(self, make_run, packed):
+        whole, resumed = (make_run(**TINY, packed=packed) for _ in range(2))
+        trainer, _ = train(whole, NUM_UPDATES)
+        assert trainer.progress["epoch"] >= 2
+        for step in (27, NUM_UPDATES):
+            train(resumed, step)
+        # A training also logs where it stops.
+        assert set(differences(resumed, whole)) <= {"metrics.csv"}
+
+    def test_text_with_an_encoding_of_its_own_is_refused(
+        self, tmp_path, monkeypatch
+    ):
+        make_corpus(tmp_path, monkeypatch)
+        problem = get_problem("translate_ende_wmt_bpe32k", str(tmp_path / "d"))
+        problem.generate(str(tmp_path))
+        check_data(problem, HParams())
+        with pytest.raises(ValueError, match="type word. Leave"):
+            check_data(problem, HParams(subword_dropout=0.1))

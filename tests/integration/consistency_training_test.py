@@ -7,6 +7,7 @@ from runs import evaluations
 from runs import metrics
 from runs import train
 from several_devices_test import HPARAMS as SMALL
+from several_devices_test import NUM_UPDATES
 from several_devices_test import train_on_several
 
 from keras_transformer.training import trainer as training
@@ -39,7 +40,7 @@ class ConsistencyTrainingTest:
         monkeypatch.setattr(training, "LOG_FREQUENCY", 1)
         options = {**SMALL, "consistency": kind}
         one, two = make_run(**options), make_run(**options)
-        train(one, 50)
+        train(one, NUM_UPDATES)
         output = train_on_several(two, 2)
         assert "num_rounds=2, num_replicas=2" in output
         for name in ("train_loss", "train_consistency", "gradient_norm"):

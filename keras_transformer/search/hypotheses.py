@@ -159,16 +159,13 @@ def _weights_cast_once(model):
     Keras casts weights in `__call__` only, and steps run outside it. Without
     this scope, each step would cast all matrices again.
     """
-    values = [ops.convert_to_tensor(variable) for variable in model.variables]
-    return keras.StatelessScope(
-        state_mapping=[
-            (
-                variable,
-                # Vectors are too small to matter, and stay as they are.
-                ops.cast(value, model.compute_dtype)
-                if len(value.shape) == 2
-                else value,
-            )
-            for variable, value in zip(model.variables, values)
-        ]
-    )
+    scope = keras.StatelessScope()
+    for variable in model.variables:
+        value = variable.value
+        # Vectors are too small to matter, and stay as they are.
+        if len(value.shape) == 2:
+            value = ops.cast(value, model.compute_dtype)
+        # A mapping given to the scope's constructor would be cast back to the
+        # variable's own precision.
+        scope.add_update((variable, value))
+    return scope

@@ -27,6 +27,9 @@ done remain in the file of --decode_to_file with the suffix .partial. The same
 command with --resume goes on from there. The output is the same as without the
 stop.
 
+--rerank_by=reverse_run reorders the hypotheses of the beam by how well a run of
+the opposite direction translates them back.
+
 --prefix_file names a file with the beginning of each translation.
 --score_file=pairs.tsv scores the pairs of a file instead of translating. Each
 of its lines is a source, a tab and a translation.
@@ -83,6 +86,8 @@ def _check_model(changes):
         check_export(paths[0], chosen, changes)
         return None, None
     checker = load_checker(paths, FLAGS.tokenized)
+    if FLAGS.rerank_by:
+        checker = _reranker(checker, load_checker)
     checker.changed_options(**changes)
     if FLAGS.prefix_file and checker.linearization:
         raise ValueError(
@@ -113,7 +118,29 @@ def _load(steps):
     from keras_transformer.decoding.loading import load
 
     precision = model_flags.decode_precision(FLAGS)
-    return load(paths, steps, precision, FLAGS.tokenized)
+    translator = load(paths, steps, precision, FLAGS.tokenized)
+    if not FLAGS.rerank_by:
+        return translator
+    return _reranker(translator, lambda paths: load(paths, precision=precision))
+
+
+def _reranker(translator, load_reverse):
+    """Puts a translator together with the one that `--rerank_by` names.
+
+    Args:
+        translator: A `Translator`, perhaps without a model.
+        load_reverse: Function that opens a list of directories.
+    """
+    from keras_transformer.decoding.loading import check_loadable
+    from keras_transformer.decoding.reranking import Reranker
+
+    paths = model_flags.directories(FLAGS.rerank_by)
+    if check_loadable(paths):
+        raise ValueError(
+            "`--rerank_by` must be the directory of a run. Received: "
+            f"--rerank_by={FLAGS.rerank_by}, an exported model. Name the run."
+        )
+    return Reranker(translator, load_reverse(paths), FLAGS.rerank_weight)
 
 
 def _output(steps, changes):

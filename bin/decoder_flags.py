@@ -60,10 +60,26 @@ FLAGS = flags.define(
         flags.seed("random_seed", 0, "Seed of the sampler."),
         "precision",
     ),
+    flags.group(
+        "Reranking",
+        flags.path(
+            "rerank_by",
+            None,
+            "Run of the opposite direction, or an ensemble of such runs, that "
+            "reorders the hypotheses of the beam. Default: none.",
+        ),
+        flags.amount(
+            "rerank_weight",
+            1.0,
+            "Weight of the score of the runs in rerank_by.",
+            maximum=1_000,
+        ),
+    ),
 )
 
 # Flags that the output depends on, apart from the text and the options.
 SETTINGS = ("precision", "random_seed", "tokenized", "write_scores")
+SETTINGS += ("rerank_by", "rerank_weight")
 
 
 def check_flags():

@@ -15,7 +15,15 @@ def output_dirs(values):
     Args:
         values: Flags of a command that takes `output_dir`.
     """
-    path = values.output_dir
+    return directories(values.output_dir)
+
+
+def directories(path):
+    """Returns the directories that the value of a flag names, a list.
+
+    Args:
+        path: Str, see `output_dirs`.
+    """
     if os.path.exists(path):
         return [path]
     return [os.path.expanduser(part) for part in path.split(",")]

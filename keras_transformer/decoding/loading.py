@@ -11,12 +11,13 @@ from keras_transformer.search.options import DecodeOptions
 
 # Flags of kt-decoder whose values an exported model has in it.
 _FIXED = {
-    "ctranslate2": ("checkpoint_step", "precision"),
+    "ctranslate2": ("checkpoint_step", "precision", "rerank_by"),
     "saved_model": (
         "checkpoint_step",
         "precision",
         "prefix_file",
         "random_seed",
+        "rerank_by",
     ),
 }
 

@@ -86,6 +86,23 @@ class EnsembleTest:
             assert capsys.readouterr().out == "a b c\n\nq w e\n"
 
 
+class RerankingTest:
+    def test_a_reverse_run_adds_its_score(
+        self, run_decoder, trained_run, tmp_path
+    ):
+        flags = ["--write_scores", "--decode_hparams=num_hypotheses=2"]
+        text = "a b c\n\nq w e\n"
+        forward = run_decoder(text, *flags)
+        # Copying is its own opposite, so each copy gets its own score twice.
+        rows = run_decoder(text, *flags, f"--rerank_by={trained_run}")
+        assert [row[0] for row in rows] == ["a b c", "", "q w e"]
+        for row, before in zip(rows, forward, strict=True):
+            assert float(row[1]) == pytest.approx(
+                2 * float(before[1]), abs=1e-3
+            )
+        assert [len(row) for row in rows] == [4, 2, 4]
+
+
 class BadInputTest:
     @pytest.mark.parametrize(
         "flags, words",

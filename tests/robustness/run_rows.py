@@ -65,6 +65,28 @@ ROWS = [
         "kt-attention --output_dir={run},{averaged} --text=a --png=a.png",
         says="one run to look into",
     ),
+    row(RUN + " --rerank_by={box}/gone", says="gone"),
+    row(RUN + " --rerank_by={data}", says="run.json"),
+    row(RUN + " --rerank_by={run},{parser}", says="same vocabulary"),
+    row(RUN + " --rerank_by={saved_model}", says="an exported model"),
+    row(RUN + " --rerank_by={ctranslate2}", says="an exported model"),
+    row(RUN + " --rerank_by={parser}", says="one that parses"),
+    row(
+        "kt-decoder --output_dir={parser} --rerank_by={run}",
+        says="one that parses",
+    ),
+    row(
+        "kt-decoder --output_dir={saved_model} --rerank_by={run}",
+        says="`--rerank_by` must go with a run",
+    ),
+    row(
+        "kt-decoder --output_dir={ctranslate2} --rerank_by={run}",
+        says="must go",
+    ),
+    row(
+        RUN + " --rerank_by={run} --decode_hparams=mbr_samples=8",
+        says="with reranking",
+    ),
     row("kt-evaluate --output_dir={saved_model}", says="run.json"),
     row("kt-evaluate --output_dir={ctranslate2}", says="run.json"),
     row("kt-evaluate --output_dir={run} --data_dir={box}/gone", says="gone"),

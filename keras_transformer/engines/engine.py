@@ -1,5 +1,7 @@
 """The common part of the engines of TensorFlow and JAX."""
 
+import math
+
 import keras
 
 from keras_transformer.optimizers import make_optimizer
@@ -39,6 +41,18 @@ class Engine:
         self.first_replica = worker * self.local_replicas
         self.model = None
         self.optimizer = None
+
+    def positions_at_once(self):
+        """Returns about how many positions per side a replica takes at once.
+
+        This is the share of a replica in an update, and at most `batch_tokens`.
+        It depends on nothing but the hyper-parameters and the number of
+        replicas, so a resumed run computes in the same chunks.
+        """
+        hparams = self.hparams
+        whole_update = hparams.effective_batch_tokens or hparams.batch_tokens
+        share = math.ceil(whole_update / self.num_replicas)
+        return min(hparams.batch_tokens, share)
 
     def synchronise(self):
         """Gives the newest values to the variables of model and optimizer."""

@@ -40,15 +40,14 @@ def objective(model, hparams, inputs, targets, seeds, num_positions):
         inputs: Integer ids of shape `(rows, input_len)`.
         targets: Integer ids of shape `(rows, target_len)`.
         seeds: Integers of shape `(rows,)`; see `dropout_noise`.
-        num_positions: Approximate number of target positions, from which the
-            number of chunks follows.
+        num_positions: Approximate number of target positions, from which
+            `count_chunks` finds the number of chunks.
 
     Returns:
         The loss, a float32 scalar, and a dictionary of the `SUMS` to report:
         the cross-entropy alone, and the divergence without its weight.
     """
-    num_logits = hparams.passes_per_update * num_positions
-    num_chunks = math.ceil(num_logits / CHUNK_ROWS)
+    num_chunks = count_chunks(hparams, num_positions)
     embeddings = model.embedding.embeddings
     smoothing = hparams.label_smoothing
     if hparams.consistency == "none":
@@ -72,6 +71,16 @@ def objective(model, hparams, inputs, targets, seeds, num_positions):
         num_chunks,
     )
     return loss, dict(zip(SUMS, sums))
+
+
+def count_chunks(hparams, num_positions):
+    """Returns the number of chunks in which the objective computes logits.
+
+    Args:
+        hparams: `HParams` of the training.
+        num_positions: Approximate number of target positions.
+    """
+    return math.ceil(hparams.passes_per_update * num_positions / CHUNK_ROWS)
 
 
 def _two_passes(model, hparams, inputs, targets, seeds):

@@ -244,7 +244,7 @@ class TensorflowEngine(Engine):
                 inputs,
                 targets,
                 seeds,
-                self.hparams.batch_tokens,
+                self.positions_at_once(),
             )
             loss = loss / num_tokens
             if self.precision == "float16":

@@ -24,6 +24,7 @@ import keras_transformer
 # nothing of it. `bin` may import everything, and only `bin` imports `bin`.
 MAY_IMPORT = {
     "": "",
+    "cleaning": "",
     "cost": "fields",
     "fields": "",
     "files": "",

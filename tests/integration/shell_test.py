@@ -34,6 +34,8 @@ WORK = {
     "benchmark": "--mode=decode --hparams_set=transformer_tiny --num_passes=1 "
     f"--decode_from_file={{text}} --vocabulary={RUN}/vocab.model "
     "--hparams=d_model=8,num_heads=2,d_ff=8,num_layers=1 --target_length=3",
+    "clean": "--source={text} --target={text} --clean_source={new}.a "
+    "--clean_target={new}.b",
     "datagen": "--problem=copy --data_dir={new}",
     "decoder": f"--output_dir={EXPORT}",
     "evaluate": "--hypotheses={text} --references={text}",

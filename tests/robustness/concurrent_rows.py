@@ -10,6 +10,8 @@ RESUME = "kt-trainer --output_dir={run} --data_dir={data} --train_steps=16000"
 DECODE = "kt-decoder --output_dir={run} --decode_from_file={box}/in "
 DECODE += "--decode_to_file={box}/out"
 PLOT = "kt-plot --runs={run} --plot_to_file={box}/a.png"
+CLEAN = "kt-clean --source={texts}/dev.en --target={texts}/dev.de "
+CLEAN += "--clean_source={box}/a --clean_target={box}/b"
 SLOW = {"cpu_seconds": 60}
 AVERAGE = "kt-avg-checkpoints --output_dir={run} --num_last_checkpoints=2 "
 AVERAGE += "--noevaluate"
@@ -34,6 +36,7 @@ ROWS = [
         locks("{run}"),
         says="one process",
     ),
+    row(CLEAN, locks("{box}/b.incomplete"), says="one process"),
     row(PLOT, locks("{box}/a.png.incomplete"), says="one process"),
     row(
         DECODE,

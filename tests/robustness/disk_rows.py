@@ -21,11 +21,14 @@ START = (
 )
 DECODE = "kt-decoder --output_dir={run} --decode_from_file={texts}/dev.en "
 DECODE += "--decode_to_file="
+CLEAN = "kt-clean --source={texts}/train.en --target={texts}/train.de "
+CLEAN += "--rules= --clean_source={box}/a --clean_target={box}/b"
 # `ulimit -f` counts in KiB in bash.
 SMALL = {"limits": "ulimit -f 1;", "says": "disk", "cpu_seconds": 60}
 MIDDLE = {"limits": "ulimit -f 40;", "says": "disk", "cpu_seconds": 60}
 ROWS = [
     row(GENERATE + "{box}/d", **SMALL),
+    row(CLEAN, **SMALL),
     row(COPY + "{box}/d", **SMALL),
     row(COPY + "{box}/d", **MIDDLE, before="Trained"),
     row(AVERAGE, **SMALL),

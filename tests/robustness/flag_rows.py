@@ -7,6 +7,8 @@ from rows import row
 COUNT = "an integer"
 SWEEP = "kt-sweep --problem=copy --data_dir={data} --output_dir={box}/s "
 POINTS = SWEEP + "--hparams_set=transformer_tiny "
+CLEAN = "kt-clean --source={texts}/dev.en --target={texts}/dev.de "
+CLEAN += "--clean_source={box}/a --clean_target={box}/b "
 FIGURE = "kt-attention --output_dir={run} --html=a.html --figure"
 FIND = "kt-attention --output_dir={run} --find"
 ROWS = [
@@ -176,6 +178,15 @@ ROWS = [
     row("kt-exporter --export_dir={box}/e", says="`--output_dir` must be"),
     row("kt-serve", says="`--export_dir` must be given"),
     row("kt-serve --export_dir=", says="`--export_dir` must be given"),
+    row("kt-clean", says="`--source` must be given"),
+    row("kt-clean --source={texts}/dev.en", says="`--target` must be given"),
+    row(CLEAN + "--rules=empty,,dupes", says="duplicate"),
+    row(CLEAN + "--max_ratio=0", says="at least 1"),
+    row(CLEAN + "--max_ratio=nan", says="a number"),
+    row(CLEAN + "--max_length=0", says=COUNT),
+    row(CLEAN + "--target_script=klingon", says="klingon"),
+    row(CLEAN + "--clean_source={texts}/dev.de", says="must differ"),
+    row(CLEAN + "--rejected={box}/b", says="must differ"),
     row("kt-plot", says="`--runs` must be given"),
     row("kt-plot --runs={run}", says="`--plot_to_file` must be given"),
     row("kt-plot --runs= --plot_to_file={box}/a.png", says="runs"),

@@ -21,6 +21,9 @@ GENERATE = (
     "--train_source={texts}/train.en --train_target={texts}/train.de "
     "--dev_source={texts}/dev.en --dev_target={texts}/dev.de "
 )
+CLEAN = f"kt-clean --source={IN} --target={{texts}}/dev.en "
+CLEAN += "--clean_source={box}/a --clean_target={box}/b "
+CLEANS = {"writes": ("[ab]",), "prints": "kept", "apart": True}
 INPUT = (
     "kt-benchmark --mode=input --hparams_set=transformer_tiny "
     "--train_source={texts}/train.en --train_target={texts}/train.de"
@@ -160,6 +163,18 @@ ROWS = [
         "--tmp_dir={texts}/dev.en",
         says="dev.en, which is a file",
     ),
+    # The files of kt-clean.
+    row(CLEAN, says="in.txt"),
+    row(CLEAN, makes(IN), says="directory"),
+    row(CLEAN, writes(IN, b"a\n"), says=("1 lines", "20 lines")),
+    row(CLEAN, writes(IN, b"a\n" * 9 + LATIN), says="line 10"),
+    row(CLEAN, writes(IN, UTF16), says="UTF-8"),
+    row(CLEAN + f"--held_out={IN}", writes(IN, LATIN), says="line 1"),
+    row(CLEAN + "--held_out=", copies(IN, "{texts}/dev.de"), says="file"),
+    row(CLEAN, copies(IN, "{texts}/dev.de"), makes("{box}/a"), says="/a"),
+    row(CLEAN + "--clean_source=/proc/a", copies(IN, "{texts}/dev.de")),
+    accepted(CLEAN, pipes(IN, b"a\n" * 20), **CLEANS),
+    accepted(CLEAN, writes(IN, "\U0001f600 \u202e \x1b\n" * 20), **CLEANS),
     # The text of kt-benchmark and kt-attention.
     row(INPUT, removes("{texts}/train.en"), says="train.en"),
     row(INPUT, writes("{texts}/train.en", b""), says="0 lines"),

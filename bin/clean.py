@@ -1,0 +1,166 @@
+"""Drops bad pairs from parallel text and reports what each rule dropped.
+
+    kt-clean --source=raw.en --target=raw.de \\
+        --clean_source=train.en --clean_target=train.de \\
+        --held_out=dev.en,dev.de,test.en,test.de
+
+The rules drop pairs with an empty side, too long sides, sides of very different
+lengths, the same sentence on both sides, broken encoding, and pairs that
+occurred before. --rules chooses among them. Three further rules apply when
+their flags are given: pairs in another script than expected, pairs whose text
+occurs in held-out files, and pairs in another language.
+
+A pair is dropped by the first rule that applies. docs/cleaning.md describes the
+rules. --rejected writes each dropped pair with its rule to a file.
+
+The files are UTF-8, plain or gzip-compressed, and may be pipes. They are read
+once; memory holds 8 bytes for each distinct pair. The outputs are plain. They
+appear when they are complete. The table goes to standard output, progress to
+standard error.
+"""
+
+import contextlib
+import itertools
+import os
+
+from keras_transformer.bin import command
+from keras_transformer.bin import flags
+from keras_transformer.cleaning.cleaner import DEFAULT_RULES
+from keras_transformer.cleaning.cleaner import RULES
+from keras_transformer.cleaning.cleaner import Cleaner
+from keras_transformer.cleaning.cleaner import CleaningOptions
+from keras_transformer.cleaning.scripts import parse_scripts
+from keras_transformer.data import text_files
+from keras_transformer.data.progress import Progress
+from keras_transformer.files import writing
+
+INPUTS = ("source", "target")
+OUTPUTS = ("clean_source", "clean_target", "rejected")
+_PAIRS_AT_ONCE = 10_000
+
+FLAGS = flags.define(
+    flags.path("source", None, "Source side of the text to clean."),
+    flags.path("target", None, "Target side of the text to clean."),
+    flags.path("clean_source", None, "File to write the clean source side to."),
+    flags.path("clean_target", None, "File to write the clean target side to."),
+    flags.path(
+        "rejected",
+        None,
+        "File to write the dropped pairs to: rule, source and target, "
+        "separated by tabs. Default: none.",
+    ),
+    flags.group(
+        "Rules",
+        flags.text(
+            "rules",
+            ",".join(DEFAULT_RULES),
+            f"Rules to apply, separated by commas: {', '.join(RULES)}.",
+        ),
+        flags.count(
+            "max_length",
+            CleaningOptions.max_length,
+            "Largest number of characters of a side, for the rule too_long.",
+        ),
+        flags.amount(
+            "max_ratio",
+            CleaningOptions.max_ratio,
+            "Largest number of characters of the longer side for each "
+            "character of the shorter one, beyond the first 20, for the rule "
+            "length_ratio.",
+        ),
+        flags.text(
+            "source_script",
+            None,
+            "Script of the source side, such as latin, or several separated "
+            "by commas. Default: any.",
+        ),
+        flags.text(
+            "target_script",
+            None,
+            "Script of the target side, such as han,hiragana,katakana. "
+            "Default: any.",
+        ),
+        flags.paths(
+            "held_out",
+            None,
+            "Files of dev and test text, separated by commas. Pairs with a "
+            "side that occurs there are dropped. Default: none.",
+        ),
+    ),
+)
+
+
+def main(argv):
+    flags.require(FLAGS, *INPUTS, "clean_source", "clean_target")
+    _check_paths()
+    cleaner = Cleaner(_options())
+    with contextlib.ExitStack() as stack:
+        files = [
+            stack.enter_context(writing.written_aside(path))
+            for path in (FLAGS[name].value for name in OUTPUTS)
+            if path
+        ]
+        progress = stack.enter_context(Progress("pairs"))
+        pairs = text_files.read_pairs(FLAGS.source, FLAGS.target)
+        judged = cleaner.judged(pairs)
+        while chunk := list(itertools.islice(judged, _PAIRS_AT_ONCE)):
+            _write(chunk, *files)
+            progress.add(len(chunk))
+    print("\n".join(cleaner.report.lines()))
+
+
+def _check_paths():
+    for name in INPUTS:
+        text_files.check_exists(FLAGS[name].value)
+    places = {}
+    for name in filter(lambda name: FLAGS[name].value, (*INPUTS, *OUTPUTS)):
+        path = FLAGS[name].value
+        other = places.setdefault(os.path.realpath(path), name)
+        if other != name:
+            raise ValueError(
+                "The files of kt-clean must differ from each other. Received: "
+                f"--{other}={FLAGS[other].value} and --{name}={path}. Name "
+                "another file."
+            )
+        if name in OUTPUTS:
+            writing.check_writable(path, f"`--{name}`")
+
+
+def _options():
+    scripts = {
+        f"{name}s": parse_scripts(FLAGS[name].value, f"`--{name}`")
+        for name in ("source_script", "target_script")
+        if FLAGS[name].value
+    }
+    return CleaningOptions(
+        rules=tuple(filter(None, FLAGS.rules.split(","))),
+        max_length=FLAGS.max_length,
+        max_ratio=FLAGS.max_ratio,
+        held_out=tuple(
+            line
+            for path in FLAGS.held_out or ()
+            for line in text_files.read_lines(path)
+        ),
+        **scripts,
+    )
+
+
+def _write(judged, source_file, target_file, rejected_file=None):
+    """Writes pairs to the clean files, or with their rules to a third one."""
+    kept = [pair for pair, name in judged if name is None]
+    source_file.writelines(f"{source}\n" for source, _ in kept)
+    target_file.writelines(f"{target}\n" for _, target in kept)
+    if rejected_file:
+        rejected_file.writelines(
+            f"{name}\t{source}\t{target}\n"
+            for (source, target), name in judged
+            if name
+        )
+
+
+def run(argv=None):
+    command.run(main, FLAGS, argv)
+
+
+if __name__ == "__main__":
+    run()

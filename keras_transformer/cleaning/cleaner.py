@@ -1,0 +1,138 @@
+"""Parallel text without the pairs that some rule drops."""
+
+import dataclasses
+import difflib
+import itertools
+
+from keras_transformer.cleaning import duplicates
+from keras_transformer.cleaning import rules
+from keras_transformer.cleaning.report import Report
+
+# Rules that look at duplicates hash many pairs in one call.
+_PAIRS_AT_ONCE = 10_000
+
+# In the order in which a pair meets them: cheap ones first, and only a pair
+# that passed all others makes a later one its duplicate.
+RULES = (
+    *("empty", "too_long", "length_ratio", "identical", "encoding"),
+    *("duplicate", "near_duplicate"),
+)
+DEFAULT_RULES = tuple(name for name in RULES if name != "near_duplicate")
+
+
+@dataclasses.dataclass(frozen=True)
+class CleaningOptions:
+    """Which rules a `Cleaner` applies, and their limits.
+
+    Three further rules apply if their options are set: `script`, `language`
+    and `held_out`.
+    """
+
+    rules: tuple = DEFAULT_RULES  # names from `RULES`
+    max_length: int = 1000  # characters of the longest side
+    max_ratio: float = 4.0  # characters of one side for each of the other
+    source_scripts: frozenset | None = None  # from `scripts.SCRIPTS`
+    target_scripts: frozenset | None = None
+    held_out: tuple = ()  # sentences of dev and test
+
+    def __post_init__(self):
+        for name in self.rules:
+            _check_rule(name)
+        if self.max_ratio < 1:
+            raise ValueError(
+                "`max_ratio` must be at least 1. Received: max_ratio="
+                f"{self.max_ratio}. Use a ratio such as 4, since the longer "
+                "side is compared with the shorter one."
+            )
+
+
+class Cleaner:
+    """Drops the pairs for which some rule says so.
+
+    A cleaner remembers the pairs it has seen, so each corpus needs a new one.
+
+    Attributes:
+        report: The `Report` on the pairs so far.
+
+    Args:
+        options: The `CleaningOptions`. Defaults to the default rules.
+
+    Example:
+
+    >>> cleaner = Cleaner()
+    >>> list(cleaner.kept([("Yes.", "Ja."), ("No.", ""), ("Yes.", "Ja.")]))
+    [('Yes.', 'Ja.')]
+    >>> cleaner.report.dropped["duplicate"]
+    1
+    """
+
+    def __init__(self, options=None):
+        self._rules = _make_rules(options or CleaningOptions())
+        self.report = Report([rule.name for rule in self._rules])
+
+    def kept(self, pairs):
+        """Yields the pairs of an iterable that no rule drops."""
+        for pair, name in self.judged(pairs):
+            if name is None:
+                yield pair
+
+    def judged(self, pairs):
+        """Yields each pair with the name of the rule that drops it, or None."""
+        pairs = iter(pairs)
+        while chunk := list(itertools.islice(pairs, _PAIRS_AT_ONCE)):
+            names = self._judge(chunk)
+            self.report.num_read += len(chunk)
+            for pair, name in zip(chunk, names):
+                if name is not None:
+                    self.report.add(pair, name)
+                yield pair, name
+
+    def _judge(self, pairs):
+        names = [None] * len(pairs)
+        left = range(len(pairs))  # positions of the pairs that passed so far
+        for rule in self._rules:
+            marks = rule.marks([pairs[position] for position in left])
+            for position in itertools.compress(left, marks):
+                names[position] = rule.name
+            left = [position for position in left if names[position] is None]
+        return names
+
+
+def _make_rules(options):
+    """Returns the rules of some options, in the order of `RULES`."""
+    functions = {
+        "empty": rules.is_empty,
+        "too_long": rules.too_long(options.max_length),
+        "length_ratio": rules.length_ratio(options.max_ratio),
+        "identical": rules.is_identical,
+        "encoding": rules.is_broken,
+    }
+    made = [
+        rules.PairRule(name, function)
+        for name, function in functions.items()
+        if name in options.rules
+    ]
+    scripts = options.source_scripts, options.target_scripts
+    if any(scripts):
+        made.append(rules.PairRule("script", rules.wrong_script(*scripts)))
+    if options.held_out:
+        made.append(
+            rules.PairRule("held_out", rules.held_out(options.held_out))
+        )
+    if "duplicate" in options.rules:
+        made.append(duplicates.exact_duplicates("duplicate"))
+    if "near_duplicate" in options.rules:
+        made.append(duplicates.near_duplicates("near_duplicate"))
+    return made
+
+
+def _check_rule(name):
+    if name in RULES:
+        return
+    close = difflib.get_close_matches(name, RULES)
+    hint = f"Did you mean: {', '.join(close)}? " if close else ""
+    raise ValueError(
+        f"Rules must be names of rules. Received: {name!r}. {hint}Use some of: "
+        f"{', '.join(RULES)}. The rules script, language and held_out follow "
+        "from their own options."
+    )

@@ -1,0 +1,116 @@
+"""Rules that drop a pair because it occurred before."""
+
+import hashlib
+
+import numpy as np
+
+from keras_transformer.cleaning.normal_form import normal_form
+
+_HASH_BYTES = 8
+
+
+class DuplicateRule:
+    """Drops a pair if an earlier pair has the same key.
+
+    It keeps a hash of 8 bytes for each distinct pair and no text. The
+    probability that any two of 100 million pairs share a hash by chance is
+    0.03 %.
+
+    Args:
+        name: Name of the rule in `--rules` and in the report.
+        key: Function of a side's text. Pairs are the same if the keys of both
+            sides are.
+    """
+
+    def __init__(self, name, key):
+        self.name = name
+        self._key = key
+        self._hashes = HashSet()
+
+    def marks(self, pairs):
+        """Returns a list that tells for each pair whether it is dropped."""
+        key = self._key
+        digests = b"".join(
+            _digest(f"{key(source)}\n{key(target)}") for source, target in pairs
+        )
+        hashes = np.frombuffer(digests, np.uint64)
+        return self._hashes.add(hashes).tolist()
+
+
+def exact_duplicates(name):
+    """Returns the rule that drops pairs with the same text on both sides."""
+    return DuplicateRule(name, str)
+
+
+def near_duplicates(name):
+    """Returns the rule that drops pairs with the same normal form.
+
+    They differ at most in case, punctuation, digits and spaces. So the rule
+    also drops questions that differ from a statement by their mark only.
+    """
+    return DuplicateRule(name, normal_form)
+
+
+def _digest(text):
+    # `hash` would be faster, but differs from process to process.
+    return hashlib.blake2b(text.encode(), digest_size=_HASH_BYTES).digest()
+
+
+class HashSet:
+    """A set of 64-bit integers that takes 8 bytes for each of them.
+
+    It consists of sorted arrays, each more than twice as long as the next one.
+    A search goes through few arrays, and an integer is moved few times.
+
+    Example:
+
+    >>> hashes = HashSet()
+    >>> hashes.add(np.array([3, 5, 3], np.uint64)).tolist()
+    [False, False, True]
+    >>> hashes.add(np.array([7, 5], np.uint64)).tolist()
+    [False, True]
+    """
+
+    def __init__(self):
+        self._arrays = []
+
+    def __len__(self):
+        return sum(map(len, self._arrays))
+
+    def add(self, hashes):
+        """Adds integers, and tells which of them occurred before.
+
+        Args:
+            hashes: Array of unsigned 64-bit integers.
+
+        Returns:
+            A boolean array: whether an equal integer was in the set or stands
+            further ahead in `hashes`.
+        """
+        distinct, first_positions = np.unique(hashes, return_index=True)
+        were_there = self._contains(distinct)
+        occurred = np.ones(len(hashes), bool)
+        occurred[first_positions] = were_there
+        self._append(distinct[~were_there])
+        return occurred
+
+    def _contains(self, hashes):
+        is_there = np.zeros(len(hashes), bool)
+        for array in self._arrays:
+            positions = np.searchsorted(array, hashes)
+            # A value above all others would stand behind the end.
+            is_there |= array.take(positions, mode="clip") == hashes
+        return is_there
+
+    def _append(self, array):
+        if not len(array):
+            return
+        self._arrays.append(array)
+        while len(self._arrays) > 1 and (
+            len(self._arrays[-2]) <= 2 * len(self._arrays[-1])
+        ):
+            last = self._arrays.pop()
+            merged = np.concatenate([self._arrays.pop(), last])
+            # The stable sort merges two sorted halves in one pass.
+            merged.sort(kind="stable")
+            self._arrays.append(merged)

@@ -1,0 +1,77 @@
+"""What each rule of a cleaning dropped, as numbers, samples and a table."""
+
+import random
+
+NUM_SAMPLES = 5
+_SHOWN = 60  # characters of each side of a sample
+
+
+class Report:
+    """Counts pairs, and keeps some of those that each rule dropped.
+
+    Attributes:
+        num_read: Number of pairs so far.
+        dropped: Dictionary of the name of each rule to its number of pairs.
+        samples: Dictionary of the name of each rule to at most five pairs, a
+            random sample of all that it dropped. The same text gives the same
+            samples.
+
+    Args:
+        names: Names of the rules, in their order.
+    """
+
+    def __init__(self, names):
+        self.num_read = 0
+        self.dropped = dict.fromkeys(names, 0)
+        self.samples = {name: [] for name in names}
+        self._random = random.Random(0)
+
+    @property
+    def num_kept(self):
+        return self.num_read - sum(self.dropped.values())
+
+    def add(self, pair, name):
+        """Counts a pair that a rule dropped."""
+        self.dropped[name] += 1
+        samples = self.samples[name]
+        if len(samples) < NUM_SAMPLES:
+            samples.append(pair)
+            return
+        # Reservoir sampling: every pair so far stays with equal probability.
+        position = self._random.randrange(self.dropped[name])
+        if position < NUM_SAMPLES:
+            samples[position] = pair
+
+    def lines(self):
+        """Yields the lines of the table, with the samples of each rule.
+
+        Example:
+
+        >>> report = Report(["empty", "duplicate"])
+        >>> report.num_read = 4
+        >>> report.add(("", "Ja."), "empty")
+        >>> print("\\n".join(report.lines()))
+        rule                  pairs     share
+        empty                     1  25.000 %
+            '' | 'Ja.'
+        duplicate                 0   0.000 %
+        kept                      3  75.000 %
+        read                      4
+        """
+        yield f"{'rule':<14}{'pairs':>13}{'share':>10}"
+        for name, number in self.dropped.items():
+            yield self._line(name, number)
+            for source, target in self.samples[name]:
+                yield f"    {_shown(source)} | {_shown(target)}"
+        yield self._line("kept", self.num_kept)
+        yield f"{'read':<14}{self.num_read:>13,}"
+
+    def _line(self, name, number):
+        share = 100 * number / max(self.num_read, 1)
+        return f"{name:<14}{number:>13,}{share:>8.3f} %"
+
+
+def _shown(text):
+    # The form of `repr` shows control characters without sending them to the
+    # terminal.
+    return repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}...")

@@ -1,0 +1,150 @@
+"""Tests of the rules that judge a pair by itself."""
+
+import pytest
+
+from keras_transformer.cleaning import rules
+from keras_transformer.cleaning.normal_form import normal_form
+from keras_transformer.cleaning.scripts import SCRIPTS
+from keras_transformer.cleaning.scripts import is_mostly_in
+from keras_transformer.cleaning.scripts import parse_scripts
+from keras_transformer.cleaning.scripts import script_of
+
+# One sentence with letters of several scripts and marks each.
+SENTENCES = [
+    "Die Bären schlafen – „Ä“, sagte sie … „Grüße aus Århus“.",
+    "NÃO! IRMÃ” É “MAÇÔ, À ÉCOLE, FORÊT, ÂGE « Noël ».",
+    "El niño comió 3 piñas; ESPAÑA, 20 ºC y 5 €.",
+    "Москва́ – столица России.",
+    "Η Αθήνα είναι μεγάλη.",
+    "東京は大きいです。",
+    "한국어 문장입니다.",
+    "यह हिन्दी का वाक्य है।",
+    "Tôi là người Việt Nam, Ấ Ẫ Â Ã.",
+    "Zażółć gęślą jaźń, Łódź; İstanbul'da ışık.",
+    "\tA tab is no broken sign.",
+]
+
+
+class EmptyTest:
+    @pytest.mark.parametrize("blank", ["", " ", "\t\u3000\xa0"])
+    def test_either_side_counts(self, blank):
+        assert rules.is_empty(blank, "Ja.")
+        assert rules.is_empty("Yes.", blank)
+        assert not rules.is_empty("Yes.", "Ja.")
+
+
+class LengthTest:
+    def test_limit_is_the_largest_length_that_stays(self):
+        is_too_long = rules.too_long(5)
+        assert not is_too_long("x" * 5, "x" * 5)
+        assert is_too_long("x" * 6, "x")
+        assert is_too_long("x", "x" * 6)
+
+    @pytest.mark.parametrize("num_characters", [1, 10, 100])
+    def test_ratio_is_the_same_for_both_sides(self, num_characters):
+        is_uneven = rules.length_ratio(3)
+        limit = 3 * num_characters + rules.RATIO_MARGIN
+        for longer, expected in ((limit, False), (limit + 1, True)):
+            sides = "x" * num_characters, "x" * longer
+            assert is_uneven(*sides) == is_uneven(*sides[::-1]) == expected
+
+
+class IdenticalTest:
+    def test_only_long_sides_are_dropped(self):
+        assert not rules.is_identical("Los Angeles", "Los Angeles")
+        assert not rules.is_identical("x" * 40, "y" * 40)
+        assert rules.is_identical("x" * 40, "x" * 40)
+
+
+class EncodingTest:
+    @pytest.mark.parametrize("sentence", SENTENCES)
+    def test_sound_text_stays(self, sentence):
+        assert not rules.is_broken(sentence, sentence)
+
+    @pytest.mark.parametrize("encoding", ["latin-1", "cp1252"])
+    @pytest.mark.parametrize(
+        "sentence",
+        ["Grüße", "el niño", "à la carte", "Łódź", "“quoted”", "Привет"],
+    )
+    def test_utf_8_taken_for_another_encoding_is_found(
+        self, sentence, encoding
+    ):
+        broken = sentence.encode().decode(encoding, errors="replace")
+        assert rules.is_broken(broken, "sound")
+        assert rules.is_broken("sound", broken)
+
+    @pytest.mark.parametrize("sign", "\ufffd\x00\x08\x0b\x1b\r\x7f\x85\x9f")
+    def test_signs_of_damage_are_found(self, sign):
+        assert rules.is_broken(f"a{sign}b", "c")
+
+    def test_latin_1_taken_for_utf_8_is_found(self):
+        broken = "Grüße".encode("latin-1").decode(errors="replace")
+        assert rules.is_broken(broken, "c")
+
+
+class ScriptTest:
+    @pytest.mark.parametrize(
+        "sentence, scripts",
+        [
+            (SENTENCES[0], {"latin"}),
+            (SENTENCES[3], {"cyrillic"}),
+            (SENTENCES[4], {"greek"}),
+            (SENTENCES[5], {"han", "hiragana"}),
+            (SENTENCES[6], {"hangul"}),
+            (SENTENCES[7], {"devanagari"}),
+        ],
+    )
+    def test_letters_belong_to_their_scripts(self, sentence, scripts):
+        assert {script_of(sign) for sign in sentence} - {None} == scripts
+        assert scripts <= set(SCRIPTS)
+        others = set(SCRIPTS) - scripts
+        assert is_mostly_in(sentence, scripts)
+        assert not is_mostly_in(sentence, others)
+
+    def test_half_of_the_letters_is_enough(self):
+        assert is_mostly_in("abжя", {"cyrillic"})
+        assert not is_mostly_in("abcжя", {"cyrillic"})
+        assert is_mostly_in("1 + 1 = 2 ª", {"cyrillic"})
+
+    def test_each_side_has_its_own_scripts(self):
+        drops = rules.wrong_script({"latin"}, {"cyrillic"})
+        assert not drops("Moscow", "Москва")
+        assert drops("Москва", "Москва")
+        assert drops("Moscow", "Moscow")
+        assert not rules.wrong_script({"latin"}, None)("Moscow", "Moscow")
+
+    def test_unknown_script_is_an_error(self):
+        assert parse_scripts("Han, hiragana", "s") == {"han", "hiragana"}
+        with pytest.raises(ValueError, match="'cyrilic'. Did you mean: cyril"):
+            parse_scripts("latin,cyrilic", "`--source_script`")
+
+
+class HeldOutTest:
+    def test_either_side_counts_in_its_normal_form(self):
+        drops = rules.held_out(["A man sleeps.", "Ein Mann schläft.", "!"])
+        assert drops("a man  sleeps", "Es schläft ein Mann.")
+        assert drops("One man sleeps.", "EIN MANN SCHLÄFT!")
+        assert not drops("A man sleeps late.", "Ein Mann schläft lange.")
+
+    def test_text_without_letters_is_never_held_out(self):
+        assert not rules.held_out(["1, 2"])("3", "4")
+
+
+class NormalFormTest:
+    @pytest.mark.parametrize(
+        "one, other",
+        [
+            ("Straße", "STRASSE"),
+            ("caf\xe9", "cafe\u0301"),
+            ("¿Qué?", "qué"),
+            ("ﬁn 1\xa0000", "fin"),
+        ],
+    )
+    def test_unimportant_differences_vanish(self, one, other):
+        assert normal_form(one) == normal_form(other)
+
+    @pytest.mark.parametrize(
+        "one, other", [("año", "ano"), ("कि", "की"), ("a b", "a c")]
+    )
+    def test_other_letters_stay_apart(self, one, other):
+        assert normal_form(one) != normal_form(other)

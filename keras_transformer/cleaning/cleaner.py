@@ -6,6 +6,7 @@ import itertools
 
 from keras_transformer.cleaning import duplicates
 from keras_transformer.cleaning import rules
+from keras_transformer.cleaning.languages import wrong_language
 from keras_transformer.cleaning.report import Report
 
 # Rules that look at duplicates hash many pairs in one call.
@@ -33,6 +34,8 @@ class CleaningOptions:
     max_ratio: float = 4.0  # characters of one side for each of the other
     source_scripts: frozenset | None = None  # from `scripts.SCRIPTS`
     target_scripts: frozenset | None = None
+    source_language: str | None = None  # a code such as "en"
+    target_language: str | None = None
     held_out: tuple = ()  # sentences of dev and test
 
     def __post_init__(self):
@@ -115,6 +118,9 @@ def _make_rules(options):
     scripts = options.source_scripts, options.target_scripts
     if any(scripts):
         made.append(rules.PairRule("script", rules.wrong_script(*scripts)))
+    codes = options.source_language, options.target_language
+    if any(codes):
+        made.append(rules.PairRule("language", wrong_language(*codes)))
     if options.held_out:
         made.append(
             rules.PairRule("held_out", rules.held_out(options.held_out))

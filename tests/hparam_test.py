@@ -117,6 +117,11 @@ class HParamsTest:
     def test_weight_decay_is_allowed_with_these_optimizers(self, optimizer):
         assert HParams(optimizer=optimizer, weight_decay=0.1).weight_decay
 
+    def test_r_drop_without_dropout_is_an_error(self):
+        assert HParams(consistency="r_drop", dropout=0.0, attention_dropout=0.1)
+        with pytest.raises(ValueError, match="dropout=0.0.*=simcut"):
+            HParams(consistency="r_drop", dropout=0.0)
+
     def test_weight_decay_that_would_be_ignored_is_an_error(self):
         with pytest.raises(
             ValueError, match="weight_decay=0.1, optimizer='adam'.*adamw"

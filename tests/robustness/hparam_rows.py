@@ -53,6 +53,7 @@ ROWS = [
     row(NEW + "label_smoothing=1", says="label_smoothing"),
     row(NEW + "label_smoothing=-1", says="label_smoothing"),
     row(NEW + "consistency=rdrop", says="simcut"),
+    row(NEW + "consistency=r_drop,dropout=0", says="both passes"),
     row(NEW + "consistency_weight=-1", says="consistency_weight"),
     row(NEW + "token_cutoff=1", says="token_cutoff"),
     row(NEW + "norm=layer", says="norm"),

@@ -2,7 +2,7 @@
 
     kt-datagen --problem=translate_files --data_dir=data --vocab_size=8000 \\
         --train_source=train.en --train_target=train.de \\
-        --dev_source=dev.en --dev_target=dev.de
+        --dev_source=dev.en --dev_target=dev.de --clean
     kt-datagen --problem=parsing_files --data_dir=data \\
         --train_trees=wsj:02-21 --dev_trees=wsj:22 --test_trees=wsj:23
 
@@ -30,6 +30,7 @@ TEXT_FLAGS = [
     f"{split}_{side}" for split in SPLITS for side in ("source", "target")
 ]
 TREE_FLAGS = [f"{split}_trees" for split in SPLITS]
+TEXT_SETTINGS = ["clean"]
 TREE_SETTINGS = [
     "parsed_trees",
     "treebank_weight",
@@ -40,6 +41,7 @@ TREE_SETTINGS = [
 REASONS = {
     "empty_side": "dropped for an empty side",
     "bad_trees": "bad trees left out",
+    "cleaning": "dropped by cleaning",
 }
 
 FLAGS = flags.define(
@@ -74,6 +76,12 @@ FLAGS = flags.define(
             "Number of subwords in the vocabulary, which both sides share; "
             "parsing_files takes it too. Default: that of the problem.",
             maximum=flags.MAX_VOCAB_SIZE,
+        ),
+        flags.switch(
+            "clean",
+            False,
+            "Drop the training pairs that the default rules of kt-clean drop "
+            "or that occur in dev or test, and show what each rule took.",
         ),
     ),
     flags.group(
@@ -155,8 +163,13 @@ def _check_flags(problems):
         side for problem in problems for side in getattr(problem, "sides", ())
     }
     # A problem silently ignores flags that are meant for another one.
-    for name in (*TEXT_FLAGS, *TREE_FLAGS, *TREE_SETTINGS, "vocab_size"):
-        side = "trees" if name in TREE_SETTINGS else name.split("_")[1]
+    flag_sides = {
+        **{name: name.split("_")[1] for name in TEXT_FLAGS + TREE_FLAGS},
+        **dict.fromkeys(TEXT_SETTINGS, "source"),
+        **dict.fromkeys(TREE_SETTINGS, "trees"),
+        "vocab_size": "size",
+    }
+    for name, side in flag_sides.items():
         is_taken = side in sides or (sides and name == "vocab_size")
         if FLAGS[name].value != FLAGS[name].default and not is_taken:
             taker = "parsing_files" if side == "trees" else "translate_files"
@@ -174,9 +187,8 @@ def _set_files(problem):
         split: tuple(FLAGS[f"{split}_{side}"].value for side in sides)
         for split in SPLITS
     }
-    settings = {}
-    if "trees" in sides:
-        settings = {name: FLAGS[name].value for name in TREE_SETTINGS}
+    names = TREE_SETTINGS if "trees" in sides else TEXT_SETTINGS
+    settings = {name: FLAGS[name].value for name in names}
     # Most problems bring their own text. Those that need files raise an error
     # in `generate`, unless their data exists already.
     if any(map(any, files.values())) or settings.get("parsed_trees"):
@@ -194,6 +206,8 @@ def _generate(problem):
         print(f"  {split:<5} {_summary(counts)}")
     for line in itertools.chain(*getattr(problem, "bad", {}).values()):
         print(f"  left out: {line}")
+    if getattr(problem, "cleaning_report", None):
+        print("\n".join(problem.cleaning_report.lines()))
     # `generate` writes the manifest last, and only if it made the data.
     if manifest_time == _time_of_manifest(problem):
         print("  Nothing to do: the data exists already.")

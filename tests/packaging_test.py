@@ -46,7 +46,7 @@ MAY_IMPORT = {
     "transformer": "layers masks serialization",
     "trees": "data token_ids",
     "engines": "layers losses metrics optimizers transformer",
-    "problems": "data problem registry token_ids trees",
+    "problems": "cleaning data problem registry token_ids trees",
     "runs": "data files hparam transformer",
     "search": "fields layers token_ids trees",
     "decoding": "data files runs search serving token_ids trees",

@@ -100,6 +100,16 @@ class DatagenTest:
         run(command)
         assert "dev   2 pairs, " in capsys.readouterr().out
 
+    def test_cleaning_shows_what_each_rule_took(self, command, capsys):
+        assert run({**command, "clean": True}) == 0
+        out = capsys.readouterr().out
+        # All pairs of the training text are repetitions of two.
+        assert "train 2 pairs, " in out
+        assert "58 dropped by cleaning" in out
+        assert "'a red house' | 'ein rotes Haus'" in out
+        run({**command, "clean": True})
+        assert "Nothing to do" in capsys.readouterr().out
+
     def test_usr_dir_brings_its_own_problem(self, tmp_path, capsys):
         package = tmp_path / "my_problems_of_datagen_test"
         package.mkdir()

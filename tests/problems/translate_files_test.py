@@ -90,6 +90,41 @@ class GenerateTest:
         assert len(second.token_pairs("train").inputs) == 4
 
 
+class CleanTest:
+    def test_only_the_training_text_is_cleaned(self, data_dir, files, tmp_path):
+        for path in files["train"]:
+            lines = pathlib.Path(path).read_text(encoding="utf-8").split("\n")
+            # An exact duplicate, a held-out sentence, and broken encoding.
+            more = [lines[7], "RED dev.en red!", f"BÃ¤r {path}", ""]
+            pathlib.Path(path).write_text(
+                "\n".join(lines[:-1] + more), encoding="utf-8"
+            )
+        for path in files["dev"]:
+            with open(path, "a", encoding="utf-8") as file:
+                file.write("BÃ¤r\nBÃ¤r\n")
+        problem = TranslateFiles(data_dir)
+        problem.use_files(files, 300, clean=True)
+        manifest = problem.generate(None)
+        assert manifest["splits"]["train"]["pairs"] == 50
+        assert manifest["splits"]["train"]["dropped"]["cleaning"] == 3
+        assert manifest["splits"]["dev"]["pairs"] == 6
+        dropped = problem.cleaning_report.dropped
+        assert {name for name, number in dropped.items() if number} == {
+            "duplicate",
+            "held_out",
+            "encoding",
+        }
+
+    def test_data_that_were_not_cleaned_are_another_set(self, data_dir, files):
+        manifest = generate(data_dir, files)
+        assert "settings" not in manifest["made_from"]
+        problem = TranslateFiles(data_dir)
+        problem.use_files(files, 300, clean=True)
+        with pytest.raises(ValueError, match="Received: clean=True for"):
+            problem.generate(None)
+        assert problem.cleaning_report is None
+
+
 class RepeatTest:
     def test_same_files_change_nothing(self, data_dir, files):
         manifest = generate(data_dir, files)

@@ -258,6 +258,7 @@ ROWS = [
     row("kt-trainer --output_dir={run} --profile_steps=a,b", has("{data}")),
     row("kt-datagen --problem=copy --data_dir={box}/d --vocab_size=500"),
     row("kt-datagen --problem=copy --data_dir={box}/d --skip_bad"),
+    row("kt-datagen --problem=copy --data_dir={box}/d --clean", says="clean"),
     row("kt-datagen --problem=copy --data_dir={box}/d --train_source=a"),
     row("kt-datagen --problem=coppy --data_dir={box}/d", says="copy"),
     row("kt-datagen --problem=copy,nope --data_dir={box}/d", says="nope"),

@@ -151,26 +151,29 @@ class Transformer(keras.Model):
         decoded, weights = self._decode(
             features, return_weights=return_weights, training=training
         )
-        logits = self.embedding(decoded, reverse=True)
+        logits = self.logits(decoded)
         return (logits, weights) if return_weights else logits
 
     def decoded(self, features, training=None, kept=None):
-        """Computes the decoder's output, which the logits are projected from.
+        """Computes the decoder's output, from which `logits` are projected.
 
-        `losses.projected_cross_entropy` needs it instead of the logits.
+        Losses and scoring need it to compute few logits at once.
 
         Args:
             features: Dictionary as in the call.
             training: Boolean or None, whether dropout is active.
             kept: Dictionary of booleans with the names and shapes of
                 `features`. Where it is False, the embedding of the token is
-                zero, and only its position is left of it. Defaults to None,
-                which keeps all.
+                zero, but not its position. Defaults to None, which keeps all.
 
         Returns:
             Tensor of shape `(batch, target_len, d_model)`.
         """
         return self._decode(features, kept, training=training)[0]
+
+    def logits(self, states):
+        """Projects states `(batch, length, d_model)` to logits over all ids."""
+        return self.embedding(states, reverse=True)
 
     def _decode(self, features, kept=None, return_weights=False, training=None):
         inputs, targets = features["inputs"], features["targets"]

@@ -233,7 +233,7 @@ class DecodedTest:
     def test_its_projection_is_the_logits(self, packed):
         model = make_transformer(packed=packed)
         features = {"inputs": INPUTS, "targets": TARGETS}
-        projected = model.embedding(model.decoded(features), reverse=True)
+        projected = model.logits(model.decoded(features))
         np.testing.assert_allclose(
             to_numpy(projected), logits_of(model), atol=1e-6
         )

@@ -41,13 +41,6 @@ class Ensemble:
 
     Args:
         models: List of built `Transformer`s.
-
-    Call arguments:
-        features: Dictionary of `inputs` and `targets`, as for a `Transformer`.
-
-    Returns:
-        Float32 log-probabilities of shape `(batch, target_len, vocab_size)`,
-        which serve as logits.
     """
 
     def __init__(self, models):
@@ -63,8 +56,32 @@ class Ensemble:
         """The data type that the models compute in."""
         return self.models[0].compute_dtype
 
-    def __call__(self, features):
-        return _mean_log_probs([model(features) for model in self.models])
+    def decoded(self, features):
+        """Computes the output of each model's decoder.
+
+        Args:
+            features: Dictionary of `inputs` and `targets`, as for a
+                `Transformer`.
+
+        Returns:
+            Tuple with a tensor of shape `(batch, target_len, d_model)` for each
+            model.
+        """
+        return tuple(model.decoded(features) for model in self.models)
+
+    def logits(self, states):
+        """Computes log-probabilities, which serve as logits.
+
+        Args:
+            states: Tuple of tensors of shape `(batch, length, d_model)`, as
+                `decoded` returns it, or the same part of each.
+
+        Returns:
+            Float32 tensor of shape `(batch, length, vocab_size)`.
+        """
+        return _mean_log_probs(
+            [model.logits(own) for model, own in zip(self.models, states)]
+        )
 
     def encode(self, inputs):
         """Encodes the inputs with every model.

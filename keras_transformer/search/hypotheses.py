@@ -12,6 +12,10 @@ from keras_transformer.search.sampling import make_sampler
 from keras_transformer.token_ids import NEVER_WRITTEN
 from keras_transformer.token_ids import PAD_ID
 
+# Number of positions whose logits are scored at once. TensorFlow may hold up to
+# ten such chunks, the default of its loops.
+CHUNK_ROWS = 256
+
 
 class ConstrainedCache(typing.NamedTuple):
     """The cache of a model together with the state of a constraint.
@@ -124,18 +128,54 @@ def score_targets(model, inputs, targets, alpha):
         Float32 tensor of shape `(batch,)`: the log-probability divided by
         `((5 + length) / 6) ** alpha`.
     """
-    logits = model({"inputs": inputs, "targets": targets})
-    logits = ops.cast(logits, "float32")
-    chosen = ops.take_along_axis(
-        logits, targets[:, :, None], axis=-1
-    )  # (batch, target_len, 1)
-    log_probs = chosen[:, :, 0] - ops.logsumexp(logits, axis=-1)
+    states = model.decoded({"inputs": inputs, "targets": targets})
+    with _weights_cast_once(model):
+        log_probs = _log_probs(model, states, targets)
     real = ops.cast(ops.not_equal(targets, PAD_ID), "int32")
     # The number of real ids from each position to the end.
     remaining = ops.flip(ops.cumsum(ops.flip(real, -1), axis=-1), -1)
     is_real = ops.cast(remaining > 0, "float32")  # (batch, target_len)
     penalty = length_penalty(ops.sum(is_real, axis=-1), alpha)
     return ops.sum(log_probs * is_real, axis=-1) / penalty
+
+
+def _log_probs(model, states, ids):
+    """Computes the log-probability of the id at each position.
+
+    The positions are computed in chunks, so that the logits of all of them are
+    never in memory at once.
+
+    Args:
+        model: A `Transformer` or an `Ensemble`.
+        states: Tensor that `model.decoded` returned, or a tuple of them.
+        ids: Integer tensor of shape `(batch, length)`.
+
+    Returns:
+        Float32 tensor of shape `(batch, length)`.
+    """
+    shape = ops.shape(ids)
+    num_positions = shape[0] * shape[1]
+    num_chunks = num_positions // CHUNK_ROWS + 1
+    missing = -num_positions % num_chunks
+
+    def in_chunks(x):
+        x = ops.reshape(x, (num_positions, *x.shape[2:]))
+        widths = [[0, missing]] + [[0, 0]] * (len(x.shape) - 1)
+        x = ops.pad(x, widths)  # (num_chunks x rows, ...)
+        # One row for each chunk: (num_chunks, 1, rows, ...)
+        return ops.reshape(x, (num_chunks, 1, -1, *x.shape[1:]))
+
+    def of_chunk(chunk):
+        states, ids = chunk
+        logits = ops.cast(model.logits(states), "float32")
+        chosen = ops.take_along_axis(
+            logits, ids[:, :, None], axis=-1
+        )  # (1, rows, 1)
+        return chosen[:, :, 0] - ops.logsumexp(logits, axis=-1)
+
+    chunks = keras.tree.map_structure(in_chunks, (states, ids))
+    log_probs = ops.map(of_chunk, chunks)  # (num_chunks, 1, rows)
+    return ops.reshape(ops.ravel(log_probs)[:num_positions], shape)
 
 
 def _constrained_step(step, constraint):

@@ -5,7 +5,6 @@ import os
 from keras_transformer.data.subwords import Subwords
 from keras_transformer.decoding import threads
 from keras_transformer.decoding.batches import WINDOW
-from keras_transformer.decoding.batches import check_pairs
 from keras_transformer.decoding.batches import encode
 from keras_transformer.decoding.batches import encode_prefixes
 from keras_transformer.decoding.batches import windows
@@ -124,24 +123,6 @@ class CTranslate2Translator(TextTranslator):
         """
         options = self.changed_options(**options)
         return self._find(sources, None, self._search, options)
-
-    def score(self, texts, translations, alpha=None):
-        """Scores translations as the search would score them.
-
-        Args:
-            texts: List of str.
-            translations: List of str, one for each text.
-            alpha: Float, exponent of the length penalty. Defaults to the
-                export's.
-
-        Returns:
-            List of float: log-probabilities divided by the length penalty, and
-            0 for a blank text.
-        """
-        check_pairs(texts, translations)
-        sources = self.encode(list(enumerate(texts, 1)))
-        targets = self.encode(list(enumerate(translations, 1)))
-        return self.score_ids(sources, targets, alpha)
 
     def score_ids(self, sources, targets, alpha=None):
         """Scores translations that are encoded already.

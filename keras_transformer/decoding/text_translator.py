@@ -3,6 +3,7 @@
 import typing
 
 from keras_transformer.decoding.batches import WINDOW
+from keras_transformer.decoding.batches import check_pairs
 from keras_transformer.decoding.batches import windows
 
 
@@ -18,7 +19,8 @@ class TextTranslator:
     """Translates lists of sentences.
 
     A subclass implements `hypotheses` and sets `options`, the `DecodeOptions`
-    that apply unless a call changes them. If its model parses, it sets
+    that apply unless a call changes them. It also implements `score`, or
+    `encode` and `score_ids`, which `score` calls. If its model parses, it sets
     `linearization` to the one of `target_text.LINEARIZATIONS` that the model
     writes; see `Parser`.
     """
@@ -114,6 +116,24 @@ class TextTranslator:
             List of `Hypothesis` for each text, best first.
         """
         raise NotImplementedError
+
+    def score(self, texts, translations, alpha=None):
+        """Scores translations as the search would score them.
+
+        Args:
+            texts: List of str.
+            translations: List of str, one for each text.
+            alpha: Float, exponent of the length penalty. Defaults to the
+                model's.
+
+        Returns:
+            List of float: log-probabilities divided by the length penalty, and
+            0 for a blank text.
+        """
+        check_pairs(texts, translations)
+        sources = self.encode(list(enumerate(texts, 1)))
+        targets = self.encode(list(enumerate(translations, 1)))
+        return self.score_ids(sources, targets, alpha)
 
     def changed_options(self, **changes):
         """Returns the translator's options with some of them changed.

@@ -6,7 +6,6 @@ from keras_transformer.decoding import ensembles
 from keras_transformer.decoding import threads
 from keras_transformer.decoding.batches import CACHE_POSITIONS
 from keras_transformer.decoding.batches import WINDOW
-from keras_transformer.decoding.batches import check_pairs
 from keras_transformer.decoding.batches import encode
 from keras_transformer.decoding.batches import encode_prefixes
 from keras_transformer.decoding.batches import in_parallel
@@ -166,25 +165,6 @@ class Translator(TextTranslator):
             report(sum(not ids for ids in sources))
         return results
 
-    def score(self, texts, translations, alpha=None):
-        """Scores translations as the search would score them.
-
-        The scores of trees are those of a search that is not `constrained`. A
-        constrained search redistributes the probability of illegal symbols.
-
-        Args:
-            texts: List of str.
-            translations: List of str, one for each text.
-            alpha: Float, exponent of the length penalty. Defaults to the run's.
-
-        Returns:
-            List of float: log-probabilities divided by the length penalty.
-        """
-        check_pairs(texts, translations)
-        sources = self.encode(list(enumerate(texts, 1)))
-        targets = self.encode(list(enumerate(translations, 1)))
-        return self.score_ids(sources, targets, alpha)
-
     def score_ids(self, sources, targets, alpha=None):
         """Scores translations that are encoded already.
 
@@ -195,7 +175,9 @@ class Translator(TextTranslator):
             alpha: Float, see `score`.
 
         Returns:
-            List of float, see `score`.
+            List of float, see `score`. Trees get the scores of a search that is
+            not `constrained`, because a constrained search redistributes the
+            probability of illegal symbols.
         """
         alpha = self.options.alpha if alpha is None else alpha
         if alpha not in self._scorings:

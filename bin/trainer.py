@@ -26,13 +26,14 @@ import dataclasses
 import json
 import os
 
-from keras_transformer import fields
 from keras_transformer import hparam
 from keras_transformer import registry
 from keras_transformer.bin import command
 from keras_transformer.bin import flags
+from keras_transformer.training import profiler
 from keras_transformer.training.options import TrainingOptions
 
+MEASURES = ["bleu", "chrf", "ter", "f1", "loss"]
 FLAGS = flags.define(
     flags.group(
         "Getting started",
@@ -119,6 +120,14 @@ FLAGS = flags.define(
             "kt-avg-checkpoints --checkpoints=timed; 0 makes none. They are "
             "not evaluated.",
         ),
+        flags.choice(
+            "measure",
+            MEASURES,
+            None,
+            "Figure on dev that decides which checkpoint is best: bleu, chrf, "
+            "ter, f1 or loss. Default: the measure of the run in output_dir, "
+            "or the problem's, which is bleu or f1.",
+        ),
         flags.count(
             "keep_checkpoint_max",
             TrainingOptions.keep_checkpoint_max,
@@ -142,10 +151,11 @@ FLAGS = flags.define(
         "Stopping",
         flags.choice(
             "early_stopping_metric",
-            ["none", "bleu", "f1", "loss"],
+            ["none", "measure", *MEASURES],
             TrainingOptions.early_stopping_metric,
             "Metric on dev that must improve for the training to continue: "
-            "bleu, f1, loss, or none to train for all train_steps.",
+            "measure for that of --measure, one of its values, or none to "
+            "train for all train_steps.",
         ),
         flags.count(
             "early_stopping_patience",
@@ -216,13 +226,15 @@ def _train(is_chief):
     if FLAGS.generate_data:
         problem.generate(FLAGS.tmp_dir)
     start.check_data(problem, hparams)
-    start.check_metric(problem, options["early_stopping_metric"])
+    measure = settings["measure"] or problem.measure
+    start.check_metrics(problem, measure, options["early_stopping_metric"])
     start.check_memory(hparams, problem.vocabulary.vocab_size)
     record = _record(problem, settings)
     if is_new:
         start.check_warm_start(problem, hparams, options["warm_start_from"])
     else:
         earlier_run.check_same(record, hparams)
+        start.check_same_measure(problem, earlier_run, measure)
     # Loading the backend takes seconds, so bad input has failed above.
     command.load_backend()
     from keras_transformer.engines.make_engine import make_engine
@@ -236,7 +248,7 @@ def _train(is_chief):
         hparams, record["precision"], FLAGS.worker_gpu, FLAGS.xla
     )
     open_run = start.create_run if is_new and is_chief else start.resume_run
-    run = open_run(FLAGS.output_dir, problem, record, hparams)
+    run = open_run(FLAGS.output_dir, problem, record, hparams, measure)
     trainer = Trainer(problem, run, engine, **options)
     results = trainer.train(FLAGS.train_steps or hparams.train_steps)
     # One machine prints the line, however many take part.
@@ -250,7 +262,7 @@ def _settings(earlier_run):
     """Returns the settings of a run by name; flags win over `run.json`."""
     from_flags = {
         name: FLAGS[name].value
-        for name in (*NEEDED, "random_seed")
+        for name in (*NEEDED, "random_seed", "measure")
         if FLAGS[name].value is not None  # 0 is a seed
     }
     if FLAGS.precision != "auto" or not earlier_run:
@@ -258,7 +270,8 @@ def _settings(earlier_run):
     record = earlier_run.record if earlier_run else {}
     # The first versions recorded no precision, because they always computed in
     # float32.
-    return {"random_seed": 0, "precision": "float32", **record, **from_flags}
+    defaults = {"random_seed": 0, "precision": "float32", "measure": None}
+    return {**defaults, **record, **from_flags}
 
 
 def _record(problem, settings):
@@ -296,24 +309,8 @@ def _options():
     # Every option has a flag of its name.
     names = [option.name for option in dataclasses.fields(TrainingOptions)]
     options = {name: FLAGS[name].value for name in names}
-    return {**options, "profile_steps": _profile_steps()}
-
-
-def _profile_steps():
-    if not FLAGS.profile_steps:
-        return ()
-    try:
-        parse = fields.parse_integer
-        first, last = map(parse, FLAGS.profile_steps.split(","))
-    except ValueError:
-        first, last = 0, 0  # leads to the error below
-    if not 1 <= first <= last:
-        raise ValueError(
-            "`--profile_steps` must be the first and the last update to "
-            f"profile. Received: --profile_steps={FLAGS.profile_steps}. Write, "
-            "for example, --profile_steps=10,20."
-        )
-    return first, last
+    steps = profiler.parse_steps(FLAGS.profile_steps)
+    return {**options, "profile_steps": steps}
 
 
 def _with_largest_batch(problem, hparams, precision):

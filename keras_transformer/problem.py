@@ -4,6 +4,7 @@ from keras_transformer.data import generation
 from keras_transformer.data import text_files
 from keras_transformer.data.generated_data import GeneratedData
 from keras_transformer.scoring.translations import bleu_report
+from keras_transformer.scoring.translations import ter_score
 
 
 class Problem(GeneratedData):
@@ -23,8 +24,9 @@ class Problem(GeneratedData):
         targets_language: Language code of the targets. Defaults to "de".
         is_tokenized: Whether the text has spaces between its tokens already, so
             that no score may tokenise it again. Defaults to False.
-        measure: Name of the score that decides which checkpoint is best, one
-            of those that `score` returns. Defaults to "bleu".
+        measure: Name of the score that decides which checkpoint is best unless
+            a run records another, one of those that `score` returns. Defaults
+            to "bleu".
         splits: Names of the splits that `text_pairs` provides, "train" first.
 
     Args:
@@ -172,3 +174,36 @@ class Problem(GeneratedData):
     def score(self, hypotheses, references):
         """Returns the `scores` of `report`."""
         return self.report(hypotheses, references).scores
+
+    def dev_scores(self, hypotheses, references, measure):
+        """Returns the scores that a training logs, by name.
+
+        They are those of `score`. TER takes longer than all of them together,
+        so it joins them only if it is the measure of the best checkpoint.
+
+        Args:
+            hypotheses, references: As for `report`.
+            measure: Name of the measure.
+        """
+        scores = self.score(hypotheses, references)
+        if self._adds_ter(measure):
+            ter = ter_score(hypotheses, references)
+            scores = {**scores, ter.name: ter.value}
+        return scores
+
+    def dev_signatures(self, measure):
+        """Returns sacreBLEU's signatures of `dev_scores`, a list of strings.
+
+        Two scores are comparable only under the same signature. The list is
+        empty if the scores are not sacreBLEU's.
+        """
+        if self.measure != Problem.measure:
+            return []
+        # A signature does not depend on the text.
+        lines = list(self.report(["a"], ["a"]).lines)
+        if self._adds_ter(measure):
+            lines.append(ter_score(["a"], ["a"]).line)
+        return [line.partition(" = ")[0] for line in lines]
+
+    def _adds_ter(self, measure):
+        return measure == "ter" and self.measure == Problem.measure

@@ -50,7 +50,7 @@ MAY_IMPORT = {
     "runs": "data files hparam transformer",
     "search": "fields layers token_ids trees",
     "decoding": "data files runs search serving token_ids trees",
-    "runs.model_card": "data files problem registry trees",
+    "runs.model_card": "data files registry trees",
     "evaluation": "data decoding files scoring trees",
     "visualization": "files runs token_ids",
     "benchmark": "cost data decoding engines files layers serving transformer "
@@ -59,7 +59,7 @@ MAY_IMPORT = {
     "token_ids trees",
     "sweep": "fields files hparam hparams problem registry runs "
     "runs.model_card visualization",
-    "training": "cost data decoding engines files optimizers runs "
+    "training": "cost data decoding engines fields files optimizers runs "
     "runs.model_card visualization",
 }
 MAX_FLOORS = 8

@@ -34,6 +34,24 @@ class ReverseTest:
         assert reverse.generate(None) == problem.manifest
 
 
+class DevScoresTest:
+    TEXTS = ["a b c d", "e f"], ["a b c e", "e f"]
+
+    def test_ter_is_there_only_as_the_measure(self, problem):
+        usual = problem.dev_scores(*self.TEXTS, "bleu")
+        assert usual == problem.score(*self.TEXTS)
+        with_ter = problem.dev_scores(*self.TEXTS, "ter")
+        # One of six words is another one.
+        assert with_ter == {**usual, "ter": pytest.approx(100 / 6)}
+
+    @pytest.mark.parametrize("measure", ["bleu", "chrf", "ter"])
+    def test_each_score_has_its_signature(self, problem, measure):
+        scores = problem.dev_scores(*self.TEXTS, measure)
+        starts = [s.split("|")[0] for s in problem.dev_signatures(measure)]
+        names = {"BLEU": "bleu", "chrF2": "chrf", "TER": "ter"}
+        assert [names[start] for start in starts] == list(scores)
+
+
 class BothDirectionsTest:
     @pytest.fixture(scope="class")
     def both(self, problem):

@@ -33,6 +33,7 @@ _RECORD = {
     "random_seed?": WHOLE,
     "vocabulary_sha256?": str,
     "precision?": {"float32", "bfloat16", "float16"},
+    "measure?": str,
     "data_dir?": (str, None),
     "data?": (_DATA, None),
     "averaged_steps?": [WHOLE],

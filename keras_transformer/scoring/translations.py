@@ -42,6 +42,17 @@ def bleu_report(hypotheses, references, tokenize="13a", lowercase=False):
     return Report((scorer.bleu("bleu", tokenize), scorer.chrf()))
 
 
+def ter_score(hypotheses, references):
+    """Returns the TER of translations, a `Score`; lower is better.
+
+    It takes longer than BLEU and chrF, the more the further words have moved.
+
+    Args:
+        hypotheses, references: As for `bleu_report`.
+    """
+    return _Scorer(hypotheses, references, lowercase=False, origin={}).ter()
+
+
 def translation_report(
     hypotheses,
     references,

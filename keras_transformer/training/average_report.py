@@ -4,6 +4,7 @@ import os
 import sys
 
 from keras_transformer.runs.weights import read_weights
+from keras_transformer.training.early_stopping import LOWER_IS_BETTER
 from keras_transformer.training.weights_evaluator import WeightsEvaluator
 
 
@@ -25,15 +26,16 @@ def report_average(problem, run, num_averaged, averaged):
         The figures of the average, a dictionary of name to number.
     """
     evaluate = WeightsEvaluator(problem, run)
+    measure = evaluate.measure
     table = {}
     for name, step in _single_checkpoints(run.checkpoints).items():
         # A training in progress may have deleted it by now.
         if os.path.exists(run.checkpoints.path(step)):
             table[name] = evaluate(read_weights(run.checkpoints, step))
-            _print_row(f"{name}, {step}", table[name], problem.measure)
+            _print_row(f"{name}, {step}", table[name], measure)
     average = evaluate(averaged)
-    _print_row(f"average of {num_averaged}", average, problem.measure)
-    warning = compare(table, average, problem.measure)
+    _print_row(f"average of {num_averaged}", average, measure)
+    warning = compare(table, average, measure)
     if warning:
         print(warning, file=sys.stderr)
     return average
@@ -55,7 +57,8 @@ def compare(table, average, measure):
 
     >>> compare({"newest": {"bleu": 31.2}}, {"bleu": 31.5}, "bleu")
     """
-    measure, sign = (measure, 1) if measure in average else ("loss", -1)
+    measure = measure if measure in average else "loss"
+    sign = -1 if measure in LOWER_IS_BETTER else 1
     better = max(table, key=lambda n: sign * table[n][measure], default=None)
     if not better or sign * table[better][measure] <= sign * average[measure]:
         return None
@@ -77,6 +80,6 @@ def _single_checkpoints(checkpoints):
 
 def _print_row(name, figures, measure):
     row = f"dev  {name:<20}  loss {figures['loss']:8.4f}"
-    if measure in figures:
+    if measure != "loss" and measure in figures:
         row += f"  {measure} {figures[measure]:6.2f}"
     print(row, file=sys.stderr, flush=True)

@@ -1,5 +1,7 @@
 """The rule that ends a training whose scores no longer improve."""
 
+LOWER_IS_BETTER = ("loss", "ter")
+
 
 def is_over(scores, patience):
     """Returns whether the last `patience` evaluations brought no improvement.
@@ -23,10 +25,10 @@ def is_over(scores, patience):
 
 
 def score_of(metric, results):
-    """Returns the figure of an evaluation that decides about stopping.
+    """Returns the figure of an evaluation that decides which one is best.
 
     Args:
-        metric: "loss", or the name of one of the problem's scores.
+        metric: "loss", or the name of a score.
         results: Dictionary of name to figure.
 
     Returns:
@@ -35,7 +37,7 @@ def score_of(metric, results):
     Raises:
         ValueError: If the evaluation has no such figure.
     """
-    name, sign = f"dev_{metric}", -1 if metric == "loss" else 1
+    name, sign = f"dev_{metric}", -1 if metric in LOWER_IS_BETTER else 1
     if name not in results:
         raise ValueError(
             "`early_stopping_metric` must be a figure of the evaluations. "

@@ -25,10 +25,13 @@ class Evaluator:
         problem: A `Problem` with generated data.
         engine: An engine with its model built.
         hparams: `HParams` of the model.
+        measure: Name of the measure of the best checkpoint. Defaults to the
+            problem's.
     """
 
-    def __init__(self, problem, engine, hparams):
+    def __init__(self, problem, engine, hparams, measure=None):
         self.problem = problem
+        self.measure = measure or problem.measure
         self.engine = engine
         self.hparams = hparams
         self.translator = Translator(engine.model, problem.vocabulary, hparams)
@@ -65,7 +68,7 @@ class Evaluator:
             return None
         hypotheses = list(map(self.problem.output, sources, decoded))
         loss = negative_log / num_tokens
-        scores = self.problem.score(hypotheses, references)
+        scores = self.problem.dev_scores(hypotheses, references, self.measure)
         results = {
             "dev_loss": loss,
             "dev_perplexity": math.exp(min(loss, MAX_EXPONENT)),

@@ -82,6 +82,16 @@ class TrainingLog:
             f"Peak learning rate: {peak:.2e}."
         )
 
+    def describe_scores(self, measure, signatures):
+        """Prints what decides which checkpoint is best, and all signatures.
+
+        Args:
+            measure: Name of the measure.
+            signatures: List of the signatures of the scores on dev.
+        """
+        line = "; ".join([f"Best checkpoint on dev by: {measure}", *signatures])
+        self._print(f"{line}.")
+
     def update(self, batch, figures):
         """Counts one update.
 

@@ -16,7 +16,8 @@ class TrainingOptions:
     keep_checkpoint_max: int = 20  # evaluated, and timed, checkpoints to keep
     keep_checkpoint_every_n_hours: float = 0.0  # kept for ever; 0 = none
     save_checkpoints_secs: float = 600.0  # between saves to resume from
-    early_stopping_metric: str = "none"  # or "loss", or a score of the problem
+    # "none", "measure" (what decides the best checkpoint), "loss" or a score.
+    early_stopping_metric: str = "none"
     early_stopping_patience: int = 10  # evaluations without an improvement
     device: str = ""  # device or its sustained FLOP/s; "" = by its own name
     profile_steps: tuple = ()  # first and last update to profile

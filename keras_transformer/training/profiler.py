@@ -1,5 +1,34 @@
 """Profiling of a few updates of a training."""
 
+from keras_transformer import fields
+
+
+def parse_steps(text):
+    """Returns the first and the last update to profile.
+
+    Args:
+        text: Text such as "10,20", or None for no profile.
+
+    Returns:
+        A pair of integers, or () for no profile.
+
+    Raises:
+        ValueError: If the text is no such pair.
+    """
+    if not text:
+        return ()
+    try:
+        first, last = map(fields.parse_integer, text.split(","))
+    except ValueError:
+        first, last = 0, 0  # leads to the error below
+    if not 1 <= first <= last:
+        raise ValueError(
+            "`--profile_steps` must be the first and the last update to "
+            f"profile. Received: --profile_steps={text}. Write, for example, "
+            "--profile_steps=10,20."
+        )
+    return first, last
+
 
 class Profiler:
     """Records what the devices do from one update to another.

@@ -99,26 +99,55 @@ def check_device(device):
         flops_per_second(device)
 
 
-def check_metric(problem, metric):
-    """Checks that evaluations give the metric that early stopping follows.
+def check_metrics(problem, measure, early_stopping_metric):
+    """Checks that evaluations give the figures that decide.
 
     Args:
         problem: The `Problem`, with generated data.
-        metric: "none", "loss", or the name of a score.
+        measure: Name of the measure of the best checkpoint, "loss" or a score.
+        early_stopping_metric: "none", "measure", "loss", or the name of a
+            score.
 
     Raises:
         ValueError: If the problem has no such score.
     """
-    if metric in ("none", "loss"):
-        return
     _, references = problem.text_split("dev")
     # Every text has all scores of its problem, so the first one is enough.
-    names = list(problem.score(references[:1], references[:1]))
-    if metric not in names:
+    text = references[:1]
+    names = list(problem.dev_scores(text, text, measure))
+    metrics = {
+        "measure": measure,
+        "early_stopping_metric": early_stopping_metric,
+    }
+    for flag, metric in metrics.items():
+        # A problem need not give its own measure.
+        usual = ("none", "measure", "loss", problem.measure)
+        if metric not in (*usual, *names):
+            raise ValueError(
+                f"`{flag}` must be measured on the problem. Received: "
+                f"{flag}={metric}, problem={problem.name}, which has "
+                f"{', '.join(names)}. Use {problem.measure} or loss."
+            )
+
+
+def check_same_measure(problem, run, measure):
+    """Checks that a resumed training keeps its measure of the best checkpoint.
+
+    Args:
+        problem: The `Problem`.
+        run: The `RunDirectory` that is resumed.
+        measure: Name of the measure of the training.
+
+    Raises:
+        ValueError: If the run was started with another one.
+    """
+    # Earlier versions recorded none, because the problem's own decided.
+    earlier = run.record.get("measure") or problem.measure
+    if measure != earlier:
         raise ValueError(
-            "`early_stopping_metric` must be measured on the problem. "
-            f"Received: early_stopping_metric={metric}, problem={problem.name},"
-            f" which has {', '.join(names)}. Use {problem.measure} or loss."
+            "`measure` must not change when a run is resumed. Received: "
+            f"measure={measure}, but {run.path} was started with {earlier}. "
+            "Use the earlier value, or another --output_dir."
         )
 
 
@@ -171,10 +200,11 @@ def check_warm_start(problem, hparams, path):
     check_checkpoint(other)
 
 
-def create_run(path, problem, record, hparams):
+def create_run(path, problem, record, hparams, measure):
     """Creates the run of a new training; see `RunDirectory.create`."""
     record = {
         **record,
+        "measure": measure,
         # `check_same` does not compare these, because the data may be moved
         # before the run is resumed.
         "data_dir": problem.data_dir,
@@ -184,7 +214,7 @@ def create_run(path, problem, record, hparams):
     return RunDirectory.create(path, record, hparams, model_bytes)
 
 
-def resume_run(path, problem, record, hparams):
+def resume_run(path, problem, record, hparams, measure):
     """Opens the run of a training that continues, or that the chief creates.
 
     Args:
@@ -192,6 +222,7 @@ def resume_run(path, problem, record, hparams):
         problem: The `Problem`.
         record: Dictionary of the settings that must be the run's.
         hparams: `HParams` of the training.
+        measure: Name of its measure of the best checkpoint.
 
     Returns:
         The `RunDirectory`.
@@ -204,6 +235,7 @@ def resume_run(path, problem, record, hparams):
         try:
             run = RunDirectory(path)
             run.check_same(record, hparams)
+            check_same_measure(problem, run, measure)
             break
         except ValueError:
             # `run.json` is written last, so the run is complete as soon as it

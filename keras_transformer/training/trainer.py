@@ -16,6 +16,7 @@ from keras_transformer.optimizers import make_schedule
 from keras_transformer.runs.model_card import write_model_card
 from keras_transformer.training import early_stopping
 from keras_transformer.training.cost import TrainingCost
+from keras_transformer.training.divergence import check_finite
 from keras_transformer.training.evaluator import Evaluator
 from keras_transformer.training.log import TrainingLog
 from keras_transformer.training.options import TrainingOptions
@@ -59,7 +60,9 @@ class Trainer:
         # function to seed it imports TensorFlow even on JAX.
         random.seed(self.seed)
         self.engine.build(run.vocabulary.vocab_size)
-        self.evaluate = Evaluator(problem, self.engine, self.hparams)
+        self.evaluate = Evaluator(
+            problem, self.engine, self.hparams, run.record.get("measure")
+        )
         self.state = TrainingState(run, self.engine, self.options)
         self.progress = self.state.progress
         if "positions" not in self.progress:
@@ -97,6 +100,11 @@ class Trainer:
     def step(self):
         """Number of updates done."""
         return self.progress["step"]
+
+    @property
+    def measure(self):
+        """Name of the measure that decides which checkpoint is best."""
+        return self.evaluate.measure
 
     @property
     def _must_stop(self):
@@ -176,6 +184,9 @@ class Trainer:
             self.log.describe(
                 plan, self.layout, self.engine, self.schedule.peak
             )
+            self.log.describe_scores(
+                self.measure, self.problem.dev_signatures(self.measure)
+            )
         batches = update_batches(
             token_pairs,
             plan,
@@ -250,7 +261,7 @@ class Trainer:
             return
         (at, batch, figures), self._pending = self._pending, None
         figures = {name: float(value) for name, value in figures.items()}
-        self._check_finite(figures, at)
+        check_finite(figures, at, self.engine.precision, self.run)
         self.cost.update(batch)
         self.log.update(batch, figures)
         if figures["stop"]:
@@ -258,34 +269,6 @@ class Trainer:
             # after the next update.
             last = at["step"] + 2
             self._agreed_last_step = min(last, self._agreed_last_step)
-
-    def _check_finite(self, figures, at):
-        # Weights that are not finite must not reach a checkpoint. With float16
-        # such gradients are expected, and the optimizer skips their updates.
-        names = ["loss_sum"]
-        if self.engine.precision != "float16":
-            names.append("gradient_norm")
-        for name in names:
-            if not math.isfinite(figures[name]):
-                raise ValueError(
-                    "Loss and gradient must be finite. Received: "
-                    f"{name}={figures[name]} at step {at['step'] + 1}, epoch "
-                    f"{at['epoch']}, batch {at['batch']}. {self._way_out()}"
-                )
-
-    def _way_out(self):
-        """Returns what to do about a loss that is not finite."""
-        change = (
-            "with a lower learning_rate, more warmup_steps or "
-            "gradient_clip_norm"
-        )
-        # The recipe of a run can change until it has a checkpoint.
-        if not self.run.checkpoints.steps:
-            return f"Give the command again {change}."
-        return (
-            f"Start another --output_dir {change}; --warm_start_from keeps the "
-            "weights of this run."
-        )
 
     def _count_time(self, begin, waited=0.0):
         seconds = time.perf_counter() - begin
@@ -316,10 +299,9 @@ class Trainer:
         if evaluation is None:
             return
         self._results, samples = evaluation
-        # The measure of the problem, such as BLEU or F1, selects the best
-        # checkpoint. Without it the loss does.
-        measure = self.problem.measure
-        best_by = measure if f"dev_{measure}" in self._results else "loss"
+        # A problem need not give its own measure. The loss then decides.
+        is_there = f"dev_{self.measure}" in self._results
+        best_by = self.measure if is_there else "loss"
         score = early_stopping.score_of(best_by, self._results)
         self.state.writer.score(self.step, score)
         self.log.samples(self.step, samples)
@@ -331,6 +313,8 @@ class Trainer:
         metric = self.options.early_stopping_metric
         if metric == "none":
             return
+        if metric == "measure":
+            metric = self.measure
         scores = [
             early_stopping.score_of(metric, figures)
             for figures in self.log.evaluations

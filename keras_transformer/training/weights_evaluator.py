@@ -25,7 +25,14 @@ class WeightsEvaluator:
         self.run = run
         self.engine = make_engine(hparams, num_devices=1)
         self.engine.build(run.vocabulary.vocab_size)
-        self.evaluate = Evaluator(problem, self.engine, hparams)
+        self.evaluate = Evaluator(
+            problem, self.engine, hparams, run.record.get("measure")
+        )
+
+    @property
+    def measure(self):
+        """Name of the measure that decides between weights."""
+        return self.evaluate.measure
 
     def __call__(self, arrays):
         """Computes the figures of weights.

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from commands import assert_fails
 from commands import call
+from runs import evaluations
 from runs import metrics
 
 from keras_transformer import registry
@@ -41,6 +42,7 @@ class RefusalTest:
             ("--profile_steps=9,8", "--profile_steps=10,20"),
             ("--warm_start_from=nowhere", "warm_start_from='nowhere'"),
             ("--early_stopping_metric=f1", "has bleu, chrf. Use bleu or loss."),
+            ("--measure=f1", "`measure` must be measured on the problem."),
         ],
     )
     def test_wrong_flag_is_one_line_and_writes_nothing(
@@ -192,6 +194,22 @@ class FailedStartTest:
         flags += ("--problem=copy",)
         assert_fails(capsys, words, trainer, *flags)
 
+    def test_a_resumed_run_keeps_its_measure(self, tmp_path, copy_data, capsys):
+        path = str(tmp_path / "run")
+        flags = flags_of(path, copy_data, f"--hparams={TINY}")
+        assert call(trainer, *flags, "--train_steps=1", "--measure=chrf") == 0
+        assert call(trainer, *flags, "--train_steps=2") == 0
+        run = RunDirectory(path)
+        assert run.record["measure"] == "chrf"
+        recorded = {e.step: e.score for e in run.checkpoints.evaluations}
+        logged = {
+            int(row["step"]): float(row["dev_chrf"]) for row in evaluations(run)
+        }
+        assert recorded == logged
+        capsys.readouterr()
+        words = ["measure=bleu", "started with chrf"]
+        assert_fails(capsys, words, trainer, *flags, "--measure=bleu")
+
     def test_batch_of_the_failed_start_does_not_replace_auto(self, make_run):
         run = make_run(batch_tokens=20_000)
         trainer.FLAGS(["kt-trainer", "--batch_tokens=auto"])
@@ -214,9 +232,10 @@ class FailedStartTest:
         run = make_run()
         problem = registry.get_problem("copy", copy_data)
         record = {**run.record, "random_seed": 7}
+        settings = (run.path, problem, record, run.hparams, "bleu")
         monkeypatch.setattr(start, "SECONDS_TO_WAIT", 0.2)
         with pytest.raises(ValueError, match="random_seed=7"):
-            start.resume_run(run.path, problem, record, run.hparams)
-        start.create_run(run.path, problem, record, run.hparams)
-        resumed = start.resume_run(run.path, problem, record, run.hparams)
+            start.resume_run(*settings)
+        start.create_run(*settings)
+        resumed = start.resume_run(*settings)
         assert resumed.record["random_seed"] == 7

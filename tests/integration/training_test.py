@@ -177,6 +177,23 @@ class EarlyStoppingTest:
         # The same command does not resume a training that is over.
         assert train(run, 100, **options)[0].step == 15
 
+    def test_the_best_checkpoint_is_that_of_the_recorded_measure(
+        self, make_run, capsys
+    ):
+        run = make_run(**TINY)
+        run.record["measure"] = "ter"
+        options = {"early_stopping_metric": "measure", "eval_frequency": 10}
+        train(run, 30, **options)
+        ters = {
+            int(row["step"]): float(row["dev_ter"]) for row in evaluations(run)
+        }
+        scores = {e.step: -e.score for e in run.checkpoints.evaluations}
+        assert scores == ters
+        assert ters[run.checkpoints.best_step] == min(ters.values())
+        described = capsys.readouterr().err.splitlines()[1]
+        assert described.startswith("Best checkpoint on dev by: ter; BLEU|")
+        assert "; TER|" in described
+
     def test_training_continues_while_the_loss_falls(self, make_run):
         run = make_run(**TINY)
         trainer, _ = train(

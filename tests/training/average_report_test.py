@@ -19,6 +19,12 @@ class CompareTest:
         assert "the best checkpoint: f1 76 instead of 80" in text
         assert "--checkpoint_step=best" in text
 
+    def test_of_ter_the_lower_is_better(self):
+        table = {"newest": {"ter": 50.0, "loss": 1.0}}
+        assert compare(table, {"ter": 49.0, "loss": 2.0}, "ter") is None
+        text = compare(table, {"ter": 51.0, "loss": 0.5}, "ter")
+        assert "ter 51 instead of 50" in text
+
     def test_an_equal_or_better_average_gets_no_line(self):
         assert compare({"newest": self.NEWEST}, self.NEWEST, "f1") is None
 

@@ -27,10 +27,11 @@ class IsOverTest:
 
 
 class ScoreOfTest:
-    RESULTS = {"dev_loss": "2.5", "dev_bleu": 31.4}
+    RESULTS = {"dev_loss": "2.5", "dev_bleu": 31.4, "dev_ter": 48.0}
 
-    def test_lower_losses_and_greater_bleus_are_better(self):
+    def test_lower_losses_and_ters_and_greater_bleus_are_better(self):
         assert score_of("loss", self.RESULTS) == -2.5
+        assert score_of("ter", self.RESULTS) == -48.0
         assert score_of("bleu", self.RESULTS) == 31.4
 
     def test_error_of_a_missing_figure_lists_the_figures(self):

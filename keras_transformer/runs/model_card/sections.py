@@ -2,7 +2,6 @@
 
 import dataclasses
 
-from keras_transformer.problem import Problem
 from keras_transformer.runs.model_card import facts
 from keras_transformer.runs.model_card import scores
 from keras_transformer.runs.model_card.markdown import block
@@ -154,25 +153,24 @@ def _training_scores(run, step, training):
 
 
 def _dev_signatures(run):
-    """Returns the signatures of BLEU and chrF if the problem uses them."""
+    """Returns the signatures of the scores in metrics.csv, which has none."""
     problem = facts.problem_of(run)
-    if problem is None or problem.measure != Problem.measure:
+    measure = run.record.get("measure")
+    signatures = problem.dev_signatures(measure) if problem else []
+    if not signatures:
         return []
-    # metrics.csv has no signatures, but they do not depend on the text.
-    lines = problem.report(["a"], ["a"]).lines
-    return [
-        "The signatures of sacreBLEU:",
-        block(map(scores.signature, lines)),
-    ]
+    return ["The signatures of sacreBLEU:", block(signatures)]
 
 
 def _best(run, step):
     best = run.checkpoints.best_step
     if best in (None, step):
         return []
+    measure = run.record.get("measure", "score")
     return [
-        f"The checkpoint of update {best:,} has the best score on dev among "
-        "those that are kept. `--checkpoint_step=best` selects it."
+        f"The checkpoint of update {best:,} has the best "
+        f"{scores.TITLES.get(measure, measure)} on dev among those that are "
+        "kept. `--checkpoint_step=best` selects it."
     ]
 
 

@@ -74,7 +74,7 @@ FLAGS = flags.define(
         flags.path(
             "warm_start_from",
             None,
-            "Directory of a run with the same vocabulary, whose weights a new "
+            "Directory of a run with the same dimensions, whose weights a new "
             "run starts from. Default: none.",
         ),
         flags.seed(
@@ -231,7 +231,7 @@ def _train(is_chief):
     start.check_memory(hparams, problem.vocabulary.vocab_size)
     record = _record(problem, settings)
     if is_new:
-        start.check_warm_start(problem, hparams, options["warm_start_from"])
+        start.check_warm_start(hparams, options["warm_start_from"])
     else:
         earlier_run.check_same(record, hparams)
         start.check_same_measure(problem, earlier_run, measure)

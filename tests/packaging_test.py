@@ -47,7 +47,7 @@ MAY_IMPORT = {
     "trees": "data token_ids",
     "engines": "layers losses metrics optimizers transformer",
     "problems": "cleaning data problem registry token_ids trees",
-    "runs": "data files hparam transformer",
+    "runs": "data files hparam token_ids transformer",
     "search": "fields layers token_ids trees",
     "decoding": "data files runs search serving token_ids trees",
     "runs.model_card": "data files registry trees",

@@ -4,8 +4,10 @@ import math
 
 import numpy as np
 
+from keras_transformer.runs.new_vocabulary import carry_over
 from keras_transformer.runs.weight_shapes import weight_shapes
 
+EMBEDDINGS = "model/embedding/embeddings"
 # The hyper-parameters that determine the weights and their use.
 DIMENSIONS = ("num_layers", "d_model", "d_ff", "num_heads", "d_k", "d_v")
 DIMENSIONS += ("norm", "positional_encoding", "neighbourhood_size")
@@ -33,7 +35,7 @@ def load_model(run, step=None, precision="float32"):
     check_checkpoint(run, step)
     vocab_size = run.vocabulary.vocab_size
     model = build_transformer(run.hparams, vocab_size, POLICIES[precision])
-    _assign_weights(model, run, step)
+    _assign_weights(model, read_weights(run.checkpoints, step), run.path)
     return model
 
 
@@ -41,7 +43,8 @@ def warm_start(model, other, run, step=None):
     """Gives a model the weights of another run.
 
     These are the weights that the other run decodes with: its moving averages
-    if it keeps them. The state of the optimizer is not taken over.
+    if it keeps them. The state of the optimizer is not taken over. If the
+    vocabularies differ, the embeddings are those of `carry_over`.
 
     Args:
         model: Built `Transformer` of `run`.
@@ -51,23 +54,27 @@ def warm_start(model, other, run, step=None):
             newest.
 
     Raises:
-        ValueError: If the vocabularies or the shapes of the weights differ. In
-            this case the model does not change.
+        ValueError: If the dimensions differ. In this case the model does not
+            change.
     """
-    check_warm_start(run.vocabulary, run.hparams, other)
-    _assign_weights(model, other, step)
+    check_warm_start(run.hparams, other)
+    arrays = read_weights(other.checkpoints, step)
+    if run.vocabulary.sha256 != other.vocabulary.sha256:
+        arrays[EMBEDDINGS] = carry_over(
+            arrays[EMBEDDINGS], other.vocabulary, run.vocabulary
+        )
+    _assign_weights(model, arrays, other.path)
 
 
-def check_warm_start(vocabulary, hparams, other):
+def check_warm_start(hparams, other):
     """Checks that a run can start with the weights of another one.
 
     Args:
-        vocabulary: `Subwords` of the new run.
         hparams: `HParams` of the new run.
         other: `RunDirectory` that the weights come from.
 
     Raises:
-        ValueError: If the vocabularies or the dimensions differ.
+        ValueError: If the dimensions differ.
     """
     all_theirs = _dimensions(other.hparams)
     for name, ours in _dimensions(hparams).items():
@@ -79,14 +86,6 @@ def check_warm_start(vocabulary, hparams, other):
                 f"run has {ours!r}. Use the hparams of that run, or name "
                 "another run."
             )
-    ours, theirs = vocabulary.sha256, other.vocabulary.sha256
-    if ours != theirs:
-        raise ValueError(
-            "`warm_start_from` must be a run with the same vocabulary. "
-            f"Received: {other.path} with vocabulary_sha256={theirs}, while "
-            f"this run has {ours}. Train on the data of that run, or without "
-            "--warm_start_from."
-        )
 
 
 def _dimensions(hparams):
@@ -155,11 +154,10 @@ def read_weights(checkpoints, step=None):
     return used
 
 
-def _assign_weights(model, run, step):
+def _assign_weights(model, arrays, source):
     from keras_transformer.runs import variables  # imports Keras
 
-    named = variables.model_variables(model)
-    variables.write(named, read_weights(run.checkpoints, step), run.path)
+    variables.write(variables.model_variables(model), arrays, source)
 
 
 def weights(arrays):

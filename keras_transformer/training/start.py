@@ -175,17 +175,16 @@ def check_memory(hparams, vocab_size):
         )
 
 
-def check_warm_start(problem, hparams, path):
+def check_warm_start(hparams, path):
     """Checks that a new run can start with the weights of another one.
 
     Args:
-        problem: `Problem` of the new run.
         hparams: `HParams` of the new run.
         path: Directory of the other run, or "" for none.
 
     Raises:
         ValueError: If the other run does not exist, has no checkpoint, or has
-            another vocabulary or other dimensions.
+            other dimensions.
     """
     if not path:
         return
@@ -196,7 +195,7 @@ def check_warm_start(problem, hparams, path):
             "kt-trainer or kt-avg-checkpoints wrote."
         )
     other = RunDirectory(path)
-    check_same_model(problem.vocabulary, hparams, other)
+    check_same_model(hparams, other)
     check_checkpoint(other)
 
 

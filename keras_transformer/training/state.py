@@ -7,6 +7,7 @@ import time
 from keras_transformer.runs import variables
 from keras_transformer.runs.checkpoint_writer import CheckpointWriter
 from keras_transformer.runs.metrics_table import COSTS
+from keras_transformer.runs.new_vocabulary import num_shared_pieces
 from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.runs.weights import warm_start
 from keras_transformer.training.progress import read_progress
@@ -118,6 +119,7 @@ class TrainingState:
         elif self.options.warm_start_from:
             other = RunDirectory(self.options.warm_start_from)
             warm_start(self.engine.model, other, self.run)
+            _report_vocabulary(other.vocabulary, self.run.vocabulary)
         self.engine.reload()
 
     def _variables(self):
@@ -127,3 +129,14 @@ class TrainingState:
             **variables.optimizer_variables(optimizer),
             **variables.averaged_variables(model, optimizer),
         }
+
+
+def _report_vocabulary(earlier, vocabulary):
+    if earlier.sha256 != vocabulary.sha256:
+        num_shared = num_shared_pieces(earlier, vocabulary)
+        print(
+            f"{num_shared:,} of the {vocabulary.vocab_size:,} subwords keep "
+            "the embeddings of the warm start. The others begin with the mean "
+            "embedding of the subwords that spell them.",
+            file=sys.stderr,
+        )

@@ -12,9 +12,7 @@ from runs import metrics
 
 from keras_transformer import registry
 from keras_transformer.bin import trainer
-from keras_transformer.data.subwords import train_subwords
 from keras_transformer.engines.memory import least_bytes
-from keras_transformer.registry import get_hparams
 from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.training import start
 from keras_transformer.transformer import build_transformer
@@ -61,21 +59,6 @@ class RefusalTest:
         flags = flags_of(tmp_path / "run", data)
         assert_fails(capsys, [name], trainer, *flags)
         assert os.listdir(tmp_path) == ["data"]
-
-    def test_warm_start_with_another_vocabulary_writes_nothing(
-        self, copy_data, tmp_path, capsys
-    ):
-        path = str(tmp_path / "vocab.model")
-        other = RunDirectory.create(
-            str(tmp_path / "other"),
-            {"problem": "copy"},
-            get_hparams("transformer_tiny"),
-            train_subwords(["other words"], 270, path).model_bytes,
-        )
-        flag = f"--warm_start_from={other.path}"
-        flags = flags_of(tmp_path / "run", copy_data, flag)
-        assert_fails(capsys, ["same vocabulary"], trainer, *flags)
-        assert not os.path.exists(tmp_path / "run")
 
     def test_warm_start_from_a_run_without_checkpoints_is_refused(
         self, make_run, copy_data, tmp_path, capsys

@@ -37,6 +37,7 @@ class HParams:
     norm: str = "post"  # "post" as in the paper, "pre" as in Tensor2Tensor
     positional_encoding: str = "sinusoidal"  # or "learned" (Table 3 row E)
     neighbourhood_size: int = 0  # positions in reach of one (r); 0 = all
+    tied_embeddings: str = "all"  # shared matrix; or "target", "none"
     initializer: str = "small_branch_ends"  # or "tensor2tensor", the authors'
     label_smoothing: float = 0.1  # share spread over the vocabulary (eps_ls)
     consistency: str = "none"  # or "simcut", "r_drop"
@@ -96,6 +97,24 @@ class HParams:
         """How many times an update runs the model on each sentence pair."""
         return 1 if self.consistency == "none" else 2
 
+    def embedding_rows(self, vocab_size, input_vocab_size=None):
+        """Returns the number of rows of each matrix of `TokenEmbeddings`.
+
+        Args:
+            vocab_size: Integer number of token ids of the targets.
+            input_vocab_size: Integer number of token ids of the inputs.
+                Defaults to None, which means `vocab_size`.
+
+        Returns:
+            A dictionary of name to integer.
+        """
+        rows = {"embeddings": vocab_size}
+        if self.tied_embeddings != "all":
+            rows["input_embeddings"] = input_vocab_size or vocab_size
+        if self.tied_embeddings == "none":
+            rows["softmax_weights"] = vocab_size
+        return rows
+
 
 # No sensible model or training comes near the upper limits. Beyond them, sizes
 # exceed every memory, counts exceed int32, and fractions round to 1 in float32.
@@ -134,6 +153,11 @@ _RULES = (
         "'small_branch_ends' or 'tensor2tensor'",
         ("small_branch_ends", "tensor2tensor").__contains__,
         ("initializer",),
+    ),
+    (
+        "'all', 'target' or 'none'",
+        ("all", "target", "none").__contains__,
+        ("tied_embeddings",),
     ),
     (
         "'none', 'simcut' or 'r_drop'",

@@ -19,6 +19,7 @@ CLASSES = {
         "Residual",
         "SharedEmbedding",
         "SinusoidalPositionalEncoding",
+        "TokenEmbeddings",
     ),
     "keras_transformer.losses": ("SmoothedCrossEntropy",),
     "keras_transformer.metrics": ("MaskedAccuracy", "Perplexity"),

@@ -9,16 +9,14 @@ from keras import ops
 from keras_transformer.layers import Decoder
 from keras_transformer.layers import Dropout
 from keras_transformer.layers import Encoder
-from keras_transformer.layers import LearnedPositionalEncoding
-from keras_transformer.layers import SharedEmbedding
-from keras_transformer.layers import SinusoidalPositionalEncoding
+from keras_transformer.layers import TokenEmbeddings
+from keras_transformer.layers.positional_encoding import make_positions
 from keras_transformer.layers.transformer_layer import TransformerLayer
 from keras_transformer.masks import padding_mask
 from keras_transformer.masks import segment_numbers
 from keras_transformer.masks import segment_positions
 from keras_transformer.serialization import serializable
 
-POSITIONAL_ENCODINGS = ("sinusoidal", "learned")
 # Keras dtype policy of each precision that training and decoding offer.
 POLICIES = {
     "float32": "float32",
@@ -31,14 +29,15 @@ POLICIES = {
 class Transformer(keras.Model):
     """Maps a sequence of token ids to another.
 
-    The model of Vaswani et al. (2017). One matrix embeds inputs and targets
-    and projects to logits (section 3.4). The id 0 is padding, from which the
-    model makes all its masks. The decoder sees the targets shifted right by
-    one position, with a zero vector first. It needs no begin id, and the same
-    `targets` serve as decoder input and as labels.
+    The model of Vaswani et al. (2017). By default, one matrix embeds inputs and
+    targets and projects to logits (section 3.4). The id 0 is padding, from
+    which the model makes all its masks. The decoder sees the targets shifted
+    right by one position, with a zero vector first. It needs no begin id, and
+    the same `targets` serve as decoder input and as labels.
 
     Args:
-        vocab_size: Integer number of token ids, padding included.
+        vocab_size: Integer number of token ids of the targets, padding
+            included.
         num_layers: Integer, N, the number of layers of the encoder. Defaults
             to 6.
         d_model: Integer width of the model. Defaults to 512.
@@ -57,6 +56,11 @@ class Transformer(keras.Model):
             False.
         num_decoder_layers: Integer number of layers of the decoder. Defaults to
             None, which means `num_layers`, as in the paper.
+        tied_embeddings: String, which of the embeddings share a matrix: "all",
+            "target" or "none", see `layers.TokenEmbeddings`. Defaults to
+            "all", as in the paper.
+        input_vocab_size: Integer number of token ids of the inputs. Defaults
+            to None, which means `vocab_size`.
         **layer_options: Further arguments of `layers.EncoderLayer` except
             `causal`, for all layers: `d_k`, `d_v`, `attention_dropout`,
             `activation_dropout`, `norm`, `neighbourhood_size`, `initializer`
@@ -99,6 +103,8 @@ class Transformer(keras.Model):
         max_length=256,
         packed=False,
         num_decoder_layers=None,
+        tied_embeddings="all",
+        input_vocab_size=None,
         name="transformer",
         dtype=None,
         trainable=True,
@@ -112,15 +118,18 @@ class Transformer(keras.Model):
         self.max_length = max_length
         self.packed = packed
         shared = {"dtype": self.dtype_policy}
-        self.embedding = SharedEmbedding(
-            vocab_size, d_model, name="embedding", **shared
+        self.embedding = TokenEmbeddings(
+            vocab_size,
+            d_model,
+            tied_embeddings,
+            input_vocab_size,
+            name="embedding",
+            **shared,
         )
         self.input_positions = self._make_positions("input_positions")
         self.target_positions = self._make_positions("target_positions")
         self.input_dropout = Dropout(dropout, name="input_dropout", **shared)
         self.target_dropout = Dropout(dropout, name="target_dropout", **shared)
-        if num_decoder_layers is None:
-            num_decoder_layers = num_layers
         layer_options |= {
             "d_model": d_model,
             "num_heads": num_heads,
@@ -130,7 +139,7 @@ class Transformer(keras.Model):
         }
         self.encoder = Encoder(num_layers, **layer_options, name="encoder")
         self.decoder = Decoder(
-            num_decoder_layers, **layer_options, name="decoder"
+            num_decoder_layers or num_layers, **layer_options, name="decoder"
         )
 
     def build(self, features_shape=None):
@@ -173,7 +182,7 @@ class Transformer(keras.Model):
 
     def logits(self, states):
         """Projects states `(batch, length, d_model)` to logits over all ids."""
-        return self.embedding(states, reverse=True)
+        return self.embedding.logits(states)
 
     def _decode(self, features, kept=None, return_weights=False, training=None):
         inputs, targets = features["inputs"], features["targets"]
@@ -250,24 +259,24 @@ class Transformer(keras.Model):
         Returns:
             Float32 logits of shape `(batch, beam, num_ids)`, and the new cache.
         """
-        x = self.embedding(ids)  # (batch, beam, d_model)
+        x = self.embedding.embed_targets(ids)  # (batch, beam, d_model)
         # Position 0 sees a zero vector, as the shifted targets do in training.
         x = x * ops.cast(position > 0, x.dtype)
         origin = ops.zeros((1, 1, self.d_model), dtype=x.dtype)
         x = x + self.target_positions(origin, start=position)
         x, cache = self.decoder.step(x, cache, position)
-        logits = self.embedding(x, reverse=True, num_ids=num_ids)
+        logits = self.embedding.logits(x, num_ids)
         # A search sums log-probabilities, which needs float32.
         return ops.cast(logits, "float32"), cache
 
     def _embed_inputs(self, inputs, segments=None, training=None, kept=None):
-        x = self._embed(inputs, kept)
+        x = self.embedding.embed_inputs(inputs, kept)
         positions = None if segments is None else segment_positions(segments)
         x = self.input_positions(x, positions=positions)
         return self.input_dropout(x, training=training)
 
     def _embed_targets(self, targets, segments, training, kept):
-        y = self._embed(targets, kept)
+        y = self.embedding.embed_targets(targets, kept)
         # Shifted right by one position: (batch, target_len, d_model)
         y = ops.pad(y[:, :-1], [[0, 0], [1, 0], [0, 0]])
         positions = None
@@ -279,25 +288,10 @@ class Transformer(keras.Model):
         y = self.target_positions(y, positions=positions)
         return self.target_dropout(y, training=training)
 
-    def _embed(self, ids, kept):
-        x = self.embedding(ids)  # (batch, length, d_model)
-        if kept is None:
-            return x
-        return ops.where(kept[:, :, None], x, ops.zeros_like(x))
-
     def _make_positions(self, name):
-        shared = {"name": name, "dtype": self.dtype_policy}
-        if self.positional_encoding == "sinusoidal":
-            return SinusoidalPositionalEncoding(**shared)
-        if self.positional_encoding == "learned":
-            return LearnedPositionalEncoding(
-                self.max_length, self.d_model, **shared
-            )
-        raise ValueError(
-            "`positional_encoding` must be one of "
-            f"{', '.join(POSITIONAL_ENCODINGS)}. Received: "
-            f"positional_encoding={self.positional_encoding!r}. "
-            'Use "sinusoidal" for the model of the paper.'
+        options = {"name": name, "dtype": self.dtype_policy}
+        return make_positions(
+            self.positional_encoding, self.max_length, self.d_model, **options
         )
 
     def get_config(self):
@@ -307,21 +301,25 @@ class Transformer(keras.Model):
             "num_layers": self.encoder.num_layers,
             "num_decoder_layers": self.decoder.num_layers,
             "vocab_size": self.vocab_size,
+            "input_vocab_size": self.embedding.input_vocab_size,
+            "tied_embeddings": self.embedding.tied_embeddings,
             "positional_encoding": self.positional_encoding,
             "max_length": self.max_length,
             "packed": self.packed,
         }
 
 
-def build_transformer(hparams, vocab_size, dtype=None):
+def build_transformer(hparams, vocab_size, dtype=None, input_vocab_size=None):
     """Builds the model that an `HParams` describes, with its weights.
 
     Args:
         hparams: `HParams`. Its fields that are named like arguments of
             `Transformer` become these arguments.
-        vocab_size: Integer number of token ids, padding included.
+        vocab_size: Integer number of token ids of the targets.
         dtype: Keras dtype policy such as "mixed_bfloat16". Defaults to Keras'
             own default.
+        input_vocab_size: Integer number of token ids of the inputs. Defaults
+            to None, which means `vocab_size`.
 
     Returns:
         A `Transformer`.
@@ -345,6 +343,7 @@ def build_transformer(hparams, vocab_size, dtype=None):
     }
     for name in ("d_k", "d_v", "num_decoder_layers"):
         options[name] = options[name] or None  # 0 stands for the default
+    options["input_vocab_size"] = input_vocab_size
     model = Transformer(vocab_size, dtype=dtype, **options)
     model.build()
     return model

@@ -11,7 +11,13 @@ import pytest
 # The backends differ most in these; the rest takes minutes. A test of the
 # translator searches on JAX as well.
 QUICK = ("masks", "attention", "top_k")
-LAYERS = ("dropout", "feed_forward", "embedding", "positional_encoding")
+LAYERS = (
+    "dropout",
+    "feed_forward",
+    "embedding",
+    "token_embeddings",
+    "positional_encoding",
+)
 LAYERS += ("residual", "encoder", "decoder", "sampling")
 LAYERS += ("other_attention", "layers_page")
 MODEL = ("transformer", "transformer_cache", "transformer_in_keras")

@@ -67,6 +67,12 @@ class ParameterCountTest:
         assert build(learned).count_params() == plain + 2 * 7 * 8
         assert build(pre).count_params() == plain + 2 * 2 * 8
 
+    def test_untied_matrices_come_on_top(self):
+        for tied, num_further in (("target", 1), ("none", 2)):
+            hparams = dataclasses.replace(TINY, tied_embeddings=tied)
+            count = count_params(11, TINY) + num_further * 11 * 8
+            assert build(hparams).count_params() == count
+
     def test_12_and_1_layers_have_fewer_weights_than_6_and_6(self):
         deep = count_params(37000, get_hparams("transformer_deep_shallow"))
         base = count_params(37000, get_hparams("transformer_base"))

@@ -62,11 +62,12 @@ class BuildTest:
             initializer="tensor2tensor",
             max_length=7,
             packed=True,
+            tied_embeddings="target",
         )
         config = build_transformer(hparams, vocab_size=11).get_config()
         fields = dataclasses.asdict(hparams)
         shared = fields.keys() & config.keys()
-        assert len(shared) == 16
+        assert len(shared) == 17
         assert {name: config[name] for name in shared} == {
             name: fields[name] for name in shared
         }

@@ -64,6 +64,47 @@ class FormulaTest:
         np.testing.assert_allclose(logits_of(model), expected, atol=2e-4)
 
 
+class TiedEmbeddingsTest:
+    """Untied copies of one matrix are as good as the matrix itself."""
+
+    @pytest.fixture(params=["target", "none"])
+    def pair(self, request):
+        """Returns a tied model and an untied one with the same values."""
+        tied = make_transformer()
+        untied = make_transformer(tied_embeddings=request.param)
+        randomize(tied)
+        values = weights_by_path(tied)
+        for weight in untied.weights:
+            path = weight.path.split("/", 1)[1]
+            if path.startswith("embedding/"):
+                path = "embedding/embeddings"
+            weight.assign(values[path])
+        return tied, untied
+
+    def test_logits_are_the_same(self, pair):
+        expected, logits = map(logits_of, pair)
+        np.testing.assert_array_equal(logits, expected)
+
+    @pytest.mark.skipif(
+        keras.backend.backend() != "tensorflow", reason="differentiates"
+    )
+    def test_gradients_of_the_copies_sum_to_that_of_the_matrix(self, pair):
+        expected, gradient = map(self.gradient_of_matrices, pair)
+        assert np.abs(expected).max() > 0.1
+        np.testing.assert_allclose(gradient, expected, atol=1e-4)
+
+    @staticmethod
+    def gradient_of_matrices(model):
+        import tensorflow as tf
+
+        matrices = [weight.value for weight in model.embedding.weights]
+        with tf.GradientTape() as tape:
+            logits = model({"inputs": INPUTS, "targets": TARGETS})
+            loss = tf.reduce_sum(logits**2)
+        gradients = tape.gradient(loss, matrices)
+        return sum(map(to_numpy, map(tf.convert_to_tensor, gradients)))
+
+
 class LeakTest:
     @VARIANTS
     def test_future_targets_change_no_bit_of_earlier_logits(self, options):

@@ -24,14 +24,16 @@ def machine_bytes():
         return total
 
 
-def least_bytes(hparams, vocab_size):
+def least_bytes(hparams, vocab_size, input_vocab_size=None):
     """Returns what the weights and their moments take at least, in bytes.
 
     Biases, normalisation and everything about a batch come on top.
 
     Args:
         hparams: `HParams` of the model.
-        vocab_size: Number of token ids.
+        vocab_size: Number of token ids of the targets.
+        input_vocab_size: Number of token ids of the inputs. Defaults to None,
+            which means `vocab_size`.
     """
     d_model, num_heads = hparams.d_model, hparams.num_heads
     d_k = hparams.d_k or d_model // num_heads
@@ -43,4 +45,5 @@ def least_bytes(hparams, vocab_size):
     layers += hparams.decoder_depth * (2 * attention + feed_forward)
     # Adafactor's moments are small.
     copies = 1 if hparams.optimizer == "adafactor" else 3
-    return 4 * copies * (layers + vocab_size * d_model)
+    rows = hparams.embedding_rows(vocab_size, input_vocab_size)
+    return 4 * copies * (layers + sum(rows.values()) * d_model)

@@ -11,7 +11,7 @@ from keras_transformer.losses import projected_consistency
 from keras_transformer.losses import projected_cross_entropy
 
 # Number of target positions whose logits are in memory at once. Smaller chunks
-# are slower, since each one adds to the gradient of the whole embedding matrix.
+# are slower, since each one adds to the gradient of the whole softmax matrix.
 CHUNK_ROWS = 1024
 SUMS = ("loss_sum", "consistency_sum")
 # Purposes of the seeds that follow from a row's own.
@@ -48,7 +48,7 @@ def objective(model, hparams, inputs, targets, seeds, num_positions):
         the cross-entropy alone, and the divergence without its weight.
     """
     num_chunks = count_chunks(hparams, num_positions)
-    embeddings = model.embedding.embeddings
+    softmax_weights = model.embedding.softmax_weights
     smoothing = hparams.label_smoothing
     if hparams.consistency == "none":
         with dropout_noise(seeds):
@@ -56,13 +56,13 @@ def objective(model, hparams, inputs, targets, seeds, num_positions):
                 {"inputs": inputs, "targets": targets}, training=True
             )
         loss = projected_cross_entropy(
-            decoded, embeddings, targets, smoothing, num_chunks
+            decoded, softmax_weights, targets, smoothing, num_chunks
         )
         return loss, dict(zip(SUMS, (loss, ops.zeros(()))))
     is_symmetric = hparams.consistency == "r_drop"
     loss, *sums = projected_consistency(
         *_two_passes(model, hparams, inputs, targets, seeds),
-        embeddings,
+        softmax_weights,
         targets,
         smoothing,
         # The symmetric divergence is a mean already.

@@ -66,19 +66,29 @@ class RunConverter(Converter):
         spec.config.add_source_eos = True
         spec.register_source_vocabulary(self.tokens)
         spec.register_target_vocabulary(self.tokens)
-        embeddings = self._weight(
-            "embedding/embeddings", len(self.tokens), hparams.d_model
-        )
-        # One matrix embeds both sides and projects to logits. By default,
-        # CTranslate2 scales the embeddings by sqrt(d_model), as we do. Section
-        # 3.4 of Vaswani et al. (2017).
-        spec.encoder.embeddings[0].weight = embeddings
-        spec.decoder.embeddings.weight = embeddings
-        spec.decoder.projection.weight = embeddings
+        self._fill_embeddings(spec)
         spec.decoder.start_from_zero_embedding = True
         self._fill_stack(spec.encoder, "encoder", "input_positions")
         self._fill_stack(spec.decoder, "decoder", "target_positions")
         return spec
+
+    def _fill_embeddings(self, spec):
+        """Fills in the one to three matrices of `TokenEmbeddings`."""
+        rows = self.hparams.embedding_rows(len(self.tokens))
+        matrices = {
+            name: self._weight(
+                f"embedding/{name}", num_rows, self.hparams.d_model
+            )
+            for name, num_rows in rows.items()
+        }
+        shared = matrices["embeddings"]
+        # By default, CTranslate2 scales the embeddings by sqrt(d_model), as we
+        # do. Section 3.4 of Vaswani et al. (2017).
+        spec.encoder.embeddings[0].weight = matrices.get(
+            "input_embeddings", shared
+        )
+        spec.decoder.embeddings.weight = shared
+        spec.decoder.projection.weight = matrices.get("softmax_weights", shared)
 
     def _fill_stack(self, spec, name, positions):
         """Fills in the layers of the encoder or the decoder."""

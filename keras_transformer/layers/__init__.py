@@ -16,6 +16,7 @@ from keras_transformer.layers.positional_encoding import (
     SinusoidalPositionalEncoding,
 )
 from keras_transformer.layers.residual import Residual
+from keras_transformer.layers.token_embeddings import TokenEmbeddings
 
 __all__ = [
     "Decoder",
@@ -29,5 +30,6 @@ __all__ = [
     "Residual",
     "SharedEmbedding",
     "SinusoidalPositionalEncoding",
+    "TokenEmbeddings",
     "dropout_noise",
 ]

@@ -54,9 +54,13 @@ class SharedEmbedding(SequenceLayer):
         self.d_model = d_model
 
     def build(self, input_shape=None):
-        self.embeddings = self.add_weight(
-            name="embeddings",
-            shape=(self.vocab_size, self.d_model),
+        self.embeddings = self.add_matrix("embeddings", self.vocab_size)
+
+    def add_matrix(self, name, vocab_size):
+        """Adds a matrix with a row of weights for each id."""
+        return self.add_weight(
+            name=name,
+            shape=(vocab_size, self.d_model),
             initializer=keras.initializers.RandomNormal(
                 stddev=self.d_model**-0.5
             ),
@@ -67,16 +71,20 @@ class SharedEmbedding(SequenceLayer):
 
     def call(self, x, reverse=False, num_ids=None):
         if reverse:
-            return self._project(x, num_ids)
-        ids = ops.cast(x, "int32")
-        # (batch, length, d_model)
-        vectors = ops.take(self.embeddings, ids, axis=0)
+            return self.project(self.embeddings, x, num_ids)
+        return self.look_up(self.embeddings, x)
+
+    def look_up(self, matrix, ids):
+        """Embeds ids by the rows of a matrix."""
+        ids = ops.cast(ids, "int32")
+        vectors = ops.take(matrix, ids, axis=0)  # (batch, length, d_model)
         # Cast after the look-up, which needs a few rows of a large matrix.
         vectors = ops.cast(vectors, self.compute_dtype)
         return vectors * ops.cast(math.sqrt(self.d_model), self.compute_dtype)
 
-    def _project(self, x, num_ids):
-        kernel = ops.convert_to_tensor(self.embeddings)[:num_ids]
+    def project(self, matrix, x, num_ids=None):
+        """Projects vectors to one logit for each row of a matrix."""
+        kernel = ops.convert_to_tensor(matrix)[:num_ids]
         kernel = ops.transpose(kernel)  # (d_model, num_ids)
         # Without `autocast` the largest product of the model would otherwise be
         # computed in float32, as that of `keras.layers.ReversibleEmbedding` is.

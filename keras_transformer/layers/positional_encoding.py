@@ -6,6 +6,8 @@ from keras import ops
 from keras_transformer.layers.sequence_layer import SequenceLayer
 from keras_transformer.serialization import serializable
 
+POSITIONAL_ENCODINGS = ("sinusoidal", "learned")
+
 
 @serializable
 class SinusoidalPositionalEncoding(SequenceLayer):
@@ -112,6 +114,30 @@ class LearnedPositionalEncoding(SequenceLayer):
             "max_length": self.max_length,
             "d_model": self.d_model,
         }
+
+
+def make_positions(positional_encoding, max_length, d_model, **options):
+    """Makes the layer that a name of `POSITIONAL_ENCODINGS` stands for.
+
+    Args:
+        positional_encoding: String, "sinusoidal" or "learned".
+        max_length: Integer number of learned positions.
+        d_model: Integer width of a vector.
+        **options: Further arguments of the layer, such as `name`.
+
+    Returns:
+        A `SinusoidalPositionalEncoding` or a `LearnedPositionalEncoding`.
+    """
+    if positional_encoding == "sinusoidal":
+        return SinusoidalPositionalEncoding(**options)
+    if positional_encoding == "learned":
+        return LearnedPositionalEncoding(max_length, d_model, **options)
+    raise ValueError(
+        "`positional_encoding` must be one of "
+        f"{', '.join(POSITIONAL_ENCODINGS)}. Received: "
+        f"positional_encoding={positional_encoding!r}. "
+        'Use "sinusoidal" for the model of the paper.'
+    )
 
 
 def _add_rows(x, table, positions):

@@ -1,7 +1,7 @@
 """The names and shapes of a model's weights, computed without Keras."""
 
 
-def weight_shapes(hparams, vocab_size):
+def weight_shapes(hparams, vocab_size, input_vocab_size=None):
     """Returns the shapes of the weights that a checkpoint must hold.
 
     They are those of `build_transformer`, under the names of `variables`. A
@@ -10,7 +10,9 @@ def weight_shapes(hparams, vocab_size):
 
     Args:
         hparams: An `HParams`.
-        vocab_size: Number of ids.
+        vocab_size: Number of ids of the targets.
+        input_vocab_size: Number of ids of the inputs. Defaults to None, which
+            means `vocab_size`.
 
     Returns:
         A dictionary of name to tuple of integers.
@@ -23,7 +25,12 @@ def weight_shapes(hparams, vocab_size):
     (100, 8)
     """
     d_model, d_ff = hparams.d_model, hparams.d_ff
-    shapes = {"embedding/embeddings": (vocab_size, d_model)}
+    shapes = {
+        f"embedding/{name}": (num_rows, d_model)
+        for name, num_rows in hparams.embedding_rows(
+            vocab_size, input_vocab_size
+        ).items()
+    }
     if hparams.positional_encoding == "learned":
         for side in ("input", "target"):
             shapes[f"{side}_positions/positions"] = (

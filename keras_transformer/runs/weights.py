@@ -7,10 +7,11 @@ import numpy as np
 from keras_transformer.runs.new_vocabulary import carry_over
 from keras_transformer.runs.weight_shapes import weight_shapes
 
-EMBEDDINGS = "model/embedding/embeddings"
+EMBEDDING = "model/embedding/"  # begins the names of its matrices
 # The hyper-parameters that determine the weights and their use.
 DIMENSIONS = ("num_layers", "d_model", "d_ff", "num_heads", "d_k", "d_v")
 DIMENSIONS += ("norm", "positional_encoding", "neighbourhood_size")
+DIMENSIONS += ("tied_embeddings",)
 
 
 def load_model(run, step=None, precision="float32"):
@@ -60,9 +61,11 @@ def warm_start(model, other, run, step=None):
     check_warm_start(run.hparams, other)
     arrays = read_weights(other.checkpoints, step)
     if run.vocabulary.sha256 != other.vocabulary.sha256:
-        arrays[EMBEDDINGS] = carry_over(
-            arrays[EMBEDDINGS], other.vocabulary, run.vocabulary
-        )
+        for name in arrays:
+            if name.startswith(EMBEDDING):
+                arrays[name] = carry_over(
+                    arrays[name], other.vocabulary, run.vocabulary
+                )
     _assign_weights(model, arrays, other.path)
 
 

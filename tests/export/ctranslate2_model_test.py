@@ -46,6 +46,8 @@ HPARAMS_OF = {
     "shallow_deep": dataclasses.replace(
         HPARAMS, num_layers=1, num_decoder_layers=2
     ),
+    "source_untied": dataclasses.replace(HPARAMS, tied_embeddings="target"),
+    "all_untied": dataclasses.replace(PRE_NORM, tied_embeddings="none"),
     "odd_heads": dataclasses.replace(HPARAMS, num_heads=3, d_k=4, d_v=4),
 }
 SOURCES = [[270, 265, 268, 1], [262, 1], list(range(260, 280)) + [1]]

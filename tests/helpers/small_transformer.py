@@ -17,6 +17,7 @@ VARIANTS = pytest.mark.parametrize(
         {"norm": "pre", "positional_encoding": "learned"},
         {"neighbourhood_size": 3, "d_k": 3, "d_v": 5},
         {"num_layers": 3, "num_decoder_layers": 1},
+        {"tied_embeddings": "target", "input_vocab_size": 13},
     ],
     ids=lambda options: "-".join(map(str, options.values())),
 )

@@ -91,7 +91,8 @@ def make_translator(vocabulary, hparams=HPARAMS):
     # larger still, because the model would hardly ever end otherwise.
     scales = np.full((vocabulary.vocab_size, 1), 4.0, "float32")
     scales[END_ID] = 12.0
-    model.embedding.embeddings.assign(scales * model.embedding.embeddings)
+    softmax_weights = model.embedding.softmax_weights
+    softmax_weights.assign(scales * softmax_weights)
     return Translator(model, vocabulary, hparams)
 
 

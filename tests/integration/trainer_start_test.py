@@ -60,6 +60,22 @@ class RefusalTest:
         assert_fails(capsys, [name], trainer, *flags)
         assert os.listdir(tmp_path) == ["data"]
 
+    def test_warm_start_with_other_ties_is_refused_by_name(
+        self, copy_data, tmp_path, capsys
+    ):
+        other = RunDirectory.create(
+            str(tmp_path / "other"),
+            {"problem": "copy"},
+            registry.get_hparams("transformer_tiny"),
+            registry.get_problem("copy", copy_data).vocabulary.model_bytes,
+        )
+        flag = f"--warm_start_from={other.path}"
+        hparams = "--hparams=tied_embeddings=target"
+        flags = flags_of(tmp_path / "run", copy_data, flag, hparams)
+        words = ["tied_embeddings='all'", "this run has 'target'"]
+        assert_fails(capsys, words, trainer, *flags)
+        assert not os.path.exists(tmp_path / "run")
+
     def test_warm_start_from_a_run_without_checkpoints_is_refused(
         self, make_run, copy_data, tmp_path, capsys
     ):
@@ -130,6 +146,7 @@ class MemoryTest:
             "optimizer=adafactor",
             "num_layers=2",
             "num_decoder_layers=1",
+            "tied_embeddings=none",
         ],
     )
     def test_estimate_is_close_to_the_weights_and_below_them(self, changes):

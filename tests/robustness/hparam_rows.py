@@ -61,6 +61,7 @@ ROWS = [
     row(NEW + "norm=POST", says="norm"),
     row(NEW + "positional_encoding=rotary", says="positional_encoding"),
     row(NEW + "initializer=glorot", says="initializer"),
+    row(NEW + "tied_embeddings=source", says="'target' or 'none'"),
     row(NEW + "neighbourhood_size=-2", says="neighbourhood_size"),
     row(NEW + "max_length=0", says="max_length"),
     row(NEW + "batch_tokens=0", says="batch_tokens"),

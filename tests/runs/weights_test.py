@@ -43,14 +43,19 @@ class WeightShapesTest:
             {"num_layers": 1, "num_decoder_layers": 3},
             {"positional_encoding": "learned", "max_length": 5},
             {"d_k": 3, "d_v": 5},
+            {"tied_embeddings": "target"},
+            {"tied_embeddings": "none"},
         ],
     )
     def test_they_are_those_of_the_model(self, changes):
         hparams = dataclasses.replace(HPARAMS, **changes)
-        model = build_transformer(hparams, 11)
+        input_vocab_size = 11 if hparams.tied_embeddings == "all" else 13
+        model = build_transformer(
+            hparams, 11, input_vocab_size=input_vocab_size
+        )
         named = variables.model_variables(model)
         shapes = {name: tuple(v.shape) for name, v in named.items()}
-        assert weight_shapes(hparams, 11) == shapes
+        assert weight_shapes(hparams, 11, input_vocab_size) == shapes
 
 
 class CheckCheckpointTest:

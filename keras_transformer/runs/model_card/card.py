@@ -21,6 +21,11 @@ MARK = (
     f"{MARK_BEGINNING}, which replaces this file after each training and "
     "evaluation. Remove this line to keep your own changes. -->"
 )
+_EMBEDDINGS = {
+    "all": "one matrix for source, target and softmax",
+    "target": "one matrix for target and softmax, one for the source",
+    "none": "three matrices: source, target and softmax",
+}
 # Those of the registered problems. A card shows the code of any other language.
 LANGUAGES = {"en": "English", "de": "German", "fr": "French"}
 
@@ -165,6 +170,7 @@ def _overview(run, step, data, training, extra):
             f"d_model {hparams.d_model}, d_ff {hparams.d_ff}, "
             f"{hparams.num_heads} heads, {hparams.norm}-norm",
         ),
+        ("Embeddings", _EMBEDDINGS[hparams.tied_embeddings]),
         ("Parameters", f"{facts.num_parameters(run, step):,}"),
         (
             "Vocabulary",

@@ -19,7 +19,6 @@ appear when they are complete. The table goes to standard output, progress to
 standard error.
 """
 
-import contextlib
 import itertools
 import os
 
@@ -106,13 +105,11 @@ def main(argv):
     flags.require(FLAGS, *INPUTS, "clean_source", "clean_target")
     _check_paths()
     cleaner = Cleaner(_options())
-    with contextlib.ExitStack() as stack:
-        files = [
-            stack.enter_context(writing.written_aside(path))
-            for path in (FLAGS[name].value for name in OUTPUTS)
-            if path
-        ]
-        progress = stack.enter_context(Progress("pairs"))
+    paths = list(filter(None, (FLAGS[name].value for name in OUTPUTS)))
+    with (
+        writing.written_together(paths) as files,
+        Progress("pairs") as progress,
+    ):
         pairs = text_files.read_pairs(FLAGS.source, FLAGS.target)
         judged = cleaner.judged(pairs)
         while chunk := list(itertools.islice(judged, _PAIRS_AT_ONCE)):

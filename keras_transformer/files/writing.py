@@ -132,6 +132,33 @@ def written_aside(path, mode="w"):
 
 
 @contextlib.contextmanager
+def written_together(paths):
+    """Opens files that belong together; see `written_aside`.
+
+    A reader never finds new and earlier files side by side. The earlier ones
+    disappear once all of the new ones are complete, so a kill at this moment
+    leaves some of the files missing.
+
+    Args:
+        paths: List of paths of the text files to write or replace.
+
+    Yields:
+        List of the open files.
+    """
+    with contextlib.ExitStack() as stack:
+        files = [stack.enter_context(written_aside(path)) for path in paths]
+        yield files
+        # A full disk has to be noticed while the earlier files still exist.
+        for path, file in zip(paths, files):
+            with disk_errors(path):
+                file.flush()
+                os.fsync(file.fileno())
+        for path in paths:
+            with contextlib.suppress(FileNotFoundError):
+                os.remove(path)
+
+
+@contextlib.contextmanager
 def disk_errors(path):
     """Explains the errors of a disk that accepts no more data.
 

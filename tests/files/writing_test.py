@@ -5,6 +5,7 @@ import pytest
 
 from keras_transformer.files import writing
 from keras_transformer.files.writing import written_aside
+from keras_transformer.files.writing import written_together
 
 
 class WrittenAsideTest:
@@ -73,6 +74,31 @@ class WrittenAsideTest:
         with written_aside("a") as file:
             file.write("here")
         assert (tmp_path / "a").read_text() == "here"
+
+
+class WrittenTogetherTest:
+    def test_files_appear_when_all_are_complete(self, tmp_path):
+        paths = [str(tmp_path / name) for name in "ab"]
+        (tmp_path / "a").write_text("before")
+        with written_together(paths) as files:
+            for file in files:
+                file.write("after")
+            assert (tmp_path / "a").read_text() == "before"
+            assert not (tmp_path / "b").exists()
+        assert [open(path).read() for path in paths] == ["after", "after"]
+        assert sorted(os.listdir(tmp_path)) == ["a", "b"]
+
+    def test_full_disk_leaves_all_earlier_files(self, tmp_path):
+        for name in "abc":
+            (tmp_path / name).write_text("before")
+        (tmp_path / "b.incomplete").symlink_to("/dev/full")
+        paths = [str(tmp_path / name) for name in "abc"]
+        with pytest.raises(OSError, match="b .No space left.*Make room"):
+            with written_together(paths) as files:
+                for file in files:
+                    file.write("after")
+        assert {open(path).read() for path in paths} == {"before"}
+        assert sorted(os.listdir(tmp_path)) == ["a", "b", "c"]
 
 
 class CheckWritableTest:

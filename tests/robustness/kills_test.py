@@ -29,6 +29,7 @@ class KillsTest:
             (works.Exporting, 15),
             (works.ExportingToCtranslate2, 15),
             (works.Decoding, 45),
+            (works.Cleaning, 45),
         ],
     )
     def test_nothing_is_lost_in_many_kills(

@@ -221,6 +221,39 @@ class Decoding(Work):
             return "the kept lines are others"
 
 
+class Cleaning(Work):
+    """Cleans some thousand pairs over the files of an earlier cleaning."""
+
+    module = "clean"
+
+    def prepare(self):
+        generator = random.Random(0)
+        words = "a the dog cat sees runs small old in house and".split()
+        pairs = [" ".join(generator.choices(words, k=9)) for _ in range(60_000)]
+        for side in ("source", "target"):
+            lines = (f"{side} {pair}\n" for pair in pairs)
+            (self.directory / side).write_text("".join(lines))
+        self.output.mkdir()
+        for name in ("source", "target", "rejected"):
+            (self.output / name).write_text("an earlier line\n")
+
+    def flags(self):
+        return [
+            f"--source={self.directory / 'source'}",
+            f"--target={self.directory / 'target'}",
+            f"--clean_source={self.output / 'source'}",
+            f"--clean_target={self.output / 'target'}",
+            f"--rejected={self.output / 'rejected'}",
+        ]
+
+    def fault(self):
+        files = contents(self.output).items()
+        complete = {item for item in files if "incomplete" not in item[0]}
+        wholes = (self.before.items(), self.after.items())
+        if not any(complete <= whole for whole in wholes):
+            return "the files are not of one cleaning"
+
+
 class Training(Work):
     """Resumes a run from its step 10 and trains it to step 30."""
 

@@ -3,6 +3,8 @@
     kt-datagen --problem=translate_files --data_dir=data --vocab_size=8000 \\
         --train_source=train.en --train_target=train.de \\
         --dev_source=dev.en --dev_target=dev.de --clean
+    kt-datagen --problem=translate_files --data_dir=data --vocab_size=8000 \\
+        --train=web.en.gz,web.de.gz --train=own.tsv:3 --dev=dev.tsv
     kt-datagen --problem=parsing_files --data_dir=data \\
         --train_trees=wsj:02-21 --dev_trees=wsj:22 --test_trees=wsj:23
 
@@ -22,15 +24,11 @@ import time
 
 from keras_transformer import registry
 from keras_transformer.bin import command
+from keras_transformer.bin import corpus_flags
 from keras_transformer.bin import flags
 from keras_transformer.trees.linearization import LINEARIZATIONS
 
-SPLITS = ("train", "dev", "test")
-TEXT_FLAGS = [
-    f"{split}_{side}" for split in SPLITS for side in ("source", "target")
-]
-TREE_FLAGS = [f"{split}_trees" for split in SPLITS]
-TEXT_SETTINGS = ["clean"]
+TREE_FLAGS = [f"{split}_trees" for split in corpus_flags.SPLITS]
 TREE_SETTINGS = [
     "parsed_trees",
     "treebank_weight",
@@ -58,32 +56,7 @@ FLAGS = flags.define(
         "Directory to write to, with one folder for each problem.",
     ),
     "tmp_dir",
-    flags.group(
-        "Files of translate_files",
-        "train_source",
-        "train_target",
-        flags.path("dev_source", None, "Source side of the development text."),
-        flags.path("dev_target", None, "Target side of the development text."),
-        flags.path(
-            "test_source", None, "Source side of the test text. Default: none."
-        ),
-        flags.path(
-            "test_target", None, "Target side of the test text. Default: none."
-        ),
-        flags.count(
-            "vocab_size",
-            None,
-            "Number of subwords in the vocabulary, which both sides share; "
-            "parsing_files takes it too. Default: that of the problem.",
-            maximum=flags.MAX_VOCAB_SIZE,
-        ),
-        flags.switch(
-            "clean",
-            False,
-            "Drop the training pairs that the default rules of kt-clean drop "
-            "or that occur in dev or test, and show what each rule took.",
-        ),
-    ),
+    corpus_flags.GROUP,
     flags.group(
         "Files of parsing_files",
         flags.path(
@@ -164,9 +137,8 @@ def _check_flags(problems):
     }
     # A problem silently ignores flags that are meant for another one.
     flag_sides = {
-        **{name: name.split("_")[1] for name in TEXT_FLAGS + TREE_FLAGS},
-        **dict.fromkeys(TEXT_SETTINGS, "source"),
-        **dict.fromkeys(TREE_SETTINGS, "trees"),
+        **dict.fromkeys(corpus_flags.NAMES, "source"),
+        **dict.fromkeys(TREE_FLAGS + TREE_SETTINGS, "trees"),
         "vocab_size": "size",
     }
     for name, side in flag_sides.items():
@@ -174,8 +146,7 @@ def _check_flags(problems):
         if FLAGS[name].value != FLAGS[name].default and not is_taken:
             taker = "parsing_files" if side == "trees" else "translate_files"
             raise ValueError(
-                f"`--{name}` must go with {taker}. Received: "
-                f"--{name}={FLAGS[name].value} with "
+                f"`--{name}` must go with {taker}. Received: --{name} with "
                 f"--problem={FLAGS.problem}. Remove it, or use "
                 f"--problem={taker}."
             )
@@ -185,13 +156,16 @@ def _set_files(problem):
     sides = getattr(problem, "sides", ())
     files = {
         split: tuple(FLAGS[f"{split}_{side}"].value for side in sides)
-        for split in SPLITS
+        for split in corpus_flags.SPLITS
     }
-    names = TREE_SETTINGS if "trees" in sides else TEXT_SETTINGS
-    settings = {name: FLAGS[name].value for name in names}
+    if "source" in sides:
+        settings = corpus_flags.settings(FLAGS)
+    else:
+        settings = {name: FLAGS[name].value for name in TREE_SETTINGS}
+    further = settings.get("parsed_trees") or settings.get("corpora")
     # Most problems bring their own text. Those that need files raise an error
     # in `generate`, unless their data exists already.
-    if any(map(any, files.values())) or settings.get("parsed_trees"):
+    if any(map(any, files.values())) or further:
         problem.use_files(files, FLAGS.vocab_size, **settings)
 
 
@@ -204,6 +178,8 @@ def _generate(problem):
     print(f"  vocabulary {manifest['vocab_size']:,}")
     for split, counts in manifest["splits"].items():
         print(f"  {split:<5} {_summary(counts)}")
+        for line in _corpus_lines(counts):
+            print(f"    {line}")
     for line in itertools.chain(*getattr(problem, "bad", {}).values()):
         print(f"  left out: {line}")
     if getattr(problem, "cleaning_report", None):
@@ -211,6 +187,11 @@ def _generate(problem):
     # `generate` writes the manifest last, and only if it made the data.
     if manifest_time == _time_of_manifest(problem):
         print("  Nothing to do: the data exists already.")
+        return
+    if getattr(problem, "has_new_weights", False):
+        print(
+            "  The weights are new; the text and its vocabulary are as before."
+        )
         return
     num_pairs = sum(map(_num_read, manifest["splits"].values()))
     print(
@@ -228,6 +209,19 @@ def _summary(counts):
             for reason, number in counts["dropped"].items()
         )
     )
+
+
+def _corpus_lines(counts):
+    """Returns a line for each corpus, unless all of the text is one."""
+    corpora = counts.get("corpora", [])
+    if len(corpora) == 1 and corpora[0]["weight"] == 1:
+        return []
+    return [
+        f"{corpus['name']}: {corpus['pairs']:,} pairs, "
+        f"{corpus['weight'] * corpus['pairs']:,.0f} in an epoch "
+        f"(weight {corpus['weight']:g})"
+        for corpus in corpora
+    ]
 
 
 def _num_read(counts):

@@ -122,6 +122,14 @@ def choice(name, values, default, description):
     return _flag(name, default, description, convert, rule)
 
 
+def several(name, description, convert, rule):
+    """Returns a flag that may be repeated; its value is a list, or None."""
+    parser = _Parser(name, convert, rule)
+    flag = flags.MultiFlag(parser, None, name, None, description)
+    flag.help = description  # without what absl adds to it
+    return flag
+
+
 def _flag(name, default, description, convert, rule, **options):
     parser = _Parser(name, convert, rule)
     return flags.Flag(parser, None, name, default, description, **options)

@@ -281,6 +281,7 @@ def _record(problem, settings):
         "hparams_set": settings["hparams_set"],
         "random_seed": settings["random_seed"],
         "vocabulary_sha256": problem.vocabulary.sha256,
+        "corpus_weights": problem.corpus_weights,
         "precision": settings["precision"],
     }
 
@@ -315,12 +316,11 @@ def _options():
 
 def _with_largest_batch(problem, hparams, precision):
     """Returns the hparams with the largest batch that fits into memory."""
-    from keras_transformer.data.update_size import update_positions
     from keras_transformer.engines.largest_batch import largest_batch_tokens
 
     most = MOST_TOKENS
     if hparams.effective_batch_tokens:
-        most = update_positions(hparams, problem.token_pairs("train"))
+        most = problem.update_positions(hparams)
     tokens = largest_batch_tokens(
         hparams, problem.vocabulary.vocab_size, precision, most, FLAGS.xla
     )

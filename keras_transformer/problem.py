@@ -89,6 +89,23 @@ class Problem(GeneratedData):
         """
         raise NotImplementedError
 
+    def text_corpora(self, split, tmp_dir):
+        """Returns the pairs of each corpus of a split, a list of iterables.
+
+        They are read in their order, and all of them make up `text_pairs`. The
+        default is a single corpus.
+        """
+        return [self.text_pairs(split, tmp_dir)]
+
+    def describe_corpora(self, split):
+        """Returns what the manifest says of `text_corpora`, a list of dicts.
+
+        Each dictionary has a `name`, the `sha256` of each file, and a `weight`,
+        the number of times that an epoch goes through the corpus. The default
+        is an empty list, for a single corpus of no name.
+        """
+        return []
+
     def target_text(self, target):
         """Returns the text that the model learns to write for a target.
 

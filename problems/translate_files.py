@@ -1,8 +1,13 @@
 """Translation learnt from the user's own parallel text files."""
 
+import itertools
+
 from keras_transformer.cleaning.cleaner import Cleaner
 from keras_transformer.cleaning.cleaner import CleaningOptions
-from keras_transformer.data import text_files
+from keras_transformer.data import generation
+from keras_transformer.data import parallel_files
+from keras_transformer.data.corpora import Corpus
+from keras_transformer.data.corpora import check_distinct
 from keras_transformer.problems.own_files import OwnFiles
 from keras_transformer.registry import register_problem
 
@@ -12,14 +17,18 @@ class TranslateFiles(OwnFiles):
     """Translation learnt from parallel text files of your own.
 
     `kt-datagen` reads the files once, from `--train_source`, `--train_target`
-    and the flags of the other splits. Afterwards `--problem=translate_files`
-    and `--data_dir` are enough for every command. Each `data_dir` holds one set
-    of files. A test split is optional. The files are UTF-8, plain or
-    gzip-compressed; line n of the target translates line n of the source.
+    and the flags of the other splits, or from `--train`, which may name several
+    corpora with weights. Afterwards `--problem=translate_files` and
+    `--data_dir` are enough for every command. Each `data_dir` holds one set of
+    files. A test split is optional. The files are UTF-8, plain or
+    gzip-compressed; line n of the target translates line n of the source, or
+    one TSV or TMX file has both.
 
     Attributes:
         cleaning_report: The `Report` on the training pairs that cleaning
             dropped, or None if nothing was cleaned.
+        has_new_weights: Whether `generate` changed the weights of corpora whose
+            data it found.
 
     Example:
 
@@ -41,9 +50,19 @@ class TranslateFiles(OwnFiles):
     def __init__(self, data_dir=None, reverse=False):
         super().__init__(data_dir, reverse)
         self.cleaning_report = None
+        self.has_new_weights = False
+        self._corpora = {}
         self._is_cleaned = False
+        self._languages = (None, None)
 
-    def use_files(self, files, vocab_size=None, clean=False):
+    def use_files(
+        self,
+        files,
+        vocab_size=None,
+        clean=False,
+        corpora=None,
+        languages=(None, None),
+    ):
         """Sets the files, and whether to clean the training text.
 
         Args:
@@ -51,24 +70,76 @@ class TranslateFiles(OwnFiles):
             clean: Whether to drop the training pairs that the default rules of
                 `kt-clean` drop or that occur in dev or test. Defaults to
                 False.
+            corpora: Dictionary of split to a list of `Corpus`, for splits that
+                `files` leaves out. Defaults to none.
+            languages: Tuple of the codes of the source and target language,
+                which TMX files need. Defaults to none.
+
+        Raises:
+            ValueError: If text is missing or given twice, or if a corpus has
+                no known format.
         """
-        super().use_files(files, vocab_size)
+        corpora = {s: parts for s, parts in (corpora or {}).items() if parts}
+        for split, parts in corpora.items():
+            _check_given_once(split, files.get(split, ()))
+            check_distinct(parts)
+            for corpus in parts:
+                parallel_files.kind_of(corpus.paths)
+        paths = {
+            split: tuple(path for corpus in parts for path in corpus.paths)
+            for split, parts in corpora.items()
+        }
+        merged = {**files, **paths}
+        # Fingerprints have the order of the splits, "train" first.
+        order = sorted(merged, key=lambda split: split != "train")
+        super().use_files({split: merged[split] for split in order}, vocab_size)
+        self._corpora = {
+            split: corpora.get(split) or [Corpus(paths)]
+            for split, paths in self.files.items()
+        }
         self._is_cleaned = clean
+        self._languages = languages
 
     def settings(self):
-        # Without cleaning there is no entry, as in earlier manifests.
-        return {"clean": True} if self._is_cleaned else {}
+        # What was not asked for has no entry, as in earlier manifests.
+        settings = {"clean": True} if self._is_cleaned else {}
+        for side, language in zip(self.sides, self._languages):
+            if language:
+                settings[f"{side}_language"] = language
+        if not self._is_pair_of_files:
+            settings["corpora"] = {
+                split: [corpus.name for corpus in parts]
+                for split, parts in self._corpora.items()
+            }
+        return settings
+
+    @property
+    def _is_pair_of_files(self):
+        """Whether each split has two files of text, as in all old data."""
+        return all(
+            len(parts) == 1 and len(parts[0].paths) == 2
+            for parts in self._corpora.values()
+        )
+
+    def describe_corpora(self, split):
+        return [corpus.describe() for corpus in self._corpora[split]]
 
     def text_pairs(self, split, tmp_dir):
-        pairs = text_files.read_pairs(*self.files[split])
+        return itertools.chain(*self.text_corpora(split, tmp_dir))
+
+    def text_corpora(self, split, tmp_dir):
+        corpora = [
+            parallel_files.read_pairs(corpus.paths, self._languages)
+            for corpus in self._corpora[split]
+        ]
         # Scores on dev and test must stay comparable with other work.
         if not self._is_cleaned or split != "train":
-            return pairs
+            return corpora
         # A new cleaner each time: to one that has seen the text, all pairs
-        # would be duplicates.
+        # would be duplicates. One for all corpora finds those among them.
         cleaner = Cleaner(CleaningOptions(held_out=self._held_out()))
         self.cleaning_report = cleaner.report
-        return cleaner.kept(pairs)
+        return [cleaner.kept(pairs) for pairs in corpora]
 
     def num_left_out(self, split):
         if self.cleaning_report is None or split != "train":
@@ -77,13 +148,57 @@ class TranslateFiles(OwnFiles):
 
     def _held_out(self):
         return tuple(
-            line
-            for split, paths in self.files.items()
+            text
+            for split in self._corpora
             if split != "train"
-            for path in paths
-            for line in text_files.read_lines(path)
+            for pair in self.text_pairs(split, None)
+            for text in pair
         )
 
     def check_files(self):
-        for paths in self.files.values():
-            text_files.count_pairs(*paths)
+        for parts in self._corpora.values():
+            for corpus in parts:
+                parallel_files.count_pairs(corpus.paths, self._languages)
+
+    def _described(self, made_from):
+        corpora = made_from.get("settings", {}).get("corpora")
+        if not corpora:
+            return super()._described(made_from)
+        names = " ".join(itertools.chain(*corpora.values()))
+        # Splits may have any number of files here, so each gets a number.
+        files = {
+            f"file {number}": f"{file['name']} (sha256 {file['sha256'][:16]})"
+            for number, file in enumerate(made_from["files"], 1)
+        }
+        return {
+            "vocab_size": made_from["vocab_size"],
+            **made_from["settings"],
+            "corpora": names,
+            **files,
+        }
+
+    def _updated(self, manifest):
+        """Changes the weights of the corpora, on which no file depends."""
+        train = manifest["splits"]["train"]
+        # Data of earlier versions have one corpus, and no entry for it.
+        single = [{"weight": 1, "pairs": train["pairs"]}]
+        before = train.get("corpora", single)
+        weights = [corpus.weight for corpus in self._corpora["train"]]
+        if weights == [entry["weight"] for entry in before]:
+            return manifest
+        train["corpora"] = [
+            {**entry, "pairs": old["pairs"]}
+            for entry, old in zip(self.describe_corpora("train"), before)
+        ]
+        generation.write_manifest(manifest, self.directory)
+        self.has_new_weights = True
+        return manifest
+
+
+def _check_given_once(split, paths):
+    if any(paths):
+        raise ValueError(
+            f"The text of {split} must be given in one way. Received: "
+            f"--{split} and {', '.join(filter(None, paths))}. Use either "
+            f"--{split}, or --{split}_source and --{split}_target."
+        )

@@ -82,15 +82,16 @@ def plan_batches(
     epoch=0,
     shuffle=True,
     fixed_shapes=False,
+    chosen=None,
 ):
     """Sorts the sentence pairs of an epoch into batches of similar lengths.
 
     Every kept pair occurs in exactly one batch. The batches have at most
     `MAX_SHAPES` different shapes. The shapes follow from the distribution of
-    the lengths and are the same in every epoch, so a compiled step is compiled
-    only a few times. The contents and the order of the batches are a pure
-    function of the arguments: training resumes from the position `(epoch,
-    batch)` alone.
+    the lengths. They are the same in every epoch of the same pairs, so a
+    compiled step is compiled only a few times. The contents and the order of
+    the batches are a pure function of the arguments: training resumes from the
+    position `(epoch, batch)` alone.
 
     A shuffled epoch 0 begins with a batch of the shape that needs the most
     memory. If it does not fit the device, training fails at once instead of an
@@ -113,6 +114,8 @@ def plan_batches(
             are multiples of 8, and their number of rows is as large as
             `batch_tokens` allows, whatever the number of pairs. Defaults to
             False.
+        chosen: Integer array, the numbers of the pairs of the epoch; a number
+            may occur several times. Defaults to None, which is every pair once.
 
     Returns:
         A `BatchPlan`.
@@ -120,9 +123,10 @@ def plan_batches(
     Raises:
         ValueError: If a kept sentence is longer than `batch_tokens`.
     """
-    kept, kept_lengths = select_pairs(input_lengths, target_lengths, max_length)
+    kept, kept_lengths, num_dropped = select_pairs(
+        input_lengths, target_lengths, max_length, chosen
+    )
     check_longest(kept_lengths, batch_tokens)
-    num_dropped = len(input_lengths) - len(kept)
     if not len(kept):
         return empty_plan(num_dropped)
     lengths, max_shapes = kept_lengths, MAX_SHAPES
@@ -186,20 +190,24 @@ def padded_batches(token_pairs, plan, start=0):
         yield pad_batch(token_pairs, *plan[index])
 
 
-def select_pairs(input_lengths, target_lengths, max_length):
+def select_pairs(input_lengths, target_lengths, max_length, chosen=None):
     """Selects the pairs that are not too long.
 
+    Args:
+        input_lengths, target_lengths, max_length, chosen: See `plan_batches`.
+
     Returns:
-        A tuple of two integer arrays: the numbers of the kept pairs, of shape
-        `(kept,)`, and their lengths, of shape `(kept, 2)`.
+        A tuple of the numbers of the kept pairs, of shape `(kept,)`, their
+        lengths, of shape `(kept, 2)`, and the number of pairs left out.
     """
     lengths = np.array(
         [input_lengths, target_lengths], np.int64
     ).T  # (pairs, 2)
-    kept = np.arange(len(lengths))
+    kept = np.arange(len(lengths)) if chosen is None else chosen
+    num_pairs = len(kept)
     if max_length is not None:
-        kept = np.flatnonzero(lengths.max(axis=1) <= max_length)
-    return kept, lengths[kept]
+        kept = kept[lengths[kept].max(axis=1) <= max_length]
+    return kept, lengths[kept], num_pairs - len(kept)
 
 
 def check_longest(lengths, tokens, name="batch_tokens"):

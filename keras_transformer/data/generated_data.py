@@ -1,13 +1,19 @@
 """The data of a problem as training, evaluation and decoding read them."""
 
+import functools
 import os
 
+import numpy as np
+
 from keras_transformer.data import batch_plan
+from keras_transformer.data import corpora
 from keras_transformer.data import generation
 from keras_transformer.data import packing
 from keras_transformer.data import split_files
 from keras_transformer.data import subwords
 from keras_transformer.data import token_arrays
+from keras_transformer.data import update_size
+from keras_transformer.files.reading import faulty
 
 # Largest number of positions of a batch for evaluation. The logits of such a
 # batch are all in memory at once.
@@ -95,6 +101,48 @@ class GeneratedData:
             )
         )
 
+    @property
+    def corpus_weights(self):
+        """The name and the weight of each training corpus, a list of str.
+
+        The list is empty if all weights are 1.
+        """
+        described = self._training_corpora
+        if all(corpus["weight"] == 1 for corpus in described):
+            return []
+        return [f"{corpus['name']}:{corpus['weight']}" for corpus in described]
+
+    @functools.cached_property
+    def _training_corpora(self):
+        # Read once: a training keeps its weights even if kt-datagen changes
+        # them meanwhile.
+        return self._counts("train").get("corpora", [])
+
+    def chosen_pairs(self, split, seed=0, epoch=0):
+        """Chooses the pairs of an epoch by the weights of their corpora.
+
+        Args:
+            split: Name of the split, one of `splits`.
+            seed: Integer seed of the choice, at least 0. Defaults to 0.
+            epoch: Number of the epoch. Defaults to 0.
+
+        Returns:
+            Integer array, the numbers of the pairs, or None if the epoch has
+            every pair once.
+        """
+        if split != "train" or not self.corpus_weights:
+            return None
+        sizes = [corpus["pairs"] for corpus in self._training_corpora]
+        weights = [corpus["weight"] for corpus in self._training_corpora]
+        num_pairs = self._counts(split)["pairs"]
+        if sum(sizes) != num_pairs or min(weights) <= 0:
+            path = os.path.join(self.directory, generation.MANIFEST_FILE)
+            fault = "whose corpora do not make up the training text"
+            raise faulty(path, fault, split_files.WRITER, split_files.REMEDY)
+        chosen = corpora.choose_pairs(list(zip(sizes, weights)), seed, epoch)
+        starts = num_pairs * np.arange(len(self.directions))
+        return (starts[:, None] + chosen).ravel()
+
     def text_split(self, split):
         """Returns the raw text of a split other than "train".
 
@@ -110,6 +158,16 @@ class GeneratedData:
         return tuple(
             [text for side in sides for text in texts[side]]
             for sides in zip(*self.directions)
+        )
+
+    def update_positions(self, hparams):
+        """Returns the number of positions per side of a training update.
+
+        Args:
+            hparams: An `HParams`; see `update_size.update_positions`.
+        """
+        return update_size.update_positions(
+            hparams, self.token_pairs("train"), self.chosen_pairs("train")
         )
 
     def batches(
@@ -158,6 +216,7 @@ class GeneratedData:
             seed=seed,
             epoch=epoch,
             shuffle=split == "train" if shuffle is None else shuffle,
+            chosen=self.chosen_pairs(split, seed, epoch),
             **options,
         )
         if not len(plan) and not plan.num_dropped:
@@ -226,6 +285,15 @@ class GeneratedData:
             `targets` hold int32 ids of shapes `(batch, input_len)` and
             `(batch, target_len)`.
         """
+        if split == "train" and any(
+            corpus["weight"] % 1 for corpus in self._training_corpora
+        ):
+            raise ValueError(
+                "A dataset must have corpora of whole weights, because "
+                "`model.fit` expects as many batches in every epoch. Received: "
+                f"{' '.join(self.corpus_weights)}. Use kt-trainer, or change "
+                "the weights with kt-datagen."
+            )
         # Imported here because it needs TensorFlow, unlike the rest.
         from keras_transformer.data.dataset import make_dataset
 

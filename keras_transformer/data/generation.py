@@ -23,6 +23,7 @@ MANIFEST_FILE = "manifest.json"
 VOCABULARY_FILE = "vocab.model"
 
 _SPLIT = {"pairs": WHOLE, "source_tokens": WHOLE, "target_tokens": WHOLE}
+_CORPUS = {"name": str, "sha256": [str], "weight": float, "pairs": WHOLE}
 # The shape of `manifest.json`; see `read_record`.
 _MANIFEST = {
     "made_from": {
@@ -33,7 +34,7 @@ _MANIFEST = {
     },
     "vocab_size": WHOLE,
     "vocab_sha256": str,
-    "splits": {"train": _SPLIT, str: _SPLIT},
+    "splits": {"train": {**_SPLIT, "corpora?": [_CORPUS]}, str: _SPLIT},
 }
 
 # Largest number of training pairs that the vocabulary is trained on. They are
@@ -80,7 +81,7 @@ def generate(problem, tmp_dir):
                 "made_from": depends_on,
                 **_write_data(problem, tmp_dir, aside),
             }
-            _write_manifest(manifest, aside)
+            write_manifest(manifest, aside)
             writing.synchronise(aside)
             _move_files(aside, problem.directory)
     return manifest
@@ -169,21 +170,15 @@ def _encode_split(problem, split, tmp_dir, vocabulary, directory):
             ("target", problem.target_text),
         )
     ]
-    counts = collections.Counter()
     with contextlib.ExitStack() as stack:
         progress = stack.enter_context(Progress("pairs", label=split))
         for side in sides:
             stack.enter_context(side)
-        pairs = iter(problem.text_pairs(split, tmp_dir))
-        while chunk := list(itertools.islice(pairs, _PAIRS_AT_ONCE)):
-            kept = list(_complete(problem, chunk))
-            for number, side in enumerate(sides):
-                # The checksum covers dropped pairs too, because it identifies
-                # the raw text.
-                side.hash([pair[number] for pair in chunk])
-                side.append([pair[number] for pair in kept])
-            counts.update(pairs=len(kept), empty_side=len(chunk) - len(kept))
-            progress.add(len(chunk))
+        corpora = [
+            _encode_corpus(problem, pairs, sides, progress)
+            for pairs in problem.text_corpora(split, tmp_dir)
+        ]
+    counts = sum(corpora, collections.Counter())
     _check_pairs(counts["pairs"], problem, split)
     source, target = sides
     return {
@@ -196,6 +191,36 @@ def _encode_split(problem, split, tmp_dir, vocabulary, directory):
         "target_tokens": target.num_tokens,
         "source_sha256": source.sha256,
         "target_sha256": target.sha256,
+        **_corpora_entry(problem, split, corpora),
+    }
+
+
+def _encode_corpus(problem, pairs, sides, progress):
+    """Encodes the pairs of a corpus and returns their counts."""
+    counts = collections.Counter()
+    pairs = iter(pairs)
+    while chunk := list(itertools.islice(pairs, _PAIRS_AT_ONCE)):
+        kept = list(_complete(problem, chunk))
+        for number, side in enumerate(sides):
+            # The checksum covers dropped pairs too, because it identifies the
+            # raw text.
+            side.hash([pair[number] for pair in chunk])
+            side.append([pair[number] for pair in kept])
+        counts.update(pairs=len(kept), empty_side=len(chunk) - len(kept))
+        progress.add(len(chunk))
+    return counts
+
+
+def _corpora_entry(problem, split, corpora):
+    """Returns what the manifest says of the corpora of a split."""
+    described = problem.describe_corpora(split)
+    if not described:
+        return {}
+    return {
+        "corpora": [
+            {**entry, "pairs": counts["pairs"]}
+            for entry, counts in zip(described, corpora, strict=True)
+        ]
     }
 
 
@@ -212,10 +237,11 @@ def _check_pairs(num_pairs, problem, split):
         )
 
 
-def _write_manifest(manifest, directory):
+def write_manifest(manifest, directory):
+    """Writes the manifest of a directory, or replaces it."""
     # No time and no path: the same text gives the same bytes on any machine.
     path = os.path.join(directory, MANIFEST_FILE)
-    with open(path, "w", encoding="utf-8") as file:
+    with writing.written_aside(path) as file:
         json.dump(manifest, file, indent=2)
         file.write("\n")
 

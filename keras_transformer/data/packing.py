@@ -25,6 +25,7 @@ def plan_packed(
     seed=0,
     epoch=0,
     shuffle=True,
+    chosen=None,
 ):
     """Packs the sentence pairs of an epoch into rows of one length.
 
@@ -33,9 +34,9 @@ def plan_packed(
     compilation is expensive, or where lengths differ so much that
     `plan_batches` pads a lot. Every kept pair occurs in exactly one row.
 
-    Which lengths share a row is the same in every epoch, and so are the shape
-    and the number of the batches. Which pairs of these lengths share a row,
-    and the order of the rows, is a pure function of the arguments.
+    Which lengths share a row is the same in every epoch of the same pairs, and
+    so are the shape and the number of the batches. Which pairs of these lengths
+    share a row, and the order of the rows, is a pure function of the arguments.
 
     Args:
         input_lengths: Integer array of shape `(pairs,)`, the number of tokens
@@ -50,6 +51,8 @@ def plan_packed(
         epoch: Number of the epoch. Each epoch has its own order. Defaults to 0.
         shuffle: Whether to shuffle. Otherwise every epoch is the same.
             Defaults to True.
+        chosen: Integer array, the numbers of the pairs of the epoch; a number
+            may occur several times. Defaults to None, which is every pair once.
 
     Returns:
         A `BatchPlan` whose indices have shape `(rows, pairs_per_row)`.
@@ -57,11 +60,10 @@ def plan_packed(
     Raises:
         ValueError: If a kept sentence is longer than `batch_tokens`.
     """
-    kept, lengths = batch_plan.select_pairs(
-        input_lengths, target_lengths, max_length
+    kept, lengths, num_dropped = batch_plan.select_pairs(
+        input_lengths, target_lengths, max_length, chosen
     )
     batch_plan.check_longest(lengths, batch_tokens)
-    num_dropped = len(input_lengths) - len(kept)
     if not len(kept):
         return batch_plan.empty_plan(num_dropped)
     capacity = _choose_capacity(lengths, batch_tokens)

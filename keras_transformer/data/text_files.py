@@ -184,33 +184,6 @@ def read_pairs(source_path, target_path, exact=False):
         )
 
 
-def count_pairs(source_path, target_path):
-    """Reads two aligned files to the end and counts lines and pairs.
-
-    Reading everything first finds every fault of the files before any work
-    starts.
-
-    Returns:
-        A tuple of the number of lines and the number of lines with text on
-        both sides.
-
-    Raises:
-        ValueError: As for `read_pairs`, or if no line has text on both sides.
-    """
-    num_lines = num_pairs = 0
-    for source, target in read_pairs(source_path, target_path):
-        num_lines += 1
-        num_pairs += not (is_blank(source) or is_blank(target))
-    if not num_pairs:
-        raise ValueError(
-            "Parallel files must have at least one line with text on both "
-            f"sides. Received: {source_path} and {target_path} with "
-            f"{num_lines:,} lines, all of them empty on one side. Check that "
-            "these are the right files."
-        )
-    return num_lines, num_pairs
-
-
 def is_blank(line):
     """Returns whether a line holds no text."""
     return not line or line.isspace()

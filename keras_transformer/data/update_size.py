@@ -7,7 +7,7 @@ from keras_transformer.data import buckets
 from keras_transformer.data import packing
 
 
-def update_positions(hparams, token_pairs):
+def update_positions(hparams, token_pairs, chosen=None):
     """Returns the number of positions per side of an update.
 
     If `effective_batch_tokens` is set, an update of this many positions holds
@@ -19,6 +19,8 @@ def update_positions(hparams, token_pairs):
     Args:
         hparams: An `HParams`.
         token_pairs: `TokenPairs` to train on.
+        chosen: Integer array, the numbers of the pairs of an epoch. Defaults to
+            None, which is every pair once.
 
     Returns:
         An integer, the `batch_tokens` of `plan_batches` or `plan_packed`.
@@ -29,10 +31,11 @@ def update_positions(hparams, token_pairs):
     tokens = hparams.effective_batch_tokens
     if not tokens:
         return hparams.batch_tokens
-    _, lengths = batch_plan.select_pairs(
+    _, lengths, _ = batch_plan.select_pairs(
         token_pairs.inputs.lengths,
         token_pairs.targets.lengths,
         hparams.max_length,
+        chosen,
     )
     batch_plan.check_longest(lengths, tokens, "effective_batch_tokens")
     # One update cannot see more than there is.

@@ -34,6 +34,7 @@ _RECORD = {
     "vocabulary_sha256?": str,
     "precision?": {"float32", "bfloat16", "float16"},
     "measure?": str,
+    "corpus_weights?": [str],
     "data_dir?": (str, None),
     "data?": (_DATA, None),
     "averaged_steps?": [WHOLE],
@@ -179,8 +180,8 @@ class RunDirectory:
                 f"no optimizer state. Received: output_dir={self.path!r}. "
                 "Resume the run whose checkpoints were averaged."
             )
-        # The earliest runs do not record their precision. It was float32.
-        earlier = {"precision": "float32", **self.record}
+        # The earliest runs record neither. Their precision was float32.
+        earlier = {"precision": "float32", "corpus_weights": [], **self.record}
         earlier.update(dataclasses.asdict(self.hparams))
         current = {**record, **dataclasses.asdict(hparams)}
         # Neither of these changes an update.

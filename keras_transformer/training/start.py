@@ -10,7 +10,6 @@ import time
 
 from keras_transformer.cost.devices import flops_per_second
 from keras_transformer.data.bpe_dropout import BpeDropout
-from keras_transformer.data.update_size import update_positions
 from keras_transformer.engines import memory
 from keras_transformer.files.locks import locked_directory
 from keras_transformer.runs.checkpoints import Checkpoints
@@ -85,7 +84,7 @@ def check_data(problem, hparams):
         BpeDropout(problem.vocabulary, hparams.subword_dropout)
     problem.batches(
         "train",
-        update_positions(hparams, problem.token_pairs("train")),
+        problem.update_positions(hparams),
         hparams.max_length,
         packed=hparams.packed,
     )

@@ -10,7 +10,6 @@ from keras_transformer.data.prefetch import prefetched
 from keras_transformer.data.training_pairs import TrainingPairs
 from keras_transformer.data.update_batches import Layout
 from keras_transformer.data.update_batches import update_batches
-from keras_transformer.data.update_size import update_positions
 from keras_transformer.engines.make_engine import make_engine
 from keras_transformer.optimizers import make_schedule
 from keras_transformer.runs.model_card import write_model_card
@@ -222,7 +221,7 @@ class Trainer:
         # Version 0.1 recorded none: `effective_batch_tokens` was their number.
         if self.run.checkpoints.steps:
             return hparams.effective_batch_tokens or hparams.batch_tokens
-        return update_positions(hparams, self.problem.token_pairs("train"))
+        return self.problem.update_positions(hparams)
 
     def _plan(self, token_pairs):
         return self.problem.batches(

@@ -80,6 +80,12 @@ ROWS = [
     row(RESUME, sets(RECORD, "precision", "float8"), says="precision", **SLOW),
     row(RESUME, sets(RECORD, "hparams_set", None), says="hparams_set"),
     row(RESUME, sets(RECORD, "vocabulary_sha256", "00"), says="vocabulary"),
+    row(
+        RESUME,
+        sets(RECORD, "corpus_weights", ["a.tsv:3"]),
+        says="`corpus_weights` must not change",
+    ),
+    row(RESUME, sets(RECORD, "corpus_weights", 3), says="corpus_weights"),
     row(RUN, sets(RECORD, "averaged_steps", "all"), says="averaged_steps"),
     # hparams.json.
     *unreadable(RUN, HPARAMS, but=b"{}"),

@@ -3,6 +3,7 @@
 import archive_rows
 import checkpoint_rows
 import concurrent_rows
+import corpus_rows
 import data_rows
 import disk_rows
 import environment_rows
@@ -21,6 +22,7 @@ COMMANDS = {
     "flag": flag_rows.ROWS,
     "hparam": hparam_rows.ROWS,
     "text file": text_rows.ROWS,
+    "corpus": corpus_rows.ROWS,
     "archive": archive_rows.ROWS,
     "run directory": run_rows.ROWS + record_rows.ROWS + data_rows.ROWS,
     "vocabulary": vocabulary_rows.ROWS,

@@ -1,0 +1,136 @@
+"""The flags of kt-datagen for the parallel text of translate_files."""
+
+import os
+
+from keras_transformer import fields
+from keras_transformer.bin import flags
+from keras_transformer.data import parallel_files
+from keras_transformer.data.corpora import MAX_WEIGHT
+from keras_transformer.data.corpora import Corpus
+
+SPLITS = ("train", "dev", "test")
+FILE_FLAGS = [
+    f"{split}_{side}" for split in SPLITS for side in ("source", "target")
+]
+LANGUAGE_FLAGS = ["source_language", "target_language"]
+# Those that no other problem takes; parsing_files has a `vocab_size`, too.
+NAMES = [*SPLITS, *FILE_FLAGS, *LANGUAGE_FLAGS, "clean"]
+
+
+def corpora(name, description):
+    """Returns a flag that takes a corpus with a weight, and may be repeated."""
+    rule = (
+        "a corpus such as a.en,a.de or a.tsv or a.tmx, perhaps with a weight "
+        f"above 0 and at most {MAX_WEIGHT:,}, such as a.tsv:3"
+    )
+    return flags.several(name, description, parse_corpus, rule)
+
+
+def parse_corpus(text):
+    """Returns the `Corpus` that a text such as `a.en,a.de:3` names.
+
+    Raises:
+        ValueError: If the text names no corpus.
+
+    Example:
+
+    >>> parse_corpus("a.tsv:0.5")
+    Corpus(paths=('a.tsv',), weight=0.5)
+    """
+    names, colon, weight = text.rpartition(":")
+    number = fields.parse_number(weight) if colon else 1
+    paths = (names if colon else text).split(",")
+    paths = tuple(os.path.expanduser(path) for path in paths)
+    parallel_files.kind_of(paths)
+    # A whole weight stays an integer in messages and in the manifest.
+    return Corpus(paths, int(number) if number % 1 == 0 else number)
+
+
+GROUP = flags.group(
+    "Files of translate_files",
+    corpora(
+        "train",
+        "Corpus of training text: two files with a comma in between, or one "
+        "that ends in .tsv or .tmx. Repeat the flag for several corpora. A "
+        "colon and a weight say how many times an epoch goes through it, such "
+        "as own.tsv:3 or web.en,web.de:0.5. Default weight: 1.",
+    ),
+    corpora("dev", "The development text, named like a corpus."),
+    corpora("test", "The test text, named like a corpus. Default: none."),
+    "train_source",
+    "train_target",
+    flags.path("dev_source", None, "Source side of the development text."),
+    flags.path("dev_target", None, "Target side of the development text."),
+    flags.path(
+        "test_source", None, "Source side of the test text. Default: none."
+    ),
+    flags.path(
+        "test_target", None, "Target side of the test text. Default: none."
+    ),
+    flags.text(
+        "source_language",
+        None,
+        "Language of the sources in TMX files, such as en.",
+    ),
+    flags.text(
+        "target_language",
+        None,
+        "Language of the targets in TMX files, such as de.",
+    ),
+    flags.count(
+        "vocab_size",
+        None,
+        "Number of subwords in the vocabulary, which both sides share; "
+        "parsing_files takes it too. Default: that of the problem.",
+        maximum=flags.MAX_VOCAB_SIZE,
+    ),
+    flags.switch(
+        "clean",
+        False,
+        "Drop the training pairs that the default rules of kt-clean drop or "
+        "that occur in dev or test, and show what each rule took.",
+    ),
+)
+
+
+def settings(values):
+    """Returns the arguments of `TranslateFiles.use_files` but the files.
+
+    Args:
+        values: The flags of the command.
+
+    Raises:
+        ValueError: If dev or test is not one corpus of weight 1, or if there
+            are languages without a TMX file.
+    """
+    parts = {split: values[split].value or [] for split in SPLITS}
+    for split in SPLITS[1:]:
+        if len(parts[split]) > 1 or any(c.weight != 1 for c in parts[split]):
+            raise ValueError(
+                f"`--{split}` must be one corpus without a weight, because "
+                "scores on it must stay comparable. Received: "
+                + " ".join(f"--{split}={_named(c)}" for c in parts[split])
+                + ". Join the files first."
+            )
+    languages = tuple(values[name].value or None for name in LANGUAGE_FLAGS)
+    kinds = {
+        parallel_files.kind_of(corpus.paths)
+        for corpora in parts.values()
+        for corpus in corpora
+    }
+    if any(languages) and "tmx" not in kinds:
+        raise ValueError(
+            "Languages must go with a TMX file. Received: source_language="
+            f"{languages[0]} and target_language={languages[1]} without one. "
+            "Leave them out: other files have the source first."
+        )
+    return {
+        "clean": values.clean,
+        "corpora": {split: some for split, some in parts.items() if some},
+        "languages": languages,
+    }
+
+
+def _named(corpus):
+    weight = "" if corpus.weight == 1 else f":{corpus.weight}"
+    return ",".join(corpus.paths) + weight

@@ -1,0 +1,110 @@
+"""The corpora of a training text, and how often an epoch sees each."""
+
+import dataclasses
+import fractions
+import math
+import os
+
+import numpy as np
+
+from keras_transformer.data import parallel_files
+from keras_transformer.data import text_files
+
+MAX_WEIGHT = 1_000
+
+
+@dataclasses.dataclass(frozen=True)
+class Corpus:
+    """Files of parallel text, and how often an epoch of training sees them.
+
+    Example:
+
+    >>> Corpus(("europarl.en.gz", "europarl.de.gz"), weight=3).name
+    'europarl.en.gz,europarl.de.gz'
+    """
+
+    paths: tuple  # of one or two str; see `parallel_files.kind_of`
+    weight: float = 1  # number of times an epoch goes through the corpus
+
+    def __post_init__(self):
+        if not 0 < self.weight <= MAX_WEIGHT:
+            raise ValueError(
+                "The weight of a corpus must be above 0 and at most "
+                f"{MAX_WEIGHT:,}. Received: weight={self.weight} of "
+                f"{self.name}. Write 3 for three times an epoch, or 0.5 for "
+                "half of the corpus."
+            )
+
+    @property
+    def name(self):
+        """The names of the files, without their directories."""
+        return parallel_files.name_of(self.paths)
+
+    def describe(self):
+        """Returns the entry of a manifest, to which the pairs are added."""
+        return {
+            "name": self.name,
+            "sha256": [text_files.sha256(path) for path in self.paths],
+            "weight": self.weight,
+        }
+
+
+def check_distinct(corpora):
+    """Checks that no corpus is listed twice.
+
+    Raises:
+        ValueError: If one is.
+    """
+    seen = set()
+    for corpus in corpora:
+        files = tuple(map(os.path.realpath, corpus.paths))
+        if files in seen:
+            raise ValueError(
+                "Each corpus must be given once. Received: "
+                f"{','.join(corpus.paths)} twice. Give it a weight instead, "
+                f"such as --train={','.join(corpus.paths)}:2."
+            )
+        seen.add(files)
+
+
+def choose_pairs(corpora, seed, epoch):
+    """Chooses the pairs of an epoch.
+
+    A corpus of weight 3 is there three times. A corpus of weight 0.5 is there
+    with a random half; the next epoch has the other half, and the epoch after
+    that a new one. In general the epochs take what they need from one pass
+    through the corpus after another, each in a new random order. The choice is
+    a pure function of the arguments.
+
+    Args:
+        corpora: List of tuples `(num_pairs, weight)`. The pairs are numbered
+            through all corpora.
+        seed: Integer seed, at least 0.
+        epoch: Number of the epoch.
+
+    Returns:
+        Integer array, the numbers of the pairs.
+
+    Example:
+
+    >>> choose_pairs([(2, 3), (1, 1)], seed=0, epoch=0).tolist()
+    [0, 1, 0, 1, 0, 1, 2]
+    """
+    chosen, first = [], 0
+    for number, (num_pairs, weight) in enumerate(corpora):
+        # Exact, so that rounding never loses or repeats a pair.
+        per_epoch = num_pairs * fractions.Fraction(str(weight))
+        begin = math.floor(per_epoch * epoch)
+        end = math.floor(per_epoch * (epoch + 1))
+        while begin < end:
+            pass_number, place = divmod(begin, num_pairs)
+            taken = min(num_pairs - place, end - begin)
+            order = np.arange(num_pairs)
+            if taken < num_pairs:
+                # The trailing 3 keeps this generator apart from the others.
+                key = [seed, pass_number, number, 3]
+                order = np.random.default_rng(key).permutation(num_pairs)
+            chosen.append(first + order[place : place + taken])
+            begin += taken
+        first += num_pairs
+    return np.concatenate(chosen) if chosen else np.zeros(0, np.int64)

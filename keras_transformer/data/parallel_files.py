@@ -1,0 +1,186 @@
+"""Parallel text in one file or two: two text files, TSV or TMX."""
+
+import itertools
+import os
+import re
+import xml.etree.ElementTree
+
+from keras_transformer.data import text_files
+
+_LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
+_LINES_AT_ONCE = 100
+
+
+def kind_of(paths):
+    """Returns the kind of the files of a corpus.
+
+    The ending of a single file tells its kind, apart from ".gz".
+
+    Args:
+        paths: Tuple of one or two paths.
+
+    Returns:
+        "text" for two text files, otherwise "tsv" or "tmx".
+
+    Raises:
+        ValueError: If there are more files, or one with another ending.
+
+    Example:
+
+    >>> kind_of(("news.en", "news.de")), kind_of(("news.tmx.gz",))
+    ('text', 'tmx')
+    """
+    if len(paths) == 2 and all(paths):
+        return "text"
+    if len(paths) == 1:
+        stem = paths[0].lower().removesuffix(".gz")
+        for kind in ("tsv", "tmx"):
+            if stem.endswith(f".{kind}"):
+                return kind
+    raise ValueError(
+        "A corpus must be two files with a comma in between, or one file that "
+        f"ends in .tsv or .tmx, each perhaps with .gz. Received: "
+        f"{','.join(paths)}. Name it like news.en,news.de or like news.tsv."
+    )
+
+
+def read_pairs(paths, languages=(None, None)):
+    """Yields the `(source, target)` of each pair of a corpus.
+
+    Args:
+        paths: Tuple of one or two paths; see `kind_of`.
+        languages: Tuple of the codes of the source and target language. Only
+            TMX needs it.
+
+    Raises:
+        ValueError: If the files are not such parallel text. The message names
+            the file and, where there is one, the line.
+    """
+    kind = kind_of(paths)
+    if kind == "text":
+        return text_files.read_pairs(*paths)
+    if kind == "tsv":
+        return _read_tsv(*paths)
+    return _read_tmx(*paths, languages)
+
+
+def count_pairs(paths, languages=(None, None)):
+    """Reads a corpus to the end and counts its pairs with text on both sides.
+
+    Raises:
+        ValueError: As for `read_pairs`, or if there is no such pair.
+    """
+    num_pairs = num_complete = 0
+    for pair in read_pairs(paths, languages):
+        num_pairs += 1
+        num_complete += not any(map(text_files.is_blank, pair))
+    if not num_complete:
+        raise ValueError(
+            "A corpus must have at least one pair with text on both sides. "
+            f"Received: {','.join(paths)} with {num_pairs:,} pairs, all of "
+            "them empty on one side. Check that these are the right files."
+        )
+    return num_complete
+
+
+def _read_tsv(path):
+    for number, line in enumerate(text_files.read_lines(path), 1):
+        # Some corpora separate their documents by empty lines.
+        columns = ["", ""] if text_files.is_blank(line) else line.split("\t")
+        if len(columns) != 2:
+            raise ValueError(
+                "Each line of a TSV file must be a source and a target with "
+                f"one tab in between. Received: {path}, line {number}, with "
+                f"{len(columns) - 1} tabs. Choose two columns, for example "
+                "with cut -f1,2."
+            )
+        yield tuple(columns)
+
+
+def _read_tmx(path, languages):
+    if not all(languages):
+        raise ValueError(
+            "A TMX file must go with the languages to take from it. Received: "
+            f"{path} with {_named(languages)}. Add --source_language=en "
+            "--target_language=de, for example."
+        )
+    seen, num_pairs = set(), 0
+    for unit in _translation_units(path):
+        texts = {_code(variant): variant for variant in unit.iter("tuv")}
+        seen.update(texts)
+        sides = [_text_in(texts, language) for language in languages]
+        # A file of many languages may lack some of them in a unit.
+        if None not in sides:
+            num_pairs += 1
+            yield tuple(sides)
+    if not num_pairs:
+        raise ValueError(
+            "A TMX file must have units in both languages. Received: "
+            f"{path} with the languages {', '.join(sorted(seen)) or 'none'}, "
+            f"and {_named(languages)}. Name two languages of the file."
+        )
+
+
+def _named(languages):
+    return "source_language={} and target_language={}".format(*languages)
+
+
+def _translation_units(path):
+    """Yields the `tu` elements of a TMX file as a stream."""
+    lines = (line + "\n" for line in text_files.read_lines(path))
+    parser = xml.etree.ElementTree.XMLPullParser(["start", "end"])
+    body = None
+    try:
+        while chunk := list(itertools.islice(lines, _LINES_AT_ONCE)):
+            parser.feed("".join(chunk))
+            for event, element in parser.read_events():
+                if body is None and element.tag == "body":
+                    body = element
+                elif event == "end" and element.tag == "tu":
+                    yield element
+                    # Otherwise the whole file would gather in memory.
+                    if body is not None:
+                        body.clear()
+        parser.close()
+    except xml.etree.ElementTree.ParseError as error:
+        line, _ = error.position
+        fault = str(error).split(":")[0]
+        raise ValueError(
+            f"A TMX file must be well-formed XML. Received: {path}, line "
+            f"{line}: {fault}. Export or copy it again."
+        ) from error
+
+
+def _code(variant):
+    """Returns the language of a `tuv`; older versions of TMX write `lang`."""
+    return variant.get(_LANGUAGE) or variant.get("lang") or ""
+
+
+def _text_in(variants, language):
+    """Returns the text in a language, or None; `en` also stands for `en-US`."""
+    wanted = _parts(language)
+    for code, variant in variants.items():
+        if _parts(code)[: len(wanted)] == wanted:
+            segment = variant.find("seg")
+            text = "" if segment is None else _plain_text(segment)
+            return re.sub(r"\s*[\t\r\n]\s*", " ", text).strip()
+    return None
+
+
+def _parts(code):
+    return code.lower().replace("_", "-").split("-")
+
+
+def _plain_text(segment):
+    """Returns the text of a segment without the codes of a layout."""
+    texts = [segment.text or ""]
+    for child in segment:
+        # All other elements hold codes such as "<b>"; `hi` holds text.
+        texts += [_plain_text(child) if child.tag == "hi" else ""]
+        texts += [child.tail or ""]
+    return "".join(texts)
+
+
+def name_of(paths):
+    """Returns the name of a corpus, made of the names of its files."""
+    return ",".join(map(os.path.basename, paths))

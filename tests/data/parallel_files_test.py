@@ -1,0 +1,173 @@
+"""Parallel text in two files, TSV or TMX."""
+
+import gzip
+import tracemalloc
+
+import pytest
+
+from keras_transformer.data import parallel_files
+
+HEAD = (
+    '<?xml version="1.0" encoding="UTF-8"?>\n<!DOCTYPE tmx SYSTEM "tmx14.dtd">'
+    '\n<tmx version="1.4">\n<header segtype="sentence"/>\n<body>\n'
+)
+TAIL = "</body>\n</tmx>\n"
+
+
+def unit(**texts):
+    """Returns a translation unit; `_` in a language stands for `-`."""
+    variants = "".join(
+        f'<tuv xml:lang="{code.replace("_", "-")}"><seg>{text}</seg></tuv>\n'
+        for code, text in texts.items()
+    )
+    return f"<tu>{variants}</tu>\n"
+
+
+def tmx(directory, *units, name="text.tmx"):
+    path = directory / name
+    path.write_text(HEAD + "".join(units) + TAIL, encoding="utf-8")
+    return str(path)
+
+
+def read_tmx(path, *languages):
+    return list(parallel_files.read_pairs((path,), languages or ("en", "de")))
+
+
+def write(path, content):
+    path.write_bytes(content)
+    return str(path)
+
+
+class KindTest:
+    @pytest.mark.parametrize(
+        "paths, kind",
+        [
+            (("a.en", "a.de"), "text"),
+            (("a.tsv", "b.tsv"), "text"),
+            (("dir.tmx/a.tsv",), "tsv"),
+            (("A.TSV.GZ",), "tsv"),
+            (("a.tmx.gz",), "tmx"),
+        ],
+    )
+    def test_the_ending_of_a_single_file_tells(self, paths, kind):
+        assert parallel_files.kind_of(paths) == kind
+
+    @pytest.mark.parametrize(
+        "paths", [("a.en",), ("a", "b", "c"), ("a", ""), ("tsv",), ("",)]
+    )
+    def test_anything_else_is_an_error(self, paths):
+        with pytest.raises(ValueError, match="with a comma in between"):
+            parallel_files.kind_of(paths)
+
+
+class TsvTest:
+    def test_a_line_is_a_pair(self, tmp_path):
+        path = write(tmp_path / "a.tsv", b"one\teins\r\n\ntwo\t\n\tdrei\n")
+        assert list(parallel_files.read_pairs((path,))) == [
+            ("one", "eins"),
+            ("", ""),
+            ("two", ""),
+            ("", "drei"),
+        ]
+        assert parallel_files.count_pairs((path,)) == 1
+
+    def test_a_compressed_file_is_the_same(self, tmp_path):
+        content = b"one\teins\n"
+        path = write(tmp_path / "a.tsv.gz", gzip.compress(content))
+        assert list(parallel_files.read_pairs((path,))) == [("one", "eins")]
+
+    @pytest.mark.parametrize("line, tabs", [(b"one", 0), (b"1\ta\tb", 2)])
+    def test_another_number_of_tabs_is_an_error(self, tmp_path, line, tabs):
+        path = write(tmp_path / "a.tsv", b"one\teins\n" + line)
+        with pytest.raises(ValueError, match=f"a.tsv, line 2, with {tabs} tab"):
+            parallel_files.count_pairs((path,))
+
+    def test_no_text_at_all_is_an_error(self, tmp_path):
+        path = write(tmp_path / "a.tsv", b"one\t\n\t\n")
+        with pytest.raises(ValueError, match="a.tsv with 2 pairs, all of them"):
+            parallel_files.count_pairs((path,))
+
+
+class TmxTest:
+    def test_the_languages_choose_the_sides(self, tmp_path):
+        path = tmx(tmp_path, unit(de="eins", en="one"), unit(de="z", en="t"))
+        assert read_tmx(path) == [("one", "eins"), ("t", "z")]
+        assert read_tmx(path, "de", "en") == [("eins", "one"), ("z", "t")]
+
+    def test_a_language_stands_for_its_regions(self, tmp_path):
+        path = tmx(tmp_path, unit(EN_us="colour", de_AT="Farbe", den="no"))
+        assert read_tmx(path) == [("colour", "Farbe")]
+        assert read_tmx(path, "en_US", "de") == [("colour", "Farbe")]
+
+    def test_a_unit_without_one_of_the_languages_is_left_out(self, tmp_path):
+        path = tmx(tmp_path, unit(en="a", fr="b"), unit(en="c", de="d"))
+        assert read_tmx(path) == [("c", "d")]
+
+    def test_entities_breaks_and_codes_become_plain_text(self, tmp_path):
+        segment = (
+            'R&amp;D <bpt i="1">&lt;b&gt;</bpt>at <hi>our<ph>x</ph></hi>'
+            '<ept i="1">&lt;/b&gt;</ept>\n    house '
+        )
+        path = tmx(tmp_path, unit(en=segment, de="&#252;ber"))
+        assert read_tmx(path) == [("R&D at our house", "über")]
+
+    def test_old_attributes_and_compression_are_read(self, tmp_path):
+        text = (HEAD + unit(en="a", de="b") + TAIL).replace("xml:lang", "lang")
+        path = tmp_path / "a.tmx.gz"
+        path.write_bytes(gzip.compress(text.encode()))
+        assert read_tmx(str(path)) == [("a", "b")]
+
+    def test_memory_does_not_grow_with_the_file(self, tmp_path):
+        path = tmx(tmp_path, unit(en="one " * 50, de="eins " * 50) * 3000)
+        tracemalloc.start()
+        try:
+            units = parallel_files.read_pairs((path,), ("en", "de"))
+            assert sum(1 for _ in units) == 3000
+            _, most = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+        # The file has 1.5 MB, and a tree of it takes several times as much.
+        assert most < 500_000
+
+    def test_no_languages_is_an_error(self, tmp_path):
+        path = tmx(tmp_path, unit(en="a", de="b"))
+        with pytest.raises(ValueError, match="Add --source_language=en"):
+            list(parallel_files.read_pairs((path,)))
+
+    def test_absent_languages_are_an_error_that_names_those_there(
+        self, tmp_path
+    ):
+        path = tmx(tmp_path, unit(en="a", de="b"))
+        with pytest.raises(
+            ValueError, match="the languages de, en, and so.*fr"
+        ):
+            read_tmx(path, "en", "fr")
+
+    @pytest.mark.parametrize(
+        "content, words",
+        [
+            (HEAD + "<tu>", "line 7: no element found"),
+            (HEAD + "<tu></tuv>", "line 6: mismatched tag"),
+            (HEAD + unit(en="R&D", de="b") + TAIL, "not well-formed"),
+            (HEAD + unit(en="&nbsp;", de="b") + TAIL, "undefined entity"),
+            ("", "line 1: no element found"),
+            ("one\teins\n", "line 1: syntax error"),
+            ("<html><p>404</p></html>", "with the languages none"),
+        ],
+    )
+    def test_a_faulty_file_is_an_error_of_one_line(
+        self, tmp_path, content, words
+    ):
+        path = write(tmp_path / "a.tmx", content.encode())
+        with pytest.raises(ValueError, match=words) as error:
+            read_tmx(path)
+        assert "\n" not in str(error.value)
+
+    def test_entities_that_explode_are_an_error(self, tmp_path):
+        entities = '<!ENTITY a0 "lol">' + "".join(
+            f'<!ENTITY a{n} "{f"&a{n - 1};" * 10}">' for n in range(1, 10)
+        )
+        content = f"<!DOCTYPE tmx [{entities}]><tmx><body>&a9;</body></tmx>"
+        path = write(tmp_path / "a.tmx", content.encode())
+        with pytest.raises(ValueError, match="a.tmx, line 1: limit"):
+            read_tmx(path)

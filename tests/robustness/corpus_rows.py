@@ -1,0 +1,88 @@
+"""Corpora that are missing, malformed, given twice or wrongly weighted."""
+
+import gzip
+
+from damage import makes
+from damage import removes
+from damage import sets
+from damage import truncates
+from damage import writes
+from rows import accepted
+from rows import row
+
+START = "kt-datagen --problem=translate_files --data_dir={box}/d "
+START += "--vocab_size=400 --dev={texts}/dev.en,{texts}/dev.de --train="
+TEXTS = "{texts}/train.en,{texts}/train.de"
+TSV, TMX, GZIP = "{box}/a.tsv", "{box}/a.tmx", "{box}/a.tsv.gz"
+LANGUAGES = " --source_language=en --target_language=de"
+GENERATE = START + TEXTS
+WHOLE = "<tmx><body><tu>{}{}</tu></body></tmx>".format(
+    *(f'<tuv xml:lang="{code}"><seg>a</seg></tuv>' for code in ("en", "de"))
+)
+MANIFEST = "{text_data}/translate_files/manifest.json"
+TRAIN = (
+    "kt-trainer --problem=translate_files --data_dir={text_data} "
+    "--output_dir={box}/new --hparams_set=transformer_tiny"
+)
+CORPORA = "splits.train.corpora"
+ROWS = [
+    # What the flag names.
+    row(START, says="must be a corpus such as"),
+    row(START + "a.en", says="must be a corpus such as"),
+    row(START + "a,b,c", says="a,b,c"),
+    row(START + ",", says="must be a corpus such as"),
+    row(START + "a.docx", says="a.docx"),
+    row(START + "a.tsv:0", says="weight above 0"),
+    row(START + "a.tsv:-1", says="a.tsv:-1"),
+    row(START + "a.tsv:nan", says="weight above 0"),
+    row(START + "a.tsv:1e9", says="at most 1,000"),
+    row(START + "a.tsv:", says="weight above 0"),
+    row(START + "a.tsv:three", says="a.tsv:three"),
+    row(START + "a.en:2,a.de:2", says="a.en:2,a.de:2"),
+    row(START + "{box}/gone.tsv", says="gone.tsv, which does not exist"),
+    row(START + "{box}/a.en,{box}/a.de", says="a.en, which does not exist"),
+    row(START + TSV, makes(TSV), says="a.tsv"),
+    row(GENERATE + f" --train={TEXTS}:2", says="twice"),
+    row(GENERATE + " --train_source={texts}/train.en", says="in one way"),
+    row(GENERATE + " --dev=a.tsv", says="one corpus without a weight"),
+    row(GENERATE + " --test=a.tsv:2", says="one corpus without a weight"),
+    row(GENERATE + LANGUAGES, says="must go with a TMX file"),
+    row("kt-datagen --problem=copy --data_dir={box}/d --train=a.tsv"),
+    row(GENERATE.replace("--dev=", "--test="), says="no dev_source"),
+    # What is in the files.
+    row(GENERATE, removes("{texts}/train.de"), says="train.de"),
+    row(GENERATE, writes("{texts}/train.de", b"a\n"), says="1 lines"),
+    row(START + TSV, writes(TSV, b"a\tb\nc\n"), says="line 2, with 0 tabs"),
+    row(START + TSV, writes(TSV, b"1\ta\tb\n"), says="line 1, with 2 tabs"),
+    row(START + TSV, writes(TSV, b""), says="at least one pair"),
+    row(START + TSV, writes(TSV, b"\t\n\ta\n"), says="empty on one side"),
+    row(START + TSV, writes(TSV, b"a\t\xff\n"), says="line 1"),
+    row(
+        START + GZIP,
+        writes(GZIP, gzip.compress(b"a\tb\n" * 999)),
+        truncates(GZIP, 0.5),
+        says="a.tsv.gz, damaged",
+    ),
+    row(START + TMX, writes(TMX, WHOLE), says="--source_language"),
+    row(START + TMX + LANGUAGES, writes(TMX, WHOLE[:-9]), says="well-formed"),
+    row(START + TMX + LANGUAGES, writes(TMX, b"a\tb\n"), says="line 1: syn"),
+    row(START + TMX + LANGUAGES, writes(TMX, b""), says="no element found"),
+    row(START + TMX + LANGUAGES, writes(TMX, b"<tmx/>"), says="none"),
+    row(
+        START + TMX + " --source_language=en --target_language=fr",
+        writes(TMX, WHOLE),
+        says=("languages de, en", "target_language=fr"),
+    ),
+    accepted(
+        GENERATE + f":0.5 --train={TMX}:2" + LANGUAGES,
+        writes(TMX, WHOLE),
+        prints="a.tmx: 1 pairs, 2 in an epoch",
+        writes="d*",
+        apart=True,
+        cpu_seconds=30,
+    ),
+    # The manifest.
+    row(TRAIN, sets(MANIFEST, f"{CORPORA}.0.weight", "3"), says="weight"),
+    row(TRAIN, sets(MANIFEST, f"{CORPORA}.0.weight", -3), says="corpora"),
+    row(TRAIN, sets(MANIFEST, CORPORA, [{"name": "a"}]), says="sha256"),
+]

@@ -30,6 +30,15 @@ stop.
 --rerank_by=reverse_run reorders the hypotheses of the beam by how well a run of
 the opposite direction translates them back.
 
+--document translates a whole document, plain text, Markdown or HTML: its
+sentences are translated, and its paragraphs and markup are kept.
+
+    kt-decoder --output_dir=run --document \\
+        --decode_from_file=page.html --decode_to_file=seite.html
+
+The exit status is 3 if the output is complete, but has sentences that a message
+on standard error warns of.
+
 --prefix_file names a file with the beginning of each translation.
 --score_file=pairs.tsv scores the pairs of a file instead of translating. Each
 of its lines is a source, a tab and a translation.
@@ -51,11 +60,15 @@ from keras_transformer.data import text_files
 from keras_transformer.data.progress import Progress
 from keras_transformer.files.partial import resumable
 
+WITH_WARNINGS = 3  # exit status
+
 
 def main(argv):
     check_flags()
     changes = model_flags.decode_changes(FLAGS)
     checker, steps = _check_model(changes)
+    if FLAGS.document:
+        return _decode_document(checker, steps, changes)
     if FLAGS.decode_interactive:
         lines = text_io.standard_input()
         _decode_interactively(_load(steps), lines, changes)
@@ -182,6 +195,19 @@ def _decode(checker, steps, changes):
             _write(
                 (_line(each, changes) for each in hypotheses_of_lines), output
             )
+
+
+def _decode_document(checker, steps, changes):
+    from keras_transformer.bin import document_decoder
+
+    if checker:
+        document_decoder.check_translates(checker, FLAGS)
+    document_decoder.check_single(changes)
+    source = document_decoder.read_document(FLAGS)
+    num_warnings = document_decoder.decode_document(
+        source, FLAGS, lambda: _load(steps), changes
+    )
+    return WITH_WARNINGS if num_warnings else 0
 
 
 def _check_text(text, prefixes, checker):

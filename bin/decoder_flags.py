@@ -4,6 +4,7 @@ import os
 
 from keras_transformer.bin import flags
 from keras_transformer.bin import model_flags
+from keras_transformer.documents.document import FORMATS
 
 FLAGS = flags.define(
     "output_dir",
@@ -53,6 +54,35 @@ FLAGS = flags.define(
         ),
     ),
     flags.group(
+        "Documents",
+        flags.switch(
+            "document",
+            False,
+            "Translate a whole document: its sentences are translated, and its "
+            "paragraphs and markup are kept.",
+        ),
+        flags.choice(
+            "document_format",
+            FORMATS,
+            None,
+            "Format of the document: text, markdown or html. Default: by the "
+            "suffix of decode_from_file, else text.",
+        ),
+        flags.text(
+            "document_language",
+            "en",
+            "Code of the document's language, which decides where sentences "
+            "end.",
+        ),
+        flags.count(
+            "max_sentence_tokens",
+            None,
+            "Number of tokens above which a sentence of a document is "
+            "translated in parts. Default: the length of the longest "
+            "sentences in the run's training.",
+        ),
+    ),
+    flags.group(
         "Decoding",
         "beam_size",
         "alpha",
@@ -82,6 +112,16 @@ SETTINGS = ("precision", "random_seed", "tokenized", "write_scores")
 SETTINGS += ("rerank_by", "rerank_weight")
 
 
+_NOT_WITH_DOCUMENTS = (
+    "decode_interactive",
+    "prefix_file",
+    "resume",
+    "score_file",
+    "tokenized",
+    "write_scores",
+)
+
+
 def check_flags():
     """Checks the flags that need no model.
 
@@ -92,7 +132,19 @@ def check_flags():
     _check_alone("decode_interactive", "decode_from_file", "decode_to_file")
     _check_alone("decode_interactive", "prefix_file", "score_file")
     _check_alone("score_file", "decode_from_file", "prefix_file")
+    _check_document()
     _check_output()
+
+
+def _check_document():
+    for name in _NOT_WITH_DOCUMENTS:
+        _check_alone("document", name)
+    for name in ("document_format", "max_sentence_tokens"):
+        if FLAGS[name].value and not FLAGS.document:
+            raise ValueError(
+                f"`--{name}` must go with `--document`. Received: "
+                f"--{name}={FLAGS[name].value} without it. Add --document."
+            )
 
 
 def _check_output():

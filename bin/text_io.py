@@ -24,7 +24,7 @@ class TextInput:
         self.is_file = False
         self._path = path
         if path in (None, "-"):
-            _check_standard_input()
+            check_standard_input()
         else:
             text_files.check_exists(path)
             self.is_file = os.path.isfile(path)
@@ -60,13 +60,14 @@ def standard_input():
         ValueError: If standard input is closed. The iterator raises it if a
             line is not UTF-8, after it has yielded the lines before it.
     """
-    _check_standard_input()
+    check_standard_input()
     # The text layer of standard input would end lines at a lone `\r`, too, and
     # could not tell the line of a faulty byte.
     return text_files.lines_of(sys.stdin.buffer, "standard input")
 
 
-def _check_standard_input():
+def check_standard_input():
+    """Raises a `ValueError` if standard input is closed."""
     # The shell closes it with `<&-`.
     if sys.stdin is None:
         raise ValueError(

@@ -26,6 +26,7 @@ MAY_IMPORT = {
     "": "",
     "cleaning": "",
     "cost": "fields",
+    "documents": "",
     "fields": "",
     "files": "",
     "schedules": "serialization",

@@ -72,6 +72,7 @@ class CTranslate2Translator(TextTranslator):
             self.record["vocabulary_sha256"],
         )
         self.linearization = linearization_of(self.vocabulary)
+        self.max_tokens = self.record["max_tokens"]
         self._engine_arguments = (path, device, compute_type)
         self._pieces = self._read_pieces()
         self._adds_end = self._read_adds_end()
@@ -91,7 +92,7 @@ class CTranslate2Translator(TextTranslator):
                 self.vocabulary,
                 window,
                 window_prefixes,
-                self.record["max_tokens"],
+                self.max_tokens,
             )
             yield from self._find(sources, prefixes_of_window, search, options)
             if report:
@@ -161,7 +162,7 @@ class CTranslate2Translator(TextTranslator):
             # A prefix can be longer than its source. CTranslate2's table of
             # positions ends at `max_tokens`.
             limit = max(len(sources[row]), len(prefix) + 1)
-            limit = min(limit + options.extra_length, self.record["max_tokens"])
+            limit = min(limit + options.extra_length, self.max_tokens)
             requests.append(Request(sources[row], prefix, limit))
         for row, hypotheses in zip(rows, search(requests, options)):
             texts = self.vocabulary.decode([one.ids for one in hypotheses])
@@ -174,7 +175,7 @@ class CTranslate2Translator(TextTranslator):
         return results
 
     def encode(self, numbered):
-        return encode(self.vocabulary, numbered, self.record["max_tokens"])
+        return encode(self.vocabulary, numbered, self.max_tokens)
 
     def _may_overflow(self, device):
         """Returns whether products of integers may exceed their range.

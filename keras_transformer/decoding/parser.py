@@ -53,6 +53,7 @@ class Parser(TextTranslator):
         self.tokenized = tokenized
         self.linearization = translator.linearization
         self.options = translator.options
+        self.max_tokens = translator.max_tokens
         self.num_malformed = 0
 
     @classmethod
@@ -120,6 +121,11 @@ class Parser(TextTranslator):
     def attention(self, texts, hypotheses):
         sentences = [" ".join(self.words(text)) for text in texts]
         return self.translator.attention(sentences, hypotheses)
+
+    def num_tokens(self, texts):
+        return self.translator.num_tokens(
+            [" ".join(self.words(text)) for text in texts]
+        )
 
     def check_lengths(self, texts, name="the input"):
         check_texts(texts)

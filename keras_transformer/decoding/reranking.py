@@ -53,6 +53,7 @@ class Reranker(TextTranslator):
         self.reverse = reverse
         self.weight = weight
         self.options = translator.options
+        self.trained_length = translator.trained_length
 
     def hypotheses(
         self, texts, report=None, prefixes=None, seed=0, start=0, **options
@@ -99,6 +100,10 @@ class Reranker(TextTranslator):
                 "Use temperature=1 and num_hypotheses in its place."
             )
         return options
+
+    def num_tokens(self, texts):
+        models = self.translator, self.reverse
+        return list(map(max, *(model.num_tokens(texts) for model in models)))
 
     def encode(self, numbered):
         self.reverse.encode(numbered)  # checks the length for this model, too

@@ -47,6 +47,7 @@ class SavedModelTranslator(TextTranslator):
         self.path = newest_version(path)
         self.record, self.options = check_saved_model(path)
         self.linearization = self.record.get("linearization")
+        self.max_tokens = self.record["max_tokens"]
         self._signatures = _load_signatures(self.path)
         self._num_threads = num_tensorflow_threads()
 
@@ -70,6 +71,10 @@ class SavedModelTranslator(TextTranslator):
         for window, _ in windows(texts, None, WINDOW, start):
             for hypotheses in self._translate(window, report):
                 yield hypotheses[:num_hypotheses]
+
+    def num_tokens(self, texts):
+        # The model counts the tokens, since the vocabulary is inside it.
+        return self._call("lengths", text=texts)["lengths"].tolist()
 
     def encode(self, numbered):
         # The vocabulary is in the model, which only tells the lengths.
@@ -132,10 +137,9 @@ class SavedModelTranslator(TextTranslator):
     def _lengths(self, numbered):
         """Returns the number of tokens of each (number, text), 0 if blank."""
         numbers, texts = zip(*numbered)
-        # The model counts the tokens, since the vocabulary is inside it.
-        lengths = self._call("lengths", text=texts)["lengths"].tolist()
+        lengths = self.num_tokens(texts)
         for number, text, length in zip(numbers, texts, lengths):
-            check_length(number, text, length, self.record["max_tokens"])
+            check_length(number, text, length, self.max_tokens)
         return [
             0 if is_blank(text) else length
             for text, length in zip(texts, lengths)

@@ -5,6 +5,7 @@ import typing
 from keras_transformer.decoding.batches import WINDOW
 from keras_transformer.decoding.batches import check_pairs
 from keras_transformer.decoding.batches import windows
+from keras_transformer.search.options import MAX_SOURCE_TOKENS
 
 
 class Hypothesis(typing.NamedTuple):
@@ -23,9 +24,15 @@ class TextTranslator:
     `encode` and `score_ids`, which `score` calls. If its model parses, it sets
     `linearization` to the one of `target_text.LINEARIZATIONS` that the model
     writes; see `Parser`.
+
+    Attributes:
+        max_tokens: The greatest number of tokens of a text, the end included.
+        trained_length: The number of tokens up to which the model was trained.
     """
 
     linearization = None
+    max_tokens = MAX_SOURCE_TOKENS
+    trained_length = 256
 
     def __call__(
         self,
@@ -178,6 +185,14 @@ class TextTranslator:
     def check_translations(self, translations, name="the input"):
         """Checks texts as `check_lengths` does, for the side of the target."""
         return self.check_lengths(translations, name)
+
+    def num_tokens(self, texts):
+        """Returns the number of tokens of each text, however long it is.
+
+        Args:
+            texts: List of str.
+        """
+        return list(map(len, self.vocabulary.encode(texts)))
 
     def encode(self, numbered):
         """Encodes (number, text) pairs, and checks their lengths."""

@@ -54,6 +54,7 @@ class Translator(TextTranslator):
         self.num_threads = num_threads
         self.options = DecodeOptions.of(hparams)
         self.linearization = linearization_of(vocabulary)
+        self.trained_length = hparams.max_length
         # Compiled functions, by `DecodeOptions` and by alpha.
         self._searches = {}
         self._scorings = {}

@@ -6,6 +6,7 @@ import concurrent_rows
 import corpus_rows
 import data_rows
 import disk_rows
+import document_rows
 import environment_rows
 import flag_rows
 import hparam_rows
@@ -21,7 +22,7 @@ import vocabulary_rows
 COMMANDS = {
     "flag": flag_rows.ROWS,
     "hparam": hparam_rows.ROWS,
-    "text file": text_rows.ROWS,
+    "text file": text_rows.ROWS + document_rows.ROWS,
     "corpus": corpus_rows.ROWS,
     "archive": archive_rows.ROWS,
     "run directory": run_rows.ROWS + record_rows.ROWS + data_rows.ROWS,

@@ -1,0 +1,134 @@
+"""How kt-decoder translates a document."""
+
+import contextlib
+import io
+import sys
+
+from keras_transformer.bin import text_io
+from keras_transformer.data import text_files
+from keras_transformer.data.progress import Progress
+from keras_transformer.documents import document
+from keras_transformer.files import writing
+
+WARNINGS = {
+    "split": "was too long and is translated in parts",
+    "reached_limit": "has a translation that may be cut off",
+    "empty": "has no translation and stays as it is",
+}
+
+
+def read_document(flags):
+    """Reads the document of `--decode_from_file`, or standard input.
+
+    Args:
+        flags: Flags of kt-decoder.
+
+    Returns:
+        A `Document`.
+
+    Raises:
+        ValueError: If it is not text, or if a library is not installed.
+    """
+    path = flags.decode_from_file
+    format = flags.document_format or document.format_of(path)
+    return document.Document(_read(path), format, flags.document_language)
+
+
+def check_translates(translator, flags):
+    """Raises a `ValueError` if a model parses instead of translating."""
+    if translator.linearization:
+        raise ValueError(
+            "`--document` must go with a model that translates. Received: "
+            f"--document with a parsing run, {flags.output_dir}. Remove it."
+        )
+
+
+def check_single(changes):
+    """Raises a `ValueError` if the options ask for several translations."""
+    number = changes.get("num_hypotheses") or 1
+    if number > 1:
+        raise ValueError(
+            "`num_hypotheses` must be 1 for a document, which has one "
+            f"translation. Received: num_hypotheses={number} with --document. "
+            "Leave it out."
+        )
+
+
+def decode_document(source, flags, load, changes):
+    """Translates a document and writes the translation.
+
+    Args:
+        source: A `Document`.
+        flags: Flags of kt-decoder.
+        load: Function that returns the translator.
+        changes: Dictionary of decoding options.
+
+    Returns:
+        Number of warnings.
+    """
+    with _output(flags.decode_to_file) as file:
+        translator = load()
+        check_translates(translator, flags)
+        translations = _translate(source, flags, translator, changes)
+        texts = [
+            translation.hypotheses[0].text or sentence
+            for sentence, translation in zip(source.sentences, translations)
+        ]
+        file.write(source.translated(texts).encode())
+    return _report(source.sentences, translations)
+
+
+def _read(path):
+    if path in (None, "-"):
+        text_io.check_standard_input()
+        name, content = "standard input", sys.stdin.buffer.read()
+    else:
+        text_files.check_exists(path)
+        name = path
+        with open(path, "rb") as file:
+            content = file.read()
+    # Raises an error that names the line of a faulty byte.
+    for _ in text_files.lines_of(io.BytesIO(content), name, exact=True):
+        pass
+    return content.decode()
+
+
+@contextlib.contextmanager
+def _output(path):
+    """Yields a file for bytes; opened before the model is loaded."""
+    if path:
+        writing.check_writable(path, "`--decode_to_file`")
+        with writing.written_aside(path, "wb") as file:
+            yield file
+        return
+    content = io.BytesIO()
+    yield content
+    sys.stdout.write(content.getvalue().decode())
+
+
+def _translate(source, flags, translator, changes):
+    from keras_transformer.decoding import long_texts
+
+    max_tokens = long_texts.part_tokens(translator, flags.max_sentence_tokens)
+    parts = long_texts.parts_of(translator, source.sentences, max_tokens)
+    with Progress("sentences", sum(map(len, parts))) as progress:
+        return long_texts.translate_in_parts(
+            translator, parts, progress.add, flags.random_seed, **changes
+        )
+
+
+def _report(sentences, translations):
+    """Prints the warnings and returns their number."""
+    count = 0
+    for number, (sentence, translation) in enumerate(
+        zip(sentences, translations), 1
+    ):
+        is_empty = not translation.hypotheses[0].text
+        for warning in translation.warnings + ["empty"] * is_empty:
+            count += 1
+            print(
+                f"kt-decoder: warning: sentence {number}, "
+                f"{sentence[:40]!r}..., {WARNINGS[warning]}.",
+                file=sys.stderr,
+            )
+    return count

@@ -1,0 +1,1 @@
+"""Documents as sentences to translate and markup to keep."""

@@ -1,0 +1,176 @@
+"""HTML as pieces: text, inline tags around words, and everything else."""
+
+import html
+import re
+from html.parser import HTMLParser
+
+from keras_transformer.documents.pieces import ATOM
+from keras_transformer.documents.pieces import CLOSE
+from keras_transformer.documents.pieces import OPEN
+from keras_transformer.documents.pieces import OUTER
+from keras_transformer.documents.pieces import TEXT
+from keras_transformer.documents.pieces import Piece
+from keras_transformer.documents.pieces import text_pieces
+
+# Elements that stand within a sentence. All others separate sentences.
+INLINE = frozenset(
+    "a abbr acronym b bdi bdo big cite del dfn em font i img ins label mark q "
+    "s small span strike strong sub sup tt u wbr".split()
+)
+# Elements whose content stays as it is, within a sentence or around.
+KEPT_INLINE = frozenset(["code", "kbd", "samp", "var"])
+KEPT = frozenset("math pre script style svg template textarea".split())
+VOID = frozenset(
+    "area base br col embed hr img input link meta param source track "
+    "wbr".split()
+)
+# A start tag of the same name ends these.
+SELF_ENDING = frozenset("dd dt li option p td th tr".split())
+_ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
+
+
+def parse(text):
+    """Returns the pieces of an HTML document or of a part of one.
+
+    Scripts, styles, preformatted text, code and elements with
+    `translate="no"` are kept as they are. Faulty HTML is accepted, as browsers
+    accept it.
+
+    Args:
+        text: The document, a str.
+
+    Returns:
+        List of `Piece`.
+    """
+    reader = _Reader(text)
+    reader.feed(text)
+    reader.close()
+    return reader.pieces()
+
+
+def escape(text, bare=(), following=None):
+    """Spells the characters of a translation that would be markup.
+
+    Args:
+        text: Str.
+        bare: The characters that stood unescaped in the source sentence.
+        following: Str or None; it does not matter.
+    """
+    return "".join(
+        # A bare `<` could become the start of a tag beside another word.
+        character
+        if character in bare and character != "<"
+        else _ENTITIES.get(character, character)
+        for character in text
+    )
+
+
+class _Reader(HTMLParser):
+    """Notes where each tag and each text begins.
+
+    `HTMLParser` tells the line and column of each event. The raw text of an
+    event reaches up to the next one, so nothing is ever lost.
+    """
+
+    def __init__(self, text):
+        super().__init__(convert_charrefs=False)
+        self._text = text
+        # Its lines end in line feeds alone.
+        self._line_starts = [0]
+        for match in re.finditer("\n", text):
+            self._line_starts.append(match.end())
+        self._events = []  # pairs of an offset and a kind of piece
+        self._kept = None  # the element whose content is kept
+        self._depth = 0
+        self._kept_kind = OUTER
+
+    def pieces(self):
+        """Returns the pieces, when all text has been read."""
+        starts = [start for start, _ in self._events]
+        stops = [*starts[1:], len(self._text)]
+        pieces = []
+        for (start, kind), stop in zip(self._events, stops):
+            raw = self._text[start:stop]
+            pieces += _text_of(raw) if kind == TEXT else [Piece(kind, raw)]
+        return _joined(piece for piece in pieces if piece.raw)
+
+    def handle_starttag(self, tag, attributes):
+        if self._kept:
+            if tag == self._kept and tag in SELF_ENDING:
+                self._kept = None
+            else:
+                self._depth += tag == self._kept
+                return self._note(self._kept_kind)
+        is_inline = tag in INLINE | KEPT_INLINE
+        if tag in VOID:
+            return self._note(ATOM if is_inline else OUTER)
+        is_named = tag in KEPT | KEPT_INLINE
+        if is_named or _is_untranslated(dict(attributes)):
+            self._kept, self._depth = tag, 1
+            self._kept_kind = ATOM if is_inline else OUTER
+            return self._note(self._kept_kind)
+        self._note(OPEN if is_inline else OUTER)
+
+    def handle_startendtag(self, tag, attributes):
+        is_inline = tag in INLINE | KEPT_INLINE
+        self._note(ATOM if is_inline else OUTER)
+
+    def handle_endtag(self, tag):
+        if not self._kept:
+            is_inline = tag in INLINE | KEPT_INLINE
+            return self._note(CLOSE if is_inline else OUTER)
+        self._note(self._kept_kind)
+        self._depth -= tag == self._kept
+        if not self._depth:
+            self._kept = None
+
+    def handle_data(self, data):
+        self._note(TEXT)
+
+    def handle_entityref(self, name):
+        self._note(TEXT)
+
+    def handle_charref(self, name):
+        self._note(TEXT)
+
+    def handle_comment(self, data):
+        self._note(ATOM)
+
+    def handle_decl(self, declaration):
+        self._note(OUTER)
+
+    def handle_pi(self, data):
+        self._note(OUTER)
+
+    def unknown_decl(self, data):
+        self._note(OUTER)
+
+    def _note(self, kind):
+        line, column = self.getpos()
+        kind = self._kept_kind if self._kept else kind
+        self._events.append((self._line_starts[line - 1] + column, kind))
+
+
+def _is_untranslated(attributes):
+    translate = (attributes.get("translate") or "").lower()
+    classes = (attributes.get("class") or "").split()
+    return translate == "no" or "notranslate" in classes
+
+
+def _text_of(raw):
+    """Returns the pieces of text, which may be a character reference."""
+    text = html.unescape(raw)
+    if text == raw or not raw.startswith("&"):
+        return text_pieces(raw)
+    return [Piece(TEXT, raw, text)]
+
+
+def _joined(pieces):
+    """Returns pieces where neighbours outside of the text are one piece."""
+    joined = []
+    for piece in pieces:
+        if joined and piece.kind == joined[-1].kind == OUTER:
+            joined[-1] = Piece(OUTER, joined[-1].raw + piece.raw)
+        else:
+            joined.append(piece)
+    return joined

@@ -1,0 +1,180 @@
+"""Markdown as pieces: its blocks by a parser, each placed in the source."""
+
+import re
+
+from markdown_it import MarkdownIt
+
+from keras_transformer.documents import html_text
+from keras_transformer.documents.markdown_inline import inline_pieces
+from keras_transformer.documents.pieces import LINE_END
+from keras_transformer.documents.pieces import OUTER
+from keras_transformer.documents.pieces import TEXT
+from keras_transformer.documents.pieces import Piece
+
+_FRONT_MATTER = re.compile(
+    r"\A---[ \t]*(?:\r\n?|\n).*?^(?:---|\.\.\.)[ \t]*$",
+    re.DOTALL | re.MULTILINE,
+)
+_SPECIAL = re.compile(r"[\\`*_\[\]<>|]")
+# What would begin a list, a heading or a quote at the start of a line.
+_BLOCK_START = re.compile(r"[-+#=~](?=[-+#=~\s]|$)")
+_NUMBER_START = re.compile(r"\d+[.)](?:\s|$)")
+
+
+def parse(text):
+    r"""Returns the pieces of a Markdown document.
+
+    The parser is that of CommonMark with tables and strikethrough. It tells the
+    lines of each block and what its text is; the text is then searched for in
+    these lines, so that everything around it stays as it is.
+
+    Args:
+        text: The document, a str.
+
+    Returns:
+        List of `Piece`.
+    """
+    front_matter = _FRONT_MATTER.match(text)
+    start = front_matter.end() if front_matter else 0
+    lines = _Lines(text, start)
+    parser = MarkdownIt("commonmark").enable(["table", "strikethrough"])
+    # Keeps the spelling of escaped characters apart from the text.
+    parser.disable("text_join")
+    environment = {}
+    tokens = parser.parse(text[start:], environment)
+    labels = environment.get("references", {})
+    pieces = []
+    for place, token in enumerate(tokens):
+        if token.type == "inline":
+            positions = lines.positions(token, tokens[place - 1])
+            inner = positions and inline_pieces(token, labels)
+            if inner:
+                lines.take(pieces, inner, positions)
+        elif token.type == "html_block" and not token.level:
+            lines.take_html(pieces, token)
+    return lines.finish(pieces)
+
+
+def escape(text, bare=(), following=None):
+    """Spells the characters of a translation that would be markup.
+
+    Args:
+        text: Str, a word of the translation.
+        bare: The characters that stood unescaped in the source sentence.
+        following: Str, what follows the word if the translation begins with
+            it. Defaults to None.
+    """
+    spelled = _SPECIAL.sub(
+        lambda match: match[0] if match[0] in bare else f"\\{match[0]}", text
+    )
+    if following is None:
+        return spelled
+    if _NUMBER_START.match(text + following):
+        return f"{spelled}\\"  # before the full stop or the bracket
+    if _BLOCK_START.match(text + following) and spelled == text:
+        return f"\\{spelled}"
+    return spelled
+
+
+class _Lines:
+    """The lines of a document, and how far its pieces have got."""
+
+    def __init__(self, text, start):
+        self._text = text
+        self._taken = 0  # everything before it is in the pieces
+        ends = list(LINE_END.finditer(text, start))
+        self._starts = [start, *(match.end() for match in ends)]
+        self._stops = [*(match.start() for match in ends), len(text)]
+
+    def positions(self, token, opening):
+        """Returns where each character of an inline token's content is.
+
+        Args:
+            token: An inline token of the parser.
+            opening: The token before it, which opens the block.
+
+        Returns:
+            List of integers, the place of each character and the end, or None
+            if the content is not in the source as it is.
+        """
+        positions = []
+        first = token.map[0]
+        for number, line in enumerate(token.content.split("\n")):
+            start = max(self._starts[first + number], self._taken)
+            if opening.type == "heading_open" and opening.markup[0] == "#":
+                start = self._text.find("#", start) + len(opening.markup)
+            stop = self._stops[first + number]
+            is_cell = opening.type in ("td_open", "th_open")
+            found = _found(line.strip(), self._text[start:stop], is_cell)
+            if found is None:
+                return None
+            # What the parser leaves of the indentation has no width.
+            indent = len(line) - len(line.lstrip())
+            trailing = len(line) - len(line.rstrip())
+            inside = [start + place for place in found]
+            positions += [inside[0]] * indent + inside
+            # A line's last position is that of its line end.
+            positions += [inside[-1] + n + 1 for n in range(trailing)]
+        return positions
+
+    def take(self, pieces, inner, positions):
+        """Appends the pieces of an inline token, and what is before it."""
+        self._skip_to(pieces, positions[0])
+        place = 0
+        for piece in inner:
+            stop = place + len(piece.raw)
+            raw = self._text[positions[place] : positions[stop]]
+            if piece.raw == piece.text != raw:
+                # Bars in a table's cell are escaped, so each character counts.
+                pieces += [
+                    Piece(TEXT, self._text[positions[n] : positions[n + 1]], c)
+                    for n, c in enumerate(piece.text, place)
+                ]
+            else:
+                pieces.append(piece._replace(raw=raw))
+            place = stop
+        self._taken = positions[-1]
+
+    def take_html(self, pieces, token):
+        """Appends the pieces of a block of HTML, and what is before it."""
+        first, stop = token.map
+        stop = min(stop, len(self._starts)) - 1
+        self._skip_to(pieces, self._starts[first])
+        block = self._text[self._starts[first] : self._stops[stop]]
+        pieces += [
+            piece._replace(is_html=True) for piece in html_text.parse(block)
+        ]
+        self._taken = self._stops[stop]
+
+    def finish(self, pieces):
+        """Returns the pieces with what is after the last one."""
+        self._skip_to(pieces, len(self._text))
+        return [piece for piece in pieces if piece.raw]
+
+    def _skip_to(self, pieces, place):
+        pieces.append(Piece(OUTER, self._text[self._taken : place]))
+
+
+def _found(content, line, is_cell):
+    r"""Returns the places of each character of `content` in a line, or None.
+
+    Only the text of a table's cell is spelt differently there: its bars have a
+    backslash before them.
+    """
+    if is_cell:
+        pattern = "".join(
+            r"\\?\|" if character == "|" else re.escape(character)
+            for character in content
+        )
+        match = re.search(pattern, line)
+        start = match.start() if match else -1
+    else:
+        # At the end of the line, perhaps before the `##` of a heading.
+        start = line.rfind(content)
+    if start < 0:
+        return None
+    places = []
+    for character in content:
+        places.append(start)
+        start += 2 if line[start] != character else 1
+    return [*places, start]

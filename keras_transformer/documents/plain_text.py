@@ -1,0 +1,80 @@
+"""Plain text as pieces: paragraphs, and lines that are wrapped or not."""
+
+import re
+
+from keras_transformer.documents.pieces import LINE_END
+from keras_transformer.documents.pieces import OUTER
+from keras_transformer.documents.pieces import Piece
+from keras_transformer.documents.pieces import text_pieces
+
+# Shorter lines than these are rarely wrapped: poems, lists and addresses.
+MIN_WIDTH = 50
+_ITEM = re.compile(r"\s*(?:[-*+•–]|\d+[.)])\s+")
+
+
+def parse(text):
+    """Returns the pieces of a plain text.
+
+    A blank line ends a paragraph. So does the end of a line that had room for
+    the first word of the next line, because whoever wrapped the paragraph
+    would have put the word there.
+
+    Args:
+        text: The document, a str.
+
+    Returns:
+        List of `Piece`.
+    """
+    pieces, block = [], ""
+    for line, end, is_wrapped in _lines(text):
+        marker = "" if block else _marker(line)
+        if marker:
+            pieces.append(Piece(OUTER, marker))
+        block += line.removeprefix(marker)
+        if is_wrapped:
+            block += end
+            continue
+        pieces += text_pieces(block)
+        pieces.append(Piece(OUTER, end))
+        block = ""
+    return [piece for piece in pieces if piece.raw]
+
+
+def escape(text, bare=(), following=None):
+    """Returns a translation as it is, because plain text has no markup."""
+    return text
+
+
+def _lines(text):
+    """Yields each line, its end, and whether the next one continues it."""
+    lines = LINE_END.split(text)
+    ends = [*LINE_END.findall(text), ""]
+    widths = _widths(lines)
+    following = [*lines[1:], ""]
+    for line, end, next_line, width in zip(lines, ends, following, widths):
+        words = next_line.split(maxsplit=1)
+        is_wrapped = (
+            bool(line.strip() and words)
+            and width >= MIN_WIDTH
+            and len(line) + 1 + len(words[0]) > width
+            and not _ITEM.match(next_line)
+        )
+        yield line, end, is_wrapped
+
+
+def _widths(lines):
+    """Returns for each line the length of its paragraph's longest line."""
+    widths = [0] * len(lines)
+    start = 0
+    for number, line in enumerate([*lines, ""]):
+        if line.strip():
+            continue
+        longest = max(map(len, lines[start:number]), default=0)
+        widths[start:number] = [longest] * (number - start)
+        start = number + 1
+    return widths
+
+
+def _marker(line):
+    match = _ITEM.match(line)
+    return match[0] if match else ""

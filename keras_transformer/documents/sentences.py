@@ -1,0 +1,164 @@
+"""Blocks of a document divided into sentences."""
+
+import importlib.util
+from typing import NamedTuple
+
+from keras_transformer.documents.marks import pairs_of
+from keras_transformer.documents.pieces import ATOM
+from keras_transformer.documents.pieces import BREAK
+from keras_transformer.documents.pieces import CLOSE
+from keras_transformer.documents.pieces import OPEN
+from keras_transformer.documents.pieces import OUTER
+
+_STAND_IN = "\ufffc"  # for what is no text, while sentences are split
+
+
+class Sentence(NamedTuple):
+    """A sentence of a document: pieces of text with inline markup between."""
+
+    pieces: list
+
+    @property
+    def raw(self):
+        """The sentence as the document spells it."""
+        return "".join(piece.raw for piece in self.pieces)
+
+
+def split_sentences(pieces, language):
+    """Divides a document into sentences and what is between them.
+
+    A sentence begins and ends with text. Markup that has all of its words, or
+    none, is between the sentences. What has no letter is no sentence.
+
+    Args:
+        pieces: List of `Piece`.
+        language: Code of the language, such as "en". The rules for English
+            apply to a language that the library does not know.
+
+    Returns:
+        List of `Sentence` and str.
+    """
+    segment = _segmenter(language)
+    parts, block = [], []
+    for piece in pieces:
+        if piece.kind == OUTER:
+            parts += _parts_of_block(block, segment)
+            parts.append(piece.raw)
+            block = []
+        else:
+            block.append(piece)
+    return parts + _parts_of_block(block, segment)
+
+
+def check_package(module, package):
+    """Checks that a library is installed that documents need.
+
+    Args:
+        module: Name of its module.
+        package: Name of its package, to install.
+
+    Raises:
+        ValueError: If it is not.
+    """
+    if importlib.util.find_spec(module) is None:
+        raise ValueError(
+            f"Documents need {package}. Received: a document without it. "
+            f"Install it with pip install {package}."
+        )
+
+
+def _segmenter(language):
+    check_package("sentencex", "sentencex")
+    # Imported here because it is an optional dependency.
+    import sentencex
+
+    return lambda text: sentencex.segment(language, text)
+
+
+def _parts_of_block(pieces, segment):
+    """Returns the sentences of a block, and what is between them."""
+    parts = []
+    sizes = [len(sentence) for sentence in segment(_plain(pieces))]
+    for sentence in _cut(pieces, sizes):
+        before, inside, after = _trimmed(sentence)
+        if any(c.isalpha() for piece in inside for c in piece.text):
+            parts += [*before, Sentence(inside), *after]
+        else:
+            parts += [piece.raw for piece in sentence]
+    return parts
+
+
+def _plain(pieces):
+    return "".join(map(_plain_of, pieces))
+
+
+def _plain_of(piece):
+    stand_ins = {BREAK: " ", ATOM: _STAND_IN}
+    return piece.text or stand_ins.get(piece.kind, "")
+
+
+def _cut(pieces, sizes):
+    """Divides pieces into lists whose plain texts have the given sizes."""
+    lists = []
+    pieces = list(reversed(pieces))
+    for left in sizes:
+        part = []
+        while pieces and (left > 0 or pieces[-1].kind == CLOSE):
+            piece = pieces.pop()
+            size = len(_plain_of(piece))
+            if size > left and piece.raw == piece.text:
+                pieces.append(_slice(piece, left, size))
+                piece = _slice(piece, 0, left)
+            part.append(piece)
+            left -= size
+        lists.append(part)
+    return [*lists, pieces[::-1]]
+
+
+def _slice(piece, start, stop):
+    return piece._replace(
+        raw=piece.raw[start:stop], text=piece.text[start:stop]
+    )
+
+
+def _trimmed(pieces):
+    """Divides pieces into raw texts, a sentence without edges, raw texts."""
+    pieces = _without_outer_space(pieces)
+    partners = pairs_of(pieces)
+    start, stop = 0, len(pieces)
+    while start < stop:
+        first, last = pieces[start], pieces[stop - 1]
+        if partners.get(start) == stop - 1 and not last.new:
+            start, stop = start + 1, stop - 1
+        elif _is_edge(first, start, partners):
+            start += 1
+        elif _is_edge(last, stop - 1, partners):
+            stop -= 1
+        else:
+            break
+    raws = [piece.raw for piece in pieces]
+    return raws[:start], pieces[start:stop], raws[stop:]
+
+
+def _is_edge(piece, place, partners):
+    if piece.kind in (OPEN, CLOSE):
+        return place not in partners
+    return not piece.text.strip()
+
+
+def _without_outer_space(pieces):
+    """Puts the white space at both ends of the text into its own pieces."""
+    places = [n for n, piece in enumerate(pieces) if piece.text.strip()]
+    if not places:
+        return pieces
+    pieces = list(pieces)
+    for place, side in ((places[-1], -1), (places[0], 0)):
+        piece = pieces[place]
+        if piece.raw != piece.text:
+            continue
+        size = len(piece.text)
+        inner = len(piece.text.rstrip() if side else piece.text.lstrip())
+        cut = inner if side else size - inner
+        halves = [_slice(piece, 0, cut), _slice(piece, cut, size)]
+        pieces[place : place + 1] = [half for half in halves if half.raw]
+    return pieces

@@ -1,0 +1,114 @@
+"""Texts in parts: where they are divided, and what comes of the parts."""
+
+import random
+
+import pytest
+from small_translators import HPARAMS
+from small_translators import CopyingModel
+from small_translators import make_vocabulary
+
+from keras_transformer.decoding import long_texts
+from keras_transformer.decoding.clauses import split_long
+from keras_transformer.decoding.translator import Translator
+
+
+def num_words(texts):
+    return [len(text.split()) for text in texts]
+
+
+def num_characters(texts):
+    return [len(text) + 1 for text in texts]  # with an end, as tokens have
+
+
+class SplitLongTest:
+    def test_parts_have_all_words_and_none_is_too_long(self):
+        generator = random.Random(0)
+        for _ in range(200):
+            words = generator.choices(
+                ["dog", "cat,", "and", "end.", "but;", "x" * 30], k=40
+            )
+            text = " ".join(words)
+            max_words = generator.randrange(1, 12)
+            parts = split_long(text, max_words, num_words)
+            assert " ".join(parts) == text
+            assert max(num_words(parts)) <= max_words
+            max_characters = generator.randrange(2, 60)
+            parts = split_long(text, max_characters, num_characters)
+            assert "".join(parts).replace(" ", "") == text.replace(" ", "")
+            assert max(num_characters(parts)) <= max_characters
+
+    def test_a_text_that_fits_is_one_part(self):
+        assert split_long("a, b; c. d", 4, num_words) == ["a, b; c. d"]
+
+    @pytest.mark.parametrize(
+        "text, parts",
+        [
+            (
+                "He came. She went, too, then.",
+                ["He came.", "She went, too, then."],
+            ),
+            ("He came; she went, too.", ["He came;", "she went, too."]),
+            ("He came, she went home.", ["He came,", "she went home."]),
+            ("He came and she went.", ["He came", "and she went."]),
+            ("Er kam und sie ging.", ["Er kam", "und sie ging."]),
+            ("one two three four five", ["one two three four", "five"]),
+        ],
+    )
+    def test_a_part_ends_at_the_best_place(self, text, parts):
+        assert split_long(text, 4, num_words) == parts
+
+    def test_text_without_spaces_is_divided_anywhere(self):
+        parts = split_long("x" * 10, 4, num_characters)
+        assert parts == ["xx", "xxx", "xx", "xxx"]
+
+
+@pytest.fixture(scope="module")
+def translator(tmp_path_factory):
+    vocabulary = make_vocabulary(
+        tmp_path_factory.mktemp("vocabulary") / "a.model"
+    )
+    model = CopyingModel(vocabulary.vocab_size)
+    return Translator(model, vocabulary, HPARAMS)
+
+
+class TranslateInPartsTest:
+    def test_parts_are_joined_and_noted(self, translator):
+        texts = ["a dog runs over the street", "", "two women"]
+        parts = long_texts.parts_of(translator, texts, 6)
+        assert len(parts[0]) > 1 and parts[1:] == [[""], ["two women"]]
+        counts = []
+        translations = long_texts.translate_in_parts(
+            translator, parts, counts.append
+        )
+        assert [each.hypotheses[0].text for each in translations] == texts
+        assert [each.warnings for each in translations] == [
+            [long_texts.SPLIT],
+            [],
+            [],
+        ]
+        assert sum(counts) == sum(map(len, parts))
+
+    def test_the_score_is_the_mean_of_the_parts(self, translator):
+        pair = ["a dog runs", "two women"]
+        (joined,) = long_texts.translate_in_parts(translator, [pair])
+        apart = long_texts.translate_in_parts(translator, [[x] for x in pair])
+        mean = sum(each.hypotheses[0].score for each in apart) / 2
+        assert joined.hypotheses[0].score == pytest.approx(mean)
+
+    def test_hypotheses_of_one_rank_are_joined(self, translator):
+        pair = ["a dog runs", "two women"]
+        (joined,) = long_texts.translate_in_parts(
+            translator, [pair], beam_size=3, num_hypotheses=2
+        )
+        assert len(joined.hypotheses) == 2
+
+    def test_a_translation_as_long_as_allowed_is_noted(self, translator):
+        (translation,) = long_texts.translate_in_parts(
+            translator, [["two women"]], extra_length=0
+        )
+        assert translation.warnings == [long_texts.REACHED_LIMIT]
+
+    def test_the_limit_is_that_of_the_training_or_the_users(self, translator):
+        assert long_texts.part_tokens(translator) == HPARAMS.max_length
+        assert long_texts.part_tokens(translator, 7) == 7
+        assert long_texts.part_tokens(translator, 10**6) == 4096

@@ -1,0 +1,113 @@
+"""Documents come out byte for byte, apart from their sentences."""
+
+import collections
+import re
+
+import pytest
+from random_documents import DOCUMENTS
+
+from keras_transformer.documents.document import FORMATS
+from keras_transformer.documents.document import Document
+from keras_transformer.documents.document import format_of
+from keras_transformer.documents.document import parser_of
+
+pytest.importorskip("sentencex")
+pytest.importorskip("markdown_it")
+SEEDS = range(60)
+
+
+def translated(text, format, function):
+    document = Document(text, format)
+    return document.translated(list(map(function, document.sentences)))
+
+
+def tags(text):
+    """Counts the tags and the code of a document."""
+    return collections.Counter(re.findall(r"<[^<>]*>|`[^`]*`", text))
+
+
+def shortened(text):
+    return "Ja."
+
+
+def doubled(text):
+    return f"{text} {text}"
+
+
+def reversed_words(text):
+    return " ".join(text.split()[::-1])
+
+
+@pytest.mark.parametrize("format", FORMATS)
+class RandomDocumentsTest:
+    def test_pieces_joined_are_the_document(self, format):
+        for seed in SEEDS:
+            text = DOCUMENTS[format](seed)
+            pieces = parser_of(format).parse(text)
+            assert "".join(piece.raw for piece in pieces) == text, seed
+
+    def test_sentences_translated_to_themselves_change_nothing(self, format):
+        for seed in SEEDS:
+            text = DOCUMENTS[format](seed)
+            assert translated(text, format, str) == text, seed
+
+    def test_case_swapped_twice_changes_nothing(self, format):
+        """Markup that is put back by position ends up where it was."""
+        for seed in SEEDS:
+            text = DOCUMENTS[format](seed, is_tidy=True)
+            swapped = translated(text, format, str.swapcase)
+            assert translated(swapped, format, str.swapcase) == text, seed
+            assert swapped != text or not Document(text, format).sentences
+
+    def test_tags_and_code_are_as_many_in_every_translation(self, format):
+        for seed in SEEDS:
+            text = DOCUMENTS[format](seed, is_tidy=True)
+            for function in (shortened, doubled, reversed_words):
+                result = translated(text, format, function)
+                assert tags(result) == tags(text), (seed, function)
+
+    def test_every_sentence_has_its_place_in_the_order(self, format):
+        for seed in SEEDS:
+            document = Document(DOCUMENTS[format](seed), format)
+            names = [f"Nr{n}x" for n, _ in enumerate(document.sentences)]
+            result = document.translated(names)
+            assert re.findall(r"Nr\d+x", result) == names, seed
+
+
+@pytest.mark.parametrize("format", FORMATS)
+class SmallDocumentsTest:
+    @pytest.mark.parametrize("text", ["", "\n", " ", "\r\n\r\n", "42.", "---"])
+    def test_without_sentences_they_stay_as_they_are(self, format, text):
+        document = Document(text, format)
+        assert document.sentences == []
+        assert document.translated([]) == text
+
+    @pytest.mark.parametrize("end", ["", "\n", "\r\n", "\n\n\n"])
+    def test_line_ends_and_their_absence_are_kept(self, format, end):
+        text = f"A dog.{end}"
+        assert translated(text, format, lambda text: "Ja.") == f"Ja.{end}"
+
+    def test_a_byte_order_mark_stays_in_front(self, format):
+        text = "\ufeffA dog. A cat."
+        assert Document(text, format).sentences == ["A dog.", "A cat."]
+        assert translated(text, format, str.upper) == "\ufeffA DOG. A CAT."
+
+    def test_each_sentence_needs_its_translation(self, format):
+        with pytest.raises(ValueError):
+            Document("A dog. A cat.", format).translated(["Ja."])
+
+
+class FormatTest:
+    @pytest.mark.parametrize(
+        "path, format",
+        [
+            ("a.html", "html"),
+            ("b/a.HTM", "html"),
+            ("a.md", "markdown"),
+            ("a.txt", "text"),
+            ("md", "text"),
+            (None, "text"),
+        ],
+    )
+    def test_suffix_tells_the_format(self, path, format):
+        assert format_of(path) == format

@@ -1,0 +1,113 @@
+"""Markdown: what is translated, what stays, and where markup goes."""
+
+import pytest
+
+from keras_transformer.documents.document import Document
+
+pytest.importorskip("sentencex")
+pytest.importorskip("markdown_it")
+
+
+def sentences_of(text):
+    return Document(text, "markdown").sentences
+
+
+def translated(text, *translations):
+    return Document(text, "markdown").translated(list(translations))
+
+
+class MarkdownTest:
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "```\nA dog.\n```",
+            "    A dog.",
+            "***",
+            "`A dog.`",
+            "<http://a.org>",
+            "http://a.org/page",
+            "[a]: http://a.org 'A dog.'",
+            "---\ntitle: A dog.\n---",
+            "![A dog.](a.png)",
+            "<!-- A dog. -->",
+            "<script>\nA dog.\n</script>",
+        ],
+    )
+    def test_no_sentence_is_found_in(self, text):
+        assert sentences_of(text) == []
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "# A dog. #",
+            "A dog.\n---",
+            "> A dog.",
+            "> > - A dog.",
+            "1) A dog.",
+            "- [x] A dog.",
+            "**A dog.**",
+            "[A dog.](http://a.org)",
+            "A `x` dog.",
+            "<div>A dog.</div>",
+            "*A\ndog.*",
+            "[^1]: A dog.",
+        ],
+    )
+    def test_one_sentence_is_found_in(self, text):
+        assert sentences_of(text) == ["A dog."]
+        assert translated(text, "Ein Hund.").replace("\n", " ") == text.replace(
+            "\n", " "
+        ).replace("A dog.", "Ein Hund.").replace("A `x` dog", "Ein `x` Hund")
+
+    def test_cells_of_a_table_are_sentences_and_its_bars_stay(self):
+        text = "| a \\| b | `x` |\n|---|:-:|\n| one **two** | x |\n"
+        assert sentences_of(text) == ["a | b", "one two", "x"]
+        assert translated(text, "A | B", "EINS ZWEI", "Y") == (
+            "| A \\| B | `x` |\n|---|:-:|\n| EINS **ZWEI** | Y |\n"
+        )
+
+    def test_a_line_end_keeps_the_quote_sign_after_it(self):
+        text = "> a long\n> sentence of words."
+        assert translated(text, "ein Satz aus Wörtern.") == (
+            "> ein Satz\n> aus Wörtern."
+        )
+
+    def test_a_link_keeps_the_label_that_was_its_text(self):
+        text = "The [Label] and [this][].\n\n[label]: /a\n[this]: /b\n"
+        assert translated(text, "Die Marke und dies.") == (
+            "Die [Marke][Label] und [dies][this].\n\n[label]: /a\n[this]: /b\n"
+        )
+
+    def test_nested_emphasis_stays_nested(self):
+        text = "a **b *c* d** e"
+        assert translated(text, "A B C D E") == "A **B *C* D** E"
+        assert translated(text, "A") == "***A***"
+
+    def test_characters_that_would_be_markup_are_escaped(self):
+        assert translated("A dog", "Ein *Hund* [x] <b>") == (
+            r"Ein \*Hund\* \[x\] \<b\>"
+        )
+        assert translated("A 2 * 3 dog", "Ein 2 * 3") == "Ein 2 * 3"
+
+    @pytest.mark.parametrize(
+        "text", ["# a", "- a", "+ a", "> a", "1. a", "2) a", "= a", "3.5 a"]
+    )
+    def test_a_translation_begins_no_list_and_no_heading(self, text):
+        from markdown_it import MarkdownIt
+
+        result = translated("A dog", text)
+        paragraph, inline, _ = MarkdownIt().parse(result)
+        assert paragraph.type == "paragraph_open"
+        assert "".join(child.content for child in inline.children) == text
+
+    def test_the_parser_reads_the_same_markup_in_a_translation(self):
+        from markdown_it import MarkdownIt
+
+        text = "# A *b*\n\n- a `x`\n- [c **d**](e)\n\n> f  \n> g\n"
+        document = Document(text, "markdown")
+        result = document.translated([s.upper() for s in document.sentences])
+        types = [
+            [token.type for token in MarkdownIt().parse(each)]
+            for each in (text, result)
+        ]
+        assert types[0] == types[1]

@@ -1,0 +1,58 @@
+"""Markup goes to the words that it belongs to."""
+
+import pytest
+
+from keras_transformer.documents import html_text
+from keras_transformer.documents.placing import place_markup
+
+
+def placed(source, translation, alignment=None):
+    pieces = html_text.parse(source)
+    return place_markup(pieces, translation, alignment, html_text.escape)
+
+
+class PlacingTest:
+    def test_position_counts_without_an_alignment(self):
+        source = "the <b>red</b> car"
+        assert placed(source, "das rote Auto") == "das <b>rote</b> Auto"
+
+    def test_an_alignment_moves_tags_with_their_words(self):
+        source = "the <b>red</b> car"
+        result = placed(source, "el coche rojo", {(0, 0), (1, 2), (2, 1)})
+        assert result == "el coche <b>rojo</b>"
+
+    def test_tags_change_places_with_their_words(self):
+        source = "the <b>red</b> <i>old <u>car</u></i> is"
+        alignment = {(0, 0), (1, 3), (2, 1), (3, 2), (4, 4)}
+        assert placed(source, "el viejo coche rojo es", alignment) == (
+            "el <i>viejo <u>coche</u></i> <b>rojo</b> es"
+        )
+
+    def test_words_far_apart_enclose_what_is_between(self):
+        source = "he <b>gave up</b> it"
+        alignment = {(0, 0), (1, 1), (2, 3), (3, 2)}
+        assert placed(source, "er gab es auf", alignment) == (
+            "er <b>gab es auf</b>"
+        )
+
+    @pytest.mark.parametrize("alignment", [None, {(0, 0), (1, 1), (1, 2)}])
+    def test_crossing_words_never_make_tags_overlap(self, alignment):
+        source = "<b>a b</b> <i>b c</i> <u>d</u>"
+        result = placed(source, "x y z", {(0, 2), (1, 0), (2, 1), (3, 2)})
+        depth = 0
+        for tag in ("<b>", "</b>", "<i>", "</i>", "<u>", "</u>"):
+            assert result.count(tag) == 1
+        for part in result.split("<")[1:]:
+            depth += -1 if part.startswith("/") else 1
+            assert 0 <= depth <= 1
+
+    def test_white_space_is_outside_of_tags(self):
+        assert placed("a <b>c d</b> e", "A C E") == "A <b>C</b> E"
+
+    def test_code_keeps_its_distance(self):
+        assert placed("(<code>x</code>) and b", "() und B") == (
+            "(<code>x</code>) und B"
+        )
+        assert placed("see <code>x</code>, b", "siehe, B") == (
+            "siehe <code>x</code>, B"
+        )

@@ -25,7 +25,9 @@ none is for text that is tokenised already, which nothing tokenises again.
 To test whether one of two models is better, name the file of the other outputs,
 or the other run. kt-evaluate must have decoded the same text with that run:
 
-    kt-evaluate --output_dir=run --compare=other_run
+    kt-evaluate --output_dir=run --compare=other_run --report=page.html
+
+--report writes a page for a browser about where the two differ.
 
 --output_dir=a,b,c scores an ensemble of runs. No run's directory changes then:
 the scores go to standard output alone.
@@ -39,6 +41,7 @@ from keras_transformer.bin import command
 from keras_transformer.bin import flags
 from keras_transformer.bin import model_flags
 from keras_transformer.data import text_files
+from keras_transformer.files.writing import check_writable
 from keras_transformer.scoring.paper_bleu import is_language
 
 FLAGS = flags.define(
@@ -113,12 +116,19 @@ FLAGS = flags.define(
             "bootstrap: a file, or the directory of a run that kt-evaluate has "
             "decoded the text with. Default: none.",
         ),
+        flags.path(
+            "report",
+            None,
+            "HTML file to write about where the outputs differ from those of "
+            "--compare. Default: none.",
+        ),
     ),
 )
 
 
 def main(argv):
     _check_language()
+    _check_report()
     # Scoring files needs neither a run nor the backend, so it starts at once.
     if FLAGS.hypotheses or FLAGS.references:
         for name in ("evalb_files", "test_set"):
@@ -148,7 +158,9 @@ def main(argv):
     # Recorded first: the scores survive a reader that closes the pipe.
     costs = _record(output_dir, report, texts) if output_dir else []
     print("\n".join([report.text, "", *costs] if costs else [report.text]))
-    _compare(hypotheses, others, texts.references, tokenize)
+    names = (FLAGS.output_dir, FLAGS.compare)
+    outputs = (hypotheses, others)
+    _compare(names, outputs, texts.references, tokenize, texts, problem)
 
 
 def _refuse(name, rule):
@@ -166,6 +178,13 @@ def _check_language():
             "`--language` must be a code of two or three small letters. "
             f"Received: --language={FLAGS.language}. Write a code such as de."
         )
+
+
+def _check_report():
+    if not FLAGS.report:
+        return
+    flags.require(FLAGS, "compare")
+    check_writable(FLAGS.report, "`--report`")
 
 
 def _score_files():
@@ -197,19 +216,21 @@ def _score_files():
         hypotheses, references, FLAGS.language, tokenize, FLAGS.lowercase
     )
     print(report.text)
-    _compare(hypotheses, others, references, tokenize)
+    names = (FLAGS.hypotheses, FLAGS.compare)
+    _compare(names, (hypotheses, others), references, tokenize)
 
 
-def _compare(hypotheses, others, references, tokenize):
-    if not others:
+def _compare(names, outputs, references, tokenize, texts=None, problem=None):
+    """Compares two systems; what is read from files has no `texts`."""
+    if not FLAGS.compare:
         return
-    from keras_transformer.scoring import comparison
+    from keras_transformer.bin.comparison import compare
+    from keras_transformer.evaluation.systems_report import Systems
 
-    differences = comparison.compare(
-        hypotheses, others, references, tokenize, FLAGS.lowercase
-    )
-    text = comparison.comparison_text(differences, FLAGS.compare)
-    print(f"\n{text}")
+    name = texts.name if texts else FLAGS.references
+    sources = texts and texts.sources
+    systems = Systems(name, names, outputs, references, sources)
+    compare(systems, tokenize, FLAGS.lowercase, FLAGS.report, problem)
 
 
 def _problem():

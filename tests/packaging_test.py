@@ -52,7 +52,7 @@ MAY_IMPORT = {
     "search": "fields layers token_ids trees",
     "decoding": "data files runs search serving token_ids trees",
     "runs.model_card": "data files registry trees",
-    "evaluation": "data decoding files scoring trees",
+    "evaluation": "data decoding files scoring trees visualization",
     "visualization": "files runs token_ids",
     "benchmark": "cost data decoding engines files layers serving transformer "
     "visualization",

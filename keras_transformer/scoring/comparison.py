@@ -23,6 +23,19 @@ class Difference:
     other_interval: tuple
     p_value: float  # see `MEANING`
     signature: str  # names the seed and the number of samples
+    lower_is_better: bool = False
+
+    @property
+    def in_words(self):
+        """What the figures mean, a sentence without its end."""
+        if self.this == self.other:
+            return "both are equal"
+        if self.p_value >= LEVEL:
+            return "the difference is not significant"
+        better, worse = "this", "other"
+        if (self.this < self.other) != self.lower_is_better:
+            better, worse = worse, better
+        return f"{better} is significantly better than {worse}"
 
 
 def compare(hypotheses, others, references, tokenize="13a", lowercase=False):
@@ -38,10 +51,11 @@ def compare(hypotheses, others, references, tokenize="13a", lowercase=False):
         tokenize, lowercase: As for `bleu_report`.
 
     Returns:
-        A list of `Difference`, for BLEU and for chrF.
+        A list of `Difference`, for BLEU, chrF and TER.
     """
     from sacrebleu.metrics import BLEU
     from sacrebleu.metrics import CHRF
+    from sacrebleu.metrics import TER
     from sacrebleu.significance import PairedTest
 
     metrics = {
@@ -49,6 +63,7 @@ def compare(hypotheses, others, references, tokenize="13a", lowercase=False):
             tokenize=tokenize, lowercase=lowercase, force=True
         ),
         "chrF2": CHRF(lowercase=lowercase),
+        "TER": TER(),
     }
     # sacreBLEU reports each step of its work.
     logging.getLogger("sacrebleu").setLevel(logging.WARNING)
@@ -92,7 +107,9 @@ def comparison_text(differences, other_name):
     for first, *rest in (HEAD, *rows):
         cells = [f"{cell:>{w}}" for cell, w in zip(rest, widths[1:])]
         lines.append("  ".join([f"{first:<{widths[0]}}", *cells]))
-    lines += ["", *map(_in_words, differences), MEANING, ""]
+    lines.append("")
+    lines += [f"{row.title}: {row.in_words}." for row in differences]
+    lines += [MEANING, ""]
     lines += [f"{r.title:<{widths[0]}}  {r.signature}" for r in differences]
     return "\n".join(lines)
 
@@ -107,15 +124,5 @@ def _difference(title, other, this, signature):
         # sacreBLEU calls a difference of zero significant.
         this.p_value if this.score != other.score else 1.0,
         signature.format(),
+        lower_is_better=title == "TER",
     )
-
-
-def _in_words(row):
-    if row.this == row.other:
-        return f"{row.title}: both are equal."
-    if row.p_value >= LEVEL:
-        return f"{row.title}: the difference is not significant."
-    better, worse = "this", "other"
-    if row.this < row.other:
-        better, worse = worse, better
-    return f"{row.title}: {better} is significantly better than {worse}."

@@ -127,6 +127,25 @@ class EvaluateTest:
         assert f"Other outputs: {run}" in output
         assert "BLEU 13a: both are equal." in output
 
+    def test_a_report_is_written_for_two_runs_and_for_files(
+        self, trained_run, tmp_path, source, capsys
+    ):
+        call(evaluate, f"--output_dir={trained_run}")
+        other = pathlib.Path(trained_run) / "decodes" / "test.txt"
+        page = tmp_path / "page.html"
+        flags = (f"--compare={other}", f"--report={page}")
+        assert call(evaluate, f"--output_dir={trained_run}", *flags) == 0
+        assert "frequency in the training text" in page.read_text()
+        flags = [f"--{n}={source}" for n in ("hypotheses", "compare")]
+        flags += [f"--references={source}", f"--report={page}"]
+        assert call(evaluate, *flags) == 0
+        assert "frequency in the references" in page.read_text()
+
+    def test_a_report_needs_another_system(self, source, tmp_path, capsys):
+        flags = [f"--{n}={source}" for n in ("hypotheses", "references")]
+        flags.append(f"--report={tmp_path / 'page.html'}")
+        assert_fails(capsys, ["--compare"], evaluate, *flags)
+
     def test_a_run_without_outputs_is_refused_at_once(
         self, trained_run, run, capsys
     ):

@@ -165,6 +165,11 @@ ROWS = [
     row("kt-decoder --output_dir=", says="`--output_dir` must be given"),
     row("kt-evaluate", says="must be given"),
     row("kt-evaluate --hypotheses={texts}/dev.de", says="references"),
+    row("kt-evaluate --output_dir={run} --report={box}/a", says="--compare"),
+    row(
+        "kt-evaluate --output_dir={run} --compare={run} --report={box}/gone/a",
+        says="`--report`",
+    ),
     row("kt-evaluate --references={texts}/dev.de", says="hypotheses"),
     row("kt-evaluate --hypotheses= --references=", says="must be given"),
     row("kt-trainer", says="`--output_dir` must be given"),

@@ -26,11 +26,13 @@ GOOD, POOR, ALIKE = damaged(0.1), damaged(0.4), damaged(0.1)
 
 class CompareTest:
     def test_scores_are_those_of_sacrebleu(self):
-        bleu, chrf = compare(GOOD, POOR, REFERENCES)
+        bleu, chrf, ter = compare(GOOD, POOR, REFERENCES)
         expected = sacrebleu.corpus_bleu(GOOD, [REFERENCES]).score
         assert bleu.this == pytest.approx(expected)
         expected = sacrebleu.corpus_chrf(POOR, [REFERENCES]).score
         assert chrf.other == pytest.approx(expected)
+        expected = sacrebleu.corpus_ter(POOR, [REFERENCES]).score
+        assert ter.other == pytest.approx(expected)
         assert "|bs:1000|seed:12345|" in bleu.signature
 
     def test_intervals_hold_the_scores(self):
@@ -56,6 +58,7 @@ class CompareTest:
         assert text.startswith("Other outputs: b.txt\n")
         assert f"BLEU 13a: {words}" in text
         assert f"chrF2: {words}" in text
+        assert f"TER: {words}" in text
 
     def test_columns_of_the_table_are_aligned(self):
         text = comparison_text(compare(GOOD, POOR, REFERENCES), "b.txt")

@@ -1,0 +1,109 @@
+"""The page that compares the outputs of two systems for one text."""
+
+import dataclasses
+
+from keras_transformer.scoring import analysis
+from keras_transformer.scoring.comparison import MEANING
+from keras_transformer.scoring.words import Words
+from keras_transformer.scoring.words import match_orders
+from keras_transformer.visualization.systems_page import Example
+from keras_transformer.visualization.systems_page import SystemsComparison
+from keras_transformer.visualization.systems_page import Translation
+from keras_transformer.visualization.systems_page import write_systems_page
+
+# Sentences of the training text whose words are counted. More would take
+# minutes and hardly move a word into another group.
+MAX_COUNTED = 500_000
+DECODED_AT_ONCE = 1000
+
+
+@dataclasses.dataclass(frozen=True)
+class Systems:
+    """The outputs of two systems for one text."""
+
+    text_name: str  # such as "test"
+    names: tuple  # of this system and the other
+    outputs: tuple  # two lists of strings
+    references: list
+    sources: list | None = None  # None if they are not known
+
+
+def write_systems_report(
+    systems, differences, path, words=None, training_text=None
+):
+    """Writes a page that compares two systems; see `write_systems_page`.
+
+    Args:
+        systems: `Systems` to compare.
+        differences: List of `Difference` of their scores.
+        path: Path of the file to write.
+        words: `Words` that are counted. Defaults to those of BLEU 13a.
+        training_text: Iterable of strings, the targets of the training text, in
+            which words are counted. By default they are counted in the
+            references.
+    """
+    words = words or Words()
+    sources = systems.sources
+    texts = systems.references if training_text is None else training_text
+    better, worse = (
+        [_example(sentence, systems, words) for sentence in sentences]
+        for sentences in analysis.greatest_differences(
+            systems.outputs, systems.references, words.lowercase
+        )
+    )
+    comparison = SystemsComparison(
+        systems.text_name,
+        len(systems.references),
+        *systems.names,
+        differences,
+        MEANING,
+        "reference" if sources is None else "source",
+        analysis.by_length(
+            sources or systems.references,
+            systems.outputs,
+            systems.references,
+            words,
+        ),
+        "references" if training_text is None else "training text",
+        analysis.by_frequency(
+            systems.outputs, systems.references, words, words.counts(texts)
+        ),
+        better,
+        worse,
+    )
+    write_systems_page(comparison, path)
+
+
+def training_targets(problem):
+    """Yields the first targets of a problem's training text.
+
+    The text itself is not kept, so it is put together from its token ids.
+
+    Args:
+        problem: A `Problem` with generated data.
+    """
+    targets = problem.token_pairs("train").targets
+    size = min(len(targets), MAX_COUNTED)
+    for start in range(0, size, DECODED_AT_ONCE):
+        numbers = range(start, min(start + DECODED_AT_ONCE, size))
+        yield from problem.vocabulary.decode([targets[n] for n in numbers])
+
+
+def _example(sentence, systems, words):
+    place = sentence.number - 1
+    reference = systems.references[place]
+    texts = [reference, *(outputs[place] for outputs in systems.outputs)]
+    compared, *translations = words.of(texts)
+    # Words are shown as they are written, even if case is ignored.
+    _, *shown = dataclasses.replace(words, lowercase=False).of(texts)
+    return Example(
+        sentence.number,
+        systems.sources[place] if systems.sources else None,
+        reference,
+        *(
+            Translation(written, match_orders(tokens, compared), score)
+            for written, tokens, score in zip(
+                shown, translations, (sentence.this, sentence.other)
+            )
+        ),
+    )

@@ -1,0 +1,130 @@
+"""Where two systems differ: by length, by word frequency, by sentence."""
+
+import dataclasses
+
+from keras_transformer.scoring.words import f_measure
+
+# Upper bounds of the groups; a last group holds what is greater.
+LENGTHS = (5, 10, 15, 20, 30, 40)
+FREQUENCIES = (0, 4, 19, 99, 999)
+NUM_SENTENCES = 20  # that are shown for which either system is better
+
+
+@dataclasses.dataclass(frozen=True)
+class Group:
+    """The scores of two systems on a part of the text."""
+
+    title: str  # such as "6 to 10"
+    count: int  # of sentences, or of words of the references
+    this: float
+    other: float
+
+
+@dataclasses.dataclass(frozen=True)
+class Sentence:
+    """A sentence with its translations by two systems."""
+
+    number: int  # line in the text, from 1
+    this: float  # chrF of the translations
+    other: float
+
+    @property
+    def difference(self):
+        """How much better this translation is than the other one."""
+        return self.this - self.other
+
+
+def by_length(sources, systems, references, words):
+    """Scores two systems on sources of similar length with BLEU.
+
+    Args:
+        sources: List of strings, whose words are separated by spaces.
+        systems: Two lists of strings of the same length, the translations.
+        references: List of strings of the same length.
+        words: `Words` that BLEU counts.
+
+    Returns:
+        A list of `Group`, from short to long, without empty ones.
+    """
+    from sacrebleu.metrics import BLEU
+
+    bleu = BLEU(tokenize=words.tokenize, lowercase=words.lowercase, force=True)
+    lengths = [len(source.split()) for source in sources]
+    groups = []
+    for title, low, high in _ranges((0, *LENGTHS)):
+        places = [
+            i for i, length in enumerate(lengths) if low <= length <= high
+        ]
+        if not places:
+            continue
+        parts = [[text[i] for i in places] for text in (*systems, references)]
+        scores = [
+            bleu.corpus_score(part, [parts[-1]]).score for part in parts[:-1]
+        ]
+        groups.append(Group(title, len(places), *scores))
+    return groups
+
+
+def by_frequency(systems, references, words, frequencies):
+    """Scores two systems on words of similar frequency with F1.
+
+    Args:
+        systems: Two lists of strings, the translations.
+        references: List of strings of the same length.
+        words: `Words` that are counted.
+        frequencies: `Counter` of the words of the training text.
+
+    Returns:
+        A list of `Group`, from rare to frequent, without groups that the
+        references have no word of.
+    """
+    *systems, references = (
+        list(words.of(texts)) for texts in (*systems, references)
+    )
+    groups = []
+    for title, low, high in _ranges((-1, *FREQUENCIES)):
+
+        def is_counted(word, low=low, high=high):
+            return low <= frequencies[word] <= high
+
+        count = sum(sum(map(is_counted, line)) for line in references)
+        if count:
+            scores = [f_measure(s, references, is_counted) for s in systems]
+            groups.append(Group(title, count, *scores))
+    return groups
+
+
+def greatest_differences(systems, references, lowercase=False):
+    """Finds the sentences on which one of two systems is far better.
+
+    Args:
+        systems: Two lists of strings, the translations.
+        references: List of strings of the same length.
+        lowercase: Whether to ignore case. Defaults to False.
+
+    Returns:
+        Two lists of at most `NUM_SENTENCES` `Sentence`, the greatest difference
+        of chrF first: those on which this system is better, and those on which
+        the other is.
+    """
+    from sacrebleu.metrics import CHRF
+
+    chrf = CHRF(lowercase=lowercase)
+    sentences = []
+    for number, (*pair, reference) in enumerate(zip(*systems, references), 1):
+        # Most sentences are often equal, and equal ones have no difference.
+        if pair[0] != pair[1]:
+            scores = [chrf.sentence_score(t, [reference]).score for t in pair]
+            sentences.append(Sentence(number, *scores))
+    sentences.sort(key=lambda sentence: -sentence.difference)
+    better = [s for s in sentences if s.difference > 0]
+    worse = [s for s in reversed(sentences) if s.difference < 0]
+    return better[:NUM_SENTENCES], worse[:NUM_SENTENCES]
+
+
+def _ranges(bounds):
+    """Yields the name, the least and the greatest number of each range."""
+    for before, high in zip(bounds, bounds[1:]):
+        low = before + 1
+        yield f"{low}" if low == high else f"{low} to {high}", low, high
+    yield f"{bounds[-1] + 1:,} or more", bounds[-1] + 1, float("inf")

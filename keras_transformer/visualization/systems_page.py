@@ -1,0 +1,143 @@
+"""Writes the comparison of two systems as a page for a browser."""
+
+import dataclasses
+import html
+
+from keras_transformer.files.writing import written_aside
+from keras_transformer.visualization import page
+
+ORDERS = {1: "word alone", 2: "two words", 3: "three words", 4: "four or more"}
+
+
+@dataclasses.dataclass(frozen=True)
+class Translation:
+    """A translation with the words that match its reference."""
+
+    words: list  # of str
+    orders: list  # of each word's longest matching n-gram, see `match_orders`
+    score: float
+
+
+@dataclasses.dataclass(frozen=True)
+class Example:
+    """A sentence that two systems translate differently."""
+
+    number: int  # line in the text, from 1
+    source: str | None  # None if only references are known
+    reference: str
+    this: Translation
+    other: Translation
+
+
+@dataclasses.dataclass(frozen=True)
+class SystemsComparison:
+    """All that the page says about two systems."""
+
+    text_name: str  # what the page calls the text, such as "test"
+    num_sentences: int
+    this: str  # what the systems are called
+    other: str
+    differences: list  # of `scoring.comparison.Difference`
+    meaning: str  # of the p-values
+    side: str  # whose length counts: "source" or "reference"
+    by_length: list  # of `scoring.analysis.Group`
+    counted_text: str  # whose words are counted, such as "training text"
+    by_frequency: list  # of `scoring.analysis.Group`
+    better: list  # of `Example`, on which this system is better
+    worse: list  # of `Example`, on which the other is better
+
+
+def write_systems_page(comparison, path):
+    """Writes a page that compares two systems on one text.
+
+    The page is a single HTML file that needs neither another file nor a network
+    nor JavaScript. It follows the light or dark theme of the system.
+
+    Args:
+        comparison: `SystemsComparison` to show.
+        path: Path of the file to write.
+    """
+    escaped = ("text_name", "this", "other", "meaning", "side", "counted_text")
+    parts = {n: html.escape(getattr(comparison, n)) for n in escaped}
+    parts |= {
+        "style": "".join(
+            page.asset(f"{name}_page.css")
+            for name in ("paper", "head", "systems")
+        ),
+        "num_sentences": f"{comparison.num_sentences:,}",
+        "scores": _lines(_scores, comparison.differences),
+        "in_words": "\n".join(
+            f"<li>{html.escape(f'{row.title}: {row.in_words}.')}</li>"
+            for row in comparison.differences
+        ),
+        "signatures": "\n".join(
+            html.escape(f"{row.title}: {row.signature}")
+            for row in comparison.differences
+        ),
+        "by_length": _lines(_group, comparison.by_length),
+        "by_frequency": _lines(_group, comparison.by_frequency),
+        "legend": ", ".join(_mark(text, n) for n, text in ORDERS.items()),
+        "better": _lines(_example, comparison.better) or "<p>None.</p>",
+        "worse": _lines(_example, comparison.worse) or "<p>None.</p>",
+    }
+    with written_aside(path) as file:
+        file.write(page.fill("systems_page.html", parts))
+
+
+def _lines(function, items):
+    return "\n".join(map(function, items))
+
+
+def _scores(row):
+    cells = [
+        f"{row.this:.2f}",
+        "{:.2f} to {:.2f}".format(*row.this_interval),
+        f"{row.other:.2f}",
+        "{:.2f} to {:.2f}".format(*row.other_interval),
+        f"{row.this - row.other:+.2f}",
+        f"{row.p_value:.4f}",
+    ]
+    cells = "".join(f"<td>{cell}</td>" for cell in cells)
+    return f"<tr><th>{html.escape(row.title)}</th>{cells}</tr>"
+
+
+def _group(group):
+    bars = "".join(
+        f'<td class="bar {name}" style="--score:{value / 100:.4f}">'
+        f"{value:.1f}</td>"
+        for name, value in (("this", group.this), ("other", group.other))
+    )
+    return (
+        f"<tr><th>{html.escape(group.title)}</th><td>{group.count:,}</td>"
+        f"{bars}<td>{group.this - group.other:+.1f}</td></tr>"
+    )
+
+
+def _example(example):
+    rows = [("source", html.escape(example.source))] if example.source else []
+    rows += [
+        ("reference", html.escape(example.reference)),
+        (_scored("this", example.this), _marked(example.this)),
+        (_scored("other", example.other), _marked(example.other)),
+    ]
+    cells = "".join(f"<dt>{name}</dt><dd>{text}</dd>" for name, text in rows)
+    difference = example.this.score - example.other.score
+    return (
+        f"<section><h4>Line {example.number:,}, {difference:+.1f}</h4>"
+        f"<dl>{cells}</dl></section>"
+    )
+
+
+def _scored(name, translation):
+    return f'<span class="{name}">{name}</span> {translation.score:.1f}'
+
+
+def _marked(translation):
+    return " ".join(map(_mark, translation.words, translation.orders))
+
+
+def _mark(word, order):
+    word = html.escape(word)
+    if not order:
+        return word
+    return f'<mark style="--order:{order}">{word}</mark>'

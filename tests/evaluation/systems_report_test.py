@@ -1,0 +1,97 @@
+"""The page that compares two systems, from their outputs to its HTML."""
+
+import os
+import re
+
+import pytest
+from attention_examples import Page
+from number_problem import Numbers
+from number_problem import generated
+
+from keras_transformer.evaluation.systems_report import Systems
+from keras_transformer.evaluation.systems_report import training_targets
+from keras_transformer.evaluation.systems_report import write_systems_report
+from keras_transformer.scoring.comparison import compare
+from keras_transformer.scoring.words import Words
+
+EVIL = "</style><script>alert('a')</script> {{style}} &lt; <b>"
+SOURCES = ["The dog runs .", "A cat sleeps .", "He sings ."]
+REFERENCES = ["Der Hund rennt .", "Eine Katze schläft .", "Er singt ."]
+THIS = ["Der Hund rennt .", "Ein Tier schläft .", "Er singt ."]
+OTHER = ["Ein Hund läuft .", "Eine Katze schläft .", "Er singt ."]
+
+
+@pytest.fixture
+def write(tmp_path):
+    """Returns a function that writes a page and returns its text."""
+
+    def write(outputs=(THIS, OTHER), sources=SOURCES, names=("a", "b"), **rest):
+        systems = Systems("test", names, outputs, REFERENCES, sources)
+        differences = compare(*outputs, REFERENCES)
+        path = tmp_path / "page.html"
+        write_systems_report(systems, differences, str(path), **rest)
+        return path.read_text(encoding="utf-8")
+
+    return write
+
+
+class SystemsReportTest:
+    def test_it_shows_the_sentences_that_differ(self, write):
+        text = write()
+        better, worse = text.split("<h3>Other is better</h3>")
+        assert "The dog runs ." in better and "A cat sleeps ." in worse
+        assert "He sings ." not in text
+        matched = '<mark style="--order:4">Eine</mark>'
+        assert matched in worse and matched not in better
+        # No other word of this translation is in the reference.
+        assert 'Ein <mark style="--order:1">Hund</mark> läuft' in better
+
+    def test_it_states_the_scores_and_their_meaning(self, write):
+        text = write()
+        for row in compare(THIS, OTHER, REFERENCES):
+            assert f"<td>{row.this:.2f}</td>" in text
+            assert f"{row.title}: {row.in_words}." in text
+            assert row.signature in text
+        assert "BLEU by the length of the source" in text
+
+    def test_unknown_sources_and_training_text_are_replaced(self, write):
+        text = write(sources=None)
+        assert "BLEU by the length of the reference" in text
+        assert "frequency in the references" in text
+        assert "<dt>source</dt>" not in text
+        text = write(training_text=["Katze", "Katze"])
+        assert "frequency in the training text" in text
+        assert "<th>1 to 4</th><td>1</td>" in text
+
+    def test_ignored_case_matches_and_is_still_shown(self, write):
+        text = write(
+            ([t.upper() for t in THIS], OTHER), words=Words(lowercase=True)
+        )
+        assert '">EIN</mark>' not in text
+        assert '<mark style="--order:2">SCHLÄFT</mark>' in text
+
+    def test_any_text_is_harmless_and_nothing_is_loaded(self, write):
+        outputs = [EVIL, *THIS[1:]], [*OTHER[:2], EVIL]
+        page = write(outputs, [EVIL] * 3, (EVIL, EVIL))
+        expected = {tag for tag, _ in Page(write()).elements}
+        parsed = Page(page)
+        assert {tag for tag, _ in parsed.elements} == expected
+        assert "script" not in expected
+        for _, attributes in parsed.elements:
+            assert not {"src", "href"} & attributes.keys()
+        assert not re.search("@import|url\\(|https?:", page)
+        assert "default-src 'none'" in page
+
+    def test_a_file_is_written_whole_or_not_at_all(self, write, tmp_path):
+        text = write()
+        with pytest.raises(IndexError):
+            write(sources=SOURCES[:1])
+        assert os.listdir(tmp_path) == ["page.html"]
+        assert (tmp_path / "page.html").read_text("utf-8") == text
+
+
+class TrainingTargetsTest:
+    def test_they_are_the_text_that_was_generated(self, tmp_path):
+        problem = generated(tmp_path)
+        targets = [target for _, target in Numbers.pairs["train"]]
+        assert list(training_targets(problem)) == targets

@@ -1,0 +1,109 @@
+import collections
+import random
+
+import pytest
+import sacrebleu
+
+from keras_transformer.scoring import analysis
+from keras_transformer.scoring.words import Words
+
+GENERATOR = random.Random(0)
+# The n-th letter has a frequency of 2 ** n, so letters fall into all groups.
+FREQUENCIES = collections.Counter(
+    {c: 2**n for n, c in enumerate("abcdefghijk")}
+)
+WORDS = Words("none")
+
+
+def sentence(length):
+    return " ".join(GENERATOR.choices("xabcdefghijk", k=length))
+
+
+def damaged(texts, share):
+    return [
+        " ".join(
+            "y" if GENERATOR.random() < share else word for word in text.split()
+        )
+        for text in texts
+    ]
+
+
+REFERENCES = [sentence(length) for length in range(1, 50)]
+SYSTEMS = damaged(REFERENCES, 0.2), damaged(REFERENCES, 0.5)
+
+
+class ByLengthTest:
+    GROUPS = analysis.by_length(REFERENCES, SYSTEMS, REFERENCES, WORDS)
+
+    def test_groups_hold_every_sentence_once(self):
+        titles = [group.title for group in self.GROUPS]
+        assert titles[0] == "1 to 5" and titles[-1] == "41 or more"
+        counts = [group.count for group in self.GROUPS]
+        assert counts == [5, 5, 5, 5, 10, 10, 9]
+
+    def test_scores_are_bleu_of_those_sentences(self):
+        places = slice(5, 10)  # of 6 to 10 words
+        for name, system in zip(("this", "other"), SYSTEMS):
+            expected = sacrebleu.corpus_bleu(
+                system[places],
+                [REFERENCES[places]],
+                tokenize="none",
+                force=True,
+            )
+            score = getattr(self.GROUPS[1], name)
+            assert score == pytest.approx(expected.score)
+
+    def test_empty_groups_are_left_out(self):
+        texts = ["a b c", "a " * 45]
+        groups = analysis.by_length(texts, [texts, texts], texts, WORDS)
+        assert [group.title for group in groups] == ["1 to 5", "41 or more"]
+
+
+class ByFrequencyTest:
+    GROUPS = analysis.by_frequency(SYSTEMS, REFERENCES, WORDS, FREQUENCIES)
+
+    def test_groups_hold_every_word_of_the_references_once(self):
+        assert [group.title for group in self.GROUPS] == [
+            "0",
+            "1 to 4",
+            "5 to 19",
+            "20 to 99",
+            "100 to 999",
+            "1,000 or more",
+        ]
+        num_words = sum(len(text.split()) for text in REFERENCES)
+        assert sum(group.count for group in self.GROUPS) == num_words
+
+    def test_the_worse_system_has_the_lower_scores(self):
+        for group in self.GROUPS:
+            assert 0 < group.other < group.this < 100
+
+    def test_perfect_translations_score_100(self):
+        groups = analysis.by_frequency(
+            (REFERENCES, SYSTEMS[1]), REFERENCES, WORDS, FREQUENCIES
+        )
+        assert {group.this for group in groups} == {100}
+
+
+class GreatestDifferencesTest:
+    def test_differences_fall_and_are_those_of_chrf(self):
+        better, worse = analysis.greatest_differences(SYSTEMS, REFERENCES)
+        assert better and len(better) <= analysis.NUM_SENTENCES
+        sizes = [abs(s.difference) for s in better]
+        assert sizes == sorted(sizes, reverse=True)
+        for found in (*better, *worse):
+            place = found.number - 1
+            chrf = sacrebleu.sentence_chrf(
+                SYSTEMS[0][place], [REFERENCES[place]]
+            )
+            assert found.this == pytest.approx(chrf.score)
+
+    def test_exchanged_systems_exchange_the_lists(self):
+        better, worse = analysis.greatest_differences(SYSTEMS, REFERENCES)
+        others = analysis.greatest_differences(SYSTEMS[::-1], REFERENCES)
+        numbers = [[s.number for s in found] for found in (worse, better)]
+        assert numbers == [[s.number for s in found] for found in others]
+
+    def test_equal_translations_are_not_shown(self):
+        systems = (REFERENCES, REFERENCES)
+        assert analysis.greatest_differences(systems, REFERENCES) == ([], [])

@@ -78,6 +78,9 @@ class GenerateTest:
             compressed[split] = tuple(f"{path}.gz" for path in paths)
         again = generate(data_dir + "2", compressed)
         assert again["vocab_sha256"] == plain["vocab_sha256"]
+        for manifest in (plain, again):
+            for counts in manifest["splits"].values():
+                del counts["corpora"]  # the files differ
         assert again["splits"] == plain["splits"]
 
     def test_file_sets_in_two_directories_are_apart(self, data_dir, files):

@@ -26,6 +26,7 @@ from keras_transformer import registry
 from keras_transformer.bin import command
 from keras_transformer.bin import corpus_flags
 from keras_transformer.bin import flags
+from keras_transformer.bin import vocabulary_flags
 from keras_transformer.trees.linearization import LINEARIZATIONS
 
 TREE_FLAGS = [f"{split}_trees" for split in corpus_flags.SPLITS]
@@ -57,6 +58,7 @@ FLAGS = flags.define(
     ),
     "tmp_dir",
     corpus_flags.GROUP,
+    vocabulary_flags.GROUP,
     flags.group(
         "Files of parsing_files",
         flags.path(
@@ -137,7 +139,7 @@ def _check_flags(problems):
     }
     # A problem silently ignores flags that are meant for another one.
     flag_sides = {
-        **dict.fromkeys(corpus_flags.NAMES, "source"),
+        **dict.fromkeys(corpus_flags.NAMES + vocabulary_flags.NAMES, "source"),
         **dict.fromkeys(TREE_FLAGS + TREE_SETTINGS, "trees"),
         "vocab_size": "size",
     }
@@ -159,7 +161,10 @@ def _set_files(problem):
         for split in corpus_flags.SPLITS
     }
     if "source" in sides:
-        settings = corpus_flags.settings(FLAGS)
+        settings = {
+            **corpus_flags.settings(FLAGS),
+            **vocabulary_flags.settings(FLAGS),
+        }
     else:
         settings = {name: FLAGS[name].value for name in TREE_SETTINGS}
     further = settings.get("parsed_trees") or settings.get("corpora")

@@ -91,16 +91,16 @@ def seed(name, default, description):
     return whole(name, default, description, maximum=fields.LARGEST_SEED)
 
 
-def amount(name, default, description, maximum=fields.LARGEST):
-    """Returns a flag that takes a number of at least 0."""
+def amount(name, default, description, maximum=fields.LARGEST, minimum=0):
+    """Returns a flag that takes a number of at least `minimum`."""
 
     def convert(argument):
         number = fields.parse_number(str(argument))
-        if not 0 <= number <= maximum:
+        if not minimum <= number <= maximum:
             raise ValueError("out of range")
         return number
 
-    rule = f"a number from 0 to {maximum:,}"
+    rule = f"a number from {minimum:,} to {maximum:,}"
     return _flag(name, default, description, convert, rule)
 
 

@@ -20,6 +20,11 @@ class Problem(GeneratedData):
             trained. Defaults to 32000.
         vocabulary_path: Path of a vocabulary file to use instead of training
             one. Defaults to None.
+        vocabulary_temperature: Temperature of the shares of the corpora in the
+            text that the vocabulary is trained on; see `sample_corpora`.
+            Defaults to 1, in proportion to their sizes.
+        user_symbols: Tuple of texts that are one id of the trained vocabulary
+            wherever they stand. Defaults to none.
         inputs_language: Language code of the sources. Defaults to "en".
         targets_language: Language code of the targets. Defaults to "de".
         is_tokenized: Whether the text has spaces between its tokens already, so
@@ -48,6 +53,8 @@ class Problem(GeneratedData):
     name = None
     vocab_size = 32000
     vocabulary_path = None
+    vocabulary_temperature = 1
+    user_symbols = ()
     inputs_language = "en"
     targets_language = "de"
     is_tokenized = False

@@ -106,7 +106,9 @@ class OwnFiles(Problem):
             f"{file['name']} (sha256 {file['sha256'][:16]})"
             for file in made_from["files"]
         ]
+        vocabulary = made_from.get("vocab_sha256")
         return {
+            "vocabulary": vocabulary and f"sha256 {vocabulary[:16]}",
             "vocab_size": made_from["vocab_size"],
             **made_from.get("settings", {}),
             **dict(zip(names, files)),

@@ -8,6 +8,8 @@ from keras_transformer.data import generation
 from keras_transformer.data import parallel_files
 from keras_transformer.data.corpora import Corpus
 from keras_transformer.data.corpora import check_distinct
+from keras_transformer.data.subwords import Subwords
+from keras_transformer.data.subwords import check_user_symbols
 from keras_transformer.problems.own_files import OwnFiles
 from keras_transformer.registry import register_problem
 
@@ -53,6 +55,7 @@ class TranslateFiles(OwnFiles):
         self.has_new_weights = False
         self._corpora = {}
         self._is_cleaned = False
+        self._is_tokenized = False
         self._languages = (None, None)
 
     def use_files(
@@ -62,6 +65,10 @@ class TranslateFiles(OwnFiles):
         clean=False,
         corpora=None,
         languages=(None, None),
+        vocabulary=None,
+        symbols=(),
+        vocabulary_temperature=1,
+        tokenized=False,
     ):
         """Sets the files, and whether to clean the training text.
 
@@ -74,11 +81,21 @@ class TranslateFiles(OwnFiles):
                 `files` leaves out. Defaults to none.
             languages: Tuple of the codes of the source and target language,
                 which TMX files need. Defaults to none.
+            vocabulary: Path of the SentencePiece model to use. Defaults to
+                None, which trains one.
+            symbols: List of texts that are always one subword. Defaults to
+                none.
+            vocabulary_temperature: See `Problem`. Defaults to 1.
+            tokenized: Whether the text has spaces between its tokens already.
+                Defaults to False.
 
         Raises:
-            ValueError: If text is missing or given twice, or if a corpus has
-                no known format.
+            ValueError: If text is missing or given twice, if a corpus has no
+                known format, or if the vocabulary or a symbol cannot be used.
         """
+        if vocabulary:
+            Subwords(vocabulary)
+        check_user_symbols(symbols)
         corpora = {s: parts for s, parts in (corpora or {}).items() if parts}
         for split, parts in corpora.items():
             _check_given_once(split, files.get(split, ()))
@@ -99,10 +116,32 @@ class TranslateFiles(OwnFiles):
         }
         self._is_cleaned = clean
         self._languages = languages
+        self.vocabulary_path = vocabulary
+        self.user_symbols = tuple(symbols)
+        self.vocabulary_temperature = vocabulary_temperature
+        self._is_tokenized = tokenized
+
+    @property
+    def is_tokenized(self):
+        # The data say so themselves when no files are named again.
+        if self.files or self.data_dir is None:
+            return self._is_tokenized
+        manifest = generation.read_manifest(self.directory) or {}
+        settings = manifest.get("made_from", {}).get("settings", {})
+        return settings.get("tokenized", False)
 
     def settings(self):
         # What was not asked for has no entry, as in earlier manifests.
-        settings = {"clean": True} if self._is_cleaned else {}
+        settings = {
+            name: value
+            for name, value, default in (
+                ("clean", self._is_cleaned, False),
+                ("tokenized", self._is_tokenized, False),
+                ("symbols", list(self.user_symbols), []),
+                ("vocabulary_temperature", self.vocabulary_temperature, 1),
+            )
+            if value != default
+        }
         for side, language in zip(self.sides, self._languages):
             if language:
                 settings[f"{side}_language"] = language
@@ -170,12 +209,8 @@ class TranslateFiles(OwnFiles):
             f"file {number}": f"{file['name']} (sha256 {file['sha256'][:16]})"
             for number, file in enumerate(made_from["files"], 1)
         }
-        return {
-            "vocab_size": made_from["vocab_size"],
-            **made_from["settings"],
-            "corpora": names,
-            **files,
-        }
+        described = super()._described({**made_from, "files": []})
+        return {**described, "corpora": names, **files}
 
     def _updated(self, manifest):
         """Changes the weights of the corpora, on which no file depends."""

@@ -14,6 +14,7 @@ from keras_transformer.data import subwords
 from keras_transformer.data import text_files
 from keras_transformer.data.bpe_symbols import write_symbols
 from keras_transformer.data.progress import Progress
+from keras_transformer.data.vocabulary_sample import sample_corpora
 from keras_transformer.files import locks
 from keras_transformer.files import writing
 from keras_transformer.files.records import WHOLE
@@ -139,18 +140,18 @@ def _make_vocabulary(problem, tmp_dir, directory):
     if symbols:
         return write_symbols(symbols, path)
     start = time.monotonic()
-    pairs = subwords.sample_evenly(
-        _complete(problem, problem.text_pairs("train", tmp_dir)),
-        MAX_VOCABULARY_PAIRS,
-    )
-    _check_pairs(len(pairs), problem, "train")
+    pairs = _training_sample(problem, tmp_dir)
     texts = (
         text
         for source, target in pairs
         for text in (source, problem.target_text(target))
     )
     vocabulary = subwords.train_subwords(
-        texts, problem.vocab_size, path, problem.symbols(tmp_dir)
+        texts,
+        problem.vocab_size,
+        path,
+        problem.symbols(tmp_dir),
+        problem.user_symbols,
     )
     _logger.info(
         "Trained a vocabulary of %d on %d pairs in %.1f s.",
@@ -159,6 +160,20 @@ def _make_vocabulary(problem, tmp_dir, directory):
         time.monotonic() - start,
     )
     return vocabulary
+
+
+def _training_sample(problem, tmp_dir):
+    """Returns the pairs that vocabularies are trained on."""
+    pairs = sample_corpora(
+        [
+            _complete(problem, corpus)
+            for corpus in problem.text_corpora("train", tmp_dir)
+        ],
+        MAX_VOCABULARY_PAIRS,
+        problem.vocabulary_temperature,
+    )
+    _check_pairs(len(pairs), problem, "train")
+    return pairs
 
 
 def _encode_split(problem, split, tmp_dir, vocabulary, directory):

@@ -13,6 +13,9 @@ from keras_transformer.token_ids import PAD_ID
 from keras_transformer.token_ids import UNKNOWN_ID
 from keras_transformer.token_ids import WORD_START
 
+# Pieces that mean something to SentencePiece.
+_RESERVED = re.compile("<pad>|<unk>|</?s>|<0x[0-9A-Fa-f]{2}>")
+
 
 class Subwords:
     """Converts text to ids of subwords and back.
@@ -138,7 +141,7 @@ class Subwords:
         return self._processor.id_to_piece([int(id_) for id_ in ids])
 
 
-def train_subwords(texts, vocab_size, model_path, symbols=()):
+def train_subwords(texts, vocab_size, model_path, symbols=(), user_symbols=()):
     """Trains a byte-pair encoding and writes it to a file.
 
     The text is taken as it is, without Unicode normalisation and without lower
@@ -152,6 +155,9 @@ def train_subwords(texts, vocab_size, model_path, symbols=()):
         model_path: Path of the file to write.
         symbols: Words that get one id each, however often they occur. A longer
             word that begins with one of them begins with its id. Defaults to
+            none.
+        user_symbols: Texts that get one id each and are that id wherever they
+            stand, also inside a word; see `check_user_symbols`. Defaults to
             none.
 
     Returns:
@@ -178,7 +184,10 @@ def train_subwords(texts, vocab_size, model_path, symbols=()):
             max_sentence_length=1 << 16,  # bytes; longer ones are skipped
             # The mark of a word's start makes sure that a symbol is recognised
             # only where a word begins.
-            user_defined_symbols=[WORD_START + word for word in symbols],
+            user_defined_symbols=[
+                *(WORD_START + word for word in symbols),
+                *user_symbols,
+            ],
             minloglevel=2,
         )
     except RuntimeError as error:
@@ -186,6 +195,31 @@ def train_subwords(texts, vocab_size, model_path, symbols=()):
     with open(model_path, "wb") as file:
         file.write(model.getvalue())
     return Subwords.from_bytes(model.getvalue())
+
+
+def check_user_symbols(symbols):
+    """Checks that texts can be symbols of a vocabulary.
+
+    Raises:
+        ValueError: If one of them is empty, has a space, occurs twice, or is a
+            piece that every vocabulary has.
+    """
+    seen = set()
+    for symbol in symbols:
+        fault = None
+        if not symbol or WORD_START in symbol or re.search(r"\s", symbol):
+            fault = "which is empty or has a space"
+        elif _RESERVED.fullmatch(symbol):
+            fault = "which every vocabulary has"
+        elif symbol in seen:
+            fault = "which occurs twice"
+        if fault:
+            raise ValueError(
+                "Each symbol must be a text of its own without spaces. "
+                f"Received: {symbol!r}, {fault}. Write for example "
+                "--symbols='<num>,<url>'."
+            )
+        seen.add(symbol)
 
 
 def sample_evenly(items, limit):

@@ -95,6 +95,27 @@ class TrainSubwordsTest:
         assert again.model_bytes == vocabulary.model_bytes
         assert Subwords(path).sha256 == vocabulary.sha256
 
+    @pytest.mark.parametrize("text", ["a <num> b", "a<num>b", "<num>,<num>"])
+    def test_a_user_symbol_is_one_id_wherever_it_stands(self, tmp_path, text):
+        path = str(tmp_path / "vocab.model")
+        texts = [*TEXTS, "the <num> cats", "<num>2<num>"]
+        vocabulary = subwords.train_subwords(
+            texts, 300, path, user_symbols=["<num>", "<url>"]
+        )
+        (ids,) = vocabulary.encode([text])
+        pieces = vocabulary.pieces(ids)
+        assert pieces.count("<num>") == text.count("<num>")
+        assert "".join(pieces).count("<num>") == text.count("<num>")
+        assert vocabulary.decode([ids]) == [text]
+        assert vocabulary.vocab_size == 300
+
+    @pytest.mark.parametrize(
+        "symbols", [["a b"], [""], ["▁a"], ["</s>"], ["<0x1F>"], ["<a>"] * 2]
+    )
+    def test_a_text_that_cannot_be_a_symbol_is_an_error(self, symbols):
+        with pytest.raises(ValueError, match="without spaces. Received"):
+            subwords.check_user_symbols(symbols)
+
     def test_the_vocabulary_has_the_requested_size(self, vocabulary):
         assert vocabulary.vocab_size == 300
 

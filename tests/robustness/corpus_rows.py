@@ -24,6 +24,7 @@ TRAIN = (
     "kt-trainer --problem=translate_files --data_dir={text_data} "
     "--output_dir={box}/new --hparams_set=transformer_tiny"
 )
+GIVEN, MODEL = " --vocab_size= --vocabulary={run}", "{run}/vocab.model"
 CORPORA = "splits.train.corpora"
 ROWS = [
     # What the flag names.
@@ -81,6 +82,23 @@ ROWS = [
         apart=True,
         cpu_seconds=30,
     ),
+    # The vocabulary.
+    row(GENERATE + GIVEN, removes(MODEL), says="no vocab.model"),
+    row(GENERATE + GIVEN + "/gone", says="gone"),
+    row(GENERATE + GIVEN + "/run.json", says="run.json"),
+    row(GENERATE + GIVEN, truncates(MODEL, 0.5), says="vocab.model"),
+    row(GENERATE + GIVEN + " --symbols='<a>'", says="--symbols with --voc"),
+    row(GENERATE + GIVEN + " --vocab_size=500", says="--vocab_size with"),
+    row(GENERATE + " --symbols='<a>,<a>'", says="occurs twice"),
+    row(GENERATE + " --symbols=a,", says="which is empty"),
+    row(GENERATE + " --symbols='a b'", says="has a space"),
+    row(GENERATE + " --symbols='<unk>'", says="every vocabulary has"),
+    row(GENERATE + " --vocabulary_temperature=5", says="several corpora"),
+    row(GENERATE + " --vocabulary_temperature=0.5", says="from 1 to 1,000"),
+    row(GENERATE + " --vocabulary_temperature=nan", says="from 1 to 1,000"),
+    row(GENERATE + " --tokenized=maybe", says="true or false"),
+    row("kt-datagen --problem=copy --data_dir={box}/d --tokenized"),
+    row("kt-datagen --problem=copy --data_dir={box}/d --vocabulary={run}"),
     # The manifest.
     row(TRAIN, sets(MANIFEST, f"{CORPORA}.0.weight", "3"), says="weight"),
     row(TRAIN, sets(MANIFEST, f"{CORPORA}.0.weight", -3), says="corpora"),

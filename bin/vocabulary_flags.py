@@ -1,0 +1,103 @@
+"""The flags of kt-datagen for the vocabulary of translate_files."""
+
+import os
+
+from keras_transformer.bin import flags
+from keras_transformer.data.generation import VOCABULARY_FILE
+from keras_transformer.decoding.exported import newest_version
+
+NAMES = ["vocabulary", "symbols", "vocabulary_temperature", "tokenized"]
+
+GROUP = flags.group(
+    "Vocabulary of translate_files",
+    flags.path(
+        "vocabulary",
+        None,
+        "SentencePiece model to use, or the directory of a run, an average, an "
+        "export or data that has one. Default: train one on the text.",
+    ),
+    flags.text(
+        "symbols",
+        None,
+        "Texts that are one subword each wherever they stand, separated by "
+        "commas, such as <num>,<url>. Default: none.",
+    ),
+    flags.amount(
+        "vocabulary_temperature",
+        1,
+        "Above 1, small corpora get a larger share of the text that the "
+        "vocabulary is trained on: in proportion to their size to the power of "
+        "1 / vocabulary_temperature.",
+        maximum=1_000,
+        minimum=1,
+    ),
+    flags.switch(
+        "tokenized",
+        False,
+        "The text has spaces between its tokens already, so no score tokenises "
+        "it again.",
+    ),
+)
+
+
+def settings(values):
+    """Returns the arguments of `TranslateFiles.use_files` on vocabularies.
+
+    Args:
+        values: The flags of the command.
+
+    Raises:
+        ValueError: If a flag is at odds with a given vocabulary, or if there is
+            a temperature for a single corpus.
+    """
+    path = values.vocabulary
+    if path:
+        for name in ("vocab_size", "symbols", "vocabulary_temperature"):
+            if values[name].value != values[name].default:
+                raise ValueError(
+                    f"`--{name}` must go with a vocabulary that is trained. "
+                    f"Received: --{name} with --vocabulary={path}. Leave one "
+                    "of them out."
+                )
+    if values.vocabulary_temperature != 1 and len(values.train or []) < 2:
+        raise ValueError(
+            "`--vocabulary_temperature` must go with several corpora. "
+            f"Received: --vocabulary_temperature="
+            f"{values.vocabulary_temperature:g} with fewer than two --train. "
+            "Leave it out."
+        )
+    return {
+        "vocabulary": path and find_vocabulary(path),
+        "symbols": values.symbols.split(",") if values.symbols else [],
+        "vocabulary_temperature": values.vocabulary_temperature,
+        "tokenized": values.tokenized,
+    }
+
+
+def find_vocabulary(path):
+    """Returns the path of the SentencePiece model that a path stands for.
+
+    Args:
+        path: The model itself, or a directory that holds one.
+
+    Raises:
+        ValueError: If a directory holds none.
+    """
+    if not os.path.isdir(path):
+        return path
+    newest = newest_version(path)
+    # A run, data or a CTranslate2 model; a SavedModel; a `data_dir`.
+    for folder in (
+        path,
+        newest,
+        os.path.join(newest, "assets.extra"),
+        os.path.join(path, "translate_files"),
+    ):
+        model = os.path.join(folder, VOCABULARY_FILE)
+        if os.path.isfile(model):
+            return model
+    raise ValueError(
+        "`--vocabulary` must be a SentencePiece model, or the directory of a "
+        f"run, an average, an export or data. Received: --vocabulary={path}, "
+        f"which holds no {VOCABULARY_FILE}. Name another path."
+    )

@@ -52,6 +52,13 @@ FLAGS = flags.define(
             "File of pairs to score instead of translating. Each line is a "
             "source, a tab and its translation. Default: none.",
         ),
+        flags.path(
+            "glossary",
+            None,
+            "File of terms that the translations must obey. Each line is a "
+            "term, a tab and its translation, or a term that stays as it is. "
+            "Default: none.",
+        ),
     ),
     flags.group(
         "Documents",
@@ -114,6 +121,7 @@ SETTINGS += ("rerank_by", "rerank_weight")
 
 _NOT_WITH_DOCUMENTS = (
     "decode_interactive",
+    "glossary",
     "prefix_file",
     "resume",
     "score_file",
@@ -132,6 +140,7 @@ def check_flags():
     _check_alone("decode_interactive", "decode_from_file", "decode_to_file")
     _check_alone("decode_interactive", "prefix_file", "score_file")
     _check_alone("score_file", "decode_from_file", "prefix_file")
+    _check_alone("score_file", "glossary")
     _check_document()
     _check_output()
 
@@ -175,13 +184,14 @@ def _check_alone(name, *others):
             )
 
 
-def settings(steps, changes):
+def settings(steps, changes, glossary):
     """Returns everything but the text that the output depends on.
 
     Args:
         steps: List with the step of each run's checkpoint. None for an
             exported model.
         changes: Dictionary of decoding options that differ from the model's.
+        glossary: A `Glossary`, or None.
 
     Returns:
         Dictionary for `files.partial.resumable`.
@@ -201,6 +211,7 @@ def settings(steps, changes):
         "checkpoint_step": steps,
         "prefix_file": bool(FLAGS.prefix_file),
         "score_file": bool(FLAGS.score_file),
+        "glossary": glossary and glossary.sha256,
         **{name: FLAGS[name].value for name in SETTINGS},
         **changes,
     }

@@ -247,6 +247,24 @@ def padded(sequences):
     return array
 
 
+def padded_terms(terms):
+    """Returns the ids of terms as one array.
+
+    Args:
+        terms: List with a list of lists of ids for each sentence.
+
+    Returns:
+        Int32 array of shape `(batch, num_terms, term_len)`, padded with 0. None
+        if there are no terms.
+    """
+    num_terms = max(map(len, terms))
+    if not num_terms:
+        return None
+    rows = [own + [[]] * (num_terms - len(own)) for own in terms]
+    flat = padded(list(itertools.chain.from_iterable(rows)))
+    return flat.reshape(len(terms), num_terms, -1)
+
+
 def in_parallel(function, items, num_threads):
     """Yields each item with the function's result, in the order of the items.
 

@@ -8,11 +8,14 @@ from keras import ops
 
 from keras_transformer.search.hypotheses import find_hypotheses
 from keras_transformer.search.hypotheses import score_targets
+from keras_transformer.search.lexical_constraint import LexicalConstraint
+from keras_transformer.search.lexical_constraint import word_boundaries
 from keras_transformer.search.tree_constraint import make_constraint
 
 # JAX compiles a program for each shape, which takes seconds. Lengths are
 # therefore rounded up to multiples of this number.
 LENGTH_STEP = 16
+TERM_STEP = 4  # the same for the lengths of terms
 
 
 def compile_search(model, options, vocabulary=None):
@@ -38,7 +41,9 @@ def compile_search(model, options, vocabulary=None):
         - optionally `prefixes`, the ids that the translations begin with,
           int32 of shape `(batch, prefix_len)`, padded with 0;
         - optionally `seeds`, the seeds of the sampler, int32 of shape
-          `(batch,)`.
+          `(batch,)`;
+        - optionally `terms`, the ids of terms that the translations must hold,
+          int32 of shape `(batch, num_terms, term_len)`, padded with 0.
 
         It returns the ids of the translations, an array of shape
         `(batch, num_hypotheses, length)` padded with 0, and their scores, an
@@ -46,7 +51,10 @@ def compile_search(model, options, vocabulary=None):
     """
     constraint = make_constraint(options, vocabulary)
 
-    def search(inputs, limits, prefixes, seeds, fixed_length=None):
+    def search(inputs, limits, prefixes, seeds, terms=None, fixed_length=None):
+        lexical = None
+        if terms is not None:
+            lexical = LexicalConstraint(terms, *word_boundaries(vocabulary))
         return find_hypotheses(
             model,
             inputs,
@@ -56,16 +64,19 @@ def compile_search(model, options, vocabulary=None):
             seeds,
             fixed_length,
             constraint,
+            lexical,
         )
 
     backend = keras.backend.backend()
+    search_with_terms = search
     if backend == "tensorflow":
-        # The ranks of inputs, limits, prefixes and seeds.
+        # The ranks of inputs, limits, prefixes, seeds and terms.
+        search_with_terms = _compiled_by_tensorflow(search, [2, 1, 2, 1, 3])
         search = _compiled_by_tensorflow(search, [2, 1, 2, 1])
     elif backend == "jax":
-        search = _compiled_by_jax(search, model)
+        search_with_terms = search = _compiled_by_jax(search, model)
 
-    def to_arrays(inputs, limits, prefixes=None, seeds=None):
+    def to_arrays(inputs, limits, prefixes=None, seeds=None, terms=None):
         batch = len(inputs)
         if prefixes is not None and constraint:
             raise ValueError(
@@ -77,7 +88,11 @@ def compile_search(model, options, vocabulary=None):
             prefixes = np.zeros((batch, 0), "int32")
         if seeds is None:
             seeds = np.zeros(batch, "int32")
-        finished = search(inputs, limits, prefixes, seeds)
+        arrays = (inputs, limits, prefixes, seeds)
+        if terms is None:
+            finished = search(*arrays)
+        else:
+            finished = search_with_terms(*arrays, terms)
         return tuple(map(ops.convert_to_numpy, finished))
 
     return to_arrays
@@ -127,7 +142,7 @@ def _compiled_by_tensorflow(function, ranks):
 def _compiled_by_jax(search, model):
     run = _jitted(search, model)
 
-    def search_padded(inputs, limits, prefixes, seeds):
+    def search_padded(inputs, limits, prefixes, seeds, terms=None):
         batch, input_len = inputs.shape
         missing = _missing_rows(batch)
         positions = _rounded_up(input_len)
@@ -139,6 +154,7 @@ def _compiled_by_jax(search, model):
             np.pad(limits, (0, missing), constant_values=1),
             _pad(prefixes, missing, _rounded_up(prefixes.shape[1])),
             np.pad(seeds, (0, missing)),
+            None if terms is None else _pad_terms(terms, missing),
             fixed_length=_rounded_up(positions + limit - input_len),
         )
         # (batch, num_hypotheses, length), (batch, num_hypotheses)
@@ -189,5 +205,12 @@ def _pad(ids, missing, length):
     return np.pad(ids, [(0, missing), (0, length - ids.shape[1])])
 
 
-def _rounded_up(length):
-    return -(-length // LENGTH_STEP) * LENGTH_STEP
+def _pad_terms(terms, missing):
+    _, num_terms, term_len = terms.shape
+    widths = [(0, missing), (0, _missing_rows(num_terms)), (0, 0)]
+    widths[2] = (0, _rounded_up(term_len, TERM_STEP) - term_len)
+    return np.pad(terms, widths)
+
+
+def _rounded_up(length, step=LENGTH_STEP):
+    return -(-length // step) * step

@@ -81,6 +81,12 @@ class CTranslate2Translator(TextTranslator):
     def hypotheses(
         self, texts, report=None, prefixes=None, seed=0, start=0, **options
     ):
+        if options.pop("glossary", None):
+            raise ValueError(
+                "`glossary` must go with a run or a SavedModel, since "
+                "CTranslate2 cannot make a translation hold given terms. "
+                "Received: a CTranslate2 model. Load the run's directory."
+            )
         options = self.changed_options(**options)
         search = self._search
         for window, window_prefixes in windows(texts, prefixes, WINDOW, start):

@@ -11,7 +11,7 @@ from keras_transformer.search.options import DecodeOptions
 
 # Flags of kt-decoder whose values an exported model has in it.
 _FIXED = {
-    "ctranslate2": ("checkpoint_step", "precision", "rerank_by"),
+    "ctranslate2": ("checkpoint_step", "glossary", "precision", "rerank_by"),
     "saved_model": (
         "checkpoint_step",
         "precision",

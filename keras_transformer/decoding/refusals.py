@@ -15,6 +15,10 @@ NOT_PAIRED = (
     "`targets` must have one entry for each text. Received: batches of two "
     "sizes. Send one target for each text."
 )
+NOT_A_LIST_EACH = (
+    "`terms` must have one row for each text. Received: batches of two sizes. "
+    "Send a row of empty strings for a text without terms."
+)
 _WAY_OUT = f"Pad rows with {PAD_ID} on the right."
 NO_END = (
     f"`inputs` must have {END_ID}, the end id, as the last id of each row and "

@@ -59,11 +59,12 @@ class Reranker(TextTranslator):
         self, texts, report=None, prefixes=None, seed=0, start=0, **options
     ):
         check_texts(texts)
+        glossary = options.pop("glossary", None)
         number = self.changed_options(**options).num_hypotheses
         options["num_hypotheses"] = self._num_candidates(options)
         texts, sources = itertools.tee(texts)
         candidates = self.translator.hypotheses(
-            texts, report, prefixes, seed, start, **options
+            texts, report, prefixes, seed, start, glossary=glossary, **options
         )
         pairs = zip(sources, candidates)
         # A window is reordered together, since large batches score faster.

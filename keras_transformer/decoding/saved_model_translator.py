@@ -1,8 +1,10 @@
 """Translates sentences with an exported SavedModel."""
 
+import itertools
 import os
 
 from keras_transformer.data.text_files import is_blank
+from keras_transformer.decoding import glossary as glossaries
 from keras_transformer.decoding.batches import CACHE_POSITIONS
 from keras_transformer.decoding.batches import WINDOW
 from keras_transformer.decoding.batches import check_length
@@ -52,7 +54,14 @@ class SavedModelTranslator(TextTranslator):
         self._num_threads = num_tensorflow_threads()
 
     def hypotheses(
-        self, texts, report=None, prefixes=None, seed=0, start=0, **options
+        self,
+        texts,
+        report=None,
+        prefixes=None,
+        seed=0,
+        start=0,
+        glossary=None,
+        **options,
     ):
         """Yields the hypotheses of each sentence.
 
@@ -67,9 +76,13 @@ class SavedModelTranslator(TextTranslator):
                     f"Received: {name}={value!r}. Load the run's directory."
                 )
         check_options(self.path, self.options, options)
+        if glossary:
+            glossaries.check_goes_with(self.options, self.linearization)
+            self._check_takes_terms()
         num_hypotheses = options.get("num_hypotheses")
         for window, _ in windows(texts, None, WINDOW, start):
-            for hypotheses in self._translate(window, report):
+            terms = glossaries.find_terms(glossary, window)
+            for hypotheses in self._translate(window, terms, report):
                 yield hypotheses[:num_hypotheses]
 
     def num_tokens(self, texts):
@@ -112,7 +125,15 @@ class SavedModelTranslator(TextTranslator):
                 scores[i] = score
         return scores
 
-    def _translate(self, window, report):
+    def _check_takes_terms(self):
+        if "with_terms" not in self._signatures:
+            raise ValueError(
+                "`glossary` must go with an export that takes terms. Received: "
+                f"{self.path}, which an earlier version of this package wrote. "
+                "Export the run again."
+            )
+
+    def _translate(self, window, terms, report):
         """Returns a list of `Hypothesis` for each (number, text)."""
         results = [[Hypothesis("", 0.0)] for _ in window]
         lengths = self._lengths(window)
@@ -120,10 +141,16 @@ class SavedModelTranslator(TextTranslator):
 
         def translate(batch):
             texts = [window[i][1] for i in batch]
-            return self._call("serving_default", text=texts)
+            if not terms[batch[0]]:
+                return self._call("serving_default", text=texts)
+            own_terms = glossaries.in_rows([terms[i] for i in batch])
+            return self._call("with_terms", text=texts, terms=own_terms)
 
         num_threads = self._num_threads
-        planned = plan_batches(costs, CACHE_POSITIONS, num_threads)
+        planned = itertools.chain.from_iterable(
+            plan_batches(own_costs, CACHE_POSITIONS, num_threads)
+            for own_costs in glossaries.apart(costs, terms)
+        )
         for batch, outputs in in_parallel(translate, planned, num_threads):
             arrays = outputs["translations"], outputs["scores"].tolist()
             for i, texts, scores in zip(batch, *arrays):

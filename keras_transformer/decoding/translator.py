@@ -3,6 +3,7 @@
 import numpy as np
 
 from keras_transformer.decoding import ensembles
+from keras_transformer.decoding import glossary as glossaries
 from keras_transformer.decoding import threads
 from keras_transformer.decoding.batches import CACHE_POSITIONS
 from keras_transformer.decoding.batches import WINDOW
@@ -10,6 +11,7 @@ from keras_transformer.decoding.batches import encode
 from keras_transformer.decoding.batches import encode_prefixes
 from keras_transformer.decoding.batches import in_parallel
 from keras_transformer.decoding.batches import padded
+from keras_transformer.decoding.batches import padded_terms
 from keras_transformer.decoding.batches import plan_batches
 from keras_transformer.decoding.batches import search_costs
 from keras_transformer.decoding.batches import windows
@@ -97,8 +99,19 @@ class Translator(TextTranslator):
         return cls(model, runs[0].vocabulary, runs[0].hparams, num_threads)
 
     def hypotheses(
-        self, texts, report=None, prefixes=None, seed=0, start=0, **options
+        self,
+        texts,
+        report=None,
+        prefixes=None,
+        seed=0,
+        start=0,
+        glossary=None,
+        **options,
     ):
+        if glossary:
+            glossaries.check_goes_with(
+                self.changed_options(**options), self.linearization
+            )
         generator = np.random.default_rng(seed)
         generator.integers(2**31, size=start, dtype="int32")
         for window, window_prefixes in windows(texts, prefixes, WINDOW, start):
@@ -110,6 +123,9 @@ class Translator(TextTranslator):
                 report,
                 encode_prefixes(self.vocabulary, window, window_prefixes),
                 seeds,
+                glossaries.encode_terms(
+                    self.vocabulary, glossaries.find_terms(glossary, window)
+                ),
                 **options,
             )
 
@@ -117,7 +133,13 @@ class Translator(TextTranslator):
         return encode(self.vocabulary, numbered)
 
     def translate_ids(
-        self, sources, report=None, prefixes=None, seeds=None, **options
+        self,
+        sources,
+        report=None,
+        prefixes=None,
+        seeds=None,
+        terms=None,
+        **options,
     ):
         """Translates sentences that are encoded already.
 
@@ -129,6 +151,8 @@ class Translator(TextTranslator):
                 None.
             seeds: Int32 array of shape `(batch,)`, the seed of the sampler for
                 each sentence. Defaults to zeros.
+            terms: List with the terms that each translation must hold, which
+                are lists of ids without the end id. Defaults to None.
             **options: Fields of `DecodeOptions` to change.
 
         Returns:
@@ -138,6 +162,7 @@ class Translator(TextTranslator):
         options = self.changed_options(**options)
         search_options = options.of_search()
         search = self._search(search_options)
+        terms = terms or [[]] * len(sources)
 
         def find(batch):
             lengths = [len(sources[i]) for i in batch]
@@ -152,10 +177,11 @@ class Translator(TextTranslator):
                 np.array(lengths, "int32") + options.extra_length,
                 batch_prefixes,
                 None if seeds is None else seeds[batch],
+                padded_terms([terms[i] for i in batch]),
             )
 
         results = [[Hypothesis("", 0.0, [])] for _ in sources]
-        planned = self._batches(sources, search_options)
+        planned = self._batches(sources, search_options, terms)
         for batch, arrays in in_parallel(find, planned, self.num_threads):
             for i, sequences, scores in zip(batch, *arrays):
                 hypotheses = self._hypotheses(sequences, scores.tolist())
@@ -230,11 +256,12 @@ class Translator(TextTranslator):
             for ids, (best, *_) in zip(sources, hypotheses)
         ]
 
-    def _batches(self, sources, options):
+    def _batches(self, sources, options, terms):
         """Yields the indices of sentences to decode together, longest first."""
         lengths = map(len, sources)
         costs = search_costs(lengths, options, self.linearization)
-        return self._fitting(costs, CACHE_POSITIONS)
+        for own_costs in glossaries.apart(costs, terms):
+            yield from self._fitting(own_costs, CACHE_POSITIONS)
 
     def _fitting(self, costs, budget):
         fitting_rows = _compiler().fitting_rows

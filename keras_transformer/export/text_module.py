@@ -10,6 +10,8 @@ from keras_transformer.runs import variables
 from keras_transformer.search.beam_search import Finished
 from keras_transformer.search.hypotheses import find_hypotheses
 from keras_transformer.search.hypotheses import score_targets
+from keras_transformer.search.lexical_constraint import LexicalConstraint
+from keras_transformer.search.lexical_constraint import word_boundaries
 from keras_transformer.search.tree_constraint import make_constraint
 from keras_transformer.token_ids import END_ID
 from keras_transformer.token_ids import PAD_ID
@@ -22,6 +24,8 @@ _BLANK = (
 
 TEXTS = tf.TensorSpec([None], tf.string)
 IDS = tf.TensorSpec([None, None], tf.int32)
+LISTS = tf.TensorSpec([None, None], tf.string)
+TERM_IDS = tf.TensorSpec([None, None, None], tf.int32)
 
 
 class TextModule(tf.Module):
@@ -56,6 +60,11 @@ class TextModule(tf.Module):
         self._options = options
         constraint = make_constraint(options, vocabulary)
         self._find = _make_search(model, options, constraint)
+        self._find_with_terms = None
+        if not (constraint or options.temperature or options.beam_size < 2):
+            self._find_with_terms = _make_search_with_terms(
+                model, options, word_boundaries(vocabulary)
+            )
         self._score = functools.partial(_score, model, options)
 
     def signatures(self, of_text=True):
@@ -70,6 +79,10 @@ class TextModule(tf.Module):
             Dictionary of name to concrete function:
 
             - `serving_default` from `text` to `translations` and `scores`;
+            - `with_terms` from `text` and `terms` to the same, where each row
+              of `terms` has the terms that a translation must hold, and empty
+              strings. Only a translator that searches with several beams has
+              it;
             - `ids` from `inputs` to `outputs` and `scores`;
             - `score` from `text` and `targets` to `scores`;
             - `lengths` from `text` to `lengths` in tokens.
@@ -83,18 +96,34 @@ class TextModule(tf.Module):
             "score": (self._score_texts, {"text": TEXTS, "targets": TEXTS}),
             "lengths": (self._lengths, {"text": TEXTS}),
         }
+        if self._find_with_terms:
+            specs["with_terms"] = (
+                self._translate_with_terms,
+                {"text": TEXTS, "terms": LISTS},
+            )
         return {
             name: _traced(function, arguments)
             for name, (function, arguments) in specs.items()
         }
 
     def _translate(self, text):
+        return self._translate_by(self._find, text)
+
+    def _translate_with_terms(self, text, terms):
+        sizes = tf.shape(text)[0], tf.shape(terms)[0]
+        same = tf.debugging.assert_equal(*sizes, refusals.NOT_A_LIST_EACH)
+        with tf.control_dependencies([same]):
+            ids = _term_ids(self._new_tokenizer(), terms)
+        find = functools.partial(self._find_with_terms, terms=ids)
+        return self._translate_by(find, text)
+
+    def _translate_by(self, find, text):
         tokenizer = self._new_tokenizer()
         inputs, lengths, blank = self._encode(tokenizer, text, "text")
         limits = lengths + self._options.extra_length
         # A limit of 1 ends the row of a blank text at the first step.
         limits = tf.where(blank, 1, limits)
-        finished = self._find(inputs, limits)
+        finished = find(inputs, limits)
         texts = _decode(tokenizer, finished.sequences)
         blank = blank[:, None]  # (batch, 1)
         translations = tf.where(blank, "", texts)
@@ -174,6 +203,17 @@ def _tokenize(tokenizer, text):
     return ids.with_row_splits_dtype(tf.int32), blank
 
 
+def _term_ids(tokenizer, terms):
+    """Returns the ids of `terms`, int32 `(batch, num_terms, term_len)`."""
+    # A search needs at least one term, even if it is empty.
+    terms = tf.pad(terms, [[0, 0], [0, 1]])
+    ids, _ = _tokenize(tokenizer, tf.reshape(terms, [-1]))
+    ids = tf.ragged.boolean_mask(ids, ids > END_ID).to_tensor()
+    ids = tf.pad(ids, [[0, 0], [0, 1]])  # an empty term has no id
+    shape = tf.shape(terms)
+    return tf.reshape(ids, [shape[0], shape[1], tf.shape(ids)[1]])
+
+
 def _decode(tokenizer, sequences):
     """Returns the texts of `sequences`, strings `(batch, num_hypotheses)`."""
     shape = tf.shape(sequences)
@@ -209,22 +249,38 @@ def _make_search(model, options, constraint):
             model, inputs, limits, options, seeds=seeds, constraint=constraint
         )
 
-    def find_any(inputs, limits):
-        # An empty batch has no longest sentence. It gets a row of padding,
-        # whose translation is dropped.
-        count = tf.shape(limits)[0]
-        missing = tf.cast(tf.equal(count, 0), tf.int32)
-        inputs = tf.pad(inputs, [[0, missing], [0, missing]])
-        limits = tf.pad(limits, [[0, missing]], constant_values=1)
-        finished = find(inputs, limits)
-        return Finished(finished.sequences[:count], finished.scores[:count])
+    return lambda inputs, limits: _find_any(find, inputs, limits)
 
-    return find_any
+
+def _make_search_with_terms(model, options, boundaries):
+    """Makes the search as `_make_search` does, for sentences with terms."""
+
+    @tf.function(
+        input_signature=[IDS, tf.TensorSpec([None], tf.int32), TERM_IDS],
+        autograph=False,
+    )
+    def find(inputs, limits, terms):
+        lexical = LexicalConstraint(terms, *boundaries)
+        return find_hypotheses(model, inputs, limits, options, lexical=lexical)
+
+    return lambda inputs, limits, terms: _find_any(find, inputs, limits, terms)
+
+
+def _find_any(find, inputs, limits, *terms):
+    # An empty batch has no longest sentence. It gets a row of padding, whose
+    # translation is dropped.
+    count = tf.shape(limits)[0]
+    missing = tf.cast(tf.equal(count, 0), tf.int32)
+    inputs = tf.pad(inputs, [[0, missing], [0, missing]])
+    limits = tf.pad(limits, [[0, missing]], constant_values=1)
+    terms = [tf.pad(ids, [[0, missing], [0, 0], [0, 0]]) for ids in terms]
+    finished = find(inputs, limits, *terms)
+    return Finished(finished.sequences[:count], finished.scores[:count])
 
 
 def _score(model, options, inputs, targets):
     count = tf.shape(inputs)[0]
-    missing = tf.cast(tf.equal(count, 0), tf.int32)  # see `find_any`
+    missing = tf.cast(tf.equal(count, 0), tf.int32)  # see `_find_any`
     inputs, targets = (
         tf.pad(ids, [[0, missing], [0, missing]]) for ids in (inputs, targets)
     )

@@ -5,11 +5,12 @@ import typing
 from keras import ops
 from keras import tree
 
-from keras_transformer.search.top_k import top_k
+from keras_transformer.search.beams import NEVER
+from keras_transformer.search.beams import select
+from keras_transformer.search.extensions import find_candidates
+from keras_transformer.search.lexical_constraint import MISSING_ID
 from keras_transformer.token_ids import END_ID
 from keras_transformer.token_ids import PAD_ID
-
-NEVER = float("-inf")  # log-probability of what cannot happen
 
 
 class Alive(typing.NamedTuple):
@@ -26,14 +27,6 @@ class Finished(typing.NamedTuple):
     scores: typing.Any  # float32 (batch, num_hypotheses)
 
 
-class Candidates(typing.NamedTuple):
-    """The best extensions of a sentence's beams by one id, best first."""
-
-    beams: typing.Any  # the extended beams, int32 (batch, candidates)
-    ids: typing.Any  # the appended ids, int32 (batch, candidates)
-    log_probs: typing.Any  # float32 (batch, candidates)
-
-
 class Search(typing.NamedTuple):
     """The sentences that are still searched."""
 
@@ -43,6 +36,7 @@ class Search(typing.NamedTuple):
     alive: Alive
     finished: Finished
     state: typing.Any  # the caller's, see `beam_search`
+    terms: typing.Any = ()  # the `TermState` of a lexical constraint
 
 
 def beam_search(
@@ -57,6 +51,7 @@ def beam_search(
     sampler=None,
     forbidden=(),
     fixed_length=None,
+    lexical=None,
 ):
     """Finds the sequences with the highest length-normalised probability.
 
@@ -103,6 +98,8 @@ def beam_search(
         fixed_length: Length of the result, an integer, where a backend cannot
             change shapes in a loop. Defaults to None: the length is the largest
             limit, and sentences that are done leave the batch.
+        lexical: `LexicalConstraint` that all hypotheses must obey. It takes at
+            least two beams and no sampler. Defaults to None.
 
     Returns:
         `Finished`: int32 sequences of shape `(batch, num_hypotheses, length)`
@@ -122,6 +119,7 @@ def beam_search(
         _empty_beams(batch, beam_size, length, all_count=bool(sampler)),
         nothing,
         state,
+        lexical.begin(beam_size) if lexical else (),
     )
 
     def unfinished(position, search, results):
@@ -132,40 +130,18 @@ def beam_search(
             search, results = _drop_done(search, results, alpha)
         last_ids = _last_ids(search.alive, position)
         logits, state = step(last_ids, position, search.state)
-        end_allowed = position >= min_length if min_length else None
-        candidates = _extend(
-            logits, search, position, end_allowed, sampler, forbidden
+        candidates = find_candidates(
+            logits, search, position, min_length, sampler, forbidden, lexical
         )
         search = search._replace(state=state)
-        return position + 1, _take(candidates, search, position, alpha), results
+        search = _take(candidates, search, position, alpha, lexical)
+        return position + 1, search, results
 
     start = ops.convert_to_tensor(0, dtype="int32")
     _, search, results = ops.while_loop(
         unfinished, advance, (start, search, nothing)
     )
     return _collect(search, results) if shrinking else search.finished
-
-
-def gather_beams(state, beams):
-    """Gathers the beams of every tensor of a state.
-
-    Args:
-        state: Nested tensors of shape `(batch, beam, ...)`.
-        beams: Integer tensor of shape `(batch, beam)`.
-
-    Returns:
-        The state in which beam j is what beam `beams[j]` was.
-    """
-    return tree.map_structure(lambda values: _select(values, beams), state)
-
-
-def _select(values, indices):
-    """Takes rows `indices`, `(batch, n)`, of each sentence's `values`."""
-    axes = (1,) * (len(values.shape) - 2)
-    indices = ops.reshape(
-        indices, (-1, indices.shape[1], *axes)
-    )  # (batch, n, 1, ...)
-    return ops.take_along_axis(values, indices, axis=1)  # (batch, n, ...)
 
 
 def length_penalty(length, alpha):
@@ -262,77 +238,31 @@ def _last_ids(alive, position):
     return ops.take(alive.sequences, before, axis=2)  # (batch, beam)
 
 
-def _extend(logits, search, position, end_allowed, sampler, forbidden):
-    """Returns the best extensions of each sentence's beams by one id.
-
-    There are twice as many of them as beams. One extension of each beam may
-    end, which leaves enough others to go on with.
-    """
-    logits = ops.cast(logits, "float32")
-    log_probs = search.alive.log_probs
-    beam_size = log_probs.shape[1]
-    num_candidates = 1 if beam_size == 1 else 2 * beam_size
-    allowed = logits
-    if end_allowed is not None:
-        is_end = ops.equal(ops.arange(logits.shape[-1]), END_ID)
-        refused = ops.logical_and(is_end, ops.logical_not(end_allowed))
-        allowed = ops.where(refused, NEVER, logits)
-    # The best ids of each beam are the same before and after normalisation, so
-    # only their logits are normalised, by the sum over the vocabulary.
-    if sampler:
-        ids = sampler(allowed, position, search.rows)[:, :, None]
-        best = ops.take_along_axis(logits, ids, axis=-1)  # (batch, beam, 1)
-    else:
-        best, ids = top_k(allowed, num_candidates, forbidden)
-    best, ids = _obey(best, ids, logits, search.forced, position)
-    best = best - ops.logsumexp(logits, axis=-1, keepdims=True)
-    best = best + log_probs[:, :, None]  # (batch, beam, per_beam)
-    per_beam = ids.shape[-1]
-    num_extensions = beam_size * per_beam
-    best, chosen = ops.top_k(
-        ops.reshape(best, (-1, num_extensions)),  # (batch, beam x per_beam)
-        min(num_candidates, num_extensions),
-    )  # (batch, candidates)
-    ids = ops.reshape(ids, (-1, num_extensions))  # (batch, beam x per_beam)
-    return Candidates(
-        ops.floor_divide(ops.cast(chosen, "int32"), per_beam),
-        _select(ids, chosen),
-        best,
-    )
-
-
-def _obey(best, ids, logits, forced, position):
-    """Makes the forced id, where there is one, the only choice of a beam."""
-    forced = ops.take(forced, position, axis=1)[:, None, None]  # (batch, 1, 1)
-    forced = ops.repeat(forced, ids.shape[1], axis=1)  # (batch, beam, 1)
-    only = ops.take_along_axis(logits, forced, axis=-1)  # (batch, beam, 1)
-    first = ops.equal(ops.arange(ids.shape[-1]), 0)
-    is_forced = ops.not_equal(forced, PAD_ID)
-    return (
-        ops.where(is_forced, ops.where(first, only, NEVER), best),
-        ops.where(is_forced, forced, ops.cast(ids, "int32")),
-    )
-
-
-def _take(candidates, search, position, alpha):
+def _take(candidates, search, position, alpha, lexical):
     """Adds candidates that end to the hypotheses, and keeps the best others."""
     sequences = _append(search.alive, candidates, position)
     ends = ops.equal(candidates.ids, END_ID)
     scores = ops.where(ends, candidates.log_probs, NEVER)
     scores = scores / length_penalty(position + 1, alpha)
+    terms = search.terms
+    if lexical:
+        terms = lexical.advance(terms, candidates.beams, candidates.ids)
+        missing = ops.cast(terms.num_missing(), "float32")
+        scores = scores - MISSING_ID * missing
     log_probs = ops.where(ends, NEVER, candidates.log_probs)
     beam_size = search.alive.log_probs.shape[1]
     log_probs, chosen = ops.top_k(log_probs, beam_size)  # (batch, beam)
     return search._replace(
-        alive=Alive(_select(sequences, chosen), log_probs),
+        alive=Alive(select(sequences, chosen), log_probs),
         finished=_finish(search.finished, sequences, scores),
-        state=search.state.reorder(_select(candidates.beams, chosen)),
+        state=search.state.reorder(select(candidates.beams, chosen)),
+        terms=terms.reorder(chosen) if lexical else terms,
     )
 
 
 def _append(alive, candidates, position):
     """Returns the candidates' sequences, `(batch, candidates, length)`."""
-    sequences = _select(alive.sequences, candidates.beams)
+    sequences = select(alive.sequences, candidates.beams)
     here = ops.equal(ops.arange(ops.shape(sequences)[2]), position)
     return ops.where(here[None, None, :], candidates.ids[:, :, None], sequences)
 
@@ -347,4 +277,4 @@ def _finish(finished, sequences, scores):
     )  # (batch, num_hypotheses + candidates)
     # Among equals `top_k` takes the first, so `NEVER` replaces nothing.
     scores, chosen = ops.top_k(scores, finished.scores.shape[1])
-    return Finished(_select(sequences, chosen), scores)
+    return Finished(select(sequences, chosen), scores)

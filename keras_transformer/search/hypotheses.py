@@ -6,8 +6,8 @@ import keras
 from keras import ops
 
 from keras_transformer.search.beam_search import beam_search
-from keras_transformer.search.beam_search import gather_beams
 from keras_transformer.search.beam_search import length_penalty
+from keras_transformer.search.beams import gather_beams
 from keras_transformer.search.sampling import make_sampler
 from keras_transformer.token_ids import NEVER_WRITTEN
 from keras_transformer.token_ids import PAD_ID
@@ -50,6 +50,7 @@ def find_hypotheses(
     seeds=None,
     fixed_length=None,
     constraint=None,
+    lexical=None,
 ):
     """Finds the translations of a batch of encoded sentences.
 
@@ -73,6 +74,8 @@ def find_hypotheses(
         constraint: `TreeConstraint` that all translations must obey. It raises
             limits that are too small for a tree, but not `fixed_length`, and
             it cannot be combined with `prefixes`. Defaults to None.
+        lexical: `LexicalConstraint` with the terms of each sentence, for a beam
+            search with at least two beams. Defaults to None.
 
     Returns:
         `Finished`: int32 ids of shape `(batch, num_hypotheses, length)` that
@@ -106,6 +109,7 @@ def find_hypotheses(
             sampler=sampler,
             forbidden=forbidden,
             fixed_length=fixed_length,
+            lexical=lexical,
         )
     if constraint:
         sequences = constraint.spelled_out(hypotheses.sequences, inputs)

@@ -6,7 +6,7 @@ from keras import ops
 from keras_transformer.layers.random_bits import RandomBits
 from keras_transformer.layers.random_bits import scrambled
 from keras_transformer.layers.random_bits import uint32
-from keras_transformer.search.beam_search import NEVER
+from keras_transformer.search.beams import NEVER
 from keras_transformer.search.top_k import top_k
 
 

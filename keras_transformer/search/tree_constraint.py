@@ -3,7 +3,7 @@
 import numpy as np
 from keras import ops
 
-from keras_transformer.search.beam_search import NEVER
+from keras_transformer.search.beams import NEVER
 from keras_transformer.search.tree_state import TreeState
 from keras_transformer.search.tree_state import all_of
 from keras_transformer.token_ids import END_ID

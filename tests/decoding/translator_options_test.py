@@ -15,7 +15,7 @@ from small_translators import make_vocabulary
 
 from keras_transformer.decoding import translator as translator_module
 from keras_transformer.search.beam_search import beam_search
-from keras_transformer.search.beam_search import gather_beams
+from keras_transformer.search.beams import gather_beams
 from keras_transformer.search.hypotheses import find_hypotheses
 from keras_transformer.search.hypotheses import score_targets
 from keras_transformer.search.options import DecodeOptions

@@ -45,7 +45,7 @@ TEXTS = [
     "a book",
     "Ünïcode ▁ and 漢字\nin two lines",
 ]
-SIGNATURES = {"serving_default", "ids", "score", "lengths"}
+SIGNATURES = {"serving_default", "with_terms", "ids", "score", "lengths"}
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ import numpy as np
 from keras import ops
 
 from keras_transformer.search.beam_search import beam_search
-from keras_transformer.search.beam_search import gather_beams
+from keras_transformer.search.beams import gather_beams
 from keras_transformer.token_ids import END_ID as END
 
 

@@ -1,0 +1,197 @@
+"""Terms of a text and the translations that they must have."""
+
+import hashlib
+import itertools
+import json
+import re
+
+from keras_transformer.data.text_files import read_lines
+from keras_transformer.decoding.batches import encode
+
+_WORD = re.compile(r"\w+|[^\w\s]")
+
+
+class Glossary:
+    """Translations that terms of the source must have.
+
+    A term is found where all its words occur in a row, whatever spaces are
+    between them. From the left to the right, the longest term is taken, and
+    terms do not overlap. Capital letters matter. Only the first word of a text
+    may begin with a capital letter where the glossary has a small one. A
+    translation comes out exactly as the glossary spells it. Other forms of a
+    term, such as a plural, need lines of their own.
+
+    Args:
+        terms: Dictionary of source term to target term, both str. None as a
+            target means that the term stays as it is in the text.
+
+    Example:
+
+    >>> glossary = Glossary({"cat": "felino", "New York": None})
+    >>> glossary.find("Cat food from New York for my cat.")
+    ['felino', 'New York', 'felino']
+    >>> glossary.find("Cats concatenate.")
+    []
+    """
+
+    def __init__(self, terms):
+        self.terms = dict(terms)
+        self._targets = {
+            tuple(_WORD.findall(source)): target
+            for source, target in self.terms.items()
+        }
+        self._most_words = max(map(len, self._targets), default=0)
+
+    @classmethod
+    def read(cls, path):
+        """Reads a glossary from a file.
+
+        Args:
+            path: Path of a text file. Each line has a source term, a tab and
+                its translation. A term alone on its line is not translated.
+
+        Returns:
+            A `Glossary`.
+
+        Raises:
+            ValueError: If there is no such file, or if a line is malformed or
+                contradicts an earlier one.
+        """
+        terms = {}
+        for number, line in enumerate(read_lines(path), 1):
+            source, *targets = (" ".join(x.split()) for x in line.split("\t"))
+            if not source or len(targets) > 1 or not all(targets):
+                raise ValueError(
+                    "`--glossary` must have a term, or a term, a tab and its "
+                    f"translation on each line. Received: {path}, line "
+                    f"{number}, {line[:60]!r}. Correct the line."
+                )
+            target = targets[0] if targets else None
+            if terms.setdefault(source, target) != target:
+                raise ValueError(
+                    "`--glossary` must have one translation for each term. "
+                    f"Received: {path}, line {number} with another one for "
+                    f"{source!r}. Remove one of the two lines."
+                )
+        return cls(terms)
+
+    @property
+    def sha256(self):
+        """SHA-256 of the terms, in hexadecimal."""
+        content = json.dumps(sorted(self.terms.items(), key=str))
+        return hashlib.sha256(content.encode(errors="replace")).hexdigest()
+
+    def find(self, text):
+        """Returns the target terms of a text, a list of str.
+
+        Args:
+            text: Str. Terms that occur twice are returned twice.
+        """
+        matches = list(_WORD.finditer(text))
+        words = [match[0] for match in matches]
+        first = next((i for i, word in enumerate(words) if word.isalnum()), 0)
+        targets, place = [], 0
+        while place < len(words):
+            end, target = self._longest_at(words, place, place == first)
+            if end == place:
+                place += 1
+                continue
+            if target is None:
+                target = text[matches[place].start() : matches[end - 1].end()]
+            targets.append(target)
+            place = end
+        return targets
+
+    def _longest_at(self, words, start, is_first):
+        """Returns where the longest term from `start` on ends, and its target.
+
+        Without a term it ends at `start`.
+        """
+        for end in range(start + self._most_words, start, -1):
+            spellings = [tuple(words[start:end])]
+            if is_first:
+                word, *others = spellings[0]
+                spellings.append((word[0].lower() + word[1:], *others))
+            for spelling in spellings:
+                if spelling in self._targets:
+                    return min(end, len(words)), self._targets[spelling]
+        return start, None
+
+
+def check_goes_with(options, linearization):
+    """Checks that a model can obey a glossary with its options.
+
+    Args:
+        options: A `DecodeOptions`.
+        linearization: The linearization of a parsing model, or None.
+
+    Raises:
+        ValueError: If it parses, samples, or searches with a single beam.
+    """
+    if linearization:
+        raise ValueError(
+            "`glossary` must go with a model that translates. Received: a "
+            "model that parses. Leave it out."
+        )
+    if options.temperature or options.mbr_samples:
+        raise ValueError(
+            "`glossary` must go with beam search. Received: temperature="
+            f"{options.temperature}, mbr_samples={options.mbr_samples}. Leave "
+            "them out, or the glossary."
+        )
+    if options.beam_size < 2:
+        raise ValueError(
+            "`glossary` must go with a beam of at least 2, since the beams "
+            "are divided among hypotheses with few and with many terms. "
+            f"Received: beam_size={options.beam_size}. Use for example 8."
+        )
+
+
+def find_terms(glossary, window):
+    """Returns the target terms of each text, a list of lists of str.
+
+    Args:
+        glossary: A `Glossary`, or None for no terms.
+        window: List of pairs (number, text).
+    """
+    return [glossary.find(text) if glossary else [] for _, text in window]
+
+
+def encode_terms(vocabulary, terms):
+    """Returns the ids of terms, without the end id.
+
+    Args:
+        vocabulary: A `Subwords`.
+        terms: List of lists of str.
+
+    Returns:
+        List of lists of lists of ids.
+    """
+    distinct = sorted(set(itertools.chain.from_iterable(terms)))
+    encoded = encode(vocabulary, list(enumerate(distinct, 1)))
+    ids_of = {term: ids[:-1] for term, ids in zip(distinct, encoded)}
+    return [[ids_of[term] for term in own] for own in terms]
+
+
+def in_rows(terms):
+    """Returns lists of terms as rows of one length, with empty str."""
+    longest = max(map(len, terms))
+    return [[*own, *[""] * (longest - len(own))] for own in terms]
+
+
+def apart(costs, terms):
+    """Splits the costs of sentences by whether these have terms.
+
+    Sentences with terms go into other batches, since their search costs more.
+
+    Args:
+        costs: List of integers.
+        terms: List with a list of terms for each sentence.
+
+    Returns:
+        List of two lists like `costs`, with 0 for the sentences of the other.
+    """
+    return [
+        [cost * (bool(own) == kind) for cost, own in zip(costs, terms)]
+        for kind in (False, True)
+    ]

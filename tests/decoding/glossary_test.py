@@ -1,0 +1,185 @@
+"""Translations that obey a glossary."""
+
+import dataclasses
+
+import keras
+import pytest
+from small_translators import HPARAMS
+from small_translators import TEXTS
+from small_translators import make_run
+from small_translators import make_translator
+from small_translators import make_tree_vocabulary
+from small_translators import make_vocabulary
+
+from keras_transformer.decoding.glossary import Glossary
+from keras_transformer.decoding.reranking import Reranker
+from keras_transformer.decoding.translator import Translator
+from keras_transformer.search.lexical_constraint import MISSING_ID
+
+TENSORFLOW = keras.backend.backend() == "tensorflow"
+GLOSSARY = Glossary({"dog": "two book", "street": None, "very long": "man"})
+EXPECTED = [
+    ["two book", "street"],
+    [],
+    [],
+    ["man", "street"],
+    [],
+    [],
+    [],
+]
+
+
+@pytest.fixture(scope="module")
+def vocabulary(tmp_path_factory):
+    return make_vocabulary(tmp_path_factory.mktemp("vocabulary") / "model")
+
+
+@pytest.fixture(scope="module")
+def translator(vocabulary):
+    return make_translator(vocabulary)
+
+
+def read(tmp_path, text):
+    path = tmp_path / "terms.tsv"
+    path.write_text(text, encoding="utf-8")
+    return Glossary.read(str(path))
+
+
+def assert_obeys(translations, expected=EXPECTED):
+    for translation, terms in zip(translations, expected, strict=True):
+        for term in terms:
+            assert f" {term} " in f" {translation} "
+
+
+class GlossaryTest:
+    @pytest.mark.parametrize(
+        "text, targets",
+        [
+            ("a cat sat", ["felino"]),
+            ("Cats concatenate, cat-like: cat.", ["felino", "felino"]),
+            ("Cat. Cat", ["felino"]),
+            ("¿«Cat» or what?", ["felino"]),
+            ("a New   York cat in York", ["Nueva", "felino", "york"]),
+            ("new York", ["york"]),
+            ("C++ or C", ["C++"]),
+            ("it costs 5 % of NaCl", ["5 %", "NaCl"]),
+            ("", []),
+        ],
+    )
+    def test_terms_are_whole_words_and_the_longest(
+        self, text, targets, tmp_path
+    ):
+        glossary = read(
+            tmp_path,
+            "cat\tfelino\nYork\tyork\nNew York\tNueva\nC++\n5 %\nNaCl\n",
+        )
+        assert glossary.find(text) == targets
+
+    def test_an_untranslated_term_keeps_its_capital_letter(self):
+        assert Glossary({"tao": None}).find("Tao is tao.") == ["Tao", "tao"]
+
+    @pytest.mark.parametrize(
+        "text, message",
+        [
+            ("a\tb\nc\td\te\n", r"terms.tsv, line 2, 'c\\td\\te'"),
+            ("a\tb\n\n", "line 2, ''"),
+            ("a\t\n", r"line 1, 'a\\t'"),
+            (" \tb\n", "Correct the line"),
+            ("a\tb\nc\na\tc\n", "line 3 with another one for 'a'"),
+            ("a\na\tb\n", "one translation for each term"),
+        ],
+    )
+    def test_a_malformed_line_is_named(self, text, message, tmp_path):
+        with pytest.raises(ValueError, match=message):
+            read(tmp_path, text)
+
+    def test_its_hash_depends_on_its_terms(self):
+        one = Glossary({"a": "b", "c": None})
+        assert one.sha256 == Glossary({"c": None, "a": "b"}).sha256
+        assert one.sha256 != Glossary({"a": "b", "c": "None"}).sha256
+
+
+class TranslatorTest:
+    def test_translations_hold_their_terms(self, translator):
+        plain = translator(TEXTS, extra_length=20)
+        with pytest.raises(AssertionError):
+            assert_obeys(plain)
+        constrained = translator(TEXTS, glossary=GLOSSARY, extra_length=20)
+        assert_obeys(constrained)
+        for terms, translation, own in zip(EXPECTED, plain, constrained):
+            assert terms or translation == own
+
+    def test_the_score_tells_whether_a_hypothesis_holds_them(self, translator):
+        results, scores = translator(
+            TEXTS,
+            glossary=GLOSSARY,
+            num_hypotheses=2,
+            beam_size=2,
+            return_scores=True,
+            extra_length=20,
+        )
+        for terms, hypotheses, own_scores in zip(EXPECTED, results, scores):
+            for place, (text, score) in enumerate(zip(hypotheses, own_scores)):
+                assert place or score > -MISSING_ID
+                if score > -MISSING_ID:
+                    assert_obeys([text], [terms])
+
+    def test_a_prefix_comes_first(self, translator):
+        (translation,) = translator(
+            ["a dog"], prefixes=["women run"], glossary=GLOSSARY
+        )
+        assert translation.startswith("women run")
+        assert_obeys([translation], [["two book"]])
+
+    def test_scores_are_those_of_the_model(self, translator):
+        texts = [TEXTS[0], TEXTS[3]]
+        results = list(translator.hypotheses(texts, glossary=GLOSSARY))
+        scores = translator.score_ids(
+            translator.vocabulary.encode(texts),
+            [best.ids for best, *_ in results],
+        )
+        assert scores == pytest.approx(
+            [best.score for best, *_ in results], abs=1e-3
+        )
+
+    def test_a_reranker_obeys_it(self, translator):
+        reranker = Reranker(translator, translator)
+        assert_obeys(reranker(TEXTS, glossary=GLOSSARY, extra_length=20))
+
+    @pytest.mark.parametrize(
+        "options, message",
+        [
+            ({"beam_size": 1}, "beam of at least 2.*beam_size=1"),
+            ({"temperature": 1.0}, "beam search. Received: temperature=1"),
+            ({"mbr_samples": 4}, "mbr_samples=4"),
+        ],
+    )
+    def test_other_searches_are_refused(self, translator, options, message):
+        with pytest.raises(ValueError, match=message):
+            translator(["a dog"], glossary=GLOSSARY, **options)
+
+    def test_a_parser_refuses_it(self, tmp_path):
+        vocabulary = make_tree_vocabulary(tmp_path / "vocabulary")
+        with pytest.raises(ValueError, match="a model that parses"):
+            make_translator(vocabulary)(["a dog"], glossary=GLOSSARY)
+
+
+@pytest.mark.skipif(not TENSORFLOW, reason="SavedModels are TensorFlow's")
+class SavedModelTest:
+    @pytest.mark.slow
+    def test_it_translates_as_the_run_does(self, vocabulary, tmp_path):
+        from keras_transformer.export.saved_model import export_saved_model
+
+        hparams = dataclasses.replace(HPARAMS, extra_length=20)
+        run = make_run(tmp_path / "run", vocabulary, hparams)
+        path = export_saved_model(run, str(tmp_path / "export"))
+        exported = Translator.load(path)
+        translations, scores = exported(
+            TEXTS, glossary=GLOSSARY, return_scores=True
+        )
+        expected, expected_scores = Translator.load(run.path)(
+            TEXTS, glossary=GLOSSARY, return_scores=True
+        )
+        assert translations == expected
+        assert scores == pytest.approx(expected_scores, abs=1e-4)
+        assert_obeys(translations)

@@ -7,6 +7,7 @@ from keras_transformer.bin import flags
 from keras_transformer.data import parallel_files
 from keras_transformer.data.corpora import MAX_WEIGHT
 from keras_transformer.data.corpora import Corpus
+from keras_transformer.data.tags import is_tag
 
 SPLITS = ("train", "dev", "test")
 FILE_FLAGS = [
@@ -20,30 +21,35 @@ NAMES = [*SPLITS, *FILE_FLAGS, *LANGUAGE_FLAGS, "clean"]
 def corpora(name, description):
     """Returns a flag that takes a corpus with a weight, and may be repeated."""
     rule = (
-        "a corpus such as a.en,a.de or a.tsv or a.tmx, perhaps with a weight "
-        f"above 0 and at most {MAX_WEIGHT:,}, such as a.tsv:3"
+        "a corpus such as a.en,a.de or a.tsv or a.tmx, perhaps with a tag such "
+        f"as a.tsv@fr and a weight above 0 and at most {MAX_WEIGHT:,}, such as "
+        "a.tsv:3 or a.tsv@fr:3"
     )
     return flags.several(name, description, parse_corpus, rule)
 
 
 def parse_corpus(text):
-    """Returns the `Corpus` that a text such as `a.en,a.de:3` names.
+    """Returns the `Corpus` that a text such as `a.en,a.de@de:3` names.
 
     Raises:
         ValueError: If the text names no corpus.
 
     Example:
 
-    >>> parse_corpus("a.tsv:0.5")
-    Corpus(paths=('a.tsv',), weight=0.5)
+    >>> parse_corpus("a.tsv@fr:0.5")
+    Corpus(paths=('a.tsv',), weight=0.5, tag='fr')
     """
-    names, colon, weight = text.rpartition(":")
+    files, colon, weight = text.rpartition(":")
     number = fields.parse_number(weight) if colon else 1
-    paths = (names if colon else text).split(",")
-    paths = tuple(os.path.expanduser(path) for path in paths)
+    files = files if colon else text
+    names, _, tag = files.rpartition("@")
+    # The name of a file may have an @, too.
+    if not (names and is_tag(tag)):
+        names, tag = files, None
+    paths = tuple(os.path.expanduser(path) for path in names.split(","))
     parallel_files.kind_of(paths)
     # A whole weight stays an integer in messages and in the manifest.
-    return Corpus(paths, int(number) if number % 1 == 0 else number)
+    return Corpus(paths, int(number) if number % 1 == 0 else number, tag)
 
 
 GROUP = flags.group(
@@ -100,17 +106,17 @@ def settings(values):
         values: The flags of the command.
 
     Raises:
-        ValueError: If dev or test is not one corpus of weight 1, or if there
-            are languages without a TMX file.
+        ValueError: If dev or test has a weight, or if there are languages
+            without a TMX file.
     """
     parts = {split: values[split].value or [] for split in SPLITS}
     for split in SPLITS[1:]:
-        if len(parts[split]) > 1 or any(c.weight != 1 for c in parts[split]):
+        if any(corpus.weight != 1 for corpus in parts[split]):
             raise ValueError(
-                f"`--{split}` must be one corpus without a weight, because "
-                "scores on it must stay comparable. Received: "
+                f"`--{split}` must have no weight, because it is text to score."
+                " Received: "
                 + " ".join(f"--{split}={_named(c)}" for c in parts[split])
-                + ". Join the files first."
+                + ". Leave the weight out."
             )
     languages = tuple(values[name].value or None for name in LANGUAGE_FLAGS)
     kinds = {
@@ -132,5 +138,6 @@ def settings(values):
 
 
 def _named(corpus):
+    tag = f"@{corpus.tag}" if corpus.tag else ""
     weight = "" if corpus.weight == 1 else f":{corpus.weight}"
-    return ",".join(corpus.paths) + weight
+    return ",".join(corpus.paths) + tag + weight

@@ -39,6 +39,9 @@ sentences are translated, and its paragraphs and markup are kept.
 The exit status is 3 if the output is complete, but has sentences that a message
 on standard error warns of.
 
+--target_language=fr asks a model of many languages for French, by the tag <fr>
+before each text.
+
 --prefix_file names a file with the beginning of each translation.
 --score_file=pairs.tsv scores the pairs of a file instead of translating. Each
 of its lines is a source, a tab and a translation.
@@ -110,7 +113,7 @@ def _check_model(changes):
         }
         check_export(paths[0], chosen, changes)
         return None, None
-    checker = load_checker(paths, FLAGS.tokenized)
+    checker = _tagging(load_checker(paths, FLAGS.tokenized))
     if FLAGS.rerank_by:
         checker = _reranker(checker, load_checker)
     options = checker.changed_options(**changes)
@@ -145,10 +148,18 @@ def _load(steps):
     from keras_transformer.decoding.loading import load
 
     precision = model_flags.decode_precision(FLAGS)
-    translator = load(paths, steps, precision, FLAGS.tokenized)
+    translator = _tagging(load(paths, steps, precision, FLAGS.tokenized))
     if not FLAGS.rerank_by:
         return translator
     return _reranker(translator, lambda paths: load(paths, precision=precision))
+
+
+def _tagging(translator):
+    if not FLAGS.target_language:
+        return translator
+    from keras_transformer.decoding.tagging import TaggingTranslator
+
+    return TaggingTranslator(translator, FLAGS.target_language)
 
 
 def _reranker(translator, load_reverse):

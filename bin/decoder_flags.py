@@ -33,6 +33,12 @@ FLAGS = flags.define(
             False,
             "Translate each line that you type.",
         ),
+        flags.text(
+            "target_language",
+            None,
+            "Tag that kt-datagen put before the sources of the language to "
+            "translate into, such as fr. Default: no tag.",
+        ),
         flags.switch(
             "tokenized",
             False,
@@ -116,7 +122,7 @@ FLAGS = flags.define(
 
 # Flags that the output depends on, apart from the text and the options.
 SETTINGS = ("precision", "random_seed", "tokenized", "write_scores")
-SETTINGS += ("rerank_by", "rerank_weight")
+SETTINGS += ("rerank_by", "rerank_weight", "target_language")
 
 
 _NOT_WITH_DOCUMENTS = (

@@ -138,6 +138,8 @@ def main(argv):
     problem = _problem()
     texts = _texts(problem)
     from keras_transformer.evaluation import outputs
+    from keras_transformer.evaluation.by_corpus import report_of
+    from keras_transformer.evaluation.by_corpus import scores_by_corpus
 
     others = outputs.read_others(FLAGS.compare, texts) if FLAGS.compare else []
     command.load_backend()
@@ -159,8 +161,12 @@ def main(argv):
     costs = _record(output_dir, report, texts) if output_dir else []
     print("\n".join([report.text, "", *costs] if costs else [report.text]))
     names = (FLAGS.output_dir, FLAGS.compare)
-    outputs = (hypotheses, others)
-    _compare(names, outputs, texts.references, tokenize, texts, problem)
+    both = (hypotheses, others)
+    _compare(names, both, texts.references, tokenize, texts, problem)
+    if not FLAGS.test_set:
+        report = report_of(problem, tokenize, FLAGS.lowercase)
+        for line in scores_by_corpus(texts, *both, report):
+            print(line)
 
 
 def _refuse(name, rule):

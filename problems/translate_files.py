@@ -10,6 +10,7 @@ from keras_transformer.data.corpora import Corpus
 from keras_transformer.data.corpora import check_distinct
 from keras_transformer.data.subwords import Subwords
 from keras_transformer.data.subwords import check_user_symbols
+from keras_transformer.data.tags import word_of
 from keras_transformer.problems.own_files import OwnFiles
 from keras_transformer.registry import register_problem
 
@@ -147,18 +148,27 @@ class TranslateFiles(OwnFiles):
                 settings[f"{side}_language"] = language
         if not self._is_pair_of_files:
             settings["corpora"] = {
-                split: [corpus.name for corpus in parts]
+                split: [corpus.tagged_name for corpus in parts]
                 for split, parts in self._corpora.items()
             }
         return settings
 
     @property
     def _is_pair_of_files(self):
-        """Whether each split has two files of text, as in all old data."""
+        """Whether each split is two files without a tag, as in all old data."""
         return all(
-            len(parts) == 1 and len(parts[0].paths) == 2
+            len(parts) == 1 and len(parts[0].paths) == 2 and not parts[0].tag
             for parts in self._corpora.values()
         )
+
+    def symbols(self, tmp_dir):
+        tags = {
+            corpus.tag
+            for parts in self._corpora.values()
+            for corpus in parts
+            if corpus.tag
+        }
+        return tuple(map(word_of, sorted(tags)))
 
     def describe_corpora(self, split):
         return [corpus.describe() for corpus in self._corpora[split]]
@@ -167,18 +177,26 @@ class TranslateFiles(OwnFiles):
         return itertools.chain(*self.text_corpora(split, tmp_dir))
 
     def text_corpora(self, split, tmp_dir):
-        corpora = [
+        corpora = self._read(split)
+        # Scores on dev and test must stay comparable with other work.
+        if self._is_cleaned and split == "train":
+            # A new cleaner each time: to one that has seen the text, all pairs
+            # would be duplicates. One for all corpora finds those among them.
+            cleaner = Cleaner(CleaningOptions(held_out=self._held_out()))
+            self.cleaning_report = cleaner.report
+            corpora = [cleaner.kept(pairs) for pairs in corpora]
+        # Tags come last, because the rules of cleaning are for the text alone.
+        return [
+            corpus.tag_pairs(pairs)
+            for corpus, pairs in zip(self._corpora[split], corpora)
+        ]
+
+    def _read(self, split):
+        """Returns the pairs of each corpus as they are in its files."""
+        return [
             parallel_files.read_pairs(corpus.paths, self._languages)
             for corpus in self._corpora[split]
         ]
-        # Scores on dev and test must stay comparable with other work.
-        if not self._is_cleaned or split != "train":
-            return corpora
-        # A new cleaner each time: to one that has seen the text, all pairs
-        # would be duplicates. One for all corpora finds those among them.
-        cleaner = Cleaner(CleaningOptions(held_out=self._held_out()))
-        self.cleaning_report = cleaner.report
-        return [cleaner.kept(pairs) for pairs in corpora]
 
     def num_left_out(self, split):
         if self.cleaning_report is None or split != "train":
@@ -190,7 +208,7 @@ class TranslateFiles(OwnFiles):
             text
             for split in self._corpora
             if split != "train"
-            for pair in self.text_pairs(split, None)
+            for pair in itertools.chain(*self._read(split))
             for text in pair
         )
 

@@ -9,6 +9,8 @@ import numpy as np
 
 from keras_transformer.data import parallel_files
 from keras_transformer.data import text_files
+from keras_transformer.data.tags import check_tag
+from keras_transformer.data.tags import tagged
 
 MAX_WEIGHT = 1_000
 
@@ -25,8 +27,11 @@ class Corpus:
 
     paths: tuple  # of one or two str; see `parallel_files.kind_of`
     weight: float = 1  # number of times an epoch goes through the corpus
+    tag: str | None = None  # the tag before each source; see `tags`
 
     def __post_init__(self):
+        if self.tag is not None:
+            check_tag(self.tag, f"The tag of {self.name}")
         if not 0 < self.weight <= MAX_WEIGHT:
             raise ValueError(
                 "The weight of a corpus must be above 0 and at most "
@@ -40,13 +45,25 @@ class Corpus:
         """The names of the files, without their directories."""
         return parallel_files.name_of(self.paths)
 
+    @property
+    def tagged_name(self):
+        """The name, and the tag if there is one."""
+        return f"{self.name}@{self.tag}" if self.tag else self.name
+
     def describe(self):
         """Returns the entry of a manifest, to which the pairs are added."""
         return {
             "name": self.name,
             "sha256": [text_files.sha256(path) for path in self.paths],
             "weight": self.weight,
+            # Without a tag there is no entry, as in earlier manifests.
+            **({"tag": self.tag} if self.tag else {}),
         }
+
+    def tag_pairs(self, pairs):
+        """Yields pairs of texts, their sources with the tag; see `tags`."""
+        for source, target in pairs:
+            yield tagged(source, self.tag), target
 
 
 def check_distinct(corpora):

@@ -118,6 +118,15 @@ class GeneratedData:
         # them meanwhile.
         return self._counts("train").get("corpora", [])
 
+    def corpora(self, split):
+        """Returns what the manifest says of the corpora of a split, in order.
+
+        Returns:
+            List of dictionaries with a `name`, a number of `pairs`, a `weight`
+            and perhaps a `tag`. Data of earlier versions have none.
+        """
+        return self._counts(split).get("corpora", [])
+
     def chosen_pairs(self, split, seed=0, epoch=0):
         """Chooses the pairs of an epoch by the weights of their corpora.
 

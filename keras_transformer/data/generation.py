@@ -23,8 +23,10 @@ from keras_transformer.files.records import read_record
 MANIFEST_FILE = "manifest.json"
 VOCABULARY_FILE = "vocab.model"
 
-_SPLIT = {"pairs": WHOLE, "source_tokens": WHOLE, "target_tokens": WHOLE}
 _CORPUS = {"name": str, "sha256": [str], "weight": float, "pairs": WHOLE}
+_CORPUS |= {"tag?": str}
+_SPLIT = {"pairs": WHOLE, "source_tokens": WHOLE, "target_tokens": WHOLE}
+_SPLIT |= {"corpora?": [_CORPUS]}
 # The shape of `manifest.json`; see `read_record`.
 _MANIFEST = {
     "made_from": {
@@ -35,7 +37,7 @@ _MANIFEST = {
     },
     "vocab_size": WHOLE,
     "vocab_sha256": str,
-    "splits": {"train": {**_SPLIT, "corpora?": [_CORPUS]}, str: _SPLIT},
+    "splits": {"train": _SPLIT, str: _SPLIT},
 }
 
 # Largest number of training pairs that the vocabulary is trained on. They are
@@ -135,7 +137,9 @@ def _make_vocabulary(problem, tmp_dir, directory):
     path = os.path.join(directory, VOCABULARY_FILE)
     if problem.vocabulary_path:
         shutil.copyfile(problem.vocabulary_path, path)
-        return subwords.Subwords(path)
+        vocabulary = subwords.Subwords(path)
+        _check_symbols(vocabulary, problem, tmp_dir)
+        return vocabulary
     symbols = problem.bpe_symbols(tmp_dir)
     if symbols:
         return write_symbols(symbols, path)
@@ -174,6 +178,17 @@ def _training_sample(problem, tmp_dir):
     )
     _check_pairs(len(pairs), problem, "train")
     return pairs
+
+
+def _check_symbols(vocabulary, problem, tmp_dir):
+    for symbol in problem.symbols(tmp_dir):
+        (ids,) = vocabulary.encode([symbol])
+        if len(ids) > 2:  # one for the symbol and one for the end
+            raise ValueError(
+                "A given vocabulary must have one id for each tag and symbol. "
+                f"Received: {problem.vocabulary_path}, which spells {symbol} "
+                f"by {len(ids) - 1} subwords. Train a vocabulary of this text."
+            )
 
 
 def _encode_split(problem, split, tmp_dir, vocabulary, directory):

@@ -18,6 +18,7 @@ class Texts:
     references: list
     origin: dict  # entries of a score's signature
     language: str | None = None  # of the references; None if there are two
+    corpora: tuple = ()  # entries of the manifest whose pairs make up the text
 
 
 def split_texts(problem, split):
@@ -39,9 +40,11 @@ def split_texts(problem, split):
             "data again with kt-datagen."
         )
     # With both directions, half of the references are in either language.
-    is_one = len(problem.directions) == 1
-    language = problem.targets_language if is_one else None
-    return Texts(split, place, sources, references, {}, language)
+    if len(problem.directions) > 1:
+        return Texts(split, place, sources, references, {})
+    language = problem.targets_language
+    corpora = tuple(problem.corpora(split))
+    return Texts(split, place, sources, references, {}, language, corpora)
 
 
 def test_set_texts(problem, test_set):

@@ -77,9 +77,10 @@ def check_data(problem, hparams):
         hparams: `HParams` of the training.
 
     Raises:
-        ValueError: If data are missing, if a sentence fits into no batch, or if
-            the vocabulary has no merges to leave out.
+        ValueError: If data are missing, if a sentence fits into no batch, if
+            the vocabulary has no merges to leave out, or if targets have tags.
     """
+    _check_tags(problem)
     if hparams.subword_dropout:
         BpeDropout(problem.vocabulary, hparams.subword_dropout)
     problem.batches(
@@ -90,6 +91,18 @@ def check_data(problem, hparams):
     )
     problem.evaluation_batches(hparams.batch_tokens)
     problem.text_split("dev")
+
+
+def _check_tags(problem):
+    is_turned = any(targets == "source" for _, targets in problem.directions)
+    tags = {corpus.get("tag") for corpus in problem.corpora("train")} - {None}
+    if is_turned and tags:
+        raise ValueError(
+            "Data with tags must be used in their own direction, because the "
+            f"tags are in the sources. Received: {problem.name} with the tag "
+            f"{min(tags)}. Use {problem.data_name}, or make data with the "
+            "other side as the source."
+        )
 
 
 def check_device(device):

@@ -10,8 +10,10 @@ import pytest
 from keras_transformer import registry
 from keras_transformer.data import generation
 from keras_transformer.data.corpora import Corpus
+from keras_transformer.data.subwords import train_subwords
 from keras_transformer.hparam import HParams
 from keras_transformer.problems.translate_files import TranslateFiles
+from keras_transformer.training.start import check_data
 
 WORDS = "red green blue one two three small large house tree".split()
 SIZES = {"web": 40, "own": 10, "dev": 4}
@@ -205,6 +207,71 @@ class WeightTest:
         problem, _ = generate(tmp_path / "data", weighted(corpora, 0.5, 3))
         with pytest.raises(ValueError, match="own.tsv.gz:3. Use kt-trainer"):
             problem.dataset("train")
+
+
+class TagTest:
+    @pytest.fixture
+    def tagged(self, corpora):
+        web, own = corpora["train"]
+        (dev,) = corpora["dev"]
+        return {
+            "train": [
+                Corpus(web.paths, tag="de"),
+                Corpus(own.paths, weight=2, tag="own"),
+                Corpus(dev.paths),
+            ],
+            "dev": [Corpus(web.paths, tag="de"), Corpus(dev.paths)],
+        }
+
+    def test_sources_begin_with_one_id_for_their_tag(self, tmp_path, tagged):
+        problem, manifest = generate(tmp_path / "data", tagged)
+        pairs = problem.token_pairs("train")
+        pieces = problem.vocabulary.pieces
+        firsts = [pieces(ids[:1])[0] for ids in pairs.inputs]
+        assert firsts[:50] == ["▁<de>"] * 40 + ["▁<own>"] * 10
+        assert not any("<" in piece for piece in firsts[50:])
+        decoded = problem.vocabulary.decode([pairs.inputs[3], pairs.targets[3]])
+        sources, targets = (lines("web", side)[3] for side in ("en", "de"))
+        assert decoded == [f"<de> {sources}", targets]
+        assert problem.text_split("dev")[0] == [
+            *(f"<de> {line}" for line in lines("web", "en")),
+            *lines("dev", "en"),
+        ]
+        corpora = manifest["splits"]["train"]["corpora"]
+        assert [corpus.get("tag") for corpus in corpora] == ["de", "own", None]
+
+    def test_cleaning_does_not_see_the_tags(self, tmp_path, tagged):
+        same = "the same on both sides is no translation\t" * 2
+        path = tmp_path / "own.tsv.gz"
+        text = gzip.decompress(path.read_bytes()) + f"{same[:-1]}\n".encode()
+        path.write_bytes(gzip.compress(text))
+        problem, _ = generate(
+            tmp_path / "data",
+            {**tagged, "dev": [Corpus((str(tmp_path / "dev.tmx"),))]},
+            clean=True,
+        )
+        assert problem.cleaning_report.dropped["identical"] == 1
+
+    def test_another_tag_needs_other_data(self, tmp_path, tagged):
+        generate(tmp_path / "data", tagged)
+        first, *others = tagged["train"]
+        changed = Corpus(first.paths, tag="fr")
+        with pytest.raises(ValueError, match="web.de@fr own.tsv.gz@own"):
+            generate(tmp_path / "data", {**tagged, "train": [changed, *others]})
+
+    @pytest.mark.parametrize("suffix", ["_rev", "_both"])
+    def test_tags_in_the_targets_are_refused(self, tmp_path, tagged, suffix):
+        generate(tmp_path / "data", tagged)
+        name = f"translate_files{suffix}"
+        problem = registry.get_problem(name, str(tmp_path / "data"))
+        with pytest.raises(ValueError, match=f"{name} with the tag de. Use"):
+            check_data(problem, HParams(batch_tokens=400))
+
+    def test_a_vocabulary_without_the_tags_is_refused(self, tmp_path, tagged):
+        path = str(tmp_path / "vocab.model")
+        train_subwords(lines("web", "en"), 300, path)
+        with pytest.raises(ValueError, match="spells <de> by [2-9] subwords"):
+            generate(tmp_path / "data", tagged, vocabulary=path)
 
 
 class BadInputTest:

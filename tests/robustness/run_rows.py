@@ -66,6 +66,17 @@ ROWS = [
         says="one run to look into",
     ),
     row(RUN + " --rerank_by={box}/gone", says="gone"),
+    row(RUN + " --target_language=fr", says="<fr> has no id"),
+    row(RUN + " --target_language=f/r", says="must be at most 32 letters"),
+    row(
+        "kt-decoder --output_dir={parser} --target_language=fr",
+        says="<fr> has no id",
+    ),
+    row(
+        "kt-decoder --output_dir={ctranslate2} --target_language=fr",
+        says="<fr> has no id",
+        apart=True,
+    ),
     row(RUN + " --rerank_by={data}", says="run.json"),
     row(RUN + " --rerank_by={run},{parser}", says="same vocabulary"),
     row(RUN + " --rerank_by={saved_model}", says="an exported model"),

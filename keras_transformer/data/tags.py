@@ -1,0 +1,57 @@
+"""Tags: words at the start of a source that say what is wanted.
+
+A tag names the language to translate into (Johnson et al., 2017, "Google's
+Multilingual Neural Machine Translation System") or the origin of a text, such
+as back-translation (Caswell et al., 2019, "Tagged Back-Translation"). The word
+of the tag `fr` is `<fr>`, and it has one id of its own in the vocabulary.
+"""
+
+import re
+
+from keras_transformer.data.text_files import is_blank
+
+MAX_LENGTH = 32  # of a tag, in characters
+
+
+def check_tag(tag, name="A tag"):
+    """Checks that a tag is short and made of letters, digits, - and _.
+
+    Args:
+        tag: Str.
+        name: What the message calls it. Defaults to "A tag".
+
+    Raises:
+        ValueError: If it is not.
+    """
+    if not is_tag(tag):
+        raise ValueError(
+            f"{name} must be at most {MAX_LENGTH} letters, digits, hyphens or "
+            f"underscores. Received: {tag!r}. Write a code such as fr."
+        )
+
+
+def is_tag(text):
+    """Returns whether a text can be a tag."""
+    return bool(re.fullmatch(rf"[A-Za-z0-9_-]{{1,{MAX_LENGTH}}}", text))
+
+
+def word_of(tag):
+    """Returns the word that stands for a tag, such as `<fr>`."""
+    return f"<{tag}>"
+
+
+def tagged(text, tag):
+    """Returns a text with the word of a tag before it; a blank text stays.
+
+    Args:
+        text: Str.
+        tag: Str, or None for no tag.
+
+    Example:
+
+    >>> tagged("A dog.", "fr"), tagged("A dog.", None), tagged("", "fr")
+    ('<fr> A dog.', 'A dog.', '')
+    """
+    if tag is None or is_blank(text):
+        return text
+    return f"{word_of(tag)} {text}"

@@ -1,0 +1,79 @@
+"""Translation by models that are told what is wanted by a tag."""
+
+from keras_transformer.data.tags import check_tag
+from keras_transformer.data.tags import tagged
+from keras_transformer.data.tags import word_of
+from keras_transformer.decoding.batches import check_pairs
+from keras_transformer.decoding.batches import check_texts
+from keras_transformer.decoding.text_translator import TextTranslator
+
+
+class TaggingTranslator(TextTranslator):
+    """Puts a tag before each text, such as the language to translate into.
+
+    It is called like the translator that it gives the texts to.
+
+    Args:
+        translator: A `TextTranslator`, such as a `Translator`.
+        tag: Str, one of the tags that the model was trained with.
+
+    Raises:
+        ValueError: If the model's vocabulary does not have the tag.
+
+    Example:
+
+        french = TaggingTranslator(load("runs/many"), "fr")
+        french(["A dog runs."])  # translates "<fr> A dog runs."
+    """
+
+    def __init__(self, translator, tag):
+        check_tag(tag, "`target_language`")
+        self.translator = translator
+        self.tag = tag
+        self.options = translator.options
+        self.linearization = translator.linearization
+        self.max_tokens = translator.max_tokens
+        self.trained_length = translator.trained_length
+        # One token for the tag, and one for the end.
+        if translator.num_tokens([word_of(tag)]) != [2]:
+            raise ValueError(
+                "`target_language` must be a tag that the model was trained "
+                f"with. Received: {tag}, but {word_of(tag)} has no id in the "
+                "vocabulary. Name a tag that kt-datagen was given, such as fr "
+                "in --train=news.en,news.fr@fr."
+            )
+
+    def hypotheses(
+        self, texts, report=None, prefixes=None, seed=0, start=0, **options
+    ):
+        check_texts(texts)
+        return self.translator.hypotheses(
+            map(self._tagged, texts), report, prefixes, seed, start, **options
+        )
+
+    def score(self, texts, translations, alpha=None):
+        check_pairs(texts, translations)
+        texts = list(map(self._tagged, texts))
+        return self.translator.score(texts, translations, alpha)
+
+    def changed_options(self, **changes):
+        return self.translator.changed_options(**changes)
+
+    def check_translations(self, translations, name="the input"):
+        return self.translator.check_translations(translations, name)
+
+    def encode(self, numbered):
+        return self.translator.encode(
+            [(number, self._tagged(text)) for number, text in numbered]
+        )
+
+    def num_tokens(self, texts):
+        return self.translator.num_tokens(list(map(self._tagged, texts)))
+
+    def attention(self, texts, hypotheses):
+        return self.translator.attention(
+            list(map(self._tagged, texts)), hypotheses
+        )
+
+    def _tagged(self, text):
+        return tagged(text, self.tag) if isinstance(text, str) else text

@@ -1,0 +1,71 @@
+"""Scores of each corpus of a split, such as each language or each domain."""
+
+import functools
+import itertools
+
+from keras_transformer.scoring.translations import bleu_report
+
+
+def report_of(problem, tokenize, lowercase):
+    """Returns the function that scores a corpus; see `scores_by_corpus`."""
+    if problem.measure != "bleu":
+        return problem.report
+    return functools.partial(
+        bleu_report, tokenize=tokenize, lowercase=lowercase
+    )
+
+
+def scores_by_corpus(texts, hypotheses, others, report):
+    """Returns the lines of a table with a row of scores for each corpus.
+
+    Args:
+        texts: `Texts` of all corpora together. Without several corpora there
+            are no lines.
+        hypotheses: List of the outputs for the texts.
+        others: List of other outputs to compare with, or an empty list. Each
+            score is then followed by what it gains over theirs.
+        report: Function of hypotheses and references that returns an object
+            with a dictionary of `scores`, such as `Problem.report`.
+    """
+    if len(texts.corpora) < 2:
+        return []
+    ends = list(
+        itertools.accumulate(corpus["pairs"] for corpus in texts.corpora)
+    )
+    rows = []
+    for corpus, start, end in zip(texts.corpora, [0, *ends], ends):
+        part = slice(start, end)
+        references = texts.references[part]
+        scores = report(hypotheses[part], references).scores
+        gains = {}
+        if others:
+            baseline = report(others[part], references).scores
+            gains = {name: scores[name] - baseline[name] for name in scores}
+        rows.append((_name(corpus), corpus["pairs"], scores, gains))
+    return _table(rows)
+
+
+def _name(corpus):
+    tag = corpus.get("tag")
+    return f"{corpus['name']}@{tag}" if tag else corpus["name"]
+
+
+def _table(rows):
+    names = list(rows[0][2])
+    head = ["corpus", "sentences"]
+    for name in names:
+        head += [name, "gain"] if rows[0][3] else [name]
+    lines = [head]
+    for corpus, size, scores, gains in rows:
+        cells = [corpus, f"{size:,}"]
+        for name in names:
+            cells.append(f"{scores[name]:.2f}")
+            if gains:
+                cells.append(f"{gains[name]:+.2f}")
+        lines.append(cells)
+    widths = [max(map(len, column)) for column in zip(*lines)]
+    rows = [""]  # between the table and what is printed above it
+    for first, *rest in lines:
+        cells = [f"{cell:>{w}}" for cell, w in zip(rest, widths[1:])]
+        rows.append("  ".join([f"{first:<{widths[0]}}", *cells]))
+    return rows

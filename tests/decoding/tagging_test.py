@@ -1,0 +1,69 @@
+"""Tests of translators that put a tag before each text."""
+
+import pytest
+from small_translators import TEXTS
+from small_translators import make_run
+from small_translators import make_translator
+from small_translators import make_vocabulary
+
+from keras_transformer.data.subwords import train_subwords
+from keras_transformer.decoding.loading import load_checker
+from keras_transformer.decoding.reranking import Reranker
+from keras_transformer.decoding.tagging import TaggingTranslator
+
+
+@pytest.fixture(scope="module")
+def vocabulary(tmp_path_factory):
+    path = tmp_path_factory.mktemp("vocabulary") / "vocab.model"
+    return train_subwords(TEXTS * 20, 312, str(path), ["<fr>", "<es>"])
+
+
+@pytest.fixture(scope="module")
+def translator(vocabulary):
+    return make_translator(vocabulary)
+
+
+def by_hand(texts):
+    return [f"<fr> {text}" if text.strip() else text for text in texts]
+
+
+class TaggingTranslatorTest:
+    def test_it_translates_texts_that_begin_with_the_tag(self, translator):
+        french = TaggingTranslator(translator, "fr")
+        expected = translator(by_hand(TEXTS), return_scores=True)
+        assert french(TEXTS, return_scores=True) == expected
+        spanish = TaggingTranslator(translator, "es")
+        assert spanish(TEXTS, return_scores=True)[1] != expected[1]
+
+    def test_blank_texts_stay_blank(self, translator):
+        french = TaggingTranslator(translator, "fr")
+        assert french(["", "  "]) == ["", ""]
+
+    def test_scores_and_lengths_are_those_with_the_tag(self, translator):
+        french = TaggingTranslator(translator, "fr")
+        expected = translator.score(by_hand(TEXTS), TEXTS)
+        assert french.score(TEXTS, TEXTS) == expected
+        lengths = translator.num_tokens(TEXTS[:2])
+        assert french.num_tokens(TEXTS[:2]) == [n + 1 for n in lengths]
+
+    def test_a_reranker_scores_texts_without_the_tag(self, translator):
+        french = TaggingTranslator(translator, "fr")
+        reranker = Reranker(french, translator)
+        texts, translations = TEXTS[:2], ["a book", "dogs"]
+        forth = translator.score(by_hand(texts), translations)
+        back = translator.score(translations, texts)
+        assert reranker.score(texts, translations) == pytest.approx(
+            [a + b for a, b in zip(forth, back)], rel=1e-5
+        )
+
+    def test_a_tag_that_the_model_lacks_is_an_error(self, translator, tmp_path):
+        with pytest.raises(ValueError, match="Received: it, but <it> has no"):
+            TaggingTranslator(translator, "it")
+        run = make_run(tmp_path / "run", make_vocabulary(tmp_path / "v"))
+        with pytest.raises(ValueError, match="<fr> has no id"):
+            TaggingTranslator(load_checker(run.path), "fr")
+
+    @pytest.mark.parametrize("tag", ["", "f r", "<fr>", "f" * 33, "à"])
+    def test_what_is_no_tag_is_an_error(self, translator, tag):
+        with pytest.raises(ValueError, match="must be at most 32 letters"):
+            TaggingTranslator(translator, tag)

@@ -36,8 +36,12 @@ sentences are translated, and its paragraphs and markup are kept.
     kt-decoder --output_dir=run --document \\
         --decode_from_file=page.html --decode_to_file=seite.html
 
-The exit status is 3 if the output is complete, but has sentences that a message
-on standard error warns of.
+A line that is too long for the model has an empty translation, or with
+--split_long that of its parts. The exit status is 3 if the output is complete,
+but has lines or sentences that a message on standard error warns of.
+
+--format=jsonl reads a JSON object with "text" from each line and writes one
+with "translation", "score" and "warnings".
 
 --target_language=fr asks a model of many languages for French, by the tag <fr>
 before each text.
@@ -63,6 +67,10 @@ from keras_transformer.bin import text_io
 from keras_transformer.bin.decoder_flags import FLAGS
 from keras_transformer.bin.decoder_flags import check_flags
 from keras_transformer.bin.decoder_flags import settings
+from keras_transformer.bin.line_format import LineFormat
+from keras_transformer.bin.long_lines import LongLines
+from keras_transformer.bin.long_lines import check_translates
+from keras_transformer.bin.long_lines import report_long
 from keras_transformer.data import text_files
 from keras_transformer.data.progress import Progress
 from keras_transformer.files.partial import resumable
@@ -76,14 +84,14 @@ def main(argv):
     glossary = _read_glossary()
     checker, steps = _check_model(changes)
     if FLAGS.document:
-        return _decode_document(checker, steps, changes)
+        return _decode_document(checker, steps, changes, glossary)
     if FLAGS.decode_interactive:
         lines = text_io.standard_input()
         _decode_interactively(_load(steps), lines, changes, glossary)
     elif FLAGS.score_file:
         _score(checker, steps, changes)
     else:
-        _decode(checker, steps, changes, glossary)
+        return _decode(checker, steps, changes, glossary)
 
 
 def _read_glossary():
@@ -119,6 +127,8 @@ def _check_model(changes):
     options = checker.changed_options(**changes)
     if FLAGS.glossary:
         check_goes_with(options, checker.linearization)
+    if FLAGS.split_long:
+        check_translates(checker, "split_long")
     if FLAGS.prefix_file and checker.linearization:
         raise ValueError(
             "`--prefix_file` must go with a model that translates. Received: "
@@ -196,21 +206,23 @@ def _decode(checker, steps, changes, glossary):
     prefixes = None
     if FLAGS.prefix_file:
         prefixes = text_io.TextInput(FLAGS.prefix_file)
+    format = LineFormat(FLAGS, changes)
     # The count also tells `Progress` how much is left.
-    num_lines = _check_text(text, prefixes, checker)
+    num_lines = _check_text(text, prefixes, checker, format)
     with _output(steps, changes, glossary) as output:
-        lines = output.follow("decode_from_file", text)
+        # An export has its vocabulary in the model.
+        translator = None if checker else _load(steps)
+        long_lines = LongLines(checker or translator, FLAGS, format.text_of)
+        lines = output.follow("decode_from_file", long_lines.watched(text))
         prefixes_of_lines = None
         if prefixes:
             prefixes_of_lines = output.follow("prefix_file", prefixes)
-        translator = _load(steps)
-        if not checker:
-            _check_text(text, prefixes, translator)
+        translator = translator or _load(steps)
         if num_lines:
             num_lines -= output.num_lines
         with Progress("sentences", num_lines, results=output) as progress:
             hypotheses_of_lines = translator.hypotheses(
-                lines,
+                long_lines.texts(lines, output.num_lines),
                 report=progress.add,
                 prefixes=prefixes_of_lines,
                 seed=FLAGS.random_seed,
@@ -218,27 +230,29 @@ def _decode(checker, steps, changes, glossary):
                 glossary=glossary,
                 **changes,
             )
-            _write(
-                (_line(each, changes) for each in hypotheses_of_lines), output
+            results = long_lines.results(
+                hypotheses_of_lines, translator, changes, glossary
             )
+            _write(format.rows(results, translator), output)
+    return WITH_WARNINGS if long_lines.num_long else 0
 
 
-def _decode_document(checker, steps, changes):
+def _decode_document(checker, steps, changes, glossary):
     from keras_transformer.bin import document_decoder
 
     if checker:
-        document_decoder.check_translates(checker, FLAGS)
+        check_translates(checker, "document")
     document_decoder.check_single(changes)
     source = document_decoder.read_document(FLAGS)
     num_warnings = document_decoder.decode_document(
-        source, FLAGS, lambda: _load(steps), changes
+        source, FLAGS, lambda: _load(steps), changes, glossary
     )
     return WITH_WARNINGS if num_warnings else 0
 
 
-def _check_text(text, prefixes, checker):
+def _check_text(text, prefixes, checker, format):
     """Returns the number of lines of the text, or None for a pipe."""
-    num_lines = text.count(checker)
+    num_lines = format.count(text)
     num_prefixes = prefixes.count(checker) if prefixes else None
     # The number of lines in a pipe is not known in advance.
     if None not in (num_lines, num_prefixes) and num_prefixes != num_lines:
@@ -304,29 +318,22 @@ def _read_pairs(path):
         yield source, target
 
 
-def _line(hypotheses, changes):
-    columns = []
-    for text, score, _ in hypotheses[: changes.get("num_hypotheses", 1)]:
-        columns.append(text)
-        if FLAGS.write_scores:
-            columns.append(f"{score:.6f}")
-    if len(columns) > 1:
-        # A tab within a translation would look like another column.
-        columns = [column.replace("\t", " ") for column in columns]
-    return "\t".join(columns)
-
-
 def _decode_interactively(translator, lines, changes, glossary):
     prompt = "> " if sys.stdin.isatty() else ""
+    format = LineFormat(FLAGS, changes)
     print("Type one sentence per line; Control-D ends.", file=sys.stderr)
     print(prompt, end="", file=sys.stderr, flush=True)
     for number, line in enumerate(lines):
         # Each line has its own seed, as the lines of a file do.
         seed = FLAGS.random_seed + number
+        (count,) = translator.num_tokens([line])
+        if count > translator.max_tokens:
+            report_long(number + 1, count, translator.max_tokens)
+            line = ""
         (hypotheses,) = translator.hypotheses(
             [line], seed=seed, glossary=glossary, **changes
         )
-        print(_line(hypotheses, changes), flush=True)
+        print(format.columns(hypotheses), flush=True)
         print(prompt, end="", file=sys.stderr, flush=True)
 
 

@@ -45,6 +45,19 @@ FLAGS = flags.define(
             "Read the sentences to parse as words separated by spaces, as in "
             "a treebank, instead of raw text.",
         ),
+        flags.choice(
+            "format",
+            ("text", "jsonl"),
+            "text",
+            "Format of the lines: text, or jsonl for a JSON object in each "
+            "line, with scores and warnings in the output.",
+        ),
+        flags.switch(
+            "split_long",
+            False,
+            "Translate a line that is too long in parts, instead of leaving "
+            "its translation empty.",
+        ),
         "write_scores",
         flags.path(
             "prefix_file",
@@ -90,9 +103,9 @@ FLAGS = flags.define(
         flags.count(
             "max_sentence_tokens",
             None,
-            "Number of tokens above which a sentence of a document is "
-            "translated in parts. Default: the length of the longest "
-            "sentences in the run's training.",
+            "Number of tokens above which a sentence of a document, or a line "
+            "with split_long, is translated in parts. Default: the length of "
+            "the longest sentences in the run's training.",
         ),
     ),
     flags.group(
@@ -123,6 +136,7 @@ FLAGS = flags.define(
 # Flags that the output depends on, apart from the text and the options.
 SETTINGS = ("precision", "random_seed", "tokenized", "write_scores")
 SETTINGS += ("rerank_by", "rerank_weight", "target_language")
+SETTINGS += ("format", "split_long", "max_sentence_tokens")
 
 
 _NOT_WITH_DOCUMENTS = (
@@ -131,7 +145,20 @@ _NOT_WITH_DOCUMENTS = (
     "prefix_file",
     "resume",
     "score_file",
+    "split_long",
     "tokenized",
+    "write_scores",
+)
+_NOT_WITH_SPLIT_LONG = (
+    "decode_interactive",
+    "prefix_file",
+    "score_file",
+    "tokenized",
+)
+_NOT_WITH_JSON = (
+    "decode_interactive",
+    "document",
+    "score_file",
     "write_scores",
 )
 
@@ -148,17 +175,36 @@ def check_flags():
     _check_alone("score_file", "decode_from_file", "prefix_file")
     _check_alone("score_file", "glossary")
     _check_document()
+    _check_lines()
     _check_output()
 
 
 def _check_document():
     for name in _NOT_WITH_DOCUMENTS:
         _check_alone("document", name)
-    for name in ("document_format", "max_sentence_tokens"):
-        if FLAGS[name].value and not FLAGS.document:
+    if FLAGS.document_format and not FLAGS.document:
+        raise ValueError(
+            "`--document_format` must go with `--document`. Received: "
+            f"--document_format={FLAGS.document_format} without it. Add "
+            "--document."
+        )
+    if FLAGS.max_sentence_tokens and not (FLAGS.document or FLAGS.split_long):
+        raise ValueError(
+            "`--max_sentence_tokens` must go with `--document` or "
+            "`--split_long`. Received: --max_sentence_tokens="
+            f"{FLAGS.max_sentence_tokens} without them. Add one of them."
+        )
+
+
+def _check_lines():
+    for name in _NOT_WITH_SPLIT_LONG:
+        _check_alone("split_long", name)
+    for name in _NOT_WITH_JSON:
+        if FLAGS.format == "jsonl" and FLAGS[name].value:
             raise ValueError(
-                f"`--{name}` must go with `--document`. Received: "
-                f"--{name}={FLAGS[name].value} without it. Add --document."
+                f"`--format=jsonl` must go without `--{name}`. Received: "
+                f"--format=jsonl and --{name}={FLAGS[name].value}. Remove one "
+                "of them."
             )
 
 

@@ -5,6 +5,7 @@ import io
 import sys
 
 from keras_transformer.bin import text_io
+from keras_transformer.bin.long_lines import check_translates
 from keras_transformer.data import text_files
 from keras_transformer.data.progress import Progress
 from keras_transformer.documents import document
@@ -34,15 +35,6 @@ def read_document(flags):
     return document.Document(_read(path), format, flags.document_language)
 
 
-def check_translates(translator, flags):
-    """Raises a `ValueError` if a model parses instead of translating."""
-    if translator.linearization:
-        raise ValueError(
-            "`--document` must go with a model that translates. Received: "
-            f"--document with a parsing run, {flags.output_dir}. Remove it."
-        )
-
-
 def check_single(changes):
     """Raises a `ValueError` if the options ask for several translations."""
     number = changes.get("num_hypotheses") or 1
@@ -54,7 +46,7 @@ def check_single(changes):
         )
 
 
-def decode_document(source, flags, load, changes):
+def decode_document(source, flags, load, changes, glossary=None):
     """Translates a document and writes the translation.
 
     Args:
@@ -62,14 +54,15 @@ def decode_document(source, flags, load, changes):
         flags: Flags of kt-decoder.
         load: Function that returns the translator.
         changes: Dictionary of decoding options.
+        glossary: A `Glossary`. Defaults to None.
 
     Returns:
         Number of warnings.
     """
     with _output(flags.decode_to_file) as file:
         translator = load()
-        check_translates(translator, flags)
-        translations = _translate(source, flags, translator, changes)
+        check_translates(translator, "document")
+        translations = _translate(source, flags, translator, changes, glossary)
         texts = [
             translation.hypotheses[0].text or sentence
             for sentence, translation in zip(source.sentences, translations)
@@ -106,14 +99,19 @@ def _output(path):
     sys.stdout.write(content.getvalue().decode())
 
 
-def _translate(source, flags, translator, changes):
+def _translate(source, flags, translator, changes, glossary):
     from keras_transformer.decoding import long_texts
 
     max_tokens = long_texts.part_tokens(translator, flags.max_sentence_tokens)
     parts = long_texts.parts_of(translator, source.sentences, max_tokens)
     with Progress("sentences", sum(map(len, parts))) as progress:
         return long_texts.translate_in_parts(
-            translator, parts, progress.add, flags.random_seed, **changes
+            translator,
+            parts,
+            progress.add,
+            flags.random_seed,
+            glossary,
+            **changes,
         )
 
 

@@ -46,7 +46,7 @@ def parts_of(translator, texts, max_tokens):
 
 
 def translate_in_parts(
-    translator, parts_of_texts, report=None, seed=0, **options
+    translator, parts_of_texts, report=None, seed=0, glossary=None, **options
 ):
     """Translates texts that are divided into parts.
 
@@ -59,13 +59,16 @@ def translate_in_parts(
         report: Function that is called with the number of parts after each
             batch. Defaults to None.
         seed: Integer seed of the sampler. Defaults to 0.
+        glossary: A `Glossary`, see `TextTranslator`. Defaults to None.
         **options: Fields of `DecodeOptions` to change.
 
     Returns:
         List of `Translation`.
     """
     parts = [part for each in parts_of_texts for part in each]
-    hypotheses = translator.hypotheses(parts, report, seed=seed, **options)
+    hypotheses = translator.hypotheses(
+        parts, report, seed=seed, glossary=glossary, **options
+    )
     return [
         _joined(
             [

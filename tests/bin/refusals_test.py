@@ -30,7 +30,8 @@ decoder {RUN} --checkpoint_step=7 --decode_from_file=text
 decoder {RUN} --decode_from_file=none
 decoder {RUN} --decode_from_file=text {MANY}
 decoder {RUN} --decode_from_file=text --tokenized
-decoder {RUN} --decode_from_file=long
+decoder {RUN} --decode_from_file=text --prefix_file=long
+decoder {RUN} --decode_from_file=text --format=jsonl
 decoder {RUN} --decode_from_file=text --prefix_file=empty
 decoder {RUN} --decode_from_file=text --decode_to_file=no/such/file
 decoder {RUN} --decode_from_file=text --decode_hparams=temperature=1e9

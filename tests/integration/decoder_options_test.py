@@ -123,25 +123,6 @@ class BadInputTest:
             capsys, words, decoder, f"--output_dir={trained_run}", *flags
         )
 
-    def test_an_overlong_line_leaves_no_half_file(
-        self, trained_run, tmp_path, capsys
-    ):
-        source = tmp_path / "source.txt"
-        source.write_text("a b\n" + "a b c d e " * 20_000 + "\n")
-        assert_fails(
-            capsys,
-            [
-                "at most 4,096 tokens",
-                f"{source}, line 2",
-                "'a b c d e a b c d e '",
-            ],
-            decoder,
-            f"--output_dir={trained_run}",
-            f"--decode_from_file={source}",
-            f"--decode_to_file={tmp_path / 'target.txt'}",
-        )
-        assert [path.name for path in tmp_path.iterdir()] == ["source.txt"]
-
     def test_a_pair_without_a_tab_is_one_line(
         self, trained_run, tmp_path, capsys
     ):

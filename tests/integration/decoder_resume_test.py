@@ -225,7 +225,6 @@ def piped(tmp_path, contents):
 
 # Command lines, and the words of their messages.
 REFUSALS = [
-    ("--decode_from_file=long.txt", "long.txt, line 2 with 6,001"),
     ("--decode_from_file=in.txt --prefix_file=long.txt", "long.txt, line 2"),
     ("--score_file=long.tsv", "long.tsv, line 1 with 6,001"),
     ("--decode_from_file=in.txt --decode_to_file=in.txt", "not be an input"),

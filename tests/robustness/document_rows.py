@@ -6,6 +6,7 @@ from rows import accepted
 from rows import row
 
 IN, OUT = "{box}/in.html", "{box}/out.html"
+LINES = "kt-decoder --output_dir={run} "
 DOCUMENT = "kt-decoder --output_dir={run} --document "
 TRANSLATE = DOCUMENT + f"--decode_from_file={IN} --decode_to_file={OUT} "
 WRITES = {"writes": "out.html", "apart": True, "cpu_seconds": 60}
@@ -22,18 +23,21 @@ ROWS = [
     row(DOCUMENT + "--decode_interactive", says="--decode_interactive"),
     row(DOCUMENT + "--prefix_file=a", says="--prefix_file"),
     row(DOCUMENT + "--score_file=a", says="--score_file"),
+    row(DOCUMENT + "--split_long", says="--split_long"),
+    row(DOCUMENT + "--format=jsonl", says="--format=jsonl"),
+    row(LINES + "--format=jsonl --write_scores", says="--write_scores"),
+    row(LINES + "--format=jsonl --score_file=a", says="--score_file"),
+    row(LINES + "--format=jsonl --decode_interactive", says="interactive"),
+    row(LINES + "--split_long --prefix_file=a", says="--prefix_file"),
+    row(LINES + "--split_long --score_file=a", says="--score_file"),
+    row(LINES + "--split_long --tokenized", says="--tokenized"),
+    row(LINES + "--split_long --decode_interactive", says="interactive"),
     row(
         DOCUMENT + "--decode_hparams=num_hypotheses=2",
         says="num_hypotheses=2",
     ),
-    row(
-        "kt-decoder --output_dir={run} --document_format=html",
-        says="--document",
-    ),
-    row(
-        "kt-decoder --output_dir={run} --max_sentence_tokens=9",
-        says="--document",
-    ),
+    row(LINES + "--document_format=html", says="--document"),
+    row(LINES + "--max_sentence_tokens=9", says="--split_long"),
     accepted(TRANSLATE, writes(IN, b""), **WRITES),
     accepted(TRANSLATE, writes(IN, b"<<p <!-- <![CDATA[ &#x; </"), **WRITES),
 ]

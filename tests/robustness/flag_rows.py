@@ -44,6 +44,8 @@ ROWS = [
     row("kt-decoder --rerank_weight=1e9", says="1,000"),
     row("kt-decoder --max_sentence_tokens=0", says=COUNT),
     row("kt-decoder --max_sentence_tokens=all", says=COUNT),
+    row("kt-decoder --format=json", says="text, jsonl"),
+    row("kt-decoder --split_long=yes", says="true or false"),
     row("kt-decoder --document_format=pdf", says="text, markdown, html"),
     row("kt-decoder --document=page.html", says="true or false"),
     row("kt-decoder --random_seed=-1", says=COUNT),

@@ -37,6 +37,9 @@ UTF32 = "a b c\n".encode("utf-32")
 LONG = "a " * 5000 + "\n"
 DECODES = {"apart": True, "cpu_seconds": 60}
 WRITES = {"writes": "out.txt", **DECODES}
+TOO_LONG = {"status": 3, **WRITES}
+JSON = "--format=jsonl"
+LOADS = {"apart": True, "cpu_seconds": 30}
 ROWS = [
     # The input of kt-decoder.
     row(DECODE, says="in.txt"),
@@ -52,9 +55,15 @@ ROWS = [
     row(DECODE, writes(IN, b"\xf4\x90\x80\x80\n"), says="line 1"),
     row(DECODE, writes(IN, b"a b\xe2\x82"), says="line 1"),
     row(DECODE, writes(IN, bytes(range(256)) * 9), says="UTF-8"),
-    row(DECODE, writes(IN, "a\n" * 5 + LONG), says="line 6"),
-    row(DECODE, writes(IN, LONG), says="line 1"),
-    row(DECODE, writes(IN, "x" * 100_000), says="line 1"),
+    row(DECODE, writes(IN, "a\n" * 5 + LONG), says="line 6", **TOO_LONG),
+    row(DECODE, writes(IN, LONG), says="line 1", **TOO_LONG),
+    row(DECODE, writes(IN, "x" * 100_000), says="line 1", **TOO_LONG),
+    row(DECODE + JSON, writes(IN, b"a b\n"), says=("line 1", "jsonl")),
+    row(DECODE + JSON, writes(IN, b'"a"\n{"txt": "a"}\n'), says="line 2"),
+    row(DECODE + JSON, writes(IN, b"[" * 10**6), says="line 1"),
+    row(DECODE + JSON, writes(IN, LATIN), says="UTF-8"),
+    row(STDIN + " --format=jsonl", stdin=b"{}", says="input, line 1", **LOADS),
+    accepted(DECODE + JSON, writes(IN, b'{"text": ""}\n""\n'), **WRITES),
     row("kt-decoder --output_dir={run} --decode_from_file=a\0b"),
     row("kt-decoder --output_dir={run} --decode_from_file=/dev/null/a"),
     row(f"kt-decoder --output_dir={{run}} --decode_from_file={'a' * 300}"),
@@ -77,7 +86,7 @@ ROWS = [
     # Standard input is read when the model is ready.
     row(STDIN, stdin=LATIN, says="standard input, line 1", cpu_seconds=30),
     row(STDIN, stdin=UTF16, says="standard input, line 1", cpu_seconds=30),
-    row(STDIN, stdin=LONG.encode(), says="4,096", cpu_seconds=30),
+    row(STDIN, stdin=LONG.encode(), says="4,096", prints="\n", **TOO_LONG),
     # Its output.
     row(DECODE, writes(IN, b"a"), makes(OUT), says="out.txt"),
     row(DECODE + "--decode_to_file=no/such/out.txt", writes(IN, b"a")),

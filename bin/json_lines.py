@@ -1,0 +1,63 @@
+"""JSON lines as the input and output of kt-decoder."""
+
+import json
+
+
+def text_of(line, place):
+    """Returns the text of a line.
+
+    Args:
+        line: A JSON object with "text", or a JSON string.
+        place: Str that names the input and the line.
+
+    Raises:
+        ValueError: If the line is something else.
+    """
+    value = _value(line, place)
+    text = value.get("text") if isinstance(value, dict) else value
+    if not isinstance(text, str):
+        raise _fault(place, f"{line[:40]!r}")
+    return text
+
+
+def json_line(line, translation, num_hypotheses):
+    """Returns the line of the output, a JSON object.
+
+    Args:
+        line: The line of the input. Fields other than "text" are copied.
+        translation: A `Translation`.
+        num_hypotheses: Integer, the number of hypotheses that the user wants.
+    """
+    value = json.loads(line)
+    fields = value if isinstance(value, dict) else {}
+    fields = {name: fields[name] for name in fields if name != "text"}
+    rows = [
+        {"translation": one.text, "score": round(one.score, 6)}
+        for one in translation.hypotheses[:num_hypotheses]
+    ]
+    fields.update(rows[0])
+    if num_hypotheses > 1:
+        fields["hypotheses"] = rows
+    fields["warnings"] = translation.warnings
+    return json.dumps(fields, ensure_ascii=False)
+
+
+def _value(line, place):
+    try:
+        value = json.loads(line, parse_constant=_refuse)
+        # Half of a surrogate pair cannot be written as UTF-8.
+        json.dumps(value, ensure_ascii=False).encode()
+    except (ValueError, RecursionError) as error:
+        raise _fault(place, f"{error}"[:80]) from error
+    return value
+
+
+def _refuse(constant):
+    raise ValueError(f"{constant} is not JSON")
+
+
+def _fault(place, reason):
+    return ValueError(
+        'With `--format=jsonl` each line must be a JSON object with "text", or '
+        f"a JSON string. Received: {place}: {reason}. Correct the line."
+    )

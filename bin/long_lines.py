@@ -1,0 +1,133 @@
+"""Lines on their way through kt-decoder, and those that are too long for it."""
+
+import collections
+import itertools
+import sys
+
+
+class LongLines:
+    """Takes lines that are too long out of a translator's input.
+
+    Their translations are empty, or those of their parts. The others come out
+    as if the long ones were blank.
+
+    Args:
+        counter: A `TextTranslator`, which counts tokens. It needs no model.
+        flags: Flags of kt-decoder.
+        text_of: Function of a line and its number that returns its text.
+
+    Attributes:
+        num_long: Number of lines that were too long.
+    """
+
+    def __init__(self, counter, flags, text_of):
+        from keras_transformer.decoding.long_texts import part_tokens
+
+        self._counter = counter
+        self._max_tokens = counter.max_tokens
+        if flags.split_long:
+            check_translates(counter, "split_long")
+            self._max_tokens = part_tokens(counter, flags.max_sentence_tokens)
+        self._is_splitting = flags.split_long
+        self._seed = flags.random_seed
+        self._text_of = text_of
+        self._counts = {}  # by the number of the line, of those too long
+        self._undecoded = collections.deque()
+
+    @property
+    def num_long(self):
+        return len(self._counts)
+
+    def watched(self, lines):
+        """Yields all lines of the input, and notes which are too long."""
+        from keras_transformer.decoding.batches import WINDOW
+
+        numbered = enumerate(lines, 1)
+        # A translator reads a window at once, too.
+        while window := list(itertools.islice(numbered, WINDOW)):
+            texts = [self._text_of(line, number) for number, line in window]
+            counts = self._counter.num_tokens(texts)
+            for (number, line), count in zip(window, counts):
+                if count > self._max_tokens:
+                    self._counts[number] = count
+                yield line
+
+    def texts(self, lines, start):
+        """Yields the text of each line, which is blank for a long one.
+
+        Args:
+            lines: Iterable of the lines from `watched` that are left.
+            start: Integer, the number of lines before these.
+        """
+        for number, line in enumerate(lines, start + 1):
+            self._undecoded.append((number, line))
+            is_long = number in self._counts
+            yield "" if is_long else self._text_of(line, number)
+
+    def results(self, hypotheses_of_lines, translator, changes, glossary=None):
+        """Yields each line, its number and its `Translation`.
+
+        Args:
+            hypotheses_of_lines: Iterable of the hypotheses for `texts`.
+            translator: The `TextTranslator` that finds them.
+            changes: Dictionary of decoding options.
+            glossary: A `Glossary`. Defaults to None.
+        """
+        from keras_transformer.decoding import long_texts
+
+        for hypotheses in hypotheses_of_lines:
+            number, line = self._undecoded.popleft()
+            warnings = []
+            if number in self._counts:
+                warnings = [long_texts.TOO_LONG]
+                report_long(
+                    number,
+                    self._counts[number],
+                    self._max_tokens,
+                    self._is_splitting,
+                )
+            translation = long_texts.Translation(hypotheses, warnings)
+            if warnings and self._is_splitting:
+                text = self._text_of(line, number)
+                parts = long_texts.parts_of(
+                    translator, [text], self._max_tokens
+                )
+                (translation,) = long_texts.translate_in_parts(
+                    translator,
+                    parts,
+                    seed=self._seed,
+                    glossary=glossary,
+                    **changes,
+                )
+            yield line, number, translation
+
+
+def report_long(number, count, max_tokens, is_split=False):
+    """Prints that a line is too long, and what became of it."""
+    fate = (
+        "It is translated in parts."
+        if is_split
+        else "Its translation is empty; --split_long translates it in parts."
+    )
+    print(
+        f"kt-decoder: warning: line {number} has {count:,} tokens, more than "
+        f"{max_tokens:,}. {fate}",
+        file=sys.stderr,
+    )
+
+
+def check_translates(translator, name):
+    """Checks that a model translates instead of parsing.
+
+    Args:
+        translator: A `TextTranslator`, perhaps without a model.
+        name: Name of the flag that needs it.
+
+    Raises:
+        ValueError: If it parses.
+    """
+    if translator.linearization:
+        raise ValueError(
+            f"`--{name}` must go with a model that translates. Received: "
+            f"--{name} with one that parses. Remove it."
+        )

@@ -9,6 +9,7 @@ from keras_transformer.bin.long_lines import check_translates
 from keras_transformer.data import text_files
 from keras_transformer.data.progress import Progress
 from keras_transformer.documents import document
+from keras_transformer.documents.marks import words_of
 from keras_transformer.files import writing
 
 WARNINGS = {
@@ -67,7 +68,8 @@ def decode_document(source, flags, load, changes, glossary=None):
             translation.hypotheses[0].text or sentence
             for sentence, translation in zip(source.sentences, translations)
         ]
-        file.write(source.translated(texts).encode())
+        alignments = _alignments(source, translations, translator)
+        file.write(source.translated(texts, alignments).encode())
     return _report(source.sentences, translations)
 
 
@@ -113,6 +115,27 @@ def _translate(source, flags, translator, changes, glossary):
             glossary,
             **changes,
         )
+
+
+def _alignments(source, translations, translator):
+    """Returns the alignments of the sentences that have markup to place."""
+    from keras_transformer.decoding.attention_alignment import align_words
+
+    alignments = []
+    for sentence, has_markup, translation in zip(
+        source.sentences, source.has_markup, translations
+    ):
+        best = translation.hypotheses[0]
+        alignment = None
+        # Only the translation of a whole sentence has ids.
+        if has_markup and best.ids and translator.has_attention:
+            hypotheses = [translation.hypotheses]
+            (attention,) = translator.attention([sentence], hypotheses)
+            alignment = align_words(
+                attention, words_of(sentence), words_of(best.text)
+            )
+        alignments.append(alignment)
+    return alignments
 
 
 def _report(sentences, translations):

@@ -28,11 +28,13 @@ class TextTranslator:
     Attributes:
         max_tokens: The greatest number of tokens of a text, the end included.
         trained_length: The number of tokens up to which the model was trained.
+        has_attention: Whether `attention` returns weights.
     """
 
     linearization = None
     max_tokens = MAX_SOURCE_TOKENS
     trained_length = 256
+    has_attention = False
 
     def __call__(
         self,

@@ -235,11 +235,16 @@ class Translator(TextTranslator):
                 scores[i] = value
         return scores
 
-    def attention(self, texts, hypotheses):
-        from keras_transformer.decoding.attention import attention_of
+    @property
+    def has_attention(self):
         from keras_transformer.search.ensemble import Ensemble
 
-        if isinstance(self.model, Ensemble):
+        return not isinstance(self.model, Ensemble)
+
+    def attention(self, texts, hypotheses):
+        from keras_transformer.decoding.attention import attention_of
+
+        if not self.has_attention:
             raise ValueError(
                 "`return_attention` needs a single model. Received: an "
                 "ensemble. Load one of its runs."

@@ -6,6 +6,7 @@ from keras_transformer.documents import html_text
 from keras_transformer.documents import marks
 from keras_transformer.documents import plain_text
 from keras_transformer.documents import sentences
+from keras_transformer.documents.pieces import INLINE_MARKUP
 from keras_transformer.documents.placing import place_markup
 
 BYTE_ORDER_MARK = "\ufeff"
@@ -30,6 +31,7 @@ class Document:
 
     Attributes:
         sentences: List of str, the sentences without their inline markup.
+        has_markup: List of booleans, whether a sentence has inline markup.
 
     Raises:
         ValueError: If the library that splits sentences is not installed.
@@ -47,10 +49,11 @@ class Document:
         pieces = self._parser.parse(text.removeprefix(mark))
         parts = sentences.split_sentences(pieces, language)
         self._parts = [mark, *parts]
-        self.sentences = [
-            marks.plain_text(part.pieces)
-            for part in self._parts
-            if not isinstance(part, str)
+        found = [part for part in self._parts if not isinstance(part, str)]
+        self.sentences = [marks.plain_text(each.pieces) for each in found]
+        self.has_markup = [
+            any(piece.kind in INLINE_MARKUP for piece in each.pieces)
+            for each in found
         ]
 
     def translated(self, translations, alignments=None):

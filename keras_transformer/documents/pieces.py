@@ -9,6 +9,7 @@ BREAK = "break"  # white space with a line end, inside a block
 OPEN = "open"  # the start of inline markup around words
 CLOSE = "close"  # its end
 ATOM = "atom"  # inline markup without words to translate, such as code
+INLINE_MARKUP = (OPEN, CLOSE, ATOM)
 
 LINE_END = re.compile(r"\r\n?|\n")
 _BREAK = re.compile(r"([^\S\r\n]*(?:\r\n?|\n)\s*)")

@@ -127,6 +127,12 @@ class _Layout:
         ]
         if targets:
             return min(targets), max(targets) + 1
+        if mark.piece.kind == ATOM:
+            # After the word that is before it, or else before the next word.
+            if before := self._targets.get(mark.start - 1):
+                return max(before) + 1, max(before) + 1
+            if after := self._targets.get(mark.start):
+                return min(after), min(after)
         return self._by_position(mark.start), self._by_position(mark.stop)
 
     def _by_position(self, place):

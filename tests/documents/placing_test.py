@@ -28,6 +28,13 @@ class PlacingTest:
             "el <i>viejo <u>coche</u></i> <b>rojo</b> es"
         )
 
+    def test_code_follows_the_word_before_it(self):
+        source = "use <code>x</code> before you go"
+        alignment = {(0, 1), (1, 2), (2, 3), (3, 4)}
+        assert placed(source, "antes usa de que vayas", alignment) == (
+            "antes usa <code>x</code> de que vayas"
+        )
+
     def test_words_far_apart_enclose_what_is_between(self):
         source = "he <b>gave up</b> it"
         alignment = {(0, 0), (1, 1), (2, 3), (3, 2)}

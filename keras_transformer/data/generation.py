@@ -13,6 +13,7 @@ from keras_transformer.data import split_files
 from keras_transformer.data import subwords
 from keras_transformer.data import text_files
 from keras_transformer.data.bpe_symbols import write_symbols
+from keras_transformer.data.prefetch import prefetched
 from keras_transformer.data.progress import Progress
 from keras_transformer.data.vocabulary_sample import sample_corpora
 from keras_transformer.files import locks
@@ -228,17 +229,25 @@ def _encode_split(problem, split, tmp_dir, vocabulary, directory):
 def _encode_corpus(problem, pairs, sides, progress):
     """Encodes the pairs of a corpus and returns their counts."""
     counts = collections.Counter()
+    # A thread reads and cleans the next pairs while these are encoded.
+    with contextlib.closing(prefetched(_chunks(pairs))) as chunks:
+        for chunk in chunks:
+            kept = list(_complete(problem, chunk))
+            for number, side in enumerate(sides):
+                # The checksum covers dropped pairs too, because it identifies
+                # the raw text.
+                side.hash([pair[number] for pair in chunk])
+                side.append([pair[number] for pair in kept])
+            counts.update(pairs=len(kept), empty_side=len(chunk) - len(kept))
+            progress.add(len(chunk))
+    return counts
+
+
+def _chunks(pairs):
+    """Yields lists of pairs, enough for all cores in each."""
     pairs = iter(pairs)
     while chunk := list(itertools.islice(pairs, _PAIRS_AT_ONCE)):
-        kept = list(_complete(problem, chunk))
-        for number, side in enumerate(sides):
-            # The checksum covers dropped pairs too, because it identifies the
-            # raw text.
-            side.hash([pair[number] for pair in chunk])
-            side.append([pair[number] for pair in kept])
-        counts.update(pairs=len(kept), empty_side=len(chunk) - len(kept))
-        progress.add(len(chunk))
-    return counts
+        yield chunk
 
 
 def _corpora_entry(problem, split, corpora):

@@ -79,8 +79,7 @@ class SideWriter(contextlib.ExitStack):
 
     def append(self, texts):
         """Writes texts and their ids."""
-        for ids in self._vocabulary.encode(map(self._to_encode, texts)):
-            self._ids.append(ids)
+        self._ids.extend(self._vocabulary.encode(map(self._to_encode, texts)))
         if self._text:
             for text in texts:
                 # A line break inside a sentence would misalign the two sides.

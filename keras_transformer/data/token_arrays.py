@@ -1,6 +1,7 @@
 """Sentences as token ids in flat files that are mapped into memory."""
 
 import array
+import itertools
 import os
 import typing
 
@@ -244,6 +245,13 @@ class TokenArrayWriter:
         """Adds one sequence of token ids."""
         self._file.write(np.asarray(ids, self._dtype).tobytes())
         self._ends.append(self._ends[-1] + len(ids))
+
+    def extend(self, sequences):
+        """Adds a list of sequences of token ids, faster than one by one."""
+        ids = itertools.chain.from_iterable(sequences)
+        self._file.write(np.fromiter(ids, self._dtype).tobytes())
+        lengths = [len(sequence) for sequence in sequences]
+        self._ends.extend((self._ends[-1] + np.cumsum(lengths)).tolist())
 
     @property
     def num_tokens(self):

@@ -32,6 +32,18 @@ class TokenArrayTest:
         assert tokens[-1].tolist() == sequences[-1]
         assert tokens[0].dtype == np.int32
 
+    @pytest.mark.parametrize("vocab_size", [100, 100_000])
+    def test_extending_is_appending_one_by_one(self, tmp_path, vocab_size):
+        sequences = random_sequences(vocab_size)
+        appended = write(tmp_path / "a", sequences, vocab_size)
+        with TokenArrayWriter(str(tmp_path / "b"), vocab_size) as writer:
+            for part in ([], sequences[:20], sequences[20:], []):
+                writer.extend(part)
+        extended = TokenArray(str(tmp_path / "b"))
+        assert writer.num_tokens == sum(appended.lengths)
+        np.testing.assert_array_equal(extended.ids, appended.ids)
+        np.testing.assert_array_equal(extended.offsets, appended.offsets)
+
     @pytest.mark.parametrize(
         "vocab_size,num_bytes", [(1 << 16, 2), ((1 << 16) + 1, 4)]
     )

@@ -51,8 +51,10 @@ before each text.
 of its lines is a source, a tab and a translation.
 
 --glossary=terms.tsv names terms whose translations are prescribed. Each of its
-lines is a term, a tab and its translation, or a term that stays as it is. A
-larger beam, such as --beam_size=8, costs less quality.
+lines is a term, a tab and its translation, or a term that stays as it is.
+
+--protect keeps tags, URLs, e-mail addresses and placeholders such as {name}.
+--protected_patterns=patterns.txt names other regular expressions to keep.
 
 A parsing run turns each line into a tree in brackets. The lines are raw text,
 or, with --tokenized, words separated by spaces.
@@ -63,6 +65,7 @@ import sys
 
 from keras_transformer.bin import command
 from keras_transformer.bin import model_flags
+from keras_transformer.bin import prescriptions
 from keras_transformer.bin import text_io
 from keras_transformer.bin.decoder_flags import FLAGS
 from keras_transformer.bin.decoder_flags import check_flags
@@ -81,33 +84,26 @@ WITH_WARNINGS = 3  # exit status
 def main(argv):
     check_flags()
     changes = model_flags.decode_changes(FLAGS)
-    glossary = _read_glossary()
-    checker, steps = _check_model(changes)
+    prescribed = prescriptions.read(FLAGS)
+    checker, steps = _check_model(changes, prescribed)
     if FLAGS.document:
-        return _decode_document(checker, steps, changes, glossary)
+        return _decode_document(checker, steps, changes, prescribed)
     if FLAGS.decode_interactive:
         lines = text_io.standard_input()
-        _decode_interactively(_load(steps), lines, changes, glossary)
+        _decode_interactively(_load(steps), lines, changes, prescribed)
     elif FLAGS.score_file:
         _score(checker, steps, changes)
     else:
-        return _decode(checker, steps, changes, glossary)
+        return _decode(checker, steps, changes, prescribed)
 
 
-def _read_glossary():
-    from keras_transformer.decoding.glossary import Glossary
-
-    return Glossary.read(FLAGS.glossary) if FLAGS.glossary else None
-
-
-def _check_model(changes):
+def _check_model(changes, prescribed):
     """Returns what `load_checker` returns, and the steps of the checkpoints.
 
     A faulty run, option or text fails before the backend loads, which takes
     seconds.
     """
     from keras_transformer.decoding import ensembles
-    from keras_transformer.decoding.glossary import check_goes_with
     from keras_transformer.decoding.loading import check_export
     from keras_transformer.decoding.loading import check_loadable
     from keras_transformer.decoding.loading import load_checker
@@ -125,8 +121,7 @@ def _check_model(changes):
     if FLAGS.rerank_by:
         checker = _reranker(checker, load_checker)
     options = checker.changed_options(**changes)
-    if FLAGS.glossary:
-        check_goes_with(options, checker.linearization)
+    prescriptions.check(prescribed, options, checker.linearization)
     if FLAGS.split_long:
         check_translates(checker, "split_long")
     if FLAGS.prefix_file and checker.linearization:
@@ -191,17 +186,17 @@ def _reranker(translator, load_reverse):
     return Reranker(translator, load_reverse(paths), FLAGS.rerank_weight)
 
 
-def _output(steps, changes, glossary=None):
+def _output(steps, changes, prescribed=None):
     # Opened before the model is loaded, so that a path that cannot be written
     # fails at once.
     if not FLAGS.decode_to_file:
         return text_io.standard_output()
     return resumable(
-        FLAGS.decode_to_file, settings(steps, changes, glossary), FLAGS.resume
+        FLAGS.decode_to_file, settings(steps, changes, prescribed), FLAGS.resume
     )
 
 
-def _decode(checker, steps, changes, glossary):
+def _decode(checker, steps, changes, prescribed):
     text = text_io.TextInput(FLAGS.decode_from_file)
     prefixes = None
     if FLAGS.prefix_file:
@@ -209,7 +204,7 @@ def _decode(checker, steps, changes, glossary):
     format = LineFormat(FLAGS, changes)
     # The count also tells `Progress` how much is left.
     num_lines = _check_text(text, prefixes, checker, format)
-    with _output(steps, changes, glossary) as output:
+    with _output(steps, changes, prescribed) as output:
         # An export has its vocabulary in the model.
         translator = None if checker else _load(steps)
         long_lines = LongLines(checker or translator, FLAGS, format.text_of)
@@ -227,17 +222,20 @@ def _decode(checker, steps, changes, glossary):
                 prefixes=prefixes_of_lines,
                 seed=FLAGS.random_seed,
                 start=output.num_lines,
-                glossary=glossary,
+                **prescribed,
                 **changes,
             )
             results = long_lines.results(
-                hypotheses_of_lines, translator, changes, glossary
+                hypotheses_of_lines,
+                translator,
+                changes,
+                prescribed.get("glossary"),
             )
             _write(format.rows(results, translator), output)
     return WITH_WARNINGS if long_lines.num_long else 0
 
 
-def _decode_document(checker, steps, changes, glossary):
+def _decode_document(checker, steps, changes, prescribed):
     from keras_transformer.bin import document_decoder
 
     if checker:
@@ -245,7 +243,11 @@ def _decode_document(checker, steps, changes, glossary):
     document_decoder.check_single(changes)
     source = document_decoder.read_document(FLAGS)
     num_warnings = document_decoder.decode_document(
-        source, FLAGS, lambda: _load(steps), changes, glossary
+        source,
+        FLAGS,
+        lambda: _load(steps),
+        changes,
+        prescribed.get("glossary"),
     )
     return WITH_WARNINGS if num_warnings else 0
 
@@ -318,7 +320,7 @@ def _read_pairs(path):
         yield source, target
 
 
-def _decode_interactively(translator, lines, changes, glossary):
+def _decode_interactively(translator, lines, changes, prescribed):
     prompt = "> " if sys.stdin.isatty() else ""
     format = LineFormat(FLAGS, changes)
     print("Type one sentence per line; Control-D ends.", file=sys.stderr)
@@ -331,7 +333,7 @@ def _decode_interactively(translator, lines, changes, glossary):
             report_long(number + 1, count, translator.max_tokens)
             line = ""
         (hypotheses,) = translator.hypotheses(
-            [line], seed=seed, glossary=glossary, **changes
+            [line], seed=seed, **prescribed, **changes
         )
         print(format.columns(hypotheses), flush=True)
         print(prompt, end="", file=sys.stderr, flush=True)

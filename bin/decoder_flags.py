@@ -4,6 +4,7 @@ import os
 
 from keras_transformer.bin import flags
 from keras_transformer.bin import model_flags
+from keras_transformer.bin import prescriptions
 from keras_transformer.documents.document import FORMATS
 
 FLAGS = flags.define(
@@ -78,6 +79,18 @@ FLAGS = flags.define(
             "term, a tab and its translation, or a term that stays as it is. "
             "Default: none.",
         ),
+        flags.switch(
+            "protect",
+            False,
+            "Keep tags, URLs, e-mail addresses and placeholders such as {name} "
+            "and %s as they are.",
+        ),
+        flags.path(
+            "protected_patterns",
+            None,
+            "File of regular expressions, one on each line, of what to keep "
+            "beside tags, in place of the default. It implies protect.",
+        ),
     ),
     flags.group(
         "Documents",
@@ -141,8 +154,9 @@ SETTINGS += ("format", "split_long", "max_sentence_tokens")
 
 _NOT_WITH_DOCUMENTS = (
     "decode_interactive",
-    "glossary",
     "prefix_file",
+    "protect",
+    "protected_patterns",
     "resume",
     "score_file",
     "split_long",
@@ -174,6 +188,9 @@ def check_flags():
     _check_alone("decode_interactive", "prefix_file", "score_file")
     _check_alone("score_file", "decode_from_file", "prefix_file")
     _check_alone("score_file", "glossary")
+    for name in ("protect", "protected_patterns"):
+        _check_alone(name, "score_file", "prefix_file", "rerank_by")
+        _check_alone(name, "split_long", "target_language")
     _check_document()
     _check_lines()
     _check_output()
@@ -236,14 +253,14 @@ def _check_alone(name, *others):
             )
 
 
-def settings(steps, changes, glossary):
+def settings(steps, changes, prescribed):
     """Returns everything but the text that the output depends on.
 
     Args:
         steps: List with the step of each run's checkpoint. None for an
             exported model.
         changes: Dictionary of decoding options that differ from the model's.
-        glossary: A `Glossary`, or None.
+        prescribed: What `prescriptions.read` returned, or None.
 
     Returns:
         Dictionary for `files.partial.resumable`.
@@ -263,7 +280,7 @@ def settings(steps, changes, glossary):
         "checkpoint_step": steps,
         "prefix_file": bool(FLAGS.prefix_file),
         "score_file": bool(FLAGS.score_file),
-        "glossary": glossary and glossary.sha256,
+        **prescriptions.settings(prescribed or {}),
         **{name: FLAGS[name].value for name in SETTINGS},
         **changes,
     }

@@ -11,11 +11,20 @@ from keras_transformer.search.options import DecodeOptions
 
 # Flags of kt-decoder whose values an exported model has in it.
 _FIXED = {
-    "ctranslate2": ("checkpoint_step", "glossary", "precision", "rerank_by"),
+    "ctranslate2": (
+        "checkpoint_step",
+        "glossary",
+        "precision",
+        "protect",
+        "protected_patterns",
+        "rerank_by",
+    ),
     "saved_model": (
         "checkpoint_step",
         "precision",
         "prefix_file",
+        "protect",
+        "protected_patterns",
         "random_seed",
         "rerank_by",
     ),

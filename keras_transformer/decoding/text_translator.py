@@ -61,7 +61,8 @@ class TextTranslator:
             seed: Integer seed of the sampler. Defaults to 0.
             **options: Other fields of `DecodeOptions` to change, such as
                 `beam_size` (1 is greedy), `alpha` or `temperature`. Also
-                `glossary`, a `Glossary` whose terms the translations obey.
+                `glossary`, a `Glossary` whose terms the translations obey, and
+                `protect`, the `Placeholders` that they keep.
 
         Returns:
             List of str. With `num_hypotheses` it is a list of lists of str,
@@ -120,8 +121,9 @@ class TextTranslator:
             start: Integer, the number of texts before these, a multiple of
                 `batches.WINDOW`. The hypotheses are then those of a call with
                 all the texts. Defaults to 0.
-            **options: Fields of `DecodeOptions` to change, and `glossary`, a
-                `Glossary` whose terms the translations obey.
+            **options: Fields of `DecodeOptions` to change. Also `glossary`, a
+                `Glossary` whose terms the translations obey, and `protect`, the
+                `Placeholders` that they keep.
 
         Yields:
             List of `Hypothesis` for each text, best first.

@@ -16,6 +16,8 @@ from keras_transformer.decoding.batches import plan_batches
 from keras_transformer.decoding.batches import search_costs
 from keras_transformer.decoding.batches import windows
 from keras_transformer.decoding.minimum_bayes_risk import chosen
+from keras_transformer.decoding.placeholders import check_translates
+from keras_transformer.decoding.protected_texts import protected_hypotheses
 from keras_transformer.decoding.text_translator import Hypothesis
 from keras_transformer.decoding.text_translator import TextTranslator
 from keras_transformer.search.options import DecodeOptions
@@ -106,8 +108,16 @@ class Translator(TextTranslator):
         seed=0,
         start=0,
         glossary=None,
+        protect=None,
         **options,
     ):
+        if protect:
+            check_translates(self.linearization)
+            options = dict(options, prefixes=prefixes, glossary=glossary)
+            yield from protected_hypotheses(
+                self, protect, texts, start, report=report, seed=seed, **options
+            )
+            return
         if glossary:
             glossaries.check_goes_with(
                 self.changed_options(**options), self.linearization

@@ -29,11 +29,6 @@ ROWS = [
         TERMS,
         says="must go without `--glossary`",
     ),
-    row(
-        RUN + GLOSSARY + " --document",
-        TERMS,
-        says="must go without `--glossary`",
-    ),
     row(RUN + GLOSSARY + " --beam_size=1", TERMS, says="beam_size=1"),
     row(
         RUN + GLOSSARY + " --decode_hparams=temperature=1",

@@ -11,6 +11,7 @@ import environment_rows
 import flag_rows
 import glossary_rows
 import hparam_rows
+import protect_rows
 import record_rows
 import request_rows
 import run_rows
@@ -25,7 +26,7 @@ COMMANDS = {
     "hparam": hparam_rows.ROWS,
     "text file": text_rows.ROWS + document_rows.ROWS,
     "corpus": corpus_rows.ROWS,
-    "glossary": glossary_rows.ROWS,
+    "glossary": glossary_rows.ROWS + protect_rows.ROWS,
     "archive": archive_rows.ROWS,
     "run directory": run_rows.ROWS + record_rows.ROWS + data_rows.ROWS,
     "vocabulary": vocabulary_rows.ROWS,

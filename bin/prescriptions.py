@@ -1,0 +1,55 @@
+"""What `--glossary` and `--protect` prescribe for translations."""
+
+from keras_transformer.decoding import glossary
+from keras_transformer.decoding import placeholders
+
+
+def read(flags):
+    """Reads the files that the flags of kt-decoder name.
+
+    Args:
+        flags: Flags of kt-decoder.
+
+    Returns:
+        Dictionary of arguments of `TextTranslator.hypotheses`: `glossary` and
+        `protect`, as far as there are any.
+
+    Raises:
+        ValueError: If a file is missing or malformed.
+    """
+    prescribed = {}
+    if flags.glossary:
+        prescribed["glossary"] = glossary.Glossary.read(flags.glossary)
+    if flags.protected_patterns:
+        prescribed["protect"] = placeholders.Placeholders.read(
+            flags.protected_patterns
+        )
+    elif flags.protect:
+        prescribed["protect"] = placeholders.Placeholders()
+    return prescribed
+
+
+def check(prescribed, options, linearization):
+    """Checks that a run can do what is prescribed.
+
+    Args:
+        prescribed: What `read` returned.
+        options: The `DecodeOptions`.
+        linearization: The linearization of a parsing model, or None.
+
+    Raises:
+        ValueError: If it cannot.
+    """
+    if "glossary" in prescribed:
+        glossary.check_goes_with(options, linearization)
+    if "protect" in prescribed:
+        placeholders.check_translates(linearization)
+
+
+def settings(prescribed):
+    """Returns what the output depends on, for `files.partial.resumable`."""
+    terms, protect = map(prescribed.get, ("glossary", "protect"))
+    return {
+        "glossary": terms and terms.sha256,
+        "protect": protect and list(protect.patterns),
+    }

@@ -1,0 +1,205 @@
+"""Parts of a text that come out of its translation as they are."""
+
+import re
+import typing
+
+from keras_transformer.data.text_files import read_lines
+from keras_transformer.decoding.inline_tags import TAG
+from keras_transformer.decoding.inline_tags import Inserted
+from keras_transformer.decoding.inline_tags import elements_of
+from keras_transformer.decoding.inline_tags import insert
+
+# What is protected by default, beside tags and addresses.
+PATTERNS = (
+    r"\{[^{}\s]*\}",  # {name}, {0}
+    r"%\(\w+\)[-+#0]*\d*(?:\.\d+)?[a-zA-Z]",  # %(name)s
+    r"%[-+#0]*\d*(?:\.\d+)?[sdifgxu]\b",  # %s, %d, %.2f
+)
+_ADDRESSES = (
+    re.compile(r"https?://[^\s<>\"]*[^\s<>\".,;:!?)\]}']"),
+    re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+"),
+)
+# Names that stand for placeholders in what the model reads.
+STAND_INS = ("Tom", "Maria", "Peter", "Anna", "Paul", "Boston", "Paris")
+
+
+class Masked(typing.NamedTuple):
+    """A text as the model reads it, and what was taken out of it."""
+
+    text: str  # with single spaces
+    stand_ins: dict  # the placeholder and its place by its stand-in
+    tags: list  # of `Inserted`; addresses are among them
+
+
+class Placeholders:
+    """Recognises what a translation must keep, and puts it back.
+
+    The model reads a name in the place of a placeholder such as `{name}`, and
+    the placeholder takes the name's place in the translation. If the
+    translation lacks the name, the placeholder goes where the name's attention
+    is. Tags such as `<b>` are taken out, and put back around the words that
+    belong to those that they were around. URLs and e-mail addresses are taken
+    out as well, since a sentence is most often complete without them. All come
+    out exactly as they are, each as often as in the text.
+
+    Args:
+        patterns: Iterable of str, the regular expressions of placeholders. What
+            they match is never a tag. Defaults to `PATTERNS`.
+        name: What an error message calls them. Defaults to "`patterns`".
+
+    Raises:
+        ValueError: If a pattern is malformed, or matches an empty text.
+
+    Example:
+
+    >>> masked = Placeholders().mask("Call <b>{name}</b>!")
+    >>> masked.text
+    'Call Tom!'
+    """
+
+    def __init__(self, patterns=PATTERNS, name="`patterns`"):
+        self.patterns = tuple(patterns)
+        self._compiled = [
+            _compile(pattern, f"{name}, line {number}")
+            for number, pattern in enumerate(self.patterns, 1)
+        ]
+
+    @classmethod
+    def read(cls, path):
+        """Reads patterns from a file.
+
+        Args:
+            path: Path of a text file with one regular expression on each line.
+
+        Returns:
+            `Placeholders`.
+
+        Raises:
+            ValueError: If there is no such file, or if a line is malformed.
+        """
+        return cls(read_lines(path), path)
+
+    def mask(self, text):
+        """Takes placeholders and tags out of a text.
+
+        Args:
+            text: Str.
+
+        Returns:
+            A `Masked`. Placeholders for which there are not enough names are
+            treated as tags.
+        """
+        free = [name for name in STAND_INS if name not in text]
+        masked, stand_ins, tags, done = "", {}, [], 0
+        for start, end, is_placeholder in self._found(text):
+            if start < done:  # within the one before
+                continue
+            masked = _joined(masked, text[done:start])
+            done = end
+            if is_placeholder and free:
+                name = free.pop(0)
+                stand_ins[name] = Inserted(text[start:end], len(masked))
+                masked += name
+            else:
+                around = text[:start][-1:], text[end : end + 1]
+                spaces = [not one.strip() for one in around]
+                tags.append(Inserted(text[start:end], len(masked), *spaces))
+        masked = _joined(masked, text[done:])
+        return Masked(masked.rstrip(), stand_ins, tags)
+
+    def _found(self, text):
+        """Returns the start, end and kind of what a text holds, in order."""
+        found = [
+            (match.start(), order, match.end())
+            for order, pattern in enumerate([*self._compiled, TAG, *_ADDRESSES])
+            for match in pattern.finditer(text)
+        ]
+        return [
+            (start, end, order < len(self._compiled))
+            for start, order, end in sorted(found)
+        ]
+
+
+def needs_links(masked, translation):
+    """Tells whether `restore` needs `WordLinks`."""
+    missing = _missing(masked, translation)
+    return bool(masked.text and translation and (masked.tags or missing))
+
+
+def restore(masked, translation, links=None):
+    """Puts placeholders and tags into a translation.
+
+    Args:
+        masked: What `Placeholders.mask` returned.
+        translation: Translation of `masked.text`, a str.
+        links: Their `WordLinks`, if `needs_links`. Without words everything
+            goes to the end.
+
+    Returns:
+        Str.
+    """
+
+    def find_span(start, end):
+        return links.span_of(start, end) if links else (len(translation),) * 2
+
+    missing = _missing(masked, translation)
+    inserted = sorted([*masked.tags, *missing], key=lambda one: one.place)
+    restored = insert(translation, elements_of(inserted), find_span)
+    for name, placeholder in masked.stand_ins.items():
+        # The model may have written a name twice.
+        before, *after = _name(name).split(restored)
+        if after:
+            restored = before + placeholder.text + "".join(after)
+    return restored
+
+
+def check_translates(linearization):
+    """Checks that a model translates, since a tree has no placeholders.
+
+    Args:
+        linearization: The linearization of a parsing model, or None.
+
+    Raises:
+        ValueError: If the model parses.
+    """
+    if linearization:
+        raise ValueError(
+            "`protect` must go with a model that translates. Received: a model "
+            "that parses. Leave it out."
+        )
+
+
+def _missing(masked, translation):
+    """Returns the placeholders whose names a translation lacks."""
+    return [
+        placeholder
+        for name, placeholder in masked.stand_ins.items()
+        if not _name(name).search(translation)
+    ]
+
+
+def _name(name):
+    return re.compile(rf"(?<!\w){name}(?!\w)")
+
+
+def _joined(text, part):
+    """Appends a part of a text, with single spaces."""
+    part = re.sub(r"\s+", " ", part)
+    return text + (part.lstrip() if text[-1:] in ("", " ") else part)
+
+
+def _compile(pattern, place):
+    try:
+        compiled = re.compile(pattern)
+    except re.error as error:
+        raise ValueError(
+            "A protected pattern must be a regular expression of Python. "
+            f"Received: {place}, {pattern[:60]!r} ({error}). Correct it."
+        ) from error
+    if compiled.match(""):
+        raise ValueError(
+            "A protected pattern must match some text. Received: "
+            f"{place}, {pattern[:60]!r}, which matches the empty text. "
+            "Correct it."
+        )
+    return compiled

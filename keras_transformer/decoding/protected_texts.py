@@ -1,0 +1,62 @@
+"""Translations of texts with placeholders and tags."""
+
+import collections
+import itertools
+
+from keras_transformer.decoding.batches import WINDOW
+from keras_transformer.decoding.batches import numbered_texts
+from keras_transformer.decoding.placeholders import needs_links
+from keras_transformer.decoding.placeholders import restore
+from keras_transformer.decoding.word_links import find_links
+
+
+def protected_hypotheses(translator, placeholders, texts, start, **options):
+    """Yields the hypotheses of texts whose placeholders are kept.
+
+    Args:
+        translator: A `Translator`.
+        placeholders: A `Placeholders`.
+        texts: Iterable of str.
+        start: Integer, see `TextTranslator.hypotheses`.
+        **options: Other arguments of `TextTranslator.hypotheses`.
+
+    Yields:
+        List of `Hypothesis` for each text, best first.
+    """
+    # The translator reads a window of texts before it yields the first
+    # hypotheses, and each of these needs what was taken out of its own text.
+    untranslated = collections.deque()
+
+    def masked_texts():
+        for _, text in numbered_texts(texts, start):
+            untranslated.append(placeholders.mask(text))
+            yield untranslated[-1].text
+
+    translated = translator.hypotheses(masked_texts(), start=start, **options)
+    while window := list(itertools.islice(translated, WINDOW)):
+        pairs = [(untranslated.popleft(), hypotheses) for hypotheses in window]
+        links = _links(translator, pairs)
+        for masked, hypotheses in pairs:
+            yield [
+                one._replace(
+                    text=restore(
+                        masked, one.text, links.get((masked.text, one.text))
+                    )
+                )
+                for one in hypotheses
+            ]
+
+
+def _links(translator, pairs):
+    """Returns the `WordLinks` that are needed, by source and translation."""
+    needed = {
+        (masked.text, one.text): one
+        for masked, hypotheses in pairs
+        for one in hypotheses
+        if needs_links(masked, one.text)
+    }
+    sources = [source for source, _ in needed]
+    found = find_links(
+        translator.model, translator.vocabulary, sources, list(needed.values())
+    )
+    return dict(zip(needed, found))

@@ -1,0 +1,219 @@
+"""Placeholders and tags that translations keep."""
+
+import re
+
+import numpy as np
+import pytest
+from small_translators import make_translator
+from small_translators import make_tree_vocabulary
+from small_translators import make_vocabulary
+
+from keras_transformer.decoding.inline_tags import TAG
+from keras_transformer.decoding.placeholders import Placeholders
+from keras_transformer.decoding.placeholders import restore
+from keras_transformer.decoding.word_links import WORD
+from keras_transformer.decoding.word_links import WordLinks
+from keras_transformer.decoding.word_links import find_links
+
+KEPT = ["{name}", "%s", "%d", "%(count)d", "%.2f", "{0}"]
+ADDRESSES = ["https://example.org/a?b=c&d=1#e", "me.you@example.org"]
+
+
+@pytest.fixture(scope="module")
+def translator(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("vocabulary")
+    return make_translator(make_vocabulary(folder / "model"))
+
+
+def links_of(source, target, order):
+    """Links word `i` of the target to word `order[i]` of the source."""
+    words = [
+        [match.span() for match in WORD.finditer(text)]
+        for text in (source, target)
+    ]
+    weights = np.eye(len(words[0]))[list(order)]
+    return WordLinks(*words, weights)
+
+
+def is_well_nested(text):
+    """Tells whether all start tags end in the reverse order."""
+    open_names = []
+    for tag in TAG.findall(text):
+        name = re.match(r"</?(\w+)", tag)[1]
+        if tag.startswith("</"):
+            if not open_names or open_names.pop() != name:
+                return False
+        elif not tag.endswith("/>"):
+            open_names.append(name)
+    return not open_names
+
+
+class MaskTest:
+    @pytest.mark.parametrize("kept", KEPT)
+    def test_a_placeholder_becomes_a_name(self, kept):
+        masked = Placeholders().mask(f"You have ({kept}), now.")
+        assert masked.text == "You have (Tom), now."
+        assert masked.stand_ins["Tom"].text == kept
+        assert restore(masked, "Ya tienes (Tom).") == f"Ya tienes ({kept})."
+
+    @pytest.mark.parametrize(
+        "text", ["50 % of it", "a < b > c", "a@b", "{a b}", "1%", "", "  "]
+    )
+    def test_other_text_stays(self, text):
+        masked = Placeholders().mask(text)
+        assert masked == (" ".join(text.split()), {}, [])
+
+    def test_names_of_the_text_are_not_taken(self):
+        masked = Placeholders().mask("Tom and Maria saw {a} and {b}.")
+        assert masked.text == "Tom and Maria saw Peter and Anna."
+
+    def test_tags_leave_single_spaces(self):
+        masked = Placeholders().mask("A <br/> <b>dog </b> runs<hr>")
+        assert masked.text == "A dog runs"
+        assert [tag.text for tag in masked.tags] == [
+            "<br/>",
+            "<b>",
+            "</b>",
+            "<hr>",
+        ]
+
+
+class RestoreTest:
+    def test_tags_follow_their_words(self):
+        source = 'the <b>red</b> <a href="x">house</a>.'
+        masked = Placeholders().mask(source)
+        links = links_of(masked.text, "la casa roja.", [0, 2, 1, 3])
+        assert restore(masked, "la casa roja.", links) == (
+            'la <a href="x">casa</a> <b>roja</b>.'
+        )
+
+    def test_inner_tags_stay_inside(self):
+        masked = Placeholders().mask("<p>a <b>b <i>c</i></b> d</p>")
+        links = links_of(masked.text, "d c a b", [3, 2, 0, 1])
+        restored = restore(masked, "d c a b", links)
+        assert restored == "<p>d <b><i>c</i> a b</b></p>"
+
+    @pytest.mark.parametrize("address", ADDRESSES)
+    def test_an_address_is_where_it_was(self, address):
+        for source, expected in (
+            ("read {} first.", "lee {} antes."),
+            ("read first, {}.", "lee antes, {}."),
+            ("read first: {}", "lee antes: {}"),
+            ("{} first", "{} lee"),
+            ("read <b>{}</b>", "lee <b>{}</b>"),
+        ):
+            masked = Placeholders().mask(source.format(address))
+            assert address not in masked.text
+            target = expected.replace("{}", "")
+            target = " ".join(re.sub("<.*>", "", target).split())
+            order = range(len(WORD.findall(target)))
+            links = links_of(masked.text, target, order)
+            restored = restore(masked, target, links)
+            assert restored == expected.format(address)
+
+    def test_a_tag_that_stands_alone_keeps_its_spaces(self):
+        masked = Placeholders().mask("a <br/> b<hr>")
+        links = links_of(masked.text, "x y", [0, 1])
+        assert restore(masked, "x y", links) == "x <br/> y<hr>"
+
+    def test_a_name_that_is_missing_or_repeated_comes_out_once(self):
+        masked = Placeholders().mask("ask {a} or {b}")
+        links = links_of(masked.text, "Maria o Maria", [3, 2, 3])
+        assert restore(masked, "Maria o Maria", links).split() == [
+            "{a}{b}",
+            "o",
+        ]
+
+    @pytest.mark.parametrize("seed", range(30))
+    def test_everything_is_kept_and_nests(self, seed):
+        generator = np.random.default_rng(seed)
+        words = list("abcdefgh")
+        for _ in range(3):
+            first, last = sorted(generator.integers(0, len(words), 2))
+            inner = [words[first : last + 1]]
+            if is_well_nested(" ".join(inner[0])):
+                name = "bip"[generator.integers(3)]
+                words[first] = f"<{name}>{words[first]}"
+                words[last] += f"</{name}>"
+        words.insert(4, "{name}")
+        text = " ".join(words)
+        assert is_well_nested(text)
+        masked = Placeholders().mask(text)
+        length = len(masked.text.split())
+        target = " ".join("stuvwxyz"[:length])
+        order = generator.integers(0, length, len(target.split()))
+        restored = restore(masked, target, links_of(masked.text, target, order))
+        assert is_well_nested(restored)
+        for kept in ("{name}", *TAG.findall(text)):
+            assert restored.count(kept) == text.count(kept)
+        rest = TAG.sub("", restored).replace("{name}", "")
+        assert rest.split() == target.split()
+
+
+class PatternsTest:
+    def test_a_file_has_a_pattern_on_each_line(self, tmp_path):
+        path = tmp_path / "patterns.txt"
+        path.write_text("\\d+\n<keep>\n", encoding="utf-8")
+        masked = Placeholders.read(str(path)).mask("2 <keep> <b>{a}</b>")
+        assert masked.text == "Tom Maria {a}"
+        assert len(masked.tags) == 2
+
+    @pytest.mark.parametrize(
+        "line, message",
+        [
+            ("(", r"line 2, '\('.*Correct it"),
+            ("a*", "matches the empty text"),
+            ("", "matches the empty text"),
+        ],
+    )
+    def test_a_malformed_line_is_named(self, tmp_path, line, message):
+        path = tmp_path / "patterns.txt"
+        path.write_text(f"a\n{line}\n", encoding="utf-8")
+        with pytest.raises(ValueError, match=message):
+            Placeholders.read(str(path))
+
+
+class TranslatorTest:
+    def test_each_is_kept_once(self, translator):
+        texts = [
+            "a <b>dog</b> runs over {street}",
+            "two women",
+            "",
+            " <br/> ",
+            "the man <i>reads <b>%d</b></i> books",
+        ]
+        translations = translator(texts, protect=Placeholders())
+        assert translations[1:3] == translator(texts[1:3])
+        assert translations[3] == "<br/>"
+        for text, translation in zip(texts, translations):
+            assert is_well_nested(translation)
+            for kept in ("{street}", "%d", *TAG.findall(text)):
+                assert translation.count(kept) == text.count(kept)
+
+    def test_all_hypotheses_keep_them(self, translator):
+        (hypotheses,) = translator(
+            ["a {dog}"], num_hypotheses=3, protect=Placeholders()
+        )
+        assert [text.count("{dog}") for text in hypotheses] == [1, 1, 1]
+
+    def test_links_are_of_whole_words(self, translator):
+        texts = ["a dog runs over the street", "two women"]
+        hypotheses = [best for best, *_ in translator.hypotheses(texts)]
+        for text, best, links in zip(
+            texts,
+            hypotheses,
+            find_links(
+                translator.model, translator.vocabulary, texts, hypotheses
+            ),
+        ):
+            spans = [match.span() for match in WORD.finditer(text)]
+            assert links.source_words == spans
+            spans = [match.span() for match in WORD.finditer(best.text)]
+            assert links.target_words == spans
+            assert np.all(links.weights >= 0)
+            assert np.all(links.weights.sum(axis=1) <= 1 + 1e-5)
+
+    def test_a_parser_refuses_it(self, tmp_path):
+        vocabulary = make_tree_vocabulary(tmp_path / "vocabulary")
+        with pytest.raises(ValueError, match="a model that parses"):
+            make_translator(vocabulary)(["a dog"], protect=Placeholders())

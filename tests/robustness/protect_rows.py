@@ -1,0 +1,61 @@
+"""Patterns to protect that are missing, malformed, or at odds."""
+
+from damage import has
+from damage import writes
+from rows import accepted
+from rows import row
+
+FILE = "{box}/patterns.txt"
+PATTERNS = f" --protected_patterns={FILE}"
+RUN = "kt-decoder --output_dir={run}"
+DIGITS = writes(FILE, b"\\d+\n")
+
+
+def malformed(content, says):
+    return row(RUN + PATTERNS, writes(FILE, content), says=says)
+
+
+ROWS = [
+    row(RUN + " --protect=some", says="true or false"),
+    row(RUN + PATTERNS, says="patterns.txt"),
+    malformed(b"a\n(b\n", "line 2, '(b'"),
+    malformed(b"a\n\n", "line 2, '', which matches the empty text"),
+    malformed(b"x*\n", "must match some text"),
+    malformed(b"\xff\n", "UTF-8"),
+    row("kt-decoder --output_dir={parser} --protect", says="parses"),
+    row("kt-decoder --output_dir={parser}" + PATTERNS, DIGITS, says="parses"),
+    row(
+        "kt-decoder --output_dir={saved_model} --protect",
+        says="must go with a run",
+    ),
+    row(
+        "kt-decoder --output_dir={ctranslate2} --protect",
+        says="must go with a run",
+    ),
+    row(
+        RUN + " --protect --score_file={texts}/dev.en",
+        says="must go without `--score_file`",
+    ),
+    row(
+        RUN + " --protect --prefix_file={texts}/dev.en",
+        says="must go without `--prefix_file`",
+    ),
+    row(
+        RUN + " --protect --rerank_by={run}",
+        says="must go without `--rerank_by`",
+    ),
+    row(
+        RUN + " --protect --split_long",
+        says="must go without `--split_long`",
+    ),
+    row(RUN + " --protect --document", says="must go without `--protect`"),
+    accepted(
+        RUN + PATTERNS + " --decode_to_file={box}/out.txt",
+        writes(FILE, b"\\d+\n<keep>\n"),
+        has("{run}"),
+        stdin=b"a <b>2</b> <keep>\n\n<br/>\n",
+        writes="out.txt",
+        apart=True,
+        cpu_seconds=60,
+    ),
+]

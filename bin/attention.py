@@ -271,8 +271,13 @@ def _run():
 
 
 def _check_lengths(run, *names):
+    vocabularies = {
+        "text": run.source_vocabulary,
+        "target_text": run.vocabulary,
+    }
     for name in names:
-        num_tokens = len(run.vocabulary.encode([FLAGS[name].value or ""])[0])
+        text = FLAGS[name].value or ""
+        num_tokens = len(vocabularies[name].encode([text])[0])
         if num_tokens > MAX_TOKENS:
             raise ValueError(
                 f"`--{name}` must have at most {MAX_TOKENS} tokens. Received: "
@@ -293,8 +298,9 @@ def _words(checker, text):
     """Returns the words of a text, which need no model."""
     if checker.linearization:
         return checker.words(text)
-    ids = checker.vocabulary.encode([text])[0]
-    return join_words(checker.vocabulary.pieces(ids[:-1]))[0]
+    vocabulary = checker.source_vocabulary
+    ids = vocabulary.encode([text])[0]
+    return join_words(vocabulary.pieces(ids[:-1]))[0]
 
 
 def _attention(translator):
@@ -317,9 +323,12 @@ def _attention(translator):
         text = " ".join(translator.words(text))
         target_text = translator.symbols(target_text)
         translator = translator.translator
-    source, target = translator.vocabulary.encode([text, target_text])
     attention = attention_of(
-        translator.model, translator.vocabulary, source, target
+        translator.model,
+        translator.vocabulary,
+        *translator.source_vocabulary.encode([text]),
+        *translator.vocabulary.encode([target_text]),
+        translator.source_vocabulary,
     )
     return FLAGS.target_text, attention
 

@@ -104,7 +104,7 @@ def _usable_problem(run):
         )
     problem.text_split("dev")
     problem.evaluation_batches(run.hparams.batch_tokens)
-    if problem.vocabulary.sha256 != run.vocabulary.sha256:
+    if problem.vocabularies.model_bytes != run.vocabularies.model_bytes:
         raise ValueError(
             "The data must have the run's vocabulary. Received: "
             f"{problem.directory} with another one. Name the directory of the "

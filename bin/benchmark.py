@@ -137,7 +137,7 @@ def _decode():
     if FLAGS.output_dir and export_format(FLAGS.output_dir) == "ctranslate2":
         return _decode_with_ctranslate2()
     precision = model_flags.decode_precision(FLAGS)
-    hparams, sources, make_model, vocabulary = (
+    hparams, sources, make_model, vocabularies = (
         _trained(precision) if FLAGS.output_dir else _untrained(precision)
     )
     # The search alone is timed, not the choice among its samples.
@@ -157,7 +157,7 @@ def _decode():
         FLAGS.target_length,
         FLAGS.sort_by_length,
         FLAGS.num_passes,
-        vocabulary,
+        vocabularies,
     )
     return {
         "output_dir": FLAGS.output_dir,
@@ -197,7 +197,7 @@ def _trained(precision):
 
     Returns:
         The run's hparams, the text as ids, a function that makes the model
-        once the backend is loaded, and the vocabulary.
+        once the backend is loaded, and the vocabularies.
     """
     from keras_transformer.benchmark import workload
     from keras_transformer.runs.run_directory import RunDirectory
@@ -215,8 +215,8 @@ def _trained(precision):
 
     check_checkpoint(run)
     lines = workload.read_sentences(FLAGS.decode_from_file)
-    sources = run.vocabulary.encode(lines)
-    return run.hparams, sources, make_model, run.vocabulary
+    sources = run.source_vocabulary.encode(lines)
+    return run.hparams, sources, make_model, run.vocabularies
 
 
 def _untrained(precision):
@@ -235,7 +235,7 @@ def _untrained(precision):
         return random_model(hparams, vocab_size, precision)
 
     # Without a vocabulary of trees, nothing constrains the search.
-    return hparams, sources, make_model, None
+    return hparams, sources, make_model, ()
 
 
 def _layers():

@@ -86,7 +86,7 @@ GROUP = flags.group(
     flags.count(
         "vocab_size",
         None,
-        "Number of subwords in the vocabulary, which both sides share; "
+        "Number of subwords in the vocabulary of both sides, or of the target; "
         "parsing_files takes it too. Default: that of the problem.",
         maximum=flags.MAX_VOCAB_SIZE,
     ),

@@ -180,7 +180,11 @@ def _generate(problem):
     manifest = problem.generate(FLAGS.tmp_dir)
     seconds = time.monotonic() - start
     print(f"{problem.data_name} in {problem.directory}")
-    print(f"  vocabulary {manifest['vocab_size']:,}")
+    if "source_vocab_size" in manifest:
+        print(f"  vocabulary of the source {manifest['source_vocab_size']:,}")
+        print(f"  vocabulary of the target {manifest['vocab_size']:,}")
+    else:
+        print(f"  vocabulary {manifest['vocab_size']:,}")
     for split, counts in manifest["splits"].items():
         print(f"  {split:<5} {_summary(counts)}")
         for line in _corpus_lines(counts):

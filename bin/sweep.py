@@ -293,7 +293,8 @@ def _check(rows):
     for row in rows:
         problem = row.variant.problem
         start.check_data(problem, row.hparams)
-        start.check_memory(row.hparams, problem.vocabulary.vocab_size)
+        start.check_vocabularies(problem, row.hparams)
+        start.check_memory(row.hparams, problem.vocabularies.sizes)
 
 
 def _sweep(problem, rows):

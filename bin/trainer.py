@@ -228,7 +228,8 @@ def _train(is_chief):
     start.check_data(problem, hparams)
     measure = settings["measure"] or problem.measure
     start.check_metrics(problem, measure, options["early_stopping_metric"])
-    start.check_memory(hparams, problem.vocabulary.vocab_size)
+    start.check_vocabularies(problem, hparams)
+    start.check_memory(hparams, problem.vocabularies.sizes)
     record = _record(problem, settings)
     if is_new:
         start.check_warm_start(hparams, options["warm_start_from"])
@@ -280,7 +281,7 @@ def _record(problem, settings):
         "problem": problem.name,
         "hparams_set": settings["hparams_set"],
         "random_seed": settings["random_seed"],
-        "vocabulary_sha256": problem.vocabulary.sha256,
+        **problem.vocabularies.hashes,
         "corpus_weights": problem.corpus_weights,
         "precision": settings["precision"],
     }
@@ -322,7 +323,7 @@ def _with_largest_batch(problem, hparams, precision):
     if hparams.effective_batch_tokens:
         most = problem.update_positions(hparams)
     tokens = largest_batch_tokens(
-        hparams, problem.vocabulary.vocab_size, precision, most, FLAGS.xla
+        hparams, problem.vocabularies.sizes, precision, most, FLAGS.xla
     )
     return dataclasses.replace(hparams, batch_tokens=tokens)
 

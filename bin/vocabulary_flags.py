@@ -7,6 +7,9 @@ from keras_transformer.data.generation import VOCABULARY_FILE
 from keras_transformer.decoding.exported import newest_version
 
 NAMES = ["vocabulary", "symbols", "vocabulary_temperature", "tokenized"]
+NAMES += ["shared_vocabulary", "source_vocab_size"]
+TRAINED = ("vocab_size", "source_vocab_size", "shared_vocabulary", "symbols")
+TRAINED += ("vocabulary_temperature",)
 
 GROUP = flags.group(
     "Vocabulary of translate_files",
@@ -15,6 +18,20 @@ GROUP = flags.group(
         None,
         "SentencePiece model to use, or the directory of a run, an average, an "
         "export or data that has one. Default: train one on the text.",
+    ),
+    flags.switch(
+        "shared_vocabulary",
+        None,
+        "Whether source and target have one vocabulary. Two are better where "
+        "they have different scripts, and need tied_embeddings=target in the "
+        "training. Default: true.",
+    ),
+    flags.count(
+        "source_vocab_size",
+        None,
+        "Number of subwords in the source's own vocabulary. Default: "
+        "vocab_size.",
+        maximum=flags.MAX_VOCAB_SIZE,
     ),
     flags.text(
         "symbols",
@@ -52,7 +69,7 @@ def settings(values):
     """
     path = values.vocabulary
     if path:
-        for name in ("vocab_size", "symbols", "vocabulary_temperature"):
+        for name in TRAINED:
             if values[name].value != values[name].default:
                 raise ValueError(
                     f"`--{name}` must go with a vocabulary that is trained. "
@@ -71,6 +88,8 @@ def settings(values):
         "symbols": values.symbols.split(",") if values.symbols else [],
         "vocabulary_temperature": values.vocabulary_temperature,
         "tokenized": values.tokenized,
+        "shared_vocabulary": values.shared_vocabulary,
+        "source_vocab_size": values.source_vocab_size,
     }
 
 

@@ -18,6 +18,10 @@ class Problem(GeneratedData):
         name: Name of the problem, set by `register_problem`.
         vocab_size: Size of the joint vocabulary to train. None if none is
             trained. Defaults to 32000.
+        shared_vocabulary: Whether source and target have one vocabulary. If
+            not, each has one of its own. Defaults to True.
+        source_vocab_size: Size of the source's own vocabulary. Defaults to
+            None, which means `vocab_size`.
         vocabulary_path: Path of a vocabulary file to use instead of training
             one. Defaults to None.
         vocabulary_temperature: Temperature of the shares of the corpora in the
@@ -52,6 +56,8 @@ class Problem(GeneratedData):
 
     name = None
     vocab_size = 32000
+    shared_vocabulary = True
+    source_vocab_size = None
     vocabulary_path = None
     vocabulary_temperature = 1
     user_symbols = ()

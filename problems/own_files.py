@@ -2,6 +2,7 @@
 
 from keras_transformer.data import generation
 from keras_transformer.data import text_files
+from keras_transformer.data import vocabularies
 from keras_transformer.problem import Problem
 
 
@@ -27,13 +28,23 @@ class OwnFiles(Problem):
         super().__init__(data_dir, reverse)
         self.files = {}
 
-    def use_files(self, files, vocab_size=None):
+    def use_files(
+        self,
+        files,
+        vocab_size=None,
+        shared_vocabulary=None,
+        source_vocab_size=None,
+    ):
         """Sets the files to generate the data from.
 
         Args:
             files: Dictionary of split to a tuple of paths, one for each of
                 `sides`. A split without any path is left out.
             vocab_size: Number of subwords. Defaults to that of the problem.
+            shared_vocabulary: Whether source and target have one vocabulary.
+                Defaults to what the problem says.
+            source_vocab_size: Number of subwords of the source's own
+                vocabulary. Defaults to `vocab_size`.
 
         Raises:
             ValueError: If a file of "train" or "dev" is missing, or one of
@@ -48,6 +59,10 @@ class OwnFiles(Problem):
                     raise self._missing_file(split, side, files)
         self.files = files
         self.vocab_size = vocab_size or self.vocab_size
+        if shared_vocabulary is not None:
+            self.shared_vocabulary = shared_vocabulary
+        self.source_vocab_size = source_vocab_size or self.source_vocab_size
+        vocabularies.check_problem(self)
 
     def check_files(self):
         """Reads all files completely and raises an error at any fault."""
@@ -110,6 +125,8 @@ class OwnFiles(Problem):
         return {
             "vocabulary": vocabulary and f"sha256 {vocabulary[:16]}",
             "vocab_size": made_from["vocab_size"],
+            "shared_vocabulary": "source_vocab_size" not in made_from,
+            "source_vocab_size": made_from.get("source_vocab_size"),
             **made_from.get("settings", {}),
             **dict(zip(names, files)),
         }

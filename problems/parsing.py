@@ -85,6 +85,16 @@ class ParsingProblem(Problem):
             f"Received: {name}. Use {self.data_name}."
         )
 
+    def generate(self, tmp_dir):
+        if self.linearization == "lexicalised" and not self.shared_vocabulary:
+            raise ValueError(
+                "A lexicalised tree holds the words of its source and needs "
+                "their vocabulary. Received: linearization='lexicalised' and "
+                f"shared_vocabulary=False for {self.data_name}. Share it, or "
+                "use another linearization."
+            )
+        return super().generate(tmp_dir)
+
     def trees(self, split, tmp_dir):
         """Yields the trees of a split, as `tree.clean` returns them.
 

@@ -70,6 +70,7 @@ class TranslateFiles(OwnFiles):
         symbols=(),
         vocabulary_temperature=1,
         tokenized=False,
+        **vocabularies,
     ):
         """Sets the files, and whether to clean the training text.
 
@@ -89,6 +90,8 @@ class TranslateFiles(OwnFiles):
             vocabulary_temperature: See `Problem`. Defaults to 1.
             tokenized: Whether the text has spaces between its tokens already.
                 Defaults to False.
+            **vocabularies: `shared_vocabulary` and `source_vocab_size`, see
+                `OwnFiles.use_files`.
 
         Raises:
             ValueError: If text is missing or given twice, if a corpus has no
@@ -110,7 +113,11 @@ class TranslateFiles(OwnFiles):
         merged = {**files, **paths}
         # Fingerprints have the order of the splits, "train" first.
         order = sorted(merged, key=lambda split: split != "train")
-        super().use_files({split: merged[split] for split in order}, vocab_size)
+        super().use_files(
+            {split: merged[split] for split in order},
+            vocab_size,
+            **vocabularies,
+        )
         self._corpora = {
             split: corpora.get(split) or [Corpus(paths)]
             for split, paths in self.files.items()

@@ -34,7 +34,7 @@ def time_decoding(
     target_length=0,
     by_length=True,
     num_passes=5,
-    vocabulary=None,
+    vocabularies=(),
 ):
     """Times the repeated translation of encoded sentences.
 
@@ -49,8 +49,8 @@ def time_decoding(
         by_length: Boolean, whether a batch holds sentences of similar lengths
             or consecutive sentences. Defaults to True.
         num_passes: Number of measured passes over the sentences. Defaults to 5.
-        vocabulary: Vocabulary of a run. If its targets are trees, it constrains
-            the search to well-formed ones. Defaults to None.
+        vocabularies: `Vocabularies` of a run. If its targets are trees, they
+            constrain the search to well-formed ones. Defaults to none.
 
     Returns:
         Dictionary of figures.
@@ -59,7 +59,7 @@ def time_decoding(
         # The end comes on top of the minimum. Together with the limit of
         # `target_length` in each batch, this forces the length.
         options = dataclasses.replace(options, min_length=target_length - 1)
-    search = compile_search(model, options, vocabulary)
+    search = compile_search(model, options, *vocabularies)
     # kt-decoder sorts too: similar lengths need less padding.
     order = sorted(sources, key=len) if by_length else sources
     batches = [

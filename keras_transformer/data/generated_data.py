@@ -10,9 +10,9 @@ from keras_transformer.data import corpora
 from keras_transformer.data import generation
 from keras_transformer.data import packing
 from keras_transformer.data import split_files
-from keras_transformer.data import subwords
 from keras_transformer.data import token_arrays
 from keras_transformer.data import update_size
+from keras_transformer.data import vocabularies
 from keras_transformer.files.reading import faulty
 
 # Largest number of positions of a batch for evaluation. The logits of such a
@@ -42,7 +42,7 @@ class GeneratedData:
         self.reverse = reverse
         sides = ("target", "source") if reverse else ("source", "target")
         self.directions = (sides,)
-        self._vocabulary = None
+        self._vocabularies = None
         self._checked = {}  # the counts of each split whose ids were checked
 
     @property
@@ -67,17 +67,36 @@ class GeneratedData:
                 f"kt-datagen --problem={self.data_name} "
                 f"--data_dir={self.data_dir}."
             )
+        if "source_vocab_sha256" in manifest:
+            vocabularies.check_one_direction(self)
         return manifest
 
     @property
-    def vocabulary(self):
-        """The joint vocabulary of both languages, a `Subwords`."""
-        if self._vocabulary is None:
-            self._vocabulary = subwords.Subwords(
-                os.path.join(self.directory, generation.VOCABULARY_FILE),
-                self.manifest["vocab_sha256"],
+    def vocabularies(self):
+        """The `Vocabularies` of targets and sources."""
+        if self._vocabularies is None:
+            manifest = self.manifest
+            read = vocabularies.read(
+                self.directory,
+                manifest["vocab_sha256"],
+                manifest.get("source_vocab_sha256"),
             )
-        return self._vocabulary
+            # The files have the names of the forward direction.
+            self._vocabularies = read.reversed() if self.reverse else read
+        return self._vocabularies
+
+    @property
+    def vocabulary(self):
+        """The vocabulary of the targets, a `Subwords`.
+
+        It is also that of the sources, unless the two are separate.
+        """
+        return self.vocabularies.targets
+
+    @property
+    def source_vocabulary(self):
+        """The vocabulary of the sources, a `Subwords`."""
+        return self.vocabularies.sources
 
     def token_pairs(self, split):
         """Returns the ids of inputs and targets of a split, a `TokenPairs`."""
@@ -91,8 +110,9 @@ class GeneratedData:
         }
         # Checking reads all ids, so it is done once for the same data.
         if self._checked.get(split) != counts:
-            for array in tokens.values():
-                array.check(counts["pairs"], self.vocabulary.vocab_size)
+            sides = reversed(self.directions[0])
+            for side, vocab_size in zip(sides, self.vocabularies.sizes):
+                tokens[side].check(counts["pairs"], vocab_size)
             self._checked[split] = counts
         return token_arrays.TokenPairs(
             *(

@@ -12,9 +12,11 @@ import time
 from keras_transformer.data import split_files
 from keras_transformer.data import subwords
 from keras_transformer.data import text_files
+from keras_transformer.data import vocabularies
 from keras_transformer.data.bpe_symbols import write_symbols
 from keras_transformer.data.prefetch import prefetched
 from keras_transformer.data.progress import Progress
+from keras_transformer.data.subwords import VOCABULARY_FILE
 from keras_transformer.data.vocabulary_sample import sample_corpora
 from keras_transformer.files import locks
 from keras_transformer.files import writing
@@ -22,7 +24,6 @@ from keras_transformer.files.records import WHOLE
 from keras_transformer.files.records import read_record
 
 MANIFEST_FILE = "manifest.json"
-VOCABULARY_FILE = "vocab.model"
 
 _CORPUS = {"name": str, "sha256": [str], "weight": float, "pairs": WHOLE}
 _CORPUS |= {"tag?": str}
@@ -33,11 +34,14 @@ _MANIFEST = {
     "made_from": {
         "splits": [str],
         "vocab_size": (WHOLE, None),
+        "source_vocab_size?": WHOLE,
         "files": [{"name": str, "sha256": str}],
         "settings?": {},
     },
     "vocab_size": WHOLE,
     "vocab_sha256": str,
+    "source_vocab_size?": WHOLE,
+    "source_vocab_sha256?": str,
     "splits": {"train": _SPLIT, str: _SPLIT},
 }
 
@@ -71,6 +75,7 @@ def generate(problem, tmp_dir):
         ValueError: If a split has no pairs.
     """
     writing.check_directory(problem.directory, "The folder of the data")
+    vocabularies.check_problem(problem)
     aside = problem.directory + ".unfinished"
     with locks.locked_directory(problem.data_dir):
         shutil.rmtree(aside, ignore_errors=True)
@@ -112,6 +117,7 @@ def made_from(problem, tmp_dir):
         "problem": problem.data_name,
         "splits": list(problem.splits),
         "vocab_size": None if vocabulary_path else problem.vocab_size,
+        **_own_source_size(problem),
         "vocab_sha256": (
             text_files.sha256(vocabulary_path) if vocabulary_path else None
         ),
@@ -121,17 +127,40 @@ def made_from(problem, tmp_dir):
     }
 
 
-def _write_data(problem, tmp_dir, directory):
-    """Writes vocabulary and splits; returns their part of the manifest."""
-    vocabulary = _make_vocabulary(problem, tmp_dir, directory)
+def _own_source_size(problem):
+    """Returns the entry of a source vocabulary; none if it is shared."""
+    if problem.shared_vocabulary:
+        return {}
     return {
-        "vocab_size": vocabulary.vocab_size,
-        "vocab_sha256": vocabulary.sha256,
+        "source_vocab_size": problem.source_vocab_size or problem.vocab_size
+    }
+
+
+def _write_data(problem, tmp_dir, directory):
+    """Writes vocabularies and splits; returns their part of the manifest."""
+    both = _make_vocabularies(problem, tmp_dir, directory)
+    targets, sources = both
+    of_source = {
+        "source_vocab_size": sources.vocab_size,
+        "source_vocab_sha256": sources.sha256,
+    }
+    return {
+        "vocab_size": targets.vocab_size,
+        "vocab_sha256": targets.sha256,
+        **({} if both.is_shared else of_source),
         "splits": {
-            split: _encode_split(problem, split, tmp_dir, vocabulary, directory)
+            split: _encode_split(problem, split, tmp_dir, both, directory)
             for split in problem.splits
         },
     }
+
+
+def _make_vocabularies(problem, tmp_dir, directory):
+    if problem.shared_vocabulary:
+        shared = _make_vocabulary(problem, tmp_dir, directory)
+        return vocabularies.Vocabularies(shared, shared)
+    pairs = _training_sample(problem, tmp_dir)
+    return vocabularies.train_separate(problem, pairs, tmp_dir, directory)
 
 
 def _make_vocabulary(problem, tmp_dir, directory):
@@ -192,13 +221,12 @@ def _check_symbols(vocabulary, problem, tmp_dir):
             )
 
 
-def _encode_split(problem, split, tmp_dir, vocabulary, directory):
+def _encode_split(problem, split, tmp_dir, both, directory):
     """Encodes a split and returns its entry in the manifest."""
     sides = [
         split_files.SideWriter(directory, split, side, vocabulary, to_encode)
-        for side, to_encode in (
-            ("source", str),
-            ("target", problem.target_text),
+        for side, vocabulary, to_encode in zip(
+            ("source", "target"), reversed(both), (str, problem.target_text)
         )
     ]
     with contextlib.ExitStack() as stack:

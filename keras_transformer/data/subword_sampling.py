@@ -1,5 +1,7 @@
 """Sampled segmentations of the training text, other ones in each epoch."""
 
+import typing
+
 import numpy as np
 
 from keras_transformer.data.bpe_dropout import BpeDropout
@@ -30,20 +32,86 @@ class SubwordSampler:
 
     Args:
         token_pairs: `TokenPairs` to segment anew.
-        vocabulary: Their `Subwords`.
+        vocabulary: The `Subwords` of the targets.
         dropout: Probability of leaving out a merge (p), less than 1.
         seed: Integer seed, at least 0.
+        source_vocabulary: The `Subwords` of the sources. Defaults to None,
+            which means `vocabulary`.
 
     Raises:
-        ValueError: If the vocabulary is not a byte-pair encoding within words.
+        ValueError: If a vocabulary is not a byte-pair encoding within words.
     """
 
-    def __init__(self, token_pairs, vocabulary, dropout, seed):
+    def __init__(
+        self, token_pairs, vocabulary, dropout, seed, source_vocabulary=None
+    ):
         self._stored = token_pairs
         self._seed = seed
+        source_vocabulary = source_vocabulary or vocabulary
+        # Sides with one vocabulary share the segmentations of a word.
+        if source_vocabulary.sha256 == vocabulary.sha256:
+            self._samplers = [_WordSampler(token_pairs, vocabulary, dropout)]
+        else:
+            self._samplers = [
+                _WordSampler([token_pairs.inputs], source_vocabulary, dropout),
+                _WordSampler([token_pairs.targets], vocabulary, dropout),
+            ]
+
+    def sample(self, epoch, longest):
+        """Returns the pairs of an epoch.
+
+        They are a pure function of the arguments and of those of the class. A
+        pair keeps its stored segmentation if one of its sides is longer than
+        `longest` in the stored or in the sampled segmentation.
+
+        Args:
+            epoch: Number of the epoch.
+            longest: Largest number of tokens of a sentence.
+
+        Returns:
+            `TokenPairs` of the same number of pairs.
+        """
+        # The trailing 2 keeps this generator apart from those that order the
+        # epoch and seed its rows.
+        generator = np.random.default_rng([self._seed, epoch, 2])
+        sides = [
+            side
+            for sampler in self._samplers
+            for side in sampler.sample(generator)
+        ]
+        stored = np.stack([side.lengths for side in self._stored])
+        sampled = np.stack([_sampled_lengths(side) for side in sides])
+        is_stored = np.maximum(stored, sampled).max(axis=0) > longest
+        lengths = np.where(is_stored, stored, sampled)  # (2, pairs)
+        return TokenPairs(
+            *(
+                _SampledSequences(side, row, is_stored)
+                for side, row in zip(sides, lengths)
+            )
+        )
+
+
+class _SampledSide(typing.NamedTuple):
+    """The segmentations of an epoch, and which of them make up a side."""
+
+    numbers: TokenSequences  # the numbers of segmentations
+    segmentations: TokenSequences  # the ids of all segmentations
+    word_of: np.ndarray  # for each, the stored segmentation of the same word
+
+
+class _WordSampler:
+    """Draws segmentations of the distinct words of sides with one vocabulary.
+
+    Args:
+        sides: Sequence of `TokenSequences`.
+        vocabulary: Their `Subwords`.
+        dropout: Probability of leaving out a merge.
+    """
+
+    def __init__(self, sides, vocabulary, dropout):
         self._bpe = BpeDropout(vocabulary, dropout)
         words = DistinctWords(self._bpe.starts_word)
-        self._sides = [words.number(side) for side in token_pairs]
+        self._sides = [words.number(side) for side in sides]
         self._spellings = words.spellings()
         self._characters = self._bpe.spell(self._spellings)
         self._first_ranks = self._bpe.first_ranks(self._characters)
@@ -66,36 +134,20 @@ class SubwordSampler:
             len(num_drawn) + group for group in _groups_of_equal(lengths)
         ]
 
-    def sample(self, epoch, longest):
-        """Returns the pairs of an epoch.
-
-        They are a pure function of the arguments and of those of the class. A
-        pair keeps its stored segmentation if one of its sides is longer than
-        `longest` in the stored or in the sampled segmentation.
+    def sample(self, generator):
+        """Draws the segmentations of an epoch.
 
         Args:
-            epoch: Number of the epoch.
-            longest: Largest number of tokens of a sentence.
+            generator: NumPy generator.
 
         Returns:
-            `TokenPairs` of the same number of pairs.
+            List with a `_SampledSide` for each side.
         """
-        segmentations = self._draw(epoch)
-        stored = np.stack([side.lengths for side in self._stored])
-        sampled = np.stack(
-            [_sampled_lengths(side, segmentations) for side in self._sides]
-        )  # (2, pairs)
-        is_stored = np.maximum(stored, sampled).max(axis=0) > longest
-        return TokenPairs(
-            *(
-                _SampledSequences(
-                    *side, segmentations, self._word_of, is_stored
-                )
-                for side in zip(
-                    self._sides, np.where(is_stored, stored, sampled)
-                )
-            )
-        )
+        segmentations = self._draw(generator)
+        return [
+            _SampledSide(numbers, segmentations, self._word_of)
+            for numbers in self._sides
+        ]
 
     def _count_drawn(self):
         """Returns the number of segmentations that an epoch draws of a word."""
@@ -108,11 +160,8 @@ class SubwordSampler:
         is_drawn = (lengths > 1) & (lengths <= MAX_CHARACTERS)
         return np.minimum(counts, np.where(is_drawn, MAX_SAMPLES, 0))
 
-    def _draw(self, epoch):
+    def _draw(self, generator):
         """Returns all segmentations of an epoch, `TokenSequences`."""
-        # The trailing 2 keeps this generator apart from those that order the
-        # epoch and seed its rows.
-        generator = np.random.default_rng([self._seed, epoch, 2])
         lengths = np.empty(len(self._word_of), np.int64)
         lengths[: len(self._spellings)] = self._spellings.lengths
         drawn = []
@@ -138,20 +187,17 @@ class _SampledSequences(TokenSequences):
     """Token sequences that are put together from segmentations of words.
 
     Args:
-        numbers: `TokenSequences` of the numbers of drawn segmentations.
+        side: A `_SampledSide`.
         lengths: Integer array of shape `(sequences,)`, the numbers of tokens.
-        segmentations: `TokenSequences` of ids.
-        word_of: Integer array of shape `(segmentations,)`, the number of the
-            stored segmentation of the same word.
         is_stored: Boolean array of shape `(sequences,)`, whether a sequence has
             the stored segmentations.
     """
 
-    def __init__(self, numbers, lengths, segmentations, word_of, is_stored):
+    def __init__(self, side, lengths, is_stored):
         super().__init__(None, np.append(0, np.cumsum(lengths)))
-        self._numbers = numbers
-        self._segmentations = segmentations
-        self._word_of = word_of
+        self._numbers = side.numbers
+        self._segmentations = side.segmentations
+        self._word_of = side.word_of
         self._is_stored = is_stored
 
     def concatenated(self, indices):
@@ -186,9 +232,9 @@ def _take_turns(words, first, num_drawn, num_used):
         part[order] = first[word] + earlier % np.maximum(1, num_drawn[word])
 
 
-def _sampled_lengths(numbers, segmentations):
-    """Returns the lengths of sequences of drawn segmentations."""
-    lengths = segmentations.lengths
+def _sampled_lengths(side):
+    """Returns the lengths of the sequences of a `_SampledSide`."""
+    numbers, lengths = side.numbers, side.segmentations.lengths
     return np.concatenate(
         [
             sums(

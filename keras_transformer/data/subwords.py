@@ -13,6 +13,8 @@ from keras_transformer.token_ids import PAD_ID
 from keras_transformer.token_ids import UNKNOWN_ID
 from keras_transformer.token_ids import WORD_START
 
+VOCABULARY_FILE = "vocab.model"  # of both sides, or of the target alone
+SOURCE_VOCABULARY_FILE = "vocab.source.model"  # of the source, if separate
 # Pieces that mean something to SentencePiece.
 _RESERVED = re.compile("<pad>|<unk>|</?s>|<0x[0-9A-Fa-f]{2}>")
 

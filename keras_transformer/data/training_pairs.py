@@ -11,18 +11,27 @@ class TrainingPairs:
 
     Args:
         token_pairs: The stored `TokenPairs`.
-        vocabulary: Their `Subwords`; None will do without `subword_dropout`.
+        vocabulary: The `Subwords` of the targets; None will do without
+            `subword_dropout`.
         hparams: An `HParams`.
         seed: Integer seed of the training run.
+        source_vocabulary: The `Subwords` of the sources. Defaults to None,
+            which means `vocabulary`.
     """
 
-    def __init__(self, token_pairs, vocabulary, hparams, seed):
+    def __init__(
+        self, token_pairs, vocabulary, hparams, seed, source_vocabulary=None
+    ):
         self._stored = token_pairs
         self._max_length = hparams.max_length
         self._sampler = None
         if hparams.subword_dropout:
             self._sampler = SubwordSampler(
-                token_pairs, vocabulary, hparams.subword_dropout, seed
+                token_pairs,
+                vocabulary,
+                hparams.subword_dropout,
+                seed,
+                source_vocabulary,
             )
 
     def of_epoch(self, epoch, positions):

@@ -56,7 +56,9 @@ class Attention(NamedTuple):
         }[kind]
 
 
-def attention_of(model, vocabulary, source_ids, target_ids):
+def attention_of(
+    model, vocabulary, source_ids, target_ids, source_vocabulary=None
+):
     """Runs a model on a pair of sentences and returns its attention weights.
 
     The target is forced: the model predicts each token from the tokens before
@@ -64,9 +66,11 @@ def attention_of(model, vocabulary, source_ids, target_ids):
 
     Args:
         model: A built `Transformer`.
-        vocabulary: The model's `Subwords`.
+        vocabulary: The `Subwords` of the targets.
         source_ids: List of ids with the end id. Padding is dropped.
         target_ids: List of ids with the end id. Padding is dropped.
+        source_vocabulary: The `Subwords` of the sources. Defaults to None,
+            which means `vocabulary`.
 
     Returns:
         An `Attention`.
@@ -95,7 +99,8 @@ def attention_of(model, vocabulary, source_ids, target_ids):
         kind: np.stack([ops.convert_to_numpy(layer)[0] for layer in layers])
         for kind, layers in weights.items()
     }  # (num_layers, num_heads, query_len, key_len)
-    tokens = [_labels(vocabulary, ids) for ids in pair]
+    vocabularies = source_vocabulary or vocabulary, vocabulary
+    tokens = map(_labels, vocabularies, pair)
     return Attention(*tokens, **arrays)
 
 
@@ -115,7 +120,8 @@ def encoder_attention(translator, texts):
     if translator.linearization:
         texts = [" ".join(translator.words(text)) for text in texts]
         translator = translator.translator
-    sources = translator.vocabulary.encode(texts)
+    vocabulary = translator.source_vocabulary
+    sources = vocabulary.encode(texts)
     for start in range(0, len(sources), BATCH_SIZE):
         batch = sources[start : start + BATCH_SIZE]
         # The encoder does not depend on the targets. There are two, because
@@ -130,7 +136,7 @@ def encoder_attention(translator, texts):
         for row, ids in enumerate(batch):
             size = len(ids)
             sentence = [layer[row, :, :size, :size] for layer in layers]
-            yield _labels(translator.vocabulary, ids), np.stack(sentence)
+            yield _labels(vocabulary, ids), np.stack(sentence)
 
 
 def _without_padding(ids):

@@ -18,7 +18,7 @@ LENGTH_STEP = 16
 TERM_STEP = 4  # the same for the lengths of terms
 
 
-def compile_search(model, options, vocabulary=None):
+def compile_search(model, options, vocabulary=None, source_vocabulary=None):
     """Makes a function that translates batches with a model.
 
     The function reads the current weights of the model, so it can follow a
@@ -29,9 +29,11 @@ def compile_search(model, options, vocabulary=None):
     Args:
         model: A built `Transformer` or an `Ensemble`.
         options: A `DecodeOptions`.
-        vocabulary: The model's `Subwords`. If it has the symbols of trees, the
-            search is constrained to trees; see `make_constraint`. Defaults to
-            None.
+        vocabulary: The `Subwords` of the targets. If it has the symbols of
+            trees, the search is constrained to trees; see `make_constraint`.
+            Defaults to None.
+        source_vocabulary: The `Subwords` of the sources. Defaults to None,
+            which means `vocabulary`.
 
     Returns:
         A function of NumPy arrays:
@@ -49,7 +51,7 @@ def compile_search(model, options, vocabulary=None):
         `(batch, num_hypotheses, length)` padded with 0, and their scores, an
         array of shape `(batch, num_hypotheses)`.
     """
-    constraint = make_constraint(options, vocabulary)
+    constraint = make_constraint(options, vocabulary, source_vocabulary)
 
     def search(inputs, limits, prefixes, seeds, terms=None, fixed_length=None):
         lexical = None

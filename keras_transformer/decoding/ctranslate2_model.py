@@ -38,9 +38,12 @@ class CTranslate2Model:
     def __init__(self, path):
         self._translator = CTranslate2Translator(path)
         self._check_search(path)
-        self._vocabulary = self._translator.vocabulary
+        self._sources = self._translator.source_vocabulary
+        self._targets = self._translator.vocabulary
         self._num_hypotheses = self._translator.options.num_hypotheses
         self.signatures = _signatures(self._num_hypotheses)
+        if self._sources.sha256 != self._targets.sha256:
+            self.signatures["target_lengths"] = self.signatures["lengths"]
         self.max_tokens = self._translator.record["max_tokens"]
         self.num_parallel = self._translator.num_threads
         self._functions = {
@@ -48,6 +51,7 @@ class CTranslate2Model:
             "ids": self._translate_ids,
             "score": self._score,
             "lengths": self._lengths,
+            "target_lengths": self._target_lengths,
         }
         # Before the version is available, so that no client waits for it.
         self._warm_up()
@@ -99,7 +103,7 @@ class CTranslate2Model:
 
     def _warm_up(self):
         """Translates a few tokens in each thread, whose first call is slow."""
-        first = self._vocabulary.vocab_size // 2  # skips bytes
+        first = self._sources.vocab_size // 2  # skips bytes
         ids = [*range(first, first + _WARMUP_TOKENS), END_ID]
 
         def translate(_):
@@ -148,7 +152,10 @@ class CTranslate2Model:
     def _score(self, text, targets):
         if len(text) != len(targets):
             raise invalid(refusals.NOT_PAIRED)
-        sides = self._encode(text, "text"), self._encode(targets, "targets")
+        sides = (
+            self._encode(text, "text"),
+            self._encode(targets, "targets", self._targets),
+        )
         # A blank text is the end alone.
         scores = self._translator.score_ids(
             *([ids or [END_ID] for ids in side] for side in sides)
@@ -163,6 +170,11 @@ class CTranslate2Model:
         lengths = [len(ids) or 1 for ids in self._encode(text)]
         return {"lengths": np.array(lengths, "int32")}
 
+    def _target_lengths(self, text):
+        encoded = self._encode(text, vocabulary=self._targets)
+        lengths = [len(ids) or 1 for ids in encoded]
+        return {"lengths": np.array(lengths, "int32")}
+
     def _scores(self, sources, rows):
         """Returns scores of shape `(batch, num_hypotheses)`."""
         # A score of -inf fills the place of a hypothesis that does not exist.
@@ -173,27 +185,29 @@ class CTranslate2Model:
                 scores[row] = 0.0
         return scores
 
-    def _encode(self, array, name=None):
+    def _encode(self, array, name=None, vocabulary=None):
         """Returns the ids of texts; a blank text has none.
 
         Args:
             array: Array of bytes, `(batch,)`.
             name: Name of the input, whose lengths are checked. Defaults to
                 None, which checks none.
+            vocabulary: The `Subwords` of the texts. Defaults to that of the
+                sources.
         """
         try:
             texts = [text.decode() for text in array]
         except UnicodeDecodeError as error:
             raise invalid(refusals.NOT_UTF8) from error
         texts = ["" if is_blank(text) else text for text in texts]
-        encoded = self._vocabulary.encode(texts)
+        encoded = (vocabulary or self._sources).encode(texts)
         longest = max(map(len, encoded), default=0)
         if name and longest > self.max_tokens:
             raise invalid(refusals.too_long(name, self.max_tokens))
         return [ids if text else [] for text, ids in zip(texts, encoded)]
 
     def _check_ids(self, inputs, lengths):
-        vocab_size = self._vocabulary.vocab_size
+        vocab_size = self._sources.vocab_size
         places = np.arange(inputs.shape[1])[None, :]
         is_last = places == lengths[:, None] - 1
         for message, holds in (

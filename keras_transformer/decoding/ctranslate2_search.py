@@ -82,12 +82,14 @@ class CTranslate2Search:
 
     Args:
         engine: A `ctranslate2.Translator`.
-        pieces: List of str, the text of each id.
+        source_pieces: List of str, the text of each id of the sources.
+        pieces: List of str, the text of each id of the targets.
         adds_end: Boolean, whether the engine adds the end to each source.
     """
 
-    def __init__(self, engine, pieces, adds_end):
+    def __init__(self, engine, source_pieces, pieces, adds_end):
         self.engine = engine
+        self.source_pieces = source_pieces
         self.pieces = pieces
         self.adds_end = adds_end
         self.ids = {piece: id_ for id_, piece in enumerate(pieces)}
@@ -229,7 +231,9 @@ class CTranslate2Search:
 
     def _source(self, request):
         ids = request.source
-        return self._tokens(ids[:-1] if self.adds_end else ids)
+        if self.adds_end:
+            ids = ids[:-1]
+        return [self.source_pieces[id_] for id_ in ids]
 
     def _tokens(self, ids):
         return [self.pieces[id_] for id_ in ids]

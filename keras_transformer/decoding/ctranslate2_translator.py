@@ -2,7 +2,8 @@
 
 import os
 
-from keras_transformer.data.subwords import Subwords
+from keras_transformer.data import vocabularies
+from keras_transformer.data.subwords import VOCABULARY_FILE
 from keras_transformer.decoding import threads
 from keras_transformer.decoding.batches import WINDOW
 from keras_transformer.decoding.batches import encode
@@ -12,7 +13,6 @@ from keras_transformer.decoding.ctranslate2_search import CTranslate2Search
 from keras_transformer.decoding.ctranslate2_search import Request
 from keras_transformer.decoding.exported import CTRANSLATE2_FILE
 from keras_transformer.decoding.exported import EXPORT_FILE
-from keras_transformer.decoding.exported import VOCABULARY_FILE
 from keras_transformer.decoding.exported import check_exportable
 from keras_transformer.decoding.exported import is_ctranslate2
 from keras_transformer.decoding.exported import newest_version
@@ -26,7 +26,7 @@ from keras_transformer.token_ids import END_ID
 from keras_transformer.trees.target_text import linearization_of
 
 SETTINGS_FILE = "config.json"
-TOKENS_FILE = "shared_vocabulary.json"
+TOKENS_FILE = "{}_vocabulary.json"
 
 
 class CTranslate2Translator(TextTranslator):
@@ -67,9 +67,10 @@ class CTranslate2Translator(TextTranslator):
             )
         self.record, self.options = read_export(os.path.join(path, EXPORT_FILE))
         # The ids of another vocabulary would give wrong text and no error.
-        self.vocabulary = Subwords(
-            os.path.join(path, VOCABULARY_FILE),
+        self.vocabulary, self.source_vocabulary = vocabularies.read(
+            path,
             self.record["vocabulary_sha256"],
+            self.record.get("source_vocabulary_sha256"),
         )
         self.linearization = linearization_of(self.vocabulary)
         self.max_tokens = self.record["max_tokens"]
@@ -181,6 +182,9 @@ class CTranslate2Translator(TextTranslator):
         return results
 
     def encode(self, numbered):
+        return encode(self.source_vocabulary, numbered, self.max_tokens)
+
+    def encode_targets(self, numbered):
         return encode(self.vocabulary, numbered, self.max_tokens)
 
     def _may_overflow(self, device):
@@ -221,18 +225,28 @@ class CTranslate2Translator(TextTranslator):
                 f"{compute_type!r}. It says: {message}. Export the run again, "
                 "or change the device or the compute type."
             ) from error
-        return CTranslate2Search(engine, self._pieces, self._adds_end)
+        return CTranslate2Search(engine, *self._pieces, self._adds_end)
 
     def _read_pieces(self):
-        """Returns the text of each id, by which CTranslate2 knows tokens."""
-        path = os.path.join(self._engine_arguments[0], TOKENS_FILE)
+        """Returns the text of each id, by which CTranslate2 knows tokens.
+
+        They are two lists, one of the source and one of the target.
+        """
+        both = [
+            vocabulary.pieces(range(vocabulary.vocab_size))
+            for vocabulary in (self.source_vocabulary, self.vocabulary)
+        ]
+        is_shared = both[0] == both[1]
+        names = ("shared", "shared") if is_shared else ("source", "target")
         remedy = "Export the run again."
-        tokens = read_record(path, [str], "kt-exporter", remedy)
-        pieces = self.vocabulary.pieces(range(self.vocabulary.vocab_size))
-        if tokens != pieces:
-            fault = f"which differs from {VOCABULARY_FILE}"
-            raise faulty(path, fault, "kt-exporter", remedy)
-        return pieces
+        for name, pieces in zip(names, both):
+            path = os.path.join(
+                self._engine_arguments[0], TOKENS_FILE.format(name)
+            )
+            if read_record(path, [str], "kt-exporter", remedy) != pieces:
+                fault = "which differs from the SentencePiece model"
+                raise faulty(path, fault, "kt-exporter", remedy)
+        return both
 
     def _read_adds_end(self):
         """Returns whether CTranslate2 adds the end to each source.

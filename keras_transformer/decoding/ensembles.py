@@ -63,7 +63,7 @@ def open_runs(paths):
 
     first, *others = map(RunDirectory, paths)
     for other in others:
-        if other.vocabulary.sha256 != first.vocabulary.sha256:
+        if other.vocabularies.model_bytes != first.vocabularies.model_bytes:
             raise ValueError(
                 "The runs of an ensemble must have the same vocabulary. "
                 f"Received: {first.path} and {other.path} with different "

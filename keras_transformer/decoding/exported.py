@@ -4,6 +4,7 @@ import importlib.util
 import os
 import re
 
+from keras_transformer.data.subwords import VOCABULARY_FILE
 from keras_transformer.files.reading import faulty
 from keras_transformer.files.records import read_record
 from keras_transformer.search.options import DecodeOptions
@@ -14,11 +15,11 @@ SAVED_MODEL_FILE = "saved_model.pb"
 CTRANSLATE2_FILE = "model.bin"
 # The file by which the format of a version is recognised.
 FILES = {"ctranslate2": CTRANSLATE2_FILE, "saved_model": SAVED_MODEL_FILE}
-VOCABULARY_FILE = "vocab.model"
 
 # The shape of `export.json`; see `read_record`.
 _RECORD = {
     "vocabulary_sha256": str,
+    "source_vocabulary_sha256?": str,
     "decode": {str: (bool, float)},
     "max_tokens": range(1, 2**31),
     "of_text?": bool,

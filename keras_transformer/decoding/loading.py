@@ -145,7 +145,13 @@ def load_checker(path, tokenized=False):
     if ensembles.format_of(paths):
         return None
     run = ensembles.open_runs(paths)[0]
-    return _of_kind(Translator(None, run.vocabulary, run.hparams), tokenized)
+    translator = Translator(
+        None,
+        run.vocabulary,
+        run.hparams,
+        source_vocabulary=run.source_vocabulary,
+    )
+    return _of_kind(translator, tokenized)
 
 
 def _of_kind(translator, tokenized):

@@ -95,9 +95,10 @@ def limit_warnings(translator, text, hypotheses, options):
     if translator.linearization or not text.strip():
         return []
     best = hypotheses[0]
-    counts = translator.num_tokens([text, best.text])
-    length = len(best.ids) or counts[1]
-    limit = counts[0] + translator.changed_options(**options).extra_length
+    (source_length,) = translator.num_tokens([text])
+    (length,) = translator.num_tokens([best.text], of_targets=True)
+    length = len(best.ids) or length
+    limit = source_length + translator.changed_options(**options).extra_length
     return [REACHED_LIMIT] if length >= limit else []
 
 

@@ -136,7 +136,7 @@ class Parser(TextTranslator):
         symbols = (
             self.symbols(tree, name, line) for line, tree in enumerate(trees, 1)
         )
-        return self.translator.check_lengths(symbols, name)
+        return self.translator.check_translations(symbols, name)
 
     def words(self, text):
         """Returns the words of a sentence as a treebank spells them."""

@@ -104,11 +104,15 @@ class Reranker(TextTranslator):
         return options
 
     def num_tokens(self, texts):
-        models = self.translator, self.reverse
-        return list(map(max, *(model.num_tokens(texts) for model in models)))
+        counts = (
+            self.translator.num_tokens(texts),
+            self.reverse.num_tokens(texts, of_targets=True),
+        )
+        return list(map(max, *counts))
 
     def encode(self, numbered):
-        self.reverse.encode(numbered)  # checks the length for this model, too
+        # Checks the length for this model, too, which writes the texts.
+        self.reverse.encode_targets(numbered)
         return self.translator.encode(numbered)
 
     def attention(self, texts, hypotheses):
@@ -145,10 +149,10 @@ class Reranker(TextTranslator):
         alpha = self.options.alpha if alpha is None else alpha
         # Even an empty translation has to explain its text, by the end alone.
         sources, targets = (
-            [ids or [END_ID] for ids in self.reverse.encode(numbered)]
-            for numbered in (
-                list(enumerate(translations, 1)),
-                list(enumerate(texts, 1)),
+            [ids or [END_ID] for ids in encode(list(enumerate(side, 1)))]
+            for encode, side in (
+                (self.reverse.encode, translations),
+                (self.reverse.encode_targets, texts),
             )
         )
         return self.reverse.score_ids(sources, targets, alpha)

@@ -85,13 +85,19 @@ class SavedModelTranslator(TextTranslator):
             for hypotheses in self._translate(window, terms, report):
                 yield hypotheses[:num_hypotheses]
 
-    def num_tokens(self, texts):
+    def num_tokens(self, texts, of_targets=False):
         # The model counts the tokens, since the vocabulary is inside it.
-        return self._call("lengths", text=texts)["lengths"].tolist()
+        name = "lengths"
+        if of_targets and "target_lengths" in self._signatures:
+            name = "target_lengths"
+        return self._call(name, text=texts)["lengths"].tolist()
 
     def encode(self, numbered):
         # The vocabulary is in the model, which only tells the lengths.
         return self._lengths(numbered)
+
+    def encode_targets(self, numbered):
+        return self._lengths(numbered, of_targets=True)
 
     def score(self, texts, translations, alpha=None):
         """Scores translations as the search would score them.
@@ -109,7 +115,8 @@ class SavedModelTranslator(TextTranslator):
         check_options(self.path, self.options, {"alpha": alpha})
         lengths = map(
             max,
-            *(self._lengths(enumerate(x, 1)) for x in (texts, translations)),
+            self.encode(enumerate(texts, 1)),
+            self.encode_targets(enumerate(translations, 1)),
         )
         scores = [0.0] * len(texts)
         # A cost of 0 would leave out a pair of blank texts.
@@ -161,10 +168,10 @@ class SavedModelTranslator(TextTranslator):
             report(costs.count(0))
         return results
 
-    def _lengths(self, numbered):
+    def _lengths(self, numbered, of_targets=False):
         """Returns the number of tokens of each (number, text), 0 if blank."""
         numbers, texts = zip(*numbered)
-        lengths = self.num_tokens(texts)
+        lengths = self.num_tokens(texts, of_targets)
         for number, text, length in zip(numbers, texts, lengths):
             check_length(number, text, length, self.max_tokens)
         return [

@@ -145,7 +145,7 @@ class TextTranslator:
         """
         check_pairs(texts, translations)
         sources = self.encode(list(enumerate(texts, 1)))
-        targets = self.encode(list(enumerate(translations, 1)))
+        targets = self.encode_targets(list(enumerate(translations, 1)))
         return self.score_ids(sources, targets, alpha)
 
     def changed_options(self, **changes):
@@ -182,27 +182,29 @@ class TextTranslator:
         Raises:
             ValueError: If a text has too many tokens.
         """
-        count = 0
-        for window, _ in windows(texts, None, WINDOW):
-            self.encode([(f"{name}, line {n}", text) for n, text in window])
-            count += len(window)
-        return count
+        return _check_lengths(self.encode, texts, name)
 
     def check_translations(self, translations, name="the input"):
         """Checks texts as `check_lengths` does, for the side of the target."""
-        return self.check_lengths(translations, name)
+        return _check_lengths(self.encode_targets, translations, name)
 
-    def num_tokens(self, texts):
+    def num_tokens(self, texts, of_targets=False):
         """Returns the number of tokens of each text, however long it is.
 
         Args:
             texts: List of str.
+            of_targets: Whether they are targets. Defaults to False.
         """
-        return list(map(len, self.vocabulary.encode(texts)))
+        side = self.vocabulary if of_targets else self.source_vocabulary
+        return list(map(len, side.encode(texts)))
 
     def encode(self, numbered):
-        """Encodes (number, text) pairs, and checks their lengths."""
+        """Encodes (number, text) pairs of sources, and checks their lengths."""
         raise NotImplementedError
+
+    def encode_targets(self, numbered):
+        """Encodes (number, text) pairs of targets, and checks their lengths."""
+        return self.encode(numbered)
 
     def attention(self, texts, hypotheses):
         """Returns the attention weights of the best translations.
@@ -224,3 +226,11 @@ class TextTranslator:
 def _nested(hypotheses, field, num_hypotheses):
     values = [[getattr(one, field) for one in each] for each in hypotheses]
     return values if num_hypotheses else [best for best, *_ in values]
+
+
+def _check_lengths(encode, texts, name):
+    count = 0
+    for window, _ in windows(texts, None, WINDOW):
+        encode([(f"{name}, line {n}", text) for n, text in window])
+        count += len(window)
+    return count

@@ -38,11 +38,13 @@ class Translator(TextTranslator):
 
     Args:
         model: A built `Transformer`, or an `Ensemble` of several.
-        vocabulary: The model's `Subwords`.
+        vocabulary: The `Subwords` of the targets.
         hparams: The model's `HParams`, which set the defaults of `beam_size`,
             `alpha` and `extra_length`.
         num_threads: Integer, the number of batches that are decoded side by
             side. Defaults to 1.
+        source_vocabulary: The `Subwords` of the sources. Defaults to None,
+            which means `vocabulary`.
 
     Example:
 
@@ -52,9 +54,12 @@ class Translator(TextTranslator):
         translator(["A dog."], temperature=0.8, top_k=10, seed=3)
     """
 
-    def __init__(self, model, vocabulary, hparams, num_threads=1):
+    def __init__(
+        self, model, vocabulary, hparams, num_threads=1, source_vocabulary=None
+    ):
         self.model = model
         self.vocabulary = vocabulary
+        self.source_vocabulary = source_vocabulary or vocabulary
         self.num_threads = num_threads
         self.options = DecodeOptions.of(hparams)
         self.linearization = linearization_of(vocabulary)
@@ -97,8 +102,13 @@ class Translator(TextTranslator):
             return saved_model_translator.SavedModelTranslator(paths[0])
         runs = ensembles.open_runs(paths)
         model = ensembles.load_model(runs, step, precision)
-        num_threads = threads.num_threads()
-        return cls(model, runs[0].vocabulary, runs[0].hparams, num_threads)
+        return cls(
+            model,
+            runs[0].vocabulary,
+            runs[0].hparams,
+            threads.num_threads(),
+            runs[0].source_vocabulary,
+        )
 
     def hypotheses(
         self,
@@ -140,6 +150,9 @@ class Translator(TextTranslator):
             )
 
     def encode(self, numbered):
+        return encode(self.source_vocabulary, numbered)
+
+    def encode_targets(self, numbered):
         return encode(self.vocabulary, numbered)
 
     def translate_ids(
@@ -267,6 +280,7 @@ class Translator(TextTranslator):
                 self.vocabulary,
                 ids or [END_ID],
                 best.ids or [END_ID],
+                self.source_vocabulary,
             )
             for ids, (best, *_) in zip(sources, hypotheses)
         ]
@@ -300,7 +314,7 @@ class Translator(TextTranslator):
         """Returns the compiled search, which all batches share."""
         if options not in self._searches:
             self._searches[options] = _compiler().compile_search(
-                self.model, options, self.vocabulary
+                self.model, options, self.vocabulary, self.source_vocabulary
             )
         return self._searches[options]
 

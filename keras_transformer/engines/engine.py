@@ -60,9 +60,9 @@ class Engine:
     def reload(self):
         """Takes over the values that were assigned to the variables."""
 
-    def _make_model_and_optimizer(self, vocab_size):
+    def _make_model_and_optimizer(self, vocab_size, input_vocab_size):
         self.model = build_transformer(
-            self.hparams, vocab_size, POLICIES[self.precision]
+            self.hparams, vocab_size, POLICIES[self.precision], input_vocab_size
         )
         self.optimizer = self._adapt(make_optimizer(self.hparams))
         # Without a larger loss, small gradients would be 0 in float16.

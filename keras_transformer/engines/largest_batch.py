@@ -15,7 +15,7 @@ USED_SHARE = 0.85
 STEP = 256  # the result is a multiple of this
 
 
-def largest_batch_tokens(hparams, vocab_size, precision, most, xla="auto"):
+def largest_batch_tokens(hparams, vocab_sizes, precision, most, xla="auto"):
     """Estimates how many positions per side fit into the memory of a device.
 
     The function makes an update with a small batch of the longest sentences and
@@ -24,7 +24,7 @@ def largest_batch_tokens(hparams, vocab_size, precision, most, xla="auto"):
 
     Args:
         hparams: An `HParams`; its `batch_tokens` is ignored.
-        vocab_size: Number of token ids.
+        vocab_sizes: Numbers of token ids of the targets and of the sources.
         precision: "float32", "bfloat16" or "float16".
         most: Largest number of positions to return.
         xla: "auto", "on" or "off"; see `TensorflowEngine`. Defaults to "auto".
@@ -45,7 +45,7 @@ def largest_batch_tokens(hparams, vocab_size, precision, most, xla="auto"):
         )
     longest = hparams.max_length
     engine = make_engine(hparams, precision, 1, xla)
-    engine.build(vocab_size)
+    engine.build(*vocab_sizes)
     # Whole rows of the greatest length, since the sizes must be exact.
     sizes = [max(1, tokens // longest) * longest for tokens in (SMALL, LARGE)]
     # The small batch comes first, because a peak never falls again.

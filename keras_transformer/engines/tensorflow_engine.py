@@ -65,18 +65,20 @@ class TensorflowEngine(Engine):
             self._token_sums, input_signature=[IDS] * 2, autograph=False
         )
 
-    def build(self, vocab_size):
+    def build(self, vocab_size, input_vocab_size=None):
         """Makes the model and the optimizer on all devices.
 
         Args:
-            vocab_size: Number of token ids, padding included.
+            vocab_size: Number of token ids of the targets, padding included.
+            input_vocab_size: Number of token ids of the inputs. Defaults to
+                None, which means `vocab_size`.
 
         Raises:
             ModelTooLarge: If they do not fit into the memory of a device.
         """
         try:
             with self.strategy.scope():
-                self._make_model_and_optimizer(vocab_size)
+                self._make_model_and_optimizer(vocab_size, input_vocab_size)
         except tf.errors.ResourceExhaustedError as error:
             raise ModelTooLarge(self.hparams) from error
 

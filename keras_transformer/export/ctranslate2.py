@@ -1,13 +1,9 @@
 """Writes a run's model for CTranslate2, a fast inference engine."""
 
-import os
-
-from keras_transformer.decoding.exported import VOCABULARY_FILE
 from keras_transformer.decoding.exported import check_exportable
 from keras_transformer.decoding.exported import require_ctranslate2
 from keras_transformer.export import versions
 from keras_transformer.export.record import write_record
-from keras_transformer.files import writing
 from keras_transformer.runs.model_card import write_model_card
 from keras_transformer.runs.model_card.facts import num_parameters
 from keras_transformer.runs.weights import read_weights
@@ -26,8 +22,10 @@ def export_ctranslate2(
     The directory of the version holds:
 
     - what CTranslate2 reads: `model.bin`, `config.json` and
-      `shared_vocabulary.json`;
-    - the SentencePiece model `vocab.model`;
+      `shared_vocabulary.json`, or `source_vocabulary.json` and
+      `target_vocabulary.json`;
+    - the SentencePiece model `vocab.model`, and `vocab.source.model` if the
+      source has a vocabulary of its own;
     - `export.json`, which says where the model comes from and how to decode;
     - the model card `README.md`.
 
@@ -87,19 +85,17 @@ def _write(run, directory, options, step, quantization):
     # Imported here because it imports CTranslate2, which may be missing.
     from keras_transformer.export.ctranslate2_spec import RunConverter
 
-    vocabulary = run.vocabulary
+    sides = run.source_vocabulary, run.vocabulary
     converter = RunConverter(
         run.hparams,
         read_weights(run.checkpoints, step),
-        vocabulary.pieces(range(vocabulary.vocab_size)),
+        *(side.pieces(range(side.vocab_size)) for side in sides),
         run.path,
     )
     # `force`, because the directory exists already. It is empty.
     converter.convert(directory, quantization=quantization, force=True)
     # Our reader needs it to cut text into subwords; CTranslate2 does not.
-    path = os.path.join(directory, VOCABULARY_FILE)
-    with writing.written_aside(path, "wb") as file:
-        file.write(vocabulary.model_bytes)
+    run.vocabularies.write(directory)
     write_record(
         directory,
         run,

@@ -26,14 +26,16 @@ class RunConverter(Converter):
     Args:
         hparams: The model's `HParams`.
         arrays: Dictionary of name to array, see `runs.weights.weights`.
-        tokens: List of str, the text of each id.
+        source_tokens: List of str, the text of each id of the sources.
+        target_tokens: List of str, the text of each id of the targets.
         source: Str that says where the arrays come from, for error messages.
     """
 
-    def __init__(self, hparams, arrays, tokens, source):
+    def __init__(self, hparams, arrays, source_tokens, target_tokens, source):
         self.hparams = hparams
         self.arrays = arrays
-        self.tokens = tokens
+        self.source_tokens = source_tokens
+        self.target_tokens = target_tokens
         self.source = source
         self.d_k = hparams.d_k or hparams.d_model // hparams.num_heads
         self.d_v = hparams.d_v or hparams.d_model // hparams.num_heads
@@ -58,14 +60,14 @@ class RunConverter(Converter):
             ),
         )
         spec.config.layer_norm_epsilon = EPSILON
-        spec.config.unk_token = self.tokens[UNKNOWN_ID]
-        spec.config.eos_token = self.tokens[END_ID]
-        spec.config.bos_token = self.tokens[PAD_ID]
-        spec.config.decoder_start_token = self.tokens[PAD_ID]
+        spec.config.unk_token = self.target_tokens[UNKNOWN_ID]
+        spec.config.eos_token = self.target_tokens[END_ID]
+        spec.config.bos_token = self.target_tokens[PAD_ID]
+        spec.config.decoder_start_token = self.target_tokens[PAD_ID]
         # Callers of plain CTranslate2 need not know that a source has an end.
         spec.config.add_source_eos = True
-        spec.register_source_vocabulary(self.tokens)
-        spec.register_target_vocabulary(self.tokens)
+        spec.register_source_vocabulary(self.source_tokens)
+        spec.register_target_vocabulary(self.target_tokens)
         self._fill_embeddings(spec)
         spec.decoder.start_from_zero_embedding = True
         self._fill_stack(spec.encoder, "encoder", "input_positions")
@@ -74,7 +76,9 @@ class RunConverter(Converter):
 
     def _fill_embeddings(self, spec):
         """Fills in the one to three matrices of `TokenEmbeddings`."""
-        rows = self.hparams.embedding_rows(len(self.tokens))
+        rows = self.hparams.embedding_rows(
+            len(self.target_tokens), len(self.source_tokens)
+        )
         matrices = {
             name: self._weight(
                 f"embedding/{name}", num_rows, self.hparams.d_model

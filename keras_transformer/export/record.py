@@ -28,7 +28,7 @@ def write_record(directory, run, step, options, packages, **more):
         "step": step,
         # An averaged run has one checkpoint, made of several.
         "checkpoint_steps": run.averaged_steps or [step],
-        "vocabulary_sha256": run.vocabulary.sha256,
+        **run.vocabularies.hashes,
         "decode": dataclasses.asdict(options),
         **more,
         "versions": {

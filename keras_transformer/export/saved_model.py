@@ -7,11 +7,9 @@ import re
 import keras
 from absl import logging as absl_logging
 
-from keras_transformer.decoding.exported import VOCABULARY_FILE
 from keras_transformer.decoding.exported import check_exportable
 from keras_transformer.export import versions
 from keras_transformer.export.record import write_record
-from keras_transformer.files.writing import written_aside
 from keras_transformer.runs.model_card import write_model_card
 from keras_transformer.runs.weights import load_model
 from keras_transformer.search.options import MAX_SOURCE_TOKENS
@@ -86,8 +84,13 @@ def _save(model, run, options, facts, directory):
     from keras_transformer.export import warmup
     from keras_transformer.export.text_module import TextModule
 
-    vocabulary = run.vocabulary
-    module = TextModule(model, vocabulary, options, facts["max_tokens"])
+    module = TextModule(
+        model,
+        run.source_vocabulary,
+        run.vocabulary,
+        options,
+        facts["max_tokens"],
+    )
     signatures = module.signatures(facts["of_text"])
     extra = os.path.join(directory, EXTRA)
     try:
@@ -97,7 +100,7 @@ def _save(model, run, options, facts, directory):
         # The first calls of a graph are slow. A server makes them by itself,
         # from these requests, before it answers clients.
         pairs = warmup.warmup_texts(run, facts["max_tokens"])
-        warmup.write_warmup(extra, signatures, pairs, vocabulary)
+        warmup.write_warmup(extra, signatures, pairs, run.source_vocabulary)
     except tf.errors.OpError as error:
         # TensorFlow's file system reports a full disk by an error of its own,
         # with the names of operations around the reason.
@@ -108,8 +111,7 @@ def _save(model, run, options, facts, directory):
         ) from error
     if not facts["of_text"]:
         # The clients of this model encode text themselves.
-        with written_aside(os.path.join(extra, VOCABULARY_FILE), "wb") as file:
-            file.write(vocabulary.model_bytes)
+        run.vocabularies.write(extra)
 
 
 @contextlib.contextmanager

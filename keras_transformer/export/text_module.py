@@ -29,7 +29,7 @@ TERM_IDS = tf.TensorSpec([None, None, None], tf.int32)
 
 
 class TextModule(tf.Module):
-    """A model and its vocabulary as the functions that are exported.
+    """A model and its vocabularies as the functions that are exported.
 
     The module holds the bare variables. The Keras model stays in the closures
     of the functions, because `tf.saved_model.save` would try to export it too.
@@ -38,32 +38,32 @@ class TextModule(tf.Module):
 
     Args:
         model: A built `Transformer`.
-        vocabulary: The model's `Subwords`.
+        sources: The `Subwords` of the sources.
+        targets: The `Subwords` of the targets.
         options: The `DecodeOptions` that the graphs are made for.
         max_tokens: Integer, the length of the longest source that the model
             accepts.
     """
 
-    def __init__(self, model, vocabulary, options, max_tokens):
+    def __init__(self, model, sources, targets, options, max_tokens):
         super().__init__(name="translator")
-        # With the end id at the end, as `Subwords.encode` returns ids.
-        self._new_tokenizer = lambda: tensorflow_text.SentencepieceTokenizer(
-            vocabulary.model_bytes, add_eos=True
-        )
+        self._source_tokenizer = functools.partial(_new_tokenizer, sources)
+        self._target_tokenizer = functools.partial(_new_tokenizer, targets)
+        self._is_shared = sources.sha256 == targets.sha256
         # `tf.saved_model.save` saves the variables in attributes.
         self._weights = [
             variable.value
             for variable in variables.model_variables(model).values()
         ]
-        self._vocab_size = vocabulary.vocab_size
+        self._vocab_size = sources.vocab_size
         self._max_tokens = max_tokens
         self._options = options
-        constraint = make_constraint(options, vocabulary)
+        constraint = make_constraint(options, targets, sources)
         self._find = _make_search(model, options, constraint)
         self._find_with_terms = None
         if not (constraint or options.temperature or options.beam_size < 2):
             self._find_with_terms = _make_search_with_terms(
-                model, options, word_boundaries(vocabulary)
+                model, options, word_boundaries(targets)
             )
         self._score = functools.partial(_score, model, options)
 
@@ -85,7 +85,9 @@ class TextModule(tf.Module):
               it;
             - `ids` from `inputs` to `outputs` and `scores`;
             - `score` from `text` and `targets` to `scores`;
-            - `lengths` from `text` to `lengths` in tokens.
+            - `lengths` from `text` to `lengths` in tokens;
+            - `target_lengths`, the same for targets, if these have a vocabulary
+              of their own.
         """
         if not of_text:
             ids = _traced(self._translate_ids, {"inputs": IDS})
@@ -101,6 +103,8 @@ class TextModule(tf.Module):
                 self._translate_with_terms,
                 {"text": TEXTS, "terms": LISTS},
             )
+        if not self._is_shared:
+            specs["target_lengths"] = (self._target_lengths, {"text": TEXTS})
         return {
             name: _traced(function, arguments)
             for name, (function, arguments) in specs.items()
@@ -113,17 +117,19 @@ class TextModule(tf.Module):
         sizes = tf.shape(text)[0], tf.shape(terms)[0]
         same = tf.debugging.assert_equal(*sizes, refusals.NOT_A_LIST_EACH)
         with tf.control_dependencies([same]):
-            ids = _term_ids(self._new_tokenizer(), terms)
+            ids = _term_ids(self._target_tokenizer(), terms)
         find = functools.partial(self._find_with_terms, terms=ids)
         return self._translate_by(find, text)
 
     def _translate_by(self, find, text):
-        tokenizer = self._new_tokenizer()
+        tokenizer = self._source_tokenizer()
         inputs, lengths, blank = self._encode(tokenizer, text, "text")
         limits = lengths + self._options.extra_length
         # A limit of 1 ends the row of a blank text at the first step.
         limits = tf.where(blank, 1, limits)
         finished = find(inputs, limits)
+        if not self._is_shared:
+            tokenizer = self._target_tokenizer()
         texts = _decode(tokenizer, finished.sequences)
         blank = blank[:, None]  # (batch, 1)
         translations = tf.where(blank, "", texts)
@@ -143,16 +149,22 @@ class TextModule(tf.Module):
     def _score_texts(self, text, targets):
         sizes = tf.shape(text)[0], tf.shape(targets)[0]
         same = tf.debugging.assert_equal(*sizes, refusals.NOT_PAIRED)
-        tokenizer = self._new_tokenizer()
+        tokenizer = self._source_tokenizer()
         # In a graph, a check runs only if something depends on it.
         with tf.control_dependencies([same]):
             inputs, _, blank = self._encode(tokenizer, text, "text")
+            if not self._is_shared:
+                tokenizer = self._target_tokenizer()
             outputs, _, empty = self._encode(tokenizer, targets, "targets")
         scores = self._score(inputs, outputs)
         return {"scores": tf.where(blank & empty, 0.0, scores)}
 
     def _lengths(self, text):
-        ids, _ = _tokenize(self._new_tokenizer(), text)
+        ids, _ = _tokenize(self._source_tokenizer(), text)
+        return {"lengths": ids.row_lengths()}
+
+    def _target_lengths(self, text):
+        ids, _ = _tokenize(self._target_tokenizer(), text)
         return {"lengths": ids.row_lengths()}
 
     def _encode(self, tokenizer, text, name):
@@ -191,6 +203,13 @@ class TextModule(tf.Module):
         return tf.debugging.assert_less_equal(
             longest, self._max_tokens, refusals.too_long(name, self._max_tokens)
         )
+
+
+def _new_tokenizer(vocabulary):
+    # With the end id at the end, as `Subwords.encode` returns ids.
+    return tensorflow_text.SentencepieceTokenizer(
+        vocabulary.model_bytes, add_eos=True
+    )
 
 
 def _tokenize(tokenizer, text):

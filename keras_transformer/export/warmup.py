@@ -28,8 +28,9 @@ def warmup_texts(run, max_tokens):
         of the vocabulary.
     """
     pairs = _dev_pairs(run) or [(text, text) for text in _artificial(run)]
-    vocabulary = run.vocabulary
-    lengths = [max(map(len, vocabulary.encode(list(pair)))) for pair in pairs]
+    sides = run.source_vocabulary, run.vocabulary
+    encoded = [side.encode(texts) for side, texts in zip(sides, zip(*pairs))]
+    lengths = [max(map(len, pair)) for pair in zip(*encoded)]
     fitting = [
         pair
         for pair, length in zip(pairs, lengths)
@@ -45,7 +46,7 @@ def write_warmup(directory, signatures, pairs, vocabulary):
         directory: Path of the `assets.extra` of a SavedModel.
         signatures: Dictionary of name to concrete function.
         pairs: List of (text, reference).
-        vocabulary: The model's `Subwords`.
+        vocabulary: The `Subwords` of the sources.
     """
     with tf.io.TFRecordWriter(os.path.join(directory, FILE_NAME)) as writer:
         for name, inputs in _requests(pairs, vocabulary):
@@ -89,7 +90,7 @@ def _dev_pairs(run):
 
 
 def _artificial(run):
-    vocabulary = run.vocabulary
+    vocabulary = run.source_vocabulary
     first = vocabulary.vocab_size // 2  # skips bytes, which may be no text
     count = vocabulary.vocab_size - first
     for number in range(max(BATCH_SIZES)):

@@ -4,15 +4,17 @@ import contextlib
 import functools
 import os
 
+from keras_transformer.data.subwords import SOURCE_VOCABULARY_FILE
+from keras_transformer.data.subwords import VOCABULARY_FILE
 from keras_transformer.files import writing
 from keras_transformer.runs.run_directory import HPARAMS_FILE
 from keras_transformer.runs.run_directory import RUN_FILE
-from keras_transformer.runs.run_directory import VOCABULARY_FILE
 from keras_transformer.runs.run_directory import RunDirectory
 
 # What belongs to one average. Everything else in its directory, such as the
 # user's own README or an export, stays when the average is replaced.
-OWN = {RUN_FILE, HPARAMS_FILE, VOCABULARY_FILE, "checkpoints", "scores"}
+OWN = {RUN_FILE, HPARAMS_FILE, VOCABULARY_FILE, SOURCE_VOCABULARY_FILE}
+OWN |= {"checkpoints", "scores"}
 
 
 @contextlib.contextmanager

@@ -44,7 +44,7 @@ def average_run(run, num_last, path, measure=None, kind="evaluated"):
             aside,
             _record(run, steps, figures),
             run.hparams,
-            run.vocabulary.model_bytes,
+            *run.vocabularies.model_bytes,
         )
         averaged.checkpoints.save(steps[-1], arrays)
     return RunDirectory(path)

@@ -5,7 +5,9 @@ import json
 import os
 
 from keras_transformer import hparam
-from keras_transformer.data.subwords import Subwords
+from keras_transformer.data import vocabularies
+from keras_transformer.data.subwords import SOURCE_VOCABULARY_FILE
+from keras_transformer.data.subwords import VOCABULARY_FILE
 from keras_transformer.files.records import WHOLE
 from keras_transformer.files.records import read_record
 from keras_transformer.files.writing import written_aside
@@ -16,13 +18,13 @@ from keras_transformer.runs.metrics_table import read_rows
 
 RUN_FILE = "run.json"
 HPARAMS_FILE = "hparams.json"
-VOCABULARY_FILE = "vocab.model"
 
 _SPLIT = {"pairs": WHOLE, "source_tokens": WHOLE, "target_tokens": WHOLE}
 _DATA = {
     "languages": [str, str],
     "both_directions?": bool,
     "vocab_size": WHOLE,
+    "source_vocab_size?": WHOLE,
     "files": [{"name": str, "sha256": str}],
     "splits": {"train": _SPLIT, str: _SPLIT},
 }
@@ -32,6 +34,7 @@ _RECORD = {
     "hparams_set?": (str, None),
     "random_seed?": WHOLE,
     "vocabulary_sha256?": str,
+    "source_vocabulary_sha256?": str,
     "precision?": {"float32", "bfloat16", "float16"},
     "measure?": str,
     "corpus_weights?": [str],
@@ -53,8 +56,9 @@ class RunDirectory:
     """Reads and creates the directory of a training run.
 
     It holds `run.json` (problem, hparams set, seed, SHA-256 of the vocabulary),
-    `hparams.json`, `vocab.model` and `checkpoints/`. The trainer adds logs and
-    pictures, and `kt-evaluate` adds scores.
+    `hparams.json`, `vocab.model` and `checkpoints/`. If the source has a
+    vocabulary of its own, that is `vocab.source.model`. The trainer adds logs
+    and pictures, and `kt-evaluate` adds scores.
 
     Args:
         path: Path of the directory.
@@ -77,7 +81,9 @@ class RunDirectory:
         self.checkpoints = Checkpoints(os.path.join(path, "checkpoints"))
 
     @classmethod
-    def create(cls, path, record, hparams, model_bytes):
+    def create(
+        cls, path, record, hparams, model_bytes, source_model_bytes=None
+    ):
         """Creates the directory of a new run.
 
         Args:
@@ -85,6 +91,8 @@ class RunDirectory:
             record: Dictionary for `run.json`; `problem` is required.
             hparams: `HParams` of the run.
             model_bytes: The SentencePiece model (`Subwords.model_bytes`).
+            source_model_bytes: That of the source, if it has one of its own.
+                Defaults to None.
 
         Returns:
             The new `RunDirectory`.
@@ -93,6 +101,9 @@ class RunDirectory:
         # Copies of the vocabulary and of all hyperparameters: the run decodes
         # even if its data are gone or its hparams set has changed.
         _write(os.path.join(path, VOCABULARY_FILE), model_bytes)
+        if source_model_bytes is not None:
+            source_path = os.path.join(path, SOURCE_VOCABULARY_FILE)
+            _write(source_path, source_model_bytes)
         text = hparam.to_json(hparams)
         _write(os.path.join(path, HPARAMS_FILE), text.encode())
         text = json.dumps(record, indent=2) + "\n"
@@ -110,15 +121,30 @@ class RunDirectory:
         return os.path.join(self.path, *names)
 
     @property
-    def vocabulary(self):
-        """The vocabulary of the run, a `Subwords`.
+    def vocabularies(self):
+        """The `Vocabularies` of targets and sources.
 
         Raises:
-            ValueError: If it is not the one that the run was trained with.
+            ValueError: If one is not that which the run was trained with.
         """
-        return Subwords(
-            self.file(VOCABULARY_FILE), self.record.get("vocabulary_sha256")
+        return vocabularies.read(
+            self.path,
+            self.record.get("vocabulary_sha256"),
+            self.record.get("source_vocabulary_sha256"),
         )
+
+    @property
+    def vocabulary(self):
+        """The vocabulary of the targets, a `Subwords`; see `vocabularies`.
+
+        It is also that of the sources, unless the two are separate.
+        """
+        return self.vocabularies.targets
+
+    @property
+    def source_vocabulary(self):
+        """The vocabulary of the sources, a `Subwords`; see `vocabularies`."""
+        return self.vocabularies.sources
 
     @property
     def averaged_steps(self):

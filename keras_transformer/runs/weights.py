@@ -34,8 +34,10 @@ def load_model(run, step=None, precision="float32"):
     from keras_transformer.transformer import build_transformer
 
     check_checkpoint(run, step)
-    vocab_size = run.vocabulary.vocab_size
-    model = build_transformer(run.hparams, vocab_size, POLICIES[precision])
+    vocab_size, input_vocab_size = run.vocabularies.sizes
+    model = build_transformer(
+        run.hparams, vocab_size, POLICIES[precision], input_vocab_size
+    )
     _assign_weights(model, read_weights(run.checkpoints, step), run.path)
     return model
 
@@ -60,12 +62,12 @@ def warm_start(model, other, run, step=None):
     """
     check_warm_start(run.hparams, other)
     arrays = read_weights(other.checkpoints, step)
-    if run.vocabulary.sha256 != other.vocabulary.sha256:
-        for name in arrays:
-            if name.startswith(EMBEDDING):
-                arrays[name] = carry_over(
-                    arrays[name], other.vocabulary, run.vocabulary
-                )
+    for name in arrays:
+        if name.startswith(EMBEDDING):
+            side = "source_vocabulary" if "input" in name else "vocabulary"
+            earlier, ours = getattr(other, side), getattr(run, side)
+            if earlier.sha256 != ours.sha256:
+                arrays[name] = carry_over(arrays[name], earlier, ours)
     _assign_weights(model, arrays, other.path)
 
 
@@ -108,7 +110,7 @@ def check_checkpoint(run, step=None):
     Raises:
         ValueError: If a weight is missing, superfluous or of another shape.
     """
-    expected = weight_shapes(run.hparams, run.vocabulary.vocab_size)
+    expected = weight_shapes(run.hparams, *run.vocabularies.sizes)
     step = run.checkpoints.find(step)
     headers = run.checkpoints.headers(step)
     shapes = {

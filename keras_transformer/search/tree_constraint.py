@@ -17,13 +17,15 @@ from keras_transformer.trees.target_text import symbol_ids
 PIECE = UNKNOWN_ID  # stands for the source's next piece during a search
 
 
-def make_constraint(options, vocabulary):
+def make_constraint(options, vocabulary, source_vocabulary=None):
     """Makes the constraint that a search with a vocabulary has to obey.
 
     Args:
         options: `DecodeOptions`. Only its `constrained` and `min_length` are
             used.
-        vocabulary: A `Subwords`, or None.
+        vocabulary: The `Subwords` of the targets, or None.
+        source_vocabulary: The `Subwords` of the sources. Defaults to None,
+            which means `vocabulary`.
 
     Returns:
         A `TreeConstraint`. None if the options ask for no constraint, or if the
@@ -34,7 +36,7 @@ def make_constraint(options, vocabulary):
     """
     if vocabulary is None or not options.constrained:
         return None
-    constraint = TreeConstraint.of(vocabulary)
+    constraint = TreeConstraint.of(vocabulary, source_vocabulary)
     if constraint and options.min_length:
         raise ValueError(
             "`min_length` must be 0 where the output is a tree, because the "
@@ -74,8 +76,8 @@ class TreeConstraint:
         symbols: Dictionary of id to symbol, such as `{3: "(S", 4: ")S"}`. It
             has both brackets of each label, and the leaves unless the trees are
             lexicalised.
-        starts_word: Boolean array of shape `(vocab_size,)`, True for each id
-            that begins a word.
+        starts_word: Boolean array of shape `(source_vocab_size,)`, True for
+            each id of the source that begins a word.
 
     Example:
 
@@ -118,11 +120,13 @@ class TreeConstraint:
         self._starts_word = np.array(starts_word)
 
     @classmethod
-    def of(cls, vocabulary):
+    def of(cls, vocabulary, source_vocabulary=None):
         """Makes the constraint that fits a vocabulary.
 
         Args:
-            vocabulary: A `Subwords`.
+            vocabulary: The `Subwords` of the targets.
+            source_vocabulary: The `Subwords` of the sources. Defaults to None,
+                which means `vocabulary`.
 
         Returns:
             A `TreeConstraint`, or None if the vocabulary has no symbols of
@@ -131,7 +135,8 @@ class TreeConstraint:
         symbols = symbol_ids(vocabulary)
         if not symbols:
             return None
-        pieces = vocabulary.pieces(range(vocabulary.vocab_size))
+        sources = source_vocabulary or vocabulary
+        pieces = sources.pieces(range(sources.vocab_size))
         return cls(symbols, [piece.startswith(WORD_START) for piece in pieces])
 
     def num_leaves(self, inputs):

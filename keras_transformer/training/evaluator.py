@@ -34,7 +34,12 @@ class Evaluator:
         self.measure = measure or problem.measure
         self.engine = engine
         self.hparams = hparams
-        self.translator = Translator(engine.model, problem.vocabulary, hparams)
+        self.translator = Translator(
+            engine.model,
+            problem.vocabulary,
+            hparams,
+            source_vocabulary=problem.source_vocabulary,
+        )
 
     def __call__(self, must_stop=lambda: False):
         """Computes the figures of the current weights.

@@ -83,6 +83,7 @@ def check_data(problem, hparams):
     _check_tags(problem)
     if hparams.subword_dropout:
         BpeDropout(problem.vocabulary, hparams.subword_dropout)
+        BpeDropout(problem.source_vocabulary, hparams.subword_dropout)
     problem.batches(
         "train",
         problem.update_positions(hparams),
@@ -163,25 +164,45 @@ def check_same_measure(problem, run, measure):
         )
 
 
-def check_memory(hparams, vocab_size):
+def check_vocabularies(problem, hparams):
+    """Checks that the model can have the vocabularies of a problem.
+
+    Args:
+        problem: A `Problem` with generated data.
+        hparams: `HParams` of the model.
+
+    Raises:
+        ValueError: If the vocabularies are separate and the embeddings are not.
+    """
+    if problem.vocabularies.is_shared or hparams.tied_embeddings != "all":
+        return
+    raise ValueError(
+        "`tied_embeddings` must be target or none where source and target "
+        "have separate vocabularies. Received: tied_embeddings=all, problem="
+        f"{problem.name} in {problem.data_dir}. Add "
+        "--hparams=tied_embeddings=target."
+    )
+
+
+def check_memory(hparams, vocab_sizes):
     """Checks that the memory of this machine can hold the model.
 
     Args:
         hparams: `HParams` of the model.
-        vocab_size: Number of token ids.
+        vocab_sizes: Numbers of ids of the targets and of the sources.
 
     Raises:
         ValueError: If a training needs more memory than there is, even with a
             single sentence.
     """
-    needed = memory.least_bytes(hparams, vocab_size)
+    needed = memory.least_bytes(hparams, *vocab_sizes)
     there = memory.machine_bytes()
     if needed > there:
         raise ValueError(
             "A model must fit into the machine's memory. Received: d_model="
             f"{hparams.d_model}, d_ff={hparams.d_ff}, num_layers="
             f"{hparams.num_layers}, num_decoder_layers={hparams.decoder_depth} "
-            f"and {vocab_size:,} token ids, which take "
+            f"and {max(vocab_sizes):,} token ids, which take "
             f"{needed / 1e9:,.0f} GB with the optimizer, more than the "
             f"{there / 1e9:,.0f} GB of this machine. Lower one of them."
         )
@@ -221,8 +242,9 @@ def create_run(path, problem, record, hparams, measure):
         "data_dir": problem.data_dir,
         "data": describe_data(problem),
     }
-    model_bytes = problem.vocabulary.model_bytes
-    return RunDirectory.create(path, record, hparams, model_bytes)
+    return RunDirectory.create(
+        path, record, hparams, *problem.vocabularies.model_bytes
+    )
 
 
 def resume_run(path, problem, record, hparams, measure):

@@ -120,6 +120,10 @@ class TrainingState:
             other = RunDirectory(self.options.warm_start_from)
             warm_start(self.engine.model, other, self.run)
             _report_vocabulary(other.vocabulary, self.run.vocabulary)
+            if not self.run.vocabularies.is_shared:
+                _report_vocabulary(
+                    other.source_vocabulary, self.run.source_vocabulary
+                )
         self.engine.reload()
 
     def _variables(self):

@@ -58,7 +58,7 @@ class Trainer:
         # Keras draws the seeds of initializers from this generator. Its own
         # function to seed it imports TensorFlow even on JAX.
         random.seed(self.seed)
-        self.engine.build(run.vocabulary.vocab_size)
+        self.engine.build(*run.vocabularies.sizes)
         self.evaluate = Evaluator(
             problem, self.engine, self.hparams, run.record.get("measure")
         )
@@ -71,6 +71,7 @@ class Trainer:
             run.vocabulary,
             self.hparams,
             self.seed,
+            run.source_vocabulary,
         )
         # After the state, because the log continues from the restored step.
         self.log = TrainingLog(

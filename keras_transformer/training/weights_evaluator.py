@@ -24,7 +24,7 @@ class WeightsEvaluator:
         hparams = dataclasses.replace(run.hparams, ema_decay=0.0)
         self.run = run
         self.engine = make_engine(hparams, num_devices=1)
-        self.engine.build(run.vocabulary.vocab_size)
+        self.engine.build(*run.vocabularies.sizes)
         self.evaluate = Evaluator(
             problem, self.engine, hparams, run.record.get("measure")
         )

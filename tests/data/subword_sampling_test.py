@@ -62,6 +62,26 @@ class SubwordSamplerTest:
                 assert vocabulary.decode(sequences) == lines
                 assert all(ids.index(1) == len(ids) - 1 for ids in sequences)
 
+    def test_each_side_can_have_a_vocabulary(self, vocabulary, texts, tmp_path):
+        source_vocabulary = subwords.train_subwords(
+            WORDS * 9, 290, str(tmp_path / "vocab.source.model")
+        )
+        both = source_vocabulary, vocabulary
+        stored = TokenPairs(
+            *(sequences_of(v.encode(side)) for v, side in zip(both, texts))
+        )
+        sampler = SubwordSampler(stored, vocabulary, 0.5, 0, source_vocabulary)
+        sampled = ids_of(sampler.sample(0, LONGEST))
+        assert sampled != ids_of(stored)
+        for v, sequences, lines in zip(both, sampled, texts):
+            assert v.decode(sequences) == lines
+
+    def test_one_vocabulary_read_twice_is_one(self, vocabulary, stored):
+        again = subwords.Subwords.from_bytes(vocabulary.model_bytes)
+        expected = SubwordSampler(stored, vocabulary, 0.5, 0).sample(0, 90)
+        sampler = SubwordSampler(stored, vocabulary, 0.5, 0, again)
+        assert ids_of(sampler.sample(0, 90)) == ids_of(expected)
+
     def test_without_dropout_the_ids_are_those_stored(self, vocabulary, stored):
         pairs = SubwordSampler(stored, vocabulary, 0.0, 0).sample(3, LONGEST)
         assert ids_of(pairs) == ids_of(stored)

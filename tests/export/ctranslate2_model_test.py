@@ -108,7 +108,7 @@ def stored(run, quantization):
 
     pieces = run.vocabulary.pieces(range(run.vocabulary.vocab_size))
     arrays = weights(run.checkpoints.load(7))
-    spec = RunConverter(run.hparams, arrays, pieces, run.path)._load()
+    spec = RunConverter(run.hparams, arrays, pieces, pieces, run.path)._load()
     spec.validate()
     spec.optimize(quantization=quantization)
     # Other values are the names of arrays that are stored already.

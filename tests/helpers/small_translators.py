@@ -7,6 +7,7 @@ import numpy as np
 from keras import ops
 
 from keras_transformer.data.subwords import train_subwords
+from keras_transformer.data.vocabularies import Vocabularies
 from keras_transformer.decoding.translator import Translator
 from keras_transformer.hparam import HParams
 from keras_transformer.runs import variables
@@ -83,26 +84,32 @@ def make_tree_vocabulary(path, linearization="normalised"):
     return train_subwords(TEXTS * 20, 320, str(path), symbols)
 
 
-def make_translator(vocabulary, hparams=HPARAMS):
+def make_translator(vocabulary, hparams=HPARAMS, source_vocabulary=None):
     """Makes a translator whose random model has clear preferences."""
     keras.utils.set_random_seed(5)
-    model = build_transformer(hparams, vocabulary.vocab_size)
+    sizes = Vocabularies(vocabulary, source_vocabulary or vocabulary).sizes
+    model = build_transformer(hparams, sizes[0], input_vocab_size=sizes[1])
     # Larger embeddings give probabilities that differ. That of the end is
     # larger still, because the model would hardly ever end otherwise.
     scales = np.full((vocabulary.vocab_size, 1), 4.0, "float32")
     scales[END_ID] = 12.0
     softmax_weights = model.embedding.softmax_weights
     softmax_weights.assign(scales * softmax_weights)
-    return Translator(model, vocabulary, hparams)
-
-
-def make_run(path, vocabulary, hparams=HPARAMS):
-    """Writes a run that holds the model of `make_translator` as step 7."""
-    record = {"problem": "mine", "vocabulary_sha256": vocabulary.sha256}
-    run = RunDirectory.create(
-        str(path), record, hparams, vocabulary.model_bytes
+    return Translator(
+        model, vocabulary, hparams, source_vocabulary=source_vocabulary
     )
-    model = make_translator(vocabulary, hparams).model
+
+
+def make_run(path, vocabulary, hparams=HPARAMS, source_vocabulary=None):
+    """Writes a run that holds the model of `make_translator` as step 7."""
+    vocabularies = Vocabularies(vocabulary, source_vocabulary or vocabulary)
+    run = RunDirectory.create(
+        str(path),
+        {"problem": "mine", **vocabularies.hashes},
+        hparams,
+        *vocabularies.model_bytes,
+    )
+    model = make_translator(vocabulary, hparams, source_vocabulary).model
     run.checkpoints.save(7, variables.read(variables.model_variables(model)))
     return run
 

@@ -26,7 +26,30 @@ INPUT = (
 OF_RUN, OF_DATA = "{run}/vocab.model", "{data}/copy/vocab.model"
 OF_FAST, OWN = "{ctranslate2}/vocab.model", "{box}/spm.model"
 OTHER = "{text_data}/translate_files/vocab.model"
+GENERATE = (
+    "kt-datagen --problem=translate_files --data_dir={box}/d "
+    "--train_source={texts}/train.en --train_target={texts}/train.de "
+    "--dev_source={texts}/dev.en --dev_target={texts}/dev.de "
+)
 ROWS = [
+    row(GENERATE + "--shared_vocabulary=maybe", says="shared_vocabulary"),
+    row(GENERATE + "--source_vocab_size=300", says="the source alone"),
+    row(
+        GENERATE + "--shared_vocabulary=false --source_vocab_size=3",
+        says="vocab_size=3",
+    ),
+    row(
+        "kt-datagen --problem=copy --data_dir={box}/d "
+        "--shared_vocabulary=false",
+        says="must go with translate_files",
+    ),
+    row(
+        "kt-datagen --problem=translate_files --data_dir={text_data} "
+        "--shared_vocabulary=false --vocab_size=400 "
+        "--train_source={texts}/train.en --train_target={texts}/train.de "
+        "--dev_source={texts}/dev.en --dev_target={texts}/dev.de",
+        says="shared_vocabulary=False",
+    ),
     row(RUN, removes(OF_RUN), stdin=b"a", says="vocab.model"),
     row(RUN, makes(OF_RUN), stdin=b"a", says="vocab.model"),
     row(RUN, writes(OF_RUN, b""), stdin=b"a", says="vocab.model"),

@@ -174,8 +174,7 @@ def _overview(run, step, data, training, extra):
         ("Parameters", f"{facts.num_parameters(run, step):,}"),
         (
             "Vocabulary",
-            f"{run.vocabulary.vocab_size:,} SentencePiece subwords, shared by "
-            "source and target",
+            _vocabulary(run),
         ),
         ("Training pairs", sections.training_pairs(data)),
         ("Hyperparameters", _hparams_set(run)),
@@ -189,6 +188,16 @@ def _overview(run, step, data, training, extra):
     # A card states what is recorded and leaves out the rest.
     rows = [row for row in rows if row[1]]
     return table(("Property", "Value"), rows)
+
+
+def _vocabulary(run):
+    target, source = run.vocabularies.sizes
+    if run.vocabularies.is_shared:
+        return f"{target:,} SentencePiece subwords, shared by source and target"
+    return (
+        f"{source:,} SentencePiece subwords of the source and {target:,} of "
+        "the target"
+    )
 
 
 def _hparams_set(run):

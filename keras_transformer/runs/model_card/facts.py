@@ -15,7 +15,8 @@ def describe_data(problem):
 
     Returns:
         A dictionary, or None if no data has been generated. It holds
-        `languages`; `vocab_size`; `files`, the name and the SHA-256 of each
+        `languages`; `vocab_size` and, if the source has a vocabulary of its
+        own, `source_vocab_size`; `files`, the name and the SHA-256 of each
         text file if the text comes from files; and `splits`. Each split has the
         numbers of `pairs`, `source_tokens` and `target_tokens`, in the
         direction of the problem. If it has both, `both_directions` is True, and
@@ -30,7 +31,7 @@ def describe_data(problem):
     return {
         **({"both_directions": True} if has_both else {}),
         "languages": [problem.inputs_language, problem.targets_language],
-        "vocab_size": manifest["vocab_size"],
+        **_vocab_sizes(manifest, problem.reverse),
         "files": manifest["made_from"]["files"],
         "splits": {
             split: {
@@ -41,6 +42,17 @@ def describe_data(problem):
             for split, counts in manifest["splits"].items()
         },
     }
+
+
+def _vocab_sizes(manifest, reverse):
+    size, source_size = (
+        manifest.get(name) for name in ("vocab_size", "source_vocab_size")
+    )
+    if source_size is None:
+        return {"vocab_size": size}
+    if reverse:
+        size, source_size = source_size, size
+    return {"vocab_size": size, "source_vocab_size": source_size}
 
 
 def _num_tokens(counts, sides):

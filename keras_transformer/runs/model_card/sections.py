@@ -72,6 +72,16 @@ def decoding_words(decode):
     )
 
 
+def _vocabulary_hashes(run):
+    target = f"`{run.vocabulary.sha256}`"
+    if run.vocabularies.is_shared:
+        return f"The SHA-256 of the vocabulary is {target}."
+    return (
+        "The SHA-256 of the vocabulary of the source is "
+        f"`{run.source_vocabulary.sha256}`, and that of the target is {target}."
+    )
+
+
 def data_section(run, data):
     """Describes the training data.
 
@@ -97,8 +107,7 @@ def data_section(run, data):
     text = table(head, rows, numbers=True) + (
         "\n\nTokens are subwords and include the end of each sentence. Pairs "
         f"with more than {run.hparams.max_length} tokens on either side were "
-        "not used for training. The SHA-256 of the vocabulary is "
-        f"`{run.vocabulary.sha256}`."
+        f"not used for training. {_vocabulary_hashes(run)}"
     )
     if data["files"]:
         rows = [

@@ -1,5 +1,7 @@
 """The section of a model card that says how to load the model."""
 
+from keras_transformer.data.subwords import SOURCE_VOCABULARY_FILE
+from keras_transformer.data.subwords import VOCABULARY_FILE
 from keras_transformer.trees.target_text import linearization_of
 
 RUN = """\
@@ -75,23 +77,25 @@ kt-query --server=localhost --model_name={model_name} < source.txt
 ```"""
 
 SAVED_MODEL_IDS = """\
-The model takes and returns ids of the vocabulary in `assets.extra/vocab.model`.
-The id 0 is padding, and 1 ends each sentence. The model needs only the packages
-`tensorflow` and `sentencepiece`. Replace `path/to/model` with the directory
-that holds `saved_model.pb`:
+The model takes ids of the vocabulary in `assets.extra/{source_file}` and
+returns ids of that in `assets.extra/vocab.model`. The id 0 is padding, and 1
+ends each sentence. The model needs only the packages `tensorflow` and
+`sentencepiece`. Replace `path/to/model` with the directory that holds
+`saved_model.pb`:
 
 ```python
 import sentencepiece
 import tensorflow as tf
 
-vocabulary = sentencepiece.SentencePieceProcessor(
-    "path/to/model/assets.extra/vocab.model"
+sources, targets = (
+    sentencepiece.SentencePieceProcessor(f"path/to/model/assets.extra/{{name}}")
+    for name in ("{source_file}", "vocab.model")
 )
-ids = vocabulary.encode("A sentence to translate.") + [1]
+ids = sources.encode("A sentence to translate.") + [1]
 translate = tf.saved_model.load("path/to/model").signatures["ids"]
 outputs = translate(inputs=tf.constant([ids], tf.int32))
 best = outputs["outputs"][0, 0].numpy().tolist()
-vocabulary.decode(best[: best.index(1)])  # the best translation
+targets.decode(best[: best.index(1)])  # the best translation
 outputs["scores"][0, 0].numpy()  # its score
 ```"""
 
@@ -123,12 +127,15 @@ import ctranslate2
 import sentencepiece
 
 translator = ctranslate2.Translator("path/to/model")
-vocabulary = sentencepiece.SentencePieceProcessor("path/to/model/vocab.model")
-source = vocabulary.encode("A sentence to translate.", out_type=str)
+sources, targets = (
+    sentencepiece.SentencePieceProcessor(f"path/to/model/{{name}}")
+    for name in ("{source_file}", "vocab.model")
+)
+source = sources.encode("A sentence to translate.", out_type=str)
 (result,) = translator.translate_batch(
     [source], beam_size={beam_size}
 )
-vocabulary.decode(result.hypotheses[0])
+targets.decode(result.hypotheses[0])
 ```"""
 
 EXPORTED_PARSER = """\
@@ -160,14 +167,19 @@ def how_to_use(run, step, extra):
     if format and linearization:
         return EXPORTED_PARSER.format(linearization=linearization)
     model_name = extra.get("model_name", "translate")
+    source_file = VOCABULARY_FILE
+    if not run.vocabularies.is_shared:
+        source_file = SOURCE_VOCABULARY_FILE
     if format == "saved_model":
         return SAVED_MODEL.format(model_name=model_name)
     if format == "saved_model_ids":
-        return SAVED_MODEL_IDS
+        return SAVED_MODEL_IDS.format(source_file=source_file)
     if format == "ctranslate2":
         decode = extra.get("decode", {})
         beam_size = decode.get("beam_size", run.hparams.beam_size)
-        return CTRANSLATE2.format(beam_size=beam_size, model_name=model_name)
+        return CTRANSLATE2.format(
+            beam_size=beam_size, model_name=model_name, source_file=source_file
+        )
     # Loading takes the newest checkpoint, so only another step is named.
     is_newest = step == run.checkpoints.find()
     text = PARSER if linearization else RUN

@@ -1,0 +1,151 @@
+"""Each side of a model with two vocabularies uses its own."""
+
+import dataclasses
+
+import keras
+import numpy as np
+import pytest
+from small_translators import HPARAMS
+from small_translators import TEXTS
+from small_translators import make_run
+from small_translators import make_tree_vocabulary
+from small_translators import make_vocabulary
+
+from keras_transformer.data.subwords import train_subwords
+from keras_transformer.decoding.attention import attention_of
+from keras_transformer.decoding.loading import load
+from keras_transformer.decoding.loading import load_checker
+from keras_transformer.decoding.reranking import Reranker
+from keras_transformer.runs.averaging import average_run
+from keras_transformer.search.options import DecodeOptions
+
+UNTIED = dataclasses.replace(HPARAMS, tied_embeddings="target")
+OTHER_TEXTS = ["ひらがな だけ の ぶん", "みじかい", "ながい ぶん と ことば"]
+TARGETS = ["ひらがな の ぶん", "ことば", "", "ながい ぶん", "", "だけ", "ぶん"]
+
+
+@pytest.fixture(scope="module")
+def kana(tmp_path_factory):
+    path = tmp_path_factory.mktemp("kana") / "vocab.model"
+    return train_subwords(OTHER_TEXTS * 20, 290, str(path))
+
+
+@pytest.fixture(scope="module")
+def latin(tmp_path_factory):
+    return make_vocabulary(tmp_path_factory.mktemp("latin") / "vocab.model")
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory, kana, latin):
+    path = tmp_path_factory.mktemp("run") / "run"
+    return make_run(path, kana, UNTIED, source_vocabulary=latin)
+
+
+@pytest.fixture(scope="module")
+def translator(run):
+    return load(run.path)
+
+
+class SeparateVocabulariesDecodingTest:
+    def test_text_is_encoded_and_decoded_by_its_side(
+        self, translator, latin, kana
+    ):
+        for hypotheses in translator.hypotheses(TEXTS):
+            assert hypotheses[0].text == kana.decode([hypotheses[0].ids])[0]
+        numbered = list(enumerate(["a dog", "ことば"], 1))
+        texts = [text for _, text in numbered]
+        assert translator.encode(numbered) == latin.encode(texts)
+        assert translator.encode_targets(numbered) == kana.encode(texts)
+
+    def test_scores_are_those_of_the_ids(self, translator, latin, kana):
+        sources = [
+            ids if text.strip() else []
+            for text, ids in zip(TEXTS, latin.encode(TEXTS))
+        ]
+        expected = translator.score_ids(sources, kana.encode(TARGETS))
+        assert translator.score(TEXTS, TARGETS) == pytest.approx(expected)
+
+    def test_attention_shows_the_pieces_of_each_side(self, translator):
+        source, target = "two women", "ことば"
+        attention = attention_of(
+            translator.model,
+            translator.vocabulary,
+            *translator.source_vocabulary.encode([source]),
+            *translator.vocabulary.encode([target]),
+            translator.source_vocabulary,
+        )
+        shown = attention.source_tokens, attention.target_tokens
+        for tokens, text in zip(shown, (source, target)):
+            assert "".join(tokens[:-1]).replace("▁", " ").strip() == text
+
+    def test_prefix_is_one_of_the_target(self, translator):
+        prefixes = ["ながい"] * len(TEXTS)
+        for text, translation in zip(
+            TEXTS, translator.translate(TEXTS, prefixes=prefixes)
+        ):
+            assert translation.startswith("ながい") or not text.strip()
+
+    def test_an_average_and_an_ensemble_keep_both(
+        self, run, translator, tmp_path, latin, kana
+    ):
+        averaged = average_run(run, 1, str(tmp_path / "averaged"))
+        assert averaged.vocabularies.hashes == run.vocabularies.hashes
+        ensemble = load([run.path, averaged.path])
+        assert ensemble(TEXTS) == translator(TEXTS)
+        same = dataclasses.replace(UNTIED, alpha=1.0)
+        turned = make_run(tmp_path / "turned", latin, same, kana)
+        with pytest.raises(ValueError, match="must have the same vocabulary"):
+            load([run.path, turned.path])
+
+    def test_reranking_exchanges_text(self, run, tmp_path, latin, kana):
+        reverse = make_run(tmp_path / "reverse", latin, UNTIED, kana)
+        translator, reverse = load(run.path), load(reverse.path)
+        scores = Reranker(translator, reverse).score(TEXTS, TARGETS, 0.0)
+        forward = translator.score(TEXTS, TARGETS, 0.0)
+        assert scores[0] < forward[0]
+        assert scores[0] - forward[0] == pytest.approx(
+            reverse.score(TARGETS[:1], TEXTS[:1], 0.0)[0], abs=1e-4
+        )
+
+    def test_lengths_are_checked_by_the_side(self, run):
+        checker = load_checker([run.path])
+        # In bytes, each of these letters has three tokens.
+        checker.check_translations(["ことば" * 500])
+        with pytest.raises(ValueError, match="at most"):
+            checker.check_lengths(["ことば" * 500])
+
+    def test_words_of_trees_begin_in_the_source(self, tmp_path, latin):
+        trees = make_tree_vocabulary(tmp_path / "trees.model")
+        run = make_run(tmp_path / "parser", trees, UNTIED, latin)
+        for tree in load(run.path)(["a dog runs", "two women"]):
+            assert tree.startswith("(") and tree.endswith(")")
+
+    def test_ctranslate2_gives_the_same(self, run, translator, tmp_path):
+        pytest.importorskip("ctranslate2")
+        from keras_transformer.export.ctranslate2 import export_ctranslate2
+
+        path = export_ctranslate2(run, str(tmp_path / "out"), DecodeOptions())
+        exported = load(path)
+        texts = [text for text in TEXTS if text.strip()]
+        targets = TARGETS[: len(texts)]
+        assert exported.score(texts, targets) == pytest.approx(
+            translator.score(texts, targets, alpha=0.6), abs=1e-3
+        )
+        options = {"beam_size": 1, "extra_length": 4, "alpha": 0.6}
+        assert exported(texts, **options) == translator(texts, **options)
+
+    @pytest.mark.slow
+    @pytest.mark.skipif(
+        keras.backend.backend() != "tensorflow", reason="TensorFlow's format"
+    )
+    def test_a_saved_model_gives_the_same(self, run, translator, tmp_path):
+        from keras_transformer.export.saved_model import export_saved_model
+
+        exported = load(export_saved_model(run, str(tmp_path / "out")))
+        expected, scores = translator(TEXTS, return_scores=True)
+        translations, their_scores = exported(TEXTS, return_scores=True)
+        assert translations == expected
+        np.testing.assert_allclose(their_scores, scores, atol=1e-4)
+        assert exported.score(TEXTS, TARGETS) == pytest.approx(
+            translator.score(TEXTS, TARGETS), abs=1e-4
+        )

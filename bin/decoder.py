@@ -21,6 +21,7 @@ is the log-probability divided by the length penalty. --decode_hparams=
 temperature=0.8,top_k=10 samples translations; the same --random_seed gives the
 same samples. --decode_hparams=mbr_samples=32 draws 32 and writes the one with
 the greatest mean chrF against the others, which is then its score.
+--write_alignments and --write_word_scores add links and scores of words.
 
 If the command stops early, by an error, a signal or a kill, the lines that are
 done remain in the file of --decode_to_file with the suffix .partial. The same
@@ -69,6 +70,7 @@ from keras_transformer.bin import prescriptions
 from keras_transformer.bin import text_io
 from keras_transformer.bin.decoder_flags import FLAGS
 from keras_transformer.bin.decoder_flags import check_flags
+from keras_transformer.bin.decoder_flags import check_words
 from keras_transformer.bin.decoder_flags import settings
 from keras_transformer.bin.line_format import LineFormat
 from keras_transformer.bin.long_lines import LongLines
@@ -121,6 +123,7 @@ def _check_model(changes, prescribed):
     if FLAGS.rerank_by:
         checker = _reranker(checker, load_checker)
     options = checker.changed_options(**changes)
+    check_words(checker, changes)
     prescriptions.check(prescribed, options, checker.linearization)
     if FLAGS.split_long:
         check_translates(checker, "split_long")

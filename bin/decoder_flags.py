@@ -60,6 +60,18 @@ FLAGS = flags.define(
             "its translation empty.",
         ),
         "write_scores",
+        flags.switch(
+            "write_alignments",
+            False,
+            "Write a tab and the word alignment after each translation, such "
+            "as 0-0 2-1: source word 2 is linked to target word 1.",
+        ),
+        flags.switch(
+            "write_word_scores",
+            False,
+            "Write a tab and the log-probability of each word after each "
+            "translation.",
+        ),
         flags.path(
             "prefix_file",
             None,
@@ -150,6 +162,9 @@ FLAGS = flags.define(
 SETTINGS = ("precision", "random_seed", "tokenized", "write_scores")
 SETTINGS += ("rerank_by", "rerank_weight", "target_language")
 SETTINGS += ("format", "split_long", "max_sentence_tokens")
+# They need the attention of a model for each sentence.
+OF_WORDS = ("write_alignments", "write_word_scores")
+SETTINGS += OF_WORDS
 
 
 _NOT_WITH_DOCUMENTS = (
@@ -162,6 +177,7 @@ _NOT_WITH_DOCUMENTS = (
     "split_long",
     "tokenized",
     "write_scores",
+    *OF_WORDS,
 )
 _NOT_WITH_SPLIT_LONG = (
     "decode_interactive",
@@ -174,6 +190,7 @@ _NOT_WITH_JSON = (
     "document",
     "score_file",
     "write_scores",
+    *OF_WORDS,
 )
 
 
@@ -188,12 +205,41 @@ def check_flags():
     _check_alone("decode_interactive", "prefix_file", "score_file")
     _check_alone("score_file", "decode_from_file", "prefix_file")
     _check_alone("score_file", "glossary")
+    for name in OF_WORDS:
+        _check_alone(name, "decode_interactive", "score_file", "split_long")
+        _check_alone(name, "protect", "protected_patterns", "target_language")
     for name in ("protect", "protected_patterns"):
         _check_alone(name, "score_file", "prefix_file", "rerank_by")
         _check_alone(name, "split_long", "target_language")
     _check_document()
     _check_lines()
     _check_output()
+
+
+def check_words(checker, changes):
+    """Checks that what is written about single words is known.
+
+    Args:
+        checker: What `load_checker` returns.
+        changes: Dictionary of decoding options that differ from the model's.
+
+    Raises:
+        ValueError: If there is an ensemble, a parser or more than one
+            hypothesis.
+    """
+    for name in OF_WORDS:
+        fault = ""
+        if len(model_flags.output_dirs(FLAGS)) > 1:
+            fault = f"an ensemble, --output_dir={FLAGS.output_dir}"
+        elif checker.linearization:
+            fault = f"a parsing run, {FLAGS.output_dir}"
+        elif changes.get("num_hypotheses", 1) > 1:
+            fault = f"num_hypotheses={changes['num_hypotheses']}"
+        if FLAGS[name].value and fault:
+            raise ValueError(
+                f"`--{name}` must go with one model that translates and with "
+                f"one hypothesis. Received: --{name} with {fault}. Remove it."
+            )
 
 
 def _check_document():

@@ -15,6 +15,8 @@ class LineFormat:
         self._is_json = flags.format == "jsonl"
         self._name = flags.decode_from_file or "standard input"
         self._write_scores = flags.write_scores
+        self._write_alignments = flags.write_alignments
+        self._write_word_scores = flags.write_word_scores
         self._num_hypotheses = changes.get("num_hypotheses") or 1
         self._changes = changes
 
@@ -52,19 +54,44 @@ class LineFormat:
                 noted = self._with_warnings(text, translation, translator)
                 yield json_lines.json_line(line, noted, self._num_hypotheses)
             else:
-                yield self.columns(translation.hypotheses)
+                of_words = self._of_words(line, translation, translator)
+                yield self.columns(translation.hypotheses, of_words)
 
-    def columns(self, hypotheses):
-        """Returns the translations of a line, separated by tabs."""
+    def columns(self, hypotheses, of_words=()):
+        """Returns the translations of a line, separated by tabs.
+
+        Args:
+            hypotheses: List of `Hypothesis`.
+            of_words: Columns about the words of the best one. Defaults to
+                none.
+        """
         columns = []
         for text, score, _ in hypotheses[: self._num_hypotheses]:
             columns.append(text)
             if self._write_scores:
                 columns.append(f"{score:.6f}")
+        columns += of_words
         if len(columns) > 1:
             # A tab within a translation would look like another column.
             columns = [column.replace("\t", " ") for column in columns]
         return "\t".join(columns)
+
+    def _of_words(self, text, translation, translator):
+        """Returns the columns about the words of a translation."""
+        if not (self._write_alignments or self._write_word_scores):
+            return []
+        from keras_transformer.decoding import alignment
+
+        # A line that is too long has no translation.
+        text = "" if translation.warnings else text
+        (attention,) = translator.attention([text], [translation.hypotheses])
+        columns = []
+        if self._write_alignments:
+            columns.append(alignment.pharaoh(alignment.word_links(attention)))
+        if self._write_word_scores:
+            scores = alignment.word_scores(attention)
+            columns.append(" ".join(f"{score:.4f}" for score in scores))
+        return columns
 
     def _with_warnings(self, text, translation, translator):
         # Imported here because it needs NumPy, and bad input fails faster.

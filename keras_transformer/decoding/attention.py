@@ -33,6 +33,7 @@ class Attention(NamedTuple):
     encoder: np.ndarray  # (num_layers, num_heads, source_len, source_len)
     decoder: np.ndarray  # (num_layers, num_heads, target_len, target_len)
     cross: np.ndarray  # (num_layers, num_heads, target_len, source_len)
+    log_probs: np.ndarray = ()  # (target_len,), of the target tokens
 
     @property
     def decoder_keys(self):
@@ -90,18 +91,21 @@ def attention_of(
             )
     # One sentence at a time has no padding, so every weight is worth showing.
     inputs, targets = (np.array([ids], "int32") for ids in pair)
-    _, weights = model(
+    logits, weights = model(
         {"inputs": inputs, "targets": targets},
         return_weights=True,
         training=False,
     )
+    log_probs = ops.log_softmax(ops.cast(logits[0], "float32"))
+    log_probs = ops.convert_to_numpy(log_probs)  # (target_len, vocab_size)
     arrays = {
         kind: np.stack([ops.convert_to_numpy(layer)[0] for layer in layers])
         for kind, layers in weights.items()
     }  # (num_layers, num_heads, query_len, key_len)
     vocabularies = source_vocabulary or vocabulary, vocabulary
     tokens = map(_labels, vocabularies, pair)
-    return Attention(*tokens, **arrays)
+    chosen = log_probs[np.arange(len(pair[1])), pair[1]]  # (target_len,)
+    return Attention(*tokens, **arrays, log_probs=chosen)
 
 
 def encoder_attention(translator, texts):

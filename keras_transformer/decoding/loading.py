@@ -18,6 +18,8 @@ _FIXED = {
         "protect",
         "protected_patterns",
         "rerank_by",
+        "write_alignments",
+        "write_word_scores",
     ),
     "saved_model": (
         "checkpoint_step",
@@ -27,6 +29,8 @@ _FIXED = {
         "protected_patterns",
         "random_seed",
         "rerank_by",
+        "write_alignments",
+        "write_word_scores",
     ),
 }
 

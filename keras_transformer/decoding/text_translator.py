@@ -2,6 +2,8 @@
 
 import typing
 
+from keras_transformer.decoding.alignment import word_links
+from keras_transformer.decoding.alignment import word_scores
 from keras_transformer.decoding.batches import WINDOW
 from keras_transformer.decoding.batches import check_pairs
 from keras_transformer.decoding.batches import windows
@@ -42,6 +44,8 @@ class TextTranslator:
         num_hypotheses=None,
         return_scores=False,
         return_attention=False,
+        return_alignments=False,
+        return_word_scores=False,
         prefixes=None,
         seed=0,
         **options,
@@ -56,6 +60,11 @@ class TextTranslator:
                 False.
             return_attention: Whether to return the attention weights of the
                 best translations as well. Defaults to False.
+            return_alignments: Whether to return the word links of the best
+                translations as well, see `word_links`. Defaults to False.
+            return_word_scores: Whether to return the log-probabilities of the
+                words of the best translations as well, see `word_scores`.
+                Defaults to False.
             prefixes: List of str, one for each text, that the translations
                 begin with. Defaults to None.
             seed: Integer seed of the sampler. Defaults to 0.
@@ -68,10 +77,11 @@ class TextTranslator:
             List of str. With `num_hypotheses` it is a list of lists of str,
             best first. The translation of a blank text is empty.
 
-            With `return_scores` or `return_attention`, a tuple that begins with
-            this list. The scores are nested in the same way and are
-            log-probabilities divided by the length penalty; with `mbr_samples`
-            they are mean chrF. A list of `Attention` comes last.
+            With one of the flags, a tuple that begins with this list. What
+            the flags add follows in the order of the flags. The scores are
+            nested in the same way and are log-probabilities divided by the
+            length penalty; with `mbr_samples` they are mean chrF. Everything
+            else is a list with one entry for each text.
         """
         hypotheses = list(
             self.hypotheses(
@@ -85,8 +95,14 @@ class TextTranslator:
         results = [_nested(hypotheses, "text", num_hypotheses)]
         if return_scores:
             results.append(_nested(hypotheses, "score", num_hypotheses))
+        if return_attention or return_alignments or return_word_scores:
+            attention = self.attention(texts, hypotheses)
         if return_attention:
-            results.append(self.attention(texts, hypotheses))
+            results.append(attention)
+        if return_alignments:
+            results.append(list(map(word_links, attention)))
+        if return_word_scores:
+            results.append(list(map(word_scores, attention)))
         return results[0] if len(results) == 1 else tuple(results)
 
     def translate(self, texts, report=None, **options):

@@ -48,6 +48,21 @@ class HypothesesTest:
         for (_, expected), (score,) in zip(rows, scores, strict=True):
             assert float(score) == pytest.approx(float(expected), abs=1e-4)
 
+    def test_a_copied_word_is_linked_to_itself(self, run_decoder):
+        text = "q w e r t\n\na b c\n"
+        rows = run_decoder(
+            text, "--write_scores", "--write_alignments", "--write_word_scores"
+        )
+        assert [len(row) for row in rows] == [4, 4, 4]
+        assert rows[0][::2] == ["q w e r t", "0-0 1-1 2-2 3-3 4-4"]
+        assert rows[1][0] == rows[1][2] == rows[1][3] == ""
+        assert rows[2][::2] == ["a b c", "0-0 1-1 2-2"]
+        scores = [float(score) for score in rows[2][3].split()]
+        assert len(scores) == 3
+        # Four tokens, with the end, and the usual alpha of 0.6.
+        expected = float(rows[2][1]) * ((5 + 4) / 6) ** 0.6
+        assert sum(scores) == pytest.approx(expected, abs=1e-3)
+
     def test_samples_follow_the_seed(self, run_decoder):
         flags = ["--decode_hparams=temperature=3,num_hypotheses=4"]
         first = run_decoder("a b c\n", *flags, "--random_seed=1")

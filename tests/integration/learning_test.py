@@ -1,9 +1,15 @@
 """Models that must learn a task that cannot be guessed."""
 
+import dataclasses
+
 import pytest
+from toy_alignments import aligned_pairs
+from toy_alignments import alignment_error_rate
 
 from keras_transformer import hparam
 from keras_transformer import registry
+from keras_transformer.decoding.alignment import word_links
+from keras_transformer.decoding.attention import attention_of
 from keras_transformer.decoding.parser import Parser
 from keras_transformer.decoding.translator import Translator
 from keras_transformer.runs.averaging import average_run
@@ -56,3 +62,30 @@ class LearningTest:
         sources, references = problem.text_split("test")
         trees = Parser.load(run.path, tokenized=True)(sources)
         assert problem.score(trees, references)["f1"] >= 97
+
+    def test_attention_aligns_the_toy_language(self, tmp_path):
+        name = "translate_ende_toy"
+        problem = registry.get_problem(name, str(tmp_path / "data"))
+        problem.generate(None)
+        hparams = dataclasses.replace(
+            registry.get_hparams("transformer_tiny"),
+            dropout=0.1,
+            warmup_steps=300,
+        )
+        run = RunDirectory.create(
+            str(tmp_path / "run"),
+            {"problem": name, "random_seed": 0},
+            hparams,
+            problem.vocabulary.model_bytes,
+        )
+        Trainer(problem, run, eval_frequency=800).train(800)
+        translator = Translator.load(run.path)
+        predicted, gold = [], []
+        for english, german, links in aligned_pairs(150):
+            ids = translator.vocabulary.encode([english, german])
+            attention = attention_of(
+                translator.model, translator.vocabulary, *ids
+            )
+            predicted.append(set(word_links(attention)))
+            gold.append(links)
+        assert alignment_error_rate(predicted, gold) < 0.2

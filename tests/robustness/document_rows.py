@@ -19,6 +19,7 @@ ROWS = [
     row(TRANSLATE, writes(IN, b"a"), makes(OUT), says="out.html"),
     row(DOCUMENT + "--resume", says="--resume"),
     row(DOCUMENT + "--write_scores", says="--write_scores"),
+    row(DOCUMENT + "--write_alignments", says="--write_alignments"),
     row(DOCUMENT + "--tokenized", says="--tokenized"),
     row(DOCUMENT + "--decode_interactive", says="--decode_interactive"),
     row(DOCUMENT + "--prefix_file=a", says="--prefix_file"),

@@ -127,6 +127,23 @@ ROWS = [
     row("kt-benchmark --target_length=-1", says=COUNT),
     # Switches.
     row("kt-decoder --write_scores=yes", says="true or false"),
+    row("kt-decoder --write_alignments=0.5", says="true or false"),
+    row("kt-decoder --write_word_scores=all", says="true or false"),
+    row(
+        "kt-decoder --output_dir={run} --write_alignments --score_file=a",
+        says="--score_file",
+    ),
+    row(
+        "kt-decoder --output_dir={run} --write_word_scores "
+        "--decode_hparams=num_hypotheses=2",
+        says="num_hypotheses=2",
+    ),
+    row("kt-decoder --output_dir={parser} --write_alignments", says="parsing"),
+    row("kt-decoder --output_dir={run},{run} --write_alignments", says="one"),
+    row(
+        "kt-decoder --output_dir={saved_model} --write_word_scores",
+        says="--write_word_scores",
+    ),
     row("kt-decoder --write_scores=", says="true or false"),
     row("kt-decoder --nowrite_scores=true", says="nowrite_scores"),
     row("kt-decoder --nooutput_dir", says="Every flag"),

@@ -15,6 +15,10 @@ _rev and _both.
 Only translate_files and parsing_files take files and --vocab_size. The other
 problems bring their own text or download it to --tmp_dir.
 
+--runner=flink, for example, encodes the training text on many machines. It
+needs `pip install '.[beam]'`. The data are the same, byte for byte.
+docs/large_corpora.md describes it.
+
 A summary goes to standard output, progress to standard error.
 """
 
@@ -26,6 +30,7 @@ from keras_transformer import registry
 from keras_transformer.bin import command
 from keras_transformer.bin import corpus_flags
 from keras_transformer.bin import flags
+from keras_transformer.bin import runner_flags
 from keras_transformer.bin import vocabulary_flags
 from keras_transformer.trees.linearization import LINEARIZATIONS
 
@@ -59,6 +64,7 @@ FLAGS = flags.define(
     "tmp_dir",
     corpus_flags.GROUP,
     vocabulary_flags.GROUP,
+    runner_flags.GROUP,
     flags.group(
         "Files of parsing_files",
         flags.path(
@@ -127,7 +133,9 @@ def main(argv):
     # which can take hours.
     problems = [registry.get_problem(name, FLAGS.data_dir) for name in names]
     _check_flags(problems)
+    encoder = runner_flags.encoder(FLAGS)
     for problem in problems:
+        problem.encoder = encoder
         _set_files(problem)
         _generate(problem)
 

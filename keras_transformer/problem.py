@@ -2,6 +2,7 @@
 
 from keras_transformer.data import generation
 from keras_transformer.data import text_files
+from keras_transformer.data.encoding import LocalEncoder
 from keras_transformer.data.generated_data import GeneratedData
 from keras_transformer.scoring.translations import bleu_report
 from keras_transformer.scoring.translations import ter_score
@@ -37,6 +38,8 @@ class Problem(GeneratedData):
             a run records another, one of those that `score` returns. Defaults
             to "bleu".
         splits: Names of the splits that `text_pairs` provides, "train" first.
+        encoder: Encoder of the training text, a `LocalEncoder` by default. A
+            `DistributedEncoder` uses several machines.
 
     Args:
         data_dir: Directory that holds the data of all problems.
@@ -66,6 +69,7 @@ class Problem(GeneratedData):
     is_tokenized = False
     measure = "bleu"
     splits = ("train", "dev", "test")
+    encoder = LocalEncoder()
 
     def __init__(self, data_dir=None, reverse=False):
         super().__init__(self.name, data_dir, reverse)

@@ -14,7 +14,7 @@ from keras_transformer.data import subwords
 from keras_transformer.data import text_files
 from keras_transformer.data import vocabularies
 from keras_transformer.data.bpe_symbols import write_symbols
-from keras_transformer.data.prefetch import prefetched
+from keras_transformer.data.encoding import LocalEncoder
 from keras_transformer.data.progress import Progress
 from keras_transformer.data.subwords import VOCABULARY_FILE
 from keras_transformer.data.vocabulary_sample import sample_corpora
@@ -49,8 +49,9 @@ _MANIFEST = {
 # spread evenly over the text; more of them change the vocabulary little.
 MAX_VOCABULARY_PAIRS = 500_000
 
-# SentencePiece encodes a list of texts on all cores, so each call gets many.
-_PAIRS_AT_ONCE = 20_000
+# The number of pairs that are encoded together. It is fixed, so chunks do not
+# depend on the number of workers.
+PAIRS_IN_CHUNK = 20_000
 
 _logger = logging.getLogger(__name__)
 
@@ -223,21 +224,39 @@ def _check_symbols(vocabulary, problem, tmp_dir):
 
 def _encode_split(problem, split, tmp_dir, both, directory):
     """Encodes a split and returns its entry in the manifest."""
+    vocabularies_of_sides = list(reversed(both))
     sides = [
-        split_files.SideWriter(directory, split, side, vocabulary, to_encode)
+        split_files.SideWriter(
+            directory, split, side, vocabulary.vocab_size, to_encode
+        )
         for side, vocabulary, to_encode in zip(
-            ("source", "target"), reversed(both), (str, problem.target_text)
+            ("source", "target"),
+            vocabularies_of_sides,
+            (str, problem.target_text),
         )
     ]
+    corpora = problem.text_corpora(split, tmp_dir)
+    corpus_counts = [collections.Counter() for _ in corpora]
+    # The other splits are small, so they never leave this machine.
+    encoder = problem.encoder if split == "train" else LocalEncoder()
     with contextlib.ExitStack() as stack:
         progress = stack.enter_context(Progress("pairs", label=split))
         for side in sides:
             stack.enter_context(side)
-        corpora = [
-            _encode_corpus(problem, pairs, sides, progress)
-            for pairs in problem.text_corpora(split, tmp_dir)
-        ]
-    counts = sum(corpora, collections.Counter())
+        chunks = itertools.chain.from_iterable(
+            _prepared_chunks(problem, pairs, sides, counts, progress)
+            for pairs, counts in zip(corpora, corpus_counts)
+        )
+        # Closed before the sides, whose texts it reads.
+        encoded_chunks = stack.enter_context(
+            contextlib.closing(
+                encoder.encode(vocabularies_of_sides, chunks, directory)
+            )
+        )
+        for encoded in encoded_chunks:
+            for side, sequences in zip(sides, encoded, strict=True):
+                side.append(sequences)
+    counts = sum(corpus_counts, collections.Counter())
     _check_pairs(counts["pairs"], problem, split)
     source, target = sides
     return {
@@ -250,35 +269,28 @@ def _encode_split(problem, split, tmp_dir, both, directory):
         "target_tokens": target.num_tokens,
         "source_sha256": source.sha256,
         "target_sha256": target.sha256,
-        **_corpora_entry(problem, split, corpora),
+        **_corpora_entry(problem, split, corpus_counts),
     }
 
 
-def _encode_corpus(problem, pairs, sides, progress):
-    """Encodes the pairs of a corpus and returns their counts."""
-    counts = collections.Counter()
-    # A thread reads and cleans the next pairs while these are encoded.
-    with contextlib.closing(prefetched(_chunks(pairs))) as chunks:
-        for chunk in chunks:
-            kept = list(_complete(problem, chunk))
-            for number, side in enumerate(sides):
-                # The checksum covers dropped pairs too, because it identifies
-                # the raw text.
-                side.hash([pair[number] for pair in chunk])
-                side.append([pair[number] for pair in kept])
-            counts.update(pairs=len(kept), empty_side=len(chunk) - len(kept))
-            progress.add(len(chunk))
-    return counts
-
-
-def _chunks(pairs):
-    """Yields lists of pairs, enough for all cores in each."""
+def _prepared_chunks(problem, pairs, sides, counts, progress):
+    """Yields the texts to encode in chunks, a list for each side."""
     pairs = iter(pairs)
-    while chunk := list(itertools.islice(pairs, _PAIRS_AT_ONCE)):
-        yield chunk
+    while chunk := list(itertools.islice(pairs, PAIRS_IN_CHUNK)):
+        kept = list(_complete(problem, chunk))
+        for number, side in enumerate(sides):
+            # The checksum covers dropped pairs too, because it identifies the
+            # raw text.
+            side.hash([pair[number] for pair in chunk])
+        counts.update(pairs=len(kept), empty_side=len(chunk) - len(kept))
+        progress.add(len(chunk))
+        yield [
+            side.prepare([pair[number] for pair in kept])
+            for number, side in enumerate(sides)
+        ]
 
 
-def _corpora_entry(problem, split, corpora):
+def _corpora_entry(problem, split, corpus_counts):
     """Returns what the manifest says of the corpora of a split."""
     described = problem.describe_corpora(split)
     if not described:
@@ -286,7 +298,7 @@ def _corpora_entry(problem, split, corpora):
     return {
         "corpora": [
             {**entry, "pairs": counts["pairs"]}
-            for entry, counts in zip(described, corpora, strict=True)
+            for entry, counts in zip(described, corpus_counts, strict=True)
         ]
     }
 

@@ -51,19 +51,16 @@ class SideWriter(contextlib.ExitStack):
         directory: Path of the directory to write to.
         split: Name of the split.
         side: Either "source" or "target".
-        vocabulary: The `Subwords` that encodes the text.
+        vocab_size: Number of different ids.
         to_encode: Function that returns the text to encode for a raw text.
     """
 
-    def __init__(self, directory, split, side, vocabulary, to_encode):
+    def __init__(self, directory, split, side, vocab_size, to_encode):
         super().__init__()
-        self._vocabulary = vocabulary
         self._to_encode = to_encode
         self._sha256 = hashlib.sha256()
         self._ids = self.enter_context(
-            TokenArrayWriter(
-                ids_path(directory, split, side), vocabulary.vocab_size
-            )
+            TokenArrayWriter(ids_path(directory, split, side), vocab_size)
         )
         self._text = None
         if split != "train":
@@ -77,13 +74,21 @@ class SideWriter(contextlib.ExitStack):
         lines = "".join(text + "\n" for text in texts)
         self._sha256.update(lines.encode("utf-8"))
 
-    def append(self, texts):
-        """Writes texts and their ids."""
-        self._ids.extend(self._vocabulary.encode(map(self._to_encode, texts)))
+    def prepare(self, texts):
+        """Writes raw texts unless they are of "train".
+
+        Returns:
+            List of the texts to encode.
+        """
         if self._text:
             for text in texts:
                 # A line break inside a sentence would misalign the two sides.
                 self._text.write(text.replace("\n", " ") + "\n")
+        return [self._to_encode(text) for text in texts]
+
+    def append(self, sequences):
+        """Writes the ids of encoded texts, a `TokenSequences`."""
+        self._ids.extend(sequences)
 
     @property
     def num_tokens(self):

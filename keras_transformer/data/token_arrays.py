@@ -1,7 +1,6 @@
 """Sentences as token ids in flat files that are mapped into memory."""
 
 import array
-import itertools
 import os
 import typing
 
@@ -227,8 +226,7 @@ class TokenArrayWriter:
 
     def __init__(self, path, vocab_size):
         self._path = path
-        # All usual vocabularies fit into 16 bits, which halves the file.
-        self._dtype = np.uint16 if vocab_size <= 1 << 16 else np.int32
+        self._dtype = ids_dtype(vocab_size)
         # An array, not a list: a corpus has tens of millions of sentences.
         self._ends = array.array("q", [0])
 
@@ -247,13 +245,18 @@ class TokenArrayWriter:
         self._ends.append(self._ends[-1] + len(ids))
 
     def extend(self, sequences):
-        """Adds a list of sequences of token ids, faster than one by one."""
-        ids = itertools.chain.from_iterable(sequences)
-        self._file.write(np.fromiter(ids, self._dtype).tobytes())
-        lengths = [len(sequence) for sequence in sequences]
-        self._ends.extend((self._ends[-1] + np.cumsum(lengths)).tolist())
+        """Adds the sequences of a `TokenSequences`."""
+        self._file.write(np.asarray(sequences.ids, self._dtype).tobytes())
+        ends = self._ends[-1] + sequences.offsets[1:]
+        self._ends.frombytes(np.asarray(ends, np.int64).tobytes())
 
     @property
     def num_tokens(self):
         """Number of tokens written so far."""
         return self._ends[-1]
+
+
+def ids_dtype(vocab_size):
+    """Returns the NumPy type of ids in a file."""
+    # All usual vocabularies fit into 16 bits, which halves the file.
+    return np.uint16 if vocab_size <= 1 << 16 else np.int32

@@ -5,6 +5,7 @@ import pytest
 
 from keras_transformer.data.token_arrays import TokenArray
 from keras_transformer.data.token_arrays import TokenArrayWriter
+from keras_transformer.data.token_arrays import TokenSequences
 from keras_transformer.data.token_arrays import joined
 
 
@@ -38,7 +39,9 @@ class TokenArrayTest:
         appended = write(tmp_path / "a", sequences, vocab_size)
         with TokenArrayWriter(str(tmp_path / "b"), vocab_size) as writer:
             for part in ([], sequences[:20], sequences[20:], []):
-                writer.extend(part)
+                ids = np.array([i for ids in part for i in ids], np.int32)
+                offsets = np.cumsum([0, *map(len, part)])
+                writer.extend(TokenSequences(ids, offsets))
         extended = TokenArray(str(tmp_path / "b"))
         assert writer.num_tokens == sum(appended.lengths)
         np.testing.assert_array_equal(extended.ids, appended.ids)

@@ -7,6 +7,7 @@ from rows import row
 COUNT = "an integer"
 SWEEP = "kt-sweep --problem=copy --data_dir={data} --output_dir={box}/s "
 POINTS = SWEEP + "--hparams_set=transformer_tiny "
+GENERATE = "kt-datagen --problem=copy --data_dir={box}/d "
 CLEAN = "kt-clean --source={texts}/dev.en --target={texts}/dev.de "
 CLEAN += "--clean_source={box}/a --clean_target={box}/b "
 FIGURE = "kt-attention --output_dir={run} --html=a.html --figure"
@@ -313,6 +314,11 @@ ROWS = [
     row("kt-datagen --problem=translate_files --data_dir={box}/d"),
     row("kt-datagen --problem=parsing_files --data_dir={box}/d"),
     row("kt-datagen --problem=\udcff --data_dir={box}/d", says="UTF-8"),
+    row("kt-datagen --runner=spork", says="dataflow"),
+    row(GENERATE + "--pipeline_options=--region=a", says="--runner=local"),
+    row(GENERATE + "--runner=flink --pipeline_options=region", says="--name"),
+    row(GENERATE + "--runner=flink --pipeline_options=--runner=a"),
+    row(GENERATE + "--runner=flink --pipeline_options=\\'", says="quotation"),
     row("kt-attention --output_dir={run} --text=\udcff --html=a.html"),
     row("kt-query --text=\udcff --protocol=rest", says="UTF-8"),
     # A repeated flag counts as given last.

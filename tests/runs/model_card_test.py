@@ -88,10 +88,16 @@ def rows_of(text):
 
 
 class ModelCardTest:
+    def test_the_weights_of_several_corpora_are_listed(self, make_run):
+        card = model_card(make_run(corpus_weights=["a.en,a.de:0.5", "b.tsv:3"]))
+        facts = dict(rows_of(card.partition("## Use")[0]))
+        assert facts["Corpus weights"] == "a.en,a.de:0.5; b.tsv:3"
+
     def test_the_overview_says_what_the_model_is(self, make_run):
         card = model_card(make_run(data=DATA, precision="bfloat16"))
         facts = dict(rows_of(card.partition("## Use")[0]))
         assert "# A Transformer that translates English into German\n" in card
+        assert "Corpus weights" not in facts
         assert facts["Layers"] == "4 in the encoder, 4 in the decoder"
         assert facts["Parameters"] == "1,234"
         assert facts["Training pairs"] == "4,321"

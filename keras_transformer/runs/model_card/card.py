@@ -177,6 +177,7 @@ def _overview(run, step, data, training, extra):
             _vocabulary(run),
         ),
         ("Training pairs", sections.training_pairs(data)),
+        ("Corpus weights", "; ".join(run.record.get("corpus_weights", []))),
         ("Hyperparameters", _hparams_set(run)),
         ("Updates", _updates(run, step)),
         ("Training time", _training_time(training)),

@@ -1,8 +1,6 @@
 """Generation of a problem's data: its vocabulary and its token arrays."""
 
-import collections
 import contextlib
-import itertools
 import json
 import logging
 import os
@@ -14,8 +12,9 @@ from keras_transformer.data import subwords
 from keras_transformer.data import text_files
 from keras_transformer.data import vocabularies
 from keras_transformer.data.bpe_symbols import write_symbols
-from keras_transformer.data.encoding import LocalEncoder
-from keras_transformer.data.progress import Progress
+from keras_transformer.data.split_encoding import check_number
+from keras_transformer.data.split_encoding import complete_pairs
+from keras_transformer.data.split_encoding import encode_split
 from keras_transformer.data.subwords import VOCABULARY_FILE
 from keras_transformer.data.vocabulary_sample import sample_corpora
 from keras_transformer.files import locks
@@ -48,10 +47,6 @@ _MANIFEST = {
 # Largest number of training pairs that the vocabulary is trained on. They are
 # spread evenly over the text; more of them change the vocabulary little.
 MAX_VOCABULARY_PAIRS = 500_000
-
-# The number of pairs that are encoded together. It is fixed, so chunks do not
-# depend on the number of workers.
-PAIRS_IN_CHUNK = 20_000
 
 _logger = logging.getLogger(__name__)
 
@@ -150,7 +145,7 @@ def _write_data(problem, tmp_dir, directory):
         "vocab_sha256": targets.sha256,
         **({} if both.is_shared else of_source),
         "splits": {
-            split: _encode_split(problem, split, tmp_dir, both, directory)
+            split: encode_split(problem, split, tmp_dir, both, directory)
             for split in problem.splits
         },
     }
@@ -201,13 +196,13 @@ def _training_sample(problem, tmp_dir):
     """Returns the pairs that vocabularies are trained on."""
     pairs = sample_corpora(
         [
-            _complete(problem, corpus)
+            complete_pairs(problem, corpus)
             for corpus in problem.text_corpora("train", tmp_dir)
         ],
         MAX_VOCABULARY_PAIRS,
         problem.vocabulary_temperature,
     )
-    _check_pairs(len(pairs), problem, "train")
+    check_number(len(pairs), problem, "train")
     return pairs
 
 
@@ -220,100 +215,6 @@ def _check_symbols(vocabulary, problem, tmp_dir):
                 f"Received: {problem.vocabulary_path}, which spells {symbol} "
                 f"by {len(ids) - 1} subwords. Train a vocabulary of this text."
             )
-
-
-def _encode_split(problem, split, tmp_dir, both, directory):
-    """Encodes a split and returns its entry in the manifest."""
-    vocabularies_of_sides = list(reversed(both))
-    sides = [
-        split_files.SideWriter(
-            directory, split, side, vocabulary.vocab_size, to_encode
-        )
-        for side, vocabulary, to_encode in zip(
-            ("source", "target"),
-            vocabularies_of_sides,
-            (str, problem.target_text),
-        )
-    ]
-    corpora = problem.text_corpora(split, tmp_dir)
-    corpus_counts = [collections.Counter() for _ in corpora]
-    # The other splits are small, so they never leave this machine.
-    encoder = problem.encoder if split == "train" else LocalEncoder()
-    with contextlib.ExitStack() as stack:
-        progress = stack.enter_context(Progress("pairs", label=split))
-        for side in sides:
-            stack.enter_context(side)
-        chunks = itertools.chain.from_iterable(
-            _prepared_chunks(problem, pairs, sides, counts, progress)
-            for pairs, counts in zip(corpora, corpus_counts)
-        )
-        # Closed before the sides, whose texts it reads.
-        encoded_chunks = stack.enter_context(
-            contextlib.closing(
-                encoder.encode(vocabularies_of_sides, chunks, directory)
-            )
-        )
-        for encoded in encoded_chunks:
-            for side, sequences in zip(sides, encoded, strict=True):
-                side.append(sequences)
-    counts = sum(corpus_counts, collections.Counter())
-    _check_pairs(counts["pairs"], problem, split)
-    source, target = sides
-    return {
-        "pairs": counts["pairs"],
-        "dropped": {
-            "empty_side": counts["empty_side"],
-            **problem.num_left_out(split),
-        },
-        "source_tokens": source.num_tokens,
-        "target_tokens": target.num_tokens,
-        "source_sha256": source.sha256,
-        "target_sha256": target.sha256,
-        **_corpora_entry(problem, split, corpus_counts),
-    }
-
-
-def _prepared_chunks(problem, pairs, sides, counts, progress):
-    """Yields the texts to encode in chunks, a list for each side."""
-    pairs = iter(pairs)
-    while chunk := list(itertools.islice(pairs, PAIRS_IN_CHUNK)):
-        kept = list(_complete(problem, chunk))
-        for number, side in enumerate(sides):
-            # The checksum covers dropped pairs too, because it identifies the
-            # raw text.
-            side.hash([pair[number] for pair in chunk])
-        counts.update(pairs=len(kept), empty_side=len(chunk) - len(kept))
-        progress.add(len(chunk))
-        yield [
-            side.prepare([pair[number] for pair in kept])
-            for number, side in enumerate(sides)
-        ]
-
-
-def _corpora_entry(problem, split, corpus_counts):
-    """Returns what the manifest says of the corpora of a split."""
-    described = problem.describe_corpora(split)
-    if not described:
-        return {}
-    return {
-        "corpora": [
-            {**entry, "pairs": counts["pairs"]}
-            for entry, counts in zip(described, corpus_counts, strict=True)
-        ]
-    }
-
-
-def _complete(problem, pairs):
-    return (pair for pair in pairs if problem.is_complete(*pair))
-
-
-def _check_pairs(num_pairs, problem, split):
-    if not num_pairs:
-        raise ValueError(
-            "Each split must have at least one pair of non-empty sentences. "
-            f"Received: problem={problem.data_name}, split={split} with no "
-            "such pair. Check the raw text of this split."
-        )
 
 
 def write_manifest(manifest, directory):

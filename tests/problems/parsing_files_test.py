@@ -12,6 +12,7 @@ from small_treebank import write_trees
 
 from keras_transformer import registry
 from keras_transformer.data import generation
+from keras_transformer.data import split_encoding
 from keras_transformer.problems.parsing_files import ParsingFiles
 from keras_transformer.trees.linearization import LINEARIZATIONS
 from keras_transformer.trees.tree import parse_tree
@@ -95,7 +96,7 @@ class ParsingFilesTest:
         self, tmp_path, files, monkeypatch
     ):
         monkeypatch.setattr(generation, "MAX_VOCABULARY_PAIRS", 200)
-        monkeypatch.setattr(generation, "_PAIRS_AT_ONCE", 100)
+        monkeypatch.setattr(split_encoding, "PAIRS_IN_CHUNK", 100)
         peaks = []
         for num_trees in (1_000, 4_000):
             trees = itertools.islice(itertools.cycle(TREES), num_trees)

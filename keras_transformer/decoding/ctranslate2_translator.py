@@ -3,6 +3,7 @@
 import os
 
 from keras_transformer.data import vocabularies
+from keras_transformer.data.subwords import SOURCE_VOCABULARY_FILE
 from keras_transformer.data.subwords import VOCABULARY_FILE
 from keras_transformer.decoding import threads
 from keras_transformer.decoding.batches import WINDOW
@@ -236,15 +237,19 @@ class CTranslate2Translator(TextTranslator):
             vocabulary.pieces(range(vocabulary.vocab_size))
             for vocabulary in (self.source_vocabulary, self.vocabulary)
         ]
-        is_shared = both[0] == both[1]
-        names = ("shared", "shared") if is_shared else ("source", "target")
+        names = [
+            ("source", SOURCE_VOCABULARY_FILE),
+            ("target", VOCABULARY_FILE),
+        ]
+        if both[0] == both[1]:
+            names = [("shared", VOCABULARY_FILE)]
         remedy = "Export the run again."
-        for name, pieces in zip(names, both):
+        for (name, vocabulary_file), pieces in zip(names, both):
             path = os.path.join(
                 self._engine_arguments[0], TOKENS_FILE.format(name)
             )
             if read_record(path, [str], "kt-exporter", remedy) != pieces:
-                fault = "which differs from the SentencePiece model"
+                fault = f"which differs from {vocabulary_file}"
                 raise faulty(path, fault, "kt-exporter", remedy)
         return both
 

@@ -69,7 +69,9 @@ def copied(tmp_path):
 
 class CTranslate2ModelTest:
     def test_signatures_are_those_of_the_saved_model(self, ours, saved_model):
-        assert ours.signatures == saved_model.signatures
+        expected = dict(saved_model.signatures)
+        del expected["with_terms"]  # CTranslate2's search has no constraints
+        assert ours.signatures == expected
 
     def test_metadata_are_those_of_the_saved_model(self, ours, saved_model):
         def described(definition):

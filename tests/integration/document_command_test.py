@@ -77,7 +77,7 @@ class DocumentCommandTest:
         )
         assert result.returncode == 0, result.stderr
         assert result.stdout.decode() == MARKDOWN
-        assert b"4 sentences in" in result.stderr
+        assert b"3 of 3 sentences in" in result.stderr
 
     def test_a_missing_library_is_one_line(
         self, trained_run, monkeypatch, tmp_path, capsys

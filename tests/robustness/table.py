@@ -17,12 +17,13 @@ import request_rows
 import run_rows
 import signal_rows
 import stream_rows
+import sweep_rows
 import text_rows
 import tree_rows
 import vocabulary_rows
 
 COMMANDS = {
-    "flag": flag_rows.ROWS,
+    "flag": flag_rows.ROWS + sweep_rows.ROWS,
     "hparam": hparam_rows.ROWS,
     "text file": text_rows.ROWS + document_rows.ROWS,
     "corpus": corpus_rows.ROWS,

@@ -35,7 +35,8 @@ ROWS = [
     row(GENERATE + "--shared_vocabulary=maybe", says="shared_vocabulary"),
     row(GENERATE + "--source_vocab_size=300", says="the source alone"),
     row(
-        GENERATE + "--shared_vocabulary=false --source_vocab_size=3",
+        GENERATE + "--shared_vocabulary=false --vocab_size=400 "
+        "--source_vocab_size=3",
         says="vocab_size=3",
     ),
     row(

@@ -64,13 +64,14 @@ FLAGS = flags.define(
             "write_alignments",
             False,
             "Write a tab and the word alignment after each translation, such "
-            "as 0-0 2-1: source word 2 is linked to target word 1.",
+            "as 0-0 2-1: source word 2 is linked to target word 1. In JSON "
+            "lines it is the field alignments.",
         ),
         flags.switch(
             "write_word_scores",
             False,
             "Write a tab and the log-probability of each word after each "
-            "translation.",
+            "translation. In JSON lines it is the field word_scores.",
         ),
         flags.path(
             "prefix_file",
@@ -190,7 +191,6 @@ _NOT_WITH_JSON = (
     "document",
     "score_file",
     "write_scores",
-    *OF_WORDS,
 )
 
 
@@ -207,7 +207,7 @@ def check_flags():
     _check_alone("score_file", "glossary")
     for name in OF_WORDS:
         _check_alone(name, "decode_interactive", "score_file", "split_long")
-        _check_alone(name, "protect", "protected_patterns", "target_language")
+        _check_alone(name, "protect", "protected_patterns")
     for name in ("protect", "protected_patterns"):
         _check_alone(name, "score_file", "prefix_file", "rerank_by")
         _check_alone(name, "split_long", "target_language")

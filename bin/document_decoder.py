@@ -9,7 +9,7 @@ from keras_transformer.bin.long_lines import check_translates
 from keras_transformer.data import text_files
 from keras_transformer.data.progress import Progress
 from keras_transformer.documents import document
-from keras_transformer.documents.marks import words_of
+from keras_transformer.documents.marks import WORD
 from keras_transformer.files import writing
 
 WARNINGS = {
@@ -119,22 +119,28 @@ def _translate(source, flags, translator, changes, glossary):
 
 def _alignments(source, translations, translator):
     """Returns the alignments of the sentences that have markup to place."""
-    from keras_transformer.decoding.attention_alignment import align_words
+    from keras_transformer.decoding.word_links import words_in
 
-    alignments = []
-    for sentence, has_markup, translation in zip(
-        source.sentences, source.has_markup, translations
-    ):
-        best = translation.hypotheses[0]
-        alignment = None
+    best = [translation.hypotheses[0] for translation in translations]
+    alignments = [None] * len(best)
+    numbers = [
+        number
+        for number, has_markup in enumerate(source.has_markup)
         # Only the translation of a whole sentence has ids.
-        if has_markup and best.ids and translator.has_attention:
-            hypotheses = [translation.hypotheses]
-            (attention,) = translator.attention([sentence], hypotheses)
-            alignment = align_words(
-                attention, words_of(sentence), words_of(best.text)
-            )
-        alignments.append(alignment)
+        if has_markup and best[number].ids and translator.has_attention
+    ]
+    links = numbers and translator.word_links(
+        [source.sentences[number] for number in numbers],
+        [[best[number]] for number in numbers],
+        WORD,
+    )
+    for number, each in zip(numbers, links):
+        texts = source.sentences[number], best[number].text
+        # A vocabulary may spell a text in another way.
+        if (each.source_words, each.target_words) == tuple(
+            words_in(text, WORD) for text in texts
+        ):
+            alignments[number] = each.mutual_pairs()
     return alignments
 
 

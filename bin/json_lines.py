@@ -20,13 +20,15 @@ def text_of(line, place):
     return text
 
 
-def json_line(line, translation, num_hypotheses):
+def json_line(line, translation, num_hypotheses, of_words=None):
     """Returns the line of the output, a JSON object.
 
     Args:
         line: The line of the input. Fields other than "text" are copied.
         translation: A `Translation`.
         num_hypotheses: Integer, the number of hypotheses that the user wants.
+        of_words: Dictionary of further fields about the words of the best one.
+            Defaults to None.
     """
     value = json.loads(line)
     fields = value if isinstance(value, dict) else {}
@@ -35,7 +37,7 @@ def json_line(line, translation, num_hypotheses):
         {"translation": one.text, "score": round(one.score, 6)}
         for one in translation.hypotheses[:num_hypotheses]
     ]
-    fields.update(rows[0])
+    fields.update(rows[0], **(of_words or {}))
     if num_hypotheses > 1:
         fields["hypotheses"] = rows
     fields["warnings"] = translation.warnings

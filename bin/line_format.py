@@ -1,5 +1,7 @@
 """The lines that kt-decoder reads and writes: text, or JSON objects."""
 
+import itertools
+
 from keras_transformer.bin import json_lines
 
 
@@ -48,53 +50,72 @@ class LineFormat:
 
     def rows(self, results, translator):
         """Yields the line to write for each result of `LongLines`."""
-        for line, number, translation in results:
-            if self._is_json:
-                text = self.text_of(line, number)
-                noted = self._with_warnings(text, translation, translator)
-                yield json_lines.json_line(line, noted, self._num_hypotheses)
-            else:
-                of_words = self._of_words(line, translation, translator)
-                yield self.columns(translation.hypotheses, of_words)
+        # Imported here because it needs NumPy, and bad input fails faster.
+        from keras_transformer.decoding.batches import WINDOW
 
-    def columns(self, hypotheses, of_words=()):
+        results = iter(results)
+        while batch := list(itertools.islice(results, WINDOW)):
+            texts = [self.text_of(line, number) for line, number, _ in batch]
+            links = self._links(texts, batch, translator)
+            for text, (line, _, translation), own in zip(texts, batch, links):
+                if self._is_json:
+                    noted = self._with_warnings(text, translation, translator)
+                    yield json_lines.json_line(
+                        line, noted, self._num_hypotheses, self._of_words(own)
+                    )
+                else:
+                    of_words = self._of_words(own)
+                    yield self.columns(translation.hypotheses, of_words)
+
+    def columns(self, hypotheses, of_words=None):
         """Returns the translations of a line, separated by tabs.
 
         Args:
             hypotheses: List of `Hypothesis`.
-            of_words: Columns about the words of the best one. Defaults to
-                none.
+            of_words: Dictionary of what is known about the words of the best
+                one. Defaults to None.
         """
         columns = []
         for text, score, _ in hypotheses[: self._num_hypotheses]:
             columns.append(text)
             if self._write_scores:
                 columns.append(f"{score:.6f}")
-        columns += of_words
+        of_words = of_words or {}
+        if "alignments" in of_words:
+            from keras_transformer.decoding.word_links import pharaoh
+
+            columns.append(pharaoh(of_words["alignments"]))
+        if "word_scores" in of_words:
+            scores = of_words["word_scores"]
+            columns.append(" ".join(f"{score:.4f}" for score in scores))
         if len(columns) > 1:
             # A tab within a translation would look like another column.
             columns = [column.replace("\t", " ") for column in columns]
         return "\t".join(columns)
 
-    def _of_words(self, text, translation, translator):
-        """Returns the columns about the words of a translation."""
+    def _links(self, texts, results, translator):
+        """Returns the `WordLinks` of texts, or None for each."""
         if not (self._write_alignments or self._write_word_scores):
-            return []
-        from keras_transformer.decoding import alignment
-
+            return [None] * len(texts)
+        translations = [translation for _, _, translation in results]
         # A line that is too long has no translation.
-        text = "" if translation.warnings else text
-        (attention,) = translator.attention([text], [translation.hypotheses])
-        columns = []
+        texts = [
+            "" if translation.warnings else text
+            for text, translation in zip(texts, translations)
+        ]
+        hypotheses = [translation.hypotheses for translation in translations]
+        return translator.word_links(texts, hypotheses)
+
+    def _of_words(self, links):
+        """Returns the fields about the words of a translation."""
+        fields = {}
         if self._write_alignments:
-            columns.append(alignment.pharaoh(alignment.word_links(attention)))
+            fields["alignments"] = links.pairs()
         if self._write_word_scores:
-            scores = alignment.word_scores(attention)
-            columns.append(" ".join(f"{score:.4f}" for score in scores))
-        return columns
+            fields["word_scores"] = [round(one, 4) for one in links.scores]
+        return fields
 
     def _with_warnings(self, text, translation, translator):
-        # Imported here because it needs NumPy, and bad input fails faster.
         from keras_transformer.decoding.long_texts import limit_warnings
 
         if translation.warnings:  # it is not the translation of a whole line

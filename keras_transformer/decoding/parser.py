@@ -6,6 +6,7 @@ from keras_transformer.decoding.batches import check_pairs
 from keras_transformer.decoding.batches import check_texts
 from keras_transformer.decoding.batches import numbered_texts
 from keras_transformer.decoding.text_translator import TextTranslator
+from keras_transformer.decoding.word_links import SPACED_WORD
 from keras_transformer.token_ids import WORD_START
 from keras_transformer.trees.target_text import is_tree
 from keras_transformer.trees.target_text import read_tree
@@ -121,6 +122,10 @@ class Parser(TextTranslator):
     def attention(self, texts, hypotheses):
         sentences = [" ".join(self.words(text)) for text in texts]
         return self.translator.attention(sentences, hypotheses)
+
+    def word_links(self, texts, hypotheses, pattern=SPACED_WORD):
+        sentences = [" ".join(self.words(text)) for text in texts]
+        return self.translator.word_links(sentences, hypotheses, pattern)
 
     def num_tokens(self, texts):
         return self.translator.num_tokens(

@@ -7,6 +7,7 @@ from keras_transformer.decoding.batches import WINDOW
 from keras_transformer.decoding.batches import numbered_texts
 from keras_transformer.decoding.placeholders import needs_links
 from keras_transformer.decoding.placeholders import restore
+from keras_transformer.decoding.word_links import WORD
 from keras_transformer.decoding.word_links import find_links
 
 
@@ -55,8 +56,13 @@ def _links(translator, pairs):
         for one in hypotheses
         if needs_links(masked, one.text)
     }
-    sources = [source for source, _ in needed]
-    found = find_links(
-        translator.model, translator.vocabulary, sources, list(needed.values())
+    sources = translator.encode([(source, source) for source, _ in needed])
+    links = find_links(
+        translator.model,
+        translator.vocabulary,
+        sources,
+        [one.ids for one in needed.values()],
+        WORD,
+        translator.source_vocabulary,
     )
-    return dict(zip(needed, found))
+    return dict(zip(needed, links))

@@ -7,6 +7,7 @@ from keras_transformer.decoding.batches import WINDOW
 from keras_transformer.decoding.batches import check_pairs
 from keras_transformer.decoding.batches import check_texts
 from keras_transformer.decoding.text_translator import TextTranslator
+from keras_transformer.decoding.word_links import SPACED_WORD
 from keras_transformer.token_ids import END_ID
 
 
@@ -117,6 +118,9 @@ class Reranker(TextTranslator):
 
     def attention(self, texts, hypotheses):
         return self.translator.attention(texts, hypotheses)
+
+    def word_links(self, texts, hypotheses, pattern=SPACED_WORD):
+        return self.translator.word_links(texts, hypotheses, pattern)
 
     def _num_candidates(self, options):
         options = self.changed_options(**options)

@@ -6,6 +6,7 @@ from keras_transformer.data.tags import word_of
 from keras_transformer.decoding.batches import check_pairs
 from keras_transformer.decoding.batches import check_texts
 from keras_transformer.decoding.text_translator import TextTranslator
+from keras_transformer.decoding.word_links import SPACED_WORD
 
 
 class TaggingTranslator(TextTranslator):
@@ -34,6 +35,7 @@ class TaggingTranslator(TextTranslator):
         self.linearization = translator.linearization
         self.max_tokens = translator.max_tokens
         self.trained_length = translator.trained_length
+        self.has_attention = translator.has_attention
         # One token for the tag, and one for the end.
         if translator.num_tokens([word_of(tag)]) != [2]:
             raise ValueError(
@@ -74,6 +76,13 @@ class TaggingTranslator(TextTranslator):
         return self.translator.attention(
             list(map(self._tagged, texts)), hypotheses
         )
+
+    def word_links(self, texts, hypotheses, pattern=SPACED_WORD):
+        links = self.translator.word_links(
+            list(map(self._tagged, texts)), hypotheses, pattern
+        )
+        place = len(word_of(self.tag)) + 1  # behind the tag and a space
+        return [each.behind(place) for each in links]
 
     def _tagged(self, text):
         return tagged(text, self.tag) if isinstance(text, str) else text

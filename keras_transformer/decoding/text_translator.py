@@ -2,11 +2,10 @@
 
 import typing
 
-from keras_transformer.decoding.alignment import word_links
-from keras_transformer.decoding.alignment import word_scores
 from keras_transformer.decoding.batches import WINDOW
 from keras_transformer.decoding.batches import check_pairs
 from keras_transformer.decoding.batches import windows
+from keras_transformer.decoding.word_links import SPACED_WORD
 from keras_transformer.search.options import MAX_SOURCE_TOKENS
 
 
@@ -30,7 +29,7 @@ class TextTranslator:
     Attributes:
         max_tokens: The greatest number of tokens of a text, the end included.
         trained_length: The number of tokens up to which the model was trained.
-        has_attention: Whether `attention` returns weights.
+        has_attention: Whether `attention` and `word_links` return weights.
     """
 
     linearization = None
@@ -60,10 +59,12 @@ class TextTranslator:
                 False.
             return_attention: Whether to return the attention weights of the
                 best translations as well. Defaults to False.
-            return_alignments: Whether to return the word links of the best
-                translations as well, see `word_links`. Defaults to False.
+            return_alignments: Whether to return the links between the words
+                of the best translations and their texts as well, see
+                `WordLinks.pairs`. Words are separated by spaces. Defaults to
+                False.
             return_word_scores: Whether to return the log-probabilities of the
-                words of the best translations as well, see `word_scores`.
+                words of the best translations as well, see `WordLinks.scores`.
                 Defaults to False.
             prefixes: List of str, one for each text, that the translations
                 begin with. Defaults to None.
@@ -95,14 +96,14 @@ class TextTranslator:
         results = [_nested(hypotheses, "text", num_hypotheses)]
         if return_scores:
             results.append(_nested(hypotheses, "score", num_hypotheses))
-        if return_attention or return_alignments or return_word_scores:
-            attention = self.attention(texts, hypotheses)
         if return_attention:
-            results.append(attention)
+            results.append(self.attention(texts, hypotheses))
+        if return_alignments or return_word_scores:
+            links = self.word_links(texts, hypotheses)
         if return_alignments:
-            results.append(list(map(word_links, attention)))
+            results.append([each.pairs() for each in links])
         if return_word_scores:
-            results.append(list(map(word_scores, attention)))
+            results.append([each.scores for each in links])
         return results[0] if len(results) == 1 else tuple(results)
 
     def translate(self, texts, report=None, **options):
@@ -236,6 +237,24 @@ class TextTranslator:
         raise ValueError(
             "`return_attention` needs the model itself. Received: an exported "
             "model. Load the run's directory."
+        )
+
+    def word_links(self, texts, hypotheses, pattern=SPACED_WORD):
+        """Returns the links between texts and their best translations.
+
+        Args:
+            texts: List of str.
+            hypotheses: List of the items that `hypotheses` yields for these
+                texts.
+            pattern: Compiled regular expression of a word. Defaults to words
+                that are separated by spaces.
+
+        Returns:
+            List of `WordLinks`.
+        """
+        raise ValueError(
+            "Word links need the model itself. Received: an exported model. "
+            "Load the run's directory."
         )
 
 

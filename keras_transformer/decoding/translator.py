@@ -20,6 +20,8 @@ from keras_transformer.decoding.placeholders import check_translates
 from keras_transformer.decoding.protected_texts import protected_hypotheses
 from keras_transformer.decoding.text_translator import Hypothesis
 from keras_transformer.decoding.text_translator import TextTranslator
+from keras_transformer.decoding.word_links import SPACED_WORD
+from keras_transformer.decoding.word_links import find_links
 from keras_transformer.search.options import DecodeOptions
 from keras_transformer.token_ids import END_ID
 from keras_transformer.trees.target_text import linearization_of
@@ -267,11 +269,7 @@ class Translator(TextTranslator):
     def attention(self, texts, hypotheses):
         from keras_transformer.decoding.attention import attention_of
 
-        if not self.has_attention:
-            raise ValueError(
-                "`return_attention` needs a single model. Received: an "
-                "ensemble. Load one of its runs."
-            )
+        self._check_single("return_attention")
         sources = self.encode(list(enumerate(texts, 1)))
         # Attention needs a token, and a blank text has the end alone.
         return [
@@ -284,6 +282,24 @@ class Translator(TextTranslator):
             )
             for ids, (best, *_) in zip(sources, hypotheses)
         ]
+
+    def word_links(self, texts, hypotheses, pattern=SPACED_WORD):
+        self._check_single("return_alignments")
+        return find_links(
+            self.model,
+            self.vocabulary,
+            self.encode(list(enumerate(texts, 1))),
+            [best.ids for best, *_ in hypotheses],
+            pattern,
+            self.source_vocabulary,
+        )
+
+    def _check_single(self, name):
+        if not self.has_attention:
+            raise ValueError(
+                f"`{name}` needs a single model. Received: an ensemble. Load "
+                "one of its runs."
+            )
 
     def _batches(self, sources, options, terms):
         """Yields the indices of sentences to decode together, longest first."""

@@ -1,5 +1,6 @@
 """kt-decoder: n-best lists, scores, samples, prefixes and pairs to score."""
 
+import json
 import shutil
 
 import pytest
@@ -7,6 +8,7 @@ from commands import assert_fails
 from commands import call
 
 from keras_transformer.bin import decoder
+from keras_transformer.decoding.word_links import pharaoh
 
 
 @pytest.fixture
@@ -62,6 +64,18 @@ class HypothesesTest:
         # Four tokens, with the end, and the usual alpha of 0.6.
         expected = float(rows[2][1]) * ((5 + 4) / 6) ** 0.6
         assert sum(scores) == pytest.approx(expected, abs=1e-3)
+
+    def test_json_lines_hold_links_and_word_scores(self, run_decoder):
+        flags = ["--write_alignments", "--write_word_scores"]
+        texts = ["q w e", "", "a b"]
+        columns = run_decoder("".join(f"{text}\n" for text in texts), *flags)
+        lines = "".join(json.dumps({"text": text}) + "\n" for text in texts)
+        for (line,), (_, pairs, scores) in zip(
+            run_decoder(lines, *flags, "--format=jsonl"), columns, strict=True
+        ):
+            fields = json.loads(line)
+            assert pharaoh(fields["alignments"]) == pairs
+            assert fields["word_scores"] == list(map(float, scores.split()))
 
     def test_samples_follow_the_seed(self, run_decoder):
         flags = ["--decode_hparams=temperature=3,num_hypotheses=4"]

@@ -8,10 +8,10 @@ from toy_alignments import alignment_error_rate
 
 from keras_transformer import hparam
 from keras_transformer import registry
-from keras_transformer.decoding.alignment import word_links
-from keras_transformer.decoding.attention import attention_of
 from keras_transformer.decoding.parser import Parser
 from keras_transformer.decoding.translator import Translator
+from keras_transformer.decoding.word_links import SPACED_WORD
+from keras_transformer.decoding.word_links import find_links
 from keras_transformer.runs.averaging import average_run
 from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.training.trainer import Trainer
@@ -80,12 +80,13 @@ class LearningTest:
         )
         Trainer(problem, run, eval_frequency=800).train(800)
         translator = Translator.load(run.path)
-        predicted, gold = [], []
-        for english, german, links in aligned_pairs(150):
-            ids = translator.vocabulary.encode([english, german])
-            attention = attention_of(
-                translator.model, translator.vocabulary, *ids
-            )
-            predicted.append(set(word_links(attention)))
-            gold.append(links)
+        sources, targets, gold = zip(*aligned_pairs(150))
+        links = find_links(
+            translator.model,
+            translator.vocabulary,
+            translator.vocabulary.encode(sources),
+            translator.vocabulary.encode(targets),
+            SPACED_WORD,
+        )
+        predicted = [set(each.pairs()) for each in links]
         assert alignment_error_rate(predicted, gold) < 0.2

@@ -136,9 +136,8 @@ def _decode():
     flags.require(FLAGS, "decode_from_file")
     if FLAGS.output_dir and export_format(FLAGS.output_dir) == "ctranslate2":
         return _decode_with_ctranslate2()
-    precision = model_flags.decode_precision(FLAGS)
     hparams, sources, make_model, vocabularies = (
-        _trained(precision) if FLAGS.output_dir else _untrained(precision)
+        _trained() if FLAGS.output_dir else _untrained()
     )
     # The search alone is timed, not the choice among its samples.
     options = model_flags.decode_options(FLAGS, hparams).of_search()
@@ -149,8 +148,9 @@ def _decode():
     from keras_transformer.decoding import threads
 
     threads.give_each_a_core()  # as kt-decoder does
+    precision = model_flags.decode_precision(FLAGS, hparams)
     figures = time_decoding(
-        make_model(),
+        make_model(precision),
         sources,
         options,
         FLAGS.batch_size,
@@ -192,12 +192,12 @@ def _decode_with_ctranslate2():
     }
 
 
-def _trained(precision):
+def _trained():
     """Prepares to time a trained run.
 
     Returns:
-        The run's hparams, the text as ids, a function that makes the model
-        once the backend is loaded, and the vocabularies.
+        The run's hparams, the text as ids, a function that makes the model of
+        a precision once the backend is loaded, and the vocabularies.
     """
     from keras_transformer.benchmark import workload
     from keras_transformer.runs.run_directory import RunDirectory
@@ -208,7 +208,7 @@ def _trained(precision):
 
     # A function, because the model needs the backend. The caller loads that
     # once all flags and files are checked.
-    def make_model():
+    def make_model(precision):
         from keras_transformer.runs.weights import load_model
 
         return load_model(run, precision=precision)
@@ -219,7 +219,7 @@ def _trained(precision):
     return run.hparams, sources, make_model, run.vocabularies
 
 
-def _untrained(precision):
+def _untrained():
     """Prepares to time a model with random weights, as `_trained` does."""
     from keras_transformer.benchmark import workload
 
@@ -229,7 +229,7 @@ def _untrained(precision):
         FLAGS.decode_from_file, FLAGS.vocabulary
     )
 
-    def make_model():
+    def make_model(precision):
         from keras_transformer.benchmark.decode import random_model
 
         return random_model(hparams, vocab_size, precision)

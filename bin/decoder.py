@@ -70,8 +70,9 @@ from keras_transformer.bin import prescriptions
 from keras_transformer.bin import text_io
 from keras_transformer.bin.decoder_flags import FLAGS
 from keras_transformer.bin.decoder_flags import check_flags
-from keras_transformer.bin.decoder_flags import check_words
 from keras_transformer.bin.decoder_flags import settings
+from keras_transformer.bin.decoder_model import check_model
+from keras_transformer.bin.decoder_model import load_model
 from keras_transformer.bin.line_format import LineFormat
 from keras_transformer.bin.long_lines import LongLines
 from keras_transformer.bin.long_lines import check_translates
@@ -87,106 +88,16 @@ def main(argv):
     check_flags()
     changes = model_flags.decode_changes(FLAGS)
     prescribed = prescriptions.read(FLAGS)
-    checker, steps = _check_model(changes, prescribed)
+    checker, steps = check_model(changes, prescribed)
     if FLAGS.document:
         return _decode_document(checker, steps, changes, prescribed)
     if FLAGS.decode_interactive:
         lines = text_io.standard_input()
-        _decode_interactively(_load(steps), lines, changes, prescribed)
+        _decode_interactively(load_model(steps), lines, changes, prescribed)
     elif FLAGS.score_file:
         _score(checker, steps, changes)
     else:
         return _decode(checker, steps, changes, prescribed)
-
-
-def _check_model(changes, prescribed):
-    """Returns what `load_checker` returns, and the steps of the checkpoints.
-
-    A faulty run, option or text fails before the backend loads, which takes
-    seconds.
-    """
-    from keras_transformer.decoding import ensembles
-    from keras_transformer.decoding.loading import check_export
-    from keras_transformer.decoding.loading import check_loadable
-    from keras_transformer.decoding.loading import load_checker
-
-    paths = model_flags.output_dirs(FLAGS)
-    if check_loadable(paths, FLAGS.checkpoint_step):
-        chosen = {
-            name: FLAGS[name].value
-            for name in FLAGS
-            if FLAGS[name].value != FLAGS[name].default
-        }
-        check_export(paths[0], chosen, changes)
-        return None, None
-    checker = _tagging(load_checker(paths, FLAGS.tokenized))
-    if FLAGS.rerank_by:
-        checker = _reranker(checker, load_checker)
-    options = checker.changed_options(**changes)
-    check_words(checker, changes)
-    prescriptions.check(prescribed, options, checker.linearization)
-    if FLAGS.split_long:
-        check_translates(checker, "split_long")
-    if FLAGS.prefix_file and checker.linearization:
-        raise ValueError(
-            "`--prefix_file` must go with a model that translates. Received: "
-            f"--prefix_file={FLAGS.prefix_file} with a parsing run, "
-            f"{FLAGS.output_dir}. Remove it."
-        )
-    return checker, [
-        run.checkpoints.find(FLAGS.checkpoint_step)
-        for run in ensembles.open_runs(paths)
-    ]
-
-
-def _load(steps):
-    from keras_transformer.decoding.ensembles import format_of
-
-    paths = model_flags.output_dirs(FLAGS)
-    format = format_of(paths)
-    if format == "saved_model":
-        command.load_backend("tensorflow")
-    elif not format:
-        command.load_backend()
-        from keras_transformer.decoding import threads
-
-        # A single sentence is faster when one batch uses all cores.
-        if not FLAGS.decode_interactive:
-            threads.give_each_a_core()
-    from keras_transformer.decoding.loading import load
-
-    precision = model_flags.decode_precision(FLAGS)
-    translator = _tagging(load(paths, steps, precision, FLAGS.tokenized))
-    if not FLAGS.rerank_by:
-        return translator
-    return _reranker(translator, lambda paths: load(paths, precision=precision))
-
-
-def _tagging(translator):
-    if not FLAGS.target_language:
-        return translator
-    from keras_transformer.decoding.tagging import TaggingTranslator
-
-    return TaggingTranslator(translator, FLAGS.target_language)
-
-
-def _reranker(translator, load_reverse):
-    """Puts a translator together with the one that `--rerank_by` names.
-
-    Args:
-        translator: A `Translator`, perhaps without a model.
-        load_reverse: Function that opens a list of directories.
-    """
-    from keras_transformer.decoding.loading import check_loadable
-    from keras_transformer.decoding.reranking import Reranker
-
-    paths = model_flags.directories(FLAGS.rerank_by)
-    if check_loadable(paths):
-        raise ValueError(
-            "`--rerank_by` must be the directory of a run. Received: "
-            f"--rerank_by={FLAGS.rerank_by}, an exported model. Name the run."
-        )
-    return Reranker(translator, load_reverse(paths), FLAGS.rerank_weight)
 
 
 def _output(steps, changes, prescribed=None):
@@ -209,13 +120,13 @@ def _decode(checker, steps, changes, prescribed):
     num_lines = _check_text(text, prefixes, checker, format)
     with _output(steps, changes, prescribed) as output:
         # An export has its vocabulary in the model.
-        translator = None if checker else _load(steps)
+        translator = None if checker else load_model(steps)
         long_lines = LongLines(checker or translator, FLAGS, format.text_of)
         lines = output.follow("decode_from_file", long_lines.watched(text))
         prefixes_of_lines = None
         if prefixes:
             prefixes_of_lines = output.follow("prefix_file", prefixes)
-        translator = translator or _load(steps)
+        translator = translator or load_model(steps)
         if num_lines:
             num_lines -= output.num_lines
         with Progress("sentences", num_lines, results=output) as progress:
@@ -248,7 +159,7 @@ def _decode_document(checker, steps, changes, prescribed):
     num_warnings = document_decoder.decode_document(
         source,
         FLAGS,
-        lambda: _load(steps),
+        lambda: load_model(steps),
         changes,
         prescribed.get("glossary"),
     )
@@ -285,7 +196,7 @@ def _score(checker, steps, changes):
         _check_pairs(checker, pairs)
     with _output(steps, changes) as output:
         texts = output.follow("score_file", map("\t".join, pairs))
-        translator = _load(steps)
+        translator = load_model(steps)
         if not checker:
             _check_pairs(translator, pairs)
         num_left = len(pairs) - output.num_lines

@@ -100,7 +100,7 @@ def main(argv):
         versions.check_export_dir(export_dir, "ctranslate2")
     else:
         versions.check_saved_model(
-            model_flags.decode_precision(FLAGS), command.backend()
+            model_flags.export_precision(FLAGS), command.backend()
         )
         versions.check_export_dir(export_dir, "saved_model")
     print(_export(run, export_dir, options))
@@ -139,7 +139,7 @@ def _export(run, export_dir, options):
         export_dir,
         options,
         FLAGS.checkpoint_step,
-        model_flags.decode_precision(FLAGS),
+        model_flags.export_precision(FLAGS),
         of_text=FLAGS.format == "saved_model",
     )
 

@@ -302,7 +302,8 @@ SHARED = {
             "auto",
             "Number format to compute in: float32, bfloat16, float16 or auto. "
             "In training, auto is bfloat16 on devices that are fast at it, "
-            "with weights in float32. In decoding, auto is float32.",
+            "with weights in float32. In decoding, that holds for runs whose "
+            "d_model is 512 or more, and auto is float32 for all others.",
         ),
         choice(
             "xla",

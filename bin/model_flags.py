@@ -5,6 +5,8 @@ import os
 from keras_transformer.search.options import DecodeOptions
 from keras_transformer.search.options import parse_decode_hparams
 
+WIDE = 512  # width of a model from which bfloat16 is known to decode faster
+
 
 def output_dirs(values):
     """Returns the directories that `--output_dir` names, a list.
@@ -69,6 +71,25 @@ def decode_options(values, hparams):
     return DecodeOptions.of(hparams).replace(**decode_changes(values))
 
 
-def decode_precision(values):
-    """Returns the precision to decode in, which is float32 for `auto`."""
+def export_precision(values):
+    """Returns the precision of an export, which is float32 for `auto`."""
     return "float32" if values.precision == "auto" else values.precision
+
+
+def decode_precision(values, hparams):
+    """Returns the precision to decode with a run in.
+
+    `auto` is bfloat16 for wide models on devices that are fast at it. Narrow
+    models gain nothing. The backend must have been loaded.
+
+    Args:
+        values: Flags of a command that takes `precision`.
+        hparams: `HParams` of the run.
+    """
+    if values.precision != "auto":
+        return values.precision
+    if hparams.d_model < WIDE:
+        return "float32"
+    from keras_transformer.engines.precision import resolve_precision
+
+    return resolve_precision("auto")

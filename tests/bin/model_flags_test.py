@@ -6,6 +6,8 @@ import pytest
 
 from keras_transformer.bin import flags
 from keras_transformer.bin import model_flags
+from keras_transformer.engines.precision import resolve_precision
+from keras_transformer.hparam import HParams
 from keras_transformer.search.options import DecodeOptions
 
 
@@ -51,3 +53,24 @@ class DecodeOptionsTest:
         values(["command", "--decode_hparams=extra_length=7"])
         options = model_flags.decode_options(values, DecodeOptions())
         assert options == DecodeOptions(extra_length=7)
+
+
+class PrecisionTest:
+    @pytest.fixture
+    def precision(self):
+        def choose(name, d_model):
+            values = flags.define("precision")
+            values(["command", f"--precision={name}"])
+            return model_flags.decode_precision(
+                values, HParams(d_model=d_model)
+            )
+
+        return choose
+
+    def test_wide_models_decode_in_what_is_fast_here(self, precision):
+        assert precision("auto", 512) == resolve_precision("auto")
+        assert precision("auto", 256) == "float32"
+
+    @pytest.mark.parametrize("name", ["float32", "bfloat16", "float16"])
+    def test_a_named_precision_stays(self, precision, name):
+        assert precision(name, 16) == precision(name, 1024) == name

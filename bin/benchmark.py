@@ -86,6 +86,12 @@ def _hparams():
     hparams = hparam.parse_overrides(hparams, FLAGS.hparams)
     if FLAGS.packed:
         hparams = dataclasses.replace(hparams, packed=True)
+    if hparams.guided_alignment:
+        raise ValueError(
+            "A benchmark must train without `guided_alignment`, because its "
+            "text has no word alignments. Received: guided_alignment="
+            f"{hparams.guided_alignment}. Leave it out."
+        )
     return hparams
 
 

@@ -15,7 +15,8 @@ FILE_FLAGS = [
 ]
 LANGUAGE_FLAGS = ["source_language", "target_language"]
 # Those that no other problem takes; parsing_files has a `vocab_size`, too.
-NAMES = [*SPLITS, *FILE_FLAGS, *LANGUAGE_FLAGS, "clean"]
+NAMES = [*SPLITS, *FILE_FLAGS, *LANGUAGE_FLAGS]
+NAMES += ["clean", "train_alignments"]
 
 
 def corpora(name, description):
@@ -65,6 +66,12 @@ GROUP = flags.group(
     corpora("test", "The test text, named like a corpus. Default: none."),
     "train_source",
     "train_target",
+    flags.path(
+        "train_alignments",
+        None,
+        "Word alignments of the training text, one line for each pair, such as "
+        "0-0 2-1, for the hparam guided_alignment. Default: none.",
+    ),
     flags.path("dev_source", None, "Source side of the development text."),
     flags.path("dev_target", None, "Target side of the development text."),
     flags.path(
@@ -131,6 +138,7 @@ def settings(values):
             "Leave them out: other files have the source first."
         )
     return {
+        "alignments": values.train_alignments,
         "clean": values.clean,
         "corpora": {split: some for split, some in parts.items() if some},
         "languages": languages,

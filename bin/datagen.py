@@ -175,10 +175,10 @@ def _set_files(problem):
         }
     else:
         settings = {name: FLAGS[name].value for name in TREE_SETTINGS}
-    further = settings.get("parsed_trees") or settings.get("corpora")
+    further = ("parsed_trees", "corpora", "alignments")
     # Most problems bring their own text. Those that need files raise an error
     # in `generate`, unless their data exists already.
-    if any(map(any, files.values())) or further:
+    if any(map(any, files.values())) or any(map(settings.get, further)):
         problem.use_files(files, FLAGS.vocab_size, **settings)
 
 

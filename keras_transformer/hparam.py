@@ -43,6 +43,7 @@ class HParams:
     consistency: str = "none"  # or "simcut", "r_drop"
     consistency_weight: float = 3.0  # weight of the divergence (alpha)
     token_cutoff: float = 0.05  # share of tokens that simcut cuts (p_cut)
+    guided_alignment: float = 0.0  # weight of given word alignments; 0 = off
     max_length: int = 256  # longest sentence kept for training, in tokens
     batch_tokens: int = 4096  # positions per side a device takes at once
     effective_batch_tokens: int = 0  # real tokens of an update; 0 = one batch
@@ -77,7 +78,7 @@ class HParams:
                 f"Received: weight_decay={self.weight_decay}, "
                 f"optimizer={self.optimizer!r}. Use optimizer=adamw."
             )
-
+        self._check_guidance()
         rates = self.dropout, self.attention_dropout, self.activation_dropout
         if self.consistency == "r_drop" and not any(rates):
             raise ValueError(
@@ -86,6 +87,21 @@ class HParams:
                 f"consistency='r_drop', dropout={self.dropout}. Set dropout to "
                 "a rate such as 0.1, or use consistency=simcut."
             )
+
+    def _check_guidance(self):
+        for name, plain in (
+            ("packed", False),
+            ("subword_dropout", 0),
+            ("consistency", "none"),
+        ):
+            value = getattr(self, name)
+            if self.guided_alignment and value != plain:
+                raise ValueError(
+                    f"`guided_alignment` must be 0 with `{name}`, because "
+                    "alignments are of the stored tokens of single pairs. "
+                    f"Received: guided_alignment={self.guided_alignment}, "
+                    f"{name}={value}. Leave one of them out."
+                )
 
     @property
     def decoder_depth(self):
@@ -132,7 +148,7 @@ _RULES = (
     fields.between(0, 10_000, "extra_length"),
     fields.between(0, 10, "alpha"),
     fields.between(0, 1_000_000, "weight_decay", "gradient_clip_norm"),
-    fields.between(0, 1_000, "consistency_weight"),
+    fields.between(0, 1_000, "consistency_weight", "guided_alignment"),
     fields.between(1e-30, 1, "adam_epsilon"),
     fields.between(1e-30, 1_000_000, "learning_rate"),
     fields.between(

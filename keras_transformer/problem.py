@@ -142,6 +142,13 @@ class Problem(GeneratedData):
         """Returns the words of `target_text` that get one id each."""
         return ()
 
+    def training_alignments(self, tmp_dir):
+        """Returns the word alignments of the training pairs; None if unknown.
+
+        See `token_links.write_links` for what they are.
+        """
+        return None
+
     def bpe_symbols(self, tmp_dir):
         """Returns all symbols of a text that has a byte-pair encoding already.
 

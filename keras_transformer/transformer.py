@@ -163,10 +163,8 @@ class Transformer(keras.Model):
         logits = self.logits(decoded)
         return (logits, weights) if return_weights else logits
 
-    def decoded(self, features, training=None, kept=None):
-        """Computes the decoder's output, from which `logits` are projected.
-
-        Losses and scoring need it to compute few logits at once.
+    def decoded(self, features, training=None, kept=None, return_weights=False):
+        """Computes the decoder's output, from which few logits can follow.
 
         Args:
             features: Dictionary as in the call.
@@ -174,11 +172,14 @@ class Transformer(keras.Model):
             kept: Dictionary of booleans with the names and shapes of
                 `features`. Where it is False, the embedding of the token is
                 zero, but not its position. Defaults to None, which keeps all.
+            return_weights: Boolean, as in the call. Defaults to False.
 
         Returns:
-            Tensor of shape `(batch, target_len, d_model)`.
+            Tensor of shape `(batch, target_len, d_model)`. With
+            `return_weights` also the dictionary of weights, as in the call.
         """
-        return self._decode(features, kept, training=training)[0]
+        results = self._decode(features, kept, return_weights, training)
+        return results if return_weights else results[0]
 
     def logits(self, states):
         """Projects states `(batch, length, d_model)` to logits over all ids."""

@@ -6,11 +6,14 @@ from keras_transformer.cleaning.cleaner import Cleaner
 from keras_transformer.cleaning.cleaner import CleaningOptions
 from keras_transformer.data import generation
 from keras_transformer.data import parallel_files
+from keras_transformer.data import text_files
 from keras_transformer.data.corpora import Corpus
 from keras_transformer.data.corpora import check_distinct
 from keras_transformer.data.subwords import Subwords
 from keras_transformer.data.subwords import check_user_symbols
 from keras_transformer.data.tags import word_of
+from keras_transformer.data.token_links import SETTING
+from keras_transformer.data.token_links import read_alignments
 from keras_transformer.problems.own_files import OwnFiles
 from keras_transformer.registry import register_problem
 
@@ -58,6 +61,7 @@ class TranslateFiles(OwnFiles):
         self._is_cleaned = False
         self._is_tokenized = False
         self._languages = (None, None)
+        self._alignments = None
 
     def use_files(
         self,
@@ -70,6 +74,7 @@ class TranslateFiles(OwnFiles):
         symbols=(),
         vocabulary_temperature=1,
         tokenized=False,
+        alignments=None,
         **vocabularies,
     ):
         """Sets the files, and whether to clean the training text.
@@ -90,6 +95,8 @@ class TranslateFiles(OwnFiles):
             vocabulary_temperature: See `Problem`. Defaults to 1.
             tokenized: Whether the text has spaces between its tokens already.
                 Defaults to False.
+            alignments: Path of the word alignments of the training text, one
+                line for each pair. Defaults to None.
             **vocabularies: `shared_vocabulary` and `source_vocab_size`, see
                 `OwnFiles.use_files`.
 
@@ -128,6 +135,25 @@ class TranslateFiles(OwnFiles):
         self.user_symbols = tuple(symbols)
         self.vocabulary_temperature = vocabulary_temperature
         self._is_tokenized = tokenized
+        self._set_alignments(alignments)
+
+    def _set_alignments(self, path):
+        train = self._corpora["train"]
+        fault = None
+        if self._is_cleaned:
+            fault = "--clean"
+        elif len(train) > 1 or len(train[0].paths) != 2 or train[0].tag:
+            fault = ", ".join(corpus.tagged_name for corpus in train)
+        if path and fault:
+            raise ValueError(
+                "`train_alignments` must go with one pair of training files "
+                "that is not cleaned and has no tag, because line n belongs to "
+                f"pair n. Received: train_alignments={path} with {fault}. Use "
+                "two files, and clean them with kt-clean before you align them."
+            )
+        if path:
+            text_files.check_rereadable([path])
+        self._alignments = path
 
     @property
     def is_tokenized(self):
@@ -153,6 +179,8 @@ class TranslateFiles(OwnFiles):
         for side, language in zip(self.sides, self._languages):
             if language:
                 settings[f"{side}_language"] = language
+        if self._alignments:
+            settings[SETTING] = f"sha256 {text_files.sha256(self._alignments)}"
         if not self._is_pair_of_files:
             settings["corpora"] = {
                 split: [corpus.tagged_name for corpus in parts]
@@ -198,6 +226,17 @@ class TranslateFiles(OwnFiles):
             for corpus, pairs in zip(self._corpora[split], corpora)
         ]
 
+    def training_alignments(self, tmp_dir):
+        return self._complete_alignments() if self._alignments else None
+
+    def _complete_alignments(self):
+        """Yields the origin and the links of each pair that is used."""
+        (pairs,) = self._read("train")
+        alignments = read_alignments(self._alignments)
+        for number, (pair, links) in enumerate(zip(pairs, alignments), 1):
+            if self.is_complete(*pair):
+                yield f"{self._alignments}, line {number}", links
+
     def _read(self, split):
         """Returns the pairs of each corpus as they are in its files."""
         return [
@@ -223,6 +262,19 @@ class TranslateFiles(OwnFiles):
         for parts in self._corpora.values():
             for corpus in parts:
                 parallel_files.count_pairs(corpus.paths, self._languages)
+        if self._alignments:
+            self._check_alignments()
+
+    def _check_alignments(self):
+        (pairs,) = self._read("train")
+        num_pairs = sum(1 for _ in pairs)
+        num_lines = sum(1 for _ in read_alignments(self._alignments))
+        if num_lines != num_pairs:
+            raise ValueError(
+                "`train_alignments` must have a line for each training pair. "
+                f"Received: {self._alignments} with {num_lines:,} lines, for "
+                f"{num_pairs:,} pairs. Align the same text."
+            )
 
     def _described(self, made_from):
         corpora = made_from.get("settings", {}).get("corpora")

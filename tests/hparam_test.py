@@ -62,6 +62,7 @@ class HParamsTest:
             {"consistency": "rdrop"},
             {"consistency_weight": -1.0},
             {"token_cutoff": 1.0},
+            {"guided_alignment": -1.0},
             {"weight_decay": -0.1},
             {"gradient_clip_norm": -1.0},
             {"ema_decay": 1.0},
@@ -99,6 +100,15 @@ class HParamsTest:
         assert "\n" not in message
         assert type(value) is not str or repr(value) in message
         assert len(message) < 200
+
+    @pytest.mark.parametrize(
+        "changes",
+        [{"packed": True}, {"subword_dropout": 0.1}, {"consistency": "simcut"}],
+    )
+    def test_guided_alignment_needs_the_stored_tokens(self, changes):
+        (name,) = changes
+        with pytest.raises(ValueError, match=f"must be 0 with `{name}`"):
+            HParams(guided_alignment=0.1, **changes)
 
     def test_heads_must_divide_the_width(self):
         with pytest.raises(

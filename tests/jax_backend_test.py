@@ -26,6 +26,7 @@ MODEL += ("optimizers", "decoding", "translator_options", "beam_search")
 MODEL += ("lexical_constraint",)
 MODEL += ("tree_constraint", "lexicalised_constraint", "score_targets")
 MODEL += ("ensemble", "ensembles", "schedules", "consistency", "objective")
+MODEL += ("guided_alignment", "guided_alignment_engine")
 
 
 def run_on_jax(names):

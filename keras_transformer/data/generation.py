@@ -10,6 +10,7 @@ import time
 from keras_transformer.data import split_files
 from keras_transformer.data import subwords
 from keras_transformer.data import text_files
+from keras_transformer.data import token_links
 from keras_transformer.data import vocabularies
 from keras_transformer.data.bpe_symbols import write_symbols
 from keras_transformer.data.split_encoding import check_number
@@ -140,14 +141,18 @@ def _write_data(problem, tmp_dir, directory):
         "source_vocab_size": sources.vocab_size,
         "source_vocab_sha256": sources.sha256,
     }
+    splits = {
+        split: encode_split(problem, split, tmp_dir, both, directory)
+        for split in problem.splits
+    }
+    alignments = problem.training_alignments(tmp_dir)
+    if alignments is not None:
+        token_links.write_links(directory, both, alignments)
     return {
         "vocab_size": targets.vocab_size,
         "vocab_sha256": targets.sha256,
         **({} if both.is_shared else of_source),
-        "splits": {
-            split: encode_split(problem, split, tmp_dir, both, directory)
-            for split in problem.splits
-        },
+        "splits": splits,
     }
 
 

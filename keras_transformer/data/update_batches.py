@@ -6,6 +6,7 @@ import typing
 import numpy as np
 
 from keras_transformer.data import batch_plan
+from keras_transformer.data.token_links import dense_links
 
 
 class Layout(typing.NamedTuple):
@@ -42,7 +43,7 @@ class Layout(typing.NamedTuple):
         )
 
 
-def update_batches(token_pairs, plan, layout, seed, epoch, start=0):
+def update_batches(token_pairs, plan, layout, seed, epoch, start=0, links=None):
     """Yields the batches of a plan, divided for gradient accumulation.
 
     The rows of a batch go in order to the replicas of the first round, then to
@@ -58,6 +59,7 @@ def update_batches(token_pairs, plan, layout, seed, epoch, start=0):
         epoch: Number of the epoch. Seed, epoch and the number of the batch
             determine the seeds of its rows.
         start: Number of the first batch. Defaults to 0.
+        links: The `TokenSequences` of `token_links`. Defaults to None.
 
     Yields:
         Dictionaries with five entries: "inputs" and "targets", int32 arrays of
@@ -67,7 +69,8 @@ def update_batches(token_pairs, plan, layout, seed, epoch, start=0):
         number for each row, and 0 for an empty row; "lengths", an integer array
         of shape `(pairs, 2)` with the source and target lengths of the pairs of
         all workers; and "num_tokens", a float32 with the number of target
-        tokens of all workers.
+        tokens of all workers. With `links` also "links", a boolean array of
+        shape `(num_rounds, local_replicas, rows, target_len, input_len)`.
     """
     for number in range(start, len(plan)):
         indices, shape = plan[number]
@@ -76,7 +79,14 @@ def update_batches(token_pairs, plan, layout, seed, epoch, start=0):
         local = _local_part(indices, layout, batch_plan.EMPTY_ROW)
         rows = local.reshape(-1, *indices.shape[1:])  # (local_rows, ...)
         inputs, targets = batch_plan.pad_batch(token_pairs, rows, shape)
+        of_links = {}
+        if links is not None:
+            dense = dense_links(links, rows, shape)
+            of_links["links"] = dense.reshape(
+                *local.shape[:3], *dense.shape[1:]
+            )  # (num_rounds, local_replicas, rows, target_len, input_len)
         yield {
+            **of_links,
             "inputs": inputs.reshape(
                 *local.shape[:3], -1
             ),  # (num_rounds, local_replicas, rows, input_len)

@@ -42,6 +42,11 @@ class Engine:
         self.model = None
         self.optimizer = None
 
+    @property
+    def parts(self):
+        """Names of the arrays of a batch that an update reads in parts."""
+        return (*PARTS, "links") if self.hparams.guided_alignment else PARTS
+
     def positions_at_once(self):
         """Returns about how many positions per side a replica takes at once.
 

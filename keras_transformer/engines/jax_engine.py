@@ -10,7 +10,6 @@ from jax import numpy as jnp
 from jax.sharding import NamedSharding
 from jax.sharding import PartitionSpec
 
-from keras_transformer.engines.engine import PARTS
 from keras_transformer.engines.engine import Engine
 from keras_transformer.engines.errors import ModelTooLarge
 from keras_transformer.engines.errors import OutOfMemory
@@ -110,7 +109,7 @@ class JaxEngine(Engine):
                 weights are lost in this case: call `build` again, or assign
                 values and call `reload`.
         """
-        parts = {name: batch[name] for name in PARTS}
+        parts = {name: batch[name] for name in self.parts}
         shapes = tuple(part.shape for part in parts.values())
         parts = self._put(parts, BY_REPLICA)
         try:
@@ -244,6 +243,7 @@ class JaxEngine(Engine):
                 part["targets"],
                 part["seeds"],
                 part["targets"].size,
+                part.get("links"),
             )
         return loss * factor, sums
 

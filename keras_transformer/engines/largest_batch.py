@@ -52,7 +52,7 @@ def largest_batch_tokens(hparams, vocab_sizes, precision, most, xla="auto"):
     needed = []
     try:
         for size in sizes:
-            engine.update(_batch(size // longest, longest))
+            engine.update(_batch(size // longest, longest, engine.parts))
             needed.append(engine.peak_bytes())
     except OutOfMemory as error:
         # The batch is small already, so a smaller one would not help.
@@ -69,9 +69,13 @@ def largest_batch_tokens(hparams, vocab_sizes, precision, most, xla="auto"):
     return fitting
 
 
-def _batch(rows, length):
+def _batch(rows, length, parts):
     ids = np.full((1, 1, rows, length), 2, np.int32)
+    further = {}
+    if "links" in parts:
+        further["links"] = np.ones((1, 1, rows, length, length), bool)
     return {
+        **further,
         "inputs": ids,
         "targets": ids,
         "seeds": np.zeros((1, 1, rows), np.int32),

@@ -7,6 +7,7 @@ from keras import ops
 from keras_transformer.layers import dropout_noise
 from keras_transformer.layers.random_bits import RandomBits
 from keras_transformer.layers.random_bits import further_seeds
+from keras_transformer.losses import alignment_loss
 from keras_transformer.losses import projected_consistency
 from keras_transformer.losses import projected_cross_entropy
 
@@ -18,7 +19,9 @@ SUMS = ("loss_sum", "consistency_sum")
 SECOND_PASS, CUTOFF = 1, 2
 
 
-def objective(model, hparams, inputs, targets, seeds, num_positions):
+def objective(
+    model, hparams, inputs, targets, seeds, num_positions, links=None
+):
     """Sums over a part of a batch what a training minimises.
 
     Without consistency training this is the label-smoothed cross-entropy. With
@@ -34,6 +37,10 @@ def objective(model, hparams, inputs, targets, seeds, num_positions):
       of it has the scale of plain cross-entropy, and Adam's updates do not
       depend on the scale.
 
+    With links it is the cross-entropy plus `guided_alignment` times the
+    `alignment_loss` of the decoder's last layer, from which word links are
+    read.
+
     Args:
         model: A built `Transformer`.
         hparams: `HParams` of the training.
@@ -42,6 +49,9 @@ def objective(model, hparams, inputs, targets, seeds, num_positions):
         seeds: Integers of shape `(rows,)`; see `dropout_noise`.
         num_positions: Approximate number of target positions, from which
             `count_chunks` finds the number of chunks.
+        links: Booleans of shape `(rows, target_len, input_len)`, which target
+            tokens belong to which source tokens. Defaults to None, which means
+            that no alignments are given.
 
     Returns:
         The loss, a float32 scalar, and a dictionary of the `SUMS` to report:
@@ -53,12 +63,21 @@ def objective(model, hparams, inputs, targets, seeds, num_positions):
     if hparams.consistency == "none":
         with dropout_noise(seeds):
             decoded = model.decoded(
-                {"inputs": inputs, "targets": targets}, training=True
+                {"inputs": inputs, "targets": targets},
+                training=True,
+                return_weights=links is not None,
             )
+        guidance = None
+        if links is not None:
+            decoded, weights = decoded
+            guidance = alignment_loss(weights["cross"][-1], links)
         loss = projected_cross_entropy(
             decoded, softmax_weights, targets, smoothing, num_chunks
         )
-        return loss, dict(zip(SUMS, (loss, ops.zeros(()))))
+        sums = dict(zip(SUMS, (loss, ops.zeros(()))))
+        if guidance is not None:
+            loss = loss + hparams.guided_alignment * guidance
+        return loss, sums
     is_symmetric = hparams.consistency == "r_drop"
     loss, *sums = projected_consistency(
         *_two_passes(model, hparams, inputs, targets, seeds),

@@ -5,7 +5,6 @@ import tensorflow as tf
 from tensorflow.python.client import device_lib
 
 from keras_transformer.engines.cluster import read_cluster
-from keras_transformer.engines.engine import PARTS
 from keras_transformer.engines.engine import Engine
 from keras_transformer.engines.errors import ModelTooLarge
 from keras_transformer.engines.errors import OutOfMemory
@@ -21,6 +20,13 @@ from keras_transformer.engines.tensorflow_devices import make_strategy
 from keras_transformer.metrics import token_sums
 
 IDS = tf.TensorSpec((None, None), tf.int32)
+# One part of each array that an update reads in parts.
+SPECS = {
+    "inputs": IDS,
+    "targets": IDS,
+    "seeds": tf.TensorSpec((None,), tf.int32),
+    "links": tf.TensorSpec((None, None, None), tf.bool),
+}
 
 
 class TensorflowEngine(Engine):
@@ -52,9 +58,7 @@ class TensorflowEngine(Engine):
         self._gradients = tf.function(
             self._part_gradients,
             input_signature=[
-                IDS,
-                IDS,
-                tf.TensorSpec((None,), tf.int32),
+                *(SPECS[name] for name in self.parts),
                 tf.TensorSpec((), tf.float32),
             ],
             autograph=False,
@@ -100,7 +104,7 @@ class TensorflowEngine(Engine):
         """
         # One (num_rounds, rows, ...) array of each kind for each local replica.
         parts = [
-            tuple(batch[name][:, replica] for name in PARTS)
+            tuple(batch[name][:, replica] for name in self.parts)
             for replica in range(self.local_replicas)
         ]
         # Every batch has as many rounds and replicas as the first one.
@@ -171,12 +175,14 @@ class TensorflowEngine(Engine):
         resumed run would then differ from an uninterrupted one.
         """
         rounds = len(parts[0][0])
-        ids = tf.TensorSpec((rounds, None, None), tf.int32)
-        seeds = tf.TensorSpec((rounds, None), tf.int32)
+        part = tuple(
+            tf.TensorSpec((rounds, *SPECS[name].shape), SPECS[name].dtype)
+            for name in self.parts
+        )
         scalar = tf.TensorSpec((), tf.float32)
         return tf.function(
             self._run,
-            input_signature=[[(ids, ids, seeds)] * len(parts), scalar, scalar],
+            input_signature=[[part] * len(parts), scalar, scalar],
             autograph=False,
         )
 
@@ -207,8 +213,9 @@ class TensorflowEngine(Engine):
             for values in zip(*arguments)
         ]
 
-    def _update_replica(self, inputs, targets, seeds, num_tokens, stop):
-        sums, gradients = self._accumulate(inputs, targets, seeds, num_tokens)
+    def _update_replica(self, *arguments):
+        *part, num_tokens, stop = arguments
+        sums, gradients = self._accumulate(part, num_tokens)
         if self.num_replicas > 1:
             context = tf.distribute.get_replica_context()
             # `identity`, because `all_reduce` needs tensors with a device.
@@ -223,21 +230,25 @@ class TensorflowEngine(Engine):
         self.optimizer.apply(gradients, self.model.trainable_variables)
         return {**sums, "gradient_norm": norm, "stop": stop}
 
-    def _accumulate(self, inputs, targets, seeds, num_tokens):
+    def _accumulate(self, part, num_tokens):
         """Adds up figures and gradients of the rounds, the first axis."""
-        num_rounds = inputs.shape[0]
-        sums = self._gradients(inputs[0], targets[0], seeds[0], num_tokens)
+
+        def of_round(i):
+            return self._gradients(*(array[i] for array in part), num_tokens)
+
+        num_rounds = part[0].shape[0]
+        sums = of_round(0)
         if num_rounds == 1:
             return sums
 
         def add(i, sums):
-            part = self._gradients(inputs[i], targets[i], seeds[i], num_tokens)
-            return i + 1, tf.nest.map_structure(tf.add, sums, part)
+            return i + 1, tf.nest.map_structure(tf.add, sums, of_round(i))
 
         # A loop needs the memory for the activations of one round only.
         return tf.while_loop(lambda i, sums: i < num_rounds, add, (1, sums))[1]
 
-    def _part_gradients(self, inputs, targets, seeds, num_tokens):
+    def _part_gradients(self, *arguments):
+        inputs, targets, seeds, *links, num_tokens = arguments
         weights = self.model.trainable_variables
         with tf.GradientTape() as tape:
             loss, sums = objective(
@@ -247,6 +258,7 @@ class TensorflowEngine(Engine):
                 targets,
                 seeds,
                 self.positions_at_once(),
+                *links,
             )
             loss = loss / num_tokens
             if self.precision == "float16":

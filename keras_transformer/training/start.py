@@ -10,6 +10,7 @@ import time
 
 from keras_transformer.cost.devices import flops_per_second
 from keras_transformer.data.bpe_dropout import BpeDropout
+from keras_transformer.data.token_links import read_links
 from keras_transformer.engines import memory
 from keras_transformer.files.locks import locked_directory
 from keras_transformer.runs.checkpoints import Checkpoints
@@ -78,9 +79,12 @@ def check_data(problem, hparams):
 
     Raises:
         ValueError: If data are missing, if a sentence fits into no batch, if
-            the vocabulary has no merges to leave out, or if targets have tags.
+            the vocabulary has no merges to leave out, if targets have tags,
+            or if there are no word alignments to be guided by.
     """
     _check_tags(problem)
+    if hparams.guided_alignment:
+        read_links(problem)
     if hparams.subword_dropout:
         BpeDropout(problem.vocabulary, hparams.subword_dropout)
         BpeDropout(problem.source_vocabulary, hparams.subword_dropout)

@@ -7,6 +7,7 @@ import signal
 import time
 
 from keras_transformer.data.prefetch import prefetched
+from keras_transformer.data.token_links import read_links
 from keras_transformer.data.training_pairs import TrainingPairs
 from keras_transformer.data.update_batches import Layout
 from keras_transformer.data.update_batches import update_batches
@@ -73,6 +74,8 @@ class Trainer:
             self.seed,
             run.source_vocabulary,
         )
+        guided = self.hparams.guided_alignment
+        self.links = read_links(problem) if guided else None
         # After the state, because the log continues from the restored step.
         self.log = TrainingLog(
             run, self.step, self.engine.is_chief, self.state.counts
@@ -194,6 +197,7 @@ class Trainer:
             self.seed,
             self.progress["epoch"],
             self.progress["batch"],  # after a resume, inside the epoch
+            self.links,
         )
         # Closing ends the thread that prepares batches, even after an error.
         with contextlib.closing(prefetched(batches)) as ahead:

@@ -34,13 +34,13 @@ def part_of(batch, rows=slice(None)):
     return [batch[name][0, 0, rows] for name in ("inputs", "targets", "seeds")]
 
 
-def figures(model, kind, part, num_positions=64, **changes):
+def figures(model, kind, part, num_positions=64, links=None, **changes):
     """Returns loss, cross-entropy and divergence."""
     hparams = dataclasses.replace(HPARAMS, consistency=kind, **changes)
     # In eager mode a custom gradient of TensorFlow may use no variable.
     weights = [(w, ops.convert_to_tensor(to_numpy(w))) for w in model.weights]
     with keras.StatelessScope(state_mapping=weights):
-        loss, sums = objective(model, hparams, *part, num_positions)
+        loss, sums = objective(model, hparams, *part, num_positions, links)
     values = (loss, sums["loss_sum"], sums["consistency_sum"])
     return [float(to_numpy(x)) for x in values]
 
@@ -85,6 +85,25 @@ class ObjectiveTest:
             for rate in (0.05, 0.5)
         )
         assert 0.0 <= small < large
+
+    def test_guidance_adds_the_alignment_loss_of_the_last_layer(
+        self, plain_model
+    ):
+        batch = make_batch()
+        part = inputs, targets, _ = part_of(batch)
+        links = np.eye(inputs.shape[1], dtype=bool) & (inputs > 1)[..., None]
+        plain, *_ = figures(plain_model, "none", part)
+        loss, cross_entropy, _ = figures(
+            plain_model, "none", part, guided_alignment=0.7, links=links
+        )
+        _, weights = plain_model(
+            {"inputs": inputs, "targets": targets}, return_weights=True
+        )
+        attention = to_numpy(weights["cross"][-1]).mean(axis=1)
+        shares = (attention * links).sum(axis=-1)
+        expected = -np.log(shares[links.any(axis=-1)]).sum()
+        assert cross_entropy == pytest.approx(plain, rel=1e-5)
+        assert loss - plain == pytest.approx(0.7 * expected, rel=1e-3)
 
     @KINDS
     def test_parts_add_up_to_the_whole(self, model, kind):

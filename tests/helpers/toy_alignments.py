@@ -9,10 +9,12 @@ import dataclasses
 import itertools
 import re
 
+from keras_transformer.decoding.word_links import pharaoh
 from keras_transformer.problems import translate_ende_toy as toy
 from keras_transformer.problems.toy_language import grammar
 from keras_transformer.problems.toy_language.phrases import NounPhrase
 from keras_transformer.problems.toy_language.phrases import Pronoun
+from keras_transformer.problems.translate_files import TranslateFiles
 
 FIRST_MARK = 0xE000  # the first character for private use
 MARK = re.compile("[\ue000-\uf8ff]")
@@ -45,6 +47,35 @@ def aligned_pairs(num_pairs, seed=1):
         assert _bare(with_marks) == _bare(texts)
         pairs.append((*texts, _links(*with_marks)))
     return pairs
+
+
+def aligned_files(directory, num_pairs):
+    """Generates data of sentences of the toy language with gold alignments.
+
+    Args:
+        directory: Path to write text and data to.
+        num_pairs: Number of training pairs.
+
+    Returns:
+        The `TranslateFiles`.
+    """
+    for split, number, seed in (("train", num_pairs, 2), ("dev", 50, 3)):
+        english, german, links = zip(*aligned_pairs(number, seed))
+        lines = [pharaoh(sorted(each)) for each in links]
+        for name, texts in (("en", english), ("de", german), ("links", lines)):
+            (directory / f"{split}.{name}").write_text(
+                "".join(f"{text}\n" for text in texts), encoding="utf-8"
+            )
+    problem = TranslateFiles(str(directory / "data"))
+    files = {
+        split: tuple(
+            str(directory / f"{split}.{side}") for side in ("en", "de")
+        )
+        for split in ("train", "dev")
+    }
+    problem.use_files(files, 1000, alignments=str(directory / "train.links"))
+    problem.generate(None)
+    return problem
 
 
 def alignment_error_rate(predicted, gold):

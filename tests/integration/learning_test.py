@@ -3,6 +3,7 @@
 import dataclasses
 
 import pytest
+from toy_alignments import aligned_files
 from toy_alignments import aligned_pairs
 from toy_alignments import alignment_error_rate
 
@@ -62,6 +63,36 @@ class LearningTest:
         sources, references = problem.text_split("test")
         trees = Parser.load(run.path, tokenized=True)(sources)
         assert problem.score(trees, references)["f1"] >= 97
+
+    def test_guidance_lowers_the_alignment_error(self, tmp_path):
+        problem = aligned_files(tmp_path, 8000)
+        sources, targets, gold = zip(*aligned_pairs(150))
+        rates = []
+        for weight in (0.0, 0.5):
+            hparams = dataclasses.replace(
+                registry.get_hparams("transformer_tiny"),
+                dropout=0.1,
+                warmup_steps=300,
+                guided_alignment=weight,
+            )
+            run = RunDirectory.create(
+                str(tmp_path / f"run{weight}"),
+                {"problem": problem.name, "random_seed": 0},
+                hparams,
+                problem.vocabulary.model_bytes,
+            )
+            Trainer(problem, run, eval_frequency=300).train(300)
+            translator = Translator.load(run.path)
+            links = find_links(
+                translator.model,
+                translator.vocabulary,
+                translator.vocabulary.encode(sources),
+                translator.vocabulary.encode(targets),
+                SPACED_WORD,
+            )
+            predicted = [set(each.pairs()) for each in links]
+            rates.append(alignment_error_rate(predicted, gold))
+        assert rates[1] < 0.5 * rates[0]
 
     def test_attention_aligns_the_toy_language(self, tmp_path):
         name = "translate_ende_toy"

@@ -16,6 +16,7 @@ TEXTS = "{texts}/train.en,{texts}/train.de"
 TSV, TMX, GZIP = "{box}/a.tsv", "{box}/a.tmx", "{box}/a.tsv.gz"
 LANGUAGES = " --source_language=en --target_language=de"
 GENERATE = START + TEXTS
+LINKS = " --train_alignments={box}/a.links"
 WHOLE = "<tmx><body><tu>{}{}</tu></body></tmx>".format(
     *(f'<tuv xml:lang="{code}"><seg>a</seg></tuv>' for code in ("en", "de"))
 )
@@ -52,6 +53,11 @@ ROWS = [
     row(START + "a.tsv@", says="must be a corpus such as"),
     row(START + "@fr", says="must be a corpus such as"),
     row(START + "{box}/a@b.tsv", says="a@b.tsv, which does not exist"),
+    row(GENERATE + LINKS, says="a.links"),
+    row(GENERATE + LINKS, writes("{box}/a.links", b"0-0\n"), says="1 lines"),
+    row(GENERATE + LINKS, writes("{box}/a.links", b"0=0\n"), says="line 1"),
+    row(GENERATE + LINKS + " --clean", says="with --clean"),
+    row(START + "a.tsv" + LINKS, says="one pair of training files"),
     row(GENERATE + LANGUAGES, says="must go with a TMX file"),
     row("kt-datagen --problem=copy --data_dir={box}/d --train=a.tsv"),
     row(GENERATE.replace("--dev=", "--test="), says="no dev_source"),

@@ -1,0 +1,164 @@
+"""Word alignments of training text, as links between positions of tokens.
+
+The links of a pair of sentences are one sequence in a flat file: the positions
+of a source token and a target token, and so on for each link.
+"""
+
+import os
+import re
+
+import numpy as np
+
+from keras_transformer.data import split_files
+from keras_transformer.data.text_files import read_lines
+from keras_transformer.data.token_arrays import REMEDY
+from keras_transformer.data.token_arrays import WRITER
+from keras_transformer.data.token_arrays import TokenArray
+from keras_transformer.data.token_arrays import TokenArrayWriter
+from keras_transformer.files.reading import faulty
+from keras_transformer.token_ids import END_ID
+from keras_transformer.token_ids import WORD_START
+
+FILE = "train.links"  # without suffix
+SETTING = "train_alignments"  # of the manifest, if there are links
+_LINE = re.compile("(?:[0-9]{1,5}-[0-9]{1,5}(?: |$))*")
+_MOST_POSITIONS = 2**31
+
+
+def read_alignments(path):
+    """Yields the word links of each line of a file in Pharaoh's format.
+
+    Args:
+        path: Path of a text file. `0-0 2-1` links source word 0 to target word
+            0, and source word 2 to target word 1.
+
+    Yields:
+        List of pairs of integers, perhaps empty.
+
+    Raises:
+        ValueError: If a line is malformed.
+    """
+    for number, line in enumerate(read_lines(path), 1):
+        line = " ".join(line.split())
+        if not _LINE.fullmatch(line):
+            raise ValueError(
+                "A word alignment must be pairs of word numbers such as 0-0 "
+                f"2-1. Received: {path}, line {number}, {line[:40]!r}. Correct "
+                "the line."
+            )
+        yield [tuple(map(int, link.split("-"))) for link in line.split()]
+
+
+def write_links(directory, vocabularies, alignments):
+    """Writes the links between the tokens of the training pairs.
+
+    All tokens of a source word are linked to all tokens of a target word that
+    the word is aligned with.
+
+    Args:
+        directory: Directory that holds the token arrays already.
+        vocabularies: The `Vocabularies` of targets and sources.
+        alignments: Iterable of a description of the origin of an alignment, a
+            str, and its list of pairs of words, one for each training pair.
+
+    Raises:
+        ValueError: If a link is to a word that the sentence lacks, or if there
+            are no links at all.
+    """
+    sides = [
+        TokenArray(split_files.ids_path(directory, "train", side))
+        for side in ("source", "target")
+    ]
+    starts = [
+        np.array(
+            [p.startswith(WORD_START) for p in v.pieces(range(v.vocab_size))]
+        )
+        for v in reversed(vocabularies)
+    ]
+    path = os.path.join(directory, FILE)
+    with TokenArrayWriter(path, _MOST_POSITIONS) as writer:
+        for *pair, (origin, links) in zip(*sides, alignments, strict=True):
+            words = [_words_of(*side) for side in zip(pair, starts)]
+            writer.append(_token_links(words, links, origin))
+        num_positions = writer.num_tokens
+    if not num_positions:
+        raise ValueError(
+            "Word alignments must have links. Received: a file without any. "
+            "Leave it out."
+        )
+
+
+def read_links(problem):
+    """Returns the links of a problem's training pairs.
+
+    Args:
+        problem: A `Problem` with generated data.
+
+    Returns:
+        A `TokenSequences`.
+
+    Raises:
+        ValueError: If the data have none, or if a direction is turned.
+    """
+    settings = problem.manifest["made_from"].get("settings", {})
+    if SETTING not in settings or problem.name != problem.data_name:
+        raise ValueError(
+            "`guided_alignment` must go with data that have word alignments, "
+            f"in their own direction. Received: problem={problem.name} in "
+            f"{problem.data_dir}, which has none. Make data with kt-datagen "
+            "--train_alignments, or leave guided_alignment out."
+        )
+    links = TokenArray(os.path.join(problem.directory, FILE))
+    num_pairs = problem.manifest["splits"]["train"]["pairs"]
+    if len(links) != num_pairs or (links.lengths % 2).any():
+        fault = f"whose links are not those of {num_pairs:,} pairs"
+        raise faulty(links.path, fault, WRITER, REMEDY)
+    return links
+
+
+def dense_links(links, rows, shape):
+    """Returns the links of a batch as one array.
+
+    Args:
+        links: What `read_links` returns.
+        rows: Integer array of shape `(rows,)`, the number of the pair of each
+            row; -1 means no pair.
+        shape: Tuple `(rows, input_len, target_len)`, the shape of the batch, as
+            in `BatchPlan`.
+
+    Returns:
+        Boolean array of shape `(rows, target_len, input_len)`.
+    """
+    _, input_len, target_len = shape
+    dense = np.zeros((len(rows), target_len, input_len), bool)
+    (places,) = np.nonzero(rows >= 0)
+    pairs = rows[places]
+    sources, targets = links.concatenated(pairs).reshape(-1, 2).T
+    dense[np.repeat(places, links.lengths_of(pairs) // 2), targets, sources] = 1
+    return dense
+
+
+def _words_of(ids, starts):
+    """Returns the number of the word of each token, without the end."""
+    ids = ids[:-1] if ids[-1] == END_ID else ids
+    is_start = starts[ids]
+    is_start[:1] = True  # also if it is a symbol without the mark of a word
+    return np.cumsum(is_start) - 1
+
+
+def _token_links(words, links, origin):
+    """Returns the positions of all linked tokens, one after another."""
+    positions = []
+    for link in sorted(set(links)):
+        linked = [np.flatnonzero(w == n) for w, n in zip(words, link)]
+        if not all(map(len, linked)):
+            sizes = [int(of_side.max(initial=-1)) + 1 for of_side in words]
+            raise ValueError(
+                "A word alignment must link words of its pair. Received: "
+                f"{origin} with {link[0]}-{link[1]}, where the source has "
+                f"{sizes[0]} words and the target {sizes[1]}. Correct the line."
+            )
+        for source in linked[0]:
+            for target in linked[1]:
+                positions += [source, target]
+    return positions

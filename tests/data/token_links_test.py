@@ -1,0 +1,119 @@
+"""Links between words become links between their tokens."""
+
+import numpy as np
+import pytest
+
+from keras_transformer.data import token_links
+from keras_transformer.data.token_arrays import TokenSequences
+from keras_transformer.problems.translate_files import TranslateFiles
+from keras_transformer.token_ids import WORD_START
+
+SOURCES = ["the old house", "", "two green trees", "a house"] * 20
+TARGETS = ["das alte Haus", "leer", "zwei grüne Bäume", "ein Haus"] * 20
+LINKS = ["0-0 1-1  2-2", "", "2-2 0-0", "1-1 1-0"] * 20
+
+
+@pytest.fixture
+def files(tmp_path):
+    for name, lines in (
+        ("en", SOURCES),
+        ("de", TARGETS),
+        ("links", LINKS),
+    ):
+        text = "".join(f"{line}\n" for line in lines)
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    return [str(tmp_path / name) for name in ("en", "de", "links")]
+
+
+def generated(files, data_dir, **options):
+    problem = TranslateFiles(str(data_dir))
+    pair = tuple(files[:2])
+    problem.use_files(
+        {"train": pair, "dev": pair}, 300, alignments=files[2], **options
+    )
+    problem.generate(None)
+    return problem
+
+
+def texts_of_words(vocabulary, ids):
+    """Returns the number of the word of each id, by its marks."""
+    text, numbers = "", []
+    for piece in vocabulary.pieces(ids[:-1]):
+        text += piece
+        numbers.append(text.count(WORD_START) - 1)
+    return numbers
+
+
+class WriteLinksTest:
+    @pytest.mark.parametrize("shared", [True, False])
+    def test_all_tokens_of_linked_words_are_linked(
+        self, files, tmp_path, shared
+    ):
+        problem = generated(files, tmp_path / "d", shared_vocabulary=shared)
+        links = token_links.read_links(problem)
+        pairs = problem.token_pairs("train")
+        # The pair with an empty side is left out, together with its line.
+        expected = [line for line, text in zip(LINKS, SOURCES) if text]
+        assert len(links) == len(pairs.inputs) == len(expected)
+        for line, own, source, target in zip(expected, links, *pairs):
+            sources = texts_of_words(problem.source_vocabulary, source)
+            targets = texts_of_words(problem.vocabulary, target)
+            by_hand = {
+                (i, j)
+                for i, source_word in enumerate(sources)
+                for j, target_word in enumerate(targets)
+                if f"{source_word}-{target_word}" in line.split()
+            }
+            assert set(map(tuple, own.reshape(-1, 2))) == by_hand
+
+    @pytest.mark.parametrize(
+        "line, message",
+        [
+            ("0-0 1:1", "line 3, '0-0 1:1'"),
+            ("0-0,1-1", "pairs of word numbers"),
+            ("0-9", "line 3 with 0-9, .* 3 words and the target 3"),
+            ("0-0\n0-0", "81 lines, for 80 pairs"),
+        ],
+    )
+    def test_a_faulty_file_is_an_error(self, files, tmp_path, line, message):
+        lines = [*LINKS[:2], line, *LINKS[3:]]
+        (tmp_path / "links").write_text("".join(f"{x}\n" for x in lines))
+        with pytest.raises(ValueError, match=message):
+            generated(files, tmp_path / "d")
+
+    def test_a_file_without_links_is_an_error(self, files, tmp_path):
+        (tmp_path / "links").write_text("\n" * len(LINKS))
+        with pytest.raises(ValueError, match="must have links"):
+            generated(files, tmp_path / "d")
+
+    def test_cleaning_would_lose_the_pairs(self, files, tmp_path):
+        with pytest.raises(ValueError, match="with --clean"):
+            generated(files, tmp_path / "d", clean=True)
+
+    def test_other_alignments_are_other_data(self, files, tmp_path):
+        generated(files, tmp_path / "d")
+        (tmp_path / "links").write_text("0-0\n" * len(LINKS))
+        with pytest.raises(ValueError, match="train_alignments=sha256"):
+            generated(files, tmp_path / "d")
+
+    def test_data_without_links_and_turned_data_guide_nothing(
+        self, files, tmp_path
+    ):
+        problem = generated(files, tmp_path / "d")
+        turned = TranslateFiles(problem.data_dir, reverse=True)
+        plain = generated([*files[:2], None], tmp_path / "plain")
+        for other in (turned, plain):
+            with pytest.raises(ValueError, match="--train_alignments"):
+                token_links.read_links(other)
+
+
+class DenseLinksTest:
+    def test_each_row_has_the_links_of_its_pair(self):
+        links = TokenSequences(
+            np.array([0, 1, 2, 0, 1, 1]), np.array([0, 4, 4, 6])
+        )
+        dense = token_links.dense_links(
+            links, np.array([2, -1, 1, 0]), (4, 4, 3)
+        )
+        assert dense.shape == (4, 3, 4)
+        assert np.argwhere(dense).tolist() == [[0, 1, 1], [3, 0, 2], [3, 1, 0]]

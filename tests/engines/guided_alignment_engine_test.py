@@ -1,0 +1,86 @@
+"""Updates that are guided by word alignments, by either engine."""
+
+import dataclasses
+import random
+
+import keras
+import numpy as np
+import pytest
+from engine_updates import make_batch
+from engine_updates import state_of
+
+from keras_transformer.engines.make_engine import make_engine
+from keras_transformer.hparam import HParams
+
+HPARAMS = HParams(
+    num_layers=1,
+    d_model=16,
+    d_ff=32,
+    num_heads=2,
+    dropout=0.2,
+    learning_rate=0.1,  # a greater one would amplify rounding errors
+    warmup_steps=10,
+    batch_tokens=64,
+    guided_alignment=0.5,
+)
+
+
+def make(num_devices=1, **changes):
+    random.seed(1)  # Keras draws the seeds of initializers from this
+    hparams = dataclasses.replace(HPARAMS, **changes)
+    engine = make_engine(hparams, "float32", num_devices)
+    engine.build(30)
+    return engine
+
+
+def batch_with_links(number, num_rounds=1, num_replicas=1):
+    """Links every token of a row to itself."""
+    batch = make_batch(number, num_rounds, num_replicas)
+    ids = batch["inputs"]
+    same = np.eye(ids.shape[-1], dtype=bool)
+    return {**batch, "links": same & (ids > 1)[..., None]}
+
+
+def train(engine, num_rounds=1, num_updates=10):
+    figures = []
+    for number in range(num_updates):
+        replicas = engine.num_replicas
+        batch = batch_with_links(number, num_rounds, replicas)
+        result = engine.update(batch)
+        names = "loss_sum", "gradient_norm"
+        figures.append([float(result[name]) for name in names])
+    return np.array(figures)
+
+
+class GuidedAlignmentTest:
+    def test_accumulation_changes_no_update(self):
+        divided = train(make(), num_rounds=4)
+        np.testing.assert_allclose(divided, train(make()), rtol=1e-4)
+
+    @pytest.mark.skipif(
+        keras.backend.backend() != "jax", reason="TensorFlow has one device"
+    )
+    def test_devices_change_no_update(self):
+        expected = train(make())
+        np.testing.assert_allclose(train(make(2)), expected, rtol=1e-4)
+        np.testing.assert_allclose(train(make(2), 2), expected, rtol=1e-4)
+
+    def test_the_loss_is_reported_without_guidance_but_has_another_slope(self):
+        plain, guided = (
+            train(make(guided_alignment=weight), num_updates=1)[0]
+            for weight in (0.0, 0.5)
+        )
+        assert guided[0] == pytest.approx(plain[0], rel=1e-5)
+        assert abs(guided[1] - plain[1]) > 1e-3
+
+    def test_with_weight_0_links_change_no_bit(self):
+        states = []
+        for batch in (make_batch(1), batch_with_links(1)):
+            engine = make(guided_alignment=0.0)
+            engine.update(batch)
+            engine.synchronise()
+            states.append(
+                {name: np.array(v) for name, v in state_of(engine).items()}
+            )
+        for name, value in states[0].items():
+            np.testing.assert_array_equal(value, states[1][name])

@@ -159,7 +159,7 @@ class JsonLinesTest:
     ):
         path = tmp_path / "in.jsonl"
         path.write_text(f'"a b"\n{line}\n')
-        monkeypatch.setattr(decoder, "_load", None)
+        monkeypatch.setattr(decoder, "load_model", None)
         assert_fails(
             capsys,
             [f"{path}, line 2", "--format=jsonl", "Correct the line"],

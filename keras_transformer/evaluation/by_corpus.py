@@ -3,6 +3,7 @@
 import functools
 import itertools
 
+from keras_transformer.scoring.aligned import aligned
 from keras_transformer.scoring.translations import bleu_report
 
 
@@ -63,9 +64,5 @@ def _table(rows):
             if gains:
                 cells.append(f"{gains[name]:+.2f}")
         lines.append(cells)
-    widths = [max(map(len, column)) for column in zip(*lines)]
-    rows = [""]  # between the table and what is printed above it
-    for first, *rest in lines:
-        cells = [f"{cell:>{w}}" for cell, w in zip(rest, widths[1:])]
-        rows.append("  ".join([f"{first:<{widths[0]}}", *cells]))
-    return rows
+    # An empty line parts the table from what is printed above it.
+    return ["", *aligned(lines)]

@@ -3,6 +3,8 @@
 import dataclasses
 import logging
 
+from keras_transformer.scoring.aligned import aligned
+
 NUM_SAMPLES = 1000
 LEVEL = 0.05  # a difference with a smaller p-value is called significant
 MEANING = (
@@ -24,6 +26,18 @@ class Difference:
     p_value: float  # see `MEANING`
     signature: str  # names the seed and the number of samples
     lower_is_better: bool = False
+
+    @property
+    def cells(self):
+        """The figures as text, in the order of `HEAD` after the title."""
+        return (
+            f"{self.this:.2f}",
+            "{:.2f} to {:.2f}".format(*self.this_interval),
+            f"{self.other:.2f}",
+            "{:.2f} to {:.2f}".format(*self.other_interval),
+            f"{self.this - self.other:+.2f}",
+            f"{self.p_value:.4f}",
+        )
 
     @property
     def in_words(self):
@@ -89,28 +103,13 @@ def comparison_text(differences, other_name):
         differences: List of `Difference`.
         other_name: What the other translations are called.
     """
-    rows = [
-        (
-            row.title,
-            f"{row.this:.2f}",
-            "{:.2f} to {:.2f}".format(*row.this_interval),
-            f"{row.other:.2f}",
-            "{:.2f} to {:.2f}".format(*row.other_interval),
-            f"{row.this - row.other:+.2f}",
-            f"{row.p_value:.4f}",
-        )
-        for row in differences
-    ]
-    columns = list(zip(HEAD, *rows))
-    widths = [max(map(len, column)) for column in columns]
-    lines = [f"Other outputs: {other_name}", ""]
-    for first, *rest in (HEAD, *rows):
-        cells = [f"{cell:>{w}}" for cell, w in zip(rest, widths[1:])]
-        lines.append("  ".join([f"{first:<{widths[0]}}", *cells]))
+    rows = [HEAD, *((row.title, *row.cells) for row in differences)]
+    width = max(len(title) for title, *_ in rows)
+    lines = [f"Other outputs: {other_name}", "", *aligned(rows)]
     lines.append("")
     lines += [f"{row.title}: {row.in_words}." for row in differences]
     lines += [MEANING, ""]
-    lines += [f"{r.title:<{widths[0]}}  {r.signature}" for r in differences]
+    lines += [f"{r.title:<{width}}  {r.signature}" for r in differences]
     return "\n".join(lines)
 
 

@@ -89,15 +89,7 @@ def _lines(function, items):
 
 
 def _scores(row):
-    cells = [
-        f"{row.this:.2f}",
-        "{:.2f} to {:.2f}".format(*row.this_interval),
-        f"{row.other:.2f}",
-        "{:.2f} to {:.2f}".format(*row.other_interval),
-        f"{row.this - row.other:+.2f}",
-        f"{row.p_value:.4f}",
-    ]
-    cells = "".join(f"<td>{cell}</td>" for cell in cells)
+    cells = "".join(f"<td>{cell}</td>" for cell in row.cells)
     return f"<tr><th>{html.escape(row.title)}</th>{cells}</tr>"
 
 

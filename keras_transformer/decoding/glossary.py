@@ -157,6 +157,84 @@ def find_terms(glossary, window):
     return [glossary.find(text) if glossary else [] for _, text in window]
 
 
+def obeying(translate, sentences, terms, blank):
+    """Translates sentences so that the translations hold their terms.
+
+    A sentence whose hypotheses hold its terms anyway keeps them. Only the
+    others are translated again, by a search under the constraint. Those of
+    their first hypotheses that hold the terms stay among the best, since both
+    searches give the same scores.
+
+    Args:
+        translate: Function of sentences and, for each, a list of terms. With
+            None for the terms it searches freely. It returns a list of
+            `Hypothesis`, best first, for each sentence.
+        sentences: List of what `translate` takes.
+        terms: List of lists of str, one for each sentence.
+        blank: A sentence that `translate` does not search for.
+
+    Returns:
+        List of lists of `Hypothesis`, best first.
+    """
+    results = translate(sentences, None)
+    missing = {
+        i
+        for i, (free, own) in enumerate(zip(results, terms))
+        if not all(holds(hypothesis.text, own) for hypothesis in free)
+    }
+    if not missing:
+        return results
+    constrained = translate(
+        [x if i in missing else blank for i, x in enumerate(sentences)],
+        [own if i in missing else [] for i, own in enumerate(terms)],
+    )
+    for i in missing:
+        results[i] = _merged(constrained[i], results[i], terms[i])
+    return results
+
+
+def holds(translation, terms):
+    """Tells whether a translation has all terms as whole words.
+
+    A term that is part of another one is needed once more than that one.
+
+    Args:
+        translation: Str.
+        terms: List of str.
+
+    Example:
+
+    >>> holds("the kinase is a protein kinase", ["protein kinase", "kinase"])
+    True
+    >>> holds("a protein kinase", ["protein kinase", "kinase"])
+    False
+    """
+    return all(
+        _count(term, translation) >= sum(_count(term, own) for own in terms)
+        for term in terms
+    )
+
+
+def _count(term, text):
+    words = r"\s+".join(map(re.escape, term.split()))
+    # Occurrences may overlap, so the pattern consumes nothing.
+    return len(re.findall(rf"(?<!\w)(?={words}(?!\w))", text))
+
+
+def _merged(constrained, free, terms):
+    """Returns as many hypotheses as the constrained search found."""
+    texts = {hypothesis.text for hypothesis in constrained}
+    others = [
+        hypothesis
+        for hypothesis in free
+        if hypothesis.text not in texts and holds(hypothesis.text, terms)
+    ]
+    best_first = sorted(
+        [*constrained, *others], key=lambda each: each.score, reverse=True
+    )
+    return best_first[: len(constrained)]
+
+
 def encode_terms(vocabulary, terms):
     """Returns the ids of terms, without the end id.
 
@@ -177,21 +255,3 @@ def in_rows(terms):
     """Returns lists of terms as rows of one length, with empty str."""
     longest = max(map(len, terms))
     return [[*own, *[""] * (longest - len(own))] for own in terms]
-
-
-def apart(costs, terms):
-    """Splits the costs of sentences by whether these have terms.
-
-    Sentences with terms go into other batches, since their search costs more.
-
-    Args:
-        costs: List of integers.
-        terms: List with a list of terms for each sentence.
-
-    Returns:
-        List of two lists like `costs`, with 0 for the sentences of the other.
-    """
-    return [
-        [cost * (bool(own) == kind) for cost, own in zip(costs, terms)]
-        for kind in (False, True)
-    ]

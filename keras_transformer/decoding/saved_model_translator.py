@@ -1,6 +1,5 @@
 """Translates sentences with an exported SavedModel."""
 
-import itertools
 import os
 
 from keras_transformer.data.text_files import is_blank
@@ -80,10 +79,18 @@ class SavedModelTranslator(TextTranslator):
             glossaries.check_goes_with(self.options, self.linearization)
             self._check_takes_terms()
         num_hypotheses = options.get("num_hypotheses")
+
+        def translate(window, terms):
+            # The second search, for terms, adds no sentences.
+            own_report = None if terms else report
+            results = self._translate(window, terms, own_report)
+            return [hypotheses[:num_hypotheses] for hypotheses in results]
+
         for window, _ in windows(texts, None, WINDOW, start):
             terms = glossaries.find_terms(glossary, window)
-            for hypotheses in self._translate(window, terms, report):
-                yield hypotheses[:num_hypotheses]
+            yield from glossaries.obeying(
+                translate, window, terms, blank=(0, "")
+            )
 
     def num_tokens(self, texts, of_targets=False):
         # The model counts the tokens, since the vocabulary is inside it.
@@ -148,16 +155,13 @@ class SavedModelTranslator(TextTranslator):
 
         def translate(batch):
             texts = [window[i][1] for i in batch]
-            if not terms[batch[0]]:
+            if not terms:
                 return self._call("serving_default", text=texts)
             own_terms = glossaries.in_rows([terms[i] for i in batch])
             return self._call("with_terms", text=texts, terms=own_terms)
 
         num_threads = self._num_threads
-        planned = itertools.chain.from_iterable(
-            plan_batches(own_costs, CACHE_POSITIONS, num_threads)
-            for own_costs in glossaries.apart(costs, terms)
-        )
+        planned = plan_batches(costs, CACHE_POSITIONS, num_threads)
         for batch, outputs in in_parallel(translate, planned, num_threads):
             arrays = outputs["translations"], outputs["scores"].tolist()
             for i, texts, scores in zip(batch, *arrays):

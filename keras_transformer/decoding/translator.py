@@ -136,20 +136,24 @@ class Translator(TextTranslator):
             )
         generator = np.random.default_rng(seed)
         generator.integers(2**31, size=start, dtype="int32")
-        for window, window_prefixes in windows(texts, prefixes, WINDOW, start):
+        for window, own_prefixes in windows(texts, prefixes, WINDOW, start):
             # Each sentence has a seed of its own, so its samples do not depend
             # on its batch.
             seeds = generator.integers(2**31, size=len(window), dtype="int32")
-            yield from self.translate_ids(
-                self.encode(window),
-                report,
-                encode_prefixes(self.vocabulary, window, window_prefixes),
-                seeds,
-                glossaries.encode_terms(
-                    self.vocabulary, glossaries.find_terms(glossary, window)
-                ),
-                **options,
-            )
+            prefix_ids = encode_prefixes(self.vocabulary, window, own_prefixes)
+
+            def translate(sources, terms):
+                if terms:
+                    terms = glossaries.encode_terms(self.vocabulary, terms)
+                # The second search, for terms, adds no sentences.
+                own_report = None if terms else report
+                return self.translate_ids(
+                    sources, own_report, prefix_ids, seeds, terms, **options
+                )
+
+            sources = self.encode(window)
+            terms = glossaries.find_terms(glossary, window)
+            yield from glossaries.obeying(translate, sources, terms, blank=[])
 
     def encode(self, numbered):
         return encode(self.source_vocabulary, numbered)
@@ -206,7 +210,7 @@ class Translator(TextTranslator):
             )
 
         results = [[Hypothesis("", 0.0, [])] for _ in sources]
-        planned = self._batches(sources, search_options, terms)
+        planned = self._batches(sources, search_options)
         for batch, arrays in in_parallel(find, planned, self.num_threads):
             for i, sequences, scores in zip(batch, *arrays):
                 hypotheses = self._hypotheses(sequences, scores.tolist())
@@ -301,12 +305,10 @@ class Translator(TextTranslator):
                 "one of its runs."
             )
 
-    def _batches(self, sources, options, terms):
-        """Yields the indices of sentences to decode together, longest first."""
+    def _batches(self, sources, options):
         lengths = map(len, sources)
         costs = search_costs(lengths, options, self.linearization)
-        for own_costs in glossaries.apart(costs, terms):
-            yield from self._fitting(own_costs, CACHE_POSITIONS)
+        return self._fitting(costs, CACHE_POSITIONS)
 
     def _fitting(self, costs, budget):
         fitting_rows = _compiler().fitting_rows

@@ -123,13 +123,11 @@ class TranslatorTest:
         lengths = [3, 30, 7, 7, 200, 1, 1, 2]
         sources = [[5] * (n - 1) + [END_ID] for n in lengths]
         options = translator.options.replace(beam_size=2)
-        terms = [[[5]] * (n == 7) for n in lengths]
-        batches = list(translator._batches(sources, options, terms))
+        batches = list(translator._batches(sources, options))
         assert sorted(sum(batches, [])) == list(range(len(lengths)))
         for batch in batches:
             longest = max(lengths[i] for i in batch) + 4
             assert len(batch) == 1 or len(batch) * longest * 2 <= 100
-            assert len({bool(terms[i]) for i in batch}) == 1
 
     def test_a_beam_of_one_is_the_argmax_of_the_whole_model(self, translator):
         source = translator.vocabulary.encode(["two women run"])[0]

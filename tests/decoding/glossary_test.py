@@ -12,7 +12,10 @@ from small_translators import make_tree_vocabulary
 from small_translators import make_vocabulary
 
 from keras_transformer.decoding.glossary import Glossary
+from keras_transformer.decoding.glossary import holds
+from keras_transformer.decoding.glossary import obeying
 from keras_transformer.decoding.reranking import Reranker
+from keras_transformer.decoding.text_translator import Hypothesis
 from keras_transformer.decoding.translator import Translator
 from keras_transformer.search.lexical_constraint import MISSING_ID
 
@@ -99,6 +102,68 @@ class GlossaryTest:
         assert one.sha256 != Glossary({"a": "b", "c": "None"}).sha256
 
 
+class HoldsTest:
+    @pytest.mark.parametrize(
+        "translation, terms, expected",
+        [
+            ("a kinase", [], True),
+            ("Kinases", ["Kinase"], False),
+            ("a (kinase).", ["kinase"], True),
+            ("Kinase", ["kinase"], False),
+            ("a kinase", ["kinase", "kinase"], False),
+            ("a kinase kinase", ["kinase", "kinase"], True),
+            ("ta ta ta", ["ta ta", "ta ta"], True),
+            ("a protein  kinase", ["protein kinase"], True),
+            ("a protein kinase", ["protein kinase", "kinase"], False),
+            ("New York City", ["New York", "York City"], True),
+            ("C++ and C+", ["C++"], True),
+        ],
+    )
+    def test_terms_are_counted_as_whole_words(
+        self, translation, terms, expected
+    ):
+        assert holds(translation, terms) == expected
+
+
+class ObeyingTest:
+    FREE = {
+        "one": [Hypothesis("a b", -1.0), Hypothesis("a c", -2.0)],
+        "two": [Hypothesis("a b", -1.0), Hypothesis("a c", -2.0)],
+        "three": [Hypothesis("b", -1.0), Hypothesis("c", -2.0)],
+        "four": [Hypothesis("b", -1.0), Hypothesis("c", -4.0)],
+        "": [Hypothesis("", 0.0)],
+    }
+    CONSTRAINED = {
+        "two": [Hypothesis("c", -1.5), Hypothesis("b c", -3.0)],
+        "three": [Hypothesis("x", -5.0), Hypothesis("y x", -6.0)],
+        "four": [Hypothesis("c", -4.0), Hypothesis("b c", -5.0)],
+        "": [Hypothesis("", 0.0)],
+    }
+
+    def test_both_searches_give_their_best_hypotheses(self):
+        calls = []
+
+        def translate(sentences, terms):
+            calls.append((sentences, terms))
+            table = self.CONSTRAINED if terms else self.FREE
+            return [list(table[sentence]) for sentence in sentences]
+
+        sentences = ["one", "two", "three", "", "four"]
+        terms = [["a"], ["c"], ["x"], [], ["c"]]
+        results = obeying(translate, sentences, terms, blank="")
+        assert calls == [
+            (sentences, None),
+            (["", "two", "three", "", "four"], [[], ["c"], ["x"], [], ["c"]]),
+        ]
+        assert results == [
+            self.FREE["one"],
+            [Hypothesis("c", -1.5), Hypothesis("a c", -2.0)],
+            self.CONSTRAINED["three"],
+            self.FREE[""],
+            self.CONSTRAINED["four"],
+        ]
+
+
 class TranslatorTest:
     def test_translations_hold_their_terms(self, translator):
         plain = translator(TEXTS, extra_length=20)
@@ -123,6 +188,20 @@ class TranslatorTest:
                 assert place or score > -MISSING_ID
                 if score > -MISSING_ID:
                     assert_obeys([text], [terms])
+
+    def test_a_translation_that_holds_its_terms_stays(self, translator):
+        texts = ["a dog", "a street"]
+        plain, scores = translator(texts, return_scores=True)
+        glossary = Glossary({"dog": plain[0].split()[-1], "street": "two book"})
+        own, own_scores = translator(
+            texts, glossary=glossary, return_scores=True
+        )
+        assert (own[0], own_scores[0]) == (plain[0], scores[0])
+        assert_obeys(own[1:], [["two book"]])
+        # Every sentence is reported once, though one is searched twice.
+        counts = []
+        list(translator.hypotheses(texts, counts.append, glossary=glossary))
+        assert sum(counts) == len(texts)
 
     def test_a_prefix_comes_first(self, translator):
         (translation,) = translator(

@@ -2,31 +2,19 @@
 
 import dataclasses
 import functools
-import random
 
+import engine_updates
 import keras
 import numpy as np
 import pytest
+from engine_updates import build_engine
 from engine_updates import make_batch
 from engine_updates import state_of
 from engine_updates import train
 
-from keras_transformer.engines.make_engine import make_engine
-from keras_transformer.hparam import HParams
 from keras_transformer.runs import variables
 
-VOCAB_SIZE = 30
-HPARAMS = HParams(
-    num_layers=1,
-    d_model=16,
-    d_ff=32,
-    num_heads=2,
-    dropout=0.2,
-    learning_rate=0.1,  # a greater one would amplify rounding errors
-    warmup_steps=10,
-    batch_tokens=64,
-    token_cutoff=0.2,
-)
+HPARAMS = dataclasses.replace(engine_updates.HPARAMS, token_cutoff=0.2)
 KINDS = pytest.mark.parametrize(
     "kind", ["simcut", pytest.param("r_drop", marks=pytest.mark.slow)]
 )
@@ -35,9 +23,7 @@ KINDS = pytest.mark.parametrize(
 @functools.cache
 def built(hparams, num_rounds):
     """Returns an engine for a number of rounds, and its initial state."""
-    random.seed(1)  # Keras draws the seeds of initializers from this
-    engine = make_engine(hparams, "float32", 1)
-    engine.build(VOCAB_SIZE)
+    engine = build_engine(hparams)
     return engine, variables.read(state_of(engine))
 
 
@@ -103,8 +89,5 @@ class ConsistencyTest:
     def test_several_devices_change_no_update(self, kind):
         plain = train(make(consistency=kind), stop=20)
         hparams = dataclasses.replace(HPARAMS, consistency=kind)
-        random.seed(1)
-        engine = make_engine(hparams, "float32", 2)
-        engine.build(VOCAB_SIZE)
-        figures = train(engine, 2, stop=20)
+        figures = train(build_engine(hparams, 2), 2, stop=20)
         np.testing.assert_allclose(figures, plain, rtol=1e-4)

@@ -4,6 +4,9 @@ import functools
 import keras
 import numpy as np
 import pytest
+from engine_updates import HPARAMS
+from engine_updates import VOCAB_SIZE
+from engine_updates import build_engine
 from engine_updates import make_batch
 from engine_updates import state_of
 from engine_updates import train
@@ -16,22 +19,9 @@ import tensorflow as tf
 from keras_transformer.engines.errors import OutOfMemory
 from keras_transformer.engines.largest_batch import largest_batch_tokens
 from keras_transformer.engines.make_engine import make_engine
-from keras_transformer.hparam import HParams
 from keras_transformer.losses import smoothed_cross_entropy
 from keras_transformer.runs import variables
 
-VOCAB_SIZE = 30
-HPARAMS = HParams(
-    num_layers=1,
-    d_model=16,
-    d_ff=32,
-    num_heads=2,
-    dropout=0.3,
-    attention_dropout=0.1,
-    learning_rate=0.1,  # a greater one would amplify rounding errors
-    warmup_steps=10,
-    batch_tokens=64,
-)
 DEEP_SHALLOW = dataclasses.replace(HPARAMS, num_layers=2, num_decoder_layers=1)
 PLAIN = dataclasses.replace(HPARAMS, dropout=0.0, attention_dropout=0.0)
 
@@ -39,9 +29,7 @@ PLAIN = dataclasses.replace(HPARAMS, dropout=0.0, attention_dropout=0.0)
 @functools.cache
 def built(hparams, num_rounds, precision, xla):
     """Returns an engine for a number of rounds, and its initial state."""
-    keras.utils.set_random_seed(1)
-    engine = make_engine(hparams, precision, xla=xla)
-    engine.build(VOCAB_SIZE)
+    engine = build_engine(hparams, precision=precision, xla=xla)
     return engine, variables.read(state_of(engine))
 
 

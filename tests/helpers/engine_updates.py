@@ -1,10 +1,34 @@
 """Batches and updates that the tests of both engines share."""
 
+import random
+
 import numpy as np
 
+from keras_transformer.engines.make_engine import make_engine
+from keras_transformer.hparam import HParams
 from keras_transformer.runs import variables
 
 NUM_UPDATES = 50
+VOCAB_SIZE = 30
+HPARAMS = HParams(
+    num_layers=1,
+    d_model=16,
+    d_ff=32,
+    num_heads=2,
+    dropout=0.2,
+    attention_dropout=0.1,
+    learning_rate=0.1,  # a greater one would amplify rounding errors
+    warmup_steps=10,
+    batch_tokens=64,
+)
+
+
+def build_engine(hparams, num_devices=1, precision="float32", xla="auto"):
+    """Returns an engine whose weights are always the same."""
+    random.seed(1)  # Keras draws the seeds of initializers from this
+    engine = make_engine(hparams, precision, num_devices, xla)
+    engine.build(VOCAB_SIZE)
+    return engine
 
 
 def make_batch(number=0, num_rounds=1, num_replicas=1, num_rows=7, length=8):

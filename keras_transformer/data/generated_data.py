@@ -20,7 +20,7 @@ from keras_transformer.files.reading import faulty
 EVALUATION_TOKENS = 4096
 
 
-class GeneratedData:
+class GeneratedData(vocabularies.HasVocabularies):
     """Reads the files that `generate` wrote, in either direction.
 
     Args:
@@ -84,19 +84,6 @@ class GeneratedData:
             # The files have the names of the forward direction.
             self._vocabularies = read.reversed() if self.reverse else read
         return self._vocabularies
-
-    @property
-    def vocabulary(self):
-        """The vocabulary of the targets, a `Subwords`.
-
-        It is also that of the sources, unless the two are separate.
-        """
-        return self.vocabularies.targets
-
-    @property
-    def source_vocabulary(self):
-        """The vocabulary of the sources, a `Subwords`."""
-        return self.vocabularies.sources
 
     def token_pairs(self, split):
         """Returns the ids of inputs and targets of a split, a `TokenPairs`."""

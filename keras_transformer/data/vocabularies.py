@@ -54,6 +54,23 @@ class Vocabularies(typing.NamedTuple):
                 file.write(model_bytes)
 
 
+class HasVocabularies:
+    """Names each vocabulary of a class that has them as `vocabularies`."""
+
+    @property
+    def vocabulary(self):
+        """The vocabulary of the targets, a `Subwords`.
+
+        It is also that of the sources, unless the two are separate.
+        """
+        return self.vocabularies.targets
+
+    @property
+    def source_vocabulary(self):
+        """The vocabulary of the sources, a `Subwords`."""
+        return self.vocabularies.sources
+
+
 def read(directory, sha256, source_sha256):
     """Reads the vocabularies in a directory.
 

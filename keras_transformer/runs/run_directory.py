@@ -52,7 +52,7 @@ _RECORD = {
 _HPARAMS = {str: (bool, float, str)}
 
 
-class RunDirectory:
+class RunDirectory(vocabularies.HasVocabularies):
     """Reads and creates the directory of a training run.
 
     It holds `run.json` (problem, hparams set, seed, SHA-256 of the vocabulary),
@@ -132,19 +132,6 @@ class RunDirectory:
             self.record.get("vocabulary_sha256"),
             self.record.get("source_vocabulary_sha256"),
         )
-
-    @property
-    def vocabulary(self):
-        """The vocabulary of the targets, a `Subwords`; see `vocabularies`.
-
-        It is also that of the sources, unless the two are separate.
-        """
-        return self.vocabularies.targets
-
-    @property
-    def source_vocabulary(self):
-        """The vocabulary of the sources, a `Subwords`; see `vocabularies`."""
-        return self.vocabularies.sources
 
     @property
     def averaged_steps(self):

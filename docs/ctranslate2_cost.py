@@ -8,8 +8,9 @@ translator runs twice: with the search settings that this package uses, which is
 the same work, and with those that CTranslate2 has by default, which stop the
 search earlier.
 
-Each row is a beam size, with the median of the rounds in sentences per second
-and what part of the plain translator's speed this package reaches.
+Each row is a beam size, with the median of the rounds in sentences per second.
+The percentage is the part of a plain translator's speed that this package
+reaches, the median of the ratios of each round.
 """
 
 import os
@@ -26,7 +27,7 @@ from keras_transformer.decoding.ctranslate2_translator import (
     CTranslate2Translator,
 )
 
-NUM_ROUNDS = 7
+NUM_ROUNDS = 9
 
 
 class Plain:
@@ -60,19 +61,19 @@ class Plain:
         ]
 
 
-def speeds(translators, lines):
-    """Returns the median sentences per second of each, which take turns."""
+def measured_seconds(translators, lines):
+    """Returns the seconds of each translator in each round, in lists.
+
+    They take turns, and the order is reversed in every second round.
+    """
     seconds = {name: [] for name in translators}
     for number in range(NUM_ROUNDS + 1):
-        for name, translate in translators.items():
+        for name in list(translators)[:: -1 if number % 2 else 1]:
             begin = time.perf_counter()
-            translate(lines)
+            translators[name](lines)
             if number:  # the first round warms up
                 seconds[name].append(time.perf_counter() - begin)
-    return {
-        name: len(lines) / statistics.median(each)
-        for name, each in seconds.items()
-    }
+    return seconds
 
 
 def main(path, text_path):
@@ -86,7 +87,7 @@ def main(path, text_path):
         if beam_size > 1:
             same["patience"] = PATIENCE
             same["num_hypotheses"] = round(PATIENCE * beam_size)
-        found = speeds(
+        seconds = measured_seconds(
             {
                 "ours": lambda lines: ours(lines, beam_size=beam_size),
                 "same": lambda lines: plain(lines, **same),
@@ -94,11 +95,16 @@ def main(path, text_path):
             },
             lines,
         )
-        cells = [f"{found['ours']:.0f}"]
-        cells += [
-            f"{found[name]:.0f} ({found['ours'] / found[name]:.0%})"
-            for name in ("same", "default")
+        cells = [
+            f"{len(lines) / statistics.median(each):.0f}"
+            for each in seconds.values()
         ]
+        for column, name in enumerate(("same", "default"), 1):
+            ratio = statistics.median(
+                theirs / own
+                for theirs, own in zip(seconds[name], seconds["ours"])
+            )
+            cells[column] += f" ({ratio:.0%})"
         print(f"| {beam_size} | {' | '.join(cells)} |", flush=True)
 
 

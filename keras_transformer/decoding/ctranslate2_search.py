@@ -47,10 +47,9 @@ class Request:
 
     def has_silent_ids(self):
         """Returns whether a hypothesis holds ids that stand for no text."""
-        return any(
-            id_ in NEVER_WRITTEN
-            for ids in self.log_probs
-            for id_ in ids[len(self.prefix) :]
+        silent = frozenset(NEVER_WRITTEN)
+        return not all(
+            silent.isdisjoint(ids[len(self.prefix) :]) for ids in self.log_probs
         )
 
     def end(self):

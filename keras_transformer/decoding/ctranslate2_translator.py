@@ -172,13 +172,17 @@ class CTranslate2Translator(TextTranslator):
             limit = max(len(sources[row]), len(prefix) + 1)
             limit = min(limit + options.extra_length, self.max_tokens)
             requests.append(Request(sources[row], prefix, limit))
-        for row, hypotheses in zip(rows, search(requests, options)):
-            texts = self.vocabulary.decode([one.ids for one in hypotheses])
+        found = search(requests, options)
+        # One call, because each starts threads of its own.
+        texts = iter(
+            self.vocabulary.decode([one.ids for each in found for one in each])
+        )
+        for row, hypotheses in zip(rows, found):
             results[row] = [
                 # A model can spell a line feed in bytes, but a translation
                 # must remain one line.
-                one._replace(text=text.replace("\n", " "))
-                for text, one in zip(texts, hypotheses)
+                one._replace(text=next(texts).replace("\n", " "))
+                for one in hypotheses
             ]
         return results
 

@@ -85,13 +85,7 @@ FLAGS = flags.define(
             "File of pairs to score instead of translating. Each line is a "
             "source, a tab and its translation. Default: none.",
         ),
-        flags.path(
-            "glossary",
-            None,
-            "File of terms that the translations must obey. Each line is a "
-            "term, a tab and its translation, or a term that stays as it is. "
-            "Default: none.",
-        ),
+        "glossary",
         flags.switch(
             "protect",
             False,

@@ -295,6 +295,13 @@ SHARED = {
             False,
             "Write a tab and its score after each translation.",
         ),
+        path(
+            "glossary",
+            None,
+            "File of terms that the translations must obey. Each line is a "
+            "term, a tab and its translation, or a term that stays as it is. "
+            "Default: none.",
+        ),
         text("model_name", "translate", "Name of the model on the server."),
         choice(
             "precision",

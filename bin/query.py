@@ -7,16 +7,25 @@ Without --text, the command reads sentences from standard input, one per line.
 It prints the best translation of each on a line of its own, in order. With
 --write_scores, a tab and the score follow each translation.
 
+--glossary=terms.tsv names terms whose translations are prescribed, as in
+kt-decoder. The server needs a SavedModel for it, exported with a beam of at
+least 2.
+
 gRPC, the default protocol, needs `pip install '.[serving]'`. REST needs no
 extra package.
 """
 
+import functools
 import itertools
 import sys
 
 from keras_transformer.bin import command
 from keras_transformer.bin import flags
 from keras_transformer.bin import text_io
+from keras_transformer.decoding.glossary import Glossary
+from keras_transformer.decoding.glossary import in_rows
+from keras_transformer.decoding.glossary import obeying
+from keras_transformer.decoding.text_translator import Hypothesis
 
 FLAGS = flags.define(
     flags.text(
@@ -50,6 +59,7 @@ FLAGS = flags.define(
         maximum=1_000_000,  # the system counts milliseconds in an int32
     ),
     "write_scores",
+    "glossary",
 )
 LINES_PER_REQUEST = 32  # the default --max_batch_size of kt-serve
 
@@ -57,6 +67,7 @@ LINES_PER_REQUEST = 32  # the default --max_batch_size of kt-serve
 def main(argv):
     from keras_transformer.serving import client
 
+    glossary = Glossary.read(FLAGS.glossary) if FLAGS.glossary else None
     # gRPC would try to connect again and again until the time is over.
     if FLAGS.protocol == "grpc":
         client.check_server(FLAGS.server, FLAGS.protocol, FLAGS.timeout_secs)
@@ -67,14 +78,35 @@ def main(argv):
         FLAGS.model_version,
         FLAGS.timeout_secs,
     )
+    if glossary:
+        server([""], [[""]])  # a model that takes no terms is refused at once
     for texts in _requests():
-        translations, scores = server(texts)
-        for (best, *_), (score, *_) in zip(translations, scores):
-            score_column = f"\t{score:.6f}" if FLAGS.write_scores else ""
+        for (best,) in _translate(server, texts, glossary):
+            score_column = f"\t{best.score:.6f}" if FLAGS.write_scores else ""
             # A translation with line breaks would shift the lines after it.
-            print(" ".join(best.splitlines()) + score_column)
+            print(" ".join(best.text.splitlines()) + score_column)
         sys.stdout.flush()  # the next answer may take a while
     server.close()
+
+
+def _translate(server, texts, glossary):
+    """Returns a list with the best `Hypothesis` of each text."""
+    terms = [glossary.find(text) if glossary else [] for text in texts]
+    translate = functools.partial(_ask, server)
+    return obeying(translate, texts, terms, blank="")
+
+
+def _ask(server, texts, terms):
+    """Translates texts, or with terms those texts that have any."""
+    chosen, rows = range(len(texts)), None
+    if terms:
+        chosen = [i for i, own in enumerate(terms) if own]
+        rows = in_rows([terms[i] for i in chosen])
+    answer = server([texts[i] for i in chosen], rows)
+    hypotheses = [[] for _ in texts]
+    for i, translations, scores in zip(chosen, *answer):
+        hypotheses[i] = [Hypothesis(translations[0], scores[0])]
+    return hypotheses
 
 
 def _requests():

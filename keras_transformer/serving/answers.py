@@ -2,6 +2,9 @@
 
 import typing
 
+# The signature of an export that takes the terms of a glossary.
+WITH_TERMS = "with_terms"
+
 
 class Answer(typing.NamedTuple):
     """Translations of some texts, with their scores."""
@@ -66,6 +69,13 @@ def too_late(address, seconds):
 
 def refused(address, reason):
     """Returns the error for a server that answers with an error."""
+    if f'"{WITH_TERMS}" not found' in str(reason):
+        return ValueError(
+            "`--glossary` must go with a SavedModel that takes terms. "
+            f"Received: {address}, whose model has no signature {WITH_TERMS}. "
+            "Export the run again with --format=saved_model and a beam of at "
+            "least 2."
+        )
     return ValueError(
         f"The server must accept the request. Received: {_printable(reason)} "
         f"from {address}. Check --model_name, --model_version and the text."

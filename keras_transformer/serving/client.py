@@ -38,7 +38,9 @@ def connect(
 
     Returns:
         A client. Calling it with a list of texts returns an `Answer`; `close`
-        ends its connection. A client belongs to a single thread.
+        ends its connection. A second argument may list the terms that each
+        translation must hold, in rows of equal length that are filled up with
+        empty strings. A client belongs to a single thread.
 
     Raises:
         ValueError: If the address is malformed or the extra is missing. Calls

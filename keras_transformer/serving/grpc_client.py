@@ -43,22 +43,18 @@ class GrpcClient:
         # put a traceback into the log.
         self._predict = self._channel.unary_unary(_PREDICT)
         self._response_class = messages.PredictResponse
-        # Only the text changes from call to call.
+        # Only the signature and its inputs change from call to call.
         self._request = messages.PredictRequest()
         self._request.model_spec.name = model_name
         if model_version is not None:
             self._request.model_spec.version.value = model_version
         self._timeout = timeout_secs
 
-    def __call__(self, texts):
-        """Returns the `Answer` for a list of texts."""
+    def __call__(self, texts, terms=None):
+        """Returns the `Answer` for texts, and for rows of their terms."""
         import grpc
 
-        from keras_transformer.serving.tensor_protos import to_proto
-
-        text = np.array([text.encode() for text in texts], object)  # (batch,)
-        self._request.inputs["text"].CopyFrom(to_proto(text))
-        request = self._request.SerializeToString()
+        request = self._request_of(texts, terms)
         try:
             content = self._predict(request, self._timeout)
         except grpc.RpcError as error:
@@ -68,6 +64,19 @@ class GrpcClient:
     def close(self):
         """Closes the channel."""
         self._channel.close()
+
+    def _request_of(self, texts, terms):
+        from keras_transformer.serving.tensor_protos import to_proto
+
+        inputs, signature_name = {"text": texts}, ""
+        if terms is not None:
+            inputs["terms"], signature_name = terms, answers.WITH_TERMS
+        self._request.model_spec.signature_name = signature_name
+        self._request.ClearField("inputs")
+        for name, value in inputs.items():
+            array = np.array(_encode(value), object)
+            self._request.inputs[name].CopyFrom(to_proto(array))
+        return self._request.SerializeToString()
 
     def _read(self, content, num_texts):
         from google.protobuf.message import DecodeError
@@ -97,6 +106,13 @@ class GrpcClient:
         return answers.refused(
             self._address, f"{error.code().name}, {error.details()}"
         )
+
+
+def _encode(value):
+    """Returns nested lists of str as nested lists of bytes."""
+    if isinstance(value, str):
+        return value.encode()
+    return [_encode(item) for item in value]
 
 
 def _decode(value):

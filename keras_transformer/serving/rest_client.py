@@ -36,11 +36,14 @@ class RestClient:
         self._path = f"{folder}/v1/models/{name}{version}:predict"
         self._timeout = timeout_secs
 
-    def __call__(self, texts):
-        """Returns the `Answer` for a list of texts."""
+    def __call__(self, texts, terms=None):
+        """Returns the `Answer` for texts, and for rows of their terms."""
         texts = list(texts)
-        request = json.dumps({"inputs": {"text": texts}}).encode()
-        status, body = self._ask(request)
+        request = {"inputs": {"text": texts}}
+        if terms is not None:
+            request["inputs"]["terms"] = terms
+            request["signature_name"] = answers.WITH_TERMS
+        status, body = self._ask(json.dumps(request).encode())
         try:
             answer = json.loads(body)
             if status == 200:

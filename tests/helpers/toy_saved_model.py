@@ -2,7 +2,8 @@
 
 Its first translation is the version followed by the text in capitals, and its
 second one the unchanged text. Scores are lengths. It rejects the text "poison"
-and takes a second for the text "slow".
+and takes a second for the text "slow". With terms, the first translation ends
+with those that are no empty strings.
 """
 
 import os
@@ -37,6 +38,20 @@ class ToyModule(tf.Module):
             [self._version, tf.strings.upper(text, "utf-8")], ":"
         )
         translations = tf.stack([best, text], axis=1)
+        return {"translations": translations, "scores": _lengths(translations)}
+
+    @tf.function(
+        input_signature=[
+            tf.TensorSpec([None], tf.string, "text"),
+            tf.TensorSpec([None, None], tf.string, "terms"),
+        ]
+    )
+    def translate_with_terms(self, text, terms):
+        free = self.translate(text)["translations"]
+        ends = tf.where(terms == "", "", tf.strings.join([" ", terms]))
+        end = tf.strings.reduce_join(ends, axis=1)
+        best = tf.strings.join([free[:, 0], end])
+        translations = tf.stack([best, free[:, 1]], axis=1)
         return {"translations": translations, "scores": _lengths(translations)}
 
     @tf.function(
@@ -75,6 +90,7 @@ def write_version(export_dir, version):
         path + ".incomplete",
         signatures={
             "serving_default": module.translate,
+            "with_terms": module.translate_with_terms,
             "ids": module.translate_ids,
             "score": module.score,
         },

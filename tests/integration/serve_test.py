@@ -273,6 +273,27 @@ class QueryTest:
         )
 
     @pytest.mark.parametrize("protocol", ["rest", "grpc"])
+    def test_only_translations_without_their_terms_are_asked_for_again(
+        self, served, protocol, tmp_path
+    ):
+        glossary = tmp_path / "terms.tsv"
+        glossary.write_text("dog\tDOG\ncat\tfelino\nTom\n")
+        lines = ["a dog", "", "Tom and a cat", "no terms"]
+        done = self.query(
+            served,
+            protocol,
+            f"--glossary={glossary}",
+            input="".join(f"{line}\n" for line in lines),
+        )
+        assert (done.returncode, done.stderr) == (0, "")
+        assert done.stdout.splitlines() == [
+            "1:A DOG",
+            "1:",
+            "1:TOM AND A CAT Tom felino",
+            "1:NO TERMS",
+        ]
+
+    @pytest.mark.parametrize("protocol", ["rest", "grpc"])
     def test_an_error_of_the_server_is_one_line(self, served, protocol):
         done = self.query(served, protocol, "--text=poison")
         assert_one_line(done, "assertion failed", "localhost")

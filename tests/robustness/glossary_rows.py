@@ -9,6 +9,7 @@ FILE = "{box}/terms.tsv"
 GLOSSARY = f" --glossary={FILE}"
 RUN = "kt-decoder --output_dir={run}"
 TERMS = writes(FILE, b"a\tb\nc\n")
+QUERY = "kt-query --protocol=rest --server=localhost:1 --text=a" + GLOSSARY
 
 
 def malformed(content, says):
@@ -46,6 +47,9 @@ ROWS = [
         TERMS,
         says="must go with a run",
     ),
+    row(QUERY, says="terms.tsv"),
+    row(QUERY, writes(FILE, b"a\tb\tc\n"), says="line 1, 'a\\tb\\tc'"),
+    row(QUERY, TERMS, says="no answer from localhost:1"),
     accepted(
         RUN + GLOSSARY + " --decode_to_file={box}/out.txt",
         writes(FILE, b"a\n" * 3 + b"b\tc  \r\n"),

@@ -2,6 +2,8 @@
 
 import http.client
 import json
+import subprocess
+import sys
 
 import pytest
 from box import FROZEN
@@ -67,6 +69,30 @@ class RestTest:
         answer = json.loads(connection.getresponse().read())
         (prediction,) = answer["predictions"]
         assert prediction["translations"][0] == "a b"
+
+
+class GlossaryTest:
+    @pytest.mark.parametrize("protocol", ["rest", "grpc"])
+    def test_a_model_without_terms_is_refused_before_any_output(
+        self, server, protocol, tmp_path
+    ):
+        port = server.port if protocol == "grpc" else server.rest_api_port
+        glossary = tmp_path / "terms.tsv"
+        glossary.write_text("a\tb\n")
+        done = subprocess.run(
+            [
+                *(sys.executable, "-m", "keras_transformer.bin.query"),
+                f"--server=localhost:{port}",
+                f"--protocol={protocol}",
+                f"--glossary={glossary}",
+                "--text=c d",
+            ],
+            capture_output=True,
+            text=True,
+        )
+        assert (done.returncode, done.stdout) == (2, "")
+        assert done.stderr.count("\n") == 1
+        check(done.stderr, "whose model has no signature with_terms")
 
 
 class GrpcTest:

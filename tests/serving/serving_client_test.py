@@ -75,6 +75,19 @@ class ClientTest:
             assert answer.translations == [[toy.best(t), t] for t in texts]
             assert answer.scores == [[len(t) + 2, len(t)] for t in texts]
 
+    def test_terms_go_with_some_requests(self, connect):
+        ask = connect()
+        for texts, terms in (
+            (["ä", "b"], [["é", "c d"], ["e", ""]]),
+            (["x"], [[""]]),
+        ):
+            best = [best for best, _ in ask(texts, terms).translations]
+            assert best == [
+                " ".join([toy.best(text), *filter(None, own)])
+                for text, own in zip(texts, terms)
+            ]
+            assert ask(texts).translations == [[toy.best(t), t] for t in texts]
+
     def test_a_version_can_be_chosen(self, connect):
         assert connect(model_version=1)(["x"]).translations[0][0] == "1:X"
         with pytest.raises(ValueError, match="Received:.*NOT.FOUND|404"):

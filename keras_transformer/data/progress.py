@@ -10,10 +10,10 @@ class Progress:
     """Shows how many items are done, how fast, and how much time is left.
 
     On a terminal it is a `tqdm` bar. Elsewhere, such as in a log file, it is a
-    line every ten seconds and one at the end.
+    line every ten seconds, and one at the end unless it would repeat the last.
 
     Args:
-        unit: What is counted, in the plural, such as "sentences".
+        unit: What is counted, a plural that ends with s, such as "sentences".
         total: Number of items, from which the time left follows. Defaults to
             None, for an unknown number.
         label: Name of the task, shown in front of the figures. Defaults to "".
@@ -33,6 +33,7 @@ class Progress:
         self._total = total
         self._label = f"{label}: " if label else ""
         self._done = 0
+        self._shown = None  # how many items the last line has named
         self._start = self._last = time.monotonic()
         self._bar = None
         # Outside a terminal, tqdm would fill a log file with one endless line.
@@ -51,7 +52,7 @@ class Progress:
         if self._bar is not None:
             self._bar.close()
         # After an error, the last line belongs to its message.
-        elif exception_type is None:
+        elif exception_type is None and self._shown != self._done:
             self._print_line()
 
     def add(self, count):
@@ -66,16 +67,19 @@ class Progress:
             self._print_line()
 
     def _print_line(self):
+        self._shown = self._done
         # At least a millisecond, so that no rate is infinite.
         seconds = max(time.monotonic() - self._start, 1e-3)
         rate = self._done / seconds
         total = f" of {self._total:,}" if self._total else ""
+        is_single = (self._total or self._done) == 1
+        unit = self._unit.removesuffix("s") if is_single else self._unit
         left = ""
         if self._total and 0 < self._done < self._total:
             minutes, rest = divmod(round((self._total - self._done) / rate), 60)
             left = f", {minutes}:{rest:02} left"
         print(
-            f"{self._label}{self._done:,}{total} {self._unit} in "
+            f"{self._label}{self._done:,}{total} {unit} in "
             f"{seconds:.1f} s, {rate:,.1f} {self._unit}/s{left}",
             file=sys.stderr,
             flush=True,

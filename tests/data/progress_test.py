@@ -31,6 +31,22 @@ class LinesTest:
             "train: 250 of 400 pairs in 20.0 s, 12.5 pairs/s, 0:12 left",
         ]
 
+    def test_the_end_repeats_no_line(self, clock, capsys):
+        with Progress("sentences", total=2) as shown:
+            clock[0] = 20
+            shown.add(2)
+            clock[0] = 21
+        line = "2 of 2 sentences in 20.0 s, 0.1 sentences/s\n"
+        assert capsys.readouterr().err == line
+
+    @pytest.mark.parametrize("total, counted", [(None, "1"), (1, "1 of 1")])
+    def test_one_item_has_no_plural(self, clock, capsys, total, counted):
+        with Progress("sentences", total) as shown:
+            clock[0] = 2
+            shown.add(1)
+        line = f"{counted} sentence in 2.0 s, 0.5 sentences/s\n"
+        assert capsys.readouterr().err == line
+
     def test_no_total_means_no_time_left(self, clock, capsys):
         with Progress("sentences") as shown:
             clock[0] = 2

@@ -21,6 +21,7 @@ from keras_transformer.decoding.exported import read_export
 from keras_transformer.decoding.exported import require_ctranslate2
 from keras_transformer.decoding.text_translator import Hypothesis
 from keras_transformer.decoding.text_translator import TextTranslator
+from keras_transformer.decoding.text_translator import with_texts
 from keras_transformer.files.reading import faulty
 from keras_transformer.files.records import read_record
 from keras_transformer.token_ids import END_ID
@@ -172,18 +173,9 @@ class CTranslate2Translator(TextTranslator):
             limit = max(len(sources[row]), len(prefix) + 1)
             limit = min(limit + options.extra_length, self.max_tokens)
             requests.append(Request(sources[row], prefix, limit))
-        found = search(requests, options)
-        # One call, because each starts threads of its own.
-        texts = iter(
-            self.vocabulary.decode([one.ids for each in found for one in each])
-        )
+        found = with_texts(search(requests, options), self.vocabulary)
         for row, hypotheses in zip(rows, found):
-            results[row] = [
-                # A model can spell a line feed in bytes, but a translation
-                # must remain one line.
-                one._replace(text=next(texts).replace("\n", " "))
-                for one in hypotheses
-            ]
+            results[row] = hypotheses
         return results
 
     def encode(self, numbered):

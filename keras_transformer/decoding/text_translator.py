@@ -17,6 +17,23 @@ class Hypothesis(typing.NamedTuple):
     ids: list = ()
 
 
+def with_texts(rows, vocabulary):
+    """Returns hypotheses with the texts of their ids.
+
+    Args:
+        rows: List of lists of `Hypothesis`.
+        vocabulary: The `Subwords` of the targets.
+    """
+    # One call for all, because each call starts threads of its own.
+    texts = iter(vocabulary.decode([one.ids for row in rows for one in row]))
+    # A model can spell a line feed in bytes, but a translation must remain one
+    # line.
+    return [
+        [one._replace(text=next(texts).replace("\n", " ")) for one in row]
+        for row in rows
+    ]
+
+
 class TextTranslator:
     """Translates lists of sentences.
 

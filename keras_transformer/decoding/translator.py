@@ -20,6 +20,7 @@ from keras_transformer.decoding.placeholders import check_translates
 from keras_transformer.decoding.protected_texts import protected_hypotheses
 from keras_transformer.decoding.text_translator import Hypothesis
 from keras_transformer.decoding.text_translator import TextTranslator
+from keras_transformer.decoding.text_translator import with_texts
 from keras_transformer.decoding.word_links import SPACED_WORD
 from keras_transformer.decoding.word_links import find_links
 from keras_transformer.search.options import DecodeOptions
@@ -212,9 +213,9 @@ class Translator(TextTranslator):
         results = [[Hypothesis("", 0.0, [])] for _ in sources]
         planned = self._batches(sources, search_options)
         for batch, arrays in in_parallel(find, planned, self.num_threads):
-            for i, sequences, scores in zip(batch, *arrays):
-                hypotheses = self._hypotheses(sequences, scores.tolist())
-                results[i] = chosen(hypotheses, options)
+            hypotheses = with_texts(_hypotheses(*arrays), self.vocabulary)
+            for i, own in zip(batch, hypotheses):
+                results[i] = chosen(own, options)
             if report:
                 report(len(batch))
         if report:  # blank sentences are in no batch
@@ -314,20 +315,6 @@ class Translator(TextTranslator):
         fitting_rows = _compiler().fitting_rows
         return plan_batches(costs, budget, self.num_threads, fitting_rows)
 
-    def _hypotheses(self, sequences, scores):
-        # A score of -inf fills the place of a hypothesis that does not exist.
-        ids = [
-            _until_end(sequence)
-            for sequence, score in zip(sequences, scores)
-            if score > float("-inf")
-        ]
-        return [
-            # A model can spell a line feed in bytes, but a translation must
-            # remain one line.
-            Hypothesis(text.replace("\n", " "), *rest)
-            for text, *rest in zip(self.vocabulary.decode(ids), scores, ids)
-        ]
-
     def _search(self, options):
         """Returns the compiled search, which all batches share."""
         if options not in self._searches:
@@ -342,6 +329,19 @@ def _compiler():
     from keras_transformer.decoding import compiled_search
 
     return compiled_search
+
+
+def _hypotheses(sequences, scores):
+    """Returns the hypotheses of each sentence of a batch, without texts."""
+    # A score of -inf fills the place of a hypothesis that does not exist.
+    return [
+        [
+            Hypothesis("", score, _until_end(sequence))
+            for sequence, score in zip(*row)
+            if score > float("-inf")
+        ]
+        for row in zip(sequences, scores.tolist())
+    ]
 
 
 def _until_end(sequence):

@@ -69,8 +69,9 @@ def _register(name, row):
     def make():
         return dataclasses.replace(transformer_base(), **row.changes)
 
+    ((field, value),) = row.changes.items()
     make.__doc__ = (
-        f"Table 3 row {name[0].upper()}, {row.changes}: perplexity "
+        f"Table 3 row {name[0].upper()}, {field}={value}: perplexity "
         f"{row.perplexity:.2f}, BLEU {row.bleu}, {row.millions}M."
     )
     register_hparams(hparams_set(name))(make)

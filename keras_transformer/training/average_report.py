@@ -62,12 +62,12 @@ def compare(table, average, measure):
     better = max(table, key=lambda n: sign * table[n][measure], default=None)
     if not better or sign * table[better][measure] <= sign * average[measure]:
         return None
-    step = " --checkpoint_step=best" if better == "best" else ""
+    step = ", with --checkpoint_step=best" if better == "best" else ""
     return (
         f"The average is worse than the {better} checkpoint: {measure} "
         f"{average[measure]:.4g} instead of {table[better][measure]:.4g} on "
         "dev. Average fewer checkpoints by a lower --num_last_checkpoints, or "
-        f"use the {better} one: --output_dir of the run itself{step}."
+        f"use the {better} one: name the run itself as --output_dir{step}."
     )
 
 

@@ -133,4 +133,5 @@ class Table3Test:
 
     def test_description_holds_the_papers_figures(self):
         row = registry.hparams_sets.get("transformer_table3_c_n2")
-        assert "perplexity 6.11, BLEU 23.7, 36M" in row.__doc__
+        figures = "num_layers=2: perplexity 6.11, BLEU 23.7, 36M"
+        assert figures in row.__doc__

@@ -17,7 +17,7 @@ class CompareTest:
         table = {"newest": self.NEWEST, "best": {"loss": 1.1, "f1": 80.0}}
         text = compare(table, {"loss": 0.9, "f1": 76.0}, "f1")
         assert "the best checkpoint: f1 76 instead of 80" in text
-        assert "--checkpoint_step=best" in text
+        assert text.endswith("--output_dir, with --checkpoint_step=best.")
 
     def test_of_ter_the_lower_is_better(self):
         table = {"newest": {"ter": 50.0, "loss": 1.0}}

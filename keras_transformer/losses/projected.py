@@ -7,6 +7,9 @@ from keras import ops
 from keras_transformer.losses.chunks import sum_over_chunks
 from keras_transformer.masks import padding_mask
 
+# A smaller probability of a target counts as this one, a loss of 85 per token.
+SMALLEST = 1e-37
+
 
 def projected_cross_entropy(
     states, embeddings, targets, label_smoothing=0.0, num_chunks=1
@@ -37,52 +40,68 @@ def projected_cross_entropy(
     >>> round(float(projected_cross_entropy(states, embeddings, targets)), 4)
     2.0794
     """
-    chunk_loss = functools.partial(_chunk_loss, label_smoothing=label_smoothing)
-    return sum_over_chunks(chunk_loss, states, embeddings, targets, num_chunks)
+    chunk_loss = functools.partial(_chunk_loss, kept=1.0 - label_smoothing)
+    loss = sum_over_chunks(chunk_loss, states, embeddings, targets, num_chunks)
+    if label_smoothing:
+        means = _sum_of_mean_logits(states, embeddings, targets)
+        loss = loss - label_smoothing * means
+    return loss
 
 
-def _chunk_loss(rows, targets, kernel, label_smoothing):
+def _sum_of_mean_logits(states, embeddings, targets):
+    """Sums the mean logit of each real token, by products of vectors only."""
+    rows = ops.reshape(
+        states, (-1, states.shape[-1])
+    )  # (batch x length, d_model)
+    real = ops.cast(padding_mask(targets), "float32")
+    real = ops.reshape(real, (1, -1))  # (1, batch x length)
+    total = ops.matmul(real, ops.cast(rows, "float32"))  # (1, d_model)
+    return ops.sum(total * ops.mean(embeddings, axis=0))
+
+
+def _chunk_loss(rows, targets, kernel, kept):
     """Computes the loss of a chunk of positions together with its gradients.
+
+    The part of the loss that label smoothing makes of the mean logits is left
+    out.
 
     Args:
         rows: Tensor of shape `(rows, d_model)`.
         targets: Int32 ids of shape `(rows,)`, 0 where padded.
         kernel: Tensor of shape `(vocab_size, d_model)`.
-        label_smoothing: Float eps_ls.
+        kept: Float, 1 - eps_ls, the probability of the target token.
 
     Returns:
         The sum of the losses, its gradient by the rows, and its gradient by the
         kernel in float32.
     """
-    kept = 1.0 - label_smoothing
-    spread = label_smoothing / kernel.shape[0]
     real = ops.cast(padding_mask(targets), "float32")
     cells = ops.stack(
         [ops.arange(ops.shape(targets)[0]), targets], axis=-1
     )  # (rows, 2)
     scores = ops.matmul(rows, ops.transpose(kernel))  # (rows, vocab_size)
-    scores = ops.cast(scores, "float32")
-    gold = ops.take_along_axis(scores, targets[:, None], axis=-1)  # (rows, 1)
-    gold = gold[:, 0]
-    largest = ops.max(scores, axis=-1, keepdims=True)
-    # Kept for the gradient, so that exponentials are computed once.
-    powers = ops.exp(scores - largest)
-    power_sum = ops.sum(powers, axis=-1, keepdims=True)
-    log_sum = (ops.log(power_sum) + largest)[:, 0]
+    # The softmax takes a third of the time of its single operations.
+    probabilities = ops.softmax(ops.cast(scores, "float32"), axis=-1)
+    gold = _at_targets(scores, targets)
+    gold_probability = _at_targets(probabilities, targets)
+    # The logarithm of the sum of all exponentials, from a single one of them.
+    log_sum = gold - ops.log(ops.maximum(gold_probability, SMALLEST))
     loss = log_sum - kept * gold
-    if label_smoothing:
-        loss = loss - label_smoothing * ops.mean(scores, axis=-1)
-    slopes = powers * (real[:, None] / power_sum)
-    if label_smoothing:
-        slopes = slopes - real[:, None] * spread
-    at_gold = (ops.exp(gold - log_sum) - spread - kept) * real
+    slopes = ops.cast(probabilities, rows.dtype)
+    at_gold = ops.cast(gold_probability - kept, rows.dtype)
     slopes = ops.scatter_update(slopes, cells, at_gold)
-    slopes = ops.cast(slopes, rows.dtype)
     by_vocabulary = ops.transpose(slopes)  # (vocab_size, rows)
-    kernel_slopes = ops.matmul(by_vocabulary, rows)
+    is_real = ops.cast(real, rows.dtype)[:, None]  # (rows, 1)
+    kernel_slopes = ops.matmul(by_vocabulary, rows * is_real)
     return (
         ops.sum(loss * real),
-        ops.matmul(slopes, kernel),
+        ops.matmul(slopes, kernel) * is_real,
         # Float32, since sums over many chunks would lose digits in bfloat16.
         ops.cast(kernel_slopes, "float32"),
     )
+
+
+def _at_targets(values, targets):
+    """Returns the float32 values `(rows,)` at the targets of the rows."""
+    values = ops.take_along_axis(values, targets[:, None], axis=-1)  # (rows, 1)
+    return ops.cast(values[:, 0], "float32")

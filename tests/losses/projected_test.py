@@ -59,6 +59,17 @@ class ProjectedCrossEntropyTest:
         assert np.isfinite(to_numpy(total(huge)))
         assert np.all(np.isfinite(gradient(total, huge)))
 
+    def test_an_impossible_target_counts_a_loss_of_85(self):
+        states = np.array([[[1.0, 0.0]]], "float32")
+        embeddings = np.array([[0, 0], [500, 0], [0, 1]], "float32")
+
+        def total(states):
+            return projected_cross_entropy(states, embeddings, np.array([[2]]))
+
+        assert 85 < float(to_numpy(total(states))) < 86
+        # All of the probability has to move from the other token.
+        np.testing.assert_allclose(gradient(total, states), [[[500, -1]]])
+
     @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
     def test_low_precision_states_give_a_float32_loss(self, dtype):
         states = ops.cast(self.STATES, dtype)

@@ -10,7 +10,8 @@ from keras_transformer.data.text_files import is_blank
 from keras_transformer.search.options import MAX_SOURCE_TOKENS
 
 WINDOW = 1024  # sentences that are read, and sorted by length, together
-# The most keys that a layer's cache holds: rows x beam_size x length.
+# The most keys that a layer's cache holds: rows x beam_size x length. This is
+# the best number on a processor; see `cache_budget` for a GPU.
 CACHE_POSITIONS = 16384
 # A tree has at most 4.0 symbols a word in 3,669 sentences of the Wall Street
 # Journal, so it is at most three times longer than its sentence, plus one.
@@ -175,6 +176,15 @@ def encode_prefixes(vocabulary, window, prefixes, max_tokens=MAX_SOURCE_TOKENS):
     return [ids[:-1] for ids in encoded]
 
 
+def num_beams(options):
+    """Returns how many beams or samples each sentence has.
+
+    Args:
+        options: A `DecodeOptions`.
+    """
+    return options.num_hypotheses if options.temperature else options.beam_size
+
+
 def search_costs(lengths, options, linearization):
     """Returns the largest number of cache positions each search can take.
 
@@ -189,12 +199,10 @@ def search_costs(lengths, options, linearization):
     Returns:
         List of integers. A blank sentence costs 0.
     """
-    # Sampling has a row for each sample in place of each beam.
-    num_samples = options.num_hypotheses if options.temperature else 0
-    rows = num_samples or options.beam_size
+    beams = num_beams(options)
     growth = TREE_GROWTH if linearization and options.constrained else math.inf
     return [
-        (n + min(options.extra_length, growth * n)) * rows if n else 0
+        (n + min(options.extra_length, growth * n)) * beams if n else 0
         for n in lengths
     ]
 

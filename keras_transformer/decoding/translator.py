@@ -5,11 +5,9 @@ import numpy as np
 from keras_transformer.decoding import ensembles
 from keras_transformer.decoding import glossary as glossaries
 from keras_transformer.decoding import threads
-from keras_transformer.decoding.batches import CACHE_POSITIONS
 from keras_transformer.decoding.batches import WINDOW
 from keras_transformer.decoding.batches import encode
 from keras_transformer.decoding.batches import encode_prefixes
-from keras_transformer.decoding.batches import in_parallel
 from keras_transformer.decoding.batches import padded
 from keras_transformer.decoding.batches import padded_terms
 from keras_transformer.decoding.batches import plan_batches
@@ -18,6 +16,11 @@ from keras_transformer.decoding.batches import windows
 from keras_transformer.decoding.minimum_bayes_risk import chosen
 from keras_transformer.decoding.placeholders import check_translates
 from keras_transformer.decoding.protected_texts import protected_hypotheses
+from keras_transformer.decoding.replicas import Replica
+from keras_transformer.decoding.replicas import compiler
+from keras_transformer.decoding.replicas import least_positions
+from keras_transformer.decoding.replicas import load_replicas
+from keras_transformer.decoding.replicas import shared_out
 from keras_transformer.decoding.text_translator import Hypothesis
 from keras_transformer.decoding.text_translator import TextTranslator
 from keras_transformer.decoding.text_translator import with_texts
@@ -38,6 +41,8 @@ class Translator(TextTranslator):
 
     The search is compiled at the first call. It reads the current weights of
     the model, so a translator can follow a model through its training.
+    `Translator.load` decodes on all GPUs of the machine, with a copy of the
+    model on each.
 
     Args:
         model: A built `Transformer`, or an `Ensemble` of several.
@@ -48,6 +53,8 @@ class Translator(TextTranslator):
             side. Defaults to 1.
         source_vocabulary: The `Subwords` of the sources. Defaults to None,
             which means `vocabulary`.
+        replicas: List of `Replica` that decode, the first with `model`.
+            Defaults to None, which means `model` alone.
 
     Example:
 
@@ -58,18 +65,22 @@ class Translator(TextTranslator):
     """
 
     def __init__(
-        self, model, vocabulary, hparams, num_threads=1, source_vocabulary=None
+        self,
+        model,
+        vocabulary,
+        hparams,
+        num_threads=1,
+        source_vocabulary=None,
+        replicas=None,
     ):
         self.model = model
+        self._replicas = replicas or [Replica(model)]
         self.vocabulary = vocabulary
         self.source_vocabulary = source_vocabulary or vocabulary
         self.num_threads = num_threads
         self.options = DecodeOptions.of(hparams)
         self.linearization = linearization_of(vocabulary)
         self.trained_length = hparams.max_length
-        # Compiled functions, by `DecodeOptions` and by alpha.
-        self._searches = {}
-        self._scorings = {}
 
     @classmethod
     def load(cls, path, step=None, precision="float32"):
@@ -104,13 +115,16 @@ class Translator(TextTranslator):
 
             return saved_model_translator.SavedModelTranslator(paths[0])
         runs = ensembles.open_runs(paths)
-        model = ensembles.load_model(runs, step, precision)
+        replicas = load_replicas(
+            lambda: ensembles.load_model(runs, step, precision)
+        )
         return cls(
-            model,
+            replicas[0].model,
             runs[0].vocabulary,
             runs[0].hparams,
-            threads.num_threads(),
+            max(threads.num_threads(), len(replicas)),
             runs[0].source_vocabulary,
+            replicas,
         )
 
     def hypotheses(
@@ -191,10 +205,13 @@ class Translator(TextTranslator):
         """
         options = self.changed_options(**options)
         search_options = options.of_search()
-        search = self._search(search_options)
+        searches = [
+            one.search(search_options, self.vocabulary, self.source_vocabulary)
+            for one in self._replicas
+        ]
         terms = terms or [[]] * len(sources)
 
-        def find(batch):
+        def find(search, batch):
             lengths = [len(sources[i]) for i in batch]
             batch_prefixes = None
             if prefixes:
@@ -212,7 +229,8 @@ class Translator(TextTranslator):
 
         results = [[Hypothesis("", 0.0, [])] for _ in sources]
         planned = self._batches(sources, search_options)
-        for batch, arrays in in_parallel(find, planned, self.num_threads):
+        in_turn = shared_out(find, planned, searches, self.num_threads)
+        for batch, arrays in in_turn:
             hypotheses = with_texts(_hypotheses(*arrays), self.vocabulary)
             for i, own in zip(batch, hypotheses):
                 results[i] = chosen(own, options)
@@ -237,18 +255,14 @@ class Translator(TextTranslator):
             probability of illegal symbols.
         """
         alpha = self.options.alpha if alpha is None else alpha
-        if alpha not in self._scorings:
-            self._scorings[alpha] = _compiler().compile_scoring(
-                self.model, alpha
-            )
-        scoring = self._scorings[alpha]
+        scorings = [one.scoring(alpha) for one in self._replicas]
         # A cost of 0 leaves out the blank sources, whose score is 0.
         longest = [
             max(len(source), len(target)) if source else 0
             for source, target in zip(sources, targets, strict=True)
         ]
 
-        def score(batch):
+        def score(scoring, batch):
             # A blank translation is the end alone.
             return scoring(
                 *(
@@ -259,8 +273,10 @@ class Translator(TextTranslator):
 
         scores = [0.0] * len(sources)
         # Half the budget, since encoder and decoder hold all positions at once.
-        planned = self._fitting(longest, CACHE_POSITIONS // 2)
-        for batch, array in in_parallel(score, planned, self.num_threads):
+        budget = least_positions(self._replicas, self.options) // 2
+        planned = self._fitting(longest, budget)
+        in_turn = shared_out(score, planned, scorings, self.num_threads)
+        for batch, array in in_turn:
             for i, value in zip(batch, array.tolist()):
                 scores[i] = value
         return scores
@@ -309,26 +325,11 @@ class Translator(TextTranslator):
     def _batches(self, sources, options):
         lengths = map(len, sources)
         costs = search_costs(lengths, options, self.linearization)
-        return self._fitting(costs, CACHE_POSITIONS)
+        return self._fitting(costs, least_positions(self._replicas, options))
 
     def _fitting(self, costs, budget):
-        fitting_rows = _compiler().fitting_rows
+        fitting_rows = compiler().fitting_rows
         return plan_batches(costs, budget, self.num_threads, fitting_rows)
-
-    def _search(self, options):
-        """Returns the compiled search, which all batches share."""
-        if options not in self._searches:
-            self._searches[options] = _compiler().compile_search(
-                self.model, options, self.vocabulary, self.source_vocabulary
-            )
-        return self._searches[options]
-
-
-def _compiler():
-    # Imported here because exported models run without Keras.
-    from keras_transformer.decoding import compiled_search
-
-    return compiled_search
 
 
 def _hypotheses(sequences, scores):

@@ -17,6 +17,7 @@ from small_translators import make_translator
 from small_translators import make_tree_vocabulary
 from small_translators import make_vocabulary
 
+from keras_transformer.decoding import replicas
 from keras_transformer.decoding import translator as translator_module
 from keras_transformer.decoding.compiled_search import compile_search
 from keras_transformer.decoding.translator import Translator
@@ -115,11 +116,11 @@ class TranslatorTest:
         assert len(set(together)) > 2
         backwards = translator(texts[::-1], beam_size=beam_size)
         assert backwards[::-1] == together
-        monkeypatch.setattr(translator_module, "CACHE_POSITIONS", 1)
+        monkeypatch.setattr(replicas, "CACHE_POSITIONS", 1)
         assert translator(texts, beam_size=beam_size) == together
 
     def test_batches_keep_to_the_budget(self, translator, monkeypatch):
-        monkeypatch.setattr(translator_module, "CACHE_POSITIONS", 100)
+        monkeypatch.setattr(replicas, "CACHE_POSITIONS", 100)
         lengths = [3, 30, 7, 7, 200, 1, 1, 2]
         sources = [[5] * (n - 1) + [END_ID] for n in lengths]
         options = translator.options.replace(beam_size=2)

@@ -13,6 +13,7 @@ from small_translators import CopyingModel
 from small_translators import make_translator
 from small_translators import make_vocabulary
 
+from keras_transformer.decoding import replicas
 from keras_transformer.decoding import translator as translator_module
 from keras_transformer.search.beam_search import beam_search
 from keras_transformer.search.beams import gather_beams
@@ -97,7 +98,7 @@ class OptionsTest:
         texts = ["a dog runs", "", "two women on the street", "a book"]
         scores = translator.score(texts, texts[::-1])
         assert scores[1] == 0.0
-        monkeypatch.setattr(translator_module, "CACHE_POSITIONS", 2)
+        monkeypatch.setattr(replicas, "CACHE_POSITIONS", 2)
         alone = translator.score(texts, texts[::-1])
         np.testing.assert_allclose(alone, scores, atol=1e-5)
         with pytest.raises(ValueError, match="3 translations of 4 texts"):
@@ -111,7 +112,7 @@ class OptionsTest:
         first = translator(texts, seed=1, **options)
         assert first != translator(texts, seed=2, **options)
         assert len({text for each in first for text in each}) > 5
-        monkeypatch.setattr(translator_module, "CACHE_POSITIONS", 1)
+        monkeypatch.setattr(replicas, "CACHE_POSITIONS", 1)
         assert translator(texts, seed=1, **options) == first
 
     @pytest.mark.slow

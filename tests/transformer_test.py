@@ -219,10 +219,10 @@ class DropoutTest:
         assert np.abs(first - still).max() > 1e-2
         assert np.abs(first - second).max() > 1e-2
 
-    def test_without_any_rate_training_changes_nothing(self):
+    def test_without_any_rate_training_changes_only_rounding(self):
         model = make_transformer(dropout=0.0)
-        np.testing.assert_array_equal(
-            logits_of(model, training=True), logits_of(model)
+        np.testing.assert_allclose(
+            logits_of(model, training=True), logits_of(model), atol=1e-5
         )
 
 

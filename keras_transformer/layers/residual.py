@@ -1,8 +1,7 @@
 """The residual connection, dropout and normalisation around a sub-layer."""
 
-import keras
-
 from keras_transformer.layers.dropout import Dropout
+from keras_transformer.layers.normalization import LayerNormalization
 from keras_transformer.layers.sequence_layer import SequenceLayer
 from keras_transformer.serialization import serializable
 
@@ -57,8 +56,8 @@ class Residual(SequenceLayer):
         self.norm_layer.build(input_shape)
 
     def call(self, x, sublayer, training=None):
-        # LayerNormalization computes in float32 even in low precision. Section
-        # 5.4 applies dropout to the output of a sub-layer, before the sum.
+        # Section 5.4 applies dropout to the output of a sub-layer, before the
+        # sum.
         normed = self.norm_layer(x) if self.norm == "pre" else x
         summed = x + self.dropout_layer(sublayer(normed), training=training)
         return self.norm_layer(summed) if self.norm == "post" else summed
@@ -82,4 +81,4 @@ def layer_norm(name, dtype):
         A Keras layer.
     """
     # The epsilon of Tensor2Tensor; Keras' default is 1e-3.
-    return keras.layers.LayerNormalization(epsilon=1e-6, dtype=dtype, name=name)
+    return LayerNormalization(epsilon=1e-6, dtype=dtype, name=name)

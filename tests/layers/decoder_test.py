@@ -134,11 +134,12 @@ class DecoderTest:
         again = to_numpy(layer(X, ENCODED, training=False))
         np.testing.assert_array_equal(again, still)
 
-    def test_without_dropout_training_changes_nothing(self, make):
+    def test_without_dropout_training_changes_only_rounding(self, make):
         layer = make(dropout=0.0)
-        np.testing.assert_array_equal(
+        np.testing.assert_allclose(
             to_numpy(layer(X, ENCODED, training=True)),
             to_numpy(layer(X, ENCODED)),
+            atol=1e-5,
         )
 
     @pytest.mark.parametrize("num_axes", [2, 3])

@@ -74,10 +74,10 @@ class FeedForward(SequenceLayer):
         self.outer_bias = self._add_bias("outer_bias", self.d_model)
 
     def call(self, x, training=None):
-        hidden = project(x, self.inner_kernel)  # (batch, length, d_ff)
-        hidden = ops.relu(hidden + self.inner_bias)
+        # (batch, length, d_ff)
+        hidden = project(x, self.inner_kernel, self.inner_bias, ops.relu)
         hidden = self.dropout_layer(hidden, training=training)
-        return project(hidden, self.outer_kernel) + self.outer_bias
+        return project(hidden, self.outer_kernel, self.outer_bias)
 
     def _add_bias(self, name, width):
         return self.add_weight(name=name, shape=(width,), initializer="zeros")

@@ -3,12 +3,14 @@
 from keras import ops
 
 
-def project(x, kernel):
+def project(x, kernel, bias=None, activation=None):
     """Multiplies the vectors of a sequence by a matrix.
 
     Args:
         x: Tensor of shape `(batch, length, rows)`.
         kernel: Tensor of shape `(rows, columns)`.
+        bias: Tensor of shape `(columns,)` to add. Defaults to None.
+        activation: Function to apply to the result. Defaults to None.
 
     Returns:
         Tensor of shape `(batch, length, columns)`.
@@ -19,6 +21,12 @@ def project(x, kernel):
     # takes up to twice the time and several times the operations.
     x = ops.reshape(x, (-1, rows))  # (batch x length, rows)
     product = ops.matmul(x, kernel)
+    # Directly after a product of two matrices, TensorFlow computes both along
+    # with it. `ops.add` also has a fast sum for the gradient of the bias.
+    if bias is not None:
+        product = ops.add(product, bias)
+    if activation is not None:
+        product = activation(product)
     # (batch, length, columns)
     return ops.reshape(product, (batch, length, columns))
 

@@ -126,7 +126,7 @@ class SeveralDevicesTest:
     @pytest.mark.slow
     def test_four_can_resume_a_run_of_one(self, make_run, on_one):
         run = make_run(**HPARAMS)
-        train(run, 20)
+        train(run, NUM_UPDATES // 2)
         train_on_several(run, 4)
         losses = figures(run, "train_loss")
         expected = figures(on_one, "train_loss")[:NUM_UPDATES]

@@ -32,9 +32,9 @@ class Residual(SequenceLayer):
 
     Example:
 
-    >>> import numpy as np
+    >>> import keras
     >>> residual = Residual(norm="pre")
-    >>> residual(np.ones((1, 3, 8), "float32"), sublayer=keras.ops.relu).shape
+    >>> residual(keras.ops.ones((1, 3, 8)), sublayer=keras.ops.relu).shape
     TensorShape([1, 3, 8])
     """
 

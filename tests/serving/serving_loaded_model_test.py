@@ -45,7 +45,12 @@ def prediction_log(signature_name, **arrays):
 
 class LoadedModelTest:
     def test_signatures_are_those_of_the_saved_model(self, model):
-        assert set(model.signatures) == {"serving_default", "ids", "score"}
+        assert set(model.signatures) == {
+            "serving_default",
+            "with_terms",
+            "ids",
+            "score",
+        }
         default = model.signatures["serving_default"]
         assert default.inputs["text"].shape == (None,)
         assert default.outputs["scores"].dtype == np.float32

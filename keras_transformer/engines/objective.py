@@ -58,38 +58,13 @@ def objective(
         the cross-entropy alone, and the divergence without its weight.
     """
     num_chunks = count_chunks(hparams, num_positions)
-    softmax_weights = model.embedding.softmax_weights
-    smoothing = hparams.label_smoothing
     if hparams.consistency == "none":
-        with dropout_noise(seeds):
-            decoded = model.decoded(
-                {"inputs": inputs, "targets": targets},
-                training=True,
-                return_weights=links is not None,
-            )
-        guidance = None
-        if links is not None:
-            decoded, weights = decoded
-            guidance = alignment_loss(weights["cross"][-1], links)
-        loss = projected_cross_entropy(
-            decoded, softmax_weights, targets, smoothing, num_chunks
+        return _single_pass(
+            model, hparams, inputs, targets, seeds, num_chunks, links
         )
-        sums = dict(zip(SUMS, (loss, ops.zeros(()))))
-        if guidance is not None:
-            loss = loss + hparams.guided_alignment * guidance
-        return loss, sums
-    is_symmetric = hparams.consistency == "r_drop"
-    loss, *sums = projected_consistency(
-        *_two_passes(model, hparams, inputs, targets, seeds),
-        softmax_weights,
-        targets,
-        smoothing,
-        # The symmetric divergence is a mean already.
-        hparams.consistency_weight / (2 if is_symmetric else 1),
-        is_symmetric,
-        num_chunks,
+    return _consistent_passes(
+        model, hparams, inputs, targets, seeds, num_chunks
     )
-    return loss, dict(zip(SUMS, sums))
 
 
 def count_chunks(hparams, num_positions):
@@ -100,6 +75,45 @@ def count_chunks(hparams, num_positions):
         num_positions: Approximate number of target positions.
     """
     return math.ceil(hparams.passes_per_update * num_positions / CHUNK_ROWS)
+
+
+def _single_pass(model, hparams, inputs, targets, seeds, num_chunks, links):
+    """Returns the cross-entropy, guided by links if there are any."""
+    with dropout_noise(seeds):
+        decoded = model.decoded(
+            {"inputs": inputs, "targets": targets},
+            training=True,
+            return_weights=links is not None,
+        )
+    guidance = 0.0
+    if links is not None:
+        decoded, weights = decoded
+        guidance = alignment_loss(weights["cross"][-1], links)
+    loss = projected_cross_entropy(
+        decoded,
+        model.embedding.softmax_weights,
+        targets,
+        hparams.label_smoothing,
+        num_chunks,
+    )
+    sums = dict(zip(SUMS, (loss, ops.zeros(()))))
+    return loss + hparams.guided_alignment * guidance, sums
+
+
+def _consistent_passes(model, hparams, inputs, targets, seeds, num_chunks):
+    """Returns the loss of two passes that have to agree."""
+    is_symmetric = hparams.consistency == "r_drop"
+    loss, *sums = projected_consistency(
+        *_two_passes(model, hparams, inputs, targets, seeds),
+        model.embedding.softmax_weights,
+        targets,
+        hparams.label_smoothing,
+        # The symmetric divergence is a mean already.
+        hparams.consistency_weight / (2 if is_symmetric else 1),
+        is_symmetric,
+        num_chunks,
+    )
+    return loss, dict(zip(SUMS, sums))
 
 
 def _two_passes(model, hparams, inputs, targets, seeds):

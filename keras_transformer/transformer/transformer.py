@@ -1,8 +1,5 @@
 """The Transformer: embeddings, encoder, decoder and softmax weights."""
 
-import dataclasses
-import inspect
-
 import keras
 from keras import ops
 
@@ -11,18 +8,10 @@ from keras_transformer.layers import Dropout
 from keras_transformer.layers import Encoder
 from keras_transformer.layers import TokenEmbeddings
 from keras_transformer.layers.positional_encoding import make_positions
-from keras_transformer.layers.transformer_layer import TransformerLayer
 from keras_transformer.masks import padding_mask
 from keras_transformer.masks import segment_numbers
 from keras_transformer.masks import segment_positions
 from keras_transformer.serialization import serializable
-
-# Keras dtype policy of each precision that training and decoding offer.
-POLICIES = {
-    "float32": "float32",
-    "bfloat16": "mixed_bfloat16",
-    "float16": "mixed_float16",
-}
 
 
 @serializable
@@ -308,43 +297,3 @@ class Transformer(keras.Model):
             "max_length": self.max_length,
             "packed": self.packed,
         }
-
-
-def build_transformer(hparams, vocab_size, dtype=None, input_vocab_size=None):
-    """Builds the model that an `HParams` describes, with its weights.
-
-    Args:
-        hparams: `HParams`. Its fields that are named like arguments of
-            `Transformer` become these arguments.
-        vocab_size: Integer number of token ids of the targets.
-        dtype: Keras dtype policy such as "mixed_bfloat16". Defaults to Keras'
-            own default.
-        input_vocab_size: Integer number of token ids of the inputs. Defaults
-            to None, which means `vocab_size`.
-
-    Returns:
-        A `Transformer`.
-
-    Example:
-
-    >>> from keras_transformer.hparam import HParams
-    >>> hparams = HParams(num_layers=1, d_model=8, num_heads=2, d_ff=16)
-    >>> build_transformer(hparams, vocab_size=100).count_params()
-    2208
-    """
-    arguments = {
-        *inspect.signature(Transformer).parameters,
-        *inspect.signature(TransformerLayer).parameters,
-    }
-    # Other fields of HParams describe data, training and decoding.
-    options = {
-        name: value
-        for name, value in dataclasses.asdict(hparams).items()
-        if name in arguments
-    }
-    for name in ("d_k", "d_v", "num_decoder_layers"):
-        options[name] = options[name] or None  # 0 stands for the default
-    options["input_vocab_size"] = input_vocab_size
-    model = Transformer(vocab_size, dtype=dtype, **options)
-    model.build()
-    return model

@@ -1,0 +1,7 @@
+"""The model on `keras.ops` alone, and how hyper-parameters describe it."""
+
+from keras_transformer.transformer.building import POLICIES
+from keras_transformer.transformer.building import build_transformer
+from keras_transformer.transformer.transformer import Transformer
+
+__all__ = ["POLICIES", "Transformer", "build_transformer"]

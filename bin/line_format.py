@@ -51,7 +51,7 @@ class LineFormat:
     def rows(self, results, translator):
         """Yields the line to write for each result of `LongLines`."""
         # Imported here because it needs NumPy, and bad input fails faster.
-        from keras_transformer.decoding.batches import WINDOW
+        from keras_transformer.decoding.windows import WINDOW
 
         results = iter(results)
         while batch := list(itertools.islice(results, WINDOW)):

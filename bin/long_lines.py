@@ -40,7 +40,7 @@ class LongLines:
 
     def watched(self, lines):
         """Yields all lines of the input, and notes which are too long."""
-        from keras_transformer.decoding.batches import WINDOW
+        from keras_transformer.decoding.windows import WINDOW
 
         numbered = enumerate(lines, 1)
         # A translator reads a window at once, too.

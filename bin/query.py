@@ -25,7 +25,7 @@ from keras_transformer.bin import text_io
 from keras_transformer.decoding.glossary import Glossary
 from keras_transformer.decoding.glossary import in_rows
 from keras_transformer.decoding.glossary import obeying
-from keras_transformer.decoding.text_translator import Hypothesis
+from keras_transformer.decoding.hypothesis import Hypothesis
 
 FLAGS = flags.define(
     flags.text(

@@ -7,9 +7,9 @@ import numpy as np
 
 from keras_transformer.benchmark.decode_figures import time_translation
 from keras_transformer.decoding import threads
-from keras_transformer.decoding.batches import in_parallel
-from keras_transformer.decoding.batches import padded
+from keras_transformer.decoding.arrays import padded
 from keras_transformer.decoding.compiled_search import compile_search
+from keras_transformer.decoding.threads import in_parallel
 from keras_transformer.transformer import POLICIES
 from keras_transformer.transformer import build_transformer
 

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from keras_transformer.decoding.batches import padded
+from keras_transformer.decoding.arrays import padded
 from keras_transformer.token_ids import END_ID
 from keras_transformer.token_ids import PAD_ID
 

@@ -6,11 +6,11 @@ import numpy as np
 
 from keras_transformer.data.text_files import is_blank
 from keras_transformer.decoding import refusals
-from keras_transformer.decoding.batches import in_parallel
-from keras_transformer.decoding.batches import padded
+from keras_transformer.decoding.arrays import padded
 from keras_transformer.decoding.ctranslate2_translator import (
     CTranslate2Translator,
 )
+from keras_transformer.decoding.threads import in_parallel
 from keras_transformer.serving.errors import invalid
 from keras_transformer.serving.signature import Signature
 from keras_transformer.serving.signature import Tensor

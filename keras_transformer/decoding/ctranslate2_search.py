@@ -20,7 +20,7 @@ sentence of a thousand it does, and CTranslate2 misses it.
 import dataclasses
 import itertools
 
-from keras_transformer.decoding.text_translator import Hypothesis
+from keras_transformer.decoding.hypothesis import Hypothesis
 from keras_transformer.token_ids import END_ID
 from keras_transformer.token_ids import NEVER_WRITTEN
 

@@ -6,10 +6,6 @@ from keras_transformer.data import vocabularies
 from keras_transformer.data.subwords import SOURCE_VOCABULARY_FILE
 from keras_transformer.data.subwords import VOCABULARY_FILE
 from keras_transformer.decoding import threads
-from keras_transformer.decoding.batches import WINDOW
-from keras_transformer.decoding.batches import encode
-from keras_transformer.decoding.batches import encode_prefixes
-from keras_transformer.decoding.batches import windows
 from keras_transformer.decoding.ctranslate2_search import CTranslate2Search
 from keras_transformer.decoding.ctranslate2_search import Request
 from keras_transformer.decoding.exported import CTRANSLATE2_FILE
@@ -19,9 +15,13 @@ from keras_transformer.decoding.exported import is_ctranslate2
 from keras_transformer.decoding.exported import newest_version
 from keras_transformer.decoding.exported import read_export
 from keras_transformer.decoding.exported import require_ctranslate2
-from keras_transformer.decoding.text_translator import Hypothesis
+from keras_transformer.decoding.hypothesis import Hypothesis
+from keras_transformer.decoding.hypothesis import with_texts
 from keras_transformer.decoding.text_translator import TextTranslator
-from keras_transformer.decoding.text_translator import with_texts
+from keras_transformer.decoding.windows import WINDOW
+from keras_transformer.decoding.windows import encode
+from keras_transformer.decoding.windows import encode_prefixes
+from keras_transformer.decoding.windows import windows
 from keras_transformer.files.reading import faulty
 from keras_transformer.files.records import read_record
 from keras_transformer.token_ids import END_ID

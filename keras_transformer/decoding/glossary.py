@@ -6,7 +6,7 @@ import json
 import re
 
 from keras_transformer.data.text_files import read_lines
-from keras_transformer.decoding.batches import encode
+from keras_transformer.decoding.windows import encode
 
 _WORD = re.compile(r"\w+|[^\w\s]")
 

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from keras_transformer.decoding.clauses import split_long
-from keras_transformer.decoding.text_translator import Hypothesis
+from keras_transformer.decoding.hypothesis import Hypothesis
 
 TOO_LONG = "too_long"  # the text is not translated
 SPLIT = "split"  # it is translated in parts

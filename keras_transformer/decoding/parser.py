@@ -2,10 +2,10 @@
 
 import collections
 
-from keras_transformer.decoding.batches import check_pairs
-from keras_transformer.decoding.batches import check_texts
-from keras_transformer.decoding.batches import numbered_texts
 from keras_transformer.decoding.text_translator import TextTranslator
+from keras_transformer.decoding.windows import check_pairs
+from keras_transformer.decoding.windows import check_texts
+from keras_transformer.decoding.windows import numbered_texts
 from keras_transformer.decoding.word_links import SPACED_WORD
 from keras_transformer.token_ids import WORD_START
 from keras_transformer.trees.target_text import is_tree

@@ -3,10 +3,10 @@
 import collections
 import itertools
 
-from keras_transformer.decoding.batches import WINDOW
-from keras_transformer.decoding.batches import numbered_texts
 from keras_transformer.decoding.placeholders import needs_links
 from keras_transformer.decoding.placeholders import restore
+from keras_transformer.decoding.windows import WINDOW
+from keras_transformer.decoding.windows import numbered_texts
 from keras_transformer.decoding.word_links import WORD
 from keras_transformer.decoding.word_links import find_links
 

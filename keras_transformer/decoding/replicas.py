@@ -1,12 +1,15 @@
 """Copies of a model, one on each device, which decode side by side."""
 
 import contextlib
-import itertools
-import queue
 
 from keras_transformer.decoding import cache_budget
+from keras_transformer.decoding.arrays import padded
 from keras_transformer.decoding.batches import CACHE_POSITIONS
-from keras_transformer.decoding.batches import in_parallel
+from keras_transformer.decoding.batches import plan_batches
+from keras_transformer.decoding.batches import search_costs
+from keras_transformer.decoding.hypothesis import hypotheses_of
+from keras_transformer.decoding.threads import shared_out
+from keras_transformer.token_ids import END_ID
 
 
 class Replica:
@@ -65,6 +68,87 @@ class Replica:
         return call
 
 
+class Replicas:
+    """The replicas of a model, which share out the batches of many sentences.
+
+    Args:
+        replicas: List of `Replica`.
+        num_threads: Integer, the number of batches that are decoded side by
+            side.
+    """
+
+    def __init__(self, replicas, num_threads):
+        self.replicas = replicas
+        self.num_threads = num_threads
+
+    def search(self, sentences, options, linearization, *vocabularies):
+        """Searches for the hypotheses of sentences.
+
+        Args:
+            sentences: A `Sentences`.
+            options: A `DecodeOptions`.
+            linearization: See `search_costs`.
+            *vocabularies: The `Subwords` of the targets and of the sources.
+
+        Yields:
+            A batch, which is a list of numbers of sentences, and the list of
+            their lists of `Hypothesis` without texts. A blank sentence is in no
+            batch.
+        """
+        searches = [one.search(options, *vocabularies) for one in self.replicas]
+
+        def find(search, batch):
+            arrays = sentences.arrays(batch, options.extra_length)
+            return hypotheses_of(*search(*arrays))
+
+        lengths = map(len, sentences.sources)
+        costs = search_costs(lengths, options, linearization)
+        return self._run(find, searches, costs, self._least_positions(options))
+
+    def score(self, sources, targets, alpha, options):
+        """Scores translations of sentences.
+
+        Args:
+            sources: List of lists of ids with the end id. A blank sentence has
+                none.
+            targets: List of lists of ids with the end id, one for each source.
+            alpha: Float, exponent of the length penalty.
+            options: A `DecodeOptions`, by which the memory is divided.
+
+        Yields:
+            A batch, which is a list of numbers of sentences, and the list of
+            their scores. A blank sentence is in no batch.
+        """
+        scorings = [one.scoring(alpha) for one in self.replicas]
+
+        def score(scoring, batch):
+            # A blank translation is the end alone.
+            both = (
+                padded([(ids[i] or [END_ID]) for i in batch])
+                for ids in (sources, targets)
+            )
+            return scoring(*both).tolist()
+
+        # A cost of 0 leaves out the blank sources.
+        costs = [
+            max(len(source), len(target)) if source else 0
+            for source, target in zip(sources, targets, strict=True)
+        ]
+        # Half the budget, since encoder and decoder hold all positions at once.
+        budget = self._least_positions(options) // 2
+        return self._run(score, scorings, costs, budget)
+
+    def _least_positions(self, options):
+        """Returns how many positions a batch may have that any replica gets."""
+        return min(one.cache_positions(options) for one in self.replicas)
+
+    def _run(self, function, workers, costs, budget):
+        planned = plan_batches(
+            costs, budget, self.num_threads, compiler().fitting_rows
+        )
+        return shared_out(function, planned, workers, self.num_threads)
+
+
 def load_replicas(load_model):
     """Loads a model once for each device that decodes.
 
@@ -88,43 +172,6 @@ def load_replicas(load_model):
         with _scope(device):
             replicas.append(Replica(load_model(), device))
     return replicas
-
-
-def least_positions(replicas, options):
-    """Returns how many positions a batch may have that any replica may get.
-
-    Args:
-        replicas: List of `Replica`.
-        options: A `DecodeOptions`.
-    """
-    return min(replica.cache_positions(options) for replica in replicas)
-
-
-def shared_out(function, items, workers, num_threads):
-    """Yields each item with the function's result, in the order of the items.
-
-    Args:
-        function: Function of a worker and an item.
-        items: Iterable.
-        workers: List of workers.
-        num_threads: Integer, the number of calls at the same time, which the
-            workers share evenly.
-
-    Yields:
-        Pairs (item, result).
-    """
-    idle = queue.SimpleQueue()
-    for worker in itertools.islice(itertools.cycle(workers), num_threads):
-        idle.put(worker)
-
-    def call(item):
-        worker = idle.get()
-        try:
-            return function(worker, item)
-        finally:
-            idle.put(worker)
-
-    return in_parallel(call, items, num_threads)
 
 
 def compiler():

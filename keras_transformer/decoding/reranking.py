@@ -3,10 +3,10 @@
 import itertools
 
 from keras_transformer.data.text_files import is_blank
-from keras_transformer.decoding.batches import WINDOW
-from keras_transformer.decoding.batches import check_pairs
-from keras_transformer.decoding.batches import check_texts
 from keras_transformer.decoding.text_translator import TextTranslator
+from keras_transformer.decoding.windows import WINDOW
+from keras_transformer.decoding.windows import check_pairs
+from keras_transformer.decoding.windows import check_texts
 from keras_transformer.decoding.word_links import SPACED_WORD
 from keras_transformer.token_ids import END_ID
 

@@ -5,21 +5,21 @@ import os
 from keras_transformer.data.text_files import is_blank
 from keras_transformer.decoding import glossary as glossaries
 from keras_transformer.decoding.batches import CACHE_POSITIONS
-from keras_transformer.decoding.batches import WINDOW
-from keras_transformer.decoding.batches import check_length
-from keras_transformer.decoding.batches import check_pairs
-from keras_transformer.decoding.batches import in_parallel
 from keras_transformer.decoding.batches import plan_batches
 from keras_transformer.decoding.batches import search_costs
-from keras_transformer.decoding.batches import windows
 from keras_transformer.decoding.exported import EXPORT_FILE
 from keras_transformer.decoding.exported import SAVED_MODEL_FILE
 from keras_transformer.decoding.exported import check_exportable
 from keras_transformer.decoding.exported import newest_version
 from keras_transformer.decoding.exported import read_export
-from keras_transformer.decoding.text_translator import Hypothesis
+from keras_transformer.decoding.hypothesis import Hypothesis
 from keras_transformer.decoding.text_translator import TextTranslator
+from keras_transformer.decoding.threads import in_parallel
 from keras_transformer.decoding.threads import num_tensorflow_threads
+from keras_transformer.decoding.windows import WINDOW
+from keras_transformer.decoding.windows import check_length
+from keras_transformer.decoding.windows import check_pairs
+from keras_transformer.decoding.windows import windows
 
 EXPORT_PATH = os.path.join("assets.extra", EXPORT_FILE)
 

@@ -3,9 +3,9 @@
 from keras_transformer.data.tags import check_tag
 from keras_transformer.data.tags import tagged
 from keras_transformer.data.tags import word_of
-from keras_transformer.decoding.batches import check_pairs
-from keras_transformer.decoding.batches import check_texts
 from keras_transformer.decoding.text_translator import TextTranslator
+from keras_transformer.decoding.windows import check_pairs
+from keras_transformer.decoding.windows import check_texts
 from keras_transformer.decoding.word_links import SPACED_WORD
 
 

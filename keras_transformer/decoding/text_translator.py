@@ -1,37 +1,10 @@
 """The base class of all translators."""
 
-import typing
-
-from keras_transformer.decoding.batches import WINDOW
-from keras_transformer.decoding.batches import check_pairs
-from keras_transformer.decoding.batches import windows
+from keras_transformer.decoding.windows import WINDOW
+from keras_transformer.decoding.windows import check_pairs
+from keras_transformer.decoding.windows import windows
 from keras_transformer.decoding.word_links import SPACED_WORD
 from keras_transformer.search.options import MAX_SOURCE_TOKENS
-
-
-class Hypothesis(typing.NamedTuple):
-    """A translation with its score and, if known, its ids with the end id."""
-
-    text: str
-    score: float
-    ids: list = ()
-
-
-def with_texts(rows, vocabulary):
-    """Returns hypotheses with the texts of their ids.
-
-    Args:
-        rows: List of lists of `Hypothesis`.
-        vocabulary: The `Subwords` of the targets.
-    """
-    # One call for all, because each call starts threads of its own.
-    texts = iter(vocabulary.decode([one.ids for row in rows for one in row]))
-    # A model can spell a line feed in bytes, but a translation must remain one
-    # line.
-    return [
-        [one._replace(text=next(texts).replace("\n", " ")) for one in row]
-        for row in rows
-    ]
 
 
 class TextTranslator:

@@ -6,7 +6,10 @@ after the other on both cores.
 """
 
 import contextlib
+import itertools
 import os
+import queue
+from concurrent import futures
 
 MAX_THREADS = 8
 
@@ -58,3 +61,59 @@ def num_cores():
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+def in_parallel(function, items, num_threads):
+    """Yields each item with the function's result, in the order of the items.
+
+    Args:
+        function: Function of one item. With several threads it is called in
+            them.
+        items: Iterable.
+        num_threads: Integer, the number of calls at the same time.
+
+    Yields:
+        Pairs (item, result).
+    """
+    if num_threads == 1:
+        # No pool: a caller that stops early leaves the other items untouched.
+        for item in items:
+            yield item, function(item)
+        return
+    # Threads suffice, because the backends release Python's lock while they
+    # compute.
+    pool = futures.ThreadPoolExecutor(num_threads)
+    try:
+        calls = [(item, pool.submit(function, item)) for item in items]
+        for item, call in calls:
+            yield item, call.result()
+    finally:
+        # A caller that stops early does not wait for the other batches.
+        pool.shutdown(cancel_futures=True)
+
+
+def shared_out(function, items, workers, num_threads):
+    """Yields each item with the function's result, in the order of the items.
+
+    Args:
+        function: Function of a worker and an item.
+        items: Iterable.
+        workers: List of workers.
+        num_threads: Integer, the number of calls at the same time, which the
+            workers share evenly.
+
+    Yields:
+        Pairs (item, result).
+    """
+    idle = queue.SimpleQueue()
+    for worker in itertools.islice(itertools.cycle(workers), num_threads):
+        idle.put(worker)
+
+    def call(item):
+        worker = idle.get()
+        try:
+            return function(worker, item)
+        finally:
+            idle.put(worker)
+
+    return in_parallel(call, items, num_threads)

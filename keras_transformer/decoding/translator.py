@@ -5,25 +5,20 @@ import numpy as np
 from keras_transformer.decoding import ensembles
 from keras_transformer.decoding import glossary as glossaries
 from keras_transformer.decoding import threads
-from keras_transformer.decoding.batches import WINDOW
-from keras_transformer.decoding.batches import encode
-from keras_transformer.decoding.batches import encode_prefixes
-from keras_transformer.decoding.batches import padded
-from keras_transformer.decoding.batches import padded_terms
-from keras_transformer.decoding.batches import plan_batches
-from keras_transformer.decoding.batches import search_costs
-from keras_transformer.decoding.batches import windows
+from keras_transformer.decoding.arrays import Sentences
+from keras_transformer.decoding.hypothesis import Hypothesis
+from keras_transformer.decoding.hypothesis import with_texts
 from keras_transformer.decoding.minimum_bayes_risk import chosen
 from keras_transformer.decoding.placeholders import check_translates
 from keras_transformer.decoding.protected_texts import protected_hypotheses
 from keras_transformer.decoding.replicas import Replica
-from keras_transformer.decoding.replicas import compiler
-from keras_transformer.decoding.replicas import least_positions
+from keras_transformer.decoding.replicas import Replicas
 from keras_transformer.decoding.replicas import load_replicas
-from keras_transformer.decoding.replicas import shared_out
-from keras_transformer.decoding.text_translator import Hypothesis
 from keras_transformer.decoding.text_translator import TextTranslator
-from keras_transformer.decoding.text_translator import with_texts
+from keras_transformer.decoding.windows import WINDOW
+from keras_transformer.decoding.windows import encode
+from keras_transformer.decoding.windows import encode_prefixes
+from keras_transformer.decoding.windows import windows
 from keras_transformer.decoding.word_links import SPACED_WORD
 from keras_transformer.decoding.word_links import find_links
 from keras_transformer.search.options import DecodeOptions
@@ -74,7 +69,7 @@ class Translator(TextTranslator):
         replicas=None,
     ):
         self.model = model
-        self._replicas = replicas or [Replica(model)]
+        self._replicas = Replicas(replicas or [Replica(model)], num_threads)
         self.vocabulary = vocabulary
         self.source_vocabulary = source_vocabulary or vocabulary
         self.num_threads = num_threads
@@ -204,35 +199,16 @@ class Translator(TextTranslator):
             empty hypothesis.
         """
         options = self.changed_options(**options)
-        search_options = options.of_search()
-        searches = [
-            one.search(search_options, self.vocabulary, self.source_vocabulary)
-            for one in self._replicas
-        ]
-        terms = terms or [[]] * len(sources)
-
-        def find(search, batch):
-            lengths = [len(sources[i]) for i in batch]
-            batch_prefixes = None
-            if prefixes:
-                batch_prefixes = padded([prefixes[i] for i in batch])
-                # A prefix can be longer than its source.
-                shortest = [len(prefixes[i]) + 1 for i in batch]
-                lengths = np.maximum(lengths, shortest)
-            return search(
-                padded([sources[i] for i in batch]),
-                np.array(lengths, "int32") + options.extra_length,
-                batch_prefixes,
-                None if seeds is None else seeds[batch],
-                padded_terms([terms[i] for i in batch]),
-            )
-
+        searched = self._replicas.search(
+            Sentences(sources, prefixes, seeds, terms),
+            options.of_search(),
+            self.linearization,
+            self.vocabulary,
+            self.source_vocabulary,
+        )
         results = [[Hypothesis("", 0.0, [])] for _ in sources]
-        planned = self._batches(sources, search_options)
-        in_turn = shared_out(find, planned, searches, self.num_threads)
-        for batch, arrays in in_turn:
-            hypotheses = with_texts(_hypotheses(*arrays), self.vocabulary)
-            for i, own in zip(batch, hypotheses):
+        for batch, found in searched:
+            for i, own in zip(batch, with_texts(found, self.vocabulary)):
                 results[i] = chosen(own, options)
             if report:
                 report(len(batch))
@@ -255,30 +231,11 @@ class Translator(TextTranslator):
             probability of illegal symbols.
         """
         alpha = self.options.alpha if alpha is None else alpha
-        scorings = [one.scoring(alpha) for one in self._replicas]
-        # A cost of 0 leaves out the blank sources, whose score is 0.
-        longest = [
-            max(len(source), len(target)) if source else 0
-            for source, target in zip(sources, targets, strict=True)
-        ]
-
-        def score(scoring, batch):
-            # A blank translation is the end alone.
-            return scoring(
-                *(
-                    padded([(ids[i] or [END_ID]) for i in batch])
-                    for ids in (sources, targets)
-                )
-            )
-
+        scored = self._replicas.score(sources, targets, alpha, self.options)
         scores = [0.0] * len(sources)
-        # Half the budget, since encoder and decoder hold all positions at once.
-        budget = least_positions(self._replicas, self.options) // 2
-        planned = self._fitting(longest, budget)
-        in_turn = shared_out(score, planned, scorings, self.num_threads)
-        for batch, array in in_turn:
-            for i, value in zip(batch, array.tolist()):
-                scores[i] = value
+        for batch, found in scored:
+            for i, score in zip(batch, found):
+                scores[i] = score
         return scores
 
     @property
@@ -321,30 +278,3 @@ class Translator(TextTranslator):
                 f"`{name}` needs a single model. Received: an ensemble. Load "
                 "one of its runs."
             )
-
-    def _batches(self, sources, options):
-        lengths = map(len, sources)
-        costs = search_costs(lengths, options, self.linearization)
-        return self._fitting(costs, least_positions(self._replicas, options))
-
-    def _fitting(self, costs, budget):
-        fitting_rows = compiler().fitting_rows
-        return plan_batches(costs, budget, self.num_threads, fitting_rows)
-
-
-def _hypotheses(sequences, scores):
-    """Returns the hypotheses of each sentence of a batch, without texts."""
-    # A score of -inf fills the place of a hypothesis that does not exist.
-    return [
-        [
-            Hypothesis("", score, _until_end(sequence))
-            for sequence, score in zip(*row)
-            if score > float("-inf")
-        ]
-        for row in zip(sequences, scores.tolist())
-    ]
-
-
-def _until_end(sequence):
-    ids = sequence.tolist()
-    return ids[: ids.index(END_ID) + 1] if END_ID in ids else ids

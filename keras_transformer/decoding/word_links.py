@@ -5,7 +5,7 @@ import typing
 
 import numpy as np
 
-from keras_transformer.decoding.batches import padded
+from keras_transformer.decoding.arrays import padded
 from keras_transformer.token_ids import END_ID
 
 SPACED_WORD = re.compile(r"\S+")

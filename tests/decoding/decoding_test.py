@@ -1,5 +1,6 @@
 """Translators keep the order and the number of lines, however they batch."""
 
+import itertools
 import subprocess
 import sys
 
@@ -20,8 +21,8 @@ from small_translators import make_vocabulary
 from keras_transformer.decoding import replicas
 from keras_transformer.decoding import translator as translator_module
 from keras_transformer.decoding.compiled_search import compile_search
+from keras_transformer.decoding.hypothesis import _until_end
 from keras_transformer.decoding.translator import Translator
-from keras_transformer.decoding.translator import _until_end
 from keras_transformer.hparam import HParams
 from keras_transformer.runs import variables
 from keras_transformer.search.options import DecodeOptions
@@ -123,12 +124,13 @@ class TranslatorTest:
         monkeypatch.setattr(replicas, "CACHE_POSITIONS", 100)
         lengths = [3, 30, 7, 7, 200, 1, 1, 2]
         sources = [[5] * (n - 1) + [END_ID] for n in lengths]
-        options = translator.options.replace(beam_size=2)
-        batches = list(translator._batches(sources, options))
-        assert sorted(sum(batches, [])) == list(range(len(lengths)))
-        for batch in batches:
-            longest = max(lengths[i] for i in batch) + 4
-            assert len(batch) == 1 or len(batch) * longest * 2 <= 100
+        sizes = []
+        translator.translate_ids(sources, sizes.append, beam_size=2)
+        assert sum(sizes) == len(lengths)
+        longest_first = iter(sorted(lengths, reverse=True))
+        for size in filter(None, sizes):
+            longest, *_ = list(itertools.islice(longest_first, size))
+            assert size == 1 or size * (longest + 4) * 2 <= 100
 
     def test_a_beam_of_one_is_the_argmax_of_the_whole_model(self, translator):
         source = translator.vocabulary.encode(["two women run"])[0]

@@ -14,8 +14,8 @@ from small_translators import make_vocabulary
 from keras_transformer.decoding.glossary import Glossary
 from keras_transformer.decoding.glossary import holds
 from keras_transformer.decoding.glossary import obeying
+from keras_transformer.decoding.hypothesis import Hypothesis
 from keras_transformer.decoding.reranking import Reranker
-from keras_transformer.decoding.text_translator import Hypothesis
 from keras_transformer.decoding.translator import Translator
 from keras_transformer.search.lexical_constraint import MISSING_ID
 

@@ -16,10 +16,10 @@ from small_translators import make_tree_vocabulary
 from small_translators import make_vocabulary
 
 from keras_transformer.decoding import load
+from keras_transformer.decoding.hypothesis import Hypothesis
 from keras_transformer.decoding.minimum_bayes_risk import by_agreement
 from keras_transformer.decoding.minimum_bayes_risk import sentence_chrf
 from keras_transformer.decoding.parser import Parser
-from keras_transformer.decoding.text_translator import Hypothesis
 
 TEXTS = [
     "a dog",

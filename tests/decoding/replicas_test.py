@@ -13,7 +13,7 @@ from small_translators import TEXTS
 from small_translators import make_run
 from small_translators import make_vocabulary
 
-from keras_transformer.decoding.replicas import shared_out
+from keras_transformer.decoding.threads import shared_out
 from keras_transformer.decoding.translator import Translator
 
 # Prints what two devices find, and the devices that held the results.
@@ -41,7 +41,7 @@ def noting(tensor):
 translator = Translator.load(path)
 weights = [
     str(replica.model.variables[0].value.device)[-5:].lower()
-    for replica in translator._replicas
+    for replica in translator._replicas.replicas
 ]
 keras.ops.convert_to_numpy = noting
 translations, scores = translator(texts, return_scores=True)
@@ -70,7 +70,7 @@ class ReplicasTest:
         weights, devices, translations, scores, given = results
         assert weights == devices == ["cpu:0", "cpu:1"]
         translator = Translator.load(run.path)
-        assert len(translator._replicas) == 1
+        assert len(translator._replicas.replicas) == 1
         expected, expected_scores = translator(TEXTS, return_scores=True)
         assert translations == expected
         assert scores == pytest.approx(expected_scores, abs=1e-5)

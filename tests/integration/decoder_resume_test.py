@@ -17,9 +17,9 @@ from commands import call
 from processes import environment
 
 from keras_transformer.bin import decoder
-from keras_transformer.decoding import batches
 from keras_transformer.decoding import ctranslate2_translator
 from keras_transformer.decoding import translator
+from keras_transformer.decoding import windows
 from keras_transformer.files.partial import PartialFile
 from keras_transformer.files.partial import resumable
 
@@ -40,7 +40,7 @@ needs_ctranslate2 = pytest.mark.skipif(
 @pytest.fixture
 def small_windows(monkeypatch):
     """Lets the decoder read and write eight sentences at a time."""
-    monkeypatch.setattr(batches, "WINDOW", 8)
+    monkeypatch.setattr(windows, "WINDOW", 8)
     monkeypatch.setattr(translator, "WINDOW", 8)
     monkeypatch.setattr(ctranslate2_translator, "WINDOW", 8)
 

@@ -249,7 +249,7 @@ def _layers():
     from keras_transformer.benchmark import layer_table
     from keras_transformer.data.progress import Progress
     from keras_transformer.decoding import threads
-    from keras_transformer.files.writing import check_directory
+    from keras_transformer.files.directories import check_directory
 
     flags.require(FLAGS, "report_dir")
     check_directory(FLAGS.report_dir, "`--report_dir`")

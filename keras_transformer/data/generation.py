@@ -18,6 +18,7 @@ from keras_transformer.data.split_encoding import complete_pairs
 from keras_transformer.data.split_encoding import encode_split
 from keras_transformer.data.subwords import VOCABULARY_FILE
 from keras_transformer.data.vocabulary_sample import sample_corpora
+from keras_transformer.files import directories
 from keras_transformer.files import locks
 from keras_transformer.files import writing
 from keras_transformer.files.records import WHOLE
@@ -71,7 +72,7 @@ def generate(problem, tmp_dir):
     Raises:
         ValueError: If a split has no pairs.
     """
-    writing.check_directory(problem.directory, "The folder of the data")
+    directories.check_directory(problem.directory, "The folder of the data")
     vocabularies.check_problem(problem)
     aside = problem.directory + ".unfinished"
     with locks.locked_directory(problem.data_dir):
@@ -82,7 +83,7 @@ def generate(problem, tmp_dir):
             _logger.info("%s is complete already.", problem.directory)
             return manifest
         # Within `data_dir`, so that moving the files is a mere renaming.
-        with writing.directory_aside(aside):
+        with directories.directory_aside(aside):
             manifest = {
                 "made_from": depends_on,
                 **_write_data(problem, tmp_dir, aside),

@@ -9,7 +9,7 @@ from keras_transformer.decoding import threads
 from keras_transformer.decoding.loading import load
 from keras_transformer.files.writing import check_writable
 from keras_transformer.files.writing import written_aside
-from keras_transformer.trees.parseval import write_evalb
+from keras_transformer.trees.evalb_files import write_evalb
 from keras_transformer.trees.tree import parse_tree
 
 

@@ -8,6 +8,7 @@ from keras_transformer.decoding.exported import export_format
 from keras_transformer.decoding.exported import is_ctranslate2
 from keras_transformer.decoding.exported import is_version
 from keras_transformer.decoding.exported import versions
+from keras_transformer.files import directories
 from keras_transformer.files import locks
 from keras_transformer.files import writing
 from keras_transformer.runs.run_directory import RunDirectory
@@ -40,7 +41,7 @@ def new_version(export_dir):
         number = max(versions(export_dir), default=0) + 1
         path = os.path.join(export_dir, str(number))
         # The name is not a number, so no server loads the directory early.
-        with writing.directory_aside(path + writing.INCOMPLETE) as aside:
+        with directories.directory_aside(path + writing.INCOMPLETE) as aside:
             yield aside, path
             writing.synchronise(aside)
             writing.move(aside, path)
@@ -71,7 +72,7 @@ def check_export_dir(export_dir, format):
             f"export_dir={export_dir!r} with versions that are not of the "
             f"format {format}. Name another directory."
         )
-    writing.check_directory(export_dir, "`export_dir`")
+    directories.check_directory(export_dir, "`export_dir`")
     if os.path.isdir(os.path.dirname(os.path.abspath(export_dir))):
         # Fails if another process is exporting. It also makes the directory,
         # which tells more than permissions do, and removes it again.

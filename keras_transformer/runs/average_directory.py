@@ -6,7 +6,7 @@ import os
 
 from keras_transformer.data.subwords import SOURCE_VOCABULARY_FILE
 from keras_transformer.data.subwords import VOCABULARY_FILE
-from keras_transformer.files import writing
+from keras_transformer.files import directories
 from keras_transformer.runs.run_directory import HPARAMS_FILE
 from keras_transformer.runs.run_directory import RUN_FILE
 from keras_transformer.runs.run_directory import RunDirectory
@@ -37,7 +37,7 @@ def replaced(path, run):
     """
     _check_place(path, run)
     check = functools.partial(_check_replaceable, path)
-    with writing.replaced_directory(path, check, OWN) as aside:
+    with directories.replaced_directory(path, check, OWN) as aside:
         yield aside
 
 

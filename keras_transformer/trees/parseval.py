@@ -8,20 +8,12 @@ import re
 
 from keras_transformer.trees.tree import ROOT
 from keras_transformer.trees.tree import TRACE
-from keras_transformer.trees.tree import Tree
 from keras_transformer.trees.tree import steps
-from keras_transformer.trees.tree import trees_of
 
 CUT_OFF = 40  # words of the longest sentence in the second column
 # COLLINS.prm deletes the brackets and the words with these labels.
 DELETED = frozenset([ROOT, TRACE, ",", ":", "``", "''", "."])
 SIGNATURE = f"parseval|rules:EVALB|prm:COLLINS|failed:counted|cutoff:{CUT_OFF}"
-# Sizes of the arrays in EVALB as distributed, which it does not check.
-EVALB_MAX_WORDS = 200
-EVALB_MAX_BRACKETS = 200
-EVALB_MAX_WORD = 99  # bytes
-EVALB_MAX_LINE = 4998  # bytes
-WRONG = "*"  # suffix of tags in EVALB's files that must count as wrong
 ROWS = {
     "sentences": "num_sentences",
     "failed": "num_failed",
@@ -145,59 +137,23 @@ def parseval(gold, test):
     tag accuracy     25.00         25.00
     parseval|rules:EVALB|prm:COLLINS|failed:counted|cutoff:40
     """
-    _check(gold, test)
+    check_pairs(gold, test)
     counts = [_counts(*pair) for pair in zip(gold, test)]
     rows = [row for _, row in counts]
     short = [row for length, row in counts if length <= CUT_OFF]
     return ParsevalReport(*_sums(rows), ParsevalScores(*_sums(short)))
 
 
-def write_evalb(gold_path, test_path, gold, test):
-    """Writes the two files that EVALB reads, with one tree a line.
-
-    EVALB with COLLINS.prm then gives the scores of `parseval`. Two changes of
-    the parses are needed because EVALB drops what it cannot compare:
-
-    - A failed sentence becomes its words right below TOP, all tagged "*": it
-      has no brackets and no right tag. EVALB would skip `(())`.
-    - Where gold tree and parse disagree on whether a word is punctuation, the
-      parse gets the gold tag, or its own tag followed by "*".
-
-    Two differences remain. EVALB always skips sentences that are all
-    punctuation, and it calls a failed sentence an exact match if its gold tree
-    has no brackets.
+def check_pairs(gold, test):
+    """Checks that there is one parse for each gold tree, and at least one.
 
     Args:
-        gold_path: Path of the file of gold trees.
-        test_path: Path of the file of parses.
-        gold: Non-empty list of `Tree`.
-        test: List of `Tree` or None, of the same length.
-
-    Returns:
-        List of the line numbers, counted from 1, at which a tree exceeds the
-        limits of EVALB as distributed. Raise the limits before compiling EVALB;
-        otherwise it may crash or count wrongly.
+        gold: List of `Tree`.
+        test: List of `Tree` or None.
 
     Raises:
-        ValueError: If there is nothing to write or the lengths differ.
+        ValueError: If there is none, or if the numbers differ.
     """
-    _check(gold, test)
-    too_large = []
-    with (
-        open(gold_path, "w", encoding="utf-8", newline="\n") as gold_file,
-        open(test_path, "w", encoding="utf-8", newline="\n") as test_file,
-    ):
-        for number, (gold_tree, test_tree) in enumerate(zip(gold, test), 1):
-            gold_line = _line(gold_tree)
-            test_line = _line(_comparable(gold_tree, test_tree))
-            gold_file.write(gold_line + "\n")
-            test_file.write(test_line + "\n")
-            if not (_fits_evalb(gold_line) and _fits_evalb(test_line)):
-                too_large.append(number)
-    return too_large
-
-
-def _check(gold, test):
     if len(gold) != len(test) or not gold:
         raise ValueError(
             "There must be as many parses as gold trees, and at least one. "
@@ -216,12 +172,12 @@ def _sums(rows):
 
 def _counts(gold, test):
     """Returns a sentence's length and its counts in `ParsevalScores` order."""
-    leaves, parsed = _leaves(gold), _leaves(test)
+    leaves, parsed = leaves_of(gold), leaves_of(test)
     is_counted = [tag not in DELETED for _, tag in leaves]
     num_words = sum(is_counted)
     gold_brackets = _brackets(gold, is_counted)
     num_gold = gold_brackets.total()
-    if _is_failed(leaves, parsed):
+    if is_failed(leaves, parsed):
         return len(leaves), (1, 1, num_gold, 0, 0, 0, num_words, 0)
     test_brackets = _brackets(test, is_counted)
     num_test = test_brackets.total()
@@ -235,7 +191,7 @@ def _counts(gold, test):
     return len(leaves), row
 
 
-def _leaves(tree):
+def leaves_of(tree):
     """Returns the words and tags of a tree without traces; [] if it is None."""
     return [
         (word, tag)
@@ -244,7 +200,13 @@ def _leaves(tree):
     ]
 
 
-def _is_failed(leaves, parsed):
+def is_failed(leaves, parsed):
+    """Returns whether a parse has no words, or others than the gold tree.
+
+    Args:
+        leaves: What `leaves_of` returned for the gold tree.
+        parsed: The same for the parse.
+    """
     words = [word for word, _ in leaves]
     return not parsed or words != [word for word, _ in parsed]
 
@@ -279,49 +241,3 @@ def _bare(label):
     if not label.startswith("-"):
         label = re.split("[-=]", label, maxsplit=1)[0]
     return "ADVP" if label == "PRT" else label
-
-
-def _comparable(gold, test):
-    """Returns a parse that EVALB compares with `gold` as `parseval` does."""
-    leaves, parsed = _leaves(gold), _leaves(test)
-    # EVALB skips an empty tree, so a failed parse becomes a flat one.
-    if _is_failed(leaves, parsed):
-        parsed = [(word, WRONG) for word, _ in leaves]
-        test = Tree(ROOT, tuple(Tree(WRONG, (word,)) for word, _ in leaves))
-    tags = []
-    for (_, gold_tag), (_, tag) in zip(leaves, parsed):
-        if gold_tag in DELETED and tag not in DELETED:
-            tag = gold_tag
-        elif tag in DELETED and gold_tag not in DELETED:
-            tag += WRONG
-        tags.append(tag)
-    return _with_tags(test, tags)
-
-
-def _with_tags(tree, tags):
-    """Returns a tree with other tags for all words but traces."""
-    tags = iter(tags)
-    (tree,) = trees_of(
-        (step, next(tags), word)
-        if step == "leaf" and label != TRACE
-        else (step, label, word)
-        for step, label, word in steps(tree)
-    )
-    return tree
-
-
-def _line(tree):
-    # EVALB expects TOP at the root of every tree.
-    if tree.is_preterminal or tree.label not in ("", ROOT):
-        tree = Tree(ROOT, (tree,))
-    return str(tree._replace(label=ROOT))
-
-
-def _fits_evalb(line):
-    leaves = re.findall(r"\(([^ ()]+) ([^ ()]+)\)", line)
-    return (
-        sum(tag not in DELETED for tag, _ in leaves) <= EVALB_MAX_WORDS
-        and line.count("(") - len(leaves) <= EVALB_MAX_BRACKETS
-        and max(len(word.encode()) for _, word in leaves) <= EVALB_MAX_WORD
-        and len(line.encode()) <= EVALB_MAX_LINE
-    )

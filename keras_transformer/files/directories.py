@@ -1,0 +1,136 @@
+"""Directories that appear under their names only when complete.
+
+A reader, or a process that starts after a crash, finds the earlier content or
+the new one, never a half-written directory.
+"""
+
+import contextlib
+import os
+import shutil
+
+from keras_transformer.files import locks
+from keras_transformer.files.writing import INCOMPLETE
+from keras_transformer.files.writing import disk_errors
+from keras_transformer.files.writing import move
+from keras_transformer.files.writing import synchronise
+
+
+def check_directory(path, name="An output"):
+    """Checks that a directory can be made, or that files can be put into it.
+
+    Args:
+        path: Path of the directory, whose parents may be missing too.
+        name: What the message calls the path. Defaults to "An output".
+
+    Raises:
+        ValueError: If the directory, or the nearest one above it that exists,
+            is not one or may not be written to.
+    """
+    nearest = os.path.abspath(path)
+    while not os.path.lexists(nearest):
+        nearest = os.path.dirname(nearest)
+    is_directory = os.path.isdir(nearest)
+    if not is_directory or not os.access(nearest, os.W_OK | os.X_OK):
+        fault = "may not be written to" if is_directory else "is no directory"
+        raise ValueError(
+            f"{name} must be a directory that can be written. Received: "
+            f"{path}, but {nearest} {fault}. Name another directory."
+        )
+
+
+@contextlib.contextmanager
+def directory_aside(path):
+    """Makes an empty directory and removes it unless it has been moved.
+
+    The caller fills it, calls `synchronise`, and moves it or its files to
+    their place. Leftovers of a killed process are removed first.
+
+    Args:
+        path: Path of the directory. Its name must mark it as incomplete, and
+            usually ends with `INCOMPLETE`.
+
+    Yields:
+        The path.
+
+    Raises:
+        OSError: If the disk accepts no more data.
+    """
+    shutil.rmtree(path, ignore_errors=True)
+    try:
+        with disk_errors(path.removesuffix(INCOMPLETE)):
+            os.makedirs(path)
+            yield path
+    finally:
+        shutil.rmtree(path, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def replaced_directory(path, check=None, own=None):
+    """Makes an empty directory that gets the name of another one at the end.
+
+    Until the block has ended without an error, the earlier directory stays in
+    its place. What a killed process left is put right first.
+
+    Args:
+        path: Path of the directory, which need not exist. A link to a directory
+            stays a link.
+        check: Function that raises an error if the earlier directory must
+            stay. No other process replaces it between the check and the end of
+            the block. Defaults to None.
+        own: Names of the entries that belong to the directory and disappear
+            with it. All others move to the new one. Defaults to None, which
+            keeps nothing.
+
+    Yields:
+        The path of the empty directory.
+
+    Raises:
+        ValueError: If another process is replacing the directory.
+    """
+    place = os.path.realpath(path)
+    outer = place + INCOMPLETE
+    with locks.locked_directory(outer, wait=False, shown=path):
+        try:
+            _finish_replacing(place, own)
+            if check:
+                check()
+            _remove_content(outer)
+            with disk_errors(path):
+                aside = os.path.join(outer, "new")
+                os.mkdir(aside)
+                yield aside
+                synchronise(aside)
+            # The system cannot exchange directories that hold files.
+            if os.path.isdir(place):
+                os.rename(place, _outdated(place))
+            move(aside, place)
+            _finish_replacing(place, own)
+        finally:
+            _remove_content(outer)
+            os.rmdir(outer)
+
+
+def _finish_replacing(path, own):
+    """Ends a replacement, perhaps one that a killed process began."""
+    outdated = _outdated(path)
+    if not os.path.isdir(outdated):
+        return
+    if not os.path.lexists(path):
+        os.rename(outdated, path)  # killed before the new one had the name
+        return
+    for name in os.listdir(outdated) if own else ():
+        if name not in own and not os.path.lexists(os.path.join(path, name)):
+            os.rename(os.path.join(outdated, name), os.path.join(path, name))
+    shutil.rmtree(outdated)
+
+
+def _outdated(path):
+    return f"{path}.outdated"
+
+
+def _remove_content(directory):
+    for entry in os.scandir(directory):
+        if entry.is_dir(follow_symlinks=False):
+            shutil.rmtree(entry.path)
+        else:
+            os.remove(entry.path)

@@ -1,0 +1,111 @@
+"""The files of gold trees and parses that the program EVALB reads."""
+
+import re
+
+from keras_transformer.trees.parseval import DELETED
+from keras_transformer.trees.parseval import check_pairs
+from keras_transformer.trees.parseval import is_failed
+from keras_transformer.trees.parseval import leaves_of
+from keras_transformer.trees.tree import ROOT
+from keras_transformer.trees.tree import TRACE
+from keras_transformer.trees.tree import Tree
+from keras_transformer.trees.tree import steps
+from keras_transformer.trees.tree import trees_of
+
+# Sizes of the arrays in EVALB as distributed, which it does not check.
+EVALB_MAX_WORDS = 200
+EVALB_MAX_BRACKETS = 200
+EVALB_MAX_WORD = 99  # bytes
+EVALB_MAX_LINE = 4998  # bytes
+WRONG = "*"  # suffix of tags in EVALB's files that must count as wrong
+
+
+def write_evalb(gold_path, test_path, gold, test):
+    """Writes the two files that EVALB reads, with one tree a line.
+
+    EVALB with COLLINS.prm then gives the scores of `parseval`. Two changes of
+    the parses are needed because EVALB drops what it cannot compare:
+
+    - A failed sentence becomes its words right below TOP, all tagged "*": it
+      has no brackets and no right tag. EVALB would skip `(())`.
+    - Where gold tree and parse disagree on whether a word is punctuation, the
+      parse gets the gold tag, or its own tag followed by "*".
+
+    Two differences remain. EVALB always skips sentences that are all
+    punctuation, and it calls a failed sentence an exact match if its gold tree
+    has no brackets.
+
+    Args:
+        gold_path: Path of the file of gold trees.
+        test_path: Path of the file of parses.
+        gold: Non-empty list of `Tree`.
+        test: List of `Tree` or None, of the same length.
+
+    Returns:
+        List of the line numbers, counted from 1, at which a tree exceeds the
+        limits of EVALB as distributed. Raise the limits before compiling EVALB;
+        otherwise it may crash or count wrongly.
+
+    Raises:
+        ValueError: If there is nothing to write or the lengths differ.
+    """
+    check_pairs(gold, test)
+    too_large = []
+    with (
+        open(gold_path, "w", encoding="utf-8", newline="\n") as gold_file,
+        open(test_path, "w", encoding="utf-8", newline="\n") as test_file,
+    ):
+        for number, (gold_tree, test_tree) in enumerate(zip(gold, test), 1):
+            gold_line = _line(gold_tree)
+            test_line = _line(_comparable(gold_tree, test_tree))
+            gold_file.write(gold_line + "\n")
+            test_file.write(test_line + "\n")
+            if not (_fits_evalb(gold_line) and _fits_evalb(test_line)):
+                too_large.append(number)
+    return too_large
+
+
+def _comparable(gold, test):
+    """Returns a parse that EVALB compares with `gold` as `parseval` does."""
+    leaves, parsed = leaves_of(gold), leaves_of(test)
+    # EVALB skips an empty tree, so a failed parse becomes a flat one.
+    if is_failed(leaves, parsed):
+        parsed = [(word, WRONG) for word, _ in leaves]
+        test = Tree(ROOT, tuple(Tree(WRONG, (word,)) for word, _ in leaves))
+    tags = []
+    for (_, gold_tag), (_, tag) in zip(leaves, parsed):
+        if gold_tag in DELETED and tag not in DELETED:
+            tag = gold_tag
+        elif tag in DELETED and gold_tag not in DELETED:
+            tag += WRONG
+        tags.append(tag)
+    return _with_tags(test, tags)
+
+
+def _with_tags(tree, tags):
+    """Returns a tree with other tags for all words but traces."""
+    tags = iter(tags)
+    (tree,) = trees_of(
+        (step, next(tags), word)
+        if step == "leaf" and label != TRACE
+        else (step, label, word)
+        for step, label, word in steps(tree)
+    )
+    return tree
+
+
+def _line(tree):
+    # EVALB expects TOP at the root of every tree.
+    if tree.is_preterminal or tree.label not in ("", ROOT):
+        tree = Tree(ROOT, (tree,))
+    return str(tree._replace(label=ROOT))
+
+
+def _fits_evalb(line):
+    leaves = re.findall(r"\(([^ ()]+) ([^ ()]+)\)", line)
+    return (
+        sum(tag not in DELETED for tag, _ in leaves) <= EVALB_MAX_WORDS
+        and line.count("(") - len(leaves) <= EVALB_MAX_BRACKETS
+        and max(len(word.encode()) for _, word in leaves) <= EVALB_MAX_WORD
+        and len(line.encode()) <= EVALB_MAX_LINE
+    )

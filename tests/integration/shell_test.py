@@ -25,8 +25,8 @@ def commands():
     return [line.split(".")[-1].split(":")[0] for line in scripts if line]
 
 
-# Work that each command can do in a few seconds. {text} is a file of two
-# lines and {new} a path that does not exist.
+# Work that each command can do in a few seconds. {text} and {copy} are files of
+# the same lines and {new} is a path that does not exist.
 WORK = {
     "avg_checkpoints": f"--output_dir={RUN} --num_last_checkpoints=2 "
     "--averaged_dir={new}",
@@ -34,7 +34,7 @@ WORK = {
     "benchmark": "--mode=decode --hparams_set=transformer_tiny --num_passes=1 "
     f"--decode_from_file={{text}} --vocabulary={RUN}/vocab.model "
     "--hparams=d_model=8,num_heads=2,d_ff=8,num_layers=1 --target_length=3",
-    "clean": "--source={text} --target={text} --clean_source={new}.a "
+    "clean": "--source={text} --target={copy} --clean_source={new}.a "
     "--clean_target={new}.b",
     "datagen": "--problem=copy --data_dir={new}",
     "decoder": f"--output_dir={EXPORT}",
@@ -58,6 +58,14 @@ SILENT = ("plot",)  # commands whose work prints nothing to standard output
 READING = ("decoder",)  # commands whose work reads standard input
 
 
+def flags_of(name, directory, lines):
+    """Writes the files of a command's work; returns its flags."""
+    paths = {key: directory / key for key in ("text", "copy", "new")}
+    for key in ("text", "copy"):
+        paths[key].write_text(lines)
+    return WORK[name].format(**paths)
+
+
 def shell(name, flags, redirection, **options):
     """Runs a command with redirections of a shell."""
     return subprocess.run(
@@ -77,10 +85,8 @@ def work(tmp_path):
     """Function that runs a command's work with redirections."""
 
     def run(name, redirection):
-        text = tmp_path / "text"
-        text.write_text("a b c\nd e f\n")
-        flags = WORK[name].format(text=text, new=tmp_path / "new")
-        return shell(name, flags, redirection, stdin=open(text))
+        flags = flags_of(name, tmp_path, "a b c\nd e f\n")
+        return shell(name, flags, redirection, stdin=open(tmp_path / "text"))
 
     return run
 
@@ -138,7 +144,7 @@ class StreamsTest:
     @pytest.mark.parametrize("name", WORK)
     def test_work_refuses_a_closed_output(self, work, name, tmp_path):
         assert_one_line(work(name, ">&-"), "must be open")
-        assert [path.name for path in tmp_path.iterdir()] == ["text"]
+        assert {path.name for path in tmp_path.iterdir()} == {"text", "copy"}
 
     @pytest.mark.slow
     @pytest.mark.parametrize("name", sorted(set(WORK) - set(SILENT)))
@@ -165,13 +171,12 @@ class InterruptTest:
     def test_a_signal_at_any_moment_leaves_no_traceback(
         self, name, number, tmp_path
     ):
-        text = tmp_path / "text"
-        text.write_text("a b c\n" * 100_000)
         for tenths in (0, 1, 3, 6, 10, 20, 40):
-            new = tmp_path / f"new{tenths}"
-            flags = WORK[name].format(text=text, new=new).split()
+            directory = tmp_path / str(tenths)
+            directory.mkdir()
+            flags = flags_of(name, directory, "a b c\n" * 100_000)
             process = subprocess.Popen(
-                [sys.executable, "-c", START, name, *flags],
+                [sys.executable, "-c", START, name, *flags.split()],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,

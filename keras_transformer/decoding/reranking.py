@@ -55,7 +55,10 @@ class Reranker(TextTranslator):
         self.weight = weight
         self.options = translator.options
         self.trained_length = translator.trained_length
-        self.has_attention = translator.has_attention
+
+    @property
+    def has_attention(self):
+        return self.translator.has_attention
 
     def hypotheses(
         self, texts, report=None, prefixes=None, seed=0, start=0, **options

@@ -35,7 +35,6 @@ class TaggingTranslator(TextTranslator):
         self.linearization = translator.linearization
         self.max_tokens = translator.max_tokens
         self.trained_length = translator.trained_length
-        self.has_attention = translator.has_attention
         # One token for the tag, and one for the end.
         if translator.num_tokens([word_of(tag)]) != [2]:
             raise ValueError(
@@ -44,6 +43,10 @@ class TaggingTranslator(TextTranslator):
                 "vocabulary. Name a tag that kt-datagen was given, such as fr "
                 "in --train=news.en,news.fr@fr."
             )
+
+    @property
+    def has_attention(self):
+        return self.translator.has_attention
 
     def hypotheses(
         self, texts, report=None, prefixes=None, seed=0, start=0, **options

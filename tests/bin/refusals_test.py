@@ -35,6 +35,8 @@ decoder {RUN} --decode_from_file=text --format=jsonl
 decoder {RUN} --decode_from_file=text --prefix_file=empty
 decoder {RUN} --decode_from_file=text --decode_to_file=no/such/file
 decoder {RUN} --decode_from_file=text --decode_hparams=temperature=1e9
+decoder {RUN} --target_language=fr
+decoder {RUN} --rerank_by={FIXTURES}/run --decode_from_file=none
 decoder --output_dir=none --decode_from_file=text
 KERAS_BACKEND=nope decoder {RUN} --decode_from_file=text
 evaluate {RUN} --checkpoint_step=7

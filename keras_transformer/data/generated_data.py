@@ -63,13 +63,22 @@ class GeneratedData(vocabularies.HasVocabularies):
             raise ValueError(
                 "The data of a problem must be generated before use. "
                 f"Received: problem={self.name}, no "
-                f"{generation.MANIFEST_FILE} in {self.directory}. Run "
-                f"kt-datagen --problem={self.data_name} "
-                f"--data_dir={self.data_dir}."
+                f"{generation.MANIFEST_FILE} in {self.directory}. "
+                f"{self._way_to_data()}"
             )
         if "source_vocab_sha256" in manifest:
             vocabularies.check_one_direction(self)
         return manifest
+
+    def _way_to_data(self):
+        place = os.path.abspath(self.data_dir)
+        around, name = os.path.split(place)
+        if name == self.data_name and generation.read_manifest(place):
+            return f"Name the directory around it, --data_dir={around}."
+        return (
+            f"Run kt-datagen --problem={self.data_name} "
+            f"--data_dir={self.data_dir}."
+        )
 
     @property
     def vocabularies(self):

@@ -190,9 +190,9 @@ def _make_vocabulary(problem, tmp_dir, directory):
         problem.user_symbols,
     )
     _logger.info(
-        "Trained a vocabulary of %d on %d pairs in %.1f s.",
-        vocabulary.vocab_size,
-        len(pairs),
+        "Trained a vocabulary of %s on %s pairs in %.1f s.",
+        f"{vocabulary.vocab_size:,}",
+        f"{len(pairs):,}",
         time.monotonic() - start,
     )
     return vocabulary

@@ -71,6 +71,7 @@ class Progress:
         # At least a millisecond, so that no rate is infinite.
         seconds = max(time.monotonic() - self._start, 1e-3)
         rate = self._done / seconds
+        digits = 1 if rate < 100 else 0  # as many as the figure is worth
         total = f" of {self._total:,}" if self._total else ""
         is_single = (self._total or self._done) == 1
         unit = self._unit.removesuffix("s") if is_single else self._unit
@@ -80,7 +81,7 @@ class Progress:
             left = f", {minutes}:{rest:02} left"
         print(
             f"{self._label}{self._done:,}{total} {unit} in "
-            f"{seconds:.1f} s, {rate:,.1f} {self._unit}/s{left}",
+            f"{seconds:.1f} s, {rate:,.{digits}f} {self._unit}/s{left}",
             file=sys.stderr,
             flush=True,
         )

@@ -51,7 +51,7 @@ class LinesTest:
         with Progress("sentences") as shown:
             clock[0] = 2
             shown.add(3000)
-        line = "3,000 sentences in 2.0 s, 1,500.0 sentences/s\n"
+        line = "3,000 sentences in 2.0 s, 1,500 sentences/s\n"
         assert capsys.readouterr().err == line
 
     def test_an_error_prints_no_final_figures(self, capsys):

@@ -131,6 +131,7 @@ ROWS = [
     row(START + " --output_dir=/dev/null/new", says="/dev/null", **SLOW),
     row(START + " --data_dir={run}", says="kt-datagen"),
     row(START + " --data_dir={box}/gone", says="kt-datagen"),
+    row(START + " --data_dir={data}/copy", says="the directory around it"),
     row(START + " --problem=reverse", says="kt-datagen"),
     row(START + " --warm_start_from={data}", says="which is none"),
     row(START + " --warm_start_from={box}/new", says="new"),

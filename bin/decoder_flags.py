@@ -160,7 +160,9 @@ SETTINGS += ("format", "split_long", "max_sentence_tokens")
 # They need the attention of a model for each sentence.
 OF_WORDS = ("write_alignments", "write_word_scores")
 SETTINGS += OF_WORDS
-
+# Files that are read, which the output must not replace.
+_INPUTS = ("decode_from_file", "prefix_file", "score_file")
+_INPUTS += ("glossary", "protected_patterns")
 
 _NOT_WITH_DOCUMENTS = (
     "decode_interactive",
@@ -272,7 +274,7 @@ def _check_output():
             "`--resume` must go with `--decode_to_file`. Received: --resume "
             "alone. Name the output of the earlier call."
         )
-    for name in ("decode_from_file", "prefix_file", "score_file"):
+    for name in _INPUTS:
         path = FLAGS[name].value
         if target and path and os.path.exists(path) and os.path.exists(target):
             if os.path.samefile(path, target):

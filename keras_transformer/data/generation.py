@@ -21,6 +21,7 @@ from keras_transformer.data.vocabulary_sample import sample_corpora
 from keras_transformer.files import directories
 from keras_transformer.files import locks
 from keras_transformer.files import writing
+from keras_transformer.files.reading import check_reachable
 from keras_transformer.files.records import WHOLE
 from keras_transformer.files.records import read_record
 
@@ -99,8 +100,10 @@ def read_manifest(directory):
 
     Raises:
         ValueError: If it is not one that `generate` wrote.
+        PermissionError: If the directory may not be searched.
     """
     path = os.path.join(directory, MANIFEST_FILE)
+    check_reachable(path)
     # `exists` would overlook a link to nothing.
     if not os.path.lexists(path):
         return None

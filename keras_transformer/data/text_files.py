@@ -7,6 +7,8 @@ import itertools
 import os
 import zlib
 
+from keras_transformer.files.reading import check_reachable
+
 MAX_LINE_BYTES = 16 * 2**20  # far more than any sentence or tree has
 # A gzip file of text is 3 to 10 times smaller than the text. One that expands
 # this far is not text.
@@ -208,7 +210,9 @@ def check_exists(path):
 
     Raises:
         ValueError: If it does not.
+        PermissionError: If a directory on the way may not be searched.
     """
+    check_reachable(path)
     if not os.path.exists(path) or os.path.isdir(path):
         state = "is a directory" if os.path.isdir(path) else "does not exist"
         raise ValueError(

@@ -7,6 +7,7 @@ from keras_transformer.data import text_files
 from keras_transformer.data.progress import Progress
 from keras_transformer.decoding import threads
 from keras_transformer.decoding.loading import load
+from keras_transformer.files.directories import check_directory
 from keras_transformer.files.writing import check_writable
 from keras_transformer.files.writing import written_aside
 from keras_transformer.trees.evalb_files import write_evalb
@@ -40,9 +41,10 @@ def check_files(output_dir, name, evalb_files=False):
     paths.append(os.path.join(output_dir, "README.md"))
     paths.append(os.path.join(output_dir, "scores", f"{name}.json"))
     for path in paths:
-        folder = os.path.dirname(path)
         # A missing folder is made later, beside the files of the run.
-        check_writable(path if os.path.exists(folder) else folder)
+        check_directory(os.path.dirname(path))
+        if os.path.exists(os.path.dirname(path)):
+            check_writable(path)
 
 
 def read_others(path, texts):

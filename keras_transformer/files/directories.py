@@ -29,12 +29,16 @@ def check_directory(path, name="An output"):
     nearest = os.path.abspath(path)
     while not os.path.lexists(nearest):
         nearest = os.path.dirname(nearest)
-    is_directory = os.path.isdir(nearest)
-    if not is_directory or not os.access(nearest, os.W_OK | os.X_OK):
-        fault = "may not be written to" if is_directory else "is no directory"
+    fault, remedy = None, "Name another directory."
+    if not os.path.isdir(nearest):
+        fault = "is no directory"
+    elif not os.access(nearest, os.W_OK | os.X_OK):
+        fault = "may not be written to"
+        remedy = "Change its permissions, or name another directory."
+    if fault:
         raise ValueError(
             f"{name} must be a directory that can be written. Received: "
-            f"{path}, but {nearest} {fault}. Name another directory."
+            f"{path}, but {nearest} {fault}. {remedy}"
         )
 
 

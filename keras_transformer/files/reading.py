@@ -25,6 +25,22 @@ def faulty(path, fault, writer="kt-trainer", remedy=None):
     )
 
 
+def check_reachable(path):
+    """Checks that each directory on the way to a path may be searched.
+
+    `os.path.exists` takes whatever lies in a closed directory for absent.
+
+    Raises:
+        PermissionError: If one of them may not be searched.
+    """
+    try:
+        os.lstat(path)
+    except PermissionError:
+        raise
+    except (OSError, ValueError):
+        pass  # absent, or no path at all
+
+
 def check_file(path, writer="kt-trainer", remedy=None):
     """Checks that a path leads to a file.
 
@@ -35,7 +51,9 @@ def check_file(path, writer="kt-trainer", remedy=None):
 
     Raises:
         ValueError: If it leads to nothing or to something else.
+        PermissionError: If a directory on the way may not be searched.
     """
+    check_reachable(path)
     if os.path.isfile(path):
         return
     fault = "which does not exist"

@@ -28,8 +28,8 @@ def check_writable(path, name="An output"):
             "An output".
 
     Raises:
-        ValueError: If `path` exists and is not a file, or if its directory does
-            not exist or may not be written to.
+        ValueError: If `path` exists and is not a file or may only be read, or
+            if its directory does not exist or may not be written to.
         OSError: If the system rejects the path, for example as too long.
     """
     directory = os.path.dirname(path) or os.curdir
@@ -38,13 +38,15 @@ def check_writable(path, name="An output"):
         fault = "which is a directory or a device"
     elif not os.path.isdir(directory):
         fault = "whose directory does not exist"
-    # The directory decides, since a new file is renamed to replace the old one.
     elif not os.access(directory, os.W_OK | os.X_OK):
         fault = "whose directory may not be written to"
+    # A new file could replace it, but its owner has protected it.
+    elif os.path.exists(path) and not os.access(path, os.W_OK):
+        fault = "which may only be read"
     if fault:
         raise ValueError(
             f"{name} must be a file that can be written. Received: {path}, "
-            f"{fault}. Name a file in an existing directory."
+            f"{fault}. Name another file, in a directory that can be written."
         )
     # Root seems to have access everywhere, and a name can be too long.
     aside = path + INCOMPLETE

@@ -12,6 +12,7 @@ from keras_transformer.cost.devices import flops_per_second
 from keras_transformer.data.bpe_dropout import BpeDropout
 from keras_transformer.data.token_links import read_links
 from keras_transformer.engines import memory
+from keras_transformer.files.directories import check_directory
 from keras_transformer.files.locks import locked_directory
 from keras_transformer.runs.checkpoints import Checkpoints
 from keras_transformer.runs.model_card import describe_data
@@ -41,13 +42,8 @@ def locked_run(path, is_chief=True):
     if not is_chief:
         yield
         return
+    check_directory(path, "`output_dir`")
     with locked_directory(path, wait=False):
-        if not os.access(path, os.W_OK | os.X_OK):
-            raise ValueError(
-                "`output_dir` must be a directory that can be written. "
-                f"Received: output_dir={path!r}, which may only be read. "
-                "Change its permissions, or name another directory."
-            )
         yield
 
 

@@ -126,7 +126,7 @@ class CheckWritableTest:
         monkeypatch.chdir(tmp_path)
         (tmp_path / "folder").mkdir()
         (tmp_path / "file").write_text("before")
-        words = f"`--out` must be .* Received: {path}, .*{fault}.* Name a file"
+        words = f"`--out` must be .* Received: {path}, .*{fault}.* Name another"
         with pytest.raises(ValueError, match=words):
             writing.check_writable(path, "`--out`")
 

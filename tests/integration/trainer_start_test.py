@@ -104,7 +104,7 @@ class RefusalTest:
     ):
         tmp_path.chmod(0o500)
         flags = flags_of(tmp_path, copy_data)
-        assert_fails(capsys, ["may only be read"], trainer, *flags)
+        assert_fails(capsys, ["may not be written to"], trainer, *flags)
 
 
 class BothDirectionsFirstTest:

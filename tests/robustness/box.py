@@ -73,6 +73,8 @@ def _describe(path):
         return (stat.S_IFMT(status.st_mode),)
     if status.st_size > LARGE:
         return "file", status.st_size, status.st_mtime_ns
+    if not os.access(path, os.R_OK):
+        return "closed", status.st_size
     with open(path, "rb") as file:
         return "file", hashlib.file_digest(file, "sha256").hexdigest()
 

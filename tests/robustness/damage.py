@@ -87,6 +87,11 @@ def grows(path, size):
     return Damage(_grows, path, (size,))
 
 
+def allows(path, mode):
+    """Sets the permissions of a file or a directory until the end."""
+    return Damage(_allows, path, (mode,))
+
+
 def has(path):
     """Copies a template that the command line does not name."""
     return Damage(_has, path)
@@ -181,6 +186,11 @@ def _saves(box, path, name, array):
 
 def _grows(box, path, size):
     os.truncate(path, size)
+
+
+def _allows(box, path, mode):
+    box.at_end(os.chmod, path, os.stat(path).st_mode)
+    os.chmod(path, mode)
 
 
 def _has(box, path):

@@ -32,6 +32,11 @@ ROWS = [
     ),
     row(RUN + GLOSSARY + " --beam_size=1", TERMS, says="beam_size=1"),
     row(
+        RUN + GLOSSARY + f" --decode_to_file={FILE}",
+        TERMS,
+        says="the file of --glossary",
+    ),
+    row(
         RUN + GLOSSARY + " --decode_hparams=temperature=1",
         TERMS,
         says="must go with beam search",

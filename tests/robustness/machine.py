@@ -25,6 +25,12 @@ LINE = re.compile(
     r"(?P<name>kt-[a-z-]+): error: \S[^\n]*?[.:] "
     r"Received: [^\n]+?\. ([A-Z`-][^\n]*\.)\n"
 )
+# Takes from root the right to pass over the permissions of files.
+AS_USER = (
+    "setpriv",
+    "--inh-caps=-all",
+    "--bounding-set=-dac_override,-dac_read_search",
+)
 LEAKS = ("<class", "NoneType", "object at 0x", "Errno", "<_io.", "Traceback")
 
 
@@ -139,6 +145,8 @@ def run_apart(row, box):
     temporary = _temporary(box)
     variables = {"TMPDIR": temporary, **dict(row.variables)}
     words = _words(*arguments(row, box))
+    if row.user and os.geteuid() == 0:
+        words = [*AS_USER, *words]
     if row.shell or row.limits:
         script = f'set -o pipefail; {row.limits} "$@" {row.shell}'
         if not row.shell.startswith("|"):

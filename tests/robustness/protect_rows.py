@@ -18,6 +18,11 @@ def malformed(content, says):
 ROWS = [
     row(RUN + " --protect=some", says="true or false"),
     row(RUN + PATTERNS, says="patterns.txt"),
+    row(
+        RUN + PATTERNS + f" --decode_to_file={FILE}",
+        DIGITS,
+        says="the file of --protected_patterns",
+    ),
     malformed(b"a\n(b\n", "line 2, '(b'"),
     malformed(b"a\n\n", "line 2, '', which matches the empty text"),
     malformed(b"x*\n", "must match some text"),

@@ -31,6 +31,7 @@ class Row:
     until: str = ""  # words on the standard error of `beside` to wait for
     silent: bool = False  # whether standard error stays empty
     traceback: bool = False  # whether the user's own code shows its traceback
+    user: bool = False  # whether permissions count even if root runs the test
     apart: bool = False  # whether the row needs a process of its own
     cpu_seconds: float = CPU_SECONDS
 
@@ -41,7 +42,7 @@ class Row:
     @property
     def needs_process(self):
         return self.apart or any(
-            (self.shell, self.limits, self.signal, self.beside)
+            (self.user, self.shell, self.limits, self.signal, self.beside)
         )
 
     def __str__(self):

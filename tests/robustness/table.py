@@ -11,6 +11,7 @@ import environment_rows
 import flag_rows
 import glossary_rows
 import hparam_rows
+import permission_rows
 import protect_rows
 import record_rows
 import request_rows
@@ -36,6 +37,7 @@ COMMANDS = {
     "environment": environment_rows.ROWS,
     "streams": stream_rows.ROWS,
     "disk": disk_rows.ROWS,
+    "permission": permission_rows.ROWS,
     "concurrent": concurrent_rows.ROWS,
     "signal": signal_rows.ROWS,
 }

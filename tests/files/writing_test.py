@@ -85,7 +85,8 @@ class WrittenTogetherTest:
                 file.write("after")
             assert (tmp_path / "a").read_text() == "before"
             assert not (tmp_path / "b").exists()
-        assert [open(path).read() for path in paths] == ["after", "after"]
+        texts = [(tmp_path / name).read_text() for name in "ab"]
+        assert texts == ["after", "after"]
         assert sorted(os.listdir(tmp_path)) == ["a", "b"]
 
     def test_full_disk_leaves_all_earlier_files(self, tmp_path):
@@ -97,7 +98,8 @@ class WrittenTogetherTest:
             with written_together(paths) as files:
                 for file in files:
                     file.write("after")
-        assert {open(path).read() for path in paths} == {"before"}
+        texts = {(tmp_path / name).read_text() for name in "abc"}
+        assert texts == {"before"}
         assert sorted(os.listdir(tmp_path)) == ["a", "b", "c"]
 
 

@@ -20,7 +20,8 @@ separated by tabs. --write_scores adds a tab and its score after each. A score
 is the log-probability divided by the length penalty. --decode_hparams=
 temperature=0.8,top_k=10 samples translations; the same --random_seed gives the
 same samples. --decode_hparams=mbr_samples=32 draws 32 and writes the one with
-the greatest mean chrF against the others, which is then its score.
+the greatest mean chrF against the others, which is then its score. A parsing
+run joins the samples into one tree.
 --write_alignments and --write_word_scores add links and scores of words.
 
 If the command stops early, by an error, a signal or a kill, the lines that are

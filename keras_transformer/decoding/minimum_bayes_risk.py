@@ -1,8 +1,13 @@
-"""Minimum Bayes risk: the sample that agrees best with the other samples."""
+"""Minimum Bayes risk: what agrees best with the samples of a model."""
 
 import collections
 
 import numpy as np
+
+from keras_transformer.decoding.hypothesis import Hypothesis
+from keras_transformer.trees.consensus import consensus
+from keras_transformer.trees.consensus import expected_f1
+from keras_transformer.trees.tree import parse_tree
 
 BETA = 2  # weight of recall in chrF, the default of sacreBLEU
 
@@ -54,6 +59,23 @@ def by_agreement(hypotheses):
         for sample, mean in zip(first.values(), means.tolist())
     ]
     return sorted(ordered, key=lambda sample: -sample.score)
+
+
+def joined(hypotheses):
+    """Joins samples of a sentence's tree into their consensus.
+
+    Args:
+        hypotheses: Non-empty list of `Hypothesis` whose texts are trees over
+            the same words, the samples.
+
+    Returns:
+        A `Hypothesis` without ids. Its score is the mean F1 of its tree with
+        each sample as the gold tree, from 0 to 100.
+    """
+    trees = [parse_tree(sample.text) for sample in hypotheses]
+    weights = [1] * len(trees)
+    tree = consensus(trees, weights)
+    return Hypothesis(str(tree), expected_f1(tree, trees, weights))
 
 
 def sentence_chrf(texts):

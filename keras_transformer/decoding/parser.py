@@ -1,7 +1,9 @@
 """Parses sentences with a translator whose model writes trees."""
 
 import collections
+import dataclasses
 
+from keras_transformer.decoding.minimum_bayes_risk import joined
 from keras_transformer.decoding.text_translator import TextTranslator
 from keras_transformer.decoding.windows import check_pairs
 from keras_transformer.decoding.windows import check_texts
@@ -93,15 +95,20 @@ class Parser(TextTranslator):
                 # As in the training data, spaces separate the words.
                 yield " ".join(undecoded[-1])
 
+        joins = bool(options.get("mbr_samples"))
+        if joins:
+            of_search = self.changed_options(**options).of_search()
+            options = dataclasses.asdict(of_search)
         decoded = self.translator.hypotheses(
             sentences(), report, seed=seed, start=start, **options
         )
         for hypotheses in decoded:
             words = undecoded.popleft()
-            yield [
+            hypotheses = [
                 hypothesis._replace(text=self._tree(hypothesis.text, words))
                 for hypothesis in hypotheses
             ]
+            yield [self._joined(hypotheses)] if joins and words else hypotheses
 
     def score(self, texts, trees, alpha=None):
         """Scores trees as an unconstrained search would score them.
@@ -118,6 +125,17 @@ class Parser(TextTranslator):
         sentences = [" ".join(self.words(text)) for text in texts]
         symbols = list(map(self.symbols, trees))
         return self.translator.score(sentences, symbols, alpha)
+
+    def changed_options(self, **changes):
+        options = self.translator.changed_options(**changes)
+        if options.mbr_samples and options.num_hypotheses > 1:
+            raise ValueError(
+                "`num_hypotheses` must be 1 where `mbr_samples` makes one tree "
+                f"of all samples. Received: num_hypotheses="
+                f"{options.num_hypotheses}, mbr_samples={options.mbr_samples}. "
+                "Leave one of them out."
+            )
+        return options
 
     def attention(self, texts, hypotheses):
         sentences = [" ".join(self.words(text)) for text in texts]
@@ -160,6 +178,13 @@ class Parser(TextTranslator):
             line: Integer number of its line. Defaults to 1.
         """
         return write_tree(parse_tree(tree, name, line), self.linearization)
+
+    def _joined(self, samples):
+        """Returns the consensus of samples with the ids of its symbols."""
+        tree = joined(samples)
+        symbols = self.symbols(tree.text)
+        (ids,) = self.translator.encode_targets([(1, symbols)])
+        return tree._replace(ids=ids)
 
     def _tree(self, decoded, words):
         """Returns the tree that the model wrote, repaired if necessary."""

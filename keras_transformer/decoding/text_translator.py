@@ -71,8 +71,8 @@ class TextTranslator:
             With one of the flags, a tuple that begins with this list. What
             the flags add follows in the order of the flags. The scores are
             nested in the same way and are log-probabilities divided by the
-            length penalty; with `mbr_samples` they are mean chrF. Everything
-            else is a list with one entry for each text.
+            length penalty; with `mbr_samples` they are mean chrF, or mean F1
+            of trees. Everything else is a list with one entry for each text.
         """
         hypotheses = list(
             self.hypotheses(
@@ -167,14 +167,7 @@ class TextTranslator:
         Raises:
             ValueError: If the model cannot decode with these options.
         """
-        options = self.options.replace(**changes)
-        if options.mbr_samples and self.linearization:
-            raise ValueError(
-                "`mbr_samples` must be 0 where the output is a tree, because "
-                "chrF compares texts. Received: mbr_samples="
-                f"{options.mbr_samples}. Leave it out."
-            )
-        return options
+        return self.options.replace(**changes)
 
     def check_lengths(self, texts, name="the input"):
         """Reads texts to the end and checks that none is too long.

@@ -22,7 +22,8 @@ class DecodeOptions:
 
     With `mbr_samples`, so many translations are drawn in the same way, from the
     unchanged distribution if no temperature is set. Those that agree best with
-    all the others are returned; see `decoding.minimum_bayes_risk`.
+    all the others are returned; see `decoding.minimum_bayes_risk`. A `Parser`
+    joins all of them into one tree; see `trees.consensus`.
 
     With `constrained`, a parsing run finds only well-formed trees over the
     words of the input; see `TreeConstraint`. A run that translates ignores this

@@ -20,6 +20,9 @@ from keras_transformer.decoding.hypothesis import Hypothesis
 from keras_transformer.decoding.minimum_bayes_risk import by_agreement
 from keras_transformer.decoding.minimum_bayes_risk import sentence_chrf
 from keras_transformer.decoding.parser import Parser
+from keras_transformer.trees.consensus import consensus
+from keras_transformer.trees.parseval import parseval
+from keras_transformer.trees.tree import parse_tree
 
 TEXTS = [
     "a dog",
@@ -30,6 +33,7 @@ TEXTS = [
     "ab  ab\tab",
     "Äpfel, läuft",
 ]
+SENTENCES = ["a dog runs", "", "two women over the street"]
 NAMES = {3: "on", 4: "one", 5: "two"}  # words of the tiny models
 
 
@@ -145,9 +149,39 @@ class TranslatorTest:
         with pytest.raises(ValueError, match="mbr_samples=4. Name the"):
             load(str(path))(["a b c"], mbr_samples=4)
 
-    def test_a_parser_refuses(self, tmp_path):
-        vocabulary = make_tree_vocabulary(tmp_path / "model")
-        translator = make_translator(vocabulary)
-        for parses in (translator, Parser(translator)):
-            with pytest.raises(ValueError, match="mbr_samples=8. Leave it out"):
-                parses(["a dog runs"], mbr_samples=8)
+
+class ParserTest:
+    @pytest.fixture(scope="class")
+    def parser(self, tmp_path_factory):
+        folder = tmp_path_factory.mktemp("vocabulary")
+        vocabulary = make_tree_vocabulary(folder / "model", "lexicalised")
+        return Parser(make_translator(vocabulary))
+
+    @pytest.fixture(scope="class")
+    def drawn(self, parser):
+        """Eight samples of the tree of each sentence."""
+        return parser(SENTENCES, num_hypotheses=8, temperature=1.0, seed=3)
+
+    def test_its_samples_are_joined_into_their_consensus(self, parser, drawn):
+        trees, scores = parser(
+            SENTENCES, mbr_samples=8, seed=3, return_scores=True
+        )
+        assert trees[1] == "" and scores[1] == 0.0
+        for row in (0, 2):
+            samples = list(map(parse_tree, drawn[row]))
+            expected = consensus(samples, [1] * 8)
+            assert trees[row] == str(expected)
+            f1 = [parseval([gold], [expected]).f1 for gold in samples]
+            assert scores[row] == pytest.approx(np.mean(f1))
+
+    def test_its_ids_are_those_of_its_tree(self, parser):
+        hypotheses = list(parser.hypotheses(SENTENCES, mbr_samples=8, seed=3))
+        for (hypothesis,) in hypotheses:
+            text = hypothesis.text
+            decoded = parser.translator.vocabulary.decode([hypothesis.ids])
+            assert decoded == [text and parser.symbols(text)]
+        assert len(parser.attention(SENTENCES, hypotheses)) == len(SENTENCES)
+
+    def test_there_is_one_consensus_alone(self, parser):
+        with pytest.raises(ValueError, match="num_hypotheses=2, mbr_samples=8"):
+            parser(SENTENCES, mbr_samples=8, num_hypotheses=2)

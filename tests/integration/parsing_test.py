@@ -135,6 +135,20 @@ class DecodeTest:
             ("Dogs", "bark", ".")
         }
 
+    def test_an_ensemble_joins_samples(self, run, sentences, capsys):
+        flags = ("--decode_hparams=mbr_samples=4", "--random_seed=2")
+        flags += (f"--decode_from_file={sentences}", "--write_scores")
+        outputs = []
+        # A run and itself have the probabilities of the run.
+        for output_dir in (run, f"{run},{run}"):
+            assert call(decoder, f"--output_dir={output_dir}", *flags) == 0
+            lines = capsys.readouterr().out.splitlines()
+            trees, scores = zip(*(line.split("\t") for line in lines))
+            assert all(0 <= float(score) <= 100 for score in scores)
+            outputs.append(trees)
+        assert outputs[0] == outputs[1]
+        assert parse_tree(outputs[0][0]).words() == WORDS
+
     def test_unconstrained_output_is_repaired(self, run):
         parser = Parser.load(run)
         sources = [SENTENCE, "Dogs bark."]

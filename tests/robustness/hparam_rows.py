@@ -131,13 +131,15 @@ ROWS = [
     row(DECODE + "mbr_samples=100000", says="mbr_samples"),
     row(DECODE + "mbr_samples=2,num_hypotheses=3", says="mbr_samples=2"),
     row(
-        "kt-decoder --output_dir={parser} --decode_hparams=mbr_samples=8",
-        says="chrF compares texts",
+        "kt-decoder --output_dir={parser} "
+        "--decode_hparams=mbr_samples=8,num_hypotheses=2",
+        says="num_hypotheses=2",
     ),
     row(
-        "kt-evaluate --output_dir={parser} --decode_hparams=mbr_samples=8",
+        "kt-evaluate --output_dir={parser} "
+        "--decode_hparams=mbr_samples=8,num_hypotheses=2",
         has("{tree_data}"),
-        says="chrF compares texts",
+        says="num_hypotheses=2",
     ),
     row(
         "kt-decoder --output_dir={saved_model} --decode_hparams=mbr_samples=8",

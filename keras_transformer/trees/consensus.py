@@ -1,0 +1,241 @@
+"""Joins several parses of a sentence into one tree."""
+
+import collections
+import itertools
+import typing
+
+import numpy as np
+
+from keras_transformer.trees.parseval import DELETED
+from keras_transformer.trees.parseval import parseval
+from keras_transformer.trees.tree import steps
+from keras_transformer.trees.tree import trees_of
+
+# A bracket adds to the F1 of a treebank if it is right with a probability above
+# half of that F1, which is then about 80.
+THRESHOLD = 0.4
+
+
+class Bracket(typing.NamedTuple):
+    """A constituent, whatever punctuation it holds.
+
+    Of several brackets with one label over the same words, such as NP over NP,
+    the copy counts those inside.
+    """
+
+    start: int  # number of words before it, without punctuation
+    stop: int  # number of words before its end
+    label: str
+    copy: int
+
+
+def consensus(trees, weights):
+    """Returns the tree that agrees best with several parses of a sentence.
+
+    The share of a bracket is that of the weight of the parses that have it. The
+    brackets of the result do not cross, and no others that do not cross have
+    more of the shares beyond `THRESHOLD` in total. Each word gets the tag with
+    the greatest weight. As in `parseval`, brackets that differ in their
+    punctuation alone are the same. Punctuation is placed as in the parse with
+    the greatest weight.
+
+    If the parses are samples of a model, a share estimates the probability that
+    a bracket is right. The most probable parse can be worse, because the
+    brackets that it alone has count as much as those that it shares with
+    others. Goodman (1996), Henderson and Brill (1999).
+
+    Args:
+        trees: Non-empty list of `Tree` over the same words, with one root.
+        weights: List of positive float, one for each tree.
+
+    Returns:
+        A `Tree`.
+
+    Example:
+
+    >>> from keras_transformer.trees.tree import parse_tree
+    >>> parses = [
+    ...     "(S (NP (XX I)) (VP (XX saw) (NP (XX her)) (ADVP (XX up))))",
+    ...     "(S (NP (XX I)) (VP (XX saw) (NP (XX her) (XX up))))",
+    ...     "(S (NP (XX I) (XX saw)) (NP (XX her)) (ADVP (XX up)))",
+    ... ]
+    >>> consensus(list(map(parse_tree, parses)), [0.4, 0.3, 0.3])
+    parse_tree('(S (NP (XX I)) (VP (XX saw) (NP (XX her)) (ADVP (XX up))))')
+    """
+    weight_of = collections.Counter()
+    for tree, weight in zip(trees, weights, strict=True):
+        weight_of[tree] += weight
+    ranked = weight_of.most_common()
+    likeliest = ranked[0][0]
+    is_counted = [tag not in DELETED for tag in likeliest.tags()]
+    if not any(is_counted):
+        return likeliest
+    shares, heights = _shares(ranked, is_counted)
+    chosen = _best_brackets(shares, sum(is_counted))
+    chosen.sort(key=lambda one: (one.start, -one.stop, -heights[one]))
+    homes = _homes(likeliest, is_counted)
+    constituents = [
+        (one.label, *_places(one, heights[one], homes)) for one in chosen
+    ]
+    leaves = zip(_tags(trees, weights), likeliest.words())
+    (tree,) = trees_of(_assembled(constituents, leaves))
+    return tree
+
+
+def expected_f1(tree, trees, weights):
+    """Returns the mean F1 of a tree with parses of its sentence as gold trees.
+
+    Args:
+        tree: A `Tree`.
+        trees: Non-empty list of `Tree` over the same words.
+        weights: List of positive float, one for each of `trees`.
+
+    Returns:
+        Float from 0 to 100, by the rules of `parseval`.
+    """
+    total = sum(
+        weight * parseval([gold], [tree]).f1
+        for gold, weight in zip(trees, weights, strict=True)
+    )
+    return total / sum(weights)
+
+
+def _brackets(tree, is_counted):
+    """Yields the brackets of a tree, inner ones first.
+
+    Args:
+        tree: A `Tree`.
+        is_counted: List of booleans, False for the leaves of punctuation.
+
+    Yields:
+        Tuple of the `Bracket`, the number of brackets over the same words
+        within it, and the pair of its first place and its end among all leaves.
+        Constituents of punctuation alone are left out.
+    """
+    num_before = [0, *itertools.accumulate(is_counted)]
+    heights, copies = collections.Counter(), collections.Counter()
+    starts, place = [], 0
+    for step, label, _ in steps(tree):
+        if step == "open":
+            starts.append(place)
+        elif step == "leaf":
+            place += 1
+        else:
+            places = starts.pop(), place
+            start, stop = (num_before[each] for each in places)
+            if start < stop:
+                copy = copies[start, stop, label]
+                height = heights[start, stop]
+                yield Bracket(start, stop, label, copy), height, places
+                copies[start, stop, label] += 1
+                heights[start, stop] += 1
+
+
+def _shares(ranked, is_counted):
+    """Returns the share and the height of each bracket of some parses.
+
+    Args:
+        ranked: List of pairs of a `Tree` and its weight, the greatest first.
+        is_counted: List of booleans, see `_brackets`.
+
+    Returns:
+        Dictionary of `Bracket` to its share of the weight, and one to the
+        number of brackets over the same words within it, in the likeliest
+        parse that has it.
+    """
+    shares, heights = collections.Counter(), {}
+    total = sum(weight for _, weight in ranked)
+    for tree, weight in ranked:
+        for bracket, height, _ in _brackets(tree, is_counted):
+            shares[bracket] += weight / total
+            heights.setdefault(bracket, height)
+    return shares, heights
+
+
+def _best_brackets(shares, num_words):
+    """Returns brackets that do not cross, with the greatest total gain.
+
+    The gain of a bracket is its share beyond `THRESHOLD`. As in the algorithm
+    of Cocke, Younger and Kasami, the best brackets of a span are those of two
+    parts of it and the span's own.
+
+    Args:
+        shares: Dictionary of `Bracket` to its share.
+        num_words: Number of words, without punctuation.
+    """
+    of_span = collections.defaultdict(list)
+    for bracket, share in shares.items():
+        if share > THRESHOLD:
+            of_span[bracket.start, bracket.stop].append(bracket)
+    best, middles = np.zeros((num_words + 1, num_words + 1)), {}
+    for width in range(1, num_words + 1):
+        for start in range(num_words - width + 1):
+            stop = start + width
+            own = of_span.get((start, stop), ())
+            best[start, stop] = sum(shares[one] - THRESHOLD for one in own)
+            if width > 1:
+                inner = slice(start + 1, stop)
+                gains = best[start, inner] + best[inner, stop]
+                middles[start, stop] = start + 1 + int(np.argmax(gains))
+                best[start, stop] += np.max(gains)
+    chosen, spans = [], [(0, num_words)]
+    while spans:
+        start, stop = spans.pop()
+        chosen += of_span.get((start, stop), ())
+        middle = middles.get((start, stop))
+        if middle:
+            spans += [(start, middle), (middle, stop)]
+    return chosen
+
+
+def _homes(tree, is_counted):
+    """Returns where each leaf belongs: the start, stop and height of a bracket.
+
+    The home of punctuation is the smallest bracket around it. A word that
+    counts belongs into all brackets around it.
+    """
+    number = itertools.count()
+    homes = [
+        (start := next(number), start + 1, 0) if counts else None
+        for counts in is_counted
+    ]
+    for bracket, height, (first, end) in _brackets(tree, is_counted):
+        home = bracket.start, bracket.stop, height
+        homes[first:end] = [one or home for one in homes[first:end]]
+    return homes
+
+
+def _places(bracket, height, homes):
+    """Returns the first place and the end of a bracket among all leaves."""
+    within = [
+        place
+        for place, (start, stop, height_of_home) in enumerate(homes)
+        if bracket.start <= start
+        and stop <= bracket.stop
+        and (
+            stop - start < bracket.stop - bracket.start
+            or height_of_home <= height
+        )
+    ]
+    return within[0], within[-1] + 1
+
+
+def _tags(trees, weights):
+    """Returns the tag of each word that has the greatest weight."""
+    votes = [collections.Counter() for _ in trees[0].words()]
+    for tree, weight in zip(trees, weights):
+        for vote, tag in zip(votes, tree.tags()):
+            vote[tag] += weight
+    return [vote.most_common(1)[0][0] for vote in votes]
+
+
+def _assembled(constituents, leaves):
+    """Yields the steps through constituents, outer ones first, and leaves."""
+    waiting, opened = constituents[::-1], []
+    for place, (tag, word) in enumerate(leaves):
+        while waiting and waiting[-1][1] == place:
+            opened.append(waiting.pop())
+            yield "open", opened[-1][0], None
+        yield "leaf", tag, word
+        while opened and opened[-1][2] == place + 1:
+            yield "close", opened.pop()[0], None

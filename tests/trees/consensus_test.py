@@ -1,0 +1,178 @@
+"""Consensus trees against all trees that the brackets of the parses allow."""
+
+import collections
+import itertools
+import random
+
+import pytest
+from tree_examples import TAGGED_WORDS
+from tree_examples import constituents
+from tree_examples import needs_sample
+from tree_examples import random_trees
+from tree_examples import sample
+
+from keras_transformer.trees.consensus import THRESHOLD
+from keras_transformer.trees.consensus import consensus
+from keras_transformer.trees.consensus import expected_f1
+from keras_transformer.trees.parseval import parseval
+from keras_transformer.trees.tree import Tree
+from keras_transformer.trees.tree import parse_tree
+from keras_transformer.trees.tree import steps
+from keras_transformer.trees.tree import trees_of
+
+
+def random_parse(rng, num_words, marks=()):
+    """Returns a tree over numbered words, with chains over some of them."""
+
+    def node(start, stop):
+        if stop - start == 1:
+            tag = "," if start in marks else rng.choice(["NN", "VB"])
+            tree = Tree(tag, (f"w{start}",))
+        else:
+            middle = rng.randrange(start + 1, stop)
+            tree = Tree("X", (node(start, middle), node(middle, stop)))
+        while rng.random() < 0.2:
+            tree = Tree(rng.choice(["X", "Y"]), (tree,))
+        return tree
+
+    return Tree("TOP", (node(0, num_words),))
+
+
+def random_parses(seed, number=3, num_words=5, marks=()):
+    rng = random.Random(seed)
+    parses = [random_parse(rng, num_words, marks) for _ in range(number)]
+    return parses, [rng.uniform(0.1, 1) for _ in parses]
+
+
+def without_punctuation(tree):
+    (bare,) = trees_of(step for step in steps(tree) if step[1] != ",")
+    return bare
+
+
+def numbered_brackets(tree):
+    """Returns the set of (label, start, stop, number of those before)."""
+    counts = collections.Counter(constituents(tree))
+    return {
+        (*bracket, number)
+        for bracket, count in counts.items()
+        for number in range(count)
+    }
+
+
+def crosses(one, other):
+    (_, start, stop, _), (_, other_start, other_stop, _) = sorted(
+        (one, other), key=lambda bracket: bracket[1:3]
+    )
+    return start < other_start < stop < other_stop
+
+
+def gains(parses, weights):
+    """Returns the share of each bracket beyond the threshold."""
+    total = sum(weights)
+    shares = collections.Counter()
+    for parse, weight in zip(parses, weights):
+        for bracket in numbered_brackets(parse):
+            shares[bracket] += weight / total
+    return {bracket: share - THRESHOLD for bracket, share in shares.items()}
+
+
+def greatest_gain(gain_of):
+    """Returns the gain of the best of all sets without crossing brackets."""
+    best = 0.0
+    for size in range(len(gain_of) + 1):
+        for brackets in itertools.combinations(gain_of, size):
+            if not any(itertools.starmap(crosses, _pairs(brackets))):
+                best = max(best, sum(map(gain_of.get, brackets)))
+    return best
+
+
+def _pairs(items):
+    return itertools.combinations(items, 2)
+
+
+class ConsensusTest:
+    @pytest.mark.parametrize("seed", range(8))
+    def test_no_set_of_brackets_has_a_greater_expected_gain(self, seed):
+        parses, weights = random_parses(seed, num_words=4)
+        gain_of = gains(parses, weights)
+        tree = consensus(parses, weights)
+        found = sum(gain_of[one] for one in numbered_brackets(tree))
+        assert found == pytest.approx(greatest_gain(gain_of))
+
+    @pytest.mark.parametrize("seed", range(50))
+    def test_brackets_of_most_parses_are_always_chosen(self, seed):
+        parses, weights = random_parses(seed, number=5, num_words=9)
+        gain_of = gains(parses, weights)
+        tree = consensus(parses, weights)
+        brackets = numbered_brackets(tree)
+        assert min(map(gain_of.get, brackets)) > 0
+        assert all(
+            bracket in brackets
+            for bracket, gain in gain_of.items()
+            if gain + THRESHOLD > 1 - THRESHOLD
+        )
+        assert tree.words() == parses[0].words()
+        assert consensus(parses, [3 * weight for weight in weights]) == tree
+
+    def test_a_parse_with_most_of_the_weight_is_the_consensus(self):
+        for tree in random_trees(100, tagged_words=TAGGED_WORDS[:7]):
+            assert consensus([tree], [0.2]) == tree
+        for seed in range(50):
+            (first, *others), _ = random_parses(seed, number=4)
+            assert consensus([first, *others], [1.6, 0.5, 0.3, 0.2]) == first
+
+    @pytest.mark.parametrize("seed", range(50))
+    def test_punctuation_does_not_matter_to_the_other_words(self, seed):
+        parses, weights = random_parses(
+            seed, number=4, num_words=9, marks=(0, 3, 4, 8)
+        )
+        tree = consensus(parses, weights)
+        assert tree.words() == parses[0].words()
+        bare = list(map(without_punctuation, parses))
+        assert without_punctuation(tree) == consensus(bare, weights)
+
+    @needs_sample
+    def test_punctuation_keeps_its_place_in_the_treebank(self):
+        for tree in sample()[:300]:
+            assert consensus([tree], [1]) == tree
+
+    def test_nothing_but_punctuation_is_as_in_the_likeliest_parse(self):
+        parses = ["(TOP (X (. .) (. .)))", "(TOP (. .) (. .))"]
+        trees = list(map(parse_tree, parses))
+        assert consensus(trees, [1, 2]) == trees[1]
+
+    def test_parses_without_agreement_leave_words_below_the_root(self):
+        one = parse_tree("(TOP (A (B (X a) (X b)) (X c)))")
+        other = parse_tree("(TOP (C (X a) (X b) (X c)))")
+        third = parse_tree("(TOP (X a) (B (X b) (X c)))")
+        assert consensus([one, other, third], [1, 1, 1]) == parse_tree(
+            "(TOP (X a) (X b) (X c))"
+        )
+
+    def test_a_parse_may_be_given_several_times(self):
+        for seed in range(50):
+            (first, *others), _ = random_parses(seed, marks=(0, 2))
+            once = consensus([*others, first], [1, 1, 3])
+            assert consensus([first, *others, first, first], [1] * 5) == once
+
+    def test_chains_have_the_order_of_the_likeliest_parse(self):
+        chains = ["(S (VP (X go)))", "(S (VP (X go)))", "(VP (S (X go)))"]
+        trees = [parse_tree(f"(TOP {chain})") for chain in chains]
+        assert consensus(trees, [1, 1, 1]) == trees[0]
+        assert consensus(trees, [1, 1, 3]) == trees[2]
+
+    def test_each_word_has_the_tag_with_the_greatest_weight(self):
+        parses = ["(S (NN a) (NN b))", "(S (NN a) (VB b))", "(S (JJ a) (VB b))"]
+        tree = consensus(list(map(parse_tree, parses)), [0.4, 0.35, 0.25])
+        assert tree.tags() == ["NN", "VB"]
+
+
+class ExpectedF1Test:
+    def test_it_is_the_mean_of_parseval_by_weight(self):
+        parses, weights = random_parses(1)
+        tree = consensus(parses, weights)
+        repeated = [gold for gold in parses for _ in range(3)]
+        mean = sum(parseval([gold], [tree]).f1 for gold in repeated) / 9
+        assert 0 < mean < 100
+        assert expected_f1(tree, parses, [2, 2, 2]) == pytest.approx(mean)
+        assert expected_f1(tree, [tree, *parses], [1, 0, 0, 0]) == 100

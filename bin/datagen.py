@@ -12,7 +12,7 @@ The command writes to the problem's own folder in --data_dir. If the data
 exists already, it does nothing. A problem shares its data with its directions
 _rev and _both.
 
-Only translate_files and parsing_files take files and --vocab_size. The other
+Only translate_files and parsing_files take files and a vocabulary. The other
 problems bring their own text or download it to --tmp_dir.
 
 --runner=flink, for example, encodes the training text on many machines. It
@@ -42,6 +42,7 @@ TREE_SETTINGS = [
     "augmentation_rounds",
     "skip_bad",
 ]
+EITHER_SETTINGS = ["vocab_size", "vocabulary"]
 REASONS = {
     "empty_side": "dropped for an empty side",
     "bad_trees": "bad trees left out",
@@ -149,10 +150,10 @@ def _check_flags(problems):
     flag_sides = {
         **dict.fromkeys(corpus_flags.NAMES + vocabulary_flags.NAMES, "source"),
         **dict.fromkeys(TREE_FLAGS + TREE_SETTINGS, "trees"),
-        "vocab_size": "size",
+        **dict.fromkeys(EITHER_SETTINGS, "either"),
     }
     for name, side in flag_sides.items():
-        is_taken = side in sides or (sides and name == "vocab_size")
+        is_taken = side in sides or (sides and side == "either")
         if FLAGS[name].value != FLAGS[name].default and not is_taken:
             taker = "parsing_files" if side == "trees" else "translate_files"
             raise ValueError(
@@ -175,6 +176,7 @@ def _set_files(problem):
         }
     else:
         settings = {name: FLAGS[name].value for name in TREE_SETTINGS}
+        settings["vocabulary"] = vocabulary_flags.given(FLAGS)
     further = ("parsed_trees", "corpora", "alignments")
     # Most problems bring their own text. Those that need files raise an error
     # in `generate`, unless their data exists already.

@@ -1,4 +1,4 @@
-"""The flags of kt-datagen for the vocabulary of translate_files."""
+"""The flags of kt-datagen for the vocabulary of a user's own text."""
 
 import os
 
@@ -17,7 +17,8 @@ GROUP = flags.group(
         "vocabulary",
         None,
         "SentencePiece model to use, or the directory of a run, an average, an "
-        "export or data that has one. Default: train one on the text.",
+        "export or data that has one. Default: train one on the text. "
+        "parsing_files takes it, too.",
     ),
     flags.switch(
         "shared_vocabulary",
@@ -64,18 +65,10 @@ def settings(values):
         values: The flags of the command.
 
     Raises:
-        ValueError: If a flag is at odds with a given vocabulary, or if there is
-            a temperature for a single corpus.
+        ValueError: See `given`; or if there is a temperature for a single
+            corpus.
     """
-    path = values.vocabulary
-    if path:
-        for name in TRAINED:
-            if values[name].value != values[name].default:
-                raise ValueError(
-                    f"`--{name}` must go with a vocabulary that is trained. "
-                    f"Received: --{name} with --vocabulary={path}. Leave one "
-                    "of them out."
-                )
+    vocabulary = given(values)
     if values.vocabulary_temperature != 1 and len(values.train or []) < 2:
         raise ValueError(
             "`--vocabulary_temperature` must go with several corpora. "
@@ -84,13 +77,36 @@ def settings(values):
             "Leave it out."
         )
     return {
-        "vocabulary": path and find_vocabulary(path),
+        "vocabulary": vocabulary,
         "symbols": values.symbols.split(",") if values.symbols else [],
         "vocabulary_temperature": values.vocabulary_temperature,
         "tokenized": values.tokenized,
         "shared_vocabulary": values.shared_vocabulary,
         "source_vocab_size": values.source_vocab_size,
     }
+
+
+def given(values):
+    """Returns the path of the SentencePiece model to use, or None.
+
+    Args:
+        values: The flags of the command.
+
+    Raises:
+        ValueError: If a flag is at odds with a given vocabulary, or if there is
+            none where the flag says.
+    """
+    path = values.vocabulary
+    if not path:
+        return None
+    for name in TRAINED:
+        if values[name].value != values[name].default:
+            raise ValueError(
+                f"`--{name}` must go with a vocabulary that is trained. "
+                f"Received: --{name} with --vocabulary={path}. Leave one of "
+                "them out."
+            )
+    return find_vocabulary(path)
 
 
 def find_vocabulary(path):
@@ -111,6 +127,7 @@ def find_vocabulary(path):
         newest,
         os.path.join(newest, "assets.extra"),
         os.path.join(path, "translate_files"),
+        os.path.join(path, "parsing_files"),
     ):
         model = os.path.join(folder, VOCABULARY_FILE)
         if os.path.isfile(model):

@@ -1,10 +1,12 @@
 """Parsing learnt from the user's own treebank."""
 
+from keras_transformer.data.subwords import Subwords
 from keras_transformer.problems.own_files import OwnFiles
 from keras_transformer.problems.parsing import ParsingProblem
 from keras_transformer.registry import register_problem
 from keras_transformer.trees.linearization import LEAF
 from keras_transformer.trees.linearization import LINEARIZATIONS
+from keras_transformer.trees.target_text import linearization_of
 from keras_transformer.trees.treebank import fingerprint
 from keras_transformer.trees.treebank import read_treebank
 from keras_transformer.trees.treebank import treebank_files
@@ -50,6 +52,7 @@ class ParsingFiles(OwnFiles, ParsingProblem):
         skip_bad=None,
         parsed_trees=None,
         treebank_weight=None,
+        vocabulary=None,
     ):
         """Sets the treebank to generate the data from.
 
@@ -65,11 +68,14 @@ class ParsingFiles(OwnFiles, ParsingProblem):
                 commas. Defaults to none.
             treebank_weight: Number of times that an epoch goes through the
                 treebank for each time through the parsed trees. Defaults to 1.
+            vocabulary: Path of the SentencePiece model to use, such as that of
+                the parser that made the parsed trees. Defaults to None, which
+                trains one.
 
         Raises:
             ValueError: If the paths of "train" or "dev" are missing, if the
-                linearization is unknown, or if there is a weight without
-                parsed trees.
+                linearization is unknown or not that of the vocabulary, or if
+                there is a weight without parsed trees.
         """
         super().use_files(files, vocab_size)
         if treebank_weight not in (None, 1) and not parsed_trees:
@@ -85,10 +91,24 @@ class ParsingFiles(OwnFiles, ParsingProblem):
                 f"Received: linearization={linearization!r}. Use one of them."
             )
         self.linearization = linearization or self.linearization
+        if vocabulary:
+            self._check_vocabulary(vocabulary)
+        self.vocabulary_path = vocabulary
         self.augmentation_rounds = augmentation_rounds or 0
         self.skip_bad = bool(skip_bad)
         self._parsed_paths = parsed_trees.split(",") if parsed_trees else []
         self.treebank_weight = treebank_weight or 1
+
+    def _check_vocabulary(self, path):
+        theirs = linearization_of(Subwords(path))
+        if theirs != self.linearization:
+            raise ValueError(
+                "A given vocabulary must have the symbols of the "
+                f"linearization. Received: {path}, which has those of "
+                f"{theirs or 'no'} trees, with linearization="
+                f"{self.linearization}. Name the linearization of the run that "
+                "it belongs to."
+            )
 
     def trees(self, split, tmp_dir):
         return self._read(split, self._paths(split))

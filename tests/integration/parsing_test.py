@@ -14,6 +14,7 @@ from keras_transformer.bin import decoder
 from keras_transformer.bin import evaluate
 from keras_transformer.bin import exporter
 from keras_transformer.bin import trainer
+from keras_transformer.decoding.loading import load_checker
 from keras_transformer.decoding.parser import Parser
 from keras_transformer.problems.toy_treebank.treebank import toy_trees
 from keras_transformer.trees.tree import parse_tree
@@ -204,7 +205,8 @@ class SemiSupervisedTest:
             "--problem=parsing_files",
             f"--data_dir={tmp_path / 'data'}",
             *file_flags(treebank),
-            "--vocab_size=600",
+            f"--vocabulary={run}",
+            f"--linearization={load_checker(run).linearization}",
             f"--parsed_trees={confident}",
             "--treebank_weight=2",
         )

@@ -17,6 +17,8 @@ from keras_transformer.problems.parsing_files import ParsingFiles
 from keras_transformer.trees.linearization import LINEARIZATIONS
 from keras_transformer.trees.tree import parse_tree
 
+VOCABULARY = "first/data/parsing_files/vocab.model"
+
 
 @pytest.fixture
 def files(tmp_path):
@@ -124,6 +126,26 @@ class ParsingFilesTest:
     def test_a_weight_needs_parsed_trees(self, files):
         with pytest.raises(ValueError, match="Add --parsed_trees"):
             ParsingFiles("data").use_files(files, treebank_weight=2)
+
+    def test_a_given_vocabulary_is_that_of_the_data(self, tmp_path, files):
+        before, _ = self.generate(tmp_path / "first", files)
+        settings = {
+            "parsed_trees": write_trees(tmp_path / "more", TREES[250:260]),
+            "vocabulary": str(tmp_path / VOCABULARY),
+        }
+        after, _ = self.generate(tmp_path / "second", files, **settings)
+        assert after["vocab_sha256"] == before["vocab_sha256"]
+        assert after["splits"]["dev"] == before["splits"]["dev"]
+
+    def test_a_given_vocabulary_must_have_the_symbols(self, tmp_path, files):
+        self.generate(tmp_path / "first", files)
+        settings = {"vocabulary": str(tmp_path / VOCABULARY)}
+        with pytest.raises(ValueError, match="normalised trees, with .*tagged"):
+            self.generate(tmp_path, files, linearization="tagged", **settings)
+        parsed = [parse_tree("(TOP (WHXP (XX so) (XX say)))")]
+        settings["parsed_trees"] = write_trees(tmp_path / "more", parsed)
+        with pytest.raises(ValueError, match="spells .*WHXP"):
+            self.generate(tmp_path, files, **settings)
 
     def test_parsed_trees_need_the_tags_that_the_model_writes(
         self, tmp_path, files

@@ -18,6 +18,7 @@ OWN = (
     "kt-datagen --problem=parsing_files --data_dir={box}/d --vocab_size=360 "
     f"--train_trees={IN} --dev_trees={{texts}}/dev.trees"
 )
+GIVEN = GENERATE.replace("--vocab_size=360 ", "") + " --vocabulary="
 PARSED = GENERATE + f" --parsed_trees={IN}"
 SPLIT = "kt-evaluate --output_dir={parser} --data_dir={tree_data} --split=dev"
 PARSE = "kt-decoder --output_dir={parser} --tokenized"
@@ -72,6 +73,10 @@ ROWS = [
     row(GENERATE + " --parsed_trees={box}/gone", says="gone"),
     row(GENERATE + " --parsed_trees=/dev/null", says="/dev/null"),
     row(GENERATE + " --treebank_weight=5", says="--parsed_trees"),
+    row(GENERATE + " --vocabulary={parser}", says="--vocab_size"),
+    row(GIVEN + "{run} --linearization=lexicalised", says="those of no trees"),
+    row(GIVEN + "{parser} --linearization=tagged", says="linearization=tagged"),
+    row(GIVEN + "{box}/gone", says="gone"),
     row(PARSED, writes(IN, GOOD + b"(S (NN dog)\n"), says="line 2"),
     row(
         PARSED + " --linearization=tagged",

@@ -4,6 +4,7 @@ import dataclasses
 import difflib
 import json
 import math
+import numbers
 import re
 
 # `bool("false")` is True, so flags need a table.
@@ -96,7 +97,8 @@ def between(low, high, *names):
 def check(options, rules):
     """Checks the types and the ranges of a dataclass's values.
 
-    A whole number becomes a float if the field is a float.
+    A whole number becomes a float if the field is a float, and a number of
+    NumPy becomes one of Python.
 
     Args:
         options: Instance of a frozen dataclass whose fields are bool, int,
@@ -203,6 +205,7 @@ def _parse(field_, text):
 
 
 def _typed(field_, value):
+    value = _plain(value)
     # A bool is an int to `isinstance`, hence the exact types.
     # The largest float is just below 2**1024.
     is_integer = type(value) is int and value.bit_length() < 1024
@@ -214,6 +217,15 @@ def _typed(field_, value):
     if field_.type is float and not math.isfinite(value):
         raise _wrong_type(field_, value)
     return value
+
+
+def _plain(value):
+    """Returns a number of NumPy, such as `np.float32(0.5)`, as Python's own."""
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, numbers.Integral):
+        return int(value)
+    return float(value) if isinstance(value, numbers.Real) else value
 
 
 def _wrong_type(field_, value):

@@ -1,6 +1,7 @@
 import dataclasses
 import json
 
+import numpy as np
 import pytest
 
 from keras_transformer.hparam import HParams
@@ -31,6 +32,17 @@ class HParamsTest:
     def test_integer_becomes_a_float_in_a_float_field(self):
         dropout = HParams(dropout=0).dropout
         assert type(dropout) is float
+
+    def test_a_number_of_numpy_becomes_one_of_python(self):
+        hparams = HParams(num_layers=np.int64(2), alpha=np.float32(0.5))
+        assert (hparams.num_layers, hparams.alpha) == (2, 0.5)
+        assert type(hparams.num_layers) is int
+        assert type(hparams.alpha) is float
+        assert from_dict(json.loads(to_json(hparams))) == hparams
+
+    def test_a_float_of_numpy_is_no_whole_number(self):
+        with pytest.raises(ValueError, match="`num_layers` must be a whole"):
+            HParams(num_layers=np.float64(2))
 
     @pytest.mark.parametrize(
         "changes",

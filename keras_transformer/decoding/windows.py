@@ -38,7 +38,8 @@ def numbered_texts(texts, start=0, name="texts"):
         Pairs (number, text).
 
     Raises:
-        ValueError: If `texts` is a str, or if one of them is not.
+        ValueError: If `texts` is a str, or if one of them is not or holds a
+            surrogate.
     """
     check_texts(texts, name)
     for number, text in enumerate(texts, start + 1):
@@ -47,7 +48,21 @@ def numbered_texts(texts, start=0, name="texts"):
                 f"`{name}` must be a list of str. Received: text {number} is "
                 f"{text!r:.40}. Pass an empty str for a blank text."
             )
+        if not _is_unicode(text):
+            raise ValueError(
+                f"`{name}` must be Unicode. Received: text {number}, "
+                f"{ascii(text):.40}, with a surrogate that stands for no "
+                "character. Decode it with errors='replace'."
+            )
         yield number, text
+
+
+def _is_unicode(text):
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def check_pairs(texts, translations):

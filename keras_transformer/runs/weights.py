@@ -27,12 +27,20 @@ def load_model(run, step=None, precision="float32"):
 
     Returns:
         A built `Transformer`.
+
+    Raises:
+        ValueError: If there is no such precision or checkpoint.
     """
     # Imported here because kt-trainer checks a warm start before it loads the
     # backend, and averaging needs no backend at all.
     from keras_transformer.transformer import POLICIES
     from keras_transformer.transformer import build_transformer
 
+    if precision not in POLICIES:
+        raise ValueError(
+            f"`precision` must be one of {', '.join(POLICIES)}. Received: "
+            f"precision={precision!r}. Choose one of these."
+        )
     check_checkpoint(run, step)
     vocab_size, input_vocab_size = run.vocabularies.sizes
     model = build_transformer(

@@ -140,6 +140,11 @@ class LoadModelTest:
         save(run, 1, 5, average=7)
         assert values(load_model(run)) == {7}
 
+    def test_an_unknown_precision_is_explained(self, run):
+        message = "`precision` must be one of float32, bf.*precision='fp16'"
+        with pytest.raises(ValueError, match=message):
+            load_model(run, precision="fp16")
+
 
 class WarmStartTest:
     @pytest.fixture

@@ -1,5 +1,6 @@
 """The flags of kt-datagen for the parallel text of translate_files."""
 
+import itertools
 import os
 
 from keras_transformer import fields
@@ -80,16 +81,8 @@ GROUP = flags.group(
     flags.path(
         "test_target", None, "Target side of the test text. Default: none."
     ),
-    flags.text(
-        "source_language",
-        None,
-        "Language of the sources in TMX files, such as en.",
-    ),
-    flags.text(
-        "target_language",
-        None,
-        "Language of the targets in TMX files, such as de.",
-    ),
+    "source_language",
+    "target_language",
     flags.count(
         "vocab_size",
         None,
@@ -118,31 +111,54 @@ def settings(values):
     """
     parts = {split: values[split].value or [] for split in SPLITS}
     for split in SPLITS[1:]:
-        if any(corpus.weight != 1 for corpus in parts[split]):
-            raise ValueError(
-                f"`--{split}` must have no weight, because it is text to score."
-                " Received: "
-                + " ".join(f"--{split}={_named(c)}" for c in parts[split])
-                + ". Leave the weight out."
-            )
-    languages = tuple(values[name].value or None for name in LANGUAGE_FLAGS)
-    kinds = {
-        parallel_files.kind_of(corpus.paths)
-        for corpora in parts.values()
-        for corpus in corpora
-    }
-    if any(languages) and "tmx" not in kinds:
-        raise ValueError(
-            "Languages must go with a TMX file. Received: source_language="
-            f"{languages[0]} and target_language={languages[1]} without one. "
-            "Leave them out: other files have the source first."
-        )
+        check_unweighted(split, parts[split])
+    languages = languages_of(values, itertools.chain(*parts.values()))
     return {
         "alignments": values.train_alignments,
         "clean": values.clean,
         "corpora": {split: some for split, some in parts.items() if some},
         "languages": languages,
     }
+
+
+def check_unweighted(name, corpora):
+    """Checks that the corpora of a flag have no weights.
+
+    Args:
+        name: Name of the flag.
+        corpora: List of `Corpus`.
+
+    Raises:
+        ValueError: If one of them has a weight.
+    """
+    if any(corpus.weight != 1 for corpus in corpora):
+        raise ValueError(
+            f"`--{name}` must have no weight, because only the text to train "
+            "on has weights. Received: "
+            + " ".join(f"--{name}={_named(corpus)}" for corpus in corpora)
+            + ". Leave the weight out."
+        )
+
+
+def languages_of(values, corpora):
+    """Returns the codes of the source and target language, or None for each.
+
+    Args:
+        values: The flags of the command.
+        corpora: Iterable of the `Corpus` that it reads.
+
+    Raises:
+        ValueError: If there are languages without a TMX file.
+    """
+    languages = tuple(values[name].value or None for name in LANGUAGE_FLAGS)
+    kinds = {parallel_files.kind_of(corpus.paths) for corpus in corpora}
+    if any(languages) and "tmx" not in kinds:
+        raise ValueError(
+            "Languages must go with a TMX file. Received: source_language="
+            f"{languages[0]} and target_language={languages[1]} without one. "
+            "Leave them out: other files have the source first."
+        )
+    return languages
 
 
 def _named(corpus):

@@ -21,6 +21,10 @@ The exported model translates as the run does. --beam_size, --alpha and
 --decode_hparams change that at the export; later they cannot be changed. A
 SavedModel computes in float32, or in the format that --precision names.
 
+--shortlist=train.en,train.de makes a CTranslate2 model faster. It learns from
+the text of the training which subwords of the target belong to which of the
+source. Translations consist of these and of frequent subwords alone.
+
 A SavedModel also contains the requests that TensorFlow Serving and kt-serve
 warm it up with.
 """
@@ -30,6 +34,7 @@ import os
 from keras_transformer.bin import command
 from keras_transformer.bin import flags
 from keras_transformer.bin import model_flags
+from keras_transformer.bin import shortlist_flags
 
 FLAGS = flags.define(
     "output_dir",
@@ -69,6 +74,7 @@ FLAGS = flags.define(
     "beam_size",
     "alpha",
     "decode_hparams",
+    shortlist_flags.GROUP,
 )
 DEFAULT_DIRS = {
     "saved_model": "export",
@@ -80,7 +86,9 @@ DEFAULT_DIRS = {
 def main(argv):
     flags.require(FLAGS, "output_dir")
     _check_format()
+    shortlist_flags.check(FLAGS)
     from keras_transformer.decoding.exported import check_exportable
+    from keras_transformer.decoding.exported import require_ctranslate2
     from keras_transformer.export import versions
     from keras_transformer.runs.model_card import check_model_card
     from keras_transformer.runs.run_directory import RunDirectory
@@ -97,6 +105,8 @@ def main(argv):
     export_dir = FLAGS.export_dir or run.file(DEFAULT_DIRS[FLAGS.format])
     export_dir = os.path.normpath(export_dir)
     if FLAGS.format == "ctranslate2":
+        # Before a shortlist is learnt, which can take a minute.
+        require_ctranslate2()
         versions.check_export_dir(export_dir, "ctranslate2")
     else:
         versions.check_saved_model(
@@ -128,7 +138,12 @@ def _export(run, export_dir, options):
         from keras_transformer.export.ctranslate2 import export_ctranslate2
 
         return export_ctranslate2(
-            run, export_dir, options, FLAGS.checkpoint_step, FLAGS.quantization
+            run,
+            export_dir,
+            options,
+            FLAGS.checkpoint_step,
+            FLAGS.quantization,
+            shortlist_flags.learn(FLAGS, run),
         )
     # Only this format traces a graph of TensorFlow.
     command.load_backend()

@@ -262,6 +262,16 @@ SHARED = {
         path("train_source", None, "Source side of the training text."),
         path("train_target", None, "Target side of the training text."),
         text(
+            "source_language",
+            None,
+            "Language of the sources in TMX files, such as en.",
+        ),
+        text(
+            "target_language",
+            None,
+            "Language of the targets in TMX files, such as de.",
+        ),
+        text(
             "hparams",
             "",
             "Changes to the hparams set, such as dropout=0.3,d_ff=1024.",

@@ -84,13 +84,19 @@ class CTranslate2Search:
         source_pieces: List of str, the text of each id of the sources.
         pieces: List of str, the text of each id of the targets.
         adds_end: Boolean, whether the engine adds the end to each source.
+        has_shortlist: Boolean, whether the engine has a shortlist of target
+            subwords, which searches without a prefix then keep to. Defaults
+            to False.
     """
 
-    def __init__(self, engine, source_pieces, pieces, adds_end):
+    def __init__(
+        self, engine, source_pieces, pieces, adds_end, has_shortlist=False
+    ):
         self.engine = engine
         self.source_pieces = source_pieces
         self.pieces = pieces
         self.adds_end = adds_end
+        self.has_shortlist = has_shortlist
         self.ids = {piece: id_ for id_, piece in enumerate(pieces)}
 
     def __call__(self, requests, options):
@@ -125,6 +131,10 @@ class CTranslate2Search:
             self._find(silent, options, suppress=True)
         for request in requests:
             request.end()
+            # The scores of a shortlist are not those of the whole vocabulary,
+            # so the hypotheses of a request are compared by one of the two.
+            if self.has_shortlist and None in request.log_probs.values():
+                request.log_probs = dict.fromkeys(request.log_probs)
         self.score(requests)
         return [request.best(options) for request in requests]
 
@@ -194,7 +204,8 @@ class CTranslate2Search:
         if options.temperature:
             arguments["beam_size"] = 1
             arguments["sampling_temperature"] = options.temperature
-            arguments["sampling_topk"] = options.top_k
+            # CTranslate2 refuses more than there are.
+            arguments["sampling_topk"] = min(options.top_k, len(self.pieces))
             arguments["sampling_topp"] = options.top_p
         elif options.beam_size > 1:
             arguments["patience"] = PATIENCE
@@ -215,9 +226,16 @@ class CTranslate2Search:
             min_decoding_length=min(options.min_length, limit),
             return_scores=True,
             return_end_token=True,
+            use_vmap=self._keeps_to_shortlist(prefixes, options),
             asynchronous=True,
             **arguments,
         )
+
+    def _keeps_to_shortlist(self, prefixes, options):
+        """Returns whether a search writes subwords of the shortlist alone."""
+        # CTranslate2 4.8 takes wrong ids from prefixes if it has a shortlist,
+        # and samples are drawn from the distribution of the model.
+        return self.has_shortlist and not (prefixes or options.temperature)
 
     def _log_probs(self, result, options):
         """Returns a dictionary of ids to log-probability."""

@@ -5,11 +5,13 @@ import os
 from keras_transformer.data import vocabularies
 from keras_transformer.data.subwords import SOURCE_VOCABULARY_FILE
 from keras_transformer.data.subwords import VOCABULARY_FILE
+from keras_transformer.data.text_files import sha256
 from keras_transformer.decoding import threads
 from keras_transformer.decoding.ctranslate2_search import CTranslate2Search
 from keras_transformer.decoding.ctranslate2_search import Request
 from keras_transformer.decoding.exported import CTRANSLATE2_FILE
 from keras_transformer.decoding.exported import EXPORT_FILE
+from keras_transformer.decoding.exported import SHORTLIST_FILE
 from keras_transformer.decoding.exported import check_exportable
 from keras_transformer.decoding.exported import is_ctranslate2
 from keras_transformer.decoding.exported import newest_version
@@ -22,6 +24,7 @@ from keras_transformer.decoding.windows import WINDOW
 from keras_transformer.decoding.windows import encode
 from keras_transformer.decoding.windows import encode_prefixes
 from keras_transformer.decoding.windows import windows
+from keras_transformer.files.reading import check_file
 from keras_transformer.files.reading import faulty
 from keras_transformer.files.records import read_record
 from keras_transformer.token_ids import END_ID
@@ -38,6 +41,10 @@ class CTranslate2Translator(TextTranslator):
     gives the same translations and scores, apart from rounding and from the
     rare sentence whose search ends differently; see `ctranslate2_search`. The
     same seed draws other samples.
+
+    If the export has a shortlist, a translation consists of the subwords that
+    it lists for the sources of the batch, and its score is that among these.
+    Translations with a prefix, samples and `score` use all subwords.
 
     Args:
         path: Directory of a version, or directory of several versions. In that
@@ -79,6 +86,7 @@ class CTranslate2Translator(TextTranslator):
         self._engine_arguments = (path, device, compute_type)
         self._pieces = self._read_pieces()
         self._adds_end = self._read_adds_end()
+        self._has_shortlist = self._check_shortlist()
         self._search = self._new_search()
 
     def hypotheses(
@@ -222,7 +230,9 @@ class CTranslate2Translator(TextTranslator):
                 f"{compute_type!r}. It says: {message}. Export the run again, "
                 "or change the device or the compute type."
             ) from error
-        return CTranslate2Search(engine, *self._pieces, self._adds_end)
+        return CTranslate2Search(
+            engine, *self._pieces, self._adds_end, self._has_shortlist
+        )
 
     def _read_pieces(self):
         """Returns the text of each id, by which CTranslate2 knows tokens.
@@ -248,6 +258,20 @@ class CTranslate2Translator(TextTranslator):
                 fault = f"which differs from {vocabulary_file}"
                 raise faulty(path, fault, "kt-exporter", remedy)
         return both
+
+    def _check_shortlist(self):
+        """Returns whether the export has a shortlist of target subwords."""
+        expected = self.record.get("shortlist_sha256")
+        if expected is None:
+            return False
+        path = os.path.join(self._engine_arguments[0], SHORTLIST_FILE)
+        writer, remedy = "kt-exporter", "Export the run again."
+        check_file(path, writer, remedy)
+        # A part of one would exclude good translations, without any error.
+        if sha256(path) != expected:
+            fault = f"whose SHA-256 is not the one in {EXPORT_FILE}"
+            raise faulty(path, fault, writer, remedy)
+        return True
 
     def _read_adds_end(self):
         """Returns whether CTranslate2 adds the end to each source.

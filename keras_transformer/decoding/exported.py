@@ -13,6 +13,7 @@ from keras_transformer.trees.linearization import LINEARIZATIONS
 EXPORT_FILE = "export.json"
 SAVED_MODEL_FILE = "saved_model.pb"
 CTRANSLATE2_FILE = "model.bin"
+SHORTLIST_FILE = "vmap.txt"  # the name that CTranslate2 demands
 # The file by which the format of a version is recognised.
 FILES = {"ctranslate2": CTRANSLATE2_FILE, "saved_model": SAVED_MODEL_FILE}
 
@@ -24,6 +25,7 @@ _RECORD = {
     "max_tokens": range(1, 2**31),
     "of_text?": bool,
     "linearization?": (set(LINEARIZATIONS), None),
+    "shortlist_sha256?": str,
 }
 _REMEDY = "Export the run again."
 

@@ -15,7 +15,12 @@ PACKAGES = ("keras-t2t", "ctranslate2")
 
 
 def export_ctranslate2(
-    run, export_dir, options, step=None, quantization="float32"
+    run,
+    export_dir,
+    options,
+    step=None,
+    quantization="float32",
+    shortlist=None,
 ):
     """Writes a checkpoint as the next version of a model for CTranslate2.
 
@@ -26,6 +31,7 @@ def export_ctranslate2(
       `target_vocabulary.json`;
     - the SentencePiece model `vocab.model`, and `vocab.source.model` if the
       source has a vocabulary of its own;
+    - `vmap.txt`, if there is a shortlist;
     - `export.json`, which says where the model comes from and how to decode;
     - the model card `README.md`.
 
@@ -42,6 +48,8 @@ def export_ctranslate2(
             weights are stored in. When CTranslate2 loads the model on a
             machine that cannot compute in this format, it converts the
             weights. Defaults to "float32".
+        shortlist: The `Shortlist` that translations keep to. Defaults to None,
+            which allows all subwords.
 
     Returns:
         Path of the version.
@@ -57,8 +65,9 @@ def export_ctranslate2(
     versions.check_export_dir(export_dir, FORMAT)
     step = run.checkpoints.find(step)
     card = {"format": FORMAT, "decode": options, "quantization": quantization}
+    card["shortlist"] = shortlist is not None
     with versions.new_version(export_dir) as (aside, path):
-        _write(run, aside, options, step, quantization)
+        _write(run, aside, options, step, quantization, shortlist)
         write_model_card(aside, run, step, card)
     # A second copy for people who open the directory of versions.
     write_model_card(export_dir, run, step, card)
@@ -81,7 +90,7 @@ def _check(run, quantization):
         )
 
 
-def _write(run, directory, options, step, quantization):
+def _write(run, directory, options, step, quantization, shortlist):
     # Imported here because it imports CTranslate2, which may be missing.
     from keras_transformer.export.ctranslate2_spec import RunConverter
 
@@ -96,6 +105,10 @@ def _write(run, directory, options, step, quantization):
     converter.convert(directory, quantization=quantization, force=True)
     # Our reader needs it to cut text into subwords; CTranslate2 does not.
     run.vocabularies.write(directory)
+    more = {}
+    if shortlist:
+        sha256 = shortlist.write(directory, run.vocabularies)
+        more["shortlist_sha256"] = sha256
     write_record(
         directory,
         run,
@@ -106,4 +119,5 @@ def _write(run, directory, options, step, quantization):
         precision=quantization,
         max_tokens=converter.num_positions,
         num_parameters=num_parameters(run, step),
+        **more,
     )

@@ -1,8 +1,12 @@
 """A trained run gives the same translations from CTranslate2."""
 
+import os
+
 import pytest
+from commands import call
 
 from keras_transformer import registry
+from keras_transformer.bin import exporter
 from keras_transformer.decoding.translator import Translator
 from keras_transformer.export.ctranslate2 import export_ctranslate2
 from keras_transformer.runs.run_directory import RunDirectory
@@ -11,14 +15,20 @@ from keras_transformer.search.options import DecodeOptions
 pytest.importorskip("ctranslate2")
 
 
+@pytest.fixture(scope="module")
+def texts(trained_run):
+    problem = registry.get_problem(
+        "copy", RunDirectory(trained_run).record["data_dir"]
+    )
+    return [source for source, _ in problem.text_pairs("test", None)][:200]
+
+
 class TrainedRunTest:
     @pytest.mark.parametrize("beam_size", [1, 4])
     def test_translations_and_scores_are_ours(
-        self, beam_size, trained_run, tmp_path
+        self, beam_size, trained_run, texts, tmp_path
     ):
         run = RunDirectory(trained_run)
-        problem = registry.get_problem("copy", run.record["data_dir"])
-        texts = [source for source, _ in problem.text_pairs("test", None)][:200]
         path = export_ctranslate2(
             run, str(tmp_path / "out"), DecodeOptions.of(run.hparams)
         )
@@ -33,3 +43,21 @@ class TrainedRunTest:
         assert len(differ) < len(texts) == len(translations)
         equal = [abs(a - b) for a, b in zip(their_scores, scores)]
         assert sorted(equal)[len(texts) - len(differ) - 1] < 1e-4
+
+
+class ShortlistTest:
+    def test_a_model_that_copies_still_copies(
+        self, trained_run, texts, tmp_path, capsys
+    ):
+        """Learns from text that lacks some of the words to copy."""
+        paths = [str(tmp_path / f"train.{side}") for side in ("en", "de")]
+        for path in paths:
+            with open(path, "w", encoding="utf-8") as file:
+                file.writelines(f"{text}\n" for text in texts[:20])
+        flags = [f"--output_dir={trained_run}", f"--export_dir={tmp_path}/out"]
+        flags += ["--format=ctranslate2", f"--shortlist={','.join(paths)}"]
+        assert call(exporter, *flags) == 0
+        path = capsys.readouterr().out.strip()
+        assert os.path.getsize(f"{path}/vmap.txt")
+        right = map(str.__eq__, Translator.load(path)(texts), texts)
+        assert sum(right) > 0.9 * len(texts)

@@ -28,6 +28,8 @@ TRAIN = (
 GIVEN = GENERATE.replace("--vocab_size=400 ", "") + " --vocabulary={run}"
 MODEL = "{run}/vocab.model"
 CORPORA = "splits.train.corpora"
+EXPORT = "kt-exporter --output_dir={run} --export_dir={box}/e"
+SHORTLIST = EXPORT + " --format=ctranslate2 --shortlist="
 ROWS = [
     # What the flag names.
     row(START, says="must be a corpus such as"),
@@ -92,6 +94,26 @@ ROWS = [
         writes="d*",
         apart=True,
         cpu_seconds=30,
+    ),
+    # The text of a shortlist.
+    row(EXPORT + f" --shortlist={TEXTS}", says="with --format=saved_model"),
+    row(EXPORT + " --format=saved_model_ids --shortlist=a.tsv", says="_ids"),
+    row(SHORTLIST, says="must be a corpus such as"),
+    row(SHORTLIST + "a.docx", says="a.docx"),
+    row(SHORTLIST + "a.tsv:2", says="must have no weight"),
+    row(SHORTLIST + "{box}/gone.tsv", says="gone.tsv, which does not exist"),
+    row(SHORTLIST + TEXTS + "@fr", says="<fr> has no id"),
+    row(SHORTLIST + TEXTS, writes("{texts}/train.de", b"a\n"), says="1 lines"),
+    row(SHORTLIST + TSV, writes(TSV, b""), says="at least one pair"),
+    row(SHORTLIST + TSV, writes(TSV, b"\t\n\ta\n"), says="at least one pair"),
+    row(SHORTLIST + TSV, writes(TSV, b"a\t\xff\n"), says="line 1"),
+    row(SHORTLIST + TMX, writes(TMX, WHOLE), says="--source_language"),
+    row(SHORTLIST + TEXTS + LANGUAGES, says="must go with a TMX file"),
+    row(SHORTLIST + TEXTS + " --shortlist_size=0", says="from 1 to"),
+    row(EXPORT + " --shortlist_size=20", says="with --shortlist"),
+    row(
+        SHORTLIST.replace("{run}", "{parser}") + TEXTS,
+        says="must go with a run that translates",
     ),
     # The vocabulary.
     row(GIVEN, removes(MODEL), says="no vocab.model"),

@@ -99,6 +99,8 @@ ROWS = [
     row(FAST, sets(FAST_RECORD, "decode.beams", 1), says="beams"),
     row(FAST, sets(FAST_RECORD, "decode", None), says="decode"),
     row(FAST, sets(FAST_RECORD, "max_tokens", "x"), says="max_tokens"),
+    row(FAST, sets(FAST_RECORD, "shortlist_sha256", 1), says="shortlist_"),
+    row(FAST, sets(FAST_RECORD, "shortlist_sha256", "1"), says="vmap.txt"),
     row(FAST, sets(FAST_RECORD, "max_tokens", -1), says="max_tokens"),
     row(FAST + " --checkpoint_step=7", says="checkpoint_step"),
     row(FAST + " --precision=bfloat16", says="--precision"),

@@ -45,7 +45,8 @@ def write_model_card(directory, run, step=None, extra=None):
         extra: Dictionary about an exported model, or None for a run. It holds
             `format` as kt-exporter takes it, `decode` with the `DecodeOptions`
             of the export or a dictionary of them, and optionally
-            `quantization`, `precision` and `model_name`. Defaults to None.
+            `quantization`, `precision`, `model_name` and `shortlist`, whether
+            the model has one. Defaults to None.
 
     Returns:
         The path of the file, or None if another `README.md` was there.
@@ -241,4 +242,6 @@ def _format(extra):
         text += f", weights stored in {extra['quantization']}"
     if "precision" in extra:
         text += f", computes in {extra['precision']}"
+    if extra.get("shortlist"):
+        text += ", with a shortlist of target subwords"
     return text

@@ -133,7 +133,7 @@ sources, targets = (
 )
 source = sources.encode("A sentence to translate.", out_type=str)
 (result,) = translator.translate_batch(
-    [source], beam_size={beam_size}
+    [source], beam_size={beam_size}{use_vmap}
 )
 targets.decode(result.hypotheses[0])
 ```"""
@@ -178,7 +178,10 @@ def how_to_use(run, step, extra):
         decode = extra.get("decode", {})
         beam_size = decode.get("beam_size", run.hparams.beam_size)
         return CTRANSLATE2.format(
-            beam_size=beam_size, model_name=model_name, source_file=source_file
+            beam_size=beam_size,
+            use_vmap=", use_vmap=True" if extra.get("shortlist") else "",
+            model_name=model_name,
+            source_file=source_file,
         )
     # Loading takes the newest checkpoint, so only another step is named.
     is_newest = step == run.checkpoints.find()

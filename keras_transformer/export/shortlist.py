@@ -1,0 +1,235 @@
+"""Learns which subwords of the target may translate each of the source.
+
+The softmax over a vocabulary is a large part of a decoder's work. With such a
+shortlist, CTranslate2 computes it over a few subwords only: those that are
+frequent in the training text, and those that belong to the subwords of the
+sources in its batch.
+"""
+
+import hashlib
+import os
+import typing
+
+import numpy as np
+
+from keras_transformer.data import parallel_files
+from keras_transformer.data.subwords import sample_evenly
+from keras_transformer.data.tags import word_of
+from keras_transformer.data.text_files import is_blank
+from keras_transformer.decoding.exported import SHORTLIST_FILE
+from keras_transformer.files.writing import written_aside
+from keras_transformer.token_ids import WORD_START
+
+NUM_RELATED = 40  # subwords of the target for each of the source
+NUM_FREQUENT = 300  # subwords of the target for every sentence
+MAX_PAIRS = 1_000_000
+_BLOCK = 10_000  # texts that are encoded at a time
+_SEPARATORS = frozenset(" \t\r\n")  # those of `vmap.txt`
+
+
+class Shortlist(typing.NamedTuple):
+    """The subwords of the target that a search may write.
+
+    CTranslate2 adds the end of a sentence, the unknown id and the subwords of
+    a prefix by itself.
+    """
+
+    frequent: list  # ids for every sentence
+    related: list  # a list of ids for each id of the source
+
+    def write(self, directory, vocabularies):
+        """Writes `vmap.txt` into the directory of a CTranslate2 model.
+
+        A subword with a tab or a line end in it is left out, because such a
+        file cannot hold it.
+
+        Args:
+            directory: Path of the directory.
+            vocabularies: The `Vocabularies` of the ids.
+
+        Returns:
+            SHA-256 of the file, in hexadecimal.
+        """
+        pieces = vocabularies.targets.pieces
+        sources = _pieces(vocabularies.sources)
+        # The row without a source holds the subwords for every sentence.
+        rows = [("", self.frequent), *zip(sources, self.related)]
+        lines = [
+            f"{source}\t{' '.join(filter(_is_writable, pieces(ids)))}\n"
+            for source, ids in rows
+            if _is_writable(source)
+        ]
+        content = "".join(lines).encode()
+        path = os.path.join(directory, SHORTLIST_FILE)
+        with written_aside(path, "wb") as file:
+            file.write(content)
+        return hashlib.sha256(content).hexdigest()
+
+
+def read_pairs(corpora, languages, vocabulary):
+    """Reads the text that a shortlist is learnt from.
+
+    Args:
+        corpora: List of `Corpus`.
+        languages: Tuple of the codes of the source and target language. Only
+            TMX needs it.
+        vocabulary: The `Subwords` of the sources.
+
+    Returns:
+        List of pairs of str without blank ones. Of more than `MAX_PAIRS`
+        pairs, it holds at least the half of as many, evenly chosen.
+
+    Raises:
+        ValueError: If the files are not parallel text, if no pair has text on
+            both sides, or if the vocabulary does not have the tag of a corpus.
+    """
+    for corpus in corpora:
+        _check_tag(corpus.tag, vocabulary)
+    pairs = sample_evenly(
+        (
+            pair
+            for corpus in corpora
+            for pair in corpus.tag_pairs(
+                parallel_files.read_pairs(corpus.paths, languages)
+            )
+            if not any(map(is_blank, pair))
+        ),
+        MAX_PAIRS,
+    )
+    if not pairs:
+        raise ValueError(
+            "A shortlist must be learnt from at least one pair with text on "
+            "both sides. Received: "
+            f"{' '.join(corpus.tagged_name for corpus in corpora)} without "
+            "one. Name the text that the run was trained on."
+        )
+    return pairs
+
+
+def learn_shortlist(
+    pairs, vocabularies, num_related=NUM_RELATED, num_frequent=NUM_FREQUENT
+):
+    """Learns a shortlist from parallel text.
+
+    For each subword of the source it holds those of the target with the
+    highest Dice coefficients: twice the number of pairs that hold both, divided
+    by the sum of the numbers of pairs that hold either. Each subword of the
+    source may also be copied, so that names and numbers survive.
+
+    Args:
+        pairs: List of pairs of str.
+        vocabularies: The `Vocabularies` of the model.
+        num_related: Integer, the number of subwords for each of the source.
+            Defaults to 40.
+        num_frequent: Integer, the number of subwords for every sentence, those
+            in most targets. Defaults to 300.
+
+    Returns:
+        A `Shortlist`.
+    """
+    sides = vocabularies.sources, vocabularies.targets
+    sources, targets = (
+        _occurrences(texts, side) for texts, side in zip(zip(*pairs), sides)
+    )
+    sizes = [side.vocab_size for side in sides]
+    related = _dice_coefficients(sources, targets, *sizes)
+    _, ids = targets
+    return Shortlist(
+        _highest(np.bincount(ids), num_frequent),
+        [
+            list(dict.fromkeys([*copy, *_highest(coefficients, num_related)]))
+            for copy, coefficients in zip(_copies(vocabularies), related)
+        ],
+    )
+
+
+def _occurrences(texts, vocabulary):
+    """Returns which subwords occur in which texts, without the ends.
+
+    Args:
+        texts: Tuple of str.
+        vocabulary: Their `Subwords`.
+
+    Returns:
+        Array of shape `(2, num_occurrences)`: the numbers of the texts, in
+        ascending order, and the ids, each once for each text.
+    """
+    blocks = []
+    for first in range(0, len(texts), _BLOCK):
+        encoded = vocabulary.encode(texts[first : first + _BLOCK])
+        lengths = [len(ids) - 1 for ids in encoded]
+        numbers = np.repeat(np.arange(first, first + len(encoded)), lengths)
+        ids = np.array([id_ for row in encoded for id_ in row[:-1]], np.int64)
+        distinct = np.unique(numbers * vocabulary.vocab_size + ids)
+        block = np.divmod(distinct, vocabulary.vocab_size)
+        blocks.append(np.array(block, np.int32))
+    return np.concatenate(blocks, axis=1)
+
+
+def _dice_coefficients(sources, targets, num_sources, num_targets):
+    """Yields those of each id of the sources with all ids of the targets.
+
+    Args:
+        sources, targets: Arrays of `_occurrences`.
+        num_sources, num_targets: The sizes of the vocabularies.
+
+    Yields:
+        Array of shape `(num_targets,)` for each id of the sources.
+    """
+    texts, ids = sources
+    source_counts = np.bincount(ids, minlength=num_sources)
+    texts = texts[np.argsort(ids, kind="stable")]
+    texts_of = np.split(texts, np.cumsum(source_counts)[:-1])
+    texts, ids = targets
+    target_counts = np.bincount(ids, minlength=num_targets)
+    # The ids of text n are those from `bounds[n]` to `bounds[n + 1]`.
+    bounds = np.searchsorted(texts, np.arange(texts.max(initial=0) + 2))
+    for number, chosen in zip(source_counts, texts_of):
+        places = _ranges(bounds[chosen], bounds[chosen + 1])
+        joint = np.bincount(ids[places], minlength=num_targets)
+        yield 2 * joint / np.maximum(1, number + target_counts)
+
+
+def _ranges(begins, ends):
+    """Returns the integers of several ranges, one range after another."""
+    lengths = ends - begins
+    shifts = begins - np.cumsum(lengths) + lengths
+    return np.repeat(shifts, lengths) + np.arange(lengths.sum())
+
+
+def _highest(values, count):
+    """Returns the places of the highest values, without those of 0."""
+    places = np.flatnonzero(values)
+    order = np.argsort(-values[places], kind="stable")
+    return places[order[:count]].tolist()
+
+
+def _copies(vocabularies):
+    """Returns for each id of the sources those that spell it as a target."""
+    pieces = _pieces(vocabularies.sources)
+    ids = {piece: i for i, piece in enumerate(_pieces(vocabularies.targets))}
+    spelled = vocabularies.targets.encode(
+        [piece.replace(WORD_START, " ") for piece in pieces]
+    )
+    return [
+        [ids[piece]] if piece in ids else spelling[:-1]
+        for piece, spelling in zip(pieces, spelled)
+    ]
+
+
+def _pieces(vocabulary):
+    return vocabulary.pieces(range(vocabulary.vocab_size))
+
+
+def _is_writable(piece):
+    return _SEPARATORS.isdisjoint(piece)
+
+
+def _check_tag(tag, vocabulary):
+    # One id for the tag, and one for the end.
+    if tag and len(vocabulary.encode([word_of(tag)])[0]) != 2:
+        raise ValueError(
+            "The tag of a corpus must be one that the model was trained with. "
+            f"Received: {tag}, but {word_of(tag)} has no id in the vocabulary. "
+            "Name a tag that kt-datagen was given, or leave it out."
+        )

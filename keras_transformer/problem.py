@@ -103,8 +103,15 @@ class Problem(GeneratedData):
         Args:
             split: Name of the split, one of `splits`.
             tmp_dir: Directory that holds the raw text or takes downloads.
+
+        Raises:
+            ValueError: If the class of the problem does not define it.
         """
-        raise NotImplementedError
+        raise ValueError(
+            "A problem must define `text_pairs`. Received: "
+            f"problem={self.data_name} without it. Add the method "
+            "text_pairs(self, split, tmp_dir), which yields pairs of str."
+        )
 
     def text_corpora(self, split, tmp_dir):
         """Returns the pairs of each corpus of a split, a list of iterables.

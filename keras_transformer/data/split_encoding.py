@@ -1,6 +1,7 @@
 """Encoding of a split: its ids, its raw text, and its counts."""
 
 import collections
+import collections.abc
 import contextlib
 import itertools
 
@@ -106,8 +107,32 @@ def _corpora_entry(problem, split, corpus_counts):
 
 
 def complete_pairs(problem, pairs):
-    """Yields the pairs that have text on both sides."""
-    return (pair for pair in pairs if problem.is_complete(*pair))
+    """Yields the pairs that have text on both sides.
+
+    Raises:
+        ValueError: If something is no pair of str, which a problem of the
+            user's own may yield.
+    """
+    if not isinstance(pairs, collections.abc.Iterable):
+        raise _no_pair(problem, pairs)
+    for pair in pairs:
+        if not _is_pair(pair):
+            raise _no_pair(problem, pair)
+        if problem.is_complete(*pair):
+            yield pair
+
+
+def _is_pair(pair):
+    if not isinstance(pair, tuple | list) or len(pair) != 2:
+        return False
+    return isinstance(pair[0], str) and isinstance(pair[1], str)
+
+
+def _no_pair(problem, value):
+    return ValueError(
+        f"`text_pairs` must yield pairs of str. Received: {value!r:.60} from "
+        f"problem={problem.data_name}. Write `yield source, target`."
+    )
 
 
 def check_number(num_pairs, problem, split):

@@ -10,6 +10,8 @@ from number_problem import generated
 from number_problem import with_pairs
 from processes import environment
 
+from keras_transformer.data.split_encoding import complete_pairs
+
 
 class FromFile(Numbers):
     def source_files(self, tmp_dir):
@@ -52,6 +54,13 @@ class GenerateTest:
         out = subprocess.check_output(["sha256sum", path], text=True)
         split = problem.manifest["splits"]["dev"]
         assert split["source_sha256"] == out.split()[0]
+
+    @pytest.mark.parametrize(
+        "pairs", [None, ["a b"], [("a", "b", "c")], [("a", None)], [(1, 2)]]
+    )
+    def test_what_is_no_pair_of_str_is_an_error(self, pairs):
+        with pytest.raises(ValueError, match="pairs of str. Received: .*numb"):
+            list(complete_pairs(Numbers(), pairs))
 
     def test_it_is_reproducible_to_the_byte(self, problem, tmp_path):
         again = Numbers(data_dir=str(tmp_path))

@@ -15,7 +15,26 @@ DECODE = "kt-decoder --output_dir={run}"
 MINE = "kt-trainer --usr_dir={box}/mine --registry_help"
 INIT = "{box}/mine/__init__.py"
 CODE = {"traceback": True, "apart": True}
+# The README's example of a problem, whose pairs are to be filled in.
+PROBLEM = """
+from keras_transformer.problem import Problem
+from keras_transformer.registry import register_problem
+@register_problem
+class Mine(Problem):
+    vocab_size = 300
+    def {name}(self, split, tmp_dir):
+        return {pairs}
+"""
 WORKERS = '{"cluster": {"worker": ["localhost:1", "localhost:2"]}, "task": %s}'
+
+
+def with_problem(pairs, says, name="text_pairs"):
+    return row(
+        "kt-datagen --usr_dir={box}/mine --problem=mine --data_dir={box}/d",
+        writes(INIT, PROBLEM.format(pairs=pairs, name=name)),
+        says=says,
+        apart=True,
+    )
 
 
 def with_variables(command, says="", **variables):
@@ -137,6 +156,14 @@ ROWS = [
         says="hparams_set='mine'",
         apart=True,
     ),
+    with_problem("None", "pairs of str. Received: None from problem=mine"),
+    with_problem("[]", "at least one pair"),
+    with_problem("['a b', 'c d']", "Received: 'a b' from"),
+    with_problem("[('a', 'b', 'c')]", "Received: ('a', 'b', 'c') from"),
+    with_problem("[(1, 2)]", "Received: (1, 2) from"),
+    with_problem("[(b'a', b'b')]", "Received: (b'a', b'b') from"),
+    with_problem("[('a', None)]", "Received: ('a', None) from"),
+    with_problem("[]", "must define `text_pairs`", name="pairs"),
     row(
         "kt-datagen --usr_dir={box}/mine --problem=mine --data_dir={box}/d",
         writes(

@@ -145,6 +145,7 @@ def _report_trees(parser, num_sentences):
     )
     if parser.linearization != "tagged":
         print(
-            "This run predicts no tags, so every tag counts as wrong.",
+            "This run predicts the tags of punctuation alone, so the tag of "
+            "every word counts as wrong.",
             file=sys.stderr,
         )

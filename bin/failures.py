@@ -3,10 +3,8 @@
 import os
 import traceback
 
+from keras_transformer.decoding.fitting_batches import is_out_of_memory
 from keras_transformer.files.writing import CANNOT_WRITE
-
-# TensorFlow and JAX raise these; neither is loaded in every process.
-_OUT_OF_MEMORY = ("ResourceExhaustedError", "RESOURCE_EXHAUSTED")
 
 
 def explain(error):
@@ -23,7 +21,7 @@ def explain(error):
         return _about_path(error)
     if isinstance(error, ValueError) and _is_ours(error):
         return str(error)
-    if isinstance(error, MemoryError) or _is_out_of_memory(error):
+    if is_out_of_memory(error):
         reason = " ".join(str(error).split()) or "too little memory"
         return (
             f"The work must fit into memory. Received: {reason[:200]}. Use a "
@@ -66,8 +64,3 @@ def _is_ours(error):
     *_, (frame, _) = traceback.walk_tb(error.__traceback__)
     module = frame.f_globals.get("__name__", "")
     return module.startswith("keras_transformer.") or module == "__main__"
-
-
-def _is_out_of_memory(error):
-    text = f"{type(error).__name__} {error}"
-    return any(word in text for word in _OUT_OF_MEMORY)

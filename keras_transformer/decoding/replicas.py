@@ -5,10 +5,9 @@ import contextlib
 from keras_transformer.decoding import cache_budget
 from keras_transformer.decoding.arrays import padded
 from keras_transformer.decoding.batches import CACHE_POSITIONS
-from keras_transformer.decoding.batches import plan_batches
 from keras_transformer.decoding.batches import search_costs
+from keras_transformer.decoding.fitting_batches import FittingBatches
 from keras_transformer.decoding.hypothesis import hypotheses_of
-from keras_transformer.decoding.threads import shared_out
 from keras_transformer.token_ids import END_ID
 
 
@@ -75,35 +74,39 @@ class Replicas:
         replicas: List of `Replica`.
         num_threads: Integer, the number of batches that are decoded side by
             side.
+        vocabularies: The `Subwords` of the targets and of the sources.
     """
 
-    def __init__(self, replicas, num_threads):
+    def __init__(self, replicas, num_threads, vocabularies):
         self.replicas = replicas
-        self.num_threads = num_threads
+        self._vocabularies = vocabularies
+        self._batches = FittingBatches(num_threads)
 
-    def search(self, sentences, options, linearization, *vocabularies):
+    def search(self, sentences, options, linearization):
         """Searches for the hypotheses of sentences.
 
         Args:
             sentences: A `Sentences`.
             options: A `DecodeOptions`.
             linearization: See `search_costs`.
-            *vocabularies: The `Subwords` of the targets and of the sources.
 
         Yields:
             A batch, which is a list of numbers of sentences, and the list of
             their lists of `Hypothesis` without texts. A blank sentence is in no
             batch.
         """
-        searches = [one.search(options, *vocabularies) for one in self.replicas]
+        searches = [
+            one.search(options, *self._vocabularies) for one in self.replicas
+        ]
 
         def find(search, batch):
             arrays = sentences.arrays(batch, options.extra_length)
             return hypotheses_of(*search(*arrays))
 
-        lengths = map(len, sentences.sources)
-        costs = search_costs(lengths, options, linearization)
-        return self._run(find, searches, costs, self._least_positions(options))
+        sources = sentences.sources
+        costs = search_costs(map(len, sources), options, linearization)
+        budget = self._least_positions(options)
+        return self._run(find, searches, sources, costs, budget)
 
     def score(self, sources, targets, alpha, options):
         """Scores translations of sentences.
@@ -135,18 +138,26 @@ class Replicas:
             for source, target in zip(sources, targets, strict=True)
         ]
         # Half the budget, since encoder and decoder hold all positions at once.
-        budget = self._least_positions(options) // 2
-        return self._run(score, scorings, costs, budget)
+        budget = max(1, self._least_positions(options) // 2)
+        return self._run(score, scorings, sources, costs, budget)
 
     def _least_positions(self, options):
         """Returns how many positions a batch may have that any replica gets."""
         return min(one.cache_positions(options) for one in self.replicas)
 
-    def _run(self, function, workers, costs, budget):
-        planned = plan_batches(
-            costs, budget, self.num_threads, compiler().fitting_rows
+    def _run(self, function, workers, sources, costs, budget):
+        def describe(i):
+            (text,) = self._vocabularies[1].decode([sources[i]])
+            return f"one of {len(sources[i]):,} tokens, {text[:20]!r}..."
+
+        return self._batches.run(
+            function,
+            workers,
+            costs,
+            budget,
+            describe,
+            fitting_rows=compiler().fitting_rows,
         )
-        return shared_out(function, planned, workers, self.num_threads)
 
 
 def load_replicas(load_model):

@@ -5,16 +5,15 @@ import os
 from keras_transformer.data.text_files import is_blank
 from keras_transformer.decoding import glossary as glossaries
 from keras_transformer.decoding.batches import CACHE_POSITIONS
-from keras_transformer.decoding.batches import plan_batches
 from keras_transformer.decoding.batches import search_costs
 from keras_transformer.decoding.exported import EXPORT_FILE
 from keras_transformer.decoding.exported import SAVED_MODEL_FILE
 from keras_transformer.decoding.exported import check_exportable
 from keras_transformer.decoding.exported import newest_version
 from keras_transformer.decoding.exported import read_export
+from keras_transformer.decoding.fitting_batches import FittingBatches
 from keras_transformer.decoding.hypothesis import Hypothesis
 from keras_transformer.decoding.text_translator import TextTranslator
-from keras_transformer.decoding.threads import in_parallel
 from keras_transformer.decoding.threads import num_tensorflow_threads
 from keras_transformer.decoding.windows import WINDOW
 from keras_transformer.decoding.windows import check_length
@@ -50,7 +49,7 @@ class SavedModelTranslator(TextTranslator):
         self.linearization = self.record.get("linearization")
         self.max_tokens = self.record["max_tokens"]
         self._signatures = _load_signatures(self.path)
-        self._num_threads = num_tensorflow_threads()
+        self._batches = FittingBatches(num_tensorflow_threads())
 
     def hypotheses(
         self,
@@ -125,18 +124,24 @@ class SavedModelTranslator(TextTranslator):
             self.encode(enumerate(texts, 1)),
             self.encode_targets(enumerate(translations, 1)),
         )
-        scores = [0.0] * len(texts)
         # A cost of 0 would leave out a pair of blank texts.
         costs = [length if length else 1 for length in lengths]
-        # Half the budget, since texts and translations are in memory at once.
-        for batch in plan_batches(costs, CACHE_POSITIONS // 2):
+
+        def score(_, batch):
             outputs = self._call(
                 "score",
                 text=[texts[i] for i in batch],
                 targets=[translations[i] for i in batch],
             )
-            for i, score in zip(batch, outputs["scores"].tolist()):
-                scores[i] = score
+            return outputs["scores"].tolist()
+
+        numbered = list(enumerate(texts, 1))
+        scores = [0.0] * len(texts)
+        # Half the budget, since texts and translations are in memory at once.
+        budget = CACHE_POSITIONS // 2
+        for batch, found in self._run(score, numbered, costs, budget):
+            for i, own in zip(batch, found):
+                scores[i] = own
         return scores
 
     def _check_takes_terms(self):
@@ -153,24 +158,32 @@ class SavedModelTranslator(TextTranslator):
         lengths = self._lengths(window)
         costs = search_costs(lengths, self.options, self.linearization)
 
-        def translate(batch):
-            texts = [window[i][1] for i in batch]
-            if not terms:
-                return self._call("serving_default", text=texts)
-            own_terms = glossaries.in_rows([terms[i] for i in batch])
-            return self._call("with_terms", text=texts, terms=own_terms)
-
-        num_threads = self._num_threads
-        planned = plan_batches(costs, CACHE_POSITIONS, num_threads)
-        for batch, outputs in in_parallel(translate, planned, num_threads):
+        def translate(_, batch):
+            inputs = {"text": [window[i][1] for i in batch]}
+            name = "serving_default"
+            if terms:
+                name = "with_terms"
+                inputs["terms"] = glossaries.in_rows([terms[i] for i in batch])
+            outputs = self._call(name, **inputs)
             arrays = outputs["translations"], outputs["scores"].tolist()
-            for i, texts, scores in zip(batch, *arrays):
-                results[i] = _hypotheses(texts, scores)
+            return list(map(_hypotheses, *arrays))
+
+        in_turn = self._run(translate, window, costs, CACHE_POSITIONS)
+        for batch, found in in_turn:
+            for i, own in zip(batch, found):
+                results[i] = own
             if report:
                 report(len(batch))
         if report:  # blank sentences are in no batch
             report(costs.count(0))
         return results
+
+    def _run(self, function, window, costs, budget):
+        def describe(i):
+            number, text = window[i]
+            return f"sentence {number}, {text[:20]!r}..."
+
+        return self._batches.run(function, [None], costs, budget, describe)
 
     def _lengths(self, numbered, of_targets=False):
         """Returns the number of tokens of each (number, text), 0 if blank."""

@@ -31,8 +31,8 @@ class Translator(TextTranslator):
 
     Sentences of similar lengths are decoded together, as many as the memory
     allows. Each sentence gets the translation that it would get alone, and the
-    order is that of the input. A translation has at most `extra_length` tokens
-    more than its source.
+    order is that of the input. A batch that does not fit into memory is halved.
+    A translation has at most `extra_length` tokens more than its source.
 
     The search is compiled at the first call. It reads the current weights of
     the model, so a translator can follow a model through its training.
@@ -69,9 +69,13 @@ class Translator(TextTranslator):
         replicas=None,
     ):
         self.model = model
-        self._replicas = Replicas(replicas or [Replica(model)], num_threads)
         self.vocabulary = vocabulary
         self.source_vocabulary = source_vocabulary or vocabulary
+        self._replicas = Replicas(
+            replicas or [Replica(model)],
+            num_threads,
+            (vocabulary, self.source_vocabulary),
+        )
         self.num_threads = num_threads
         self.options = DecodeOptions.of(hparams)
         self.linearization = linearization_of(vocabulary)
@@ -203,8 +207,6 @@ class Translator(TextTranslator):
             Sentences(sources, prefixes, seeds, terms),
             options.of_search(),
             self.linearization,
-            self.vocabulary,
-            self.source_vocabulary,
         )
         results = [[Hypothesis("", 0.0, [])] for _ in sources]
         for batch, found in searched:

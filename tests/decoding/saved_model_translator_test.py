@@ -9,6 +9,7 @@ import pytest
 if keras.backend.backend() != "tensorflow":
     pytest.skip("SavedModels are TensorFlow's", allow_module_level=True)
 
+import tensorflow as tf
 from small_translators import TEXTS
 from small_translators import make_run
 from small_translators import make_tree_vocabulary
@@ -29,6 +30,17 @@ LETTERS = ["a b c", "", "b", "c c a a b", " \u3000", "d a"]
 @pytest.fixture(scope="module")
 def translator():
     return SavedModelTranslator(str(EXPORTED))
+
+
+def limited(signature):
+    """Returns a signature that has memory for one text alone."""
+
+    def call(text, **others):
+        if len(text) > 1:
+            raise tf.errors.ResourceExhaustedError(None, None, "OOM")
+        return signature(text=text, **others)
+
+    return call
 
 
 class SavedModelTranslatorTest:
@@ -52,6 +64,18 @@ class SavedModelTranslatorTest:
         )
         assert translations == translator(LETTERS * 3)
         assert sum(counts) == len(LETTERS) * 3
+
+    def test_a_batch_that_does_not_fit_is_halved(self):
+        small = SavedModelTranslator(str(EXPORTED))
+        expected = small(LETTERS), small.score(LETTERS, LETTERS[::-1])
+        names = ("lengths", "serving_default", "score")
+        signatures = {name: small._signatures[name] for name in names}
+        for name in names[1:]:
+            signatures[name] = limited(signatures[name])
+        small._signatures = signatures
+        assert small(LETTERS) == expected[0]
+        scores = small.score(LETTERS, LETTERS[::-1])
+        assert scores == pytest.approx(expected[1], abs=1e-5)
 
     @pytest.mark.parametrize("file", ["saved_model.pb", "variables"])
     def test_damage_is_an_error_that_names_the_file(self, tmp_path, file):

@@ -49,8 +49,8 @@ class CTranslate2Translator(TextTranslator):
     Args:
         path: Directory of a version, or directory of several versions. In that
             case the newest version is loaded.
-        device: "cpu", "cuda", or "auto", which prefers a GPU. Defaults to
-            "auto".
+        device: "cpu", "cuda", which is all GPUs of the machine, or "auto",
+            which prefers them. Defaults to "auto".
         compute_type: The number format to compute in, such as "int8". Defaults
             to the format that the model is stored in, or the nearest one in
             which the device computes without overflow.
@@ -201,7 +201,7 @@ class CTranslate2Translator(TextTranslator):
         is_integer = self.record.get("precision", "").startswith("int")
         flags = _processor_flags()
         has_vnni = any("vnni" in flag for flag in flags)
-        return is_integer and not _has_gpu(device) and flags and not has_vnni
+        return is_integer and not _num_gpus(device) and flags and not has_vnni
 
     def _new_search(self, seed=None):
         import ctranslate2
@@ -209,18 +209,18 @@ class CTranslate2Translator(TextTranslator):
         path, device, compute_type = self._engine_arguments
         if compute_type == "default" and self._may_overflow(device):
             compute_type = "float32"
-        thread_arguments = _threads(device)
+        placement = _placement(device)
         if seed is not None:
             # A thread reads the seed when it draws its first sample. A new
             # engine with a single thread makes the samples repeatable.
             ctranslate2.set_random_seed(seed)
-            thread_arguments = {"inter_threads": 1, "intra_threads": 1}
+            placement = {"inter_threads": 1, "intra_threads": 1}
         try:
             engine = ctranslate2.Translator(
                 str(path),
                 device=device,
                 compute_type=compute_type,
-                **thread_arguments,
+                **placement,
             )
         except Exception as error:  # a damaged model raises many kinds
             message = " ".join(str(error).split())
@@ -286,13 +286,16 @@ class CTranslate2Translator(TextTranslator):
         return settings.get("add_source_eos", False)
 
 
-def _threads(device):
-    """Returns the thread arguments of `ctranslate2.Translator`.
+def _placement(device):
+    """Returns the devices and threads of a `ctranslate2.Translator`.
 
-    One batch on each core is faster than one batch on all cores.
+    Each GPU of the machine has a copy of the model and translates one batch at
+    a time. On a processor, one batch on each core is faster than one batch on
+    all cores.
     """
-    if _has_gpu(device):
-        return {}
+    num_gpus = _num_gpus(device)
+    if num_gpus:
+        return {"device_index": list(range(num_gpus)), "inter_threads": 1}
     num_cores = threads.num_cores()
     num_threads = min(num_cores, threads.MAX_THREADS)
     return {
@@ -301,10 +304,10 @@ def _threads(device):
     }
 
 
-def _has_gpu(device):
+def _num_gpus(device):
     import ctranslate2
 
-    return device != "cpu" and ctranslate2.get_cuda_device_count() > 0
+    return 0 if device == "cpu" else ctranslate2.get_cuda_device_count()
 
 
 def _processor_flags():

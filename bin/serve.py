@@ -26,8 +26,10 @@ gets the newest. A new version is loaded while the others serve, and takes over
 once it is ready. A version whose folder is deleted is dropped.
 
 The server puts sentences of concurrent requests into one batch. It writes one
-line to standard error once it is ready. On SIGTERM or Control-C it answers the
-requests that it has accepted, and then exits.
+line to standard error once it is ready. While it loads the first version, GET
+/v1/models/translate tells so, and other requests are refused as UNAVAILABLE,
+which is 503 over REST. On SIGTERM or Control-C the server answers the requests
+that it has accepted, and then exits.
 """
 
 import signal
@@ -107,7 +109,7 @@ def main(argv):
     )
     server.start()
     version, _ = server.service.find(FLAGS.model_name)
-    # Scripts wait for this line: all ports listen from here on.
+    # Scripts wait for this line: the model answers from here on.
     print(
         f"Serving {FLAGS.model_name}, version {version}: {server.addresses()}.",
         file=sys.stderr,

@@ -2,6 +2,8 @@
 
 import typing
 
+from keras_transformer.serving.errors import LOADING
+
 # The signature of an export that takes the terms of a glossary.
 WITH_TERMS = "with_terms"
 
@@ -75,6 +77,11 @@ def refused(address, reason):
             f"Received: {address}, whose model has no signature {WITH_TERMS}. "
             "Export the run again with --format=saved_model and a beam of at "
             "least 2."
+        )
+    if LOADING in str(reason):
+        return ValueError(
+            "A server must have loaded its model. Received: no translation "
+            f"from {address}, which is still loading it. Try again in a moment."
         )
     return ValueError(
         f"The server must accept the request. Received: {_printable(reason)} "

@@ -2,6 +2,9 @@
 
 from keras_transformer.serving import limits
 
+# How a server refuses a request while it starts; clients look for it.
+LOADING = "The model is still being loaded."
+
 # The index of a name is its number in gRPC and in TensorFlow.
 CODES = (
     "OK",

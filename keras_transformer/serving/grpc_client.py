@@ -4,6 +4,7 @@ import numpy as np
 
 from keras_transformer.serving import answers
 from keras_transformer.serving import limits
+from keras_transformer.serving.errors import LOADING
 
 _PREDICT = "/tensorflow.serving.PredictionService/Predict"
 
@@ -99,7 +100,9 @@ class GrpcClient:
             raise answers.not_a_translator(self._address, error) from error
 
     def _explain(self, error, codes):
-        if error.code() == codes.UNAVAILABLE:
+        # The server is there if it says so itself.
+        is_loading = LOADING in (error.details() or "")
+        if error.code() == codes.UNAVAILABLE and not is_loading:
             return answers.unreachable(self._address, error.details())
         if error.code() == codes.DEADLINE_EXCEEDED:
             return answers.too_late(self._address, self._timeout)

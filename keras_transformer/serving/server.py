@@ -11,7 +11,6 @@ from keras_transformer.serving.rest import address_family
 from keras_transformer.serving.service import Service
 from keras_transformer.serving.versions import POLL_SECONDS
 from keras_transformer.serving.versions import Versions
-from keras_transformer.serving.versions import versions_in
 
 NUM_BATCH_THREADS = 2  # one moves data while the other computes
 SECONDS_TO_FINISH = 30  # for running requests when the server stops
@@ -60,7 +59,6 @@ class Server:
         poll_seconds=POLL_SECONDS,
         open_model=open_saved_model,
     ):
-        versions_in(export_dir)  # reports a wrong directory before ports
         self._host = host
         self._open_model = open_model
         self._versions = Versions(export_dir, self._load, poll_seconds)
@@ -76,13 +74,23 @@ class Server:
         self._bind()
 
     def start(self):
-        """Loads the newest version and then starts to answer."""
-        self._versions.start()
-        # Until now connections are refused, so every request finds a model.
+        """Starts to answer, and loads the newest version.
+
+        Until that is loaded, the server tells the status of the model and
+        refuses all other requests as UNAVAILABLE.
+
+        Raises:
+            ValueError: If no version can be loaded.
+        """
         if self._rest:
             self._rest.start()
         if self._grpc:
             self._grpc.start()
+        try:
+            self._versions.start()
+        except BaseException:
+            self.stop()
+            raise
 
     def stop(self):
         """Refuses new requests, finishes running ones and frees the ports."""

@@ -33,7 +33,8 @@ class Service:
                 server cannot, so every label is an error. Defaults to None.
 
         Raises:
-            RequestError: If there is no such model or version.
+            RequestError: If there is no such model or version, or if the server
+                is still loading the first one.
         """
         if label:
             raise invalid(f"Unrecognized servable version label: {label}")
@@ -43,6 +44,8 @@ class Service:
                 raise RequestError("NOT_FOUND", "There is no such model.")
             return self._versions.get(version)
         except RequestError as error:
+            if error.code != "NOT_FOUND":
+                raise
             request = f"Specific({name}, {version})"
             if version is None:
                 request = f"Latest({name})"

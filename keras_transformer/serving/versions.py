@@ -6,6 +6,7 @@ import threading
 import typing
 
 from keras_transformer.serving.errors import CODES
+from keras_transformer.serving.errors import LOADING
 from keras_transformer.serving.errors import RequestError
 
 POLL_SECONDS = 1.0
@@ -34,6 +35,9 @@ class Versions:
         load: Function that takes the path of a version and returns the model
             to serve.
         poll_seconds: Seconds between checks of the directory. Defaults to 1.
+
+    Raises:
+        ValueError: If the directory does not exist or has no versions.
     """
 
     def __init__(self, directory, load, poll_seconds=POLL_SECONDS):
@@ -41,7 +45,8 @@ class Versions:
         self._load = load
         self._poll_seconds = poll_seconds
         self._models = {}  # available models by number
-        self._statuses = {}
+        self._is_starting = True  # until a version has been loaded
+        self._statuses = dict.fromkeys(versions_in(directory), Status("START"))
         self._failed = {}  # number: state of its files when it failed
         self._stopping = threading.Event()
         self._thread = threading.Thread(
@@ -66,6 +71,7 @@ class Versions:
                 f"{paths[number]} ({self._statuses[number].message}). Export "
                 "it again with kt-exporter."
             )
+        self._is_starting = False
         self._thread.start()
 
     def stop(self):
@@ -81,11 +87,14 @@ class Versions:
             number: Integer number of the version. Defaults to the newest.
 
         Raises:
-            RequestError: If the version is not available.
+            RequestError: If the version is not available, with UNAVAILABLE as
+                long as none has been loaded.
         """
         models = self._models  # read once: the other thread replaces it
         if number is None and models:
             number = max(models)
+        if number not in models and self._is_starting:
+            raise RequestError("UNAVAILABLE", LOADING)
         if number not in models:
             raise RequestError("NOT_FOUND", "There is no such version.")
         return number, models[number]

@@ -13,13 +13,14 @@ from keras_transformer.serving.rest import address_family
 from keras_transformer.serving.service import Service
 from keras_transformer.serving.versions import Versions
 
-STATUS = b"GET /v1/models/toy HTTP/1.1\r\nHost: x\r\n\r\n"
+STATUS = b"GET /v1/models/none HTTP/1.1\r\nHost: x\r\n\r\n"
 PLACES = 4
 
 
 @pytest.fixture
 def start(tmp_path):
     """Returns a function that starts a server without a model."""
+    (tmp_path / "1").mkdir()
     servers = []
 
     def start(places=PLACES):
@@ -121,7 +122,7 @@ class TimeLimitTest:
         client = connect(start())
         client.settimeout(0.5)
         # Requests until no more fit into the buffers of either side.
-        long_name = STATUS.replace(b"toy", b"toy" * 300)
+        long_name = STATUS.replace(b"none", b"none" * 300)
         with contextlib.suppress(OSError):
             while True:
                 client.sendall(long_name * 1000)

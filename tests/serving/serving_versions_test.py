@@ -143,14 +143,31 @@ class VersionsTest:
         versions.stop()
 
     def test_a_directory_without_versions_is_an_error(self, tmp_path):
-        versions = Versions(str(tmp_path / "missing"), load)
         with pytest.raises(ValueError, match="must be a directory"):
-            versions.start()
+            Versions(str(tmp_path / "missing"), load)
         with pytest.raises(ValueError, match="which has none. Write one"):
-            Versions(str(tmp_path), load).start()
+            Versions(str(tmp_path), load)
         (tmp_path / "saved_model.pb").write_bytes(b"")
         with pytest.raises(ValueError, match="Use its parent directory"):
-            Versions(str(tmp_path), load).start()
+            Versions(str(tmp_path), load)
+
+    def test_no_version_is_available_before_the_first(self, tmp_path):
+        write(tmp_path, 1)
+        seen = []
+
+        def load_asking(path):
+            with pytest.raises(RequestError, match="being loaded") as raised:
+                versions.get()
+            seen.append((states(versions), raised.value.code))
+            return load(path)
+
+        versions = Versions(str(tmp_path), load_asking, 60)
+        assert states(versions) == {1: "START"}
+        versions.start()
+        assert seen == [({1: "LOADING"}, "UNAVAILABLE")]
+        with pytest.raises(RequestError, match="no such version"):
+            versions.get(2)
+        versions.stop()
 
     def test_only_broken_versions_are_an_error(self, tmp_path):
         write(tmp_path, 1, "bad")

@@ -32,6 +32,7 @@ from keras_transformer.bin import manual
 from keras_transformer.bin import signals
 from keras_transformer.bin import streams
 from keras_transformer.bin import usr_dir
+from keras_transformer.files.standard_error import silenced_stderr
 
 HELP_FLAGS = {"-h", "-?", "-help", "--help", "--helpshort", "--helpfull"}
 BAD_INPUT = 2  # exit status
@@ -95,22 +96,16 @@ def load_backend(module="keras"):
     os.environ.setdefault(
         "TF_XLA_FLAGS", f"--tf_xla_persistent_cache_directory={cache}/xla"
     )
-    # TensorFlow 2.21 ignores `TF_CPP_MIN_LOG_LEVEL` until its log is set up.
-    # Its C++ code writes to descriptor 2 and not to `sys.stderr`, so the
-    # descriptor itself points to /dev/null during the import.
-    saved = os.dup(2)
     try:
-        with open(os.devnull, "wb") as nowhere:
-            os.dup2(nowhere.fileno(), 2)
-        importlib.import_module(module)
+        # TensorFlow 2.21 ignores `TF_CPP_MIN_LOG_LEVEL` until its log is set
+        # up.
+        with silenced_stderr():
+            importlib.import_module(module)
     except (ImportError, ValueError) as error:
         raise ValueError(
             "Keras needs TensorFlow, or JAX with KERAS_BACKEND=jax. Received: "
             f"{error}. Install it, or set KERAS_BACKEND."
         ) from error
-    finally:
-        os.dup2(saved, 2)
-        os.close(saved)
     # Without KERAS_BACKEND, the file ~/.keras/keras.json decides.
     if module == "keras":
         _check_backend(sys.modules["keras"].config.backend())

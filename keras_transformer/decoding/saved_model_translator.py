@@ -19,6 +19,7 @@ from keras_transformer.decoding.windows import WINDOW
 from keras_transformer.decoding.windows import check_length
 from keras_transformer.decoding.windows import check_pairs
 from keras_transformer.decoding.windows import windows
+from keras_transformer.files.standard_error import silenced_stderr
 
 EXPORT_PATH = os.path.join("assets.extra", EXPORT_FILE)
 
@@ -278,6 +279,10 @@ def _load_signatures(path):
     try:
         signatures = tf.saved_model.load(path).signatures
         missing = {"serving_default", "lengths"} - set(signatures)
+        if not missing:
+            # SentencePiece logs at its first use.
+            with silenced_stderr():
+                signatures["lengths"](text=tf.constant([""]))
     # TensorFlow reports a damaged file by errors of very many kinds.
     except Exception as error:
         reason = " ".join(str(error).split())[:200]

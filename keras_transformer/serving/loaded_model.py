@@ -1,12 +1,12 @@
 """A SavedModel whose signatures can be called with arrays."""
 
-import contextlib
 import logging
 import os
 
 import numpy as np
 
 from keras_transformer.files.records import read_record
+from keras_transformer.files.standard_error import silenced_stderr
 from keras_transformer.serving.errors import CODES
 from keras_transformer.serving.errors import RequestError
 from keras_transformer.serving.messages import PredictionLog
@@ -46,7 +46,7 @@ class LoadedModel:
         import tensorflow as tf
         import tensorflow_text  # noqa: F401 - registers its operations
 
-        with _silence_stderr():
+        with silenced_stderr():
             self._model = tf.saved_model.load(path)
         self._functions = dict(self._model.signatures)
         # None for a SavedModel that kt-exporter did not write.
@@ -98,27 +98,12 @@ class LoadedModel:
                     for name, proto in request.inputs.items()
                 }
                 self.signatures[name].check(arrays)
-                with _silence_stderr():
+                # SentencePiece logs at its first use.
+                with silenced_stderr():
                     self.call(name, arrays)
         # A faulty warm-up file must not keep a good model from being served.
         except Exception as error:
             _log.warning("%s cannot be used: %s", path, _shorten(str(error)))
-
-
-@contextlib.contextmanager
-def _silence_stderr():
-    """Discards what SentencePiece logs to standard error at its first use.
-
-    It writes to the file descriptor, so redirecting `sys.stderr` is not enough.
-    """
-    saved = os.dup(2)
-    try:
-        with open(os.devnull, "wb") as nowhere:
-            os.dup2(nowhere.fileno(), 2)
-        yield
-    finally:
-        os.dup2(saved, 2)
-        os.close(saved)
 
 
 def _max_tokens(path):

@@ -53,6 +53,10 @@ class SavedModelTranslatorTest:
         with pytest.raises(ValueError, match="return_attention"):
             translator(["a"], return_attention=True)
 
+    def test_nothing_is_logged(self, capfd):
+        SavedModelTranslator(str(EXPORTED))(LETTERS)
+        assert capfd.readouterr() == ("", "")
+
     def test_overlong_text_is_an_error_that_names_it(self, translator):
         with pytest.raises(ValueError, match="at most 4,096.*sentence 2 with"):
             translator(["a", "a " * 9000])

@@ -88,13 +88,13 @@ class ExporterTest:
         expected = Translator.load(trained_run)(texts, beam_size=3, alpha=0.5)
         assert json.loads(done.stdout) == expected
 
-    def test_the_path_of_the_next_version_is_printed(
-        self, export_dir, trained_run, capsys
+    def test_the_path_of_the_next_version_is_all_that_is_printed(
+        self, export_dir, trained_run, capfd
     ):
         flags = [f"--output_dir={trained_run}", f"--export_dir={export_dir}"]
         assert call(*flags) == 0
         path = os.path.join(export_dir, "2")
-        assert capsys.readouterr().out == path + "\n"
+        assert capfd.readouterr() == (path + "\n", "")
         assert os.path.isfile(os.path.join(path, "saved_model.pb"))
 
 

@@ -3,9 +3,13 @@
 import functools
 
 import tensorflow as tf
-import tensorflow_text
 
 from keras_transformer.decoding import refusals
+from keras_transformer.export.graph_text import assert_all
+from keras_transformer.export.graph_text import decode
+from keras_transformer.export.graph_text import new_tokenizer
+from keras_transformer.export.graph_text import term_ids
+from keras_transformer.export.graph_text import tokenize
 from keras_transformer.runs import variables
 from keras_transformer.search.beam_search import Finished
 from keras_transformer.search.hypotheses import find_hypotheses
@@ -15,12 +19,6 @@ from keras_transformer.search.lexical_constraint import word_boundaries
 from keras_transformer.search.tree_constraint import make_constraint
 from keras_transformer.token_ids import END_ID
 from keras_transformer.token_ids import PAD_ID
-
-# The characters that `str.isspace` accepts, in the syntax of RE2.
-_BLANK = (
-    r"[\x09-\x0d\x1c-\x20\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}"
-    r"\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}]*"
-)
 
 TEXTS = tf.TensorSpec([None], tf.string)
 IDS = tf.TensorSpec([None, None], tf.int32)
@@ -47,8 +45,8 @@ class TextModule(tf.Module):
 
     def __init__(self, model, sources, targets, options, max_tokens):
         super().__init__(name="translator")
-        self._source_tokenizer = functools.partial(_new_tokenizer, sources)
-        self._target_tokenizer = functools.partial(_new_tokenizer, targets)
+        self._source_tokenizer = functools.partial(new_tokenizer, sources)
+        self._target_tokenizer = functools.partial(new_tokenizer, targets)
         self._is_shared = sources.sha256 == targets.sha256
         # `tf.saved_model.save` saves the variables in attributes.
         self._weights = [
@@ -117,7 +115,7 @@ class TextModule(tf.Module):
         sizes = tf.shape(text)[0], tf.shape(terms)[0]
         same = tf.debugging.assert_equal(*sizes, refusals.NOT_A_LIST_EACH)
         with tf.control_dependencies([same]):
-            ids = _term_ids(self._target_tokenizer(), terms)
+            ids = term_ids(self._target_tokenizer(), terms)
         find = functools.partial(self._find_with_terms, terms=ids)
         return self._translate_by(find, text)
 
@@ -130,7 +128,7 @@ class TextModule(tf.Module):
         finished = find(inputs, limits)
         if not self._is_shared:
             tokenizer = self._target_tokenizer()
-        texts = _decode(tokenizer, finished.sequences)
+        texts = decode(tokenizer, finished.sequences)
         blank = blank[:, None]  # (batch, 1)
         translations = tf.where(blank, "", texts)
         scores = tf.where(blank, 0.0, finished.scores)
@@ -160,16 +158,16 @@ class TextModule(tf.Module):
         return {"scores": tf.where(blank & empty, 0.0, scores)}
 
     def _lengths(self, text):
-        ids, _ = _tokenize(self._source_tokenizer(), text)
+        ids, _ = tokenize(self._source_tokenizer(), text)
         return {"lengths": ids.row_lengths()}
 
     def _target_lengths(self, text):
-        ids, _ = _tokenize(self._target_tokenizer(), text)
+        ids, _ = tokenize(self._target_tokenizer(), text)
         return {"lengths": ids.row_lengths()}
 
     def _encode(self, tokenizer, text, name):
         """Returns the padded ids, their numbers, and which texts are blank."""
-        ids, blank = _tokenize(tokenizer, text)
+        ids, blank = tokenize(tokenizer, text)
         lengths = ids.row_lengths()
         check = self._check_lengths(lengths, name)
         with tf.control_dependencies([check]):
@@ -183,12 +181,14 @@ class TextModule(tf.Module):
         last = tf.equal(places, lengths[:, None] - 1)
         checks = [
             self._check_lengths(lengths, "inputs"),
-            _check(
+            assert_all(
                 (inputs >= 0) & (inputs < self._vocab_size),
                 refusals.unknown_ids(self._vocab_size),
             ),
-            _check(tf.equal(last, tf.equal(inputs, END_ID)), refusals.NO_END),
-            _check(
+            assert_all(
+                tf.equal(last, tf.equal(inputs, END_ID)), refusals.NO_END
+            ),
+            assert_all(
                 tf.equal(real, places < lengths[:, None]),
                 refusals.EARLY_PADDING,
             ),
@@ -203,48 +203,6 @@ class TextModule(tf.Module):
         return tf.debugging.assert_less_equal(
             longest, self._max_tokens, refusals.too_long(name, self._max_tokens)
         )
-
-
-def _new_tokenizer(vocabulary):
-    # With the end id at the end, as `Subwords.encode` returns ids.
-    return tensorflow_text.SentencepieceTokenizer(
-        vocabulary.model_bytes, add_eos=True
-    )
-
-
-def _tokenize(tokenizer, text):
-    # ICU replaces invalid bytes by U+FFFD and changes nothing else.
-    legible = tf.strings.unicode_transcode(text, "UTF-8", "UTF-8")
-    check = _check(tf.equal(text, legible), refusals.NOT_UTF8)
-    with tf.control_dependencies([check]):
-        blank = tf.strings.regex_full_match(text, _BLANK)
-        ids = tokenizer.tokenize(tf.where(blank, "", text))
-    return ids.with_row_splits_dtype(tf.int32), blank
-
-
-def _term_ids(tokenizer, terms):
-    """Returns the ids of `terms`, int32 `(batch, num_terms, term_len)`."""
-    # A search needs at least one term, even if it is empty.
-    terms = tf.pad(terms, [[0, 0], [0, 1]])
-    ids, _ = _tokenize(tokenizer, tf.reshape(terms, [-1]))
-    ids = tf.ragged.boolean_mask(ids, ids > END_ID).to_tensor()
-    ids = tf.pad(ids, [[0, 0], [0, 1]])  # an empty term has no id
-    shape = tf.shape(terms)
-    return tf.reshape(ids, [shape[0], shape[1], tf.shape(ids)[1]])
-
-
-def _decode(tokenizer, sequences):
-    """Returns the texts of `sequences`, strings `(batch, num_hypotheses)`."""
-    shape = tf.shape(sequences)
-    # (batch * num_hypotheses, length)
-    flat = tf.reshape(sequences, [-1, shape[2]])
-    # Padding and the end have the smallest ids.
-    ids = tf.ragged.boolean_mask(flat, flat > END_ID)
-    texts = tokenizer.detokenize(ids)
-    # A model can spell a line feed in bytes, but a translation must remain one
-    # line.
-    texts = tf.strings.regex_replace(texts, "\n", " ")
-    return tf.reshape(texts, shape[:2])  # (batch, num_hypotheses)
 
 
 def _make_search(model, options, constraint):
@@ -315,7 +273,3 @@ def _traced(function, arguments):
             for name, spec in arguments.items()
         }
     )
-
-
-def _check(holds, message):
-    return tf.debugging.Assert(tf.reduce_all(holds), [message])

@@ -14,6 +14,7 @@ modules itself, so that `--help` answers at once:
         command.run(main, FLAGS, argv)
 """
 
+import contextlib
 import difflib
 import functools
 import importlib
@@ -98,8 +99,9 @@ def load_backend(module="keras"):
     )
     try:
         # TensorFlow 2.21 ignores `TF_CPP_MIN_LOG_LEVEL` until its log is set
-        # up.
-        with silenced_stderr():
+        # up. Keras imports Matplotlib for plots that no command draws, which
+        # would take a tenth of the time of the import.
+        with silenced_stderr(), _missing("matplotlib"):
             importlib.import_module(module)
     except (ImportError, ValueError) as error:
         raise ValueError(
@@ -118,6 +120,19 @@ def backend():
         ValueError: If it is not TensorFlow or JAX.
     """
     return _check_backend(os.environ.get("KERAS_BACKEND") or "tensorflow")
+
+
+@contextlib.contextmanager
+def _missing(module):
+    """Makes a module appear not to be installed, unless it is loaded."""
+    if module in sys.modules:
+        yield
+        return
+    sys.modules[module] = None
+    try:
+        yield
+    finally:
+        del sys.modules[module]
 
 
 def _check_backend(name):

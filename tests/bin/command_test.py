@@ -243,3 +243,13 @@ class LoadBackendTest:
             "print('after', file=sys.stderr)\n"
         )
         assert run_python(script).stderr == "after\n"
+
+    def test_matplotlib_is_left_to_those_who_draw(self):
+        script = (
+            "import sys\n"
+            "from keras_transformer.bin import command\n"
+            "command.load_backend()\n"
+            "assert 'matplotlib' not in sys.modules\n"
+            "import matplotlib.pyplot\n"
+        )
+        assert run_python(script).stderr == ""

@@ -79,7 +79,7 @@ def _slopes(slopes, normed, scale, gamma, dtype):
     slopes = ops.cast(slopes, "float32")
     products = slopes * normed
     # Sums as products with vectors, which are several times as fast.
-    ones = ops.ones((1, ops.shape(slopes)[0]))
+    ones = ops.reshape(ops.ones_like(scale), (1, -1))  # (1, rows)
     by_gamma = ops.matmul(ones, products)  # (1, d_model)
     by_beta = ops.matmul(ones, slopes)  # (1, d_model)
     mean = ops.transpose(gamma) / gamma.shape[-1]  # (d_model, 1)

@@ -1,5 +1,6 @@
 """Random bits as a pure function of seeds, the same on every backend."""
 
+import numpy as np
 from keras import ops
 
 
@@ -59,7 +60,7 @@ def scrambled(x):
 
 def uint32(number):
     """Returns an integer modulo 2^32 as a scalar tensor."""
-    return ops.convert_to_tensor(number % 2**32, dtype="uint32")
+    return ops.convert_to_tensor(np.uint32(number % 2**32))
 
 
 def _numbers(length):

@@ -76,17 +76,22 @@ def _make(name, width, neighbourhood_size):
 
 def _without_projections():
     """Returns a class of attention that the paper's complexity describes."""
+    from keras import ops
+
     from keras_transformer.layers import MultiHeadAttention
-    from keras_transformer.layers.projection import join_heads
     from keras_transformer.layers.projection import split_heads
 
     class BareAttention(MultiHeadAttention):
         def _project_all(self, query):
-            heads = split_heads(query, self.num_heads, self.d_k)
+            batch, length = ops.shape(query)[:2]
+            heads = split_heads(query, batch, length, self.num_heads)
             return heads, heads, heads
 
         def _project_heads(self, heads):
-            return join_heads(heads)
+            heads = ops.transpose(heads, (0, 2, 1, 3))
+            # (batch, length, num_heads, width)
+            batch, length = ops.shape(heads)[:2]
+            return ops.reshape(heads, (batch, length, self.d_model))
 
     return BareAttention
 

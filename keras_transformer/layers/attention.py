@@ -13,9 +13,8 @@ from keras_transformer.layers.initializer import branch_end_initializer
 from keras_transformer.layers.initializer import check_initializer
 from keras_transformer.layers.initializer import projection_initializer
 from keras_transformer.layers.local_attention import attend_to_neighbours
-from keras_transformer.layers.projection import join_heads
-from keras_transformer.layers.projection import project
-from keras_transformer.layers.projection import split_heads
+from keras_transformer.layers.projection import project_from_heads
+from keras_transformer.layers.projection import project_to_heads
 from keras_transformer.layers.sequence_layer import SequenceLayer
 from keras_transformer.masks import combine_masks
 from keras_transformer.masks import self_attention_mask
@@ -220,10 +219,7 @@ class MultiHeadAttention(SequenceLayer):
             Keys `(batch, num_heads, key_len, d_k)` and values
             `(batch, num_heads, key_len, d_v)`.
         """
-        projected = self._project(memory, self.key_kernel, self.value_kernel)
-        keys, values = ops.split(projected, [self.num_heads * self.d_k], -1)
-        keys = split_heads(keys, self.num_heads, self.d_k)
-        return keys, split_heads(values, self.num_heads, self.d_v)
+        return self._project(memory, self.key_kernel, self.value_kernel)
 
     def attend(self, query, keys, values, attention_mask=None):
         """Attends to keys and values from `project_memory`.
@@ -284,10 +280,8 @@ class MultiHeadAttention(SequenceLayer):
         """
         # Three products, since joining the kernels copies them at each step.
         queries = self._project_query(query)
-        keys = self._project(query, self.key_kernel)
-        keys = split_heads(keys, self.num_heads, self.d_k)
-        values = self._project(query, self.value_kernel)
-        values = split_heads(values, self.num_heads, self.d_v)
+        (keys,) = self._project(query, self.key_kernel)
+        (values,) = self._project(query, self.value_kernel)
         limit = num_remembered(self.neighbourhood_size)
         cache = tuple(
             slots.write(newest, position, limit)
@@ -298,32 +292,22 @@ class MultiHeadAttention(SequenceLayer):
         return self._project_heads(heads), cache
 
     def _project_query(self, query):
-        queries = self._project(query, self.query_kernel)
-        return split_heads(queries, self.num_heads, self.d_k)
+        (queries,) = self._project(query, self.query_kernel)
+        return queries
 
     def _project_all(self, query):
-        kernels = (self.query_kernel, self.key_kernel, self.value_kernel)
-        projected = self._project(query, *kernels)
-        width = self.num_heads * self.d_k
-        # The gradient of each slice would be a whole array filled with zeros,
-        # while that of `split` is one concatenation.
-        queries, keys, values = ops.split(projected, [width, 2 * width], -1)
-        return (
-            split_heads(queries, self.num_heads, self.d_k),
-            split_heads(keys, self.num_heads, self.d_k),
-            split_heads(values, self.num_heads, self.d_v),
+        return self._project(
+            query, self.query_kernel, self.key_kernel, self.value_kernel
         )
 
-    def _project_heads(self, heads):
-        return self._project(join_heads(heads), self.output_kernel)
-
     def _project(self, x, *kernels):
-        kernel = kernels[0]
-        if len(kernels) > 1:
-            # One product for all kernels: (d_model, sum of their columns)
-            kernel = ops.concatenate(kernels, axis=-1)
         # `step` runs outside `__call__`, where Keras does not cast weights.
-        return project(x, ops.cast(kernel, self.compute_dtype))
+        kernels = [ops.cast(kernel, self.compute_dtype) for kernel in kernels]
+        return project_to_heads(x, kernels, self.num_heads)
+
+    def _project_heads(self, heads):
+        kernel = ops.cast(self.output_kernel, self.compute_dtype)
+        return project_from_heads(heads, kernel)
 
     def _add_projection(self, name, columns, joint_columns):
         return self.add_weight(

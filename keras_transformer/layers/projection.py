@@ -1,5 +1,6 @@
 """The projections of attention, and its heads."""
 
+import numpy as np
 from keras import ops
 
 
@@ -31,29 +32,69 @@ def project(x, kernel, bias=None, activation=None):
     return ops.reshape(product, (batch, length, columns))
 
 
-def split_heads(x, num_heads, width):
-    """Divides the vectors of a sequence among heads.
+def project_to_heads(x, kernels, num_heads):
+    """Multiplies the vectors of a sequence by the matrices of all heads.
 
     Args:
-        x: Tensor of shape `(batch, length, num_heads x width)`.
+        x: Tensor of shape `(batch, length, rows)`.
+        kernels: List of tensors of shape `(rows, num_heads x width)`, each
+            with a width of its own.
         num_heads: Integer number of heads.
-        width: Integer width of a head.
+
+    Returns:
+        Tuple of tensors of shape `(batch, num_heads, length, width)`, one for
+        each kernel.
+    """
+    batch, length = ops.shape(x)[:2]
+    x = ops.reshape(x, (-1, kernels[0].shape[0]))  # (batch x length, rows)
+    # One product for all kernels: (batch x length, sum of their columns)
+    product = ops.matmul(x, ops.concatenate(kernels, axis=-1))
+    columns = [kernel.shape[-1] for kernel in kernels]
+    # TensorFlow finds the sizes of unequal parts by 20 operations.
+    is_even = len(set(columns)) == 1
+    places = len(kernels) if is_even else np.cumsum(columns)[:-1].tolist()
+    # The gradient of each slice would be a whole array filled with zeros,
+    # while that of `split` is one concatenation.
+    return tuple(
+        split_heads(part, batch, length, num_heads)
+        for part in ops.split(product, places, axis=-1)
+    )
+
+
+def project_from_heads(heads, kernel):
+    """Multiplies what all heads computed, side by side, by a matrix.
+
+    Args:
+        heads: Tensor of shape `(batch, num_heads, length, width)`.
+        kernel: Tensor of shape `(num_heads x width, d_model)`.
+
+    Returns:
+        Tensor of shape `(batch, length, d_model)`.
+    """
+    batch, _, length, _ = ops.shape(heads)
+    heads = ops.transpose(heads, (0, 2, 1, 3))
+    # (batch, length, num_heads, width)
+    rows, columns = kernel.shape
+    x = ops.reshape(heads, (-1, rows))  # (batch x length, rows)
+    product = ops.matmul(x, kernel)
+    # (batch, length, d_model)
+    return ops.reshape(product, (batch, length, columns))
+
+
+def split_heads(rows, batch, length, num_heads):
+    """Divides vectors among heads.
+
+    Args:
+        rows: Tensor of shape `(batch x length, num_heads x width)`.
+        batch, length: Integers or scalar tensors.
+        num_heads: Integer number of heads.
 
     Returns:
         Tensor of shape `(batch, num_heads, length, width)`.
     """
-    batch, length = ops.shape(x)[:2]
+    width = rows.shape[-1] // num_heads
     # (batch, length, num_heads, width)
-    x = ops.reshape(x, (batch, length, num_heads, width))
+    x = ops.reshape(rows, (batch, length, num_heads, width))
     # Heads come before positions for plain matrix products. In the other
     # order, transposes took 2.4 of the 7 s of a beam search with base.
     return ops.transpose(x, (0, 2, 1, 3))  # (batch, num_heads, length, width)
-
-
-def join_heads(heads):
-    """Puts the vectors of all heads side by side; undoes `split_heads`."""
-    heads = ops.transpose(heads, (0, 2, 1, 3))
-    # (batch, length, num_heads, width)
-    batch, length, num_heads, width = ops.shape(heads)
-    # (batch, length, num_heads x width)
-    return ops.reshape(heads, (batch, length, num_heads * width))

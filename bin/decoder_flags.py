@@ -274,6 +274,8 @@ def _check_output():
             "`--resume` must go with `--decode_to_file`. Received: --resume "
             "alone. Name the output of the earlier call."
         )
+    if target:
+        model_flags.check_spares_models(target, FLAGS)
     for name in _INPUTS:
         path = FLAGS[name].value
         if target and path and os.path.exists(path) and os.path.exists(target):

@@ -41,6 +41,15 @@ TOO_LONG = {"status": 3, **WRITES}
 JSON = "--format=jsonl"
 LOADS = {"apart": True, "cpu_seconds": 30}
 ROWS = [
+    # The output of kt-decoder.
+    row(
+        STDIN + " --decode_to_file={run}/run.json",
+        says=("must not be a file of the model", "Name another file"),
+    ),
+    row(
+        STDIN + " --decode_to_file={run}/checkpoints/ckpt-3000.npz",
+        says="must not be a file of the model",
+    ),
     # The input of kt-decoder.
     row(DECODE, says="in.txt"),
     row(DECODE, makes(IN), says="directory"),

@@ -32,7 +32,7 @@ from keras_transformer.bin import corpus_flags
 from keras_transformer.bin import flags
 from keras_transformer.bin import runner_flags
 from keras_transformer.bin import vocabulary_flags
-from keras_transformer.trees.linearization import LINEARIZATIONS
+from keras_transformer.trees.symbols import LINEARIZATIONS
 
 TREE_FLAGS = [f"{split}_trees" for split in corpus_flags.SPLITS]
 TREE_SETTINGS = [
@@ -102,8 +102,9 @@ FLAGS = flags.define(
             LINEARIZATIONS,
             "normalised",
             "Form of a tree as a sequence. normalised writes XX for every "
-            "word, tagged writes its part-of-speech tag, and lexicalised "
-            "writes the word itself.",
+            "word, tagged its part-of-speech tag, and lexicalised the word "
+            "itself. in_order also writes the words, but each opening bracket "
+            "after the first child of its constituent.",
         ),
         flags.whole(
             "augmentation_rounds",

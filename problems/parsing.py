@@ -16,7 +16,8 @@ from keras_transformer.trees import parseval
 from keras_transformer.trees import target_text
 from keras_transformer.trees import treebank
 from keras_transformer.trees.augmentation import augment
-from keras_transformer.trees.linearization import symbols_of
+from keras_transformer.trees.symbols import WITH_WORDS
+from keras_transformer.trees.symbols import symbols_of
 from keras_transformer.trees.tree import parse_tree
 
 # The usual split of the Wall Street Journal, and its numbers of trees.
@@ -36,8 +37,9 @@ class ParsingProblem(Problem):
 
     Class attributes:
         linearization: "normalised" replaces every tag by XX (Vinyals et al.,
-            2015), "tagged" keeps the tags (Tensor2Tensor), and "lexicalised"
-            has the words in their place.
+            2015), "tagged" keeps the tags (Tensor2Tensor), "lexicalised" has
+            the words in their place, and so has "in_order", whose opening
+            brackets follow the first child.
         augmentation_rounds: Number of rounds in which an epoch goes through the
             treebank and new trees made from it, see `augment`; 0 for the
             treebank alone.
@@ -86,12 +88,12 @@ class ParsingProblem(Problem):
         )
 
     def generate(self, tmp_dir):
-        if self.linearization == "lexicalised" and not self.shared_vocabulary:
+        if self.linearization in WITH_WORDS and not self.shared_vocabulary:
             raise ValueError(
-                "A lexicalised tree holds the words of its source and needs "
-                "their vocabulary. Received: linearization='lexicalised' and "
-                f"shared_vocabulary=False for {self.data_name}. Share it, or "
-                "use another linearization."
+                "A tree that holds the words of its source needs their "
+                f"vocabulary. Received: linearization={self.linearization!r} "
+                f"and shared_vocabulary=False for {self.data_name}. Share it, "
+                "or use another linearization."
             )
         return super().generate(tmp_dir)
 

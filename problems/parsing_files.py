@@ -4,8 +4,8 @@ from keras_transformer.data.subwords import Subwords
 from keras_transformer.problems.own_files import OwnFiles
 from keras_transformer.problems.parsing import ParsingProblem
 from keras_transformer.registry import register_problem
-from keras_transformer.trees.linearization import LEAF
-from keras_transformer.trees.linearization import LINEARIZATIONS
+from keras_transformer.trees.symbols import LEAF
+from keras_transformer.trees.symbols import LINEARIZATIONS
 from keras_transformer.trees.target_text import linearization_of
 from keras_transformer.trees.treebank import fingerprint
 from keras_transformer.trees.treebank import read_treebank

@@ -24,7 +24,12 @@ MODEL = ("transformer", "transformer_cache", "transformer_in_keras")
 MODEL += ("parameter_count", "cross_entropy", "projected", "metrics")
 MODEL += ("optimizers", "decoding", "translator_options", "beam_search")
 MODEL += ("lexical_constraint",)
-MODEL += ("tree_constraint", "lexicalised_constraint", "score_targets")
+MODEL += (
+    "tree_constraint",
+    "in_order_constraint",
+    "lexicalised_constraint",
+    "score_targets",
+)
 MODEL += ("ensemble", "ensembles", "schedules", "consistency", "objective")
 MODEL += ("guided_alignment", "guided_alignment_engine")
 

@@ -8,7 +8,7 @@ from keras_transformer.data.subwords import VOCABULARY_FILE
 from keras_transformer.files.reading import faulty
 from keras_transformer.files.records import read_record
 from keras_transformer.search.options import DecodeOptions
-from keras_transformer.trees.linearization import LINEARIZATIONS
+from keras_transformer.trees.symbols import LINEARIZATIONS
 
 EXPORT_FILE = "export.json"
 SAVED_MODEL_FILE = "saved_model.pb"

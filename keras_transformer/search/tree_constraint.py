@@ -4,14 +4,16 @@ import numpy as np
 from keras import ops
 
 from keras_transformer.search.beams import NEVER
+from keras_transformer.search.tree_state import InOrderState
 from keras_transformer.search.tree_state import TreeState
 from keras_transformer.search.tree_state import all_of
 from keras_transformer.token_ids import END_ID
 from keras_transformer.token_ids import UNKNOWN_ID
 from keras_transformer.token_ids import WORD_START
-from keras_transformer.trees.linearization import linearization_of_symbols
-from keras_transformer.trees.linearization import symbol_kind
-from keras_transformer.trees.linearization import symbol_label
+from keras_transformer.trees.symbols import WITH_WORDS
+from keras_transformer.trees.symbols import linearization_of_symbols
+from keras_transformer.trees.symbols import symbol_kind
+from keras_transformer.trees.symbols import symbol_label
 from keras_transformer.trees.target_text import symbol_ids
 
 PIECE = UNKNOWN_ID  # stands for the source's next piece during a search
@@ -50,16 +52,21 @@ class TreeConstraint:
     """Allows only those symbols that lead to a well-formed tree over the words.
 
     A beam may open a bracket if a word is left to fill it and there is room to
-    close it again. At most `MAX_OPENED` brackets open in a row, which also
-    bounds unary loops. A beam may close only the innermost bracket, and only if
-    it holds something. The outermost bracket closes when no word is left; then
-    only the end can follow. A beam can therefore always go on to its end.
+    close it again. At most `MAX_OPENED` brackets open between two words, which
+    also bounds unary loops. A beam may close only the innermost bracket, and
+    only if it holds something. The outermost bracket closes when no word is
+    left; then only the end can follow. A beam can therefore always go on to its
+    end.
+
+    In an in-order tree a bracket opens after its first child, so it needs no
+    further word, and a constituent outside all brackets can become the first
+    child of another one.
 
     The probability of an illegal symbol is zero. The ids from `num_ids` on,
     which are pieces of words, are never legal. The search leaves them out
     altogether, which makes it faster.
 
-    In a lexicalised tree each leaf is the next piece of the source's words.
+    In a tree with its words each leaf is the next piece of the source's words.
     During the search `PIECE` stands for all of them, and `spelled` puts the
     piece in its place. `PIECE` is as likely as the likeliest piece: the model
     decides whether a word comes next, not which word. The sum over all pieces
@@ -74,8 +81,8 @@ class TreeConstraint:
 
     Args:
         symbols: Dictionary of id to symbol, such as `{3: "(S", 4: ")S"}`. It
-            has both brackets of each label, and the leaves unless the trees are
-            lexicalised.
+            has both brackets of each label, and the leaves of trees without
+            words.
         starts_word: Boolean array of shape `(source_vocab_size,)`, True for
             each id of the source that begins a word.
 
@@ -99,9 +106,10 @@ class TreeConstraint:
 
     def __init__(self, symbols, starts_word):
         linearization = linearization_of_symbols(symbols.values())
-        self._repeats_words = linearization == "lexicalised"
+        self._repeats_words = linearization in WITH_WORDS
+        self._state = InOrderState if linearization == "in_order" else TreeState
         self.num_ids = max(symbols) + 1
-        # The likeliest piece of lexicalised trees is found among all logits.
+        # The likeliest piece of a word is found among all logits.
         self.num_logits = None if self._repeats_words else self.num_ids
         names = sorted({symbol_label(s) for s in symbols.values()})
         kinds, labels = [None] * self.num_ids, [-1] * self.num_ids
@@ -142,7 +150,7 @@ class TreeConstraint:
     def num_leaves(self, inputs):
         """Counts the leaves of the trees of encoded sentences.
 
-        A leaf is a word; in a lexicalised tree each piece of a word is a leaf.
+        A leaf is a word. In a tree with its words it is a piece of a word.
 
         Args:
             inputs: Source ids, int32 of shape `(batch, input_len)`.
@@ -182,9 +190,9 @@ class TreeConstraint:
         Returns:
             A `TreeState`.
         """
-        # Only leaves of lexicalised trees repeat the source.
+        # Only trees with their words repeat the source.
         source = inputs if self._repeats_words else inputs[:, :1]
-        return TreeState.begin(
+        return self._state.begin(
             self.num_leaves(inputs), limits, source, beam_size
         )
 
@@ -216,6 +224,7 @@ class TreeConstraint:
             Boolean tensor of shape `(batch, beam, num_ids)`.
         """
         opens, closes = tree_state.may_open(), tree_state.may_close()
+        writes_leaf = tree_state.may_write_leaf()
         if self._repeats_words:
             # Within a word only the rest of the word may come next.
             is_whole = ops.take(
@@ -223,11 +232,12 @@ class TreeConstraint:
             )  # (batch, beam)
             is_whole = ops.logical_or(is_whole, tree_state.leaves <= 0)
             opens, closes = all_of(opens, is_whole), all_of(closes, is_whole)
-        writes_leaf = tree_state.may_write_leaf()
+            writes_leaf = ops.logical_or(writes_leaf, ops.logical_not(is_whole))
         # A beam without probability may be malformed. It still has to end.
-        ends = ops.logical_not(
+        is_stuck = ops.logical_not(
             ops.logical_or(ops.logical_or(opens, writes_leaf), closes)
         )
+        ends = ops.logical_or(tree_state.may_end(), is_stuck)
         # No symbol has the label -2, so that nothing closes.
         label = ops.where(closes, tree_state.innermost_label(), -2)
         legal = ops.equal(label[:, :, None], self._closed_label)

@@ -7,19 +7,24 @@ from keras import ops
 from keras_transformer.token_ids import END_ID
 
 MAX_DEPTH = 64  # brackets open at once; at most 28 in 3,669 sentences of WSJ
-MAX_OPENED = 10  # brackets opened in a row; at most 6 in the same sentences
+MAX_OPENED = 10  # brackets opened between two leaves; at most 6 in them
+
+# What a beam has written last.
+NOTHING, LEAF, OPENING, CLOSING = range(4)
 
 
 class TreeState(typing.NamedTuple):
     """Counts what each beam has written of its tree and what is still to come.
 
     It knows the rules of well-formed trees, but not the ids of their symbols.
+    Brackets open before their first child; `InOrderState` has the other rules.
     """
 
     leaves: typing.Any  # leaves still to come, int32 (batch, beam)
     room: typing.Any  # symbols that fit in before the end, int32 (batch, beam)
     depth: typing.Any  # open brackets, int32 (batch, beam)
-    opened: typing.Any  # brackets just opened in a row, int32 (batch, beam)
+    opened: typing.Any  # brackets opened since the last leaf (batch, beam)
+    last: typing.Any  # NOTHING, LEAF, OPENING or CLOSING, int32 (batch, beam)
     labels: typing.Any  # of open brackets, int32 (batch, beam, MAX_DEPTH)
     source: typing.Any  # ids that leaves repeat, int32 (batch, beam, input_len)
 
@@ -43,6 +48,7 @@ class TreeState(typing.NamedTuple):
             room=zeros + limits[:, None],
             depth=zeros,
             opened=zeros,
+            last=zeros + NOTHING,
             labels=ops.repeat(
                 zeros[:, :, None], MAX_DEPTH, axis=2
             ),  # (batch, beam, MAX_DEPTH)
@@ -63,13 +69,13 @@ class TreeState(typing.NamedTuple):
         """
         here = ops.equal(ops.arange(MAX_DEPTH), self.depth[:, :, None])
         here = ops.logical_and(here, ops.cast(opens, "bool")[:, :, None])
-        return TreeState(
+        return self._replace(
             leaves=self.leaves - leaves,
             room=self.room - 1,
             depth=self.depth + opens - closes,
-            opened=(self.opened + 1) * opens,
+            opened=(self.opened + opens) * (1 - leaves),
+            last=LEAF * leaves + OPENING * opens + CLOSING * closes,
             labels=ops.where(here, label[:, :, None], self.labels),
-            source=self.source,
         )
 
     def may_open(self):
@@ -86,13 +92,21 @@ class TreeState(typing.NamedTuple):
         """Tells which beams may close a bracket, boolean `(batch, beam)`."""
         return all_of(
             self.depth > 0,
-            ops.equal(self.opened, 0),  # an empty bracket is no constituent
+            ops.not_equal(self.last, OPENING),  # no constituent is empty
             ops.logical_or(self.depth > 1, ops.logical_not(self.leaves > 0)),
         )
 
     def may_write_leaf(self):
         """Tells which beams may write a leaf, boolean `(batch, beam)`."""
         return ops.logical_and(self.leaves > 0, self.depth > 0)
+
+    def may_end(self):
+        """Tells which beams may end their tree, boolean `(batch, beam)`."""
+        return all_of(
+            ops.equal(self.depth, 0),
+            ops.equal(self.leaves, 0),
+            ops.equal(self.last, CLOSING),
+        )
 
     def innermost_label(self):
         """Returns the label number of the innermost open bracket.
@@ -114,6 +128,43 @@ class TreeState(typing.NamedTuple):
         places = ops.arange(ops.shape(self.source)[2])
         here = ops.equal(places, place[:, :, None])  # (batch, beam, input_len)
         return ops.sum(ops.where(here, self.source, 0), axis=-1)
+
+
+class InOrderState(TreeState):
+    """The state of beams whose brackets open after their first child.
+
+    A word or a constituent that is complete may become the first child of
+    another one. Outside all brackets that is the only way to go on, so room and
+    an opening bracket must be left for it.
+    """
+
+    def may_open(self):
+        is_complete = ops.logical_or(
+            ops.equal(self.last, LEAF), ops.equal(self.last, CLOSING)
+        )
+        return all_of(
+            is_complete,
+            self.depth < MAX_DEPTH,
+            self.opened < MAX_OPENED,
+            # The leaves, the open brackets, this one and its end.
+            self.leaves + self.depth + 2 <= self.room,
+        )
+
+    def may_close(self):
+        goes_on = ops.logical_and(
+            self.opened < MAX_OPENED, self.leaves + 3 <= self.room
+        )
+        is_not_last = ops.logical_or(self.depth > 1, goes_on)
+        return ops.logical_and(
+            self.depth > 0,
+            ops.logical_or(is_not_last, ops.equal(self.leaves, 0)),
+        )
+
+    def may_write_leaf(self):
+        return ops.logical_and(
+            self.leaves > 0,
+            ops.logical_or(self.depth > 0, ops.equal(self.last, NOTHING)),
+        )
 
 
 def all_of(first, *others):

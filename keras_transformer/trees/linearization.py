@@ -1,27 +1,31 @@
 """Writes trees as sequences of symbols and reads any sequence as a tree.
 
-The normalised linearization (Vinyals et al., 2015, "Grammar as a Foreign
-Language") has brackets, and one symbol for every word whatever its tag:
-`(S (NP XX XX )NP (VP XX )VP )S`. The tagged one keeps the tags as
-Tensor2Tensor's `wsj_parsing` does, but written as XML, so that no symbol can be
-mistaken for a word: `<S> <NP> <DT/> <NN/> </NP> <VP> <VBZ/> </VP> </S>`. The
-symbols of the lexicalised one are those of the normalised one; `target_text`
-puts the words in the place of XX.
+The tree `(S (NP The dog) (VP barks))` becomes
+
+- `(S (NP XX XX )NP (VP XX )VP )S` in the normalised linearization,
+- `<S> <NP> <DT/> <NN/> </NP> <VP> <VBZ/> </VP> </S>` in the tagged one,
+- `XX NP( XX NP) S( XX VP( VP) S)` in the in-order one, where each opening
+  bracket follows the first child; see the module `in_order`.
+
+The symbols of the lexicalised linearization are those of the normalised one.
+`target_text` puts the words in the place of XX, in in-order trees as well.
 
 The root TOP is left out where it holds a single constituent, as in the whole
 sample of the Penn Treebank.
 """
 
-import re
-
+from keras_transformer.trees.in_order import in_order
+from keras_transformer.trees.in_order import top_down
 from keras_transformer.trees.repair import repaired_tree
+from keras_transformer.trees.symbols import LEAF
+from keras_transformer.trees.symbols import common_linearizations
+from keras_transformer.trees.symbols import read_symbol
+from keras_transformer.trees.symbols import symbol_of
 from keras_transformer.trees.tree import ROOT
 from keras_transformer.trees.tree import Tree
 from keras_transformer.trees.tree import steps
 from keras_transformer.trees.tree import trees_of
 
-LEAF = "XX"  # any word of a normalised tree, and its tag once it is read
-LINEARIZATIONS = ("normalised", "tagged", "lexicalised")
 _UNKNOWN = "NN"  # tag of a word that `repair` adds
 
 
@@ -43,9 +47,7 @@ def linearize(tree, linearization="normalised"):
     """
     if tree.is_preterminal:
         tree = Tree(ROOT, (tree,))
-    symbols = [
-        _symbol(step, name, linearization) for step, name, _ in steps(tree)
-    ]
+    all_steps = list(steps(tree))
     # TOP carries no information above a single constituent, unless reading
     # would take that constituent for the root.
     inner = tree.children[0]
@@ -55,69 +57,11 @@ def linearize(tree, linearization="normalised"):
         and not inner.is_preterminal
         and inner.label != ROOT
     )
-    return symbols[1:-1] if is_redundant else symbols
-
-
-def symbols_of(trees, linearization="normalised"):
-    """Returns the sorted list of the symbols that trees are written with.
-
-    These are both brackets of each label and the symbols of words, if the
-    linearization has any. The brackets of TOP are always included.
-
-    Args:
-        trees: Iterable of `Tree`.
-        linearization: One of `LINEARIZATIONS`. Defaults to "normalised".
-    """
-    named_steps = {("open", ROOT), ("close", ROOT)}
-    for tree in trees:
-        named_steps.update((step, name) for step, name, _ in steps(tree))
-    if linearization != "tagged":
-        named_steps = {
-            (step, name) for step, name in named_steps if step != "leaf"
-        }
-    if linearization == "normalised":
-        named_steps.add(("leaf", LEAF))
-    return sorted(
-        _symbol(step, name, linearization) for step, name in named_steps
-    )
-
-
-def linearization_of_symbols(symbols):
-    """Returns the linearization that a set of symbols belongs to.
-
-    Args:
-        symbols: Iterable of str, all of them symbols.
-
-    Returns:
-        One of `LINEARIZATIONS`; None unless each opening bracket has a closing
-        one and the tagged linearization has a leaf.
-    """
-    # Leaves tell the linearizations apart: one in normalised trees, tags in
-    # tagged ones, none in lexicalised ones.
-    labels = {"open": set(), "close": set(), "leaf": set()}
-    for symbol in symbols:
-        labels[symbol_kind(symbol)].add(symbol_label(symbol))
-    if not labels["open"] or labels["open"] != labels["close"]:
-        return None
-    if not labels["leaf"]:
-        is_round = all(symbol[0] in "()" for symbol in symbols)
-        return "lexicalised" if is_round else None
-    return "normalised" if labels["leaf"] == {LEAF} else "tagged"
-
-
-def symbol_kind(symbol):
-    """Returns "open", "close" or "leaf", or None if a str is no symbol."""
-    return _read(symbol)[0]
-
-
-def symbol_label(symbol):
-    """Returns the label or tag of a symbol, or None if a str is no symbol.
-
-    >>> symbols = ("(NP", "</NP>", "<NNP/>", "XX", "dog")
-    >>> [symbol_label(symbol) for symbol in symbols]
-    ['NP', 'NP', 'NNP', 'XX', None]
-    """
-    return _read(symbol)[1]
+    if is_redundant:
+        all_steps = all_steps[1:-1]
+    if linearization == "in_order":
+        all_steps = in_order(all_steps)
+    return [symbol_of(step, name, linearization) for step, name, _ in all_steps]
 
 
 def is_well_formed(symbols, num_words):
@@ -130,24 +74,35 @@ def is_well_formed(symbols, num_words):
         symbols: Sequence of str.
         num_words: Number of words in the sentence.
     """
-    linearizations, open_labels, num_leaves = set(), [], 0
+    linearizations = common_linearizations(symbols)
+    if not linearizations:
+        return False
+    all_steps = [read_symbol(symbol)[:2] for symbol in symbols]
+    if linearizations != {"in_order"}:
+        return _is_tree(all_steps, num_words)
+    from_the_top = list(top_down(all_steps))
+    # Only a tree comes back the same.
+    return (
+        _is_tree(from_the_top, num_words)
+        and list(in_order(from_the_top)) == all_steps
+    )
+
+
+def _is_tree(all_steps, num_words):
+    open_labels, num_leaves = [], 0
     previous_step = None
-    for position, symbol in enumerate(symbols):
-        step, name, is_tagged = _read(symbol)
-        linearizations.add(is_tagged)
-        if step is None or len(linearizations) > 1:
-            return False
+    for place, (step, label) in enumerate(all_steps):
         # The bracket of the root has been closed before the end.
-        if position and not open_labels:
+        if place and not open_labels:
             return False
         if step == "open":
-            open_labels.append(name)
+            open_labels.append(label)
         elif not open_labels:
             return False
         elif step == "leaf":
             num_leaves += 1
         # Empty brackets, or brackets of two labels.
-        elif previous_step == "open" or open_labels.pop() != name:
+        elif previous_step == "open" or open_labels.pop() != label:
             return False
         previous_step = step
     return (
@@ -158,8 +113,8 @@ def is_well_formed(symbols, num_words):
 def delinearize(symbols, words):
     """Returns the tree, with the root TOP, that symbols and words make.
 
-    The inverse of `linearize`, except that the tags of a normalised tree are
-    all XX.
+    The inverse of `linearize`, except that all tags are XX unless the symbols
+    are those of a tagged tree.
 
     Args:
         symbols: Well-formed list of str; see `is_well_formed` and `repair`. TOP
@@ -177,9 +132,12 @@ def delinearize(symbols, words):
         )
     # Lexicalised trees arrive here with XX in place of their words.
     remaining = iter(words)
+    all_steps = [read_symbol(symbol)[:2] for symbol in symbols]
+    if common_linearizations(symbols) == {"in_order"}:
+        all_steps = top_down(all_steps)
     (tree,) = trees_of(
-        (step, name, next(remaining) if step == "leaf" else None)
-        for step, name, _ in map(_read, symbols)
+        (step, label, next(remaining) if step == "leaf" else None)
+        for step, label in all_steps
     )
     return tree if tree.label == ROOT else Tree(ROOT, (tree,))
 
@@ -192,8 +150,8 @@ def repair(symbols, num_words, linearization=None):
             and in the right linearization.
         num_words: Number of words in the sentence, at least 1.
         linearization: One of `LINEARIZATIONS`. Strings that are not its symbols
-            are dropped. Defaults to that of the first symbol, or to
-            "normalised" if there is none.
+            are dropped. Defaults to that of the first symbol other than XX, or
+            to "normalised" if there is none.
 
     Raises:
         ValueError: If there is no word.
@@ -208,43 +166,23 @@ def repair(symbols, num_words, linearization=None):
             f"A tree must hold a word. Received: num_words={num_words}. Leave "
             "empty sentences out."
         )
-    read = [_read(symbol) for symbol in symbols]
-    if linearization is None:
-        is_tagged = next((tagged for step, _, tagged in read if step), False)
-        linearization = "tagged" if is_tagged else "normalised"
-    is_tagged = linearization == "tagged"
+    read = [read_symbol(symbol) for symbol in symbols]
+    linearization = linearization or _linearization_of(symbols)
+    fits = [linearization in linearizations for *_, linearizations in read]
     # A well-formed output of the model stays exactly as it is.
-    if all(tagged == is_tagged for *_, tagged in read):
-        if is_well_formed(symbols, num_words):
-            return list(symbols)
-    kept = ((step, name) for step, name, tagged in read if tagged == is_tagged)
+    if all(fits) and is_well_formed(symbols, num_words):
+        return list(symbols)
+    kept = [(step, label) for fit, (step, label, _) in zip(fits, read) if fit]
+    if linearization == "in_order":
+        kept = top_down(kept)
     tree = repaired_tree(kept, num_words, _UNKNOWN)
     return linearize(tree, linearization)
 
 
-def _symbol(step, name, linearization):
-    """Returns the symbol of a step through a tree."""
-    if linearization == "tagged":
-        # A slash would make an opening bracket a closing one or a leaf.
-        name = name.replace("&", "&amp;").replace("/", "&#47;")
-        start = "</" if step == "close" else "<"
-        return f"{start}{name}{'/>' if step == 'leaf' else '>'}"
-    if step == "leaf":
-        return LEAF
-    return ("(" if step == "open" else ")") + name
-
-
-def _read(symbol):
-    """Returns a symbol's step and label and whether it is a tagged one."""
-    if symbol == LEAF:
-        return "leaf", LEAF, False
-    match = re.fullmatch(r"([()])([^\s()]+)", symbol)
-    if match:
-        return "open" if match[1] == "(" else "close", match[2], False
-    match = re.fullmatch(r"<(/?)((?:[^\s/&]|&amp;|&#47;)+)(/?)>", symbol)
-    # "</NN/>" is both a closing bracket and a leaf.
-    if not match or (match[1] and match[3]):
-        return None, None, None
-    step = "close" if match[1] else "leaf" if match[3] else "open"
-    name = match[2].replace("&#47;", "/").replace("&amp;", "&")
-    return step, name, True
+def _linearization_of(symbols):
+    """Returns the linearization of the first symbol that tells it."""
+    for symbol in symbols:
+        linearizations = read_symbol(symbol)[2]
+        if symbol != LEAF and linearizations:
+            return linearizations[0]
+    return "normalised"

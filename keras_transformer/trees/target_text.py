@@ -1,11 +1,12 @@
 """Writes and reads trees as the text that a model learns to write.
 
-The text is in one of three linearizations. "normalised" and "tagged" are
-written in the symbols of the module `linearization`. "lexicalised" is the
-normalised one with each word in its place:
-`(S (NP The dog )NP (VP barks )VP )S`.
+The text is in one of four linearizations. "normalised" and "tagged" are written
+in the symbols of the module `linearization`. "lexicalised" is the normalised
+one with each word in its place: `(S (NP The dog )NP (VP barks )VP )S`.
+"in_order" has the words in their places, too:
+`The NP( dog NP) S( barks VP( VP) S)`.
 
-A lexicalised tree takes as many ids as its brackets and the pieces of its
+A tree with its words takes as many ids as its brackets and the pieces of its
 words. It spares the model a task that is hard to learn from few trees: counting
 which word of the sentence comes next among the brackets.
 """
@@ -13,14 +14,15 @@ which word of the sentence comes next among the brackets.
 from keras_transformer.token_ids import FIRST_BYTE
 from keras_transformer.token_ids import FIRST_SYMBOL_ID
 from keras_transformer.token_ids import WORD_START
-from keras_transformer.trees.linearization import LEAF
 from keras_transformer.trees.linearization import delinearize
 from keras_transformer.trees.linearization import is_well_formed
-from keras_transformer.trees.linearization import linearization_of_symbols
 from keras_transformer.trees.linearization import linearize
 from keras_transformer.trees.linearization import repair
-from keras_transformer.trees.linearization import symbol_kind
 from keras_transformer.trees.punctuation import tag_punctuation
+from keras_transformer.trees.symbols import LEAF
+from keras_transformer.trees.symbols import WITH_WORDS
+from keras_transformer.trees.symbols import linearization_of_symbols
+from keras_transformer.trees.symbols import symbol_kind
 
 
 def write_tree(tree, linearization):
@@ -36,9 +38,11 @@ def write_tree(tree, linearization):
     >>> tree = parse_tree("(TOP (S (NP (NNP Pierre)) (VP (VBZ joins))))")
     >>> write_tree(tree, "normalised"), write_tree(tree, "lexicalised")
     ('(S (NP XX )NP (VP XX )VP )S', '(S (NP Pierre )NP (VP joins )VP )S')
+    >>> write_tree(tree, "in_order")
+    'Pierre NP( NP) S( joins VP( VP) S)'
     """
     symbols = linearize(tree, linearization)
-    if linearization == "lexicalised":
+    if linearization in WITH_WORDS:
         symbols = _with_words(symbols, tree.words())
     return " ".join(symbols)
 
@@ -57,7 +61,7 @@ def read_tree(text, words, linearization):
         according to the word; see `tag_punctuation`.
     """
     symbols = text.split()
-    if linearization == "lexicalised":
+    if linearization in WITH_WORDS:
         symbols = _without_words(symbols)
     symbols = repair(symbols, len(words), linearization)
     return tag_punctuation(delinearize(symbols, words))
@@ -72,7 +76,7 @@ def is_tree(text, words, linearization):
         linearization: One of `LINEARIZATIONS`.
     """
     symbols = text.split()
-    if linearization != "lexicalised":
+    if linearization not in WITH_WORDS:
         return is_well_formed(symbols, len(words))
     # The brackets and the copied words are checked one after the other.
     bare = _without_words(symbols)
@@ -126,7 +130,8 @@ def _with_words(symbols, words):
 
 def _without_words(symbols):
     """Returns symbols in which everything but brackets is a leaf."""
+    # A word holds no round bracket: trees write it as -LRB- or -RRB-.
     return [
-        symbol if symbol[0] in "()" and symbol_kind(symbol) else LEAF
+        symbol if set(symbol) & set("()") and symbol_kind(symbol) else LEAF
         for symbol in symbols
     ]

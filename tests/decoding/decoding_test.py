@@ -28,6 +28,7 @@ from keras_transformer.runs import variables
 from keras_transformer.search.options import DecodeOptions
 from keras_transformer.token_ids import END_ID
 from keras_transformer.transformer import build_transformer
+from keras_transformer.trees.symbols import WITH_WORDS
 from keras_transformer.trees.target_text import is_tree
 
 TENSORFLOW = keras.backend.backend() == "tensorflow"
@@ -188,6 +189,7 @@ class TreesTest:
             "lexicalised",
             pytest.param("normalised", marks=pytest.mark.slow),
             pytest.param("tagged", marks=pytest.mark.slow),
+            pytest.param("in_order", marks=pytest.mark.slow),
         ],
     )
     def test_every_output_is_a_tree_over_the_words(
@@ -195,7 +197,7 @@ class TreesTest:
     ):
         vocabulary = make_tree_vocabulary(tmp_path / "model", linearization)
         translator = make_translator(vocabulary)
-        bracket = "-LRB-" if linearization == "lexicalised" else "(S"
+        bracket = "-LRB-" if linearization in WITH_WORDS else "(S"
         texts = [*TEXTS, f"a  dog 漢字 <NP> {bracket} XXX _", "dog " * 50]
 
         def well_formed(**options):

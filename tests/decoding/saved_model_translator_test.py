@@ -95,7 +95,9 @@ class SavedModelTranslatorTest:
 
 class TreesTest:
     @pytest.mark.slow
-    @pytest.mark.parametrize("linearization", ["normalised", "lexicalised"])
+    @pytest.mark.parametrize(
+        "linearization", ["normalised", "lexicalised", "in_order"]
+    )
     def test_every_output_is_a_tree_over_the_words(
         self, linearization, tmp_path
     ):

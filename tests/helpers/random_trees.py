@@ -22,9 +22,11 @@ class Pieces:
             them lexicalised.
     """
 
+    forms = ("({}", "){}")  # of both brackets of a label
+
     def __init__(self, labels="AB", leaves=("XX",)):
         tagged = len(leaves) > 1
-        forms = ("<{}>", "</{}>") if tagged else ("({}", "){}")
+        forms = ("<{}>", "</{}>") if tagged else self.forms
         symbols = [form.format(label) for label in labels for form in forms]
         symbols += [f"<{leaf}/>" if tagged else leaf for leaf in leaves]
         self.symbols = dict(enumerate(symbols, 3))
@@ -39,7 +41,7 @@ class Pieces:
         symbol = self.symbols.get(id_, "")
         if symbol == "XX" or symbol.endswith("/>"):
             return "leaf"
-        if symbol.startswith((")", "</")):
+        if symbol.startswith((")", "</")) or symbol.endswith(")"):
             return "close"
         return "open" if symbol else None
 

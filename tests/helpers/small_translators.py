@@ -14,7 +14,7 @@ from keras_transformer.runs import variables
 from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.token_ids import END_ID
 from keras_transformer.transformer import build_transformer
-from keras_transformer.trees.linearization import symbols_of
+from keras_transformer.trees.symbols import symbols_of
 from keras_transformer.trees.tree import parse_tree
 
 HPARAMS = HParams(

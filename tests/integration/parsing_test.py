@@ -52,6 +52,7 @@ def file_flags(treebank):
         "lexicalised",
         pytest.param("normalised", marks=pytest.mark.slow),
         pytest.param("tagged", marks=pytest.mark.slow),
+        pytest.param("in_order", marks=pytest.mark.slow),
     ],
 )
 def run(request, treebank, tmp_path_factory):

@@ -14,7 +14,7 @@ from keras_transformer import registry
 from keras_transformer.data import generation
 from keras_transformer.data import split_encoding
 from keras_transformer.problems.parsing_files import ParsingFiles
-from keras_transformer.trees.linearization import LINEARIZATIONS
+from keras_transformer.trees.symbols import LINEARIZATIONS
 from keras_transformer.trees.tree import parse_tree
 
 VOCABULARY = "first/data/parsing_files/vocab.model"

@@ -16,7 +16,8 @@ from keras_transformer.problems.parsing import ParsingProblem
 from keras_transformer.problems.parsing import ParsingWsj
 from keras_transformer.problems.parsing import ParsingWsjSemi
 from keras_transformer.token_ids import WORD_START
-from keras_transformer.trees.linearization import symbol_kind
+from keras_transformer.trees.symbols import WITH_WORDS
+from keras_transformer.trees.symbols import symbol_kind
 from keras_transformer.trees.tree import parse_tree
 
 
@@ -38,7 +39,19 @@ class LexicalisedSentences(Sentences):
     linearization = "lexicalised"
 
 
-@pytest.fixture(params=[Sentences, TaggedSentences, LexicalisedSentences])
+class InOrderSentences(Sentences):
+    name = "in_order_sentences"
+    linearization = "in_order"
+
+
+@pytest.fixture(
+    params=[
+        Sentences,
+        TaggedSentences,
+        LexicalisedSentences,
+        InOrderSentences,
+    ]
+)
 def problem(request, tmp_path):
     problem = request.param(str(tmp_path))
     problem.generate(None)
@@ -64,8 +77,8 @@ class ParsingProblemTest:
             assert [p for p in pieces if symbol_kind(p[1:])] == [
                 WORD_START + symbol for symbol in known_symbols
             ]
-            is_lexicalised = problem.linearization == "lexicalised"
-            assert (known_symbols == symbols) == (not is_lexicalised)
+            has_words = problem.linearization in WITH_WORDS
+            assert (known_symbols == symbols) == (not has_words)
 
     def test_output_is_the_inverse_of_target_text(self, problem):
         for tree in split_of("test"):

@@ -8,14 +8,14 @@ import tree_examples
 from keras_transformer.trees.linearization import delinearize
 from keras_transformer.trees.linearization import is_well_formed
 from keras_transformer.trees.linearization import linearize
-from keras_transformer.trees.linearization import symbol_kind
-from keras_transformer.trees.linearization import symbol_label
-from keras_transformer.trees.linearization import symbols_of
+from keras_transformer.trees.symbols import symbol_kind
+from keras_transformer.trees.symbols import symbol_label
+from keras_transformer.trees.symbols import symbols_of
 from keras_transformer.trees.tree import parse_tree
 from keras_transformer.trees.tree import steps
 
 EACH_LINEARIZATION = pytest.mark.parametrize(
-    "linearization", ["normalised", "tagged"]
+    "linearization", ["normalised", "tagged", "in_order"]
 )
 SYMBOLS = ["(A", ")A", "(B", ")B", "XX"]
 
@@ -53,7 +53,7 @@ class LinearizeTest:
             ) == tree_examples.constituents(tree)
             assert again.words() == words
             assert linearize(again, linearization) == symbols
-            assert again == tree or linearization == "normalised"
+            assert again == tree or linearization != "tagged"
 
     @EACH_LINEARIZATION
     def test_any_label_comes_back(self, linearization):
@@ -67,7 +67,7 @@ class LinearizeTest:
             assert tree_examples.constituents(
                 again
             ) == tree_examples.constituents(tree)
-            assert again == tree or linearization == "normalised"
+            assert again == tree or linearization != "tagged"
 
     def test_root_stands_only_where_it_is_needed(self):
         for text, expected in [
@@ -86,16 +86,20 @@ class LinearizeTest:
         words = tree.words()
         symbols = linearize(tree, linearization)
         again = delinearize(symbols, words)
-        assert again == tree or linearization == "normalised"
+        assert again == tree or linearization != "tagged"
 
     @EACH_LINEARIZATION
     def test_symbols_are_all_that_trees_are_written_with(self, linearization):
         trees = tree_examples.random_trees(100)
         symbols = symbols_of(trees, linearization)
         used = {s for tree in trees for s in linearize(tree, linearization)}
-        brackets = ["(TOP", ")TOP"]
-        if linearization == "tagged":
-            brackets = ["<TOP>", "</TOP>"]
+        brackets = {
+            "normalised": ["(TOP", ")TOP"],
+            "tagged": ["<TOP>", "</TOP>"],
+            "in_order": ["TOP(", "TOP)"],
+        }[linearization]
+        if linearization == "in_order":
+            used.remove("XX")  # the words stand in its place
         assert symbols == sorted(used.union(brackets))
         words = {word for tree in trees for word in tree.words()}
         assert not words & set(symbols)
@@ -144,6 +148,24 @@ class LinearizeTest:
 
 
 class IsWellFormedTest:
+    def test_in_order_symbols_are_those_of_trees(self):
+        symbols = ["A(", "A)", "B(", "B)", "XX"]
+        expected = {
+            (
+                *linearize(
+                    delinearize(tree, ["a"] * tree.count("XX")), "in_order"
+                ),
+            )
+            for tree in well_formed_up_to(7)
+        }
+        well_formed = {
+            each
+            for length in range(8)
+            for each in itertools.product(symbols, repeat=length)
+            if is_well_formed(each, each.count("XX"))
+        }
+        assert well_formed == expected
+
     def test_agrees_with_enumeration_by_rule(self):
         expected = well_formed_up_to(7)
         well_formed = {
@@ -164,6 +186,9 @@ class IsWellFormedTest:
         assert is_well_formed(["<A>", "<NN/>", "</A>"], 1)
         assert not is_well_formed(["<A>", "XX", "</A>"], 1)
         assert not is_well_formed(["(A", "XX", "</A>"], 1)
+        assert is_well_formed(["XX", "A(", "A)"], 1)
+        assert not is_well_formed(["XX", "A(", ")A"], 1)
+        assert not is_well_formed(["(A", "XX", "A)"], 1)
 
 
 class DelinearizeTest:

@@ -5,10 +5,11 @@ import random
 import pytest
 import tree_examples
 
-from keras_transformer.trees.linearization import LINEARIZATIONS
-from keras_transformer.trees.linearization import linearization_of_symbols
 from keras_transformer.trees.linearization import linearize
-from keras_transformer.trees.linearization import symbols_of
+from keras_transformer.trees.symbols import LINEARIZATIONS
+from keras_transformer.trees.symbols import WITH_WORDS
+from keras_transformer.trees.symbols import linearization_of_symbols
+from keras_transformer.trees.symbols import symbols_of
 from keras_transformer.trees.target_text import is_tree
 from keras_transformer.trees.target_text import read_tree
 from keras_transformer.trees.target_text import write_tree
@@ -34,11 +35,14 @@ class TreeTextTest:
             assert write_tree(again, linearization) == text
             assert again.words() == tree.words()
 
-    def test_lexicalised_is_normalised_with_the_words(self):
+    def test_words_stand_in_the_places_of_leaves(self):
         for tree in TREES:
             symbols = linearize(tree)
             expected = lexicalised(symbols, tree.words())
             assert write_tree(tree, "lexicalised").split() == expected
+            symbols = linearize(tree, "in_order")
+            expected = lexicalised(symbols, tree.words())
+            assert write_tree(tree, "in_order").split() == expected
 
     @EACH_LINEARIZATION
     def test_other_words_or_fewer_are_no_tree(self, linearization):
@@ -49,7 +53,7 @@ class TreeTextTest:
         assert not is_tree(text, [*tree.words(), "!"], linearization)
         others = ["Dogs", "run", "."]
         assert is_tree(text, others, linearization) == (
-            linearization != "lexicalised"
+            linearization not in WITH_WORDS
         )
 
     @EACH_LINEARIZATION
@@ -76,7 +80,19 @@ class LinearizationOfTest:
         )
 
     @pytest.mark.parametrize(
-        "symbols", ["", "XX", "(A", "(A )B XX", "<a> </a>", "<a/>", "(A XX"]
+        "symbols",
+        [
+            "",
+            "XX",
+            "(A",
+            "(A )B XX",
+            "<a> </a>",
+            "<a/>",
+            "(A XX",
+            "A( B)",
+            "A( A) XX",
+            "(A A)",
+        ],
     )
     def test_incomplete_symbols_have_no_linearization(self, symbols):
         assert linearization_of_symbols(symbols.split()) is None

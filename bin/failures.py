@@ -1,10 +1,13 @@
 """The line that a command prints about an exception."""
 
+import errno
 import os
 import traceback
 
 from keras_transformer.decoding.fitting_batches import is_out_of_memory
 from keras_transformer.files.writing import CANNOT_WRITE
+
+TOO_MANY_FILES = {errno.EMFILE, errno.ENFILE}
 
 
 def explain(error):
@@ -18,6 +21,8 @@ def explain(error):
     """
     # A ValueError of a library is probably our bug, not bad input.
     if isinstance(error, OSError):
+        if error.errno in TOO_MANY_FILES:
+            return _about_open_files(error)
         return _about_path(error)
     if isinstance(error, ValueError) and _is_ours(error):
         return str(error)
@@ -48,6 +53,14 @@ def _about_path(error):
     return (
         f"{error.strerror}. Received: {path!r}. Check the path and its "
         "permissions."
+    )
+
+
+def _about_open_files(error):
+    return (
+        "A process must be allowed to open all the files that it needs. "
+        f"Received: {error.strerror}. Raise the limit, for example with "
+        "`ulimit -n 4096`."
     )
 
 

@@ -1,5 +1,7 @@
 """A problem: where a task's text comes from, and its data as batches of ids."""
 
+import inspect
+
 from keras_transformer.data import generation
 from keras_transformer.data import text_files
 from keras_transformer.data.encoding import LocalEncoder
@@ -70,6 +72,18 @@ class Problem(GeneratedData):
     measure = "bleu"
     splits = ("train", "dev", "test")
     encoder = LocalEncoder()
+
+    def __init_subclass__(cls, **options):
+        super().__init_subclass__(**options)
+        signature = inspect.signature(cls.text_pairs)
+        try:
+            signature.bind("self", "split", "tmp_dir")
+        except TypeError as error:
+            raise ValueError(
+                "`text_pairs` must take a split and a directory. Received: "
+                f"{cls.__name__}.text_pairs{signature}. Define it as "
+                "text_pairs(self, split, tmp_dir)."
+            ) from error
 
     def __init__(self, data_dir=None, reverse=False):
         super().__init__(self.name, data_dir, reverse)

@@ -14,7 +14,7 @@ def directories(path):
     Raises:
         ValueError: If there is none.
     """
-    paths = [path] if isinstance(path, str | os.PathLike) else list(path)
+    paths = [path] if isinstance(path, str | os.PathLike) else list(path or ())
     if not paths or not all(map(os.fspath, paths)):
         raise ValueError(
             "`output_dir` must name a directory for each model. Received: "

@@ -93,7 +93,7 @@ class RefusalsTest:
         with pytest.raises(ValueError, match=f"{path}, which is an exported"):
             load([runs[0], path])
 
-    @pytest.mark.parametrize("paths", [[], [""], ["run", ""]])
+    @pytest.mark.parametrize("paths", [None, [], [""], ["run", ""]])
     def test_every_model_needs_a_directory(self, paths):
         with pytest.raises(ValueError, match="a directory for each model"):
             ensembles.directories(paths)

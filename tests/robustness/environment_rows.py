@@ -22,18 +22,22 @@ from keras_transformer.registry import register_problem
 @register_problem
 class Mine(Problem):
     vocab_size = 300
-    def {name}(self, split, tmp_dir):
+    def {name}({arguments}):
         return {pairs}
 """
 WORKERS = '{"cluster": {"worker": ["localhost:1", "localhost:2"]}, "task": %s}'
 
 
-def with_problem(pairs, says, name="text_pairs"):
+def with_problem(
+    pairs, says, name="text_pairs", arguments="self, split, tmp_dir", **options
+):
+    text = PROBLEM.format(pairs=pairs, name=name, arguments=arguments)
     return row(
         "kt-datagen --usr_dir={box}/mine --problem=mine --data_dir={box}/d",
-        writes(INIT, PROBLEM.format(pairs=pairs, name=name)),
+        writes(INIT, text),
         says=says,
         apart=True,
+        **options,
     )
 
 
@@ -164,6 +168,12 @@ ROWS = [
     with_problem("[(b'a', b'b')]", "Received: (b'a', b'b') from"),
     with_problem("[('a', None)]", "Received: ('a', None) from"),
     with_problem("[]", "must define `text_pairs`", name="pairs"),
+    with_problem(
+        "[]",
+        "Mine.text_pairs(self, split)",
+        arguments="self, split",
+        traceback=True,
+    ),
     row(
         "kt-datagen --usr_dir={box}/mine --problem=mine --data_dir={box}/d",
         writes(

@@ -1,0 +1,32 @@
+"""The lines that commands print about exceptions."""
+
+import contextlib
+import os
+import resource
+
+import pytest
+
+from keras_transformer.bin import failures
+
+
+@pytest.fixture
+def few_open_files():
+    """Allows this process no more than a few further files."""
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = len(os.listdir("/proc/self/fd")) + 3
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, before[1]))
+    yield
+    resource.setrlimit(resource.RLIMIT_NOFILE, before)
+
+
+@pytest.mark.skipif(
+    not os.path.isdir("/proc/self/fd"), reason="counts open files in /proc"
+)
+def test_too_many_open_files_name_the_limit(tmp_path, few_open_files):
+    with contextlib.ExitStack() as files:
+        with pytest.raises(OSError) as raised:
+            for number in range(1_000):
+                files.enter_context(open(tmp_path / str(number), "w"))
+    line = failures.explain(raised.value)
+    assert "Received: Too many open files." in line
+    assert "ulimit -n" in line

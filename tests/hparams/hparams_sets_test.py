@@ -72,6 +72,14 @@ class HParamsSetsTest:
         tiny = changes("transformer_deep_shallow_tiny", "transformer_tiny")
         assert tiny == {"num_layers": 6, "num_decoder_layers": 1}
 
+    def test_low_resource_has_the_dimensions_of_small(self):
+        assert changes("transformer_low_resource", "transformer_small") == {
+            "dropout": 0.3,
+            "batch_tokens": 2048,
+            "train_steps": 10000,
+            "alpha": 1.4,
+        }
+
     def test_prenorm_peaks_where_tensor2tensor_does(self):
         prenorm = registry.get_hparams("transformer_prenorm_base")
         assert prenorm.norm == "pre"

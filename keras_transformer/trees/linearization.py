@@ -92,7 +92,7 @@ def _is_tree(all_steps, num_words):
     open_labels, num_leaves = [], 0
     previous_step = None
     for place, (step, label) in enumerate(all_steps):
-        # The bracket of the root has been closed before the end.
+        # The bracket of the root is closed already.
         if place and not open_labels:
             return False
         if step == "open":
@@ -130,7 +130,7 @@ def delinearize(symbols, words):
             f"{len(symbols):,} symbols that are no tree over {len(words):,} "
             "words. Use `repair` first."
         )
-    # Lexicalised trees arrive here with XX in place of their words.
+    # Trees with their words arrive here with XX in the place of each word.
     remaining = iter(words)
     all_steps = [read_symbol(symbol)[:2] for symbol in symbols]
     if common_linearizations(symbols) == {"in_order"}:

@@ -72,6 +72,21 @@ class Pieces:
             row[: len(ids)] = ids
         return padded
 
+    def words_of(self, source):
+        """Splits the ids of a source into words, a list of lists."""
+        ids = [id_ for id_ in source.tolist() if id_ > END]
+        starts = [i for i, id_ in enumerate(ids) if self.starts_word(id_)]
+        return [ids[a:b] for a, b in zip(starts, [*starts[1:], None])]
+
+    def with_words(self, ids, words):
+        """Puts the ids of the words in the places of the leaves."""
+        words = iter(words)
+        return tuple(
+            id_
+            for i in ids
+            for id_ in (next(words) if self.kind(i) == "leaf" else [i])
+        )
+
     def is_tree(self, ids, num_words):
         """Returns whether ids are one tree over `num_words`, and the end."""
         opened, leaves, before = [], 0, None

@@ -3,13 +3,10 @@
 import numpy as np
 import pytest
 from in_order_trees import InOrderPieces
-from keras import ops
 from random_trees import END
 from random_trees import RandomModel
 from random_trees import as_tuples
-from random_trees import assert_is_all_best_first
 from random_trees import assert_legal_is_what_comes_next
-from random_trees import legal_after
 
 from keras_transformer.decoding.compiled_search import compile_search
 from keras_transformer.search import tree_state as state_module
@@ -22,23 +19,8 @@ NO_LEAF = InOrderPieces(leaves=())
 LEAF = max(WITH_LEAF.symbols)
 
 
-def words_of(source):
-    """Splits the ids of a source into words."""
-    ids = [id_ for id_ in source.tolist() if id_ > END]
-    starts = [i for i, id_ in enumerate(ids) if NO_LEAF.starts_word(id_)]
-    return [ids[a:b] for a, b in zip(starts, [*starts[1:], None])]
-
-
-def with_words(ids, words):
-    """Puts the ids of the words in the places of the leaves."""
-    words = iter(words)
-    return tuple(
-        id_ for i in ids for id_ in (next(words) if i == LEAF else [i])
-    )
-
-
 def bare(ids, words):
-    """Puts a leaf in the place of each word; the inverse of `with_words`."""
+    """Puts a leaf in the place of each word: undoes `Pieces.with_words`."""
     starts = {sum(map(len, words[:n])) for n in range(len(words))}
     num_pieces, kept = 0, []
     for id_ in ids:
@@ -77,9 +59,9 @@ class LegalTest:
         monkeypatch.setattr(state_module, "MAX_DEPTH", depth)
         monkeypatch.setattr(state_module, "MAX_OPENED", opened)
         inputs = NO_LEAF.sources(num_words)
-        pieces = [len(word) * [PIECE] for word in words_of(inputs[0])]
+        pieces = [len(word) * [PIECE] for word in NO_LEAF.words_of(inputs[0])]
         trees = [
-            with_words(ids, pieces)
+            WITH_LEAF.with_words(ids, pieces)
             for ids in WITH_LEAF.trees(num_words, limit, depth, opened)
         ]
         assert trees
@@ -87,42 +69,8 @@ class LegalTest:
         constraint = TreeConstraint.of(NO_LEAF)
         assert_legal_is_what_comes_next(constraint, inputs, limit + more, trees)
 
-    def test_some_id_is_legal_after_any_ids(self):
-        constraint = TreeConstraint.of(NO_LEAF)
-        rng = np.random.default_rng(0)
-        inputs = NO_LEAF.sources(0, 1, 2, 5)
-        tree_state = constraint.begin(inputs, np.array([1, 4, 5, 9]), 50)
-        for _ in range(20):
-            ids = rng.integers(0, constraint.num_ids, (4, 50))
-            tree_state = constraint.advance(tree_state, ids)
-            legal = ops.convert_to_numpy(constraint.legal(tree_state))
-            assert legal.any(axis=-1).all()
-
 
 class SearchTest:
-    def test_a_wide_beam_equals_enumeration(self):
-        inputs = NO_LEAF.sources(3)
-        words = words_of(inputs[0])
-        trees = [with_words(ids, words) for ids in WITH_LEAF.trees(3, 9)]
-        legal = legal_after(trees)
-        wide = len(trees) + 7
-        options = DecodeOptions(alpha=0.3).replace(num_hypotheses=wide)
-        model = RandomModel(NO_LEAF, seed=1)
-        find = compile_search(model, options, NO_LEAF)
-        (hypotheses,), (scores,) = as_tuples(
-            *find(inputs, np.array([12], "int32"))
-        )
-        first_piece = max(NO_LEAF.symbols) + 1
-        likeliest = model.table[:, first_piece:].max(axis=1, keepdims=True)
-        model.table[:, first_piece:] = likeliest
-        expected = {
-            ids: model.log_prob(inputs[0], ids, legal)
-            / ((5 + len(ids)) / 6) ** 0.3
-            for ids in trees
-        }
-        assert len(hypotheses) > 10
-        assert_is_all_best_first(hypotheses, scores, expected)
-
     @pytest.mark.parametrize("more", [{}, {"temperature": 1.5}], ids=str)
     def test_all_hypotheses_are_trees_over_the_words(self, more):
         numbers = [1, 9, 2, 30, 5]
@@ -134,12 +82,12 @@ class SearchTest:
             *find(inputs, limits, seeds=np.arange(5, dtype="int32"))
         )
         for number, source, hypotheses in zip(numbers, inputs, found):
-            words = words_of(source)
+            words = NO_LEAF.words_of(source)
             assert hypotheses
             for ids in hypotheses:
                 tree = bare(ids, words)
                 assert WITH_LEAF.is_tree(tree, number)
-                assert with_words(tree, words) == ids
+                assert WITH_LEAF.with_words(tree, words) == ids
 
     @pytest.mark.parametrize("room", [1, 200])
     def test_unary_loops_are_bounded(self, room):
@@ -148,6 +96,6 @@ class SearchTest:
         find = compile_search(model, DecodeOptions(), NO_LEAF)
         inputs = NO_LEAF.sources(1)
         ((ids,),), _ = as_tuples(*find(inputs, np.array([room], "int32")))
-        assert WITH_LEAF.is_tree(bare(ids, words_of(inputs[0])), 1)
+        assert WITH_LEAF.is_tree(bare(ids, NO_LEAF.words_of(inputs[0])), 1)
         most = 1 if room == 1 else state_module.MAX_OPENED
         assert ids.count(opening) + ids.count(opening + 2) == most

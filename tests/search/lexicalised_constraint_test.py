@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from in_order_trees import InOrderPieces
 from keras import ops
 from random_trees import END
 from random_trees import Pieces
@@ -20,22 +21,11 @@ from keras_transformer.search.tree_constraint import TreeConstraint
 ONE_LEAF = Pieces()
 NO_LEAF = Pieces(leaves=())
 FIRST_PIECE = max(NO_LEAF.symbols) + 1
-
-
-def words_of(source):
-    """Splits the ids of a source into words."""
-    ids = [id_ for id_ in source.tolist() if id_ > END]
-    starts = [i for i, id_ in enumerate(ids) if NO_LEAF.starts_word(id_)]
-    return [ids[a:b] for a, b in zip(starts, [*starts[1:], None])]
-
-
-def with_words(ids, words):
-    """Puts the ids of the words in the places of the leaves of ONE_LEAF."""
-    words = iter(words)
-    (leaf,) = (i for i in ONE_LEAF.symbols if ONE_LEAF.kind(i) == "leaf")
-    return tuple(
-        id_ for i in ids for id_ in (next(words) if i == leaf else [i])
-    )
+EACH_ORDER = pytest.mark.parametrize(
+    "one_leaf, no_leaf",
+    [(ONE_LEAF, NO_LEAF), (InOrderPieces(), InOrderPieces(leaves=()))],
+    ids=["top_down", "in_order"],
+)
 
 
 class LegalTest:
@@ -43,10 +33,10 @@ class LegalTest:
         monkeypatch.setattr(state_module, "MAX_DEPTH", 3)
         monkeypatch.setattr(state_module, "MAX_OPENED", 2)
         inputs = NO_LEAF.sources(3)
-        pieces = [len(word) * [PIECE] for word in words_of(inputs[0])]
+        pieces = [len(word) * [PIECE] for word in NO_LEAF.words_of(inputs[0])]
         assert list(map(len, pieces)) == [1, 2, 3]
         trees = [
-            with_words(ids, pieces)
+            ONE_LEAF.with_words(ids, pieces)
             for ids in ONE_LEAF.trees(3, 99, max_depth=3, max_opened=2)
         ]
         constraint = TreeConstraint.of(NO_LEAF)
@@ -69,15 +59,18 @@ class LegalTest:
 
 
 class SearchTest:
-    def test_a_wide_beam_equals_enumeration(self):
-        inputs = NO_LEAF.sources(3)
-        words = words_of(inputs[0])
-        trees = [with_words(ids, words) for ids in ONE_LEAF.trees(3, 9)]
+    @EACH_ORDER
+    def test_a_wide_beam_equals_enumeration(self, one_leaf, no_leaf):
+        inputs = no_leaf.sources(3)
+        words = no_leaf.words_of(inputs[0])
+        trees = [
+            one_leaf.with_words(ids, words) for ids in one_leaf.trees(3, 9)
+        ]
         legal = legal_after(trees)
         wide = len(trees) + 7
         options = DecodeOptions(alpha=0.3).replace(num_hypotheses=wide)
-        model = RandomModel(NO_LEAF, seed=1)
-        find = compile_search(model, options, NO_LEAF)
+        model = RandomModel(no_leaf, seed=1)
+        find = compile_search(model, options, no_leaf)
         (hypotheses,), (scores,) = as_tuples(
             *find(inputs, np.array([12], "int32"))
         )

@@ -5,6 +5,7 @@ import functools
 import keras
 import numpy as np
 import pytest
+from in_order_trees import InOrderPieces
 from keras import ops
 from random_trees import END
 from random_trees import Pieces
@@ -33,6 +34,7 @@ TENSORFLOW = keras.backend.backend() == "tensorflow"
 ONE_LEAF = Pieces()
 TWO_LEAVES = Pieces("A", ("n", "v"))
 NO_LEAF = Pieces(leaves=())
+IN_ORDER = InOrderPieces(leaves=())
 
 
 def search(model, vocabulary, inputs, limits, options, **more):
@@ -79,7 +81,7 @@ class LegalTest:
         inputs = vocabulary.sources(num_words)
         assert_legal_is_what_comes_next(constraint, inputs, limit, trees)
 
-    @pytest.mark.parametrize("vocabulary", [ONE_LEAF, NO_LEAF])
+    @pytest.mark.parametrize("vocabulary", [ONE_LEAF, NO_LEAF, IN_ORDER])
     def test_some_id_is_legal_after_any_ids(self, vocabulary):
         constraint = TreeConstraint.of(vocabulary)
         rng = np.random.default_rng(0)

@@ -34,8 +34,8 @@ def transformer_low_resource():
     """`transformer_small` as it was tuned for 10,000 to 150,000 pairs.
 
     Batches are small, so that a pass through few pairs has many updates. The
-    dropout of 0.3 is for 30,000 pairs; for 100,000, `dropout=0.1` served. The
-    length penalty favours longer translations than in the other sets.
+    dropout of 0.3 was chosen for 30,000 pairs, and `dropout=0.1` for 100,000.
+    The length penalty favours longer translations than in the other sets.
 
     The recipe is in docs/quality.md, with vocabularies of 8,000: train with
     `--timed_checkpoint_minutes`, average the last five, choose `--alpha` on

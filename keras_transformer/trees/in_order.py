@@ -23,7 +23,7 @@ def in_order(all_steps):
     >>> " ".join(label for _, label, _ in in_order(steps(tree)))
     'DT NP NN NP S VBZ VP VP S'
     """
-    waiting = []  # opening steps of open constituents, None once they are out
+    waiting = []  # opening step of each open constituent, None once yielded
     for step in all_steps:
         if step[0] == "open":
             waiting.append(step)
@@ -31,7 +31,7 @@ def in_order(all_steps):
         if step[0] == "close":
             waiting.pop()
         yield step
-        # That was the first child of the constituent around it.
+        # This step completes the first child of the innermost constituent.
         if waiting and waiting[-1]:
             yield waiting[-1]
             waiting[-1] = None

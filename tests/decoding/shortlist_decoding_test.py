@@ -9,10 +9,10 @@ import shutil
 import pytest
 from small_translators import HPARAMS
 from small_translators import TEXTS
+from small_translators import make_kana_vocabulary
 from small_translators import make_run
 from small_translators import make_vocabulary
 
-from keras_transformer.data.subwords import train_subwords
 from keras_transformer.decoding.ctranslate2_translator import (
     CTranslate2Translator,
 )
@@ -24,7 +24,6 @@ from keras_transformer.token_ids import END_ID
 
 pytest.importorskip("ctranslate2")
 
-KANA = ["ひらがな だけ の ぶん", "みじかい ぶん", "ながい ことば"]
 OPTIONS = [
     {"beam_size": 1},
     {"beam_size": 3, "num_hypotheses": 3},
@@ -40,8 +39,7 @@ def latin(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def kana(tmp_path_factory):
-    path = tmp_path_factory.mktemp("kana") / "vocab.model"
-    return train_subwords(KANA * 20, 285, str(path))
+    return make_kana_vocabulary(tmp_path_factory.mktemp("kana") / "vocab.model")
 
 
 @pytest.fixture(scope="module")

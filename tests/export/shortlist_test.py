@@ -4,7 +4,9 @@ import collections
 
 import numpy as np
 import pytest
+from small_translators import KANA
 from small_translators import TEXTS
+from small_translators import make_kana_vocabulary
 from small_translators import make_vocabulary
 
 from keras_transformer.data.corpora import Corpus
@@ -16,8 +18,6 @@ from keras_transformer.export.shortlist import learn_shortlist
 from keras_transformer.export.shortlist import read_pairs
 from keras_transformer.token_ids import END_ID
 
-KANA = ["ひらがな だけ の ぶん", "みじかい ぶん", "ながい ことば"]
-
 
 @pytest.fixture(scope="module")
 def latin(tmp_path_factory):
@@ -26,8 +26,7 @@ def latin(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def kana(tmp_path_factory):
-    path = tmp_path_factory.mktemp("kana") / "vocab.model"
-    return train_subwords(KANA * 20, 285, str(path))
+    return make_kana_vocabulary(tmp_path_factory.mktemp("kana") / "vocab.model")
 
 
 @pytest.fixture(scope="module", params=["shared", "separate"])

@@ -29,6 +29,7 @@ TEXTS = [
     "a book",
     "dogs run",
 ]
+KANA = ["ひらがな だけ の ぶん", "みじかい ぶん", "ながい ことば"]
 
 
 class InputsCache(typing.NamedTuple):
@@ -76,6 +77,10 @@ class HesitantModel(CopyingModel):
 
 def make_vocabulary(path):
     return train_subwords(TEXTS * 20, 310, str(path))
+
+
+def make_kana_vocabulary(path):
+    return train_subwords(KANA * 20, 285, str(path))
 
 
 def make_tree_vocabulary(path, linearization="normalised"):

@@ -131,7 +131,7 @@ def _decode(checker, steps, changes, prescribed):
         if num_lines:
             num_lines -= output.num_lines
         with Progress("sentences", num_lines, results=output) as progress:
-            hypotheses_of_lines = translator.hypotheses(
+            hypotheses_of_lines = format.finder(translator)(
                 long_lines.texts(lines, output.num_lines),
                 report=progress.add,
                 prefixes=prefixes_of_lines,
@@ -238,6 +238,7 @@ def _read_pairs(path):
 def _decode_interactively(translator, lines, changes, prescribed):
     prompt = "> " if sys.stdin.isatty() else ""
     format = LineFormat(FLAGS, changes)
+    find = format.finder(translator)
     print("Type one sentence per line; Control-D ends.", file=sys.stderr)
     print(prompt, end="", file=sys.stderr, flush=True)
     for number, line in enumerate(lines):
@@ -247,9 +248,7 @@ def _decode_interactively(translator, lines, changes, prescribed):
         if count > translator.max_tokens:
             report_long(number + 1, count, translator.max_tokens)
             line = ""
-        (hypotheses,) = translator.hypotheses(
-            [line], seed=seed, **prescribed, **changes
-        )
+        (hypotheses,) = find([line], seed=seed, **prescribed, **changes)
         print(format.columns(hypotheses), flush=True)
         print(prompt, end="", file=sys.stderr, flush=True)
 

@@ -22,6 +22,12 @@ class LineFormat:
         self._num_hypotheses = changes.get("num_hypotheses") or 1
         self._changes = changes
 
+    def finder(self, translator):
+        """Returns the method of a translator that finds what lines show."""
+        if self._is_json or self._write_scores:
+            return translator.hypotheses
+        return translator.unscored_hypotheses
+
     def text_of(self, line, number):
         """Returns the text of a line.
 

@@ -83,8 +83,9 @@ def main(path, text_path):
     print("| beam | this package | plain, same search | plain, by default |")
     print("| --- | --- | --- | --- |")
     for beam_size in (1, 4):
-        same = {"beam_size": beam_size, "return_scores": True}
+        same = {"beam_size": beam_size}
         if beam_size > 1:
+            same["return_scores"] = True
             same["patience"] = PATIENCE
             same["num_hypotheses"] = round(PATIENCE * beam_size)
         seconds = measured_seconds(

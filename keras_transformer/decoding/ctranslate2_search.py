@@ -30,6 +30,7 @@ BATCH_TOKENS = 2048  # of the sources, padding included
 # Compared with a search without this limit, patience 1 changes 9 of 1,000
 # translations, 1.5 changes 1, and 2 or more changes none.
 PATIENCE = 2.0
+_SILENT_IDS = frozenset(NEVER_WRITTEN)
 
 
 @dataclasses.dataclass
@@ -47,9 +48,9 @@ class Request:
 
     def has_silent_ids(self):
         """Returns whether a hypothesis holds ids that stand for no text."""
-        silent = frozenset(NEVER_WRITTEN)
         return not all(
-            silent.isdisjoint(ids[len(self.prefix) :]) for ids in self.log_probs
+            _SILENT_IDS.isdisjoint(ids[len(self.prefix) :])
+            for ids in self.log_probs
         )
 
     def end(self):
@@ -63,6 +64,8 @@ class Request:
 
     def best(self, options):
         """Returns the best `num_hypotheses` without their texts, best first."""
+        if None in self.log_probs.values():  # a single one, nobody asks for it
+            return [Hypothesis("", None, list(ids)) for ids in self.log_probs]
         hypotheses = [
             Hypothesis(
                 "", log_prob / ((5 + len(ids)) / 6) ** options.alpha, list(ids)
@@ -99,17 +102,23 @@ class CTranslate2Search:
         self.has_shortlist = has_shortlist
         self.ids = {piece: id_ for id_, piece in enumerate(pieces)}
 
-    def __call__(self, requests, options):
+    def __call__(self, requests, options, scored=True):
         """Finds the hypotheses of sentences.
 
         Args:
             requests: List of `Request`.
             options: A `DecodeOptions`.
+            scored: Boolean, whether the scores are needed. If they are not,
+                greedy search and a single sample leave them None, which saves
+                a softmax over the vocabulary at each step. Defaults to True.
 
         Returns:
             For each request a list of `Hypothesis` without text, best first.
             It holds `num_hypotheses`, or fewer if fewer exist.
         """
+        # With several hypotheses, the scores tell which one is the best.
+        is_search = options.beam_size > 1 and not options.temperature
+        scored = scored or is_search or options.num_hypotheses > 1
         # CTranslate2 translates no source without tokens. Its translation is
         # what was asked for as a prefix, and the end.
         for request in requests:
@@ -122,20 +131,21 @@ class CTranslate2Search:
         # scores of the changed one, while ours are always those of the model.
         # Suppressing ids changes it too, but trained models avoid them anyway.
         if options.temperature or options.min_length:
-            self._find(by_limit, options, suppress=True)
+            self._find(by_limit, options, scored, suppress=True)
         else:
-            self._find(by_limit, options)
+            self._find(by_limit, options, scored)
             silent = [
                 request for request in by_limit if request.has_silent_ids()
             ]
-            self._find(silent, options, suppress=True)
+            self._find(silent, options, scored, suppress=True)
         for request in requests:
             request.end()
             # The scores of a shortlist are not those of the whole vocabulary,
             # so the hypotheses of a request are compared by one of the two.
             if self.has_shortlist and None in request.log_probs.values():
                 request.log_probs = dict.fromkeys(request.log_probs)
-        self.score(requests)
+        if scored:
+            self.score(requests)
         return [request.best(options) for request in requests]
 
     def score(self, requests):
@@ -163,28 +173,30 @@ class CTranslate2Search:
         for (request, ids), result in zip(unknown, results):
             request.log_probs[ids] = sum(result.log_probs)
 
-    def _find(self, by_limit, options, suppress=False):
+    def _find(self, by_limit, options, scored, suppress=False):
         """Searches for hypotheses of requests that are sorted by limit.
 
         Args:
             by_limit: List of `Request`, whose `log_probs` are filled in.
             options: A `DecodeOptions`.
+            scored: Boolean, whether the search gives log-probabilities.
             suppress: Boolean, whether to exclude the ids of `NEVER_WRITTEN`.
                 The log-probabilities then stay unknown. Defaults to False.
         """
-        self._run(_batches(by_limit), options, suppress)
+        self._run(_batches(by_limit), options, scored, suppress)
         if options.beam_size > 1 and not options.temperature:
             # A sentence that reached the limit of its batch, or exceeded its
             # own, is searched again together with those of the same limit.
             cut = [request for request in by_limit if request.is_cut()]
             for _, group in itertools.groupby(cut, lambda one: one.limit):
-                self._run(_batches(list(group)), options, suppress)
+                self._run(_batches(list(group)), options, scored, suppress)
 
-    def _run(self, batches, options, suppress):
+    def _run(self, batches, options, scored, suppress):
         # All batches start before the first result is awaited, so that each of
         # CTranslate2's threads has work.
         started = [
-            (batch, self._start(batch, options, suppress)) for batch in batches
+            (batch, self._start(batch, options, scored, suppress))
+            for batch in batches
         ]
         for batch, results in started:
             for request, result in zip(batch, results):
@@ -193,7 +205,7 @@ class CTranslate2Search:
                     # CTranslate2 gives a prefix the probability 1.
                     request.log_probs = dict.fromkeys(request.log_probs)
 
-    def _start(self, batch, options, suppress):
+    def _start(self, batch, options, scored, suppress):
         """Starts to translate a batch, up to its greatest limit."""
         # Our limit counts the end, which `Request.end` adds to what is cut.
         limit = max(1, max(request.limit for request in batch) - 1)
@@ -224,7 +236,7 @@ class CTranslate2Search:
             max_input_length=0,
             max_decoding_length=limit,
             min_decoding_length=min(options.min_length, limit),
-            return_scores=True,
+            return_scores=scored,
             return_end_token=True,
             use_vmap=self._keeps_to_shortlist(prefixes, options),
             asynchronous=True,
@@ -239,11 +251,15 @@ class CTranslate2Search:
 
     def _log_probs(self, result, options):
         """Returns a dictionary of ids to log-probability."""
+        # Each use of these attributes makes new lists.
+        hypotheses, scores = result.hypotheses, result.scores
         log_probs = {}
-        for tokens, score in zip(result.hypotheses, result.scores):
+        for tokens, score in itertools.zip_longest(hypotheses, scores):
             ids = tuple(map(self.ids.__getitem__, tokens))
-            # Undoes CTranslate2's length penalty.
-            log_probs[ids] = score * len(ids) ** options.alpha
+            if score is not None:
+                # Undoes CTranslate2's length penalty.
+                score *= len(ids) ** options.alpha
+            log_probs[ids] = score
         return log_probs
 
     def _source(self, request):

@@ -89,8 +89,21 @@ class CTranslate2Translator(TextTranslator):
         self._has_shortlist = self._check_shortlist()
         self._search = self._new_search()
 
-    def hypotheses(
-        self, texts, report=None, prefixes=None, seed=0, start=0, **options
+    def hypotheses(self, *arguments, **options):
+        return self._hypotheses(True, *arguments, **options)
+
+    def unscored_hypotheses(self, *arguments, **options):
+        return self._hypotheses(False, *arguments, **options)
+
+    def _hypotheses(
+        self,
+        scored,
+        texts,
+        report=None,
+        prefixes=None,
+        seed=0,
+        start=0,
+        **options,
     ):
         if options.pop("glossary", None):
             raise ValueError(
@@ -111,7 +124,9 @@ class CTranslate2Translator(TextTranslator):
                 window_prefixes,
                 self.max_tokens,
             )
-            yield from self._find(sources, prefixes_of_window, search, options)
+            yield from self._find(
+                sources, prefixes_of_window, search, options, scored
+            )
             if report:
                 report(len(window))
 
@@ -125,7 +140,7 @@ class CTranslate2Translator(TextTranslator):
         """Number of batches that are translated at the same time."""
         return self._search.engine.num_translators
 
-    def translate_ids(self, sources, **options):
+    def translate_ids(self, sources, scored=True, **options):
         """Translates sentences that are encoded already.
 
         Several threads may call it at the same time.
@@ -133,6 +148,7 @@ class CTranslate2Translator(TextTranslator):
         Args:
             sources: List of lists of ids with the end id. An empty list stands
                 for a blank sentence.
+            scored: Boolean, see `CTranslate2Search`. Defaults to True.
             **options: Fields of `DecodeOptions` to change.
 
         Returns:
@@ -140,7 +156,7 @@ class CTranslate2Translator(TextTranslator):
             empty hypothesis.
         """
         options = self.changed_options(**options)
-        return self._find(sources, None, self._search, options)
+        return self._find(sources, None, self._search, options, scored)
 
     def score_ids(self, sources, targets, alpha=None):
         """Scores translations that are encoded already.
@@ -169,7 +185,7 @@ class CTranslate2Translator(TextTranslator):
         scores = iter(request.best(options)[0].score for request in requests)
         return [next(scores) if source else 0.0 for source in sources]
 
-    def _find(self, sources, prefixes, search, options):
+    def _find(self, sources, prefixes, search, options, scored):
         """Returns a list of `Hypothesis` for each list of ids."""
         results = [[Hypothesis("", 0.0, [])] for _ in sources]
         rows = [row for row, source in enumerate(sources) if source]
@@ -181,7 +197,8 @@ class CTranslate2Translator(TextTranslator):
             limit = max(len(sources[row]), len(prefix) + 1)
             limit = min(limit + options.extra_length, self.max_tokens)
             requests.append(Request(sources[row], prefix, limit))
-        found = with_texts(search(requests, options), self.vocabulary)
+        found = search(requests, options, scored)
+        found = with_texts(found, self.vocabulary)
         for row, hypotheses in zip(rows, found):
             results[row] = hypotheses
         return results

@@ -6,7 +6,10 @@ from keras_transformer.token_ids import END_ID
 
 
 class Hypothesis(typing.NamedTuple):
-    """A translation with its score and, if known, its ids with the end id."""
+    """A translation with its score and, if known, its ids with the end id.
+
+    The score is None where `unscored_hypotheses` saved the time.
+    """
 
     text: str
     score: float

@@ -48,12 +48,16 @@ class TaggingTranslator(TextTranslator):
     def has_attention(self):
         return self.translator.has_attention
 
-    def hypotheses(
-        self, texts, report=None, prefixes=None, seed=0, start=0, **options
-    ):
+    def hypotheses(self, texts, *arguments, **options):
         check_texts(texts)
         return self.translator.hypotheses(
-            map(self._tagged, texts), report, prefixes, seed, start, **options
+            map(self._tagged, texts), *arguments, **options
+        )
+
+    def unscored_hypotheses(self, texts, *arguments, **options):
+        check_texts(texts)
+        return self.translator.unscored_hypotheses(
+            map(self._tagged, texts), *arguments, **options
         )
 
     def score(self, texts, translations, alpha=None):

@@ -74,8 +74,9 @@ class TextTranslator:
             length penalty; with `mbr_samples` they are mean chrF, or mean F1
             of trees. Everything else is a list with one entry for each text.
         """
+        find = self.hypotheses if return_scores else self.unscored_hypotheses
         hypotheses = list(
-            self.hypotheses(
+            find(
                 texts,
                 prefixes=prefixes,
                 seed=seed,
@@ -107,7 +108,7 @@ class TextTranslator:
         Yields:
             Str.
         """
-        for best, *_ in self.hypotheses(texts, report, **options):
+        for best, *_ in self.unscored_hypotheses(texts, report, **options):
             yield best.text
 
     def hypotheses(
@@ -136,6 +137,14 @@ class TextTranslator:
             List of `Hypothesis` for each text, best first.
         """
         raise NotImplementedError
+
+    def unscored_hypotheses(self, *arguments, **options):
+        """Yields the hypotheses of each sentence, perhaps without scores.
+
+        It is called like `hypotheses`. A translator that is faster without
+        the scores leaves them None.
+        """
+        return self.hypotheses(*arguments, **options)
 
     def score(self, texts, translations, alpha=None):
         """Scores translations as the search would score them.

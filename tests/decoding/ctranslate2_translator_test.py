@@ -196,6 +196,32 @@ class CTranslate2TranslatorTest:
         assert theirs([]) == []
         assert list(theirs.translate(iter(texts))) == theirs(texts)
 
+    @pytest.mark.parametrize(
+        "options, is_scored",
+        [
+            ({"beam_size": 1}, False),
+            ({"beam_size": 1, "min_length": 5}, False),
+            ({"beam_size": 1, "extra_length": 0}, False),
+            ({"temperature": 1.5, "seed": 4}, False),
+            ({"temperature": 1.5, "num_hypotheses": 2, "seed": 4}, True),
+            ({"beam_size": 2}, True),
+        ],
+        ids=str,
+    )
+    def test_search_without_scores_finds_the_same(
+        self, options, is_scored, theirs, texts
+    ):
+        prefixes = ["two women" if i % 3 else "" for i in range(len(texts))]
+        for prefixes in (None, prefixes):
+            expected = theirs.hypotheses(texts, prefixes=prefixes, **options)
+            found = theirs.unscored_hypotheses(
+                texts, prefixes=prefixes, **options
+            )
+            for text, row, own in zip(texts, expected, found, strict=True):
+                if not is_scored and text.strip():
+                    row = [one._replace(score=None) for one in row]
+                assert own == row
+
     def test_run_and_export_load_alike(self, ours, theirs):
         for path in (ours.exported, os.path.dirname(ours.exported)):
             loaded = Translator.load(path)
@@ -269,6 +295,8 @@ class SilentIdsTest:
         np.testing.assert_allclose(best_scores, best, rtol=0, atol=1e-4)
         if options.get("beam_size") == 1:
             assert ids == [[one.ids for one in each] for each in expected]
+            found = theirs.unscored_hypotheses(texts, **options)
+            assert [[one.ids for one in each] for each in found] == ids
 
     def test_a_prefix_alone_may_hold_the_unknown_id(self, ours, theirs):
         sources = ours.vocabulary.encode(["two dogs read", "a book"])

@@ -6,6 +6,7 @@ import pytest
 from commands import call
 
 from keras_transformer import registry
+from keras_transformer.bin import decoder
 from keras_transformer.bin import exporter
 from keras_transformer.decoding.translator import Translator
 from keras_transformer.export.ctranslate2 import export_ctranslate2
@@ -43,6 +44,24 @@ class TrainedRunTest:
         assert len(differ) < len(texts) == len(translations)
         equal = [abs(a - b) for a, b in zip(their_scores, scores)]
         assert sorted(equal)[len(texts) - len(differ) - 1] < 1e-4
+
+    def test_scores_beside_greedy_translations_change_none(
+        self, trained_run, texts, tmp_path, capsys
+    ):
+        run = RunDirectory(trained_run)
+        path = export_ctranslate2(
+            run, str(tmp_path / "out"), DecodeOptions.of(run.hparams)
+        )
+        (tmp_path / "texts").write_text("\n".join(["", *texts, ""]))
+        flags = [f"--output_dir={path}", "--beam_size=1"]
+        flags.append(f"--decode_from_file={tmp_path / 'texts'}")
+        assert call(decoder, *flags) == 0
+        alone = capsys.readouterr().out.splitlines()
+        assert call(decoder, *flags, "--write_scores") == 0
+        rows = capsys.readouterr().out.splitlines()
+        translations, scores = zip(*(row.split("\t") for row in rows))
+        assert list(translations) == alone
+        assert all(float(score) < 0 for score in scores[1:])
 
 
 class ShortlistTest:

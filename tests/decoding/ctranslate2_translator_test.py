@@ -4,28 +4,21 @@ import json
 import os
 import shutil
 
-import keras
 import numpy as np
 import pytest
 import sentencepiece
+from exported_translators import WORDS
+from exported_translators import make_translator
 
-from keras_transformer.data.subwords import train_subwords
 from keras_transformer.decoding.ctranslate2_search import Request
 from keras_transformer.decoding.ctranslate2_translator import (
     CTranslate2Translator,
 )
 from keras_transformer.decoding.translator import Translator
-from keras_transformer.export.ctranslate2 import export_ctranslate2
-from keras_transformer.hparam import HParams
-from keras_transformer.runs import variables
-from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.search.options import DecodeOptions
 from keras_transformer.token_ids import END_ID
-from keras_transformer.transformer import build_transformer
 
 ctranslate2 = pytest.importorskip("ctranslate2")
-
-WORDS = "a dog runs over the street two women read book about dogs and".split()
 
 
 @pytest.fixture(scope="module")
@@ -34,50 +27,6 @@ def texts():
     lengths = generator.integers(1, 9, size=40)
     texts = [" ".join(generator.choice(WORDS, length)) for length in lengths]
     return texts[:20] + ["", "  "] + texts[20:]
-
-
-def make_translator(directory, norm="post", silent=0.0):
-    """Writes a run with random weights, exports it and loads our translator.
-
-    Args:
-        directory: Path of the run.
-        norm: "post" or "pre". Defaults to "post".
-        silent: How likely padding and the unknown id are. Defaults to 0, which
-            leaves their weights alone.
-    """
-    path = str(directory / "vocab.model")
-    vocabulary = train_subwords([" ".join(WORDS)] * 9, 290, path)
-    hparams = HParams(
-        num_layers=1,
-        d_model=16,
-        d_ff=24,
-        num_heads=2,
-        norm=norm,
-        extra_length=6,
-    )
-    record = {"problem": "copy", "hparams_set": "mine"}
-    run = RunDirectory.create(
-        str(directory), record, hparams, vocabulary.model_bytes
-    )
-    keras.utils.set_random_seed(1)
-    model = build_transformer(hparams, vocabulary.vocab_size)
-    generator = np.random.default_rng(1)
-    arrays = variables.read(variables.model_variables(model))
-    for name, array in arrays.items():
-        noise = generator.normal(size=array.shape) * 0.5
-        arrays[name] = (array + noise).astype("float32")
-    # Otherwise the empty translation would be the best of a random model.
-    embeddings = arrays["model/embedding/embeddings"]
-    embeddings[END_ID] = 0.0
-    if silent:
-        # Copies of likely words, slightly likelier than these.
-        embeddings[[0, 2]] = silent * embeddings[[270, 280]]
-    run.checkpoints.save(1, arrays)
-    translator = Translator.load(run.path)
-    translator.exported = export_ctranslate2(
-        run, run.file("export"), DecodeOptions.of(hparams)
-    )
-    return translator
 
 
 @pytest.fixture(scope="module", params=["post", "pre"])

@@ -4,6 +4,7 @@ from keras_transformer.decoding import ensembles
 from keras_transformer.decoding.exported import check_exportable
 from keras_transformer.decoding.exported import export_format
 from keras_transformer.decoding.parser import Parser
+from keras_transformer.decoding.parser import find_tagger
 from keras_transformer.decoding.saved_model_translator import check_options
 from keras_transformer.decoding.saved_model_translator import check_saved_model
 from keras_transformer.decoding.translator import Translator
@@ -128,7 +129,9 @@ def load(path, step=None, precision="float32", tokenized=False):
         model(["A dog is running."])  # ["Ein Hund läuft."]
         ensemble = load(["runs/ende1", "runs/ende2"])
     """
-    return _of_kind(Translator.load(path, step, precision), tokenized)
+    translator = Translator.load(path, step, precision)
+    tagger = find_tagger(translator, path, step)
+    return _of_kind(translator, tokenized, tagger)
 
 
 def load_checker(path, tokenized=False):
@@ -158,8 +161,8 @@ def load_checker(path, tokenized=False):
     return _of_kind(translator, tokenized)
 
 
-def _of_kind(translator, tokenized):
+def _of_kind(translator, tokenized, tagger=None):
     # `Parser` raises the error if the model cannot parse.
     if tokenized or translator.linearization:
-        return Parser(translator, tokenized)
+        return Parser(translator, tokenized, tagger)
     return translator

@@ -2,20 +2,25 @@
 
 import collections
 import dataclasses
+import itertools
 
+from keras_transformer.decoding import ensembles
 from keras_transformer.decoding.minimum_bayes_risk import joined
 from keras_transformer.decoding.text_translator import TextTranslator
+from keras_transformer.decoding.windows import WINDOW
 from keras_transformer.decoding.windows import check_pairs
 from keras_transformer.decoding.windows import check_texts
 from keras_transformer.decoding.windows import numbered_texts
 from keras_transformer.decoding.word_links import SPACED_WORD
 from keras_transformer.token_ids import WORD_START
+from keras_transformer.trees.symbols import LEAF
 from keras_transformer.trees.target_text import is_tree
 from keras_transformer.trees.target_text import read_tree
 from keras_transformer.trees.target_text import write_tree
 from keras_transformer.trees.tokenizer import tokenize
 from keras_transformer.trees.tree import escape
 from keras_transformer.trees.tree import parse_tree
+from keras_transformer.trees.tree import with_tags
 
 
 class Parser(TextTranslator):
@@ -34,6 +39,8 @@ class Parser(TextTranslator):
             `CTranslate2Translator` of a parsing run.
         tokenized: Whether the sentences are words with spaces between them, as
             in a treebank, instead of raw text. Defaults to False.
+        tagger: A `Tagger`, which gives the words their parts of speech where
+            the model writes none. Defaults to None, which means XX.
 
     Raises:
         ValueError: If the translator's model was not trained to parse.
@@ -45,7 +52,7 @@ class Parser(TextTranslator):
         # ["(TOP (S (NP (XX The) (XX dog)) (VP (XX barks)) (. .)))"]
     """
 
-    def __init__(self, translator, tokenized=False):
+    def __init__(self, translator, tokenized=False, tagger=None):
         if translator.linearization is None:
             raise ValueError(
                 "A parser must have a model that was trained to parse. "
@@ -54,6 +61,7 @@ class Parser(TextTranslator):
             )
         self.translator = translator
         self.tokenized = tokenized
+        self.tagger = tagger
         self.linearization = translator.linearization
         self.options = translator.options
         self.max_tokens = translator.max_tokens
@@ -74,7 +82,8 @@ class Parser(TextTranslator):
         """
         from keras_transformer.decoding.translator import Translator
 
-        return cls(Translator.load(path, step, precision), tokenized)
+        translator = Translator.load(path, step, precision)
+        return cls(translator, tokenized, find_tagger(translator, path, step))
 
     def hypotheses(
         self, texts, report=None, prefixes=None, seed=0, start=0, **options
@@ -102,13 +111,16 @@ class Parser(TextTranslator):
         decoded = self.translator.hypotheses(
             sentences(), report, seed=seed, start=start, **options
         )
-        for hypotheses in decoded:
-            words = undecoded.popleft()
-            hypotheses = [
-                hypothesis._replace(text=self._tree(hypothesis.text, words))
-                for hypothesis in hypotheses
-            ]
-            yield [self._joined(hypotheses)] if joins and words else hypotheses
+        while window := list(itertools.islice(decoded, WINDOW)):
+            sentences = [undecoded.popleft() for _ in window]
+            tags = self._tags(sentences)
+            for hypotheses, words, own in zip(window, sentences, tags):
+                hypotheses = [
+                    one._replace(text=self._tree(one.text, words, own))
+                    for one in hypotheses
+                ]
+                is_joined = joins and words
+                yield [self._joined(hypotheses)] if is_joined else hypotheses
 
     def score(self, texts, trees, alpha=None):
         """Scores trees as an unconstrained search would score them.
@@ -186,9 +198,43 @@ class Parser(TextTranslator):
         (ids,) = self.translator.encode_targets([(1, symbols)])
         return tree._replace(ids=ids)
 
-    def _tree(self, decoded, words):
+    def _tags(self, sentences):
+        """Returns the tags of each sentence, or None for each."""
+        if self.tagger is None:
+            return [None] * len(sentences)
+        return self.tagger(sentences)
+
+    def _tree(self, decoded, words, tags):
         """Returns the tree that the model wrote, repaired if necessary."""
         if not words:  # a blank text has no tree
             return ""
         self.num_malformed += not is_tree(decoded, words, self.linearization)
-        return str(read_tree(decoded, words, self.linearization))
+        tree = read_tree(decoded, words, self.linearization)
+        if tags:
+            pairs = zip(tree.tags(), tags, strict=True)
+            # Punctuation has its tag from the word already.
+            tree = with_tags(tree, [t if o == LEAF else o for o, t in pairs])
+        return str(tree)
+
+
+def find_tagger(translator, path, step=None):
+    """Opens the tagger of a run that parses.
+
+    Args:
+        translator: What `Translator.load` returned for the same arguments.
+        path, step: As for `Translator.load`. An ensemble has the tagger of its
+            first run.
+
+    Returns:
+        A `Tagger`, or None if the run has none or the model is an exported one.
+    """
+    paths = ensembles.directories(path)
+    if translator.linearization is None or ensembles.format_of(paths):
+        return None
+    # Imported here because an exported model starts faster without Keras.
+    from keras_transformer.decoding.tagger import load_tagger
+
+    runs = ensembles.open_runs(paths)
+    step = runs[0].checkpoints.find(ensembles.steps_of(runs, step)[0])
+    model, *_ = getattr(translator.model, "models", [translator.model])
+    return load_tagger(runs[0], step, model)

@@ -86,6 +86,27 @@ class Tree(typing.NamedTuple):
         return hash(tuple(steps(self)))
 
 
+def with_tags(tree, tags):
+    """Returns a tree whose words have other tags.
+
+    Args:
+        tree: A `Tree`.
+        tags: List of str, the tag of each word; None keeps that of the tree.
+
+    Example:
+
+    >>> tree = parse_tree("(NP (XX Ada) (. .))")
+    >>> with_tags(tree, ["NNP", None])
+    parse_tree('(NP (NNP Ada) (. .))')
+    """
+    remaining = iter(tags)
+    (retagged,) = trees_of(
+        (step, next(remaining) or label if step == "leaf" else label, word)
+        for step, label, word in steps(tree)
+    )
+    return retagged
+
+
 def steps(tree):
     """Yields the steps from left to right through a tree.
 

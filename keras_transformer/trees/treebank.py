@@ -15,6 +15,7 @@ import re
 
 from keras_transformer.data.text_files import read_lines
 from keras_transformer.data.text_files import sha256
+from keras_transformer.trees.symbols import LEAF
 from keras_transformer.trees.tree import Tree
 from keras_transformer.trees.tree import clean
 from keras_transformer.trees.tree import read_trees
@@ -60,6 +61,27 @@ def read_treebank(paths, bad=None):
             f"A treebank must have a good tree. Received: {', '.join(paths)} "
             f"with {len(bad):,} bad ones and no other. The first: {bad[0]}"
         )
+
+
+def read_tagged_sentences(paths):
+    """Returns the words and the tags of a treebank's trees, a list of pairs.
+
+    Args:
+        paths: List of str, as the module describes them.
+
+    Raises:
+        ValueError: As for `read_treebank`, or if a word has the tag XX, as in
+            the output of most parsers.
+    """
+    sentences = [(t.words(), t.tags()) for t in read_treebank(paths)]
+    for words, tags in sentences:
+        if LEAF in tags:
+            raise ValueError(
+                "Trees to learn tags from must have a part of speech for each "
+                f"word. Received: {', '.join(paths)} with the tag {LEAF} for "
+                f"{words[tags.index(LEAF)]!r}. Name a treebank that has them."
+            )
+    return sentences
 
 
 def treebank_files(paths):

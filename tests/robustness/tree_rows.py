@@ -26,6 +26,7 @@ ATTENTION = (
     "kt-attention --output_dir={parser} --html=a.html --text='a b' "
     "--target_text="
 )
+TAGGER = f"kt-tagger --output_dir={{parser}} --train_trees={IN}"
 GOOD = b"(S (NP (DT a) (NN dog)) (VP (VBZ runs)) (. .))\n"
 FAULTS = [
     b"",
@@ -52,6 +53,19 @@ FAULTS = [
 ROWS = [
     *(row(F1, writes(IN, fault), says="in.trees") for fault in FAULTS),
     *(row(OWN, writes(IN, fault), says="in.trees") for fault in FAULTS),
+    *(row(TAGGER, writes(IN, fault), says="in.trees") for fault in FAULTS[:5]),
+    row(TAGGER, says="in.trees"),
+    row(TAGGER, writes(IN, b"(S (XX dog))\n"), says="tag XX for 'dog'"),
+    row(TAGGER + " --dev_trees={box}/gone", writes(IN, GOOD), says="gone"),
+    row(TAGGER + " --checkpoint_step=5", writes(IN, GOOD), says="step 5"),
+    row(TAGGER.replace("{parser}", "{run}"), says="not trained to parse"),
+    row("kt-tagger --output_dir={parser}", says="--train_trees"),
+    row(
+        TAGGER,
+        writes(IN, GOOD),
+        writes("{parser}/taggers", b""),
+        says="taggers",
+    ),
     row(OWN, writes(IN, GOOD + b"(S (NN dog)\n"), says="line 2"),
     row(OWN + " --skip_bad", writes(IN, b"(S\n(T\n"), says="in.trees"),
     row(F1, says="in.trees"),

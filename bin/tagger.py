@@ -1,0 +1,107 @@
+"""Trains a tagger, which gives a parser's words their parts of speech.
+
+    kt-tagger --output_dir=parser/averaged \\
+        --train_trees=wsj:02-21 --dev_trees=wsj:22
+
+Parsers write XX for the part of speech of every word, unless their
+linearization is the tagged one. The tagger reads the parts of speech from the
+outputs of the parser's encoder. It belongs to one checkpoint, by default the
+newest, and the parser stays as it is. From then on, the trees of kt-decoder,
+kt-evaluate and `load` have parts of speech. Exported models do not have the
+tagger.
+
+The command prints the tagger's file to standard output and, if there are
+--dev_trees, the share of their words with the right part of speech to standard
+error.
+"""
+
+import sys
+
+from keras_transformer.bin import command
+from keras_transformer.bin import flags
+
+FLAGS = flags.define(
+    "output_dir",
+    "checkpoint_step",
+    flags.path(
+        "train_trees",
+        None,
+        "Files or directories of the training trees, separated by commas. "
+        "wsj:02-21 selects folders or files by their numbers.",
+    ),
+    flags.path(
+        "dev_trees",
+        None,
+        "Files or directories of the development trees. Default: none.",
+    ),
+    flags.seed(
+        "random_seed",
+        0,
+        "Seed of the initial weights, the dropout and the order of sentences.",
+    ),
+)
+
+
+def main(argv):
+    flags.require(FLAGS, "output_dir", "train_trees")
+    from keras_transformer.data.progress import Progress
+    from keras_transformer.files.directories import check_directory
+    from keras_transformer.runs.run_directory import RunDirectory
+    from keras_transformer.runs.weights import check_checkpoint
+    from keras_transformer.trees.treebank import read_tagged_sentences
+
+    run = RunDirectory(FLAGS.output_dir)
+    _check_needs_tags(run)
+    check_directory(run.file("taggers"), "The directory of the tagger")
+    check_checkpoint(run, FLAGS.checkpoint_step)
+    step = run.checkpoints.find(FLAGS.checkpoint_step)
+    train, dev = (
+        read_tagged_sentences(paths.split(",")) if paths else []
+        for paths in (FLAGS.train_trees, FLAGS.dev_trees)
+    )
+    command.load_backend()
+    from keras_transformer.decoding.tagger import save_tagger
+    from keras_transformer.runs.weights import load_model
+    from keras_transformer.training import tagger_training
+
+    model = load_model(run, step)
+    with Progress("updates", tagger_training.NUM_UPDATES) as progress:
+        tagger = tagger_training.train_tagger(
+            model,
+            run.source_vocabulary,
+            train,
+            FLAGS.random_seed,
+            progress.add,
+        )
+    if dev:
+        accuracy = tagger_training.tag_accuracy(tagger, dev)
+        num_words = sum(len(words) for words, _ in dev)
+        print(
+            f"{accuracy:.1%} of {num_words:,} words of dev have the right part "
+            "of speech.",
+            file=sys.stderr,
+        )
+    print(save_tagger(tagger, run, step))
+
+
+def _check_needs_tags(run):
+    from keras_transformer.trees.target_text import linearization_of
+
+    linearization = linearization_of(run.vocabulary)
+    if linearization in (None, "tagged"):
+        fault = "writes the parts of speech itself"
+        if linearization is None:
+            fault = "was not trained to parse"
+        raise ValueError(
+            "A tagger must go with a parser whose parts of speech are XX. "
+            f"Received: output_dir={run.path!r}, whose model {fault}. Name "
+            "another run."
+        )
+
+
+def run(argv=None):
+    command.run(main, FLAGS, argv)
+
+
+if __name__ == "__main__":
+    run()

@@ -1,0 +1,156 @@
+"""Reads the parts of speech of words from the encoder of a parser."""
+
+import os
+
+import keras
+import numpy as np
+from keras import layers
+from keras import ops
+
+from keras_transformer.decoding.arrays import padded
+from keras_transformer.files.reading import faulty
+from keras_transformer.files.writing import written_aside
+from keras_transformer.runs.checkpoint_file import read_arrays
+from keras_transformer.token_ids import END_ID
+
+DIRECTORY = "taggers"  # within that of a run
+BATCH_ROWS = 32
+_WRITER, _REMEDY = "kt-tagger", "Delete it, or train it again."
+
+
+class Tagger:
+    """Gives each word of a sentence its part of speech.
+
+    Two dense layers, the head, read the tag of a word from the outputs of the
+    parser's encoder at its first and last subword. The parser itself does not
+    change, so its brackets stay the same.
+
+    Args:
+        model: A built `Transformer` that parses.
+        vocabulary: Its `Subwords`.
+        tags: List of str, the tags that the head chooses from.
+        head: The built Keras model; see `make_head`.
+    """
+
+    def __init__(self, model, vocabulary, tags, head):
+        self.model = model
+        self.vocabulary = vocabulary
+        self.tags = tags
+        self.head = head
+
+    def __call__(self, sentences):
+        """Returns the tags of sentences, a list of str for each.
+
+        Args:
+            sentences: List of lists of words, as a treebank spells them.
+        """
+        tagged = [[] for _ in sentences]
+        # Similar lengths need little padding; an empty sentence has no tags.
+        order = sorted(range(len(sentences)), key=lambda i: len(sentences[i]))
+        order = [i for i in order if sentences[i]]
+        for start in range(0, len(order), BATCH_ROWS):
+            batch = order[start : start + BATCH_ROWS]
+            states = word_states(
+                self.model, self.vocabulary, [sentences[i] for i in batch]
+            )
+            logits = ops.convert_to_numpy(self.head(states, training=False))
+            tags = iter(logits.argmax(axis=-1))
+            for i in batch:
+                tagged[i] = [self.tags[next(tags)] for _ in sentences[i]]
+        return tagged
+
+
+def make_head(num_inputs, num_tags):
+    """Returns a new head: word states in, logits of the tags out.
+
+    Args:
+        num_inputs: Integer size of a word's state, `2 * d_model`. The hidden
+            layer has the same size.
+        num_tags: Integer number of tags.
+    """
+    return keras.Sequential(
+        [
+            keras.Input((num_inputs,)),
+            layers.Dropout(0.1),
+            layers.Dense(num_inputs, activation="relu"),
+            layers.Dropout(0.3),
+            layers.Dense(num_tags),
+        ]
+    )
+
+
+def word_states(model, vocabulary, sentences):
+    """Returns the outputs of the encoder at the ends of each word.
+
+    Args:
+        model: A built `Transformer`.
+        vocabulary: The `Subwords` of its sources.
+        sentences: List of lists of words, none of them empty.
+
+    Returns:
+        Float32 array of shape `(num_words, 2 * d_model)`, the words of all
+        sentences in order: the outputs at the first and at the last subword.
+    """
+    # The subwords of a word are the same in every sentence.
+    words = iter(vocabulary.encode([w for words in sentences for w in words]))
+    sources, ends = [], []
+    for row, sentence in enumerate(sentences):
+        source = []
+        for _ in sentence:
+            first = len(source)
+            source += next(words)[:-1]
+            # A word without subwords takes the place of what follows it.
+            ends.append((row, first, max(first, len(source) - 1)))
+        sources.append([*source, END_ID])
+    encoded, _ = model.encode(padded(sources))
+    encoded = ops.convert_to_numpy(ops.cast(encoded, "float32"))
+    rows, firsts, lasts = np.array(ends).T
+    return np.concatenate([encoded[rows, firsts], encoded[rows, lasts]], axis=1)
+
+
+def tagger_path(run, step):
+    """Returns the path of the tagger for a checkpoint of a run."""
+    return run.file(DIRECTORY, f"tagger-{step}.npz")
+
+
+def save_tagger(tagger, run, step):
+    """Writes the tagger for a checkpoint of a run and returns its path."""
+    path = tagger_path(run, step)
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    arrays = {
+        f"head/{number}": array
+        for number, array in enumerate(tagger.head.get_weights())
+    }
+    # Numbers, because a file of text could hold code to execute.
+    text = "\n".join(tagger.tags).encode()
+    with written_aside(path, "wb") as file:
+        np.savez(file, tags=np.frombuffer(text, "uint8"), **arrays)
+    return path
+
+
+def load_tagger(run, step, model):
+    """Opens the tagger for a checkpoint of a run.
+
+    Args:
+        run: A `RunDirectory` of a parser.
+        step: Integer step of the checkpoint.
+        model: The `Transformer` with its weights.
+
+    Returns:
+        A `Tagger`, or None if `kt-tagger` has trained none.
+
+    Raises:
+        ValueError: If its file is damaged or belongs to another model.
+    """
+    path = tagger_path(run, step)
+    if not os.path.lexists(path):
+        return None
+    try:
+        arrays = read_arrays(path)
+        tags = arrays.pop("tags").tobytes().decode().split("\n")
+        head = make_head(2 * run.hparams.d_model, len(tags))
+        head.set_weights([arrays[f"head/{n}"] for n in range(len(arrays))])
+    except (KeyError, UnicodeDecodeError, ValueError) as error:
+        fault = "which is damaged or belongs to another model"
+        raise faulty(path, fault, _WRITER, _REMEDY) from error
+    return Tagger(model, run.source_vocabulary, tags, head)

@@ -1,0 +1,103 @@
+"""Trains the tagger of a parser."""
+
+import keras
+import numpy as np
+
+from keras_transformer.decoding.tagger import BATCH_ROWS
+from keras_transformer.decoding.tagger import Tagger
+from keras_transformer.decoding.tagger import make_head
+from keras_transformer.decoding.tagger import word_states
+
+NUM_UPDATES = 10_000
+MAX_WORDS = 400_000  # whose states fill 1.6 GB if `d_model` is 1,024
+BATCH_WORDS = 128
+_PEAK_LEARNING_RATE = 0.001
+
+
+def train_tagger(
+    model,
+    vocabulary,
+    sentences,
+    seed,
+    report=None,
+    num_updates=NUM_UPDATES,
+):
+    """Trains a tagger, whose head learns while the parser stays as it is.
+
+    Args:
+        model: A built `Transformer` that parses.
+        vocabulary: The `Subwords` of its sources.
+        sentences: List of pairs, the words and the tags of a sentence. At most
+            `MAX_WORDS` words are used, those of sentences drawn at random.
+        seed: Integer seed of the initial weights, the dropout and the choice
+            of words.
+        report: Function that is called with 1 after each update. Defaults to
+            None.
+        num_updates: Integer, the number of updates, of `BATCH_WORDS` words
+            each. Defaults to `NUM_UPDATES`.
+
+    Returns:
+        A `Tagger`.
+    """
+    tags = sorted({tag for _, tags in sentences for tag in tags})
+    ids = {tag: id_ for id_, tag in enumerate(tags)}
+    generator = np.random.default_rng(seed)
+    sentences = _drawn(sentences, generator)
+    states = _all_states(model, vocabulary, [words for words, _ in sentences])
+    targets = np.array([ids[tag] for _, own in sentences for tag in own])
+    keras.utils.set_random_seed(seed)
+    head = make_head(states.shape[1], len(tags))
+    head.compile(
+        keras.optimizers.Adam(
+            keras.optimizers.schedules.PolynomialDecay(
+                _PEAK_LEARNING_RATE, num_updates, end_learning_rate=0.0
+            )
+        ),
+        keras.losses.SparseCategoricalCrossentropy(from_logits=True),
+    )
+    for _ in range(num_updates):
+        rows = generator.integers(len(targets), size=BATCH_WORDS)
+        head.train_on_batch(states[rows].astype("float32"), targets[rows])
+        if report:
+            report(1)
+    return Tagger(model, vocabulary, tags, head)
+
+
+def tag_accuracy(tagger, sentences):
+    """Returns the share of words that get the right tag.
+
+    Args:
+        tagger: A `Tagger`.
+        sentences: List of pairs, words and tags.
+    """
+    words, gold = zip(*sentences)
+    pairs = [
+        pair
+        for found, tags in zip(tagger(words), gold)
+        for pair in zip(found, tags, strict=True)
+    ]
+    return sum(one == other for one, other in pairs) / len(pairs)
+
+
+def _drawn(sentences, generator):
+    """Returns sentences of at most `MAX_WORDS` words, sorted by length."""
+    num_words = 0
+    drawn = []
+    for row in generator.permutation(len(sentences)):
+        num_words += len(sentences[row][0])
+        if drawn and num_words > MAX_WORDS:
+            break
+        drawn.append(sentences[row])
+    return sorted(drawn, key=lambda sentence: len(sentence[0]))
+
+
+def _all_states(model, vocabulary, sentences):
+    """Returns the word states of all sentences, in half precision."""
+    starts = range(0, len(sentences), BATCH_ROWS)
+    batches = [sentences[start : start + BATCH_ROWS] for start in starts]
+    return np.concatenate(
+        [
+            word_states(model, vocabulary, batch).astype("float16")
+            for batch in batches
+        ]
+    )

@@ -60,13 +60,13 @@ def main(argv):
         for paths in (FLAGS.train_trees, FLAGS.dev_trees)
     )
     command.load_backend()
-    from keras_transformer.decoding.tagger import save_tagger
+    from keras_transformer.decoding.pos_tagger import save_tagger
     from keras_transformer.runs.weights import load_model
-    from keras_transformer.training import tagger_training
+    from keras_transformer.training import pos_tagger_training
 
     model = load_model(run, step)
-    with Progress("updates", tagger_training.NUM_UPDATES) as progress:
-        tagger = tagger_training.train_tagger(
+    with Progress("updates", pos_tagger_training.NUM_UPDATES) as progress:
+        tagger = pos_tagger_training.train_tagger(
             model,
             run.source_vocabulary,
             train,
@@ -74,7 +74,7 @@ def main(argv):
             progress.add,
         )
     if dev:
-        accuracy = tagger_training.tag_accuracy(tagger, dev)
+        accuracy = pos_tagger_training.tag_accuracy(tagger, dev)
         num_words = sum(len(words) for words, _ in dev)
         print(
             f"{accuracy:.1%} of {num_words:,} words of dev have the right part "

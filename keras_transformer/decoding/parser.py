@@ -232,7 +232,7 @@ def find_tagger(translator, path, step=None):
     if translator.linearization is None or ensembles.format_of(paths):
         return None
     # Imported here because an exported model starts faster without Keras.
-    from keras_transformer.decoding.tagger import load_tagger
+    from keras_transformer.decoding.pos_tagger import load_tagger
 
     runs = ensembles.open_runs(paths)
     step = runs[0].checkpoints.find(ensembles.steps_of(runs, step)[0])

@@ -1,4 +1,4 @@
-"""Reads the parts of speech of words from the encoder of a parser."""
+"""Reads the parts of speech (POS) of words from the encoder of a parser."""
 
 import os
 

@@ -9,8 +9,8 @@ from small_translators import HPARAMS
 
 from keras_transformer.data.subwords import train_subwords
 from keras_transformer.problems.toy_treebank.treebank import toy_trees
-from keras_transformer.training.tagger_training import tag_accuracy
-from keras_transformer.training.tagger_training import train_tagger
+from keras_transformer.training.pos_tagger_training import tag_accuracy
+from keras_transformer.training.pos_tagger_training import train_tagger
 from keras_transformer.transformer import build_transformer
 
 

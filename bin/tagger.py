@@ -37,7 +37,7 @@ FLAGS = flags.define(
     flags.seed(
         "random_seed",
         0,
-        "Seed of the initial weights, the dropout and the order of sentences.",
+        "Seed of the initial weights, the dropout and the choice of words.",
     ),
 )
 

@@ -110,6 +110,15 @@ class ReplacementTest:
                 assert file.read() == "mine"
         assert names_in(run.path) == ["averaged"]
 
+    def test_the_tagger_of_the_earlier_average_goes_with_it(
+        self, run, averaged
+    ):
+        os.makedirs(averaged.file("taggers"))
+        with open(averaged.file("taggers", "tagger-2.npz"), "w") as file:
+            file.write("of other weights")
+        average_run(run, 2, averaged.path)
+        assert not os.path.exists(averaged.file("taggers"))
+
     def test_a_second_process_is_refused(self, run, averaged):
         with average_directory.replaced(averaged.path, run):
             with pytest.raises(ValueError, match="one process at a time"):

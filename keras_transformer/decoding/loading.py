@@ -129,6 +129,7 @@ def load(path, step=None, precision="float32", tokenized=False):
         model(["A dog is running."])  # ["Ein Hund läuft."]
         ensemble = load(["runs/ende1", "runs/ende2"])
     """
+    path = ensembles.directories(path)  # an iterator can be read only once
     translator = Translator.load(path, step, precision)
     tagger = find_tagger(translator, path, step)
     return _of_kind(translator, tokenized, tagger)

@@ -82,6 +82,7 @@ class Parser(TextTranslator):
         """
         from keras_transformer.decoding.translator import Translator
 
+        path = ensembles.directories(path)  # an iterator can be read only once
         translator = Translator.load(path, step, precision)
         return cls(translator, tokenized, find_tagger(translator, path, step))
 
@@ -112,11 +113,11 @@ class Parser(TextTranslator):
             sentences(), report, seed=seed, start=start, **options
         )
         while window := list(itertools.islice(decoded, WINDOW)):
-            sentences = [undecoded.popleft() for _ in window]
-            tags = self._tags(sentences)
-            for hypotheses, words, own in zip(window, sentences, tags):
+            all_words = [undecoded.popleft() for _ in window]
+            all_tags = self._tags(all_words)
+            for hypotheses, words, tags in zip(window, all_words, all_tags):
                 hypotheses = [
-                    one._replace(text=self._tree(one.text, words, own))
+                    one._replace(text=self._tree(one.text, words, tags))
                     for one in hypotheses
                 ]
                 is_joined = joins and words

@@ -54,6 +54,7 @@ class LoadTest:
     def test_a_list_of_one_run_is_the_run(self, runs):
         assert type(load(runs[:1]).model) is Transformer
         assert type(load([pathlib.Path(runs[0])]).model) is Transformer
+        assert type(load(iter(runs[:1])).model) is Transformer
 
     def test_each_run_has_its_own_step(self, runs):
         assert type(load(runs, [7, None]).model) is Ensemble
@@ -76,6 +77,8 @@ class LoadTest:
         np.testing.assert_allclose(scores, expected_scores, rtol=1e-4)
         paths = [make_run(tmp_path / n, vocabulary).path for n in "ab"]
         assert type(load(paths)) is type(Parser.load(paths)) is Parser
+        assert type(load(iter(paths))) is Parser
+        assert type(Parser.load(iter(paths))) is Parser
 
 
 class RefusalsTest:

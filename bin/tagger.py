@@ -46,13 +46,14 @@ def main(argv):
     flags.require(FLAGS, "output_dir", "train_trees")
     from keras_transformer.data.progress import Progress
     from keras_transformer.files.directories import check_directory
+    from keras_transformer.runs.run_directory import TAGGERS
     from keras_transformer.runs.run_directory import RunDirectory
     from keras_transformer.runs.weights import check_checkpoint
     from keras_transformer.trees.treebank import read_tagged_sentences
 
     run = RunDirectory(FLAGS.output_dir)
     _check_needs_tags(run)
-    check_directory(run.file("taggers"), "The directory of the tagger")
+    check_directory(run.file(TAGGERS), "The directory of the tagger")
     check_checkpoint(run, FLAGS.checkpoint_step)
     step = run.checkpoints.find(FLAGS.checkpoint_step)
     train, dev = (

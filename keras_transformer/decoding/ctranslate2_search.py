@@ -64,7 +64,8 @@ class Request:
 
     def best(self, options):
         """Returns the best `num_hypotheses` without their texts, best first."""
-        if None in self.log_probs.values():  # a single one, nobody asks for it
+        # Only a search for a single hypothesis may leave its score unknown.
+        if None in self.log_probs.values():
             return [Hypothesis("", None, list(ids)) for ids in self.log_probs]
         hypotheses = [
             Hypothesis(

@@ -11,9 +11,9 @@ from keras_transformer.decoding.arrays import padded
 from keras_transformer.files.reading import faulty
 from keras_transformer.files.writing import written_aside
 from keras_transformer.runs.checkpoint_file import read_arrays
+from keras_transformer.runs.run_directory import TAGGERS
 from keras_transformer.token_ids import END_ID
 
-DIRECTORY = "taggers"  # within that of a run
 BATCH_ROWS = 32
 _WRITER, _REMEDY = "kt-tagger", "Delete it, or train it again."
 
@@ -110,7 +110,7 @@ def word_states(model, vocabulary, sentences):
 
 def tagger_path(run, step):
     """Returns the path of the tagger for a checkpoint of a run."""
-    return run.file(DIRECTORY, f"tagger-{step}.npz")
+    return run.file(TAGGERS, f"tagger-{step}.npz")
 
 
 def save_tagger(tagger, run, step):

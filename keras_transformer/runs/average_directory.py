@@ -9,12 +9,13 @@ from keras_transformer.data.subwords import VOCABULARY_FILE
 from keras_transformer.files import directories
 from keras_transformer.runs.run_directory import HPARAMS_FILE
 from keras_transformer.runs.run_directory import RUN_FILE
+from keras_transformer.runs.run_directory import TAGGERS
 from keras_transformer.runs.run_directory import RunDirectory
 
 # What belongs to one average. Everything else in its directory, such as the
 # user's own README or an export, stays when the average is replaced.
 OWN = {RUN_FILE, HPARAMS_FILE, VOCABULARY_FILE, SOURCE_VOCABULARY_FILE}
-OWN |= {"checkpoints", "scores", "taggers"}
+OWN |= {"checkpoints", "scores", TAGGERS}
 
 
 @contextlib.contextmanager

@@ -18,6 +18,7 @@ from keras_transformer.runs.metrics_table import read_rows
 
 RUN_FILE = "run.json"
 HPARAMS_FILE = "hparams.json"
+TAGGERS = "taggers"  # directory of what kt-tagger writes
 
 _SPLIT = {"pairs": WHOLE, "source_tokens": WHOLE, "target_tokens": WHOLE}
 _DATA = {

@@ -91,17 +91,16 @@ def with_tags(tree, tags):
 
     Args:
         tree: A `Tree`.
-        tags: List of str, the tag of each word; None keeps that of the tree.
+        tags: List of str, the tag of each word.
 
     Example:
 
-    >>> tree = parse_tree("(NP (XX Ada) (. .))")
-    >>> with_tags(tree, ["NNP", None])
+    >>> with_tags(parse_tree("(NP (XX Ada) (. .))"), ["NNP", "."])
     parse_tree('(NP (NNP Ada) (. .))')
     """
     remaining = iter(tags)
     (retagged,) = trees_of(
-        (step, next(remaining) or label if step == "leaf" else label, word)
+        (step, next(remaining) if step == "leaf" else label, word)
         for step, label, word in steps(tree)
     )
     return retagged

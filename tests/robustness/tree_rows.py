@@ -27,6 +27,7 @@ ATTENTION = (
     "--target_text="
 )
 TAGGER = f"kt-tagger --output_dir={{parser}} --train_trees={IN}"
+JOIN = f"kt-join-parses --joined={{box}}/joined --parses={{box}}/gold,{IN}"
 GOOD = b"(S (NP (DT a) (NN dog)) (VP (VBZ runs)) (. .))\n"
 FAULTS = [
     b"",
@@ -66,6 +67,27 @@ ROWS = [
         writes("{parser}/taggers", b""),
         says="taggers",
     ),
+    *(
+        row(
+            JOIN, writes("{box}/gold", GOOD), writes(IN, fault), says="in.trees"
+        )
+        for fault in FAULTS
+        if fault.strip()  # a blank line is a sentence without a parse
+    ),
+    row(JOIN, writes("{box}/gold", GOOD), says="in.trees"),
+    row(JOIN, writes(IN, GOOD), says="gold"),
+    row(JOIN, writes("{box}/gold", GOOD), writes(IN, b""), says="in.trees"),
+    row(
+        JOIN + ",{box}/joined",
+        writes(IN, GOOD),
+        writes("{box}/gold", GOOD),
+        writes("{box}/joined", GOOD),
+        says="a file of their own",
+    ),
+    row("kt-join-parses", says="`--parses` must be given"),
+    row("kt-join-parses --parses=", says="parses"),
+    row(f"kt-join-parses --parses={IN}", makes(IN), says="in.trees"),
+    row(JOIN, writes("{box}/gold", GOOD), makes(IN), says="in.trees"),
     row(OWN, writes(IN, GOOD + b"(S (NN dog)\n"), says="line 2"),
     row(OWN + " --skip_bad", writes(IN, b"(S\n(T\n"), says="in.trees"),
     row(F1, says="in.trees"),

@@ -1,0 +1,145 @@
+"""Joins the parses that several parsers wrote to files."""
+
+import itertools
+import math
+
+from keras_transformer.data.text_files import read_lines
+from keras_transformer.trees.consensus import consensus
+from keras_transformer.trees.tree import clean
+from keras_transformer.trees.tree import parse_tree
+
+
+def joined_parses(paths):
+    """Yields the consensus of several parsers for each sentence.
+
+    Each parser has the same weight, which its parses of a sentence share in
+    proportion to their probabilities. Parsers without a parse of the sentence
+    do not count.
+
+    Args:
+        paths: List of the paths of files as `read_parses` reads them, one for
+            each parser.
+
+    Yields:
+        A `Tree`, or None for a sentence that no parser has a parse of.
+
+    Raises:
+        ValueError: If the files have different numbers of lines, if a line
+            cannot be read, or if its parses are of different words.
+    """
+    files = [read_parses(path) for path in paths]
+    for line, of_parsers in enumerate(itertools.zip_longest(*files), 1):
+        _check_lines(paths, line, of_parsers)
+        _check_words(paths, line, of_parsers)
+        pairs = list(itertools.chain(*of_parsers))
+        yield consensus(*zip(*pairs)) if pairs else None
+
+
+def read_parses(path):
+    r"""Yields the parses of each sentence in a file.
+
+    A line has the parses of a sentence, separated by tabs. After each there may
+    be its score, the logarithm of its probability. Parses without scores have
+    the same weight. A blank line stands for a sentence without a parse.
+
+    Args:
+        path: Path of a text file, such as the output of `kt-decoder`, which may
+            be gzip-compressed.
+
+    Yields:
+        List of pairs of a `Tree`, as `clean` returns it, and its weight. The
+        weights of a line have the sum 1.
+
+    Raises:
+        ValueError: If a line holds something else; the message names it.
+
+    Example:
+
+    >>> import os, tempfile
+    >>> path = os.path.join(tempfile.mkdtemp(), "parses.tsv")
+    >>> with open(path, "w") as file:
+    ...     _ = file.write("(NP (XX a))\t-0.2\t(VP (XX a))\t-1.8\n")
+    >>> (parses,) = read_parses(path)
+    >>> [(str(tree), round(weight, 2)) for tree, weight in parses]
+    [('(TOP (NP (XX a)))', 0.83), ('(TOP (VP (XX a)))', 0.17)]
+    """
+    for line, text in enumerate(read_lines(path), 1):
+        first, *others = text.split("\t")
+        if not first.strip():
+            yield []
+        elif others and _is_number(others[0]):
+            trees, scores = [first, *others[1::2]], others[::2]
+            yield _weighted(trees, scores, path, line)
+        else:
+            trees = [first, *others]
+            yield _weighted(trees, ["0"] * len(trees), path, line)
+
+
+def _weighted(texts, scores, path, line):
+    """Returns pairs of a tree and its share of the probability."""
+    if len(texts) != len(scores):
+        raise ValueError(
+            "Each parse of a line must have a score if the first one has. "
+            f"Received: {path}, line {line}, with {len(texts)} parses and "
+            f"{len(scores)} scores. Write the file again."
+        )
+    trees = [_tree(text, path, line) for text in texts]
+    numbers = [_log_probability(score, path, line) for score in scores]
+    # Beside the greatest, the probabilities of a long sentence do not vanish.
+    shares = [math.exp(number - max(numbers)) for number in numbers]
+    return [(tree, share / sum(shares)) for tree, share in zip(trees, shares)]
+
+
+def _tree(text, path, line):
+    tree = clean(parse_tree(text, path, line))
+    if tree is None:
+        raise ValueError(
+            f"A parse must hold a word. Received: {path}, line {line}, with "
+            "traces alone. Leave the line blank."
+        )
+    return tree
+
+
+def _is_number(text):
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _log_probability(text, path, line):
+    number = float(text) if _is_number(text) else math.nan
+    if not -math.inf < number <= 0:
+        raise ValueError(
+            "The score of a parse must be the logarithm of its probability, at "
+            f"most 0. Received: {path}, line {line}, with {text!r}. Parse "
+            "with --write_scores --alpha=0 and without mbr_samples."
+        )
+    return number
+
+
+def _check_lines(paths, line, of_parsers):
+    if None in of_parsers:
+        longer = next(n for n, one in enumerate(of_parsers) if one is not None)
+        raise ValueError(
+            "Files of parses must have a line for each sentence. Received: "
+            f"{paths[of_parsers.index(None)]}, which ends before line {line} "
+            f"of {paths[longer]}. Parse the same text with each parser."
+        )
+
+
+def _check_words(paths, line, of_parsers):
+    parses = [
+        (path, tree.words())
+        for path, pairs in zip(paths, of_parsers)
+        for tree, _ in pairs
+    ]
+    for path, words in parses:
+        if words != parses[0][1]:
+            raise ValueError(
+                "The parses of a sentence must have the same words. Received: "
+                f"line {line} of {parses[0][0]} with "
+                f"{' '.join(parses[0][1])!r} and of {path} with "
+                f"{' '.join(words)!r}. Parse the same text with each parser."
+            )

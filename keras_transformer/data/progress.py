@@ -77,11 +77,17 @@ class Progress:
         unit = self._unit.removesuffix("s") if is_single else self._unit
         left = ""
         if self._total and 0 < self._done < self._total:
-            minutes, rest = divmod(round((self._total - self._done) / rate), 60)
-            left = f", {minutes}:{rest:02} left"
+            left = f", {duration((self._total - self._done) / rate)} left"
         print(
             f"{self._label}{self._done:,}{total} {unit} in "
             f"{seconds:.1f} s, {rate:,.{digits}f} {self._unit}/s{left}",
             file=sys.stderr,
             flush=True,
         )
+
+
+def duration(seconds):
+    """Returns a time as hours, minutes and seconds, such as 1:05:09."""
+    minutes, seconds = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{seconds:02}"

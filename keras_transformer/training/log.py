@@ -6,6 +6,7 @@ import sys
 import numpy as np
 import tqdm
 
+from keras_transformer.data.progress import duration
 from keras_transformer.files.writing import written_aside
 from keras_transformer.runs.metrics_table import METRICS_FILE
 from keras_transformer.runs.metrics_table import MetricsTable
@@ -212,7 +213,7 @@ class TrainingLog:
             left = (train_steps - step) * progress["seconds"] / step
             self._print(
                 f"step {step:,}/{train_steps:,}  {figures}  "
-                f"{_duration(left)} left"
+                f"{duration(left)} left"
             )
         elif self.is_chief:
             if self._bar is None:
@@ -244,9 +245,3 @@ def _position(progress):
         "seconds": round(progress["seconds"], 3),
         **known_costs(progress),
     }
-
-
-def _duration(seconds):
-    minutes, seconds = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{seconds:02}"

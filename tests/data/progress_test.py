@@ -27,9 +27,17 @@ class LinesTest:
                 clock[0] = seconds
                 shown.add(50)
         assert capsys.readouterr().err.splitlines() == [
-            "train: 150 of 400 pairs in 12.0 s, 12.5 pairs/s, 0:20 left",
-            "train: 250 of 400 pairs in 20.0 s, 12.5 pairs/s, 0:12 left",
+            "train: 150 of 400 pairs in 12.0 s, 12.5 pairs/s, 0:00:20 left",
+            "train: 250 of 400 pairs in 20.0 s, 12.5 pairs/s, 0:00:12 left",
         ]
+
+    def test_hours_are_shown(self, clock, capsys):
+        with Progress("pairs", total=1000) as shown:
+            clock[0] = 12
+            shown.add(3)
+            clock[0] = 13
+        line = capsys.readouterr().err.splitlines()[0]
+        assert line.endswith("0.2 pairs/s, 1:06:28 left")
 
     def test_the_end_repeats_no_line(self, clock, capsys):
         with Progress("sentences", total=2) as shown:

@@ -3,6 +3,7 @@
 import itertools
 import math
 
+from keras_transformer import fields
 from keras_transformer.data.text_files import read_lines
 from keras_transformer.trees.consensus import consensus
 from keras_transformer.trees.tree import clean
@@ -67,7 +68,7 @@ def read_parses(path):
         first, *others = text.split("\t")
         if not first.strip():
             yield []
-        elif others and _is_number(others[0]):
+        elif others and not others[0].lstrip().startswith("("):
             trees, scores = [first, *others[1::2]], others[::2]
             yield _weighted(trees, scores, path, line)
         else:
@@ -100,21 +101,17 @@ def _tree(text, path, line):
     return tree
 
 
-def _is_number(text):
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
-
-
 def _log_probability(text, path, line):
-    number = float(text) if _is_number(text) else math.nan
-    if not -math.inf < number <= 0:
+    try:
+        number = fields.parse_number(text)
+    except ValueError:
+        number = math.inf
+    if number > 0:
         raise ValueError(
             "The score of a parse must be the logarithm of its probability, at "
-            f"most 0. Received: {path}, line {line}, with {text!r}. Parse "
-            "with --write_scores --alpha=0 and without mbr_samples."
+            f"most 0. Received: {path}, line {line}, with "
+            f"{fields.shown(text)}. Parse with --write_scores --alpha=0 and "
+            "without mbr_samples."
         )
     return number
 

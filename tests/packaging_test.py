@@ -45,7 +45,7 @@ MAY_IMPORT = {
     "problem": "data scoring",
     "registry": "hparam problem",
     "transformer": "layers masks serialization",
-    "trees": "data token_ids",
+    "trees": "data fields token_ids",
     "engines": "layers losses metrics optimizers transformer",
     "problems": "cleaning data problem registry token_ids trees",
     "runs": "data files hparam token_ids transformer",

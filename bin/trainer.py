@@ -173,8 +173,8 @@ FLAGS = flags.define(
             "device",
             TrainingOptions.device,
             "Device that the training cost is computed for, such as P100, or "
-            "its sustained FLOP/s, such as 9.5e12. Default: the GPU's own "
-            "name.",
+            "its sustained FLOP/s, such as 9.5e12. Without it, the GPU "
+            "is recognised by its name.",
         ),
     ),
     flags.group(

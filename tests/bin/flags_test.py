@@ -156,6 +156,14 @@ class CommandsTest:
                 assert text[0].isupper(), name
                 assert text.endswith("."), name
 
+    def test_a_flag_states_its_default_once(self):
+        # The manual adds the default of a flag that has one.
+        for command in commands():
+            for name in command.FLAGS:
+                flag = command.FLAGS[name]
+                defaults = flag.help.count("Default: ")
+                assert defaults + (flag.default is not None) <= 1, name
+
     def test_trainer_groups_its_flags_and_begins_with_what_all_need(self):
         (trainer,) = (c for c in commands() if c.__name__.endswith("trainer"))
         titles = groups(trainer.FLAGS)

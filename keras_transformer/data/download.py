@@ -5,6 +5,8 @@ SHA-256 and the size of each file, and refuses archives that would write outside
 their folder. Nothing else in this package downloads or extracts.
 """
 
+import textwrap
+
 _TFDS_SPLITS = {"train": "train", "dev": "validation", "test": "test"}
 _BATCH = 1024  # examples of a call into TensorFlow; single ones are 10x slower
 
@@ -35,7 +37,7 @@ def prepare_tfds(name, tmp_dir, way_out):
     # It fails in many ways of its own, each with its own exception: no network,
     # checksums, disk, imports.
     except Exception as error:
-        reason = " ".join(str(error).split())[:200]
+        reason = textwrap.shorten(str(error), 200, placeholder=" ...")
         raise ValueError(
             "The corpus must be downloaded or placed by hand. Received: "
             f"tensorflow_datasets {name} in {tmp_dir} failed with "

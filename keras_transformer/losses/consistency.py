@@ -1,11 +1,26 @@
 """The loss of two passes over the same targets that have to agree."""
 
 import functools
+import typing
 
 from keras import ops
 
 from keras_transformer.losses.chunks import sum_over_chunks
+from keras_transformer.losses.logits import at_targets
+from keras_transformer.losses.logits import gradients_of_products
+from keras_transformer.losses.logits import log_sum_of_exponentials
+from keras_transformer.losses.logits import replaced_at_targets
+from keras_transformer.losses.logits import sum_of_mean_logits
 from keras_transformer.masks import padding_mask
+
+
+class _Output(typing.NamedTuple):
+    """What a chunk of positions has as the output of a pass."""
+
+    scores: typing.Any  # float32 logits, (rows, vocab_size)
+    probabilities: typing.Any  # their softmax, (rows, vocab_size)
+    log_sums: typing.Any  # log of the sum of their exponentials, (rows,)
+    dtype: str  # that of the states
 
 
 def projected_consistency(
@@ -52,27 +67,34 @@ def projected_consistency(
     >>> round(float(loss), 4), float(divergence)
     (2.0794, 0.0)
     """
+    counts = (0.5, 0.5) if symmetric else (1.0, 0.0)
     chunk_loss = functools.partial(
-        _chunk_loss,
-        label_smoothing=label_smoothing,
-        weight=weight,
-        counts=(0.5, 0.5) if symmetric else (1.0, 0.0),
+        _chunk_loss, kept=1.0 - label_smoothing, weight=weight, counts=counts
     )
     passes = ops.stack(
         [states, other_states], axis=2
     )  # (batch, length, 2, d_model)
     sums = sum_over_chunks(chunk_loss, passes, embeddings, targets, num_chunks)
-    return ops.unstack(sums, num=3)
+    loss, cross_entropy, divergence = ops.unstack(sums, num=3)
+    for one, count in zip((states, other_states), counts):
+        if label_smoothing and count:
+            means = sum_of_mean_logits(one, embeddings, targets)
+            loss = loss - count * label_smoothing * means
+            cross_entropy = cross_entropy - count * label_smoothing * means
+    return loss, ops.stop_gradient(cross_entropy), divergence
 
 
-def _chunk_loss(rows, targets, kernel, label_smoothing, weight, counts):
+def _chunk_loss(rows, targets, kernel, kept, weight, counts):
     """Computes the sums of a chunk together with the gradients of the loss.
+
+    The part of the loss that label smoothing makes of the mean logits is left
+    out.
 
     Args:
         rows: Tensor of shape `(rows, 2, d_model)`.
         targets: Int32 ids of shape `(rows,)`, 0 where padded.
         kernel: Tensor of shape `(vocab_size, d_model)`.
-        label_smoothing: Float eps_ls.
+        kept: Float, 1 - eps_ls, the probability of the target token.
         weight: Float, the weight of the divergence.
         counts: How much the first and the second pass count, two floats.
 
@@ -80,26 +102,29 @@ def _chunk_loss(rows, targets, kernel, label_smoothing, weight, counts):
         The sums of loss, cross-entropy and divergence in one vector, the
         gradient of the loss by the rows, and that by the kernel in float32.
     """
-    real = ops.cast(padding_mask(targets), "float32")
     passes = ops.unstack(rows, num=2, axis=1)  # two of (rows, d_model)
-    logs = [_log_probabilities(states, kernel) for states in passes]
+    outputs = [_output(states, kernel, targets) for states in passes]
+    real = ops.cast(padding_mask(targets), "float32")
+    # All gradients by the logits are divided by this number. The products with
+    # them are multiplied by it, which takes less time.
+    scale = weight * max(counts) or 1.0
     sums, slopes, kernel_slopes = 0.0, [], 0.0
     for one, other in ((0, 1), (1, 0)):
         of_pass, by_logits = _pass_loss(
-            logs[one],
-            logs[other],
+            outputs[one],
+            outputs[other],
             targets,
-            label_smoothing,
-            count=counts[one],
-            own=weight * counts[one],
-            others=weight * counts[other],
+            kept,
+            count=counts[one] / scale,
+            own=weight * counts[one] / scale,
+            others=weight * counts[other] / scale,
         )
-        by_logits = ops.cast(by_logits * real[:, None], rows.dtype)
-        sums = sums + ops.sum(of_pass * real, axis=-1)
-        slopes.append(ops.matmul(by_logits, kernel))
-        of_kernel = ops.matmul(ops.transpose(by_logits), passes[one])
-        # Float32, since sums over many chunks would lose digits in bfloat16.
-        kernel_slopes = kernel_slopes + ops.cast(of_kernel, "float32")
+        of_rows, of_kernel = gradients_of_products(
+            by_logits, passes[one], kernel, targets, scale
+        )
+        sums = sums + counts[one] * ops.sum(of_pass * real, axis=-1)
+        slopes.append(of_rows)
+        kernel_slopes = kernel_slopes + of_kernel
     cross_entropy, divergence = ops.unstack(sums, num=2)
     loss = cross_entropy + weight * divergence
     return (
@@ -109,41 +134,49 @@ def _chunk_loss(rows, targets, kernel, label_smoothing, weight, counts):
     )
 
 
-def _pass_loss(log_p, log_q, targets, label_smoothing, count, own, others):
-    """Computes what one pass adds, and the gradient of the loss by its logits.
+def _output(states, kernel, targets):
+    """Computes the `_Output` of a pass from its states."""
+    scores = ops.matmul(states, ops.transpose(kernel))  # (rows, vocab_size)
+    scores = ops.cast(scores, "float32")
+    probabilities = ops.softmax(scores, axis=-1)
+    log_sums = log_sum_of_exponentials(scores, probabilities, targets)
+    return _Output(scores, probabilities, log_sums, states.dtype)
+
+
+def _pass_loss(output, other, targets, kept, count, own, others):
+    """Computes the loss of a pass, and the gradient of all by its logits.
 
     Args:
-        log_p: Log-probabilities of this pass, `(rows, vocab_size)`.
-        log_q: Log-probabilities of the other pass, `(rows, vocab_size)`.
+        output: The `_Output` of this pass.
+        other: The `_Output` of the other pass.
         targets: Int32 ids of shape `(rows,)`.
-        label_smoothing: Float eps_ls.
-        count: Weight of the cross-entropy of this pass.
-        own: Weight of `KL(p || q)`.
-        others: Weight of `KL(q || p)`, which the other pass adds.
+        kept: Float, 1 - eps_ls, the probability of the target token.
+        count: Weight of the cross-entropy of this pass; 0 if it has no loss.
+        own: Weight of `KL(p || q)`, 0 or 1.
+        others: Weight of `KL(q || p)`, which the other pass adds, 0 or 1.
 
     Returns:
-        Cross-entropy and divergence of shape `(2, rows)`, each times `count`,
-        and the gradient of shape `(rows, vocab_size)`.
+        Cross-entropy and divergence without their weights, of shape
+        `(2, rows)`, and the gradient, of shape `(rows, vocab_size)`.
     """
-    kept = 1.0 - label_smoothing
-    spread = label_smoothing / log_p.shape[-1]
-    gold = ops.take_along_axis(log_p, targets[:, None], axis=-1)  # (rows, 1)
-    cross_entropy = -kept * gold[:, 0]
-    cross_entropy -= label_smoothing * ops.mean(log_p, axis=-1)
-    p, q, log_ratio = ops.exp(log_p), ops.exp(log_q), log_p - log_q
-    divergence = ops.sum(p * log_ratio, axis=-1)
-    # By the logits of p, the gradient of KL(p || q) is p (log(p / q) - KL), and
-    # that of KL(q || p) is p - q.
-    slopes = p * (own * (log_ratio - divergence[:, None]) + (count + others))
-    slopes = slopes - others * q - count * spread
-    cells = ops.stack(
-        [ops.arange(ops.shape(targets)[0]), targets], axis=-1
-    )  # (rows, 2)
-    at_gold = ops.take_along_axis(slopes, targets[:, None], axis=-1)
-    slopes = ops.scatter_update(slopes, cells, at_gold[:, 0] - count * kept)
-    return count * ops.stack([cross_entropy, divergence]), slopes
-
-
-def _log_probabilities(states, kernel):
-    scores = ops.matmul(states, ops.transpose(kernel))  # (rows, vocab_size)
-    return ops.log_softmax(ops.cast(scores, "float32"), axis=-1)
+    p, q = output.probabilities, other.probabilities
+    cross_entropy = divergence = ops.zeros_like(output.log_sums)
+    slopes = count + others
+    if count:
+        difference = output.scores - other.scores  # (rows, vocab_size)
+        mean = ops.sum(p * difference, axis=-1)
+        divergence = mean - (output.log_sums - other.log_sums)
+        gold = at_targets(output.scores, targets)
+        cross_entropy = output.log_sums - kept * gold
+        # By the logits of p, the gradient of KL(p || q) is p (log(p / q) - KL),
+        # and that of KL(q || p) is p - q.
+        if own:
+            slopes = difference + (slopes - mean)[:, None]
+    slopes = p * slopes
+    if others:
+        slopes = slopes - q
+    at_gold = at_targets(slopes, targets) - count * kept
+    slopes = ops.cast(slopes, output.dtype)
+    if count:
+        slopes = replaced_at_targets(slopes, targets, at_gold)
+    return ops.stack([cross_entropy, divergence]), slopes

@@ -5,10 +5,12 @@ import functools
 from keras import ops
 
 from keras_transformer.losses.chunks import sum_over_chunks
+from keras_transformer.losses.logits import at_targets
+from keras_transformer.losses.logits import gradients_of_products
+from keras_transformer.losses.logits import log_sum_of_exponentials
+from keras_transformer.losses.logits import replaced_at_targets
+from keras_transformer.losses.logits import sum_of_mean_logits
 from keras_transformer.masks import padding_mask
-
-# A smaller probability of a target counts as this one, a loss of 85 per token.
-SMALLEST = 1e-37
 
 
 def projected_cross_entropy(
@@ -43,20 +45,9 @@ def projected_cross_entropy(
     chunk_loss = functools.partial(_chunk_loss, kept=1.0 - label_smoothing)
     loss = sum_over_chunks(chunk_loss, states, embeddings, targets, num_chunks)
     if label_smoothing:
-        means = _sum_of_mean_logits(states, embeddings, targets)
+        means = sum_of_mean_logits(states, embeddings, targets)
         loss = loss - label_smoothing * means
     return loss
-
-
-def _sum_of_mean_logits(states, embeddings, targets):
-    """Sums the mean logit of each real token, by products of vectors only."""
-    rows = ops.reshape(
-        states, (-1, states.shape[-1])
-    )  # (batch x length, d_model)
-    real = ops.cast(padding_mask(targets), "float32")
-    real = ops.reshape(real, (1, -1))  # (1, batch x length)
-    total = ops.matmul(real, ops.cast(rows, "float32"))  # (1, d_model)
-    return ops.sum(total * ops.mean(embeddings, axis=0))
 
 
 def _chunk_loss(rows, targets, kernel, kept):
@@ -76,32 +67,17 @@ def _chunk_loss(rows, targets, kernel, kept):
         kernel in float32.
     """
     real = ops.cast(padding_mask(targets), "float32")
-    cells = ops.stack(
-        [ops.arange(ops.shape(targets)[0]), targets], axis=-1
-    )  # (rows, 2)
     scores = ops.matmul(rows, ops.transpose(kernel))  # (rows, vocab_size)
     # The softmax takes a third of the time of its single operations.
     probabilities = ops.softmax(ops.cast(scores, "float32"), axis=-1)
-    gold = _at_targets(scores, targets)
-    gold_probability = _at_targets(probabilities, targets)
-    # The logarithm of the sum of all exponentials, from a single one of them.
-    log_sum = gold - ops.log(ops.maximum(gold_probability, SMALLEST))
-    loss = log_sum - kept * gold
-    slopes = ops.cast(probabilities, rows.dtype)
-    at_gold = ops.cast(gold_probability - kept, rows.dtype)
-    slopes = ops.scatter_update(slopes, cells, at_gold)
-    by_vocabulary = ops.transpose(slopes)  # (vocab_size, rows)
-    is_real = ops.cast(real, rows.dtype)[:, None]  # (rows, 1)
-    kernel_slopes = ops.matmul(by_vocabulary, rows * is_real)
+    log_sums = log_sum_of_exponentials(scores, probabilities, targets)
+    loss = log_sums - kept * at_targets(scores, targets)
+    slopes = replaced_at_targets(
+        ops.cast(probabilities, rows.dtype),
+        targets,
+        at_targets(probabilities, targets) - kept,
+    )
     return (
         ops.sum(loss * real),
-        ops.matmul(slopes, kernel) * is_real,
-        # Float32, since sums over many chunks would lose digits in bfloat16.
-        ops.cast(kernel_slopes, "float32"),
+        *gradients_of_products(slopes, rows, kernel, targets),
     )
-
-
-def _at_targets(values, targets):
-    """Returns the float32 values `(rows,)` at the targets of the rows."""
-    values = ops.take_along_axis(values, targets[:, None], axis=-1)  # (rows, 1)
-    return ops.cast(values[:, 0], "float32")

@@ -1,0 +1,103 @@
+"""What the losses of the decoder's states compute from logits and back."""
+
+from keras import ops
+
+from keras_transformer.masks import padding_mask
+
+# A smaller probability of a target counts as this one, a loss of 85 per token.
+SMALLEST = 1e-37
+
+
+def sum_of_mean_logits(states, embeddings, targets):
+    """Sums the mean logit of each real token, by products of vectors only.
+
+    Args:
+        states: Tensor of shape `(batch, length, d_model)`.
+        embeddings: Tensor of shape `(vocab_size, d_model)`.
+        targets: Integer ids of shape `(batch, length)`, padded with 0.
+
+    Returns:
+        Float32 scalar.
+    """
+    rows = ops.reshape(
+        states, (-1, states.shape[-1])
+    )  # (batch x length, d_model)
+    real = ops.cast(padding_mask(targets), "float32")
+    real = ops.reshape(real, (1, -1))  # (1, batch x length)
+    total = ops.matmul(real, ops.cast(rows, "float32"))  # (1, d_model)
+    return ops.sum(total * ops.mean(embeddings, axis=0))
+
+
+def at_targets(values, targets):
+    """Returns the float32 values at the targets of the rows.
+
+    Args:
+        values: Tensor of shape `(rows, vocab_size)`.
+        targets: Int32 ids of shape `(rows,)`.
+
+    Returns:
+        Float32 tensor of shape `(rows,)`.
+    """
+    values = ops.take_along_axis(values, targets[:, None], axis=-1)  # (rows, 1)
+    return ops.cast(values[:, 0], "float32")
+
+
+def replaced_at_targets(values, targets, replacements):
+    """Replaces the value at the target of each row.
+
+    Args:
+        values: Tensor of shape `(rows, vocab_size)`.
+        targets: Int32 ids of shape `(rows,)`.
+        replacements: Tensor of shape `(rows,)`.
+
+    Returns:
+        Tensor of the shape and type of `values`.
+    """
+    cells = ops.stack(
+        [ops.arange(ops.shape(targets)[0]), targets], axis=-1
+    )  # (rows, 2)
+    return ops.scatter_update(
+        values, cells, ops.cast(replacements, values.dtype)
+    )
+
+
+def log_sum_of_exponentials(scores, probabilities, targets):
+    """Returns the logarithm of the sum of the exponentials of each row.
+
+    It is computed from the exponential of the target alone, since passes over
+    all logits take time. A probability below `SMALLEST` counts as `SMALLEST`.
+
+    Args:
+        scores: Logits of shape `(rows, vocab_size)`.
+        probabilities: Their softmax, of the same shape.
+        targets: Int32 ids of shape `(rows,)`.
+
+    Returns:
+        Float32 tensor of shape `(rows,)`.
+    """
+    probability = ops.maximum(at_targets(probabilities, targets), SMALLEST)
+    return at_targets(scores, targets) - ops.log(probability)
+
+
+def gradients_of_products(slopes, rows, kernel, targets, scale=1.0):
+    """Turns the gradient by logits into those by the states and the kernel.
+
+    Args:
+        slopes: Gradient by the logits, of shape `(rows, vocab_size)`.
+        rows: States of shape `(rows, d_model)`.
+        kernel: Tensor of shape `(vocab_size, d_model)`.
+        targets: Int32 ids of shape `(rows,)`; rows of padding, 0, add nothing.
+        scale: Float, a factor of both gradients. Defaults to 1.
+
+    Returns:
+        The gradient by the rows, and that by the kernel in float32.
+    """
+    # The narrow factors are masked and scaled, since the slopes are wide.
+    factors = scale * ops.cast(padding_mask(targets), "float32")
+    factors = ops.cast(factors, rows.dtype)[:, None]  # (rows, 1)
+    kernel_slopes = ops.matmul(ops.transpose(slopes), rows * factors)
+    return (
+        ops.matmul(slopes, kernel) * factors,
+        # Float32, since sums over many chunks would lose digits in bfloat16.
+        ops.cast(kernel_slopes, "float32"),
+    )

@@ -7,8 +7,8 @@ benepar is the Berkeley Neural Parser (Kitaev and Klein, 2018). Its package has
 the model, the loss and the search, but no training, which this script adds. It
 trains the model of characters, without a pretrained encoder, by Adam. The
 learning rate rises and then falls to zero within 35 minutes of processor time,
-or those of a third argument. The model also learns the tags. docs/quality.md
-has its score.
+or those of a third argument. The model also learns the tags. Its score is in
+docs/parsing_results.md.
 
 The trees, their words and the score are those of kt-evaluate.
 """

@@ -42,7 +42,7 @@ def transformer_parsing_small():
     It has 3 + 3 layers of d_model 128, normalisation before each sub-layer, and
     dropout 0.1 on residuals and attention. It decodes as
     `transformer_parsing`. It is made for in-order trees and augmented
-    training; docs/parsing.md reports its scores.
+    training; docs/parsing_results.md reports its scores.
     """
     return dataclasses.replace(
         HParams(),

@@ -79,7 +79,7 @@ def tokenize(sentence):
     - URLs and e-mail addresses stay whole, and words that are split already
       stay as they are.
 
-    docs/parsing.md compares it with NLTK's tokenizers.
+    docs/parsing_results.md compares it with NLTK's tokenizers.
 
     Args:
         sentence: One sentence as it is printed, a str.

@@ -1,0 +1,51 @@
+"""Holds the links of the Markdown pages to files and headings that exist."""
+
+import re
+
+import pytest
+from source_files import ROOT
+from source_files import identify
+
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted(ROOT.glob("docs/*.md"))]
+
+
+def prose(page):
+    """Returns the page without blocks of code, where `#` begins a comment."""
+    text = page.read_text(encoding="utf-8")
+    return re.sub(r"^```.*?^```$", "", text, flags=re.DOTALL | re.MULTILINE)
+
+
+def anchors(page):
+    """Returns what GitHub makes of the page's headings, a set of str."""
+    titles = re.findall(r"^#+ (.+)$", prose(page), re.MULTILINE)
+    plain = [re.sub(r"[^\w\- ]", "", title.lower()) for title in titles]
+    return {title.replace(" ", "-") for title in plain}
+
+
+def inner_links(page):
+    """Yields the file and the anchor, perhaps empty, of links inside docs."""
+    text = re.sub("`[^`]+`", "", prose(page))
+    for link in re.findall(r"\]\(([^)\s]+)\)", text):
+        if not link.startswith("http"):
+            name, _, anchor = link.partition("#")
+            yield (page.parent / name).resolve() if name else page, anchor
+
+
+@pytest.mark.parametrize("page", PAGES, ids=identify)
+def test_links_lead_to_files_and_headings(page):
+    for target, anchor in inner_links(page):
+        assert target.is_file(), target
+        if anchor:
+            assert anchor in anchors(target), f"{target.name}#{anchor}"
+
+
+def test_readme_leads_to_every_page():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    names = re.findall(r"/blob/main/(\S+\.md)$", text, re.MULTILINE)
+    found, waiting = set(), [ROOT / name for name in names]
+    while waiting:
+        page = waiting.pop()
+        if page.suffix == ".md" and page not in found:
+            found.add(page)
+            waiting += [target for target, _ in inner_links(page)]
+    assert set(ROOT.glob("docs/*.md")) <= found

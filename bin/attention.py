@@ -106,7 +106,7 @@ FLAGS = flags.define(
     ),
 )
 MAX_TOKENS = 256  # per sentence, so that a browser can show the page
-# What the command draws by default, or instead, and the flags that say how.
+# What the command can draw, and the flags that apply to it.
 FLAGS_OF = {
     "all": ("text", "attention", "target_text", "beam_size", "alpha"),
     "figure": ("figure", "text", "layer", "heads", "word"),

@@ -219,7 +219,6 @@ def _trained():
 
         return load_model(run, precision=precision)
 
-    check_checkpoint(run)
     lines = workload.read_sentences(FLAGS.decode_from_file)
     sources = run.source_vocabulary.encode(lines)
     return run.hparams, sources, make_model, run.vocabularies

@@ -93,7 +93,8 @@ FLAGS = flags.define(
         flags.count(
             "seconds",
             3600,
-            "Greatest time for all layers. Those without time are left out.",
+            "Time limit for all layers together, in seconds. Layers that it "
+            "leaves no time for are skipped.",
         ),
         flags.choice(
             "max_length",

@@ -177,7 +177,7 @@ def _set_files(problem):
         }
     else:
         settings = {name: FLAGS[name].value for name in TREE_SETTINGS}
-        settings["vocabulary"] = vocabulary_flags.given(FLAGS)
+        settings["vocabulary"] = vocabulary_flags.vocabulary_path(FLAGS)
     further = ("parsed_trees", "corpora", "alignments")
     # Most problems bring their own text. Those that need files raise an error
     # in `generate`, unless their data exists already.

@@ -95,8 +95,9 @@ FLAGS = flags.define(
         flags.path(
             "protected_patterns",
             None,
-            "File of regular expressions, one on each line, of what to keep "
-            "beside tags, in place of the default. It implies protect.",
+            "File of regular expressions, one on each line. Text that they "
+            "match is kept, instead of the placeholders that protect keeps by "
+            "default. Tags and addresses are always kept. It implies protect.",
         ),
     ),
     flags.group(
@@ -213,7 +214,7 @@ def check_flags():
 
 
 def check_words(checker, changes):
-    """Checks that what is written about single words is known.
+    """Checks that the model can align and score single words.
 
     Args:
         checker: What `load_checker` returns.

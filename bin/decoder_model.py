@@ -69,7 +69,7 @@ def load_model(steps):
 
     paths = model_flags.output_dirs(FLAGS)
     format = ensembles.format_of(paths)
-    precision = FLAGS.precision  # which exported models have no choice of
+    precision = FLAGS.precision  # exported models ignore it
     if format == "saved_model":
         command.load_backend("tensorflow")
     elif not format:

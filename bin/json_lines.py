@@ -27,8 +27,8 @@ def json_line(line, translation, num_hypotheses, of_words=None):
         line: The line of the input. Fields other than "text" are copied.
         translation: A `Translation`.
         num_hypotheses: Integer, the number of hypotheses that the user wants.
-        of_words: Dictionary of further fields about the words of the best one.
-            Defaults to None.
+        of_words: Dictionary of `alignments` and `word_scores` of the best
+            hypothesis, as far as the flags ask for them. Defaults to None.
     """
     value = json.loads(line)
     fields = value if isinstance(value, dict) else {}

@@ -23,7 +23,7 @@ class LineFormat:
         self._changes = changes
 
     def finder(self, translator):
-        """Returns the method of a translator that finds what lines show."""
+        """Returns the translator's method that finds the hypotheses."""
         if self._is_json or self._write_scores:
             return translator.hypotheses
         return translator.unscored_hypotheses
@@ -78,8 +78,8 @@ class LineFormat:
 
         Args:
             hypotheses: List of `Hypothesis`.
-            of_words: Dictionary of what is known about the words of the best
-                one. Defaults to None.
+            of_words: Dictionary of `alignments` and `word_scores` of the best
+                hypothesis, as far as the flags ask for them. Defaults to None.
         """
         columns = []
         for text, score, _ in hypotheses[: self._num_hypotheses]:

@@ -1,4 +1,4 @@
-"""What the flags say that name models and how they decode."""
+"""Reads the flags that name models and set how they decode."""
 
 import fnmatch
 import os
@@ -10,7 +10,7 @@ from keras_transformer.search.options import parse_decode_hparams
 _MODEL_FILES = ("run.json", "hparams.json", "export.json", "config.json")
 _MODEL_FILES += ("*vocabulary.json", "*.model", "*.npz", "*.pb", "model.bin")
 _MODEL_FILES += ("vmap.txt", "variables.*")
-WIDE = 512  # width of a model from which bfloat16 is known to decode faster
+WIDE = 512  # least d_model with which bfloat16 decodes faster
 
 
 def output_dirs(values):

@@ -11,7 +11,8 @@ It prints the best translation of each on a line of its own, in order. With
 kt-decoder. The server needs a SavedModel for it, exported with a beam of at
 least 2.
 
-A server that is still loading its model is an error of one line.
+While the server is still loading its model, the command ends with an error of
+one line.
 
 gRPC, the default protocol, needs `pip install '.[serving]'`. REST needs no
 extra package.

@@ -42,8 +42,8 @@ def raised(is_process):
     """Makes the first SIGINT or SIGTERM raise an exception.
 
     Args:
-        is_process: Whether the process ends with the context. Its last part,
-            in which a backend shuts down, then ends at once at a signal.
+        is_process: Whether the process ends with the context. If so, a signal
+            after the context, while a backend shuts down, ends it at once.
 
     Yields:
         A `Stop`. It knows of a signal even if a library, while it is imported,

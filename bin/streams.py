@@ -34,8 +34,8 @@ def guarded():
     - Standard output is UTF-8 in every locale, as the input of the commands
       is, and keeps the bytes of a path that is not UTF-8. What it does not take
       raises an `OutputError`.
-    - What standard error does not take is lost, since no message is worth the
-      work of hours.
+    - Errors of standard error are ignored, because a lost message must not
+      stop hours of work.
 
     Yields:
         Whether standard output is open.

@@ -224,14 +224,14 @@ def _variants(problem):
 
 def _kind():
     """Returns which flag names the rows, once the flags fit together."""
-    given = [name for name in KINDS if FLAGS[name].value]
-    if len(given) != 1:
-        received = " and ".join(f"--{n}={FLAGS[n].value}" for n in given)
+    kinds = [name for name in KINDS if FLAGS[name].value]
+    if len(kinds) != 1:
+        received = " and ".join(f"--{n}={FLAGS[n].value}" for n in kinds)
         raise ValueError(
             f"A sweep must have one of --{', --'.join(KINDS)}. Received: "
             f"{received or 'none of them'}. Give one of them."
         )
-    (kind,) = given
+    (kind,) = kinds
     if kind in ("grid", "random"):
         flags.require(FLAGS, "hparams_set")
     if kind == "random":
@@ -311,26 +311,26 @@ def _sweep(problem, rows):
 
 
 def _splits(problem):
-    known = [split for split in problem.splits if split != "train"]
-    splits = FLAGS.splits.split(",") if FLAGS.splits else known
+    text_splits = [name for name in problem.splits if name != "train"]
+    splits = FLAGS.splits.split(",") if FLAGS.splits else text_splits
     for split in splits:
-        if split not in known:
+        if split not in text_splits:
             raise ValueError(
                 "`--splits` must name splits of the problem whose text is "
                 f"kept. Received: {fields.shown(split)}. Use "
-                f"{' or '.join(known)}."
+                f"{' or '.join(text_splits)}."
             )
     return tuple(splits)
 
 
 def _title():
     """Returns the command in Markdown, without its directories."""
-    given = [
+    changed_flags = [
         f"--{name}={FLAGS[name].value}"
         for name in SETTINGS
         if FLAGS[name].value != FLAGS[name].default
     ]
-    return markdown.code(f"kt-sweep {shlex.join(given)}")
+    return markdown.code(f"kt-sweep {shlex.join(changed_flags)}")
 
 
 def _trainer_flags():

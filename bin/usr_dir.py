@@ -70,7 +70,7 @@ def _first_frame(error, path):
     is_syntax = isinstance(error, SyntaxError) and file
     if is_syntax and os.path.realpath(file).startswith(folder):
         return f"{file}, line {error.lineno}", None
-    # Nor has a zero byte in the code a file name.
+    # The error about a zero byte in the code names no file.
     if isinstance(error, SyntaxError) and not file:
         return f"{folder}__init__.py", None
     return None, None

@@ -65,10 +65,10 @@ def settings(values):
         values: The flags of the command.
 
     Raises:
-        ValueError: See `given`; or if there is a temperature for a single
-            corpus.
+        ValueError: See `vocabulary_path`; or if there is a temperature for a
+            single corpus.
     """
-    vocabulary = given(values)
+    vocabulary = vocabulary_path(values)
     if values.vocabulary_temperature != 1 and len(values.train or []) < 2:
         raise ValueError(
             "`--vocabulary_temperature` must go with several corpora. "
@@ -86,7 +86,7 @@ def settings(values):
     }
 
 
-def given(values):
+def vocabulary_path(values):
     """Returns the path of the SentencePiece model to use, or None.
 
     Args:

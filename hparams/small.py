@@ -39,7 +39,7 @@ def transformer_low_resource():
     3 BLEU in the same time. The length penalty favours longer translations than
     in the other sets.
 
-    The recipe is in docs/quality.md, with vocabularies of 8,000: train with
+    The recipes are in docs/quality.md and docs/multi30k.md: train with
     `--timed_checkpoint_minutes`, average the last five, choose `--alpha` on
     dev. Test BLEU is 39.3 from the 29,000 raw pairs of Multi30k, 40.6 to 41.3
     with translations of them, and 47.5 to 48.4 from the 112,049 pairs of

@@ -36,7 +36,7 @@ class HParams:
     subword_dropout: float = 0.0  # share of BPE merges left out (p); 0 = none
     norm: str = "post"  # "post" as in the paper, "pre" as in Tensor2Tensor
     positional_encoding: str = "sinusoidal"  # or "learned" (Table 3 row E)
-    neighbourhood_size: int = 0  # positions in reach of one (r); 0 = all
+    neighbourhood_size: int = 0  # positions that one attends to (r); 0 = all
     tied_embeddings: str = "all"  # shared matrix; or "target", "none"
     initializer: str = "small_branch_ends"  # or "tensor2tensor", the authors'
     label_smoothing: float = 0.1  # share spread over the vocabulary (eps_ls)

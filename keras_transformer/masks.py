@@ -73,7 +73,7 @@ def is_near(queries, keys, size):
         size: Integer r, as in `neighbourhood_mask`.
 
     Returns:
-        Boolean tensor.
+        Boolean tensor of the shape that `queries` and `keys` broadcast to.
     """
     distances = keys - queries
     return ops.logical_and(

@@ -47,8 +47,8 @@ class OwnFiles(Problem):
                 vocabulary. Defaults to `vocab_size`.
 
         Raises:
-            ValueError: If a file of "train" or "dev" is missing, or one of
-                "test" while its other one is present.
+            ValueError: If a file of "train" or "dev" is missing, or if "test"
+                has some of its files but not all.
         """
         # A split without any file is left out; half a split is an error.
         files = {split: paths for split, paths in files.items() if any(paths)}

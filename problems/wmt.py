@@ -139,12 +139,12 @@ class TranslateWmt(Problem):
     def _way_out(self, tmp_dir):
         codes = ",".join(self._languages())
         files = ", ".join(
-            f"{self._stem(split)}.{{{codes}}} ({self._known(split)})"
+            f"{self._stem(split)}.{{{codes}}} ({self._expected_lines(split)})"
             for split in self.splits
         )
         return f"Place in {tmp_dir}, plain or as .gz: {files}."
 
-    def _known(self, split):
+    def _expected_lines(self, split):
         count = self.num_pairs.get(split)
         return f"{count:,} lines" if count else "the same number of lines"
 

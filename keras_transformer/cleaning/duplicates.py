@@ -84,8 +84,8 @@ class HashSet:
             hashes: Array of unsigned 64-bit integers.
 
         Returns:
-            A boolean array: whether an equal integer was in the set or stands
-            further ahead in `hashes`.
+            A boolean array: whether an equal integer was in the set or occurs
+            earlier in `hashes`.
         """
         distinct, first_positions = np.unique(hashes, return_index=True)
         were_there = self._contains(distinct)

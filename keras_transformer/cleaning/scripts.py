@@ -73,6 +73,6 @@ def is_mostly_in(text, scripts):
     # The usual case needs no look at each letter.
     if "latin" in scripts and text.isascii():
         return True
-    found = [script for script in map(script_of, text) if script]
-    num_inside = sum(script in scripts for script in found)
-    return 2 * num_inside >= len(found)
+    scripts_of_letters = [s for s in map(script_of, text) if s]
+    num_inside = sum(script in scripts for script in scripts_of_letters)
+    return 2 * num_inside >= len(scripts_of_letters)

@@ -38,7 +38,7 @@ class BpeDropout:
             if piece.type == piece.NORMAL
         }
         _check_pieces(ids)
-        # A merge is as good as the score of the piece that it makes.
+        # Merges are ranked by the scores of the pieces that they make.
         by_rank = sorted(ids.values(), key=lambda i: -model.pieces[i].score)
         self._by_rank = np.array([*by_rank, PAD_ID], np.int32)
         self._no_merge = len(by_rank)  # a rank behind all others

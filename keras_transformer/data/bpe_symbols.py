@@ -115,7 +115,7 @@ def _model_without_symbols():
         )
     model = sentencepiece_model_pb2.ModelProto.FromString(content.getvalue())
     del model.pieces[FIRST_SYMBOL_ID:]
-    # The paths would make each file another one.
+    # The paths are temporary, so they would differ in every file.
     for spec in (model.normalizer_spec, model.denormalizer_spec):
         spec.ClearField("normalization_rule_tsv")
     return model

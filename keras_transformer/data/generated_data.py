@@ -85,13 +85,13 @@ class GeneratedData(vocabularies.HasVocabularies):
         """The `Vocabularies` of targets and sources."""
         if self._vocabularies is None:
             manifest = self.manifest
-            read = vocabularies.read(
+            forward = vocabularies.read(
                 self.directory,
                 manifest["vocab_sha256"],
                 manifest.get("source_vocab_sha256"),
             )
             # The files have the names of the forward direction.
-            self._vocabularies = read.reversed() if self.reverse else read
+            self._vocabularies = forward.reversed() if self.reverse else forward
         return self._vocabularies
 
     def token_pairs(self, split):

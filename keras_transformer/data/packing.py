@@ -79,7 +79,7 @@ def plan_packed(
         generator.shuffle(rows)
     batches = batch_plan.lay_out(rows, batch_tokens // max(capacity))
     shape = (batches.shape[1], *capacity)
-    order = [(0, batch) for batch in range(len(batches))]
+    order = np.array([(0, batch) for batch in range(len(batches))])
     return batch_plan.BatchPlan(
         [batches], [shape], order, lengths.sum(axis=0), num_dropped
     )

@@ -280,5 +280,6 @@ def _vocab_size_error(vocab_size, message):
         )
     return ValueError(
         "SentencePiece must be able to train on the text. "
-        f"{received} Its message is: {' '.join(message.split())}"
+        f"{received} SentencePiece reports: {' '.join(message.split()).rstrip('.')}. Use "
+        "more text, or another vocab_size."
     )

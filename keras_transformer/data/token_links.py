@@ -83,8 +83,9 @@ def write_links(directory, vocabularies, alignments):
         num_positions = writer.num_tokens
     if not num_positions:
         raise ValueError(
-            "Word alignments must have links. Received: a file without any. "
-            "Leave it out."
+            "Word alignments must have at least one link. Received: a "
+            "--train_alignments file with none. Align the text again, or leave "
+            "the flag out."
         )
 
 
@@ -98,14 +99,16 @@ def read_links(problem):
         A `TokenSequences`.
 
     Raises:
-        ValueError: If the data have none, or if a direction is turned.
+        ValueError: If the data have no word alignments, or if the problem is a
+            `_rev` or `_both` variant.
     """
     settings = problem.manifest["made_from"].get("settings", {})
     if SETTING not in settings or problem.name != problem.data_name:
         raise ValueError(
             "`guided_alignment` must go with data that have word alignments, "
             f"in their own direction. Received: problem={problem.name} in "
-            f"{problem.data_dir}, which has none. Make data with kt-datagen "
+            f"{problem.data_dir}, which has none in that direction. Use "
+            f"problem={problem.data_name} with data of kt-datagen "
             "--train_alignments, or leave guided_alignment out."
         )
     links = TokenArray(os.path.join(problem.directory, FILE))

@@ -10,8 +10,8 @@ from keras_transformer.data import packing
 def update_positions(hparams, token_pairs, chosen=None):
     """Returns the number of positions per side of an update.
 
-    If `effective_batch_tokens` is set, an update of this many positions holds
-    that many real tokens on its fuller side, as the mean over an epoch.
+    If `effective_batch_tokens` is set, an update is as large as it must be to
+    hold that many real tokens on its fuller side, on average over an epoch.
     Otherwise an update is one batch of `batch_tokens` positions. The number
     depends on the lengths and the hyper-parameters alone, so every epoch and
     every machine has the same one.

@@ -49,11 +49,13 @@ class Document:
         pieces = self._parser.parse(text.removeprefix(mark))
         parts = sentences.split_sentences(pieces, language)
         self._parts = [mark, *parts]
-        found = [part for part in self._parts if not isinstance(part, str)]
-        self.sentences = [marks.plain_text(each.pieces) for each in found]
+        sentence_parts = [p for p in self._parts if not isinstance(p, str)]
+        self.sentences = [
+            marks.plain_text(each.pieces) for each in sentence_parts
+        ]
         self.has_markup = [
             any(piece.kind in INLINE_MARKUP for piece in each.pieces)
-            for each in found
+            for each in sentence_parts
         ]
 
     def translated(self, translations, alignments=None):
@@ -73,8 +75,8 @@ class Document:
         if len(translations) != len(self.sentences):
             raise ValueError(
                 "`translations` must have one entry for each sentence. "
-                f"Received: {len(translations)} of {len(self.sentences)} "
-                "sentences. Pass as many."
+                f"Received: {len(translations)} translations for "
+                f"{len(self.sentences)} sentences. Pass one for each sentence."
             )
         alignments = alignments or [None] * len(self.sentences)
         pairs = zip(translations, alignments, strict=True)

@@ -54,7 +54,8 @@ def escape(text, bare=(), following=None):
     Args:
         text: Str.
         bare: The characters that stood unescaped in the source sentence.
-        following: Str or None; it does not matter.
+        following: Str or None. It is not used, because no markup of HTML
+            depends on what follows.
     """
     return "".join(
         # A bare `<` could become the start of a tag beside another word.
@@ -75,7 +76,7 @@ class _Reader(HTMLParser):
     def __init__(self, text):
         super().__init__(convert_charrefs=False)
         self._text = text
-        # Its lines end in line feeds alone.
+        # `HTMLParser` counts only line feeds as ends of lines.
         self._line_starts = [0]
         for match in re.finditer("\n", text):
             self._line_starts.append(match.end())
@@ -166,7 +167,7 @@ def _text_of(raw):
 
 
 def _joined(pieces):
-    """Returns pieces where neighbours outside of the text are one piece."""
+    """Joins neighbouring pieces of the kind `OUTER` into one."""
     joined = []
     for piece in pieces:
         if joined and piece.kind == joined[-1].kind == OUTER:

@@ -140,7 +140,7 @@ class _Reader:
         return match.end()
 
     def _link_end(self, place):
-        """Returns where a link ends whose text ends at `place`."""
+        """Returns the end of a link, given the end of its text."""
         source = self._source
         if source[place : place + 1] != "]":
             raise _MisfitError
@@ -157,7 +157,7 @@ class _Reader:
 
 
 def _address_end(source, place):
-    """Returns where `(address "title")` ends, or None if it is none."""
+    """Returns the end of `(address "title")`, or None if there is none."""
     size = len(source)
     place = _SPACE.match(source, place).end()
     address = parseLinkDestination(source, place, size)

@@ -105,13 +105,13 @@ class _Lines:
                 start = self._text.find("#", start) + len(opening.markup)
             stop = self._stops[first + number]
             is_cell = opening.type in ("td_open", "th_open")
-            found = _found(line.strip(), self._text[start:stop], is_cell)
-            if found is None:
+            places = _places_in(line.strip(), self._text[start:stop], is_cell)
+            if places is None:
                 return None
             # What the parser leaves of the indentation has no width.
             indent = len(line) - len(line.lstrip())
             trailing = len(line) - len(line.rstrip())
-            inside = [start + place for place in found]
+            inside = [start + place for place in places]
             positions += [inside[0]] * indent + inside
             # A line's last position is that of its line end.
             positions += [inside[-1] + n + 1 for n in range(trailing)]
@@ -155,7 +155,7 @@ class _Lines:
         pieces.append(Piece(OUTER, self._text[self._taken : place]))
 
 
-def _found(content, line, is_cell):
+def _places_in(content, line, is_cell):
     r"""Returns the places of each character of `content` in a line, or None.
 
     Only the text of a table's cell is spelt differently there: its bars have a

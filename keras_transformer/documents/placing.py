@@ -111,7 +111,7 @@ class _Layout:
         return start, stop
 
     def _is_attached(self, place, edge):
-        """Returns whether a word is punctuation, with a word beyond an edge."""
+        """Returns whether a word is punctuation without a space at an edge."""
         return (
             not self._words[place][0].isalnum()
             and 0 < edge < len(self._words)

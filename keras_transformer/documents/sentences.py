@@ -27,8 +27,9 @@ class Sentence(NamedTuple):
 def split_sentences(pieces, language):
     """Divides a document into sentences and what is between them.
 
-    A sentence begins and ends with text. Markup that has all of its words, or
-    none, is between the sentences. What has no letter is no sentence.
+    A sentence begins and ends with text. Markup around all of its words, or
+    around none of them, stays between the sentences. Text without a letter is
+    not a sentence.
 
     Args:
         pieces: List of `Piece`.

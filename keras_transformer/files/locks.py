@@ -37,7 +37,7 @@ def locked_directory(path, wait=True, shown=None):
     try:
         yield
     finally:
-        with contextlib.suppress(OSError):  # of one that holds something
+        with contextlib.suppress(OSError):  # a directory is not empty
             for directory in new_directories:
                 os.rmdir(directory)
         os.close(descriptor)

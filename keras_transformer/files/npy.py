@@ -39,7 +39,8 @@ def read_header(file):
 
     Raises:
         ValueError: If it is not the header of an array of numbers. The message
-            says what it is, for a sentence of the caller.
+            is a clause, such as "which is not an array of numbers", for the
+            caller's own message.
 
     Example:
 

@@ -26,8 +26,8 @@ def resumable(path, settings, resume=False):
     """Opens an output whose lines stay if the process stops before the end.
 
     Until the output is complete its name is `path.partial`. After an error, a
-    signal or a kill its lines remain there, and a call with `resume=True` goes
-    on behind them. Beside it, `path.partial.json` records how many lines are
+    signal or a kill its lines remain there, and a call with `resume=True`
+    appends to them. Beside it, `path.partial.json` records how many lines are
     complete and what they were made from. The notes of an error say what is
     kept.
 
@@ -147,7 +147,7 @@ class PartialFile:
         writing.move(self._path + PARTIAL, self._path)
 
     def leave(self, error):
-        """Removes an incomplete line and notes on an error what is kept."""
+        """Removes an incomplete line, and adds a note on the lines kept."""
         partial = self._path + PARTIAL
         if not os.path.exists(partial):
             error.add_note(f"{self._path} is complete.")

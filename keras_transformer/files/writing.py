@@ -20,7 +20,7 @@ CANNOT_WRITE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
 
 
 def check_writable(path, name="An output"):
-    """Checks that a file can be written, before the work whose result it gets.
+    """Checks that a file can be written, before the work for it begins.
 
     Args:
         path: Path of the file to write or replace.

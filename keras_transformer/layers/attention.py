@@ -52,8 +52,8 @@ class MultiHeadAttention(SequenceLayer):
         attention_dropout: Float, the share of attention weights that is
             dropped. The paper uses none, Tensor2Tensor's later sets 0.1.
             Defaults to 0.0.
-        neighbourhood_size: Integer, r, the number of positions around each
-            one, itself included, that self-attention is restricted to
+        neighbourhood_size: Integer, r, the number of neighbouring positions,
+            itself included, that a position attends to in self-attention
             (`masks.neighbourhood_mask`). Defaults to 0, no restriction.
         initializer: String, "small_branch_ends" or "tensor2tensor", the initial
             values of the kernels; see `layers.initializer`. Defaults to

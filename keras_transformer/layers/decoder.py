@@ -15,7 +15,7 @@ from keras_transformer.serialization import serializable
 
 @serializable
 class DecoderLayer(TransformerLayer):
-    """Applies causal self-attention, attention to `encoded`, feed-forward.
+    """Applies causal self-attention, attention to `encoded` and feed-forward.
 
     Section 3.1 of Vaswani et al. (2017). Each of the three has a residual.
 
@@ -26,9 +26,9 @@ class DecoderLayer(TransformerLayer):
 
     Args:
         **options: Arguments of `EncoderLayer` except `causal`. `attention`
-            replaces self-attention and cross-attention, `neighbourhood_size`
-            restricts self-attention only: each position sees itself and the
-            `neighbourhood_size // 2` before it.
+            replaces both self-attention and cross-attention.
+            `neighbourhood_size` restricts self-attention only: each position
+            sees itself and the `neighbourhood_size // 2` positions before it.
 
     Call arguments:
         x: Tensor of shape `(batch, target_len, d_model)`.

@@ -75,7 +75,15 @@ class SharedEmbedding(SequenceLayer):
         return self.look_up(self.embeddings, x)
 
     def look_up(self, matrix, ids):
-        """Embeds ids by the rows of a matrix."""
+        """Embeds ids by the rows of a matrix.
+
+        Args:
+            matrix: Tensor of shape `(vocab_size, d_model)`.
+            ids: Integer tensor of shape `(batch, length)`.
+
+        Returns:
+            Tensor of shape `(batch, length, d_model)`.
+        """
         ids = ops.cast(ids, "int32")
         vectors = ops.take(matrix, ids, axis=0)  # (batch, length, d_model)
         # Cast after the look-up, which needs a few rows of a large matrix.
@@ -83,7 +91,16 @@ class SharedEmbedding(SequenceLayer):
         return vectors * ops.cast(math.sqrt(self.d_model), self.compute_dtype)
 
     def project(self, matrix, x, num_ids=None):
-        """Projects vectors to one logit for each row of a matrix."""
+        """Projects vectors to one logit for each row of a matrix.
+
+        Args:
+            matrix: Tensor of shape `(vocab_size, d_model)`.
+            x: Tensor of shape `(batch, length, d_model)`.
+            num_ids: Integer number of rows to use. Defaults to None, all rows.
+
+        Returns:
+            Tensor of shape `(batch, length, num_ids)`.
+        """
         kernel = ops.convert_to_tensor(matrix)[:num_ids]
         kernel = ops.transpose(kernel)  # (d_model, num_ids)
         # Without `autocast` the largest product of the model would otherwise be

@@ -33,9 +33,9 @@ class EncoderLayer(TransformerLayer):
         activation_dropout: Float, the share of inner activations of the
             feed-forward network that is dropped. Defaults to 0.0.
         norm: String, "post" as in the paper or "pre". Defaults to "post".
-        neighbourhood_size: Integer, r, the number of positions around each
-            one, itself included, that self-attention is restricted to. Defaults
-            to 0, which means no restriction.
+        neighbourhood_size: Integer, r, the number of neighbouring positions,
+            itself included, that a position attends to in self-attention.
+            Defaults to 0, which means no restriction.
         initializer: String, "small_branch_ends" or "tensor2tensor", the initial
             values of the kernels; see `layers.initializer`. Defaults to
             "small_branch_ends".

@@ -22,7 +22,8 @@ class TokenEmbeddings(SharedEmbedding):
       softmax has `softmax_weights`.
 
     All of them start like the matrix of `SharedEmbedding`, and logits have no
-    bias. A call does for targets what it does in `SharedEmbedding`.
+    bias. A call embeds targets, or with `reverse` projects states to logits
+    over the targets' vocabulary.
 
     Args:
         vocab_size: Integer number of token ids of the targets.

@@ -15,7 +15,7 @@ from keras_transformer.masks import padding_mask
 
 
 class _Output(typing.NamedTuple):
-    """What a chunk of positions has as the output of a pass."""
+    """The output of a pass for a chunk of positions."""
 
     scores: typing.Any  # float32 logits, (rows, vocab_size)
     probabilities: typing.Any  # their softmax, (rows, vocab_size)
@@ -144,7 +144,7 @@ def _output(states, kernel, targets):
 
 
 def _pass_loss(output, other, targets, kept, count, own, others):
-    """Computes the loss of a pass, and the gradient of all by its logits.
+    """Computes the loss of a pass and, by its logits, the whole gradient.
 
     Args:
         output: The `_Output` of this pass.

@@ -1,4 +1,4 @@
-"""What the losses of the decoder's states compute from logits and back."""
+"""The steps from states to logits, and back, that the losses share."""
 
 from keras import ops
 

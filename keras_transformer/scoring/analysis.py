@@ -7,7 +7,7 @@ from keras_transformer.scoring.words import f_measure
 # Upper bounds of the groups; a last group holds what is greater.
 LENGTHS = (5, 10, 15, 20, 30, 40)
 FREQUENCIES = (0, 4, 19, 99, 999)
-NUM_SENTENCES = 20  # that are shown for which either system is better
+NUM_SENTENCES = 20  # shown of those that one system translates better
 
 
 @dataclasses.dataclass(frozen=True)

@@ -44,11 +44,11 @@ def _check(name, pair):
     from sacrebleu.dataset import DATASETS
 
     if name not in DATASETS:
-        similar = difflib.get_close_matches(name, DATASETS, cutoff=0.4)
+        matches = difflib.get_close_matches(name, DATASETS, cutoff=0.4)
+        suggestion = f"Did you mean: {', '.join(matches)}? " if matches else ""
         raise ValueError(
             "`--test_set` must be a test set of sacreBLEU. Received: "
-            f"--test_set={name}. Similar names are "
-            f"{', '.join(similar) or 'absent'}; sacrebleu --list shows all."
+            f"--test_set={name}. {suggestion}`sacrebleu --list` lists all."
         )
     pairs = DATASETS[name].langpairs
     if pair not in pairs:

@@ -177,7 +177,7 @@ class Transformer(keras.Model):
     def _decode(self, features, kept=None, return_weights=False, training=None):
         inputs, targets = features["inputs"], features["targets"]
         kept = kept or {"inputs": None, "targets": None}
-        mask = padding_mask(inputs)
+        input_mask = padding_mask(inputs)
         input_segments = segment_numbers(inputs) if self.packed else None
         target_segments = segment_numbers(targets) if self.packed else None
         weights = {}
@@ -186,7 +186,7 @@ class Transformer(keras.Model):
             self._embed_inputs(
                 inputs, input_segments, training, kept["inputs"]
             ),
-            mask,
+            input_mask,
             segments=input_segments,
             **options,
         )
@@ -197,7 +197,7 @@ class Transformer(keras.Model):
                 targets, target_segments, training, kept["targets"]
             ),
             encoded,
-            mask,
+            input_mask,
             segments=target_segments,
             encoded_segments=input_segments,
             **options,
@@ -216,16 +216,16 @@ class Transformer(keras.Model):
             Tensor of shape `(batch, input_len, d_model)`, and the boolean
             padding mask of shape `(batch, input_len)`.
         """
-        mask = padding_mask(inputs)
-        return self.encoder(self._embed_inputs(inputs), mask), mask
+        input_mask = padding_mask(inputs)
+        return self.encoder(self._embed_inputs(inputs), input_mask), input_mask
 
-    def init_cache(self, encoded, mask, beam_size, fixed_length=None):
+    def init_cache(self, encoded, padding_mask, beam_size, fixed_length=None):
         """Prepares decoding step by step.
 
         Args:
             encoded: Tensor of shape `(batch, input_len, d_model)`.
-            mask: Boolean tensor of shape `(batch, input_len)`, as `encode`
-                returns it.
+            padding_mask: Boolean tensor of shape `(batch, input_len)`, as
+                `encode` returns it.
             beam_size: Number of hypotheses per sentence.
             fixed_length: Greatest number of positions, an integer. Defaults to
                 None, which lets the cache grow with each position.
@@ -233,7 +233,9 @@ class Transformer(keras.Model):
         Returns:
             A `DecoderCache`, whose `reorder` moves hypotheses to other beams.
         """
-        return self.decoder.init_cache(encoded, mask, beam_size, fixed_length)
+        return self.decoder.init_cache(
+            encoded, padding_mask, beam_size, fixed_length
+        )
 
     def decode_step(self, ids, position, cache, num_ids=None):
         """Computes the logits of the next token of each hypothesis.

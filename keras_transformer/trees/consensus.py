@@ -11,8 +11,8 @@ from keras_transformer.trees.parseval import parseval
 from keras_transformer.trees.tree import steps
 from keras_transformer.trees.tree import trees_of
 
-# A bracket adds to the F1 of a treebank if it is right with a probability above
-# half of that F1, which is then about 80.
+# A bracket raises the F1 of a treebank if its probability of being right is
+# above half of that F1. At an F1 of 80 %, that is 0.4.
 THRESHOLD = 0.4
 
 
@@ -32,12 +32,12 @@ class Bracket(typing.NamedTuple):
 def consensus(trees, weights):
     """Returns the tree that agrees best with several parses of a sentence.
 
-    The share of a bracket is that of the weight of the parses that have it. The
-    brackets of the result do not cross, and no others that do not cross have
-    more of the shares beyond `THRESHOLD` in total. Each word gets the tag with
-    the greatest weight. As in `parseval`, brackets that differ in their
-    punctuation alone are the same. Punctuation is placed as in the parse with
-    the greatest weight.
+    The share of a bracket is the part of the total weight that belongs to the
+    parses with this bracket. Of all sets of brackets that do not cross, the
+    result has the one whose shares beyond `THRESHOLD` have the greatest sum.
+    Each word gets the tag with the greatest weight. As in `parseval`, brackets
+    that differ in their punctuation alone are the same. Punctuation is placed
+    as in the parse with the greatest weight.
 
     If the parses are samples of a model, a share estimates the probability that
     a bracket is right. The most probable parse can be worse, because the

@@ -66,7 +66,7 @@ class ClauseWriter:
     """
 
     def __init__(self, seed):
-        # The only method whose sequence Python promises to keep.
+        # Python promises to keep the sequence of this method only.
         self._random = random.Random(seed).random
         self._used = set()
 

@@ -42,7 +42,7 @@ class TreeWriter:
     """
 
     def __init__(self, seed):
-        # The only method whose sequence Python promises to keep.
+        # Python promises to keep the sequence of this method only.
         self._random = random.Random(seed).random
         self._words = []
         self._used = set()

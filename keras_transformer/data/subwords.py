@@ -278,8 +278,9 @@ def _vocab_size_error(vocab_size, message):
             "`vocab_size` must leave room for bytes and characters. "
             f"{received} Use at least {too_low[1]}."
         )
+    report = " ".join(message.split()).rstrip(".")
     return ValueError(
         "SentencePiece must be able to train on the text. "
-        f"{received} SentencePiece reports: {' '.join(message.split()).rstrip('.')}. Use "
-        "more text, or another vocab_size."
+        f"{received} SentencePiece reports: {report}. Use more text, or "
+        "another vocab_size."
     )

@@ -158,10 +158,10 @@ class Parser(TextTranslator):
         sentences = [" ".join(self.words(text)) for text in texts]
         return self.translator.word_links(sentences, hypotheses, pattern)
 
-    def num_tokens(self, texts):
-        return self.translator.num_tokens(
-            [" ".join(self.words(text)) for text in texts]
-        )
+    def num_tokens(self, texts, of_targets=False):
+        if not of_targets:
+            texts = [" ".join(self.words(text)) for text in texts]
+        return self.translator.num_tokens(texts, of_targets=of_targets)
 
     def check_lengths(self, texts, name="the input"):
         check_texts(texts)

@@ -107,7 +107,9 @@ class Reranker(TextTranslator):
             )
         return options
 
-    def num_tokens(self, texts):
+    def num_tokens(self, texts, of_targets=False):
+        if of_targets:
+            return self.translator.num_tokens(texts, of_targets=True)
         counts = (
             self.translator.num_tokens(texts),
             self.reverse.num_tokens(texts, of_targets=True),

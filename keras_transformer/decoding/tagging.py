@@ -1,4 +1,4 @@
-"""Translation by models that are told what is wanted by a tag."""
+"""Translation by models that read a tag, such as the target language."""
 
 from keras_transformer.data.tags import check_tag
 from keras_transformer.data.tags import tagged
@@ -76,8 +76,10 @@ class TaggingTranslator(TextTranslator):
             [(number, self._tagged(text)) for number, text in numbered]
         )
 
-    def num_tokens(self, texts):
-        return self.translator.num_tokens(list(map(self._tagged, texts)))
+    def num_tokens(self, texts, of_targets=False):
+        # Only sources begin with the tag.
+        texts = texts if of_targets else list(map(self._tagged, texts))
+        return self.translator.num_tokens(texts, of_targets=of_targets)
 
     def attention(self, texts, hypotheses):
         return self.translator.attention(

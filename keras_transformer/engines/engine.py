@@ -15,7 +15,8 @@ PARTS = ("inputs", "targets", "seeds")
 class Engine:
     """Makes a model and its optimizer, and updates the model on batches.
 
-    `TensorflowEngine` and `JaxEngine` define `build`, `update` and `evaluate`.
+    `TensorflowEngine` and `JaxEngine` define `build`, `update`, `evaluate`,
+    `device_name`, `peak_bytes`, `memory_bytes` and the profiler's two methods.
     An update is the same on any number of devices: losses and gradients are
     summed over all replicas and divided by the number of target tokens of the
     whole batch.

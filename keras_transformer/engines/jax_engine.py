@@ -13,6 +13,7 @@ from jax.sharding import PartitionSpec
 from keras_transformer.engines.engine import Engine
 from keras_transformer.engines.errors import ModelTooLarge
 from keras_transformer.engines.errors import OutOfMemory
+from keras_transformer.engines.memory import machine_bytes
 from keras_transformer.engines.memory import process_peak_bytes
 from keras_transformer.engines.objective import SUMS
 from keras_transformer.engines.objective import objective
@@ -157,6 +158,11 @@ class JaxEngine(Engine):
         """Returns the peak use of memory, of a device or this process."""
         statistics = self.mesh.devices[0].memory_stats() or {}
         return statistics.get("peak_bytes_in_use") or process_peak_bytes()
+
+    def memory_bytes(self):
+        """Returns the memory of the first device, or else of the machine."""
+        statistics = self.mesh.devices[0].memory_stats() or {}
+        return statistics.get("bytes_limit") or machine_bytes()
 
     def start_profile(self, directory):
         """Starts to record what the devices do, for TensorBoard."""

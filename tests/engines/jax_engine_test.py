@@ -16,6 +16,7 @@ from engine_updates import train
 from processes import environment
 
 from keras_transformer.engines.errors import OutOfMemory
+from keras_transformer.engines.largest_batch import largest_batch_tokens
 from keras_transformer.runs import variables
 
 BACKEND = keras.backend.backend()
@@ -135,7 +136,17 @@ class JaxEngineTest:
             engine.update(batch)
 
     def test_peak_memory_is_known(self):
-        assert make().peak_bytes() > 2**20
+        engine = make()
+        assert 2**20 < engine.peak_bytes() < engine.memory_bytes()
+
+    def test_largest_batch_is_at_most_the_useful_one(self):
+        hparams = dataclasses.replace(HPARAMS, max_length=100)
+        vocab_sizes = (engine_updates.VOCAB_SIZE,) * 2
+        assert (
+            100
+            <= largest_batch_tokens(hparams, vocab_sizes, "float32", most=5000)
+            <= 5000
+        )
 
 
 SCRIPT = """

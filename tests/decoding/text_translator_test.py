@@ -1,0 +1,83 @@
+"""Every kind of translator can be called like the others."""
+
+import inspect
+
+import pytest
+from small_translators import HPARAMS
+from small_translators import TEXTS
+from small_translators import CopyingModel
+from small_translators import make_translator
+from small_translators import make_vocabulary
+
+from keras_transformer.data.subwords import train_subwords
+from keras_transformer.decoding import long_texts
+from keras_transformer.decoding.ctranslate2_translator import (
+    CTranslate2Translator,
+)
+from keras_transformer.decoding.parser import Parser
+from keras_transformer.decoding.reranking import Reranker
+from keras_transformer.decoding.saved_model_translator import (
+    SavedModelTranslator,
+)
+from keras_transformer.decoding.tagging import TaggingTranslator
+from keras_transformer.decoding.text_translator import TextTranslator
+from keras_transformer.decoding.translator import Translator
+
+KINDS = (
+    Translator,
+    SavedModelTranslator,
+    CTranslate2Translator,
+    Parser,
+    Reranker,
+    TaggingTranslator,
+)
+
+
+def optional_arguments(kind, method):
+    parameters = inspect.signature(getattr(kind, method)).parameters.values()
+    return [each.name for each in parameters if each.default is not each.empty]
+
+
+def methods_with_options():
+    functions = inspect.getmembers(TextTranslator, inspect.isfunction)
+    names = [name for name, _ in functions if not name.startswith("_")]
+    return [each for each in names if optional_arguments(TextTranslator, each)]
+
+
+class TextTranslatorTest:
+    @pytest.mark.parametrize("method", methods_with_options())
+    @pytest.mark.parametrize("kind", KINDS)
+    def test_methods_have_the_options_of_the_base_class(self, kind, method):
+        theirs = inspect.signature(getattr(kind, method))
+        if "arguments" not in theirs.parameters:  # passed on as they are
+            ours = optional_arguments(TextTranslator, method)
+            assert optional_arguments(kind, method)[: len(ours)] == ours
+
+
+class LimitsTest:
+    """Warnings of cut translations need the lengths of both sides."""
+
+    def test_a_tag_is_no_token_of_the_translation(self, tmp_path):
+        texts = ["a dog runs", "two women"] * 20
+        path = str(tmp_path / "a.model")
+        vocabulary = train_subwords(texts, 290, path, ["<fr>"])
+        model = CopyingModel(vocabulary.vocab_size)
+        plain = Translator(model, vocabulary, HPARAMS)
+        french = TaggingTranslator(plain, "fr")
+        lengths = plain.num_tokens(texts)
+        assert french.num_tokens(texts, of_targets=True) == lengths
+        (translation,) = long_texts.translate_in_parts(french, [["two women"]])
+        assert translation.warnings == []
+
+    def test_a_reranker_counts_translations_as_its_forward_model(
+        self, tmp_path
+    ):
+        vocabulary = make_vocabulary(tmp_path / "a.model")
+        letters = train_subwords(TEXTS * 20, 290, str(tmp_path / "b.model"))
+        forward, reverse = map(make_translator, (vocabulary, letters))
+        reranker = Reranker(forward, reverse)
+        texts = ["two women"]
+        assert forward.num_tokens(texts) < reverse.num_tokens(texts)
+        assert reranker.num_tokens(texts) == reverse.num_tokens(texts)
+        lengths = forward.num_tokens(texts)
+        assert reranker.num_tokens(texts, of_targets=True) == lengths

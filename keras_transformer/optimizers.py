@@ -75,7 +75,7 @@ def make_optimizer(hparams):
 
 @serializable
 class Adafactor(keras.optimizers.Optimizer):
-    """Updates as Adam, but keeps only a row and a column for each matrix.
+    """Updates like Adam, but keeps only a row and a column for each matrix.
 
     Algorithms 4 and 5 of Shazeer and Stern (2018), without momentum. Choose it
     where memory is too small for Adam's two moments of each weight. The step of

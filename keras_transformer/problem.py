@@ -155,7 +155,7 @@ class Problem(GeneratedData):
     def is_complete(self, source, target):
         """Returns whether a pair has text on both sides.
 
-        Pairs that have not are left out of the data.
+        Other pairs are left out of the data.
         """
         return not (text_files.is_blank(source) or text_files.is_blank(target))
 

@@ -60,14 +60,15 @@ def measure_layers(
 ):
     """Measures every layer at every length and width, while there is time.
 
-    Short sequences come first, so what lacks time is the longest.
+    Short sequences come first, so a lack of time affects only the longest.
 
     Args:
         lengths: List of integers n.
         widths: List of integers d.
         neighbourhood_size: Integer r, of restricted self-attention.
         seconds: Number, the time for all cells together. A cell that is not
-            done by then is stopped and left out, as are those after it.
+            done by then is stopped. It and those after it get a note instead of
+            figures.
         show: Function that is called with each `Cell`.
 
     Returns:
@@ -101,7 +102,7 @@ def _measure(arguments, seconds):
     except subprocess.TimeoutExpired:
         return out_of_time
     if done.returncode:
-        # Nothing is said by a process that the system ended for its memory.
+        # A process that the system ends for lack of memory prints nothing.
         last_line = done.stderr.strip().rpartition("\n")[2]
         return {}, last_line or f"ended by signal {-done.returncode}"
     return json.loads(done.stdout.strip().rpartition("\n")[2]), ""

@@ -134,7 +134,7 @@ def _send_bytes(address, content, status):
 def _grpc_requests(model_name, codes):
     """Returns the methods, the bytes and the right codes of faulty calls."""
     invalid = {codes.INVALID_ARGUMENT}
-    # Its bytes are of another number than its shape says.
+    # The number of its bytes does not match its shape.
     uneven = _request(model_name, [0, 0, 0])
     uneven.inputs["text"].tensor_content = bytes(11)
     predict = "PredictionService/Predict"

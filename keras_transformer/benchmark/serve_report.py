@@ -89,7 +89,7 @@ class MemorySampler:
                 for line in file:
                     if line.startswith("VmRSS:"):  # such as "VmRSS:  12 kB"
                         self.samples.append(int(line.split()[1]) / 1024)
-            # Counted from the begin, so that the pauses do not add up.
+            # Counted from the start, so that delays do not add up.
             self._stopping.wait(begin + len(self.samples) - time.monotonic())
 
 

@@ -8,10 +8,10 @@ def training_flops(hparams, vocab_size, lengths):
 
     A product of a matrix with a vector takes two operations for each entry, and
     the backward pass takes twice as many as the forward pass. Both passes of
-    consistency training count. Attention counts with all its pairs of queries
-    and keys, also with those that the causal mask hides. The embedding is a
-    lookup. It does not count, and neither do biases, normalisation, softmax and
-    the optimizer.
+    consistency training count. Attention counts every pair of a query and a
+    key, including pairs that the causal mask hides, but only pairs within
+    `neighbourhood_size` if that is set. The embedding is a lookup. It does not
+    count, and neither do biases, normalisation, softmax and the optimizer.
 
     Args:
         hparams: `HParams` of the model.

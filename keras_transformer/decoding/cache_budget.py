@@ -6,8 +6,8 @@ from keras_transformer.decoding.batches import num_beams
 # throughout. The rest is for what one layer computes at a time, above all the
 # encoder's attention over long sentences, and for copies of growing caches.
 HELD_SHARE = 1 / 8
-# The logits of a step, their log-probabilities, and two sums with the scores
-# of the beams are in memory at once, in float32.
+# A step needs four float32 numbers for each logit: the logit itself, and what
+# the search computes from it.
 LOGITS_BYTES = 4 * 4
 
 

@@ -24,8 +24,8 @@ def split_long(text, max_tokens, num_tokens):
             list, the end token included.
 
     Returns:
-        List of str, the parts with text. A part is a single character if even
-        this has more tokens.
+        List of str, the parts with text. A single character that has more
+        tokens is a part by itself.
 
     Example:
 

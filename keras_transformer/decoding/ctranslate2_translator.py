@@ -197,9 +197,9 @@ class CTranslate2Translator(TextTranslator):
             limit = max(len(sources[row]), len(prefix) + 1)
             limit = min(limit + options.extra_length, self.max_tokens)
             requests.append(Request(sources[row], prefix, limit))
-        found = search(requests, options, scored)
-        found = with_texts(found, self.vocabulary)
-        for row, hypotheses in zip(rows, found):
+        hypotheses_of_rows = search(requests, options, scored)
+        hypotheses_of_rows = with_texts(hypotheses_of_rows, self.vocabulary)
+        for row, hypotheses in zip(rows, hypotheses_of_rows):
             results[row] = hypotheses
         return results
 

@@ -10,8 +10,8 @@ from keras_transformer.decoding.saved_model_translator import check_saved_model
 from keras_transformer.decoding.translator import Translator
 from keras_transformer.search.options import DecodeOptions
 
-# Flags of kt-decoder whose values an exported model has in it.
-_FIXED = {
+# Flags of kt-decoder that an exported model does not support.
+_UNSUPPORTED = {
     "ctranslate2": (
         "checkpoint_step",
         "glossary",
@@ -79,11 +79,11 @@ def check_export(path, chosen, options):
         ValueError: If it would ignore one of them, or refuse it later.
     """
     format = export_format(path)
-    for name in _FIXED[format]:
+    for name in _UNSUPPORTED[format]:
         if name in chosen:
             raise ValueError(
-                f"`--{name}` must go with a run, since an exported model has "
-                f"no choice. Received: --{name}={chosen[name]} with {path}. "
+                f"`--{name}` must go with a run, since this export does not "
+                f"support it. Received: --{name}={chosen[name]} with {path}. "
                 "Remove it, or name the directory of the run."
             )
     check_exportable(DecodeOptions().replace(**options))

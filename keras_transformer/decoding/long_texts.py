@@ -73,9 +73,9 @@ def translate_in_parts(
         _joined(
             [
                 Translation(
-                    found, limit_warnings(translator, part, found, options)
+                    of_part, limit_warnings(translator, part, of_part, options)
                 )
-                for part, found in zip(each, hypotheses)
+                for part, of_part in zip(each, hypotheses)
             ]
         )
         for each in parts_of_texts

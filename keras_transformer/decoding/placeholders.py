@@ -37,10 +37,10 @@ class Placeholders:
     The model reads a name in the place of a placeholder such as `{name}`, and
     the placeholder takes the name's place in the translation. If the
     translation lacks the name, the placeholder goes where the name's attention
-    is. Tags such as `<b>` are taken out, and put back around the words that
-    belong to those that they were around. URLs and e-mail addresses are taken
-    out as well, since a sentence is most often complete without them. All come
-    out exactly as they are, each as often as in the text.
+    is. Tags such as `<b>` are taken out, and put back around the translation of
+    the words that they enclosed. URLs and e-mail addresses are taken out as
+    well, since a sentence is most often complete without them. All come out
+    exactly as they are, each as often as in the text.
 
     Args:
         patterns: Iterable of str, the regular expressions of placeholders. What
@@ -109,14 +109,14 @@ class Placeholders:
 
     def _found(self, text):
         """Returns the start, end and kind of what a text holds, in order."""
-        found = [
+        spans = [
             (match.start(), order, match.end())
             for order, pattern in enumerate([*self._compiled, TAG, *_ADDRESSES])
             for match in pattern.finditer(text)
         ]
         return [
             (start, end, order < len(self._compiled))
-            for start, order, end in sorted(found)
+            for start, order, end in sorted(spans)
         ]
 
 

@@ -121,7 +121,7 @@ def save_tagger(tagger, run, step):
         f"head/{number}": array
         for number, array in enumerate(tagger.head.get_weights())
     }
-    # Numbers, because a file of text could hold code to execute.
+    # As numbers, because our reader of such files accepts nothing else.
     text = "\n".join(tagger.tags).encode()
     with written_aside(path, "wb") as file:
         np.savez(file, tags=np.frombuffer(text, "uint8"), **arrays)

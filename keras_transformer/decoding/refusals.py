@@ -34,7 +34,7 @@ def too_long(name, max_tokens):
     """Says that a sentence of an input has too many tokens."""
     return (
         f"`{name}` must have at most {max_tokens} tokens each, with the end. "
-        "Received: a longer one, of length x. Split it."
+        "Received: a longer one. Split it."
     )
 
 

@@ -142,7 +142,7 @@ class Replicas:
         return self._run(score, scorings, sources, costs, budget)
 
     def _least_positions(self, options):
-        """Returns how many positions a batch may have that any replica gets."""
+        """Returns how many positions a batch may have on every replica."""
         return min(one.cache_positions(options) for one in self.replicas)
 
     def _run(self, function, workers, sources, costs, budget):

@@ -25,8 +25,9 @@ class Reranker(TextTranslator):
     language model as well.
 
     A beam search reorders all hypotheses of its beam, so a wider beam gives
-    more to choose from. Samples are reordered as many as are drawn. The two
-    models need no common vocabulary, because they exchange text.
+    more to choose from. With sampling, all samples that are drawn are
+    reordered. The two models need no common vocabulary, because they exchange
+    text.
 
     A reranker is called like a `Translator`.
 

@@ -140,8 +140,9 @@ class SavedModelTranslator(TextTranslator):
         scores = [0.0] * len(texts)
         # Half the budget, since texts and translations are in memory at once.
         budget = CACHE_POSITIONS // 2
-        for batch, found in self._run(score, numbered, costs, budget):
-            for i, own in zip(batch, found):
+        in_turn = self._run(score, numbered, costs, budget)
+        for batch, batch_scores in in_turn:
+            for i, own in zip(batch, batch_scores):
                 scores[i] = own
         return scores
 
@@ -170,8 +171,8 @@ class SavedModelTranslator(TextTranslator):
             return list(map(_hypotheses, *arrays))
 
         in_turn = self._run(translate, window, costs, CACHE_POSITIONS)
-        for batch, found in in_turn:
-            for i, own in zip(batch, found):
+        for batch, hypotheses in in_turn:
+            for i, own in zip(batch, hypotheses):
                 results[i] = own
             if report:
                 report(len(batch))

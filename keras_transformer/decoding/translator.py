@@ -209,8 +209,8 @@ class Translator(TextTranslator):
             self.linearization,
         )
         results = [[Hypothesis("", 0.0, [])] for _ in sources]
-        for batch, found in searched:
-            for i, own in zip(batch, with_texts(found, self.vocabulary)):
+        for batch, hypotheses in searched:
+            for i, own in zip(batch, with_texts(hypotheses, self.vocabulary)):
                 results[i] = chosen(own, options)
             if report:
                 report(len(batch))
@@ -235,8 +235,8 @@ class Translator(TextTranslator):
         alpha = self.options.alpha if alpha is None else alpha
         scored = self._replicas.score(sources, targets, alpha, self.options)
         scores = [0.0] * len(sources)
-        for batch, found in scored:
-            for i, score in zip(batch, found):
+        for batch, batch_scores in scored:
+            for i, score in zip(batch, batch_scores):
                 scores[i] = score
         return scores
 

@@ -9,7 +9,7 @@ from keras_transformer.decoding.arrays import padded
 from keras_transformer.token_ids import END_ID
 
 SPACED_WORD = re.compile(r"\S+")
-# A row of letters and digits, or another character but a space.
+# A run of letters and digits, or any other character except a space.
 WORD = re.compile(r"\w+|[^\w\s]")
 # The lowest alignment error on the toy language (`docs/alignments.md`).
 LAYER = -1
@@ -56,8 +56,9 @@ class WordLinks(typing.NamedTuple):
     def mutual_pairs(self):
         """Links words that attend most to each other.
 
-        Attention often rests on punctuation, which no word is a translation of.
-        Words are therefore linked with words, and other characters with such.
+        Attention often rests on punctuation, although it translates no word.
+        Words are therefore linked only with words, and other characters only
+        with other characters.
 
         Returns:
             List of pairs of integers, as `pairs` returns.
@@ -238,7 +239,7 @@ def _of_words(vocabularies, pattern, pair, weights, log_probs):
     sides = map(_words_of, vocabularies, pair, (pattern, pattern))
     (source_words, of_source), (target_words, of_target) = sides
     scores = log_probs[: len(of_target)] @ of_target
-    # The end attends, and is attended to, for reasons of its own.
+    # Attention to and from the end id says nothing about words.
     num_sources, num_targets = (len(ids) - (ids[-1] == END_ID) for ids in pair)
     of_target, of_source = of_target[:num_targets], of_source[:num_sources]
     weights = of_target.T @ weights[:num_targets, :num_sources] @ of_source

@@ -83,7 +83,8 @@ def _task_fault(cluster, task):
     if type(index) is not int or not 0 <= index < len(cluster[job]):
         shown = json.dumps(index)[:20]
         return (
-            f"where task.index is {shown}, among {len(cluster[job])} of the job"
+            f"where task.index is {shown}, not from 0 to "
+            f"{len(cluster[job]) - 1}"
         )
     return None
 

@@ -129,7 +129,15 @@ class JaxEngine(Engine):
         return {**figures, "stop": float(stop)}
 
     def evaluate(self, inputs, targets):
-        """Returns the `token_sums` of a batch."""
+        """Computes the `token_sums` of a batch without updating the weights.
+
+        Args:
+            inputs, targets: Integer ids of shape `(batch, input_len)` and
+                `(batch, target_len)`, padded with 0.
+
+        Returns:
+            Three scalars, as `token_sums` returns them.
+        """
         # All devices need the same number of rows. Empty rows add nothing to
         # the sums.
         missing = -len(inputs) % self.num_replicas

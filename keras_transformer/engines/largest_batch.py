@@ -40,8 +40,8 @@ def largest_batch_tokens(hparams, vocab_sizes, precision, most, xla="auto"):
     if os.environ.get("TF_CONFIG"):
         raise ValueError(
             "On several machines `batch_tokens` must be a number. Received: "
-            "batch_tokens=auto and TF_CONFIG. Find the number by auto on one "
-            "machine, and pass it to all of them."
+            "batch_tokens=auto and TF_CONFIG. Use batch_tokens=auto on one "
+            "machine, and pass the number that it finds to all of them."
         )
     longest = hparams.max_length
     engine = make_engine(hparams, precision, 1, xla)

@@ -25,7 +25,7 @@ def machine_bytes():
 
 
 def least_bytes(hparams, vocab_size, input_vocab_size=None):
-    """Returns what the weights and their moments take at least, in bytes.
+    """Returns the least memory of the weights and their moments, in bytes.
 
     Biases, normalisation and everything about a batch come on top.
 

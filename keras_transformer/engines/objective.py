@@ -22,7 +22,7 @@ SECOND_PASS, CUTOFF = 1, 2
 def objective(
     model, hparams, inputs, targets, seeds, num_positions, links=None
 ):
-    """Sums over a part of a batch what a training minimises.
+    """Computes the training loss, summed over a part of a batch.
 
     Without consistency training this is the label-smoothed cross-entropy. With
     it, the model sees every row twice, with independent dropout, and a

@@ -14,7 +14,8 @@ def resolve_precision(precision):
     bfloat16 is faster on a TPU, on a GPU of compute capability 8 or more, and
     with TensorFlow also on a processor with AMX or AVX-512 BF16. The weights,
     the optimizer, normalisation, softmax and loss use float32 in any precision.
-    The logits, on which the softmax starts, are rounded to the chosen one.
+    The logits, from which the softmax is computed, are rounded to the precision
+    that is returned.
 
     Args:
         precision: One of `PRECISIONS`.

@@ -120,7 +120,17 @@ class TensorflowEngine(Engine):
             raise WorkerLost(first_reason(error)) from error
 
     def evaluate(self, inputs, targets):
-        """Returns the `token_sums` of a batch; each worker computes its own."""
+        """Computes the `token_sums` of a batch without updating the weights.
+
+        Each worker computes its own.
+
+        Args:
+            inputs, targets: Integer ids of shape `(batch, input_len)` and
+                `(batch, target_len)`, padded with 0.
+
+        Returns:
+            Three scalars, as `token_sums` returns them.
+        """
         try:
             return self._evaluate(inputs, targets)
         except tf.errors.ResourceExhaustedError as error:

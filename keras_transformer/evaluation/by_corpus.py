@@ -64,5 +64,5 @@ def _table(rows):
             if gains:
                 cells.append(f"{gains[name]:+.2f}")
         lines.append(cells)
-    # An empty line parts the table from what is printed above it.
+    # An empty line separates the table from what is printed above it.
     return ["", *aligned(lines)]

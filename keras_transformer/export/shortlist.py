@@ -76,8 +76,9 @@ def read_pairs(corpora, languages, vocabulary):
         vocabulary: The `Subwords` of the sources.
 
     Returns:
-        List of pairs of str without blank ones. Of more than `MAX_PAIRS`
-        pairs, it holds at least the half of as many, evenly chosen.
+        List of pairs of str without blank ones. If there are more than
+        `MAX_PAIRS` pairs, it holds an even sample of at least half of
+        `MAX_PAIRS`.
 
     Raises:
         ValueError: If the files are not parallel text, if no pair has text on
@@ -167,7 +168,7 @@ def _occurrences(texts, vocabulary):
 
 
 def _dice_coefficients(sources, targets, num_sources, num_targets):
-    """Yields those of each id of the sources with all ids of the targets.
+    """Yields the Dice coefficients of each source id with all target ids.
 
     Args:
         sources, targets: Arrays of `_occurrences`.
@@ -205,7 +206,7 @@ def _highest(values, count):
 
 
 def _copies(vocabularies):
-    """Returns for each id of the sources those that spell it as a target."""
+    """Returns, for each source id, the target ids that spell its piece."""
     pieces = _pieces(vocabularies.sources)
     ids = {piece: i for i, piece in enumerate(_pieces(vocabularies.targets))}
     spelled = vocabularies.targets.encode(

@@ -71,5 +71,5 @@ def _check_replaceable(path):
         raise ValueError(
             "`averaged_dir` must be new or hold an earlier average, which is "
             f"replaced. Received: averaged_dir={path!r}, which holds other "
-            "files or is one. Name another directory."
+            "files or is itself a file. Name another directory."
         )

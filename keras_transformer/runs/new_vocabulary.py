@@ -46,7 +46,7 @@ def _spelled(piece, ids):
     >>> _spelled("abcd", {"a": 3, "abc": 4, "d": 5})
     [4, 5]
     """
-    found = []
+    spelling = []
     while piece:
         # A single character that the earlier vocabulary lacks is spelled in
         # bytes.
@@ -55,12 +55,12 @@ def _spelled(piece, ids):
             default=0,
         )
         if size:
-            found.append(ids[piece[:size]])
+            spelling.append(ids[piece[:size]])
         else:
             size = 1
-            found += _bytes_of(piece[0], ids)
+            spelling += _bytes_of(piece[0], ids)
         piece = piece[size:]
-    return found
+    return spelling
 
 
 def _bytes_of(character, ids):

@@ -7,7 +7,7 @@ import numpy as np
 from keras_transformer.runs.new_vocabulary import carry_over
 from keras_transformer.runs.weight_shapes import weight_shapes
 
-EMBEDDING = "model/embedding/"  # begins the names of its matrices
+EMBEDDING = "model/embedding/"  # prefix of the embedding matrices
 # The hyper-parameters that determine the weights and their use.
 DIMENSIONS = ("num_layers", "d_model", "d_ff", "num_heads", "d_k", "d_v")
 DIMENSIONS += ("norm", "positional_encoding", "neighbourhood_size")
@@ -145,11 +145,14 @@ def check_checkpoint(run, step=None):
 
 
 def read_weights(checkpoints, step=None):
-    """Reads the weights of a checkpoint that decoding uses; see `weights`.
+    """Reads those weights of a checkpoint that decoding uses; see `weights`.
 
     Args:
         checkpoints: A `Checkpoints`.
         step: Step of the checkpoint, or "best". Defaults to the newest.
+
+    Returns:
+        A dictionary of the names `model/...` to NumPy arrays.
 
     Raises:
         ValueError: If the checkpoint is incomplete or a weight is not finite.
@@ -160,7 +163,7 @@ def read_weights(checkpoints, step=None):
         # The sum is finite only if all numbers are, and it takes no memory.
         if not math.isfinite(np.sum(array, dtype="float64")):
             raise ValueError(
-                "Weights must be finite. Received: infinity or no number in "
+                "Weights must be finite. Received: infinity or NaN in "
                 f"{name!r} of {checkpoints.path(step)}. Use an earlier "
                 "checkpoint, or train again with a lower learning_rate."
             )
@@ -174,7 +177,7 @@ def _assign_weights(model, arrays, source):
 
 
 def weights(arrays):
-    """Returns the weights of a checkpoint that decoding uses.
+    """Returns those weights of a checkpoint that decoding uses.
 
     These are the moving averages, `average/...`, if the checkpoint holds them.
     The training itself continues from `model/...`.

@@ -90,7 +90,8 @@ class Ensemble:
             inputs: Integer ids of shape `(batch, input_len)`.
 
         Returns:
-            A tuple with the tensor of each model, and a tuple of their masks.
+            Tuple of tensors of shape `(batch, input_len, d_model)`, and tuple
+            of boolean masks of shape `(batch, input_len)`, one for each model.
         """
         encoded, masks = zip(*(model.encode(inputs) for model in self.models))
         return encoded, masks

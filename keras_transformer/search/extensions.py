@@ -12,7 +12,7 @@ from keras_transformer.token_ids import PAD_ID
 
 
 class Candidates(typing.NamedTuple):
-    """The best extensions of a sentence's beams by one id, best first."""
+    """Extensions of a sentence's beams by one id, from `find_candidates`."""
 
     beams: typing.Any  # the extended beams, int32 (batch, candidates)
     ids: typing.Any  # the appended ids, int32 (batch, candidates)
@@ -24,8 +24,9 @@ def find_candidates(
 ):
     """Finds the best extensions of each sentence's beams by one id.
 
-    There are twice as many of them as beams. One extension of each beam may
-    end, which leaves enough others to go on with.
+    There are twice as many as beams: one extension of each beam may end, and
+    enough others must remain. A single beam has one extension, and so does each
+    beam that is a sample.
 
     Args:
         logits: Tensor of shape `(batch, beam, vocab_size)`.
@@ -83,7 +84,7 @@ def _without_end(logits, refused):
 
 
 def _with_needed(best, ids, logits, needed):
-    """Adds to each beam's best extensions those by the ids that it needs.
+    """Adds the next ids that each beam needs to its best extensions.
 
     Args:
         best, ids: Logits and ids, `(batch, beam, per_beam)`.

@@ -79,7 +79,7 @@ class LexicalConstraint:
         )
 
     def choose(self, log_probs, ids, term_state):
-        """Chooses extensions for each sentence, those that end and others.
+        """Chooses the best extensions that end, and the best that go on.
 
         Args:
             log_probs: Float32 tensor of shape `(batch, beam, per_beam)`.

@@ -20,10 +20,10 @@ class DecodeOptions:
     `top_k` likeliest tokens take part, and of them only the fewest that
     together have the probability `top_p`.
 
-    With `mbr_samples`, so many translations are drawn in the same way, from the
-    unchanged distribution if no temperature is set. Those that agree best with
-    all the others are returned; see `decoding.minimum_bayes_risk`. A `Parser`
-    joins all of them into one tree; see `trees.consensus`.
+    With `mbr_samples`, that many translations are drawn in the same way, from
+    the unchanged distribution if no temperature is set. Those that agree best
+    with all the others are returned; see `decoding.minimum_bayes_risk`. A
+    `Parser` joins all of them into one tree; see `trees.consensus`.
 
     With `constrained`, a parsing run finds only well-formed trees over the
     words of the input; see `TreeConstraint`. A run that translates ignores this
@@ -96,8 +96,8 @@ class DecodeOptions:
             name: value for name, value in changes.items() if value is not None
         }
         if "beam_size" not in changes:
-            wanted = changes.get("num_hypotheses", self.num_hypotheses)
-            changes["beam_size"] = max(self.beam_size, wanted)
+            least = changes.get("num_hypotheses", self.num_hypotheses)
+            changes["beam_size"] = max(self.beam_size, least)
         return dataclasses.replace(self, **changes)
 
     def of_search(self):

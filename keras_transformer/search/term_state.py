@@ -13,8 +13,8 @@ class TermState(typing.NamedTuple):
 
     A term is a sequence of ids. It is met once its ids stand in a row as often
     as needed: once, and once more for each other term that contains it, such as
-    a repetition of it. Beams fall out of a term that they have begun when they
-    write another id. Then they are where the ids just written begin it anew.
+    a repetition of it. If a beam writes an id that does not continue the term,
+    it falls back to the longest beginning of the term that its last ids form.
     """
 
     terms: typing.Any  # int32 (batch, num_terms, term_len), padded with 0
@@ -68,7 +68,7 @@ class TermState(typing.NamedTuple):
             `written` and `counts`, of shape `(batch, beam, number, num_terms)`.
         """
         places = ops.arange(ops.shape(self.terms)[2])
-        # Which first ids of a term the beam ends in.
+        # True at t if the beam ends in the first t ids of the term.
         here = ops.equal(
             ops.arange(ops.shape(self.terms)[2] + 1), self.written[..., None]
         )  # (batch, beam, num_terms, term_len + 1)
@@ -164,7 +164,7 @@ def _distinct(terms):
 
 
 def _borders(terms):
-    """Tells which first ids of a term its first ids end in.
+    """Tells which beginnings of a term end in which shorter beginnings.
 
     Returns:
         Boolean tensor of shape `(batch, num_terms, term_len + 1, term_len)`,

@@ -238,7 +238,7 @@ class TreeConstraint:
             ops.logical_or(ops.logical_or(opens, writes_leaf), closes)
         )
         ends = ops.logical_or(tree_state.may_end(), is_stuck)
-        # No symbol has the label -2, so that nothing closes.
+        # No symbol has the label -2, so no bracket may close there.
         label = ops.where(closes, tree_state.innermost_label(), -2)
         legal = ops.equal(label[:, :, None], self._closed_label)
         for kind, is_legal in (

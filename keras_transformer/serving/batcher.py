@@ -96,10 +96,11 @@ class Batcher:
             on_cancel: Function that takes a function without arguments, and
                 calls it once nobody waits for the results any more. Defaults
                 to None.
-            lengths: List of floats, the length of each row as a part of the
-                greatest one. A batch takes no more memory than one row of
-                length 1: its number of rows times the square of their greatest
-                length, as in attention, is at most 1. Defaults to no limit.
+            lengths: List of floats, the length of each row as a fraction of the
+                greatest allowed length. A batch takes no more memory than one
+                row of length 1: its number of rows times the square of their
+                greatest length, as in attention, is at most 1. Defaults to no
+                limit.
 
         Returns:
             The function's results for these arrays. If other rows of the batch
@@ -127,11 +128,15 @@ class Batcher:
         for future in late:
             future.cancel()
         if any(future.cancelled() for future in done):
-            raise RequestError("CANCELLED", "The caller waits no more.")
+            raise RequestError(
+                "CANCELLED", "The caller has stopped waiting for the result."
+            )
         failures = [future for future in done if future.exception()]
         if late and not failures:
             raise RequestError(
-                "DEADLINE_EXCEEDED", f"There was no result in {timeout:g} s."
+                "DEADLINE_EXCEEDED",
+                f"The result must be there in {timeout:g} s. Received: none. "
+                "Allow more time, or send fewer sentences.",
             )
         parts = [future.result() for future in failures or futures]
         return join(parts)
@@ -184,7 +189,8 @@ class Batcher:
             if self._num_rows + num_rows > self.max_waiting:
                 raise RequestError(
                     "UNAVAILABLE",
-                    f"The queue is full: {self._num_rows} rows are waiting.",
+                    f"The queue is full: {self._num_rows} rows are waiting. "
+                    "Try again later.",
                 )
             self._waiting.extend(tasks)
             self._num_rows += num_rows

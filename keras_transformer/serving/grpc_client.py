@@ -88,7 +88,7 @@ class GrpcClient:
             outputs = self._response_class.FromString(content).outputs
             missing = {"translations", "scores"} - set(outputs)
             if missing:
-                raise ValueError(f"results {', '.join(outputs) or 'of none'}")
+                raise ValueError(f"the results {sorted(outputs)}")
             translations, scores = (
                 to_array(name, outputs[name]).tolist()
                 for name in ("translations", "scores")

@@ -66,7 +66,11 @@ def read_head(file):
     headers = _read_headers(file)
     expectation = headers.get("expect", "").lower()
     if expectation not in ("", "100-continue"):
-        raise HttpError("Only 100-continue can be expected.", 417)
+        raise HttpError(
+            "An Expect header must be 100-continue. Received: "
+            f"{expectation[:60]!r}. Leave it out.",
+            417,
+        )
     options = headers.get("connection", "").lower().replace(" ", "").split(",")
     # Connections persist by default since HTTP/1.1: section 9.3.
     stays = "keep-alive" in options if minor == "0" else "close" not in options
@@ -123,7 +127,9 @@ def _read_line(file, max_bytes, status):
     line = file.readline(max_bytes + 1)
     if len(line) > max_bytes:
         raise HttpError(
-            f"A line of a request must have at most {max_bytes} bytes.", status
+            f"A line of a request must have at most {max_bytes} bytes. "
+            "Received: a longer one. Shorten the path or the headers.",
+            status,
         )
     if not line.endswith(b"\n"):
         raise ConnectionAbortedError
@@ -148,7 +154,10 @@ def _read_headers(file):
         name, value = (part.decode("latin-1") for part in match.groups())
         name, value = name.lower(), value.rstrip(" \t")
         if name in headers and name in _ONLY_ONCE:
-            raise HttpError(f"A request must have only one {name} header.")
+            raise HttpError(
+                f"A request must have only one {name} header. Received: two. "
+                "Remove one."
+            )
         # Values of the same name are a list: RFC 9110, section 5.2.
         headers[name] = (
             f"{headers[name]}, {value}" if name in headers else value

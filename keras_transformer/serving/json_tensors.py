@@ -95,14 +95,19 @@ def arrays_of(request, inputs):
     if request.is_row and _is_named(columns[0]):
         for number, row in enumerate(columns):
             if not _is_named(row):
-                raise invalid(f"Instance {number} must be an object too.")
+                raise invalid(
+                    "All instances must be objects if the first one is. "
+                    f"Received: another value as instance {number}. Name the "
+                    "inputs in each instance."
+                )
             check_names(inputs, row)
         columns = {name: [row[name] for row in columns] for name in inputs}
     elif not _is_named(columns) or request.is_row:
         if len(inputs) != 1:
             raise invalid(
                 "Values must be named because there are several inputs: "
-                f"{', '.join(sorted(inputs))}."
+                f"{', '.join(sorted(inputs))}. Received: values without "
+                "names. Send an object with these keys."
             )
         columns = {name: columns for name in inputs}
     check_names(inputs, columns)
@@ -169,7 +174,10 @@ def _array(name, value, tensor):
         shape.append(len(inner))
         inner = inner[0] if inner else None
     if len(shape) > MAX_AXES:
-        raise invalid(f"Input {name!r} has more than {MAX_AXES} axes.")
+        raise invalid(
+            f"Input {name!r} must have at most {MAX_AXES} axes. Received: a "
+            "list that is nested more deeply. Send fewer levels."
+        )
     if inner is None and shape and shape[-1] == 0 and tensor.shape:
         # An empty list does not show how many axes would follow it.
         rest = tensor.shape[len(shape) :]

@@ -11,11 +11,11 @@ MAX_BODY_BYTES = 4 * 2**20
 # sent. What is left of its request after this time is not translated.
 PREDICT_SECONDS = 300
 # SentencePiece makes pieces of at most 16 characters, and UTF-8 takes at most 4
-# bytes for one. A longer text has too many tokens without counting them, which
-# would take a hundred times its memory.
+# bytes for one. A longer text is refused before its tokens are counted, because
+# counting would take a hundred times its memory.
 MAX_BYTES_PER_TOKEN = 64
-# Lists of JSON may be nested to as many axes as arrays of our models have, and
-# some more for models of others.
+# Lists in JSON may be nested as deeply as the arrays of our models, and a few
+# levels deeper for other models.
 MAX_AXES = 8
 # A tensor's message may hold one value that stands for many equal ones. Without
 # a limit, a request of a few bytes could fill the memory.
@@ -38,7 +38,7 @@ MAX_REFUSED = 64  # refused connections that stay open until they are read
 # A connection that has been idle for this time gives its place to a new one.
 MIN_IDLE_SECONDS = 1
 MAX_CALLS = 256
-# gRPC has no thread for a connection, so this limit only saves files.
+# gRPC has no thread for a connection, so this limits only file descriptors.
 MAX_GRPC_CONNECTIONS = 512
 # A body of `[[],[],[],` becomes thirty times as large when it is parsed, so
 # only few are parsed at a time. Python runs one thread at a time anyway.

@@ -120,8 +120,8 @@ class Server:
     def _load(self, path):
         gc.collect()  # frees the memory of removed versions before loading
         model = self._open_model(path)
-        # No more than this: a batch that the model does not begin yet would
-        # wait without the requests that come in the meantime.
+        # No more threads than this: a batch that waits for the model could not
+        # take in the requests that arrive meanwhile.
         self._batcher.ensure_threads(model.num_parallel)
         return model
 

@@ -87,8 +87,8 @@ class Signature:
 def check_sizes(arrays, max_tokens):
     """Raises a `RequestError` if a sentence is certainly too long.
 
-    The graph counts tokens, too, but only after it has cut the text. It counts
-    ids without their padding, whose attention takes as much memory.
+    The graph counts tokens, too, but only after it has cut the text. It does
+    not count padding, although attention over padding takes as much memory.
 
     Args:
         arrays: Dictionary of arrays, of texts `(batch,)` or ids
@@ -111,7 +111,7 @@ def check_sizes(arrays, max_tokens):
 
 
 def row_lengths(arrays, max_tokens):
-    """Returns the lengths of sentences as parts of the greatest length.
+    """Returns the lengths of sentences as fractions of the greatest length.
 
     A text has at most as many tokens as bytes. If it has more bytes than the
     model takes tokens, its length is 1, because the model refuses more.

@@ -9,7 +9,7 @@ _DIVISORS["effective_batch_tokens"] = 40
 
 
 def scaled(hparams, scale):
-    """Returns smaller hyper-parameters, in which all ratios of widths stay.
+    """Returns smaller hyper-parameters that keep all ratios of widths.
 
     The scale "tiny" divides `d_model`, `d_ff`, `d_k`, `d_v` and `warmup_steps`
     by 4, `effective_batch_tokens` by 40 and `learning_rate` by 2. Base becomes

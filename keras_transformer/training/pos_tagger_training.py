@@ -73,8 +73,8 @@ def tag_accuracy(tagger, sentences):
     words, gold = zip(*sentences)
     pairs = [
         pair
-        for found, tags in zip(tagger(words), gold)
-        for pair in zip(found, tags, strict=True)
+        for predicted, tags in zip(tagger(words), gold)
+        for pair in zip(predicted, tags, strict=True)
     ]
     return sum(one == other for one, other in pairs) / len(pairs)
 

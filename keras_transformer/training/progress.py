@@ -6,8 +6,8 @@ from keras_transformer.runs.weights import check_checkpoint
 
 WHOLE_NUMBERS = ("step", "epoch", "batch")
 KINDS = ("progress", "log")
-# The size of a checkpoint, in those of its weights. Adam keeps two moments,
-# and there may be a moving average.
+# The greatest size of a checkpoint, as a multiple of the size of its weights:
+# Adam keeps two moments, and there may be a moving average.
 MAX_STATE = 8
 
 _REMEDY = "Delete it; the training then resumes from the checkpoint before it."

@@ -196,15 +196,15 @@ def check_memory(hparams, vocab_sizes):
             single sentence.
     """
     needed = memory.least_bytes(hparams, *vocab_sizes)
-    there = memory.machine_bytes()
-    if needed > there:
+    available = memory.machine_bytes()
+    if needed > available:
         raise ValueError(
             "A model must fit into the machine's memory. Received: d_model="
             f"{hparams.d_model}, d_ff={hparams.d_ff}, num_layers="
             f"{hparams.num_layers}, num_decoder_layers={hparams.decoder_depth} "
             f"and {max(vocab_sizes):,} token ids, which take "
             f"{needed / 1e9:,.0f} GB with the optimizer, more than the "
-            f"{there / 1e9:,.0f} GB of this machine. Lower one of them."
+            f"{available / 1e9:,.0f} GB of this machine. Lower one of them."
         )
 
 

@@ -304,8 +304,8 @@ class Trainer:
             return
         self._results, samples = evaluation
         # A problem need not give its own measure. The loss then decides.
-        is_there = f"dev_{self.measure}" in self._results
-        best_by = self.measure if is_there else "loss"
+        is_measured = f"dev_{self.measure}" in self._results
+        best_by = self.measure if is_measured else "loss"
         score = early_stopping.score_of(best_by, self._results)
         self.state.writer.score(self.step, score)
         self.log.samples(self.step, samples)

@@ -19,8 +19,8 @@ class WeightsEvaluator:
     """
 
     def __init__(self, problem, run):
-        # The weights are measured as they are. An average of theirs would be
-        # one over the updates of a training.
+        # The weights are measured as they are. A moving average of them exists
+        # only over the updates of a training.
         hparams = dataclasses.replace(run.hparams, ema_decay=0.0)
         self.run = run
         self.engine = make_engine(hparams, num_devices=1)

@@ -10,7 +10,7 @@ MARGIN = 0.6
 
 
 def write_head_picture(scores, path):
-    """Draws a map for each score, with a row a layer and a column a head.
+    """Draws a map for each score, with a row per layer and a column per head.
 
     Args:
         scores: `HeadScores` to draw.

@@ -11,7 +11,7 @@ from keras_transformer.files.writing import written_aside
 FORMATS = ("png", "pdf", "svg")
 MAX_MARKERS = 40  # a curve with more points has no markers
 MAX_CHARACTERS = 18  # of a label
-# The columns of metrics.csv are in lower case; the field writes these so.
+# The columns of metrics.csv are in lower case; these are the usual spellings.
 SPELLINGS = {"bleu": "BLEU", "chrf": "chrF", "f1": "F1"}
 
 

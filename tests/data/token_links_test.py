@@ -83,7 +83,7 @@ class WriteLinksTest:
 
     def test_a_file_without_links_is_an_error(self, files, tmp_path):
         (tmp_path / "links").write_text("\n" * len(LINKS))
-        with pytest.raises(ValueError, match="must have links"):
+        with pytest.raises(ValueError, match="at least one link"):
             generated(files, tmp_path / "d")
 
     def test_cleaning_would_lose_the_pairs(self, files, tmp_path):

@@ -74,13 +74,13 @@ class ReadClusterTest:
             ),
             (
                 {"cluster": TWO, "task": {"type": "worker"}},
-                "where task.index is null, among 2 of the job",
+                "where task.index is null, not from 0 to 1",
             ),
         ]
         + [
             (
                 {"cluster": TWO, "task": {"type": "worker", "index": index}},
-                f"where task.index is {json.dumps(index)}, among 2",
+                f"where task.index is {json.dumps(index)}, not from 0 to 1",
             )
             for index in (2, 7, -1, True, 1.0, "1")
         ],

@@ -104,12 +104,12 @@ class RequestTest:
             ({"instances": [{"b64": "???"}]}, "b64"),
             ({"instances": [{"b64": "\u0663QQ=="}]}, "b64"),
             ({"instances": ["\ud800"]}, "surrogates"),
-            ({"instances": [{"text": "a"}, "b"]}, "Instance 1 must be"),
+            ({"instances": [{"text": "a"}, "b"]}, "as instance 1. Name"),
             ({"instances": ["a", {"text": "b"}]}, "not of expected type"),
             ({"instances": [{"txet": "a"}]}, "Missing but required: {text}"),
             ({"inputs": {"text": ["a"], "more": 1}}, "Sent extra: {more}"),
             ({"inputs": {}}, "Missing but required: {text}"),
-            ({"inputs": [[[[[[[[["a"]]]]]]]]]}, "more than 8 axes"),
+            ({"inputs": [[[[[[[[["a"]]]]]]]]]}, "at most 8 axes"),
         ],
     )
     def test_unfitting_values_are_refused(self, request_, words):

@@ -26,7 +26,8 @@ _EMBEDDINGS = {
     "target": "one matrix for target and softmax, one for the source",
     "none": "three matrices: source, target and softmax",
 }
-# Those of the registered problems. A card shows the code of any other language.
+# The languages of the registered problems. A card shows other languages by
+# their codes.
 LANGUAGES = {"en": "English", "de": "German", "fr": "French"}
 
 

@@ -28,12 +28,14 @@ the scores as maps:
     kt-attention --output_dir=run/averaged --find=test --html=heads.html
 """
 
+import os
 import sys
 
 from keras_transformer import fields
 from keras_transformer.bin import command
 from keras_transformer.bin import flags
 from keras_transformer.bin import model_flags
+from keras_transformer.bin import output_files
 from keras_transformer.data import text_files
 from keras_transformer.files.writing import check_writable
 from keras_transformer.visualization.paper_figures import FIGURES
@@ -214,15 +216,18 @@ def _check_flags():
             "`--html` or `--png` must be given. Received: neither. Add "
             "--html=attention.html."
         )
-    if FLAGS.html and FLAGS.html == FLAGS.png:
+    html, png = FLAGS.html, FLAGS.png
+    if html and png and os.path.realpath(html) == os.path.realpath(png):
         raise ValueError(
             "`--html` and `--png` must be two files. Received: "
-            f"{FLAGS.png} for both. Give the page another name."
+            f"{png} for both. Give the page another name."
         )
-    if FLAGS.html:
-        check_writable(FLAGS.html, "`--html`")
-    if FLAGS.png:
-        check_picture_path(FLAGS.png, "`--png`")
+    for name in ("html", "png"):
+        output_files.check_output(name, FLAGS, ["find"])
+    if html:
+        check_writable(html, "`--html`")
+    if png:
+        check_picture_path(png, "`--png`")
     for name in ("text", "target_text"):
         text = FLAGS[name].value
         if text is not None and text_files.is_blank(text):

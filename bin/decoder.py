@@ -116,7 +116,7 @@ def _decode(checker, steps, changes, prescribed):
     prefixes = None
     if FLAGS.prefix_file:
         prefixes = text_io.TextInput(FLAGS.prefix_file)
-    format = LineFormat(FLAGS, changes)
+    format = LineFormat(FLAGS, changes, prescribed.get("protect"))
     # The count also tells `Progress` how much is left.
     num_lines = _check_text(text, prefixes, checker, format)
     with _output(steps, changes, prescribed) as output:
@@ -242,13 +242,17 @@ def _decode_interactively(translator, lines, changes, prescribed):
     print("Type one sentence per line; Control-D ends.", file=sys.stderr)
     print(prompt, end="", file=sys.stderr, flush=True)
     for number, line in enumerate(lines):
-        # Each line has its own seed, as the lines of a file do.
-        seed = FLAGS.random_seed + number
         (count,) = translator.num_tokens([line])
         if count > translator.max_tokens:
             report_long(number + 1, count, translator.max_tokens)
             line = ""
-        (hypotheses,) = find([line], seed=seed, **prescribed, **changes)
+        (hypotheses,) = find(
+            [line],
+            seed=FLAGS.random_seed,
+            start=number,  # so each line is sampled as that of a file is
+            **prescribed,
+            **changes,
+        )
         print(format.columns(hypotheses), flush=True)
         print(prompt, end="", file=sys.stderr, flush=True)
 

@@ -4,6 +4,7 @@ import os
 
 from keras_transformer.bin import flags
 from keras_transformer.bin import model_flags
+from keras_transformer.bin import output_files
 from keras_transformer.bin import prescriptions
 from keras_transformer.documents.document import FORMATS
 
@@ -208,6 +209,11 @@ def check_flags():
     for name in ("protect", "protected_patterns"):
         _check_alone(name, "score_file", "prefix_file", "rerank_by")
         _check_alone(name, "split_long", "target_language")
+    if FLAGS.prefix_file == "-" and FLAGS.decode_from_file in (None, "-"):
+        raise ValueError(
+            "`--prefix_file` and the text must be two inputs. Received: "
+            "standard input for both. Name a file for one of them."
+        )
     _check_document()
     _check_lines()
     _check_output()
@@ -275,17 +281,7 @@ def _check_output():
             "`--resume` must go with `--decode_to_file`. Received: --resume "
             "alone. Name the output of the earlier call."
         )
-    if target:
-        model_flags.check_spares_models(target, FLAGS)
-    for name in _INPUTS:
-        path = FLAGS[name].value
-        if target and path and os.path.exists(path) and os.path.exists(target):
-            if os.path.samefile(path, target):
-                raise ValueError(
-                    "`--decode_to_file` must not be an input, which would be "
-                    f"lost. Received: {target}, the file of --{name}. Name "
-                    "another file."
-                )
+    output_files.check_output("decode_to_file", FLAGS, _INPUTS)
 
 
 def _check_alone(name, *others):

@@ -40,6 +40,7 @@ from keras_transformer import registry
 from keras_transformer.bin import command
 from keras_transformer.bin import flags
 from keras_transformer.bin import model_flags
+from keras_transformer.bin import output_files
 from keras_transformer.data import text_files
 from keras_transformer.files.writing import check_writable
 from keras_transformer.scoring.paper_bleu import is_language
@@ -190,6 +191,9 @@ def _check_report():
     if not FLAGS.report:
         return
     flags.require(FLAGS, "compare")
+    output_files.check_output(
+        "report", FLAGS, ("hypotheses", "references", "compare")
+    )
     check_writable(FLAGS.report, "`--report`")
 
 

@@ -20,11 +20,11 @@ output.
 """
 
 import contextlib
-import os
 import sys
 
 from keras_transformer.bin import command
 from keras_transformer.bin import flags
+from keras_transformer.bin import output_files
 
 FLAGS = flags.define(
     flags.paths(
@@ -51,7 +51,7 @@ def main(argv):
         text_files.check_exists(path)
     output = contextlib.nullcontext(sys.stdout)
     if FLAGS.joined:
-        _check_differs(FLAGS.joined, FLAGS.parses)
+        output_files.check_output("joined", FLAGS, ["parses"])
         writing.check_writable(FLAGS.joined, "`--joined`")
         output = writing.written_aside(FLAGS.joined)
     with (
@@ -61,16 +61,6 @@ def main(argv):
         for tree in joined_parses(FLAGS.parses):
             file.write(f"{tree or ''}\n")
             progress.add(1)
-
-
-def _check_differs(joined, parses):
-    for path in parses:
-        if os.path.realpath(joined) == os.path.realpath(path):
-            raise ValueError(
-                "The joined trees must go to a file of their own. Received: "
-                f"--joined={joined} and --parses={','.join(parses)}. Name "
-                "another file."
-            )
 
 
 def run(argv=None):

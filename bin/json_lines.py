@@ -47,8 +47,9 @@ def json_line(line, translation, num_hypotheses, of_words=None):
 def _value(line, place):
     try:
         value = json.loads(line, parse_constant=_refuse)
-        # Half of a surrogate pair cannot be written as UTF-8.
-        json.dumps(value, ensure_ascii=False).encode()
+        # Half of a surrogate pair cannot be written as UTF-8, and a number such
+        # as 1e999 is read as infinity, which JSON cannot hold.
+        json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
     except (ValueError, RecursionError) as error:
         raise _fault(place, f"{error}"[:80]) from error
     return value

@@ -11,9 +11,10 @@ class LineFormat:
     Args:
         flags: Flags of kt-decoder.
         changes: Dictionary of decoding options.
+        protect: The `Placeholders` that translations keep. Defaults to None.
     """
 
-    def __init__(self, flags, changes):
+    def __init__(self, flags, changes, protect=None):
         self._is_json = flags.format == "jsonl"
         self._name = flags.decode_from_file or "standard input"
         self._write_scores = flags.write_scores
@@ -21,6 +22,7 @@ class LineFormat:
         self._write_word_scores = flags.write_word_scores
         self._num_hypotheses = changes.get("num_hypotheses") or 1
         self._changes = changes
+        self._protect = protect
 
     def finder(self, translator):
         """Returns the translator's method that finds the hypotheses."""
@@ -126,6 +128,8 @@ class LineFormat:
 
         if translation.warnings:  # it is not the translation of a whole line
             return translation
+        if self._protect:
+            text = self._protect.mask(text).text
         hypotheses = translation.hypotheses
         warnings = limit_warnings(translator, text, hypotheses, self._changes)
         return translation._replace(warnings=warnings)

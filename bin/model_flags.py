@@ -1,15 +1,10 @@
 """Reads the flags that name models and set how they decode."""
 
-import fnmatch
 import os
 
 from keras_transformer.search.options import DecodeOptions
 from keras_transformer.search.options import parse_decode_hparams
 
-# Names of the files that a run or an export cannot do without.
-_MODEL_FILES = ("run.json", "hparams.json", "export.json", "config.json")
-_MODEL_FILES += ("*vocabulary.json", "*.model", "*.npz", "*.pb", "model.bin")
-_MODEL_FILES += ("vmap.txt", "variables.*")
 WIDE = 512  # least d_model with which bfloat16 decodes faster
 
 
@@ -34,31 +29,6 @@ def directories(path):
     if os.path.exists(path):
         return [path]
     return [os.path.expanduser(part) for part in path.split(",")]
-
-
-def check_spares_models(output, values):
-    """Checks that an output does not replace a file of a model.
-
-    Args:
-        output: Path of the output.
-        values: Flags of a command that takes `output_dir`.
-
-    Raises:
-        ValueError: If it would.
-    """
-    path = os.path.realpath(output)
-    name = os.path.basename(path)
-    if not os.path.exists(path) or not any(
-        fnmatch.fnmatch(name, pattern) for pattern in _MODEL_FILES
-    ):
-        return
-    for directory in output_dirs(values):
-        if path.startswith(os.path.join(os.path.realpath(directory), "")):
-            raise ValueError(
-                "`--decode_to_file` must not be a file of the model, which "
-                f"would be lost. Received: {output} with --output_dir="
-                f"{directory}. Name another file."
-            )
 
 
 def single_output_dir(values, purpose):

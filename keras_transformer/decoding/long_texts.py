@@ -87,7 +87,7 @@ def limit_warnings(translator, text, hypotheses, options):
 
     Args:
         translator: The `TextTranslator` that found the hypotheses.
-        text: The source, a str.
+        text: The source as the model reads it, a str.
         hypotheses: List of `Hypothesis`.
         options: Dictionary of the options that were changed.
     """
@@ -95,11 +95,10 @@ def limit_warnings(translator, text, hypotheses, options):
     if translator.linearization or not text.strip():
         return []
     best = hypotheses[0]
-    (source_length,) = translator.num_tokens([text])
     (length,) = translator.num_tokens([best.text], of_targets=True)
     length = len(best.ids) or length
-    limit = source_length + translator.changed_options(**options).extra_length
-    return [REACHED_LIMIT] if length >= limit else []
+    is_cut = length >= translator.length_limit(text, **options)
+    return [REACHED_LIMIT] if is_cut else []
 
 
 def _joined(parts):

@@ -117,6 +117,9 @@ class Reranker(TextTranslator):
         )
         return list(map(max, *counts))
 
+    def length_limit(self, text, **options):
+        return self.translator.length_limit(text, **options)
+
     def encode(self, numbered):
         # Checks the length for this model, too, which writes the texts.
         self.reverse.encode_targets(numbered)

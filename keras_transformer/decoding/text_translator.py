@@ -207,6 +207,16 @@ class TextTranslator:
         side = self.vocabulary if of_targets else self.source_vocabulary
         return list(map(len, side.encode(texts)))
 
+    def length_limit(self, text, **options):
+        """Returns the greatest number of tokens of a text's translation.
+
+        Args:
+            text: Str.
+            **options: Fields of `DecodeOptions` to change.
+        """
+        (length,) = self.num_tokens([text])
+        return length + self.changed_options(**options).extra_length
+
     def encode(self, numbered):
         """Encodes (number, text) pairs of sources, and checks their lengths."""
         raise NotImplementedError

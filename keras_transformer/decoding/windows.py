@@ -97,7 +97,7 @@ def windows(texts, prefixes, size, start=0):
 
     Raises:
         ValueError: If `texts` or `prefixes` is a str or holds something else,
-            or if there are fewer prefixes than texts.
+            or if there are not as many prefixes as texts.
     """
     numbered = numbered_texts(texts, start)  # errors count sentences from 1
     if prefixes is not None:
@@ -115,6 +115,11 @@ def windows(texts, prefixes, size, start=0):
                 "prefix where a translation is free."
             )
         yield window, window_prefixes
+    if prefixes is not None and next(prefixes, None) is not None:
+        raise ValueError(
+            "`prefixes` must have one entry for each text. Received: more of "
+            "them than texts. Leave the others out."
+        )
 
 
 def check_length(number, text, length, max_tokens=MAX_SOURCE_TOKENS):

@@ -264,7 +264,9 @@ def _words_of(vocabulary, ids, pattern):
     stops = [word.stop for word in words]
     owners = np.searchsorted(stops, np.arange(len(text)), side="right")
     owners = np.minimum(owners, len(words) - 1)  # of each character
-    places = [*map(len, texts), len(text)]
+    places = np.array([*map(len, texts), len(text)])
+    # The first bytes of a character can decode to more text than all of them.
+    places = np.minimum.accumulate(places[::-1])[::-1].tolist()
     for row, start, stop in zip(shares, places, places[1:]):
         if stop <= start:
             start = min(max(start - 1, 0), len(text) - 1)

@@ -74,25 +74,3 @@ class PrecisionTest:
     @pytest.mark.parametrize("name", ["float32", "bfloat16", "float16"])
     def test_a_named_precision_stays(self, precision, name):
         assert precision(name, 16) == precision(name, 1024) == name
-
-
-class CheckSparesModelsTest:
-    def values(self, directory):
-        (directory / "checkpoints").mkdir(parents=True)
-        for name in ("run.json", "vocab.model", "out.txt", "checkpoints/a.npz"):
-            (directory / name).touch()
-        return values_of(f"--output_dir={directory}")
-
-    @pytest.mark.parametrize(
-        "name", ["run.json", "vocab.model", "checkpoints/a.npz"]
-    )
-    def test_a_file_of_the_model_is_refused(self, tmp_path, name):
-        values = self.values(tmp_path / "run")
-        with pytest.raises(ValueError, match=f"must not be a file.*{name}"):
-            model_flags.check_spares_models(tmp_path / "run" / name, values)
-
-    @pytest.mark.parametrize("name", ["run/out.txt", "run/new.json", "a.json"])
-    def test_any_other_file_is_allowed(self, tmp_path, name):
-        values = self.values(tmp_path / "run")
-        (tmp_path / "a.json").touch()
-        model_flags.check_spares_models(tmp_path / name, values)

@@ -33,6 +33,7 @@ decoder {RUN} --decode_from_file=text --tokenized
 decoder {RUN} --decode_from_file=text --prefix_file=long
 decoder {RUN} --decode_from_file=text --format=jsonl
 decoder {RUN} --decode_from_file=text --prefix_file=empty
+decoder {RUN} --prefix_file=-
 decoder {RUN} --decode_from_file=text --decode_to_file=no/such/file
 decoder {RUN} --decode_from_file=text --decode_hparams=temperature=1e9
 decoder {RUN} --target_language=fr

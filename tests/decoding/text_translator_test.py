@@ -81,3 +81,6 @@ class LimitsTest:
         assert reranker.num_tokens(texts) == reverse.num_tokens(texts)
         lengths = forward.num_tokens(texts)
         assert reranker.num_tokens(texts, of_targets=True) == lengths
+        limit = forward.length_limit(texts[0], extra_length=3)
+        assert limit == lengths[0] + 3
+        assert reranker.length_limit(texts[0], extra_length=3) == limit

@@ -1,6 +1,7 @@
 import pytest
 
 from keras_transformer.decoding.windows import numbered_texts
+from keras_transformer.decoding.windows import windows
 
 
 class NumberedTextsTest:
@@ -20,3 +21,20 @@ class NumberedTextsTest:
     def test_what_is_no_text_is_an_error_with_its_number(self, texts, message):
         with pytest.raises(ValueError, match=message):
             list(numbered_texts(texts))
+
+
+class WindowsTest:
+    def test_each_text_has_its_prefix(self):
+        texts, prefixes = ["a", "b", "c"], ["x", "", "z"]
+        assert list(windows(texts, prefixes, 2, start=4)) == [
+            ([(5, "a"), (6, "b")], ["x", ""]),
+            ([(7, "c")], ["z"]),
+        ]
+
+    @pytest.mark.parametrize(
+        "prefixes, message",
+        [(["x"], "none for text 2"), (["x", "y", "z"], "more of them")],
+    )
+    def test_another_number_of_prefixes_is_an_error(self, prefixes, message):
+        with pytest.raises(ValueError, match=message):
+            list(windows(["a", "b"], prefixes, 2))

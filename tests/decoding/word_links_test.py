@@ -21,8 +21,10 @@ from keras_transformer.decoding.word_links import words_in
 from keras_transformer.search.ensemble import Ensemble
 from keras_transformer.token_ids import WORD_START
 
-SOURCES = ["ひらがな だけ の ぶん", "ながい ことば", "ぶん"]
+SOURCES = ["ひらがな だけ の ぶん", "ながい ことば", "ぶん", "だけ の", "の"]
+# Characters that the vocabulary lacks have a token for each of their bytes.
 TARGETS = ["a dog runs, over", "the man's büchlein", "two women"]
+TARGETS += ["a dog 😀", "😀 dog €"]
 RED = "the red car.", "el coche rojo."
 
 

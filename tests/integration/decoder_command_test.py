@@ -1,6 +1,7 @@
 """kt-decoder on a run that has learned to copy."""
 
 import os
+import pathlib
 import subprocess
 import sys
 
@@ -12,6 +13,7 @@ from processes import environment
 
 from keras_transformer.bin import decoder
 
+FIXTURES = pathlib.Path(__file__).parents[1] / "fixtures" / "v0.1"
 LINES = ["a b c d", "", "q w e r t y", "   ", "h u k", "m n o p q"]
 COPIED = [line.strip() for line in LINES]
 
@@ -74,6 +76,16 @@ class DecoderCommandTest:
         )
         assert status == 0
         assert capsys.readouterr().out == "a b c\n\nx y z\n"
+
+    def test_interactive_takes_several_lines_for_an_export(
+        self, type_in, capsys
+    ):
+        type_in(b"a b c\nx y z\n")
+        path = FIXTURES / "saved_model"
+        assert (
+            call(decoder, f"--output_dir={path}", "--decode_interactive") == 0
+        )
+        assert capsys.readouterr().out.count("\n") == 2
 
     def test_interactive_answers_before_the_input_ends(self, trained_run):
         command = [sys.executable, "-m", "keras_transformer.bin.decoder"]

@@ -75,4 +75,4 @@ class JoinParsesTest:
 
     def test_no_file_of_parses_is_replaced(self, parses, capsys):
         flags = f"--parses={','.join(parses)}", f"--joined={parses[1]}"
-        assert_fails(capsys, ["a file of their own"], join_parses, *flags)
+        assert_fails(capsys, ["must not be an input"], join_parses, *flags)

@@ -138,6 +138,10 @@ class JsonLinesTest:
         flags = ["--decode_hparams=extra_length=0", "--format=jsonl"]
         _, (row,), _ = run_decoder('"a b c"\n', *flags)
         assert json.loads(row)["warnings"] == ["reached_limit"]
+        # The model does not read the address.
+        line = '"a b https://example.org/a/b/c/d/e/f/g/h"\n'
+        _, (row,), _ = run_decoder(line, *flags, "--protect")
+        assert json.loads(row)["warnings"] == ["reached_limit"]
 
     @pytest.mark.parametrize(
         "line",
@@ -149,6 +153,7 @@ class JsonLinesTest:
             '{"text": 3}',
             '{"text": "a"',
             "NaN",
+            '{"text": "a", "id": 1e999}',
             '"\\ud800"',
             "[" * 100_000,
             '{"text": "a", "id": ' + "9" * 5000 + "}",

@@ -50,6 +50,23 @@ ROWS = [
         STDIN + " --decode_to_file={run}/checkpoints/ckpt-3000.npz",
         says="must not be a file of the model",
     ),
+    # The outputs of other commands.
+    row(
+        "kt-attention --output_dir={run} --text=a --html={run}/run.json",
+        says="must not be a file of the model",
+    ),
+    row(
+        f"kt-attention --output_dir={{run}} --find={IN} --png={IN}.png "
+        f"--html={IN}",
+        writes(IN, b"a b c\n"),
+        says="must not be an input",
+    ),
+    row(
+        f"kt-evaluate --hypotheses={IN} --references={IN} --compare={IN} "
+        f"--report={IN}",
+        writes(IN, b"a b c\n"),
+        says="must not be an input",
+    ),
     # The input of kt-decoder.
     row(DECODE, says="in.txt"),
     row(DECODE, makes(IN), says="directory"),

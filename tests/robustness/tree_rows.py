@@ -82,7 +82,7 @@ ROWS = [
         writes(IN, GOOD),
         writes("{box}/gold", GOOD),
         writes("{box}/joined", GOOD),
-        says="a file of their own",
+        says="must not be an input",
     ),
     row("kt-join-parses", says="`--parses` must be given"),
     row("kt-join-parses --parses=", says="parses"),

@@ -15,8 +15,12 @@ PATTERNS = (
     r"%\(\w+\)[-+#0]*\d*(?:\.\d+)?[a-zA-Z]",  # %(name)s
     r"%[-+#0]*\d*(?:\.\d+)?[sdifgxu]\b",  # %s, %d, %.2f
 )
+# Braces belong to a URL in pairs: https://example.org/{id}.
 _ADDRESSES = (
-    re.compile(r"https?://[^\s<>\"]*[^\s<>\".,;:!?)\]}']"),
+    re.compile(
+        r"https?://(?:\{+[^{}\s]*\}+|[^\s<>\"{}])*"
+        r"(?:\{+[^{}\s]*\}+|[^\s<>\"{.,;:!?)\]}'])"
+    ),
     re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+"),
 )
 # Names that stand for placeholders in what the model reads.
@@ -44,7 +48,8 @@ class Placeholders:
 
     Args:
         patterns: Iterable of str, the regular expressions of placeholders. What
-            they match is never a tag. Defaults to `PATTERNS`.
+            they match is never a tag, and empty matches do not count. Defaults
+            to `PATTERNS`.
         name: What an error message calls them. Defaults to "`patterns`".
 
     Raises:
@@ -79,21 +84,23 @@ class Placeholders:
         """
         return cls(read_lines(path), path)
 
-    def mask(self, text):
+    def mask(self, text, taken=()):
         """Takes placeholders and tags out of a text.
 
         Args:
             text: Str.
+            taken: Collection of str, names that may not stand for a
+                placeholder. Defaults to none.
 
         Returns:
             A `Masked`. Placeholders for which there are not enough names are
             treated as tags.
         """
-        free = [name for name in STAND_INS if name not in text]
+        free = [
+            name for name in STAND_INS if name not in text and name not in taken
+        ]
         masked, stand_ins, tags, done = "", {}, [], 0
         for start, end, is_placeholder in self._found(text):
-            if start < done:  # within the one before
-                continue
             masked = _joined(masked, text[done:start])
             done = end
             if is_placeholder and free:
@@ -108,15 +115,27 @@ class Placeholders:
         return Masked(masked.rstrip(), stand_ins, tags)
 
     def _found(self, text):
-        """Returns the start, end and kind of what a text holds, in order."""
+        """Returns the start, end and kind of what a text holds, in order.
+
+        Of two that overlap, the first counts. An address is longer by the rest
+        of a placeholder that begins in it.
+        """
         spans = [
             (match.start(), order, match.end())
             for order, pattern in enumerate([*self._compiled, TAG, *_ADDRESSES])
             for match in pattern.finditer(text)
+            if match[0]
         ]
+        num_patterns = len(self._compiled)
+        chosen = []
+        for start, order, end in sorted(spans):
+            first, kind, last = chosen[-1] if chosen else (0, 0, 0)
+            if start >= last:
+                chosen.append((start, order, end))
+            elif order < num_patterns < kind:
+                chosen[-1] = (first, kind, max(last, end))
         return [
-            (start, end, order < len(self._compiled))
-            for start, order, end in sorted(spans)
+            (start, end, kind < num_patterns) for start, kind, end in chosen
         ]
 
 
@@ -139,18 +158,23 @@ def restore(masked, translation, links=None):
         Str.
     """
 
+    def put_back(text):
+        for name, placeholder in masked.stand_ins.items():
+            # The model may have written a name twice.
+            before, *after = _name(name).split(text)
+            if after:
+                text = before + placeholder.text + "".join(after)
+        return text
+
     def find_span(start, end):
-        return links.span_of(start, end) if links else (len(translation),) * 2
+        span = links.span_of(start, end) if links else (len(translation),) * 2
+        return [len(put_back(translation[:place])) for place in span]
 
     missing = _missing(masked, translation)
     inserted = sorted([*masked.tags, *missing], key=lambda one: one.place)
-    restored = insert(translation, elements_of(inserted), find_span)
-    for name, placeholder in masked.stand_ins.items():
-        # The model may have written a name twice.
-        before, *after = _name(name).split(restored)
-        if after:
-            restored = before + placeholder.text + "".join(after)
-    return restored
+    # Names are replaced first. What is inserted may end in a letter, and a name
+    # directly after it would no longer be a word.
+    return insert(put_back(translation), elements_of(inserted), find_span)
 
 
 def check_translates(linearization):
@@ -171,8 +195,9 @@ def check_translates(linearization):
 
 def _missing(masked, translation):
     """Returns the placeholders whose names a translation lacks."""
+    # Like the name, each is a word, and has spaces around it.
     return [
-        placeholder
+        placeholder._replace(after_space=True, before_space=True)
         for name, placeholder in masked.stand_ins.items()
         if not _name(name).search(translation)
     ]

@@ -27,10 +27,11 @@ def protected_hypotheses(translator, placeholders, texts, start, **options):
     # The translator reads a window of texts before it yields the first
     # hypotheses, and each of these needs what was taken out of its own text.
     untranslated = collections.deque()
+    taken = _words_of(options.get("glossary"))
 
     def masked_texts():
         for _, text in numbered_texts(texts, start):
-            untranslated.append(placeholders.mask(text))
+            untranslated.append(placeholders.mask(text, taken))
             yield untranslated[-1].text
 
     translated = translator.hypotheses(masked_texts(), start=start, **options)
@@ -46,6 +47,19 @@ def protected_hypotheses(translator, placeholders, texts, start, **options):
                 )
                 for one in hypotheses
             ]
+
+
+def _words_of(glossary):
+    """Returns the words of a glossary's terms on both sides.
+
+    A name among them cannot stand for a placeholder, since it would be
+    translated as a term, or a term would become the placeholder.
+    """
+    terms = glossary.terms if glossary else {}
+    targets = filter(None, terms.values())
+    words = WORD.findall("\n".join([*terms, *targets]))
+    # A small term may begin with a capital letter at the start of a text.
+    return {*words, *map(str.capitalize, words)}
 
 
 def _links(translator, pairs):

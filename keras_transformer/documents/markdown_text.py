@@ -110,7 +110,7 @@ class _Lines:
                 return None
             # What the parser leaves of the indentation has no width.
             indent = len(line) - len(line.lstrip())
-            trailing = len(line) - len(line.rstrip())
+            trailing = len(line.lstrip()) - len(line.strip())
             inside = [start + place for place in places]
             positions += [inside[0]] * indent + inside
             # A line's last position is that of its line end.

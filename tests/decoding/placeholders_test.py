@@ -1,5 +1,6 @@
 """Placeholders and tags that translations keep."""
 
+import itertools
 import re
 
 import numpy as np
@@ -8,6 +9,7 @@ from small_translators import make_translator
 from small_translators import make_tree_vocabulary
 from small_translators import make_vocabulary
 
+from keras_transformer.decoding.glossary import Glossary
 from keras_transformer.decoding.inline_tags import TAG
 from keras_transformer.decoding.placeholders import Placeholders
 from keras_transformer.decoding.placeholders import restore
@@ -17,6 +19,15 @@ from keras_transformer.decoding.word_links import words_in
 
 KEPT = ["{name}", "%s", "%d", "%(count)d", "%.2f", "{0}"]
 ADDRESSES = ["https://example.org/a?b=c&d=1#e", "me.you@example.org"]
+TEMPLATES = [
+    "https://example.org/users/{id}",
+    "https://example.org/{id}/edit",
+    "http://example.org/a?b={b}&c={c}",
+    "https://{host}",
+    "https://{host}/a.{0}",
+    "https://example.org/{{id}}",
+    "https://example.org/${id}",
+]
 
 
 @pytest.fixture(scope="module")
@@ -63,6 +74,33 @@ class MaskTest:
     def test_names_of_the_text_are_not_taken(self):
         masked = Placeholders().mask("Tom and Maria saw {a} and {b}.")
         assert masked.text == "Tom and Maria saw Peter and Anna."
+
+    def test_names_that_are_taken_stand_for_nothing(self):
+        masked = Placeholders().mask("{a} and {b}.", taken=["Tom", "Peter"])
+        assert masked.text == "Maria and Anna."
+
+    @pytest.mark.parametrize("url", TEMPLATES)
+    @pytest.mark.parametrize(
+        "text", ["See {} now.", "See {}.", "See ({}), or!", "See '{}'?", "{}"]
+    )
+    def test_a_url_keeps_the_placeholders_in_it(self, url, text):
+        masked = Placeholders().mask(text.replace("{}", url))
+        assert [tag.text for tag in masked.tags] == [url]
+        assert not masked.stand_ins
+        assert masked.text == " ".join(text.replace("{}", "").split())
+
+    @pytest.mark.parametrize("end", [*".,;:!?)]}'", "", "{", "{a b}"])
+    def test_a_url_ends_before_punctuation(self, end):
+        masked = Placeholders().mask(f"See https://example.org/a{end}")
+        assert [tag.text for tag in masked.tags] == ["https://example.org/a"]
+
+    @pytest.mark.parametrize("pattern", [r"\[\w+\]", r":\w+:", r"<\w+>"])
+    def test_a_url_keeps_the_end_of_other_placeholders(self, pattern):
+        kept = pattern.replace(r"\w+", "id").replace("\\", "")
+        masked = Placeholders([pattern]).mask(f"See https://a.org/{kept} now.")
+        inserted = [*masked.tags, *masked.stand_ins.values()]
+        text = "".join(one.text for one in inserted)
+        assert text == f"https://a.org/{kept}"
 
     def test_tags_leave_single_spaces(self):
         masked = Placeholders().mask("A <br/> <b>dog </b> runs<hr>")
@@ -117,9 +155,29 @@ class RestoreTest:
         masked = Placeholders().mask("ask {a} or {b}")
         links = links_of(masked.text, "Maria o Maria", [3, 2, 3])
         assert restore(masked, "Maria o Maria", links).split() == [
-            "{a}{b}",
+            "{a}",
+            "{b}",
             "o",
         ]
+
+    @pytest.mark.parametrize(
+        "text", ["{a} or %d", "%d or {a}", "me@a.org: {a} or %d"]
+    )
+    @pytest.mark.parametrize("target", ["Tom", "Maria", "Tom o", "o Maria"])
+    def test_what_is_inserted_beside_a_name_leaves_no_name(self, text, target):
+        masked = Placeholders().mask(text)
+        words = len(words_in(target, WORD))
+        for order in itertools.product(
+            range(len(words_in(masked.text, WORD))), repeat=words
+        ):
+            links = links_of(masked.text, target, order)
+            restored = restore(masked, target, links)
+            assert "Tom" not in restored and "Maria" not in restored
+            kept = [one for one in ("{a}", "%d", "me@a.org") if one in text]
+            for one in kept:
+                assert restored.count(one) == 1
+                restored = restored.replace(one, " ")
+            assert restored.split() == re.findall(r"\bo\b", target)
 
     @pytest.mark.parametrize("seed", range(30))
     def test_everything_is_kept_and_nests(self, seed):
@@ -169,6 +227,11 @@ class PatternsTest:
         with pytest.raises(ValueError, match=message):
             Placeholders.read(str(path))
 
+    @pytest.mark.parametrize("pattern", ["(?=d)", r"\b", "x*(?=d)"])
+    def test_an_empty_match_is_no_placeholder(self, pattern):
+        masked = Placeholders([pattern]).mask("a dog")
+        assert masked == ("a dog", {}, [])
+
 
 class TranslatorTest:
     def test_each_is_kept_once(self, translator):
@@ -192,6 +255,39 @@ class TranslatorTest:
             ["a {dog}"], num_hypotheses=3, protect=Placeholders()
         )
         assert [text.count("{dog}") for text in hypotheses] == [1, 1, 1]
+
+    def test_a_name_in_a_prefix_leaves_the_others(self, translator):
+        (translation,) = translator(
+            ["{name} has %d dogs."], protect=Placeholders(), prefixes=["Tom"]
+        )
+        assert [translation.count(one) for one in ("{name}", "%d", "Tom")] == [
+            1,
+            1,
+            0,
+        ]
+
+    @pytest.mark.parametrize(
+        "terms, expected",
+        [
+            ({"dog": "Tom"}, "Tom"),
+            ({"dog": "the Tom Tom"}, "the Tom Tom"),
+            ({"Tom": "zzz"}, ""),
+            ({"tom": "zzz"}, ""),
+        ],
+    )
+    def test_no_name_is_a_word_of_the_glossary(
+        self, translator, terms, expected
+    ):
+        (translation,) = translator(
+            ["{name} dog"],
+            protect=Placeholders(),
+            glossary=Glossary(terms),
+            extra_length=20,
+        )
+        assert translation.count("{name}") == 1
+        assert translation.count("Tom") == expected.count("Tom")
+        assert expected in translation
+        assert "zzz" not in translation
 
     def test_a_parser_refuses_it(self, tmp_path):
         vocabulary = make_tree_vocabulary(tmp_path / "vocabulary")

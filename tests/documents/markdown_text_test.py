@@ -8,6 +8,10 @@ pytest.importorskip("sentencex")
 pytest.importorskip("markdown_it")
 
 
+# White space that a paragraph of Markdown may have a line of.
+WHITE_SPACE = ["\u00a0", "\u3000", "\u2003", "\u2028", "\x0b", "\x85"]
+
+
 def sentences_of(text):
     return Document(text, "markdown").sentences
 
@@ -71,6 +75,13 @@ class MarkdownTest:
         assert translated(text, "ein Satz aus Wörtern.") == (
             "> ein Satz\n> aus Wörtern."
         )
+
+    @pytest.mark.parametrize("space", WHITE_SPACE)
+    @pytest.mark.parametrize("mark", ["", "> ", "- ", "  "])
+    def test_other_white_space_costs_no_character(self, space, mark):
+        for middle in (space, 2 * space, f"{space}A dog.{space}"):
+            text = f"{mark}A line.\n{mark}{middle}\n{mark}Price: 1,250\n"
+            assert translated(text, *sentences_of(text)) == text
 
     def test_a_link_keeps_the_label_that_was_its_text(self):
         text = "The [Label] and [this][].\n\n[label]: /a\n[this]: /b\n"

@@ -1,5 +1,6 @@
 """Translates sentences with a model that CTranslate2 runs."""
 
+import numbers
 import os
 
 from keras_transformer.data import vocabularies
@@ -112,23 +113,23 @@ class CTranslate2Translator(TextTranslator):
                 "Received: a CTranslate2 model. Load the run's directory."
             )
         options = self.changed_options(**options)
+        _check_seed(seed)
         search = self._search
         for window, window_prefixes in windows(texts, prefixes, WINDOW, start):
             if options.temperature:
                 # Samples of a window do not depend on the windows before it.
-                search = self._new_search(seed + window[0][0] - 1)
+                search = self._new_search(int(seed) + window[0][0] - 1)
             sources = self.encode(window)
             prefixes_of_window = encode_prefixes(
-                self.vocabulary,
-                window,
-                window_prefixes,
-                self.max_tokens,
+                self.vocabulary, window, window_prefixes, self.max_tokens
             )
-            yield from self._find(
+            results = self._find(
                 sources, prefixes_of_window, search, options, scored
             )
+            # A caller that has all translations need not ask for what follows.
             if report:
                 report(len(window))
+            yield from results
 
     def changed_options(self, **changes):
         options = super().changed_options(**changes)
@@ -230,7 +231,8 @@ class CTranslate2Translator(TextTranslator):
         if seed is not None:
             # A thread reads the seed when it draws its first sample. A new
             # engine with a single thread makes the samples repeatable.
-            ctranslate2.set_random_seed(seed)
+            # 2**32 - 1 would draw other samples at each call.
+            ctranslate2.set_random_seed(seed % (2**32 - 1))
             placement = {"inter_threads": 1, "intra_threads": 1}
         try:
             engine = ctranslate2.Translator(
@@ -301,6 +303,14 @@ class CTranslate2Translator(TextTranslator):
             path, shape, "kt-exporter", "Export the run again."
         )
         return settings.get("add_source_eos", False)
+
+
+def _check_seed(seed):
+    if not isinstance(seed, numbers.Integral) or seed < 0:
+        raise ValueError(
+            "`seed` must be a whole number of at least 0. Received: seed="
+            f"{seed!r}. Use a seed such as 0."
+        )
 
 
 def _placement(device):

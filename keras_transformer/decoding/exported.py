@@ -70,8 +70,8 @@ def versions(export_dir):
 
 
 def is_version(name):
-    """Returns whether a file name is the number of a version."""
-    return bool(_VERSION.fullmatch(name))
+    """Returns whether a file name is the number of a version, of 63 bits."""
+    return bool(_VERSION.fullmatch(name)) and int(name) < 2**63
 
 
 def newest_version(path):

@@ -1,14 +1,18 @@
 """Opens a model in any directory that the commands write."""
 
+import os
+
 from keras_transformer.decoding import ensembles
+from keras_transformer.decoding.exported import EXPORT_FILE
 from keras_transformer.decoding.exported import check_exportable
 from keras_transformer.decoding.exported import export_format
+from keras_transformer.decoding.exported import newest_version
+from keras_transformer.decoding.exported import read_export
 from keras_transformer.decoding.parser import Parser
 from keras_transformer.decoding.parser import find_tagger
 from keras_transformer.decoding.saved_model_translator import check_options
 from keras_transformer.decoding.saved_model_translator import check_saved_model
 from keras_transformer.decoding.translator import Translator
-from keras_transformer.search.options import DecodeOptions
 
 # Flags of kt-decoder that an exported model does not support.
 _UNSUPPORTED = {
@@ -86,8 +90,10 @@ def check_export(path, chosen, options):
                 f"support it. Received: --{name}={chosen[name]} with {path}. "
                 "Remove it, or name the directory of the run."
             )
-    check_exportable(DecodeOptions().replace(**options))
-    if format != "saved_model":
+    if format == "ctranslate2":
+        record_path = os.path.join(newest_version(path), EXPORT_FILE)
+        _, exported = read_export(record_path)
+        check_exportable(exported.replace(**options))
         return
     record, exported = check_saved_model(path)
     check_options(path, exported, options)

@@ -116,17 +116,18 @@ class SavedModelTranslator(TextTranslator):
                 export, which is the default.
 
         Returns:
-            List of float: log-probabilities divided by the length penalty.
+            List of float: log-probabilities divided by the length penalty, and
+            0 for a blank text.
         """
         check_pairs(texts, translations)
         check_options(self.path, self.options, {"alpha": alpha})
-        lengths = map(
-            max,
-            self.encode(enumerate(texts, 1)),
-            self.encode_targets(enumerate(translations, 1)),
+        numbered = list(enumerate(texts, 1))
+        lengths = zip(
+            self.encode(numbered),
+            self.encode_targets(list(enumerate(translations, 1))),
         )
-        # A cost of 0 would leave out a pair of blank texts.
-        costs = [length if length else 1 for length in lengths]
+        # A cost of 0 leaves out a blank text.
+        costs = [length and max(length, other) for length, other in lengths]
 
         def score(_, batch):
             outputs = self._call(
@@ -136,7 +137,6 @@ class SavedModelTranslator(TextTranslator):
             )
             return outputs["scores"].tolist()
 
-        numbered = list(enumerate(texts, 1))
         scores = [0.0] * len(texts)
         # Half the budget, since texts and translations are in memory at once.
         budget = CACHE_POSITIONS // 2
@@ -189,20 +189,22 @@ class SavedModelTranslator(TextTranslator):
 
     def _lengths(self, numbered, of_targets=False):
         """Returns the number of tokens of each (number, text), 0 if blank."""
-        numbers, texts = zip(*numbered)
-        lengths = self.num_tokens(texts, of_targets)
-        for number, text, length in zip(numbers, texts, lengths):
+        lengths = self.num_tokens([text for _, text in numbered], of_targets)
+        for (number, text), length in zip(numbered, lengths):
             check_length(number, text, length, self.max_tokens)
         return [
             0 if is_blank(text) else length
-            for text, length in zip(texts, lengths)
+            for (_, text), length in zip(numbered, lengths)
         ]
 
     def _call(self, name, **texts):
         """Calls a signature with lists of texts; returns NumPy arrays."""
         import tensorflow as tf
 
-        tensors = {key: tf.constant(value) for key, value in texts.items()}
+        # TensorFlow takes an empty list for numbers unless told the type.
+        tensors = {
+            key: tf.constant(value, tf.string) for key, value in texts.items()
+        }
         outputs = self._signatures[name](**tensors)
         return {key: tensor.numpy() for key, tensor in outputs.items()}
 
@@ -278,12 +280,14 @@ def _load_signatures(path):
             f"{error.name}. Run pip install tensorflow-text."
         ) from error
     try:
-        signatures = tf.saved_model.load(path).signatures
+        # TensorFlow logs a fingerprint that it cannot read, but needs none.
+        # SentencePiece logs at the first use of each vocabulary.
+        with silenced_stderr():
+            signatures = tf.saved_model.load(path).signatures
+            for name in ("lengths", "target_lengths"):
+                if name in signatures:
+                    signatures[name](text=tf.constant([""]))
         missing = {"serving_default", "lengths"} - set(signatures)
-        if not missing:
-            # SentencePiece logs at its first use.
-            with silenced_stderr():
-                signatures["lengths"](text=tf.constant([""]))
     # TensorFlow reports a damaged file by errors of very many kinds.
     except Exception as error:
         reason = " ".join(str(error).split())[:200]

@@ -15,10 +15,13 @@ _BLANK = (
 
 def new_tokenizer(vocabulary):
     """Returns a tokenizer of tensorflow-text for a `Subwords`."""
-    # With the end id at the end, as `Subwords.encode` returns ids.
-    return tensorflow_text.SentencepieceTokenizer(
-        vocabulary.model_bytes, add_eos=True
-    )
+    # TensorFlow shares a tokenizer among all signatures by the name of its
+    # node, so each vocabulary needs a name of its own.
+    with tf.name_scope(f"vocabulary_{vocabulary.sha256[:16]}"):
+        # With the end id at the end, as `Subwords.encode` returns ids.
+        return tensorflow_text.SentencepieceTokenizer(
+            vocabulary.model_bytes, add_eos=True
+        )
 
 
 def tokenize(tokenizer, text):

@@ -31,7 +31,7 @@ class TextModule(tf.Module):
 
     The module holds the bare variables. The Keras model stays in the closures
     of the functions, because `tf.saved_model.save` would try to export it too.
-    Each function of text makes its own tokenizer, so the function of ids
+    Each function of text makes its own tokenizers, so the function of ids
     depends on none.
 
     Args:
@@ -45,8 +45,8 @@ class TextModule(tf.Module):
 
     def __init__(self, model, sources, targets, options, max_tokens):
         super().__init__(name="translator")
-        self._source_tokenizer = functools.partial(new_tokenizer, sources)
-        self._target_tokenizer = functools.partial(new_tokenizer, targets)
+        self._sources = sources
+        self._targets = targets
         self._is_shared = sources.sha256 == targets.sha256
         # `tf.saved_model.save` saves the variables in attributes.
         self._weights = [
@@ -108,27 +108,32 @@ class TextModule(tf.Module):
             for name, (function, arguments) in specs.items()
         }
 
+    def _tokenizers(self):
+        """Makes the tokenizers of source and target, perhaps a single one."""
+        sources = new_tokenizer(self._sources)
+        if self._is_shared:
+            return sources, sources
+        return sources, new_tokenizer(self._targets)
+
     def _translate(self, text):
-        return self._translate_by(self._find, text)
+        return self._translate_by(self._find, text, *self._tokenizers())
 
     def _translate_with_terms(self, text, terms):
         sizes = tf.shape(text)[0], tf.shape(terms)[0]
         same = tf.debugging.assert_equal(*sizes, refusals.NOT_A_LIST_EACH)
+        sources, targets = self._tokenizers()
         with tf.control_dependencies([same]):
-            ids = term_ids(self._target_tokenizer(), terms)
+            ids = term_ids(targets, terms)
         find = functools.partial(self._find_with_terms, terms=ids)
-        return self._translate_by(find, text)
+        return self._translate_by(find, text, sources, targets)
 
-    def _translate_by(self, find, text):
-        tokenizer = self._source_tokenizer()
-        inputs, lengths, blank = self._encode(tokenizer, text, "text")
+    def _translate_by(self, find, text, sources, targets):
+        inputs, lengths, blank = self._encode(sources, text, "text")
         limits = lengths + self._options.extra_length
         # A limit of 1 ends the row of a blank text at the first step.
         limits = tf.where(blank, 1, limits)
         finished = find(inputs, limits)
-        if not self._is_shared:
-            tokenizer = self._target_tokenizer()
-        texts = decode(tokenizer, finished.sequences)
+        texts = decode(targets, finished.sequences)
         blank = blank[:, None]  # (batch, 1)
         translations = tf.where(blank, "", texts)
         scores = tf.where(blank, 0.0, finished.scores)
@@ -147,22 +152,20 @@ class TextModule(tf.Module):
     def _score_texts(self, text, targets):
         sizes = tf.shape(text)[0], tf.shape(targets)[0]
         same = tf.debugging.assert_equal(*sizes, refusals.NOT_PAIRED)
-        tokenizer = self._source_tokenizer()
+        of_source, of_target = self._tokenizers()
         # In a graph, a check runs only if something depends on it.
         with tf.control_dependencies([same]):
-            inputs, _, blank = self._encode(tokenizer, text, "text")
-            if not self._is_shared:
-                tokenizer = self._target_tokenizer()
-            outputs, _, empty = self._encode(tokenizer, targets, "targets")
+            inputs, _, blank = self._encode(of_source, text, "text")
+            outputs, _, _ = self._encode(of_target, targets, "targets")
         scores = self._score(inputs, outputs)
-        return {"scores": tf.where(blank & empty, 0.0, scores)}
+        return {"scores": tf.where(blank, 0.0, scores)}
 
     def _lengths(self, text):
-        ids, _ = tokenize(self._source_tokenizer(), text)
+        ids, _ = tokenize(new_tokenizer(self._sources), text)
         return {"lengths": ids.row_lengths()}
 
     def _target_lengths(self, text):
-        ids, _ = tokenize(self._target_tokenizer(), text)
+        ids, _ = tokenize(new_tokenizer(self._targets), text)
         return {"lengths": ids.row_lengths()}
 
     def _encode(self, tokenizer, text, name):

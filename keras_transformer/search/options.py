@@ -1,6 +1,7 @@
 """The options of decoding, a frozen dataclass that all commands share."""
 
 import dataclasses
+import numbers
 
 from keras_transformer import fields as checks
 
@@ -95,8 +96,10 @@ class DecodeOptions:
         changes = {
             name: value for name, value in changes.items() if value is not None
         }
-        if "beam_size" not in changes:
-            least = changes.get("num_hypotheses", self.num_hypotheses)
+        least = changes.get("num_hypotheses", self.num_hypotheses)
+        # Left out of the beam, a wrong number is refused by its own name.
+        is_number = isinstance(least, numbers.Integral)
+        if "beam_size" not in changes and is_number and least <= MAX_HYPOTHESES:
             changes["beam_size"] = max(self.beam_size, least)
         return dataclasses.replace(self, **changes)
 

@@ -201,9 +201,14 @@ def _scan(directory):
         return {
             int(entry.name): entry.path
             for entry in entries
-            # `isdigit` alone accepts some digits that `int` rejects.
-            if entry.name.isascii() and entry.name.isdigit() and entry.is_dir()
+            if _is_version(entry.name) and entry.is_dir()
         }
+
+
+def _is_version(name):
+    # `isdigit` alone accepts some digits that `int` rejects. The messages of
+    # gRPC hold the number in 64 bits with a sign.
+    return name.isascii() and name.isdigit() and int(name) < 2**63
 
 
 def _file_stamps(path):

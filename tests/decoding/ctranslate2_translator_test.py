@@ -125,6 +125,13 @@ class CTranslate2TranslatorTest:
         scores = [one.score for one in best]
         np.testing.assert_allclose(scores, expected, rtol=0, atol=1e-4)
 
+    @pytest.mark.parametrize("seed", [2**32 - 1, 2**40, np.int32(2**31 - 1)])
+    def test_large_seeds_are_seeds(self, theirs, texts, seed):
+        for start in (0, 1024):  # the second window adds to the seed
+            options = {"temperature": 1.5, "seed": seed, "start": start}
+            first = list(theirs.hypotheses(texts[:5], **options))
+            assert list(theirs.hypotheses(texts[:5], **options)) == first
+
     def test_result_depends_on_no_other_sentence(self, theirs, texts):
         together, scores = theirs(texts, return_scores=True)
         for text, expected, score in zip(texts, together, scores):
@@ -142,8 +149,16 @@ class CTranslate2TranslatorTest:
             result = theirs(["a dog", ""], **options)
             expected = ours(["a dog", ""], **options)
             assert _nesting(result) == _nesting(expected)
-        assert theirs([]) == []
+        assert theirs([]) == theirs.score([], []) == []
         assert list(theirs.translate(iter(texts))) == theirs(texts)
+
+    def test_all_sentences_are_reported_before_the_last_is_yielded(
+        self, theirs, texts
+    ):
+        counts = []
+        for _ in zip(texts, theirs.translate(texts, report=counts.append)):
+            pass  # `zip` does not ask for what comes after the last one
+        assert sum(counts) == len(texts)
 
     @pytest.mark.parametrize(
         "options, is_scored",
@@ -277,6 +292,11 @@ class RefusalTest:
     def test_too_few_prefixes_are_refused(self, theirs):
         with pytest.raises(ValueError, match="none for text 2"):
             theirs(["a dog", "a book"], prefixes=["a"])
+
+    @pytest.mark.parametrize("seed", [-1, "1", 1.5])
+    def test_a_seed_that_is_no_whole_number_is_refused(self, theirs, seed):
+        with pytest.raises(ValueError, match=f"`seed` .*seed={seed!r}. Use"):
+            theirs(["a dog"], temperature=1.0, seed=seed)
 
     def test_overlong_text_is_refused_with_its_number(self, theirs):
         with pytest.raises(ValueError, match="sentence 2 with [0-9],"):

@@ -1,6 +1,8 @@
 """One function opens every kind of model as a translator or a parser."""
 
+import json
 import pathlib
+import shutil
 import subprocess
 import sys
 
@@ -17,6 +19,7 @@ from keras_transformer.decoding import load
 from keras_transformer.decoding.ctranslate2_translator import (
     CTranslate2Translator,
 )
+from keras_transformer.decoding.loading import check_export
 from keras_transformer.decoding.parser import Parser
 from keras_transformer.decoding.saved_model_translator import (
     SavedModelTranslator,
@@ -91,6 +94,34 @@ class TranslatorTest:
     def test_tokenized_text_is_for_parsers(self):
         with pytest.raises(ValueError, match="trained to parse"):
             load(str(FIXTURES / "averaged"), tokenized=True)
+
+
+class CheckExportTest:
+    @pytest.mark.parametrize(
+        "name, record",
+        [
+            ("ctranslate2", "export.json"),
+            ("saved_model/1", "assets.extra/export.json"),
+        ],
+    )
+    def test_options_are_added_to_those_of_the_export(
+        self, name, record, tmp_path
+    ):
+        path = shutil.copytree(FIXTURES / name, tmp_path / "1")
+        content = json.loads((path / record).read_text())
+        content["decode"] |= {
+            "beam_size": 1,
+            "num_hypotheses": 2,
+            "temperature": 0.5,
+        }
+        (path / record).write_text(json.dumps(content))
+        options = {"beam_size": 1, "num_hypotheses": 2}
+        for directory in (path, tmp_path):
+            check_export(str(directory), {}, options)
+            with pytest.raises(ValueError, match="Received: .*temperature"):
+                check_export(str(directory), {}, {"temperature": 0, **options})
+            with pytest.raises(ValueError, match="`mbr_samples` must go with"):
+                check_export(str(directory), {}, {"mbr_samples": 8})
 
 
 class ParserTest:

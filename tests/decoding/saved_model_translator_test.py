@@ -1,7 +1,10 @@
 """Translations by a SavedModel: options, trees, damage."""
 
+import functools
 import pathlib
 import shutil
+import subprocess
+import sys
 
 import keras
 import pytest
@@ -10,6 +13,7 @@ if keras.backend.backend() != "tensorflow":
     pytest.skip("SavedModels are TensorFlow's", allow_module_level=True)
 
 import tensorflow as tf
+from processes import environment
 from small_translators import TEXTS
 from small_translators import make_run
 from small_translators import make_tree_vocabulary
@@ -80,6 +84,38 @@ class SavedModelTranslatorTest:
         assert small(LETTERS) == expected[0]
         scores = small.score(LETTERS, LETTERS[::-1])
         assert scores == pytest.approx(expected[1], abs=1e-5)
+
+    def test_no_texts_give_empty_lists(self, translator):
+        assert translator([]) == translator.score([], []) == []
+        assert translator([], return_scores=True) == ([], [])
+        for of_targets in (False, True):
+            assert translator.num_tokens([], of_targets) == []
+
+    def test_a_blank_text_scores_0_whatever_its_translation(self, translator):
+        score = functools.partial(translator.score, alpha=0.6)
+        pairs = [("a b", "b"), ("", "b"), (" \u3000", "b c"), ("", "")]
+        (first,) = score(*zip(pairs[0]))
+        assert first < 0
+        assert score(*zip(*pairs)) == pytest.approx([first, 0, 0, 0], abs=1e-5)
+        assert score(["b"], [""])[0] < 0
+
+    def test_a_damaged_fingerprint_is_ignored_in_silence(self, tmp_path):
+        path = tmp_path / "1"
+        shutil.copytree(EXPORTED / "1", path)
+        (path / "fingerprint.pb").write_bytes(b"damaged")
+        # In another process, since pytest takes the logs of this one.
+        script = (
+            "from keras_transformer.decoding import load\n"
+            f"print(load({str(path)!r})(['a b', 'b']))\n"
+        )
+        result = subprocess.run(
+            [sys.executable, "-c", script],
+            capture_output=True,
+            text=True,
+            env=environment(__file__),
+        )
+        assert result.stdout == "['a b', 'b']\n"
+        assert "ingerprint" not in result.stderr
 
     @pytest.mark.parametrize("file", ["saved_model.pb", "variables"])
     def test_damage_is_an_error_that_names_the_file(self, tmp_path, file):

@@ -13,6 +13,7 @@ from small_translators import make_vocabulary
 
 from keras_transformer.data.subwords import train_subwords
 from keras_transformer.decoding.attention import attention_of
+from keras_transformer.decoding.glossary import Glossary
 from keras_transformer.decoding.loading import load
 from keras_transformer.decoding.loading import load_checker
 from keras_transformer.decoding.reranking import Reranker
@@ -21,6 +22,9 @@ from keras_transformer.search.options import DecodeOptions
 
 UNTIED = dataclasses.replace(HPARAMS, tied_embeddings="target")
 OTHER_TEXTS = ["ひらがな だけ の ぶん", "みじかい", "ながい ぶん と ことば"]
+only_tensorflow = pytest.mark.skipif(
+    keras.backend.backend() != "tensorflow", reason="TensorFlow's format"
+)
 TARGETS = ["ひらがな の ぶん", "ことば", "", "ながい ぶん", "", "だけ", "ぶん"]
 
 
@@ -44,6 +48,13 @@ def run(tmp_path_factory, kana, latin):
 @pytest.fixture(scope="module")
 def translator(run):
     return load(run.path)
+
+
+@pytest.fixture(scope="module")
+def exported(run, tmp_path_factory):
+    from keras_transformer.export.saved_model import export_saved_model
+
+    return export_saved_model(run, str(tmp_path_factory.mktemp("exported")))
 
 
 class SeparateVocabulariesDecodingTest:
@@ -135,17 +146,39 @@ class SeparateVocabulariesDecodingTest:
         assert exported(texts, **options) == translator(texts, **options)
 
     @pytest.mark.slow
-    @pytest.mark.skipif(
-        keras.backend.backend() != "tensorflow", reason="TensorFlow's format"
-    )
-    def test_a_saved_model_gives_the_same(self, run, translator, tmp_path):
-        from keras_transformer.export.saved_model import export_saved_model
-
-        exported = load(export_saved_model(run, str(tmp_path / "out")))
-        expected, scores = translator(TEXTS, return_scores=True)
-        translations, their_scores = exported(TEXTS, return_scores=True)
-        assert translations == expected
-        np.testing.assert_allclose(their_scores, scores, atol=1e-4)
-        assert exported.score(TEXTS, TARGETS) == pytest.approx(
+    @only_tensorflow
+    def test_a_saved_model_gives_the_same(self, exported, translator, capfd):
+        saved_model = load(exported)
+        texts = [*TEXTS, *TARGETS]
+        for of_targets in (False, True):
+            expected = translator.num_tokens(texts, of_targets)
+            assert saved_model.num_tokens(texts, of_targets) == expected
+        assert saved_model.score(TEXTS, TARGETS) == pytest.approx(
             translator.score(TEXTS, TARGETS), abs=1e-4
         )
+        glossary = Glossary({"women": "ことば", "book": "ながい ぶん"})
+        for options in ({}, {"glossary": glossary}):
+            options["return_scores"] = True
+            expected, scores = translator(TEXTS, **options)
+            translations, their_scores = saved_model(TEXTS, **options)
+            assert translations == expected
+            np.testing.assert_allclose(their_scores, scores, atol=1e-4)
+        assert "normalizer" not in capfd.readouterr().err
+
+    @only_tensorflow
+    @pytest.mark.parametrize("first", ["target_lengths", "with_terms"])
+    def test_any_signature_may_be_called_first(self, exported, run, first):
+        import tensorflow as tf
+
+        signatures = tf.saved_model.load(exported).signatures
+        text = tf.constant(TEXTS + TARGETS)
+        terms = {"terms": text[:, None]} if first == "with_terms" else {}
+        signatures[first](text=text, **terms)
+        vocabularies = {
+            "lengths": run.source_vocabulary,
+            "target_lengths": run.vocabulary,
+        }
+        for name, vocabulary in vocabularies.items():
+            lengths = signatures[name](text=text)["lengths"].numpy().tolist()
+            expected = vocabulary.encode(TEXTS + TARGETS)
+            assert lengths == list(map(len, expected))

@@ -230,15 +230,12 @@ class SignaturesTest:
     def test_scores_of_pairs_are_those_of_the_run(
         self, run, signatures, translator
     ):
-        targets = TEXTS[::-1]
+        targets = TEXTS[1:] + TEXTS[:1]  # blank texts have long targets
         expected = Translator.load(run.path).score(TEXTS, targets, 0.6)
         scores = signatures["score"](
             text=tf.constant(TEXTS), targets=tf.constant(targets)
         )["scores"]
-        real = [bool(text.strip()) for text in TEXTS]
-        np.testing.assert_allclose(
-            scores.numpy()[real], np.array(expected)[real], atol=1e-4
-        )
+        np.testing.assert_allclose(scores, expected, atol=1e-4)
         np.testing.assert_allclose(
             translator.score(TEXTS, targets), scores, atol=1e-4
         )

@@ -51,6 +51,13 @@ class DecodeOptionsTest:
         with pytest.raises(ValueError, match="num_hypotheses=5, beam_size=3"):
             DecodeOptions().replace(num_hypotheses=5, beam_size=3)
 
+    @pytest.mark.parametrize("value", ["2", 5.5, 1_001])
+    def test_a_wrong_number_of_hypotheses_is_named_before_the_beam(self, value):
+        with pytest.raises(
+            ValueError, match=f"Received: num_hypotheses={value!r}"
+        ):
+            DecodeOptions().replace(num_hypotheses=value)
+
     def test_samples_for_minimum_bayes_risk_are_those_of_the_search(self):
         with pytest.raises(ValueError, match="num_hypotheses=5, mbr_samples=4"):
             DecodeOptions(mbr_samples=4, num_hypotheses=5)

@@ -99,6 +99,15 @@ class VersionsTest:
         wait_until(lambda: states(versions)[1] == "AVAILABLE")
         assert versions.get()[0] == 2
 
+    def test_a_number_beyond_64_bits_is_no_version(self, tmp_path, start):
+        # Requests and answers hold the number as a signed integer.
+        write(tmp_path, 2**63)
+        with pytest.raises(ValueError, match="which has none"):
+            Versions(str(tmp_path), load)
+        write(tmp_path, "99999999999999999999")
+        write(tmp_path, 2**63 - 1)
+        assert start().statuses().keys() == {2**63 - 1}
+
     def test_a_bad_version_is_reported_and_the_old_one_stays(
         self, tmp_path, start
     ):

@@ -136,7 +136,11 @@ class Adafactor(keras.optimizers.Optimizer):
 
     def update_step(self, gradient, variable, learning_rate):
         moments = self._moments[self._get_variable_index(variable)]
-        step = ops.cast(self.iterations + 1, "float32")
+        dtype = moments[0].dtype
+        # On TensorFlow the gradient of an embedding can be sparse and hold a
+        # row twice. Keras makes it dense when a number is subtracted.
+        gradient = ops.subtract(ops.cast(gradient, dtype), 0)
+        step = ops.cast(self.iterations + 1, dtype)
         decay = 1 - ops.power(step, self.beta_2_decay)
         squares = ops.square(gradient) + self.epsilon_1
         if len(moments) == 1:
@@ -152,8 +156,10 @@ class Adafactor(keras.optimizers.Optimizer):
             update = gradient * ops.rsqrt(rows)[..., :, None]
             update = update * ops.rsqrt(columns)[..., None, :]
         excess = _root_mean_square(update) / self.clip_threshold
-        size = ops.maximum(_root_mean_square(variable), self.epsilon_2)
-        factor = learning_rate * size / ops.maximum(excess, 1)
+        values = ops.cast(variable, dtype)
+        size = ops.maximum(_root_mean_square(values), self.epsilon_2)
+        rate = ops.cast(learning_rate, dtype)
+        factor = rate * size / ops.maximum(excess, 1)
         self.assign_sub(variable, factor * update)
 
     def _averaged(self, moments, values, decay):

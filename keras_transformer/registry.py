@@ -199,13 +199,16 @@ def get_hparams(name):
     from keras_transformer.hparam import HParams
 
     hparams = hparams_sets.get(name)()
-    if not isinstance(hparams, HParams):
+    # Not a subclass either: a run is read as an `HParams`, which would have
+    # neither its fields nor its methods.
+    if type(hparams) is not HParams:
         kind = type(hparams).__name__
         result = "nothing" if hparams is None else f"an object of type {kind}"
         raise ValueError(
-            "The function of an hparams set must return an `HParams`. "
+            "The function of an hparams set must return an `HParams` itself. "
             f"Received: hparams_set={name!r}, which returns {result}. Return "
-            "an `HParams`, for example by dataclasses.replace of another one."
+            "an `HParams`, for example by dataclasses.replace of another one, "
+            "and keep values of your own in your own code."
         )
     return hparams
 

@@ -3,9 +3,12 @@
 import keras
 import numpy as np
 import pytest
+from keras import ops
+from layer_checks import random_array
 from layer_checks import to_numpy
 
 from keras_transformer.hparam import HParams
+from keras_transformer.layers import SharedEmbedding
 from keras_transformer.optimizers import Adafactor
 from keras_transformer.optimizers import make_optimizer
 from keras_transformer.optimizers import make_schedule
@@ -192,3 +195,46 @@ class AdafactorTest:
         copy = keras.optimizers.deserialize(config)
         assert isinstance(copy, Adafactor)
         assert copy.get_config() == optimizer.get_config()
+
+    @pytest.mark.skipif(
+        keras.backend.backend() != "tensorflow",
+        reason="Gradients are sparse on TensorFlow only.",
+    )
+    def test_sparse_gradient_updates_like_the_dense_one(self):
+        import tensorflow as tf
+
+        rows = np.arange(12, dtype="float32").reshape(4, 3) - 5.5
+        ids = np.array([2, 0, 2, 4])  # one of them twice
+        dense = np.zeros((5, 3), "float32")
+        np.add.at(dense, ids, rows)
+        start = random_array(5, 3)
+        tables = [keras.Variable(start) for _ in range(2)]
+        for table, gradient in zip(
+            tables, (tf.IndexedSlices(rows, ids, (5, 3)), dense)
+        ):
+            Adafactor(0.1).apply([gradient], [table])
+        sparse, expected = map(to_numpy, tables)
+        np.testing.assert_allclose(sparse, expected, rtol=1e-6)
+        assert np.abs(expected - start)[ids].min() > 0.01
+
+    @pytest.mark.parametrize(
+        "layer", [SharedEmbedding(11, 8), keras.layers.Embedding(11, 8)]
+    )
+    def test_embeddings_train_in_keras(self, layer):
+        model = keras.Sequential([layer])
+        model.compile(Adafactor(0.1), loss="mse")
+        ids, goals = np.array([[1, 2, 2]]), random_array(1, 3, 8)
+        losses = model.fit(ids, goals, epochs=20, verbose=0).history["loss"]
+        assert losses[-1] < 0.95 * losses[0]
+
+    @pytest.mark.parametrize("dtype", ["bfloat16", "float64"])
+    def test_weights_may_have_another_dtype(self, dtype):
+        table, expected = (
+            keras.Variable(KERNEL, dtype=name) for name in (dtype, "float32")
+        )
+        ((gradient, _),) = gradients(1)
+        for weights in (table, expected):
+            Adafactor(0.1).apply([ops.cast(gradient, weights.dtype)], [weights])
+        np.testing.assert_allclose(
+            to_numpy(table), to_numpy(expected), atol=0.02
+        )

@@ -1,3 +1,4 @@
+import dataclasses
 import pathlib
 import subprocess
 import sys
@@ -148,6 +149,17 @@ class GetHParamsTest:
         monkeypatch.setattr(registry, "hparams_sets", sets)
         registry.register_hparams("mine")(dict)
         with pytest.raises(ValueError, match="mine.*type dict.*Return"):
+            registry.get_hparams("mine")
+
+    def test_set_with_a_field_of_its_own_is_refused(self, monkeypatch):
+        @dataclasses.dataclass(frozen=True)
+        class MyHParams(HParams):
+            gate: float = 0.5
+
+        sets = registry.Registry("hparams_set")
+        monkeypatch.setattr(registry, "hparams_sets", sets)
+        registry.register_hparams("mine")(MyHParams)
+        with pytest.raises(ValueError, match="'mine'.*MyHParams.*replace"):
             registry.get_hparams("mine")
 
     def test_listing_imports_neither_tensorflow_nor_keras(self):

@@ -101,13 +101,7 @@ class MultiHeadAttention(SequenceLayer):
         **kwargs,
     ):
         super().__init__(**kwargs)
-        if d_model % num_heads and not (d_k and d_v):
-            divisor = max(n for n in range(1, num_heads) if d_model % n == 0)
-            raise ValueError(
-                "`d_model` must be divisible by `num_heads`. Received: "
-                f"d_model={d_model}, num_heads={num_heads}. Use a divisor of "
-                f"d_model such as {divisor}, or set d_k and d_v."
-            )
+        _check_heads(d_model, num_heads, d_k, d_v)
         if neighbourhood_size < 0:
             raise ValueError(
                 "`neighbourhood_size` must be 0 or more. Received: "
@@ -329,3 +323,19 @@ class MultiHeadAttention(SequenceLayer):
             "neighbourhood_size": self.neighbourhood_size,
             "initializer": self.initializer,
         }
+
+
+def _check_heads(d_model, num_heads, d_k, d_v):
+    if num_heads < 1:
+        raise ValueError(
+            "`num_heads` must be 1 or more. Received: "
+            f"num_heads={num_heads}. Use a divisor of d_model={d_model}, "
+            "such as 1."
+        )
+    if d_model % num_heads and not (d_k and d_v):
+        divisor = max(n for n in range(1, num_heads) if d_model % n == 0)
+        raise ValueError(
+            "`d_model` must be divisible by `num_heads`. Received: "
+            f"d_model={d_model}, num_heads={num_heads}. Use a divisor of "
+            f"d_model such as {divisor}, or set d_k and d_v."
+        )

@@ -10,7 +10,7 @@ class LayerNormalization(keras.layers.LayerNormalization):
     In training, the gradient is computed in closed form. Differentiated
     automatically, the same formula reads and writes twice as many arrays of the
     size of its input. Weights and results are those of Keras' layer, up to
-    rounding. The computation is in float32 in every precision.
+    rounding. The computation is in float32 in every precision but float64.
 
     Args:
         **kwargs: Arguments of `keras.layers.LayerNormalization` except `axis`,
@@ -38,10 +38,18 @@ class LayerNormalization(keras.layers.LayerNormalization):
         rows = ops.reshape(
             inputs, (-1, inputs.shape[-1])
         )  # (batch x length, d_model)
-        gamma = ops.reshape(self.gamma, (1, -1))  # (1, d_model)
-        beta = ops.reshape(self.beta, (1, -1))  # (1, d_model)
+        # The weights are in low precision under pure policies like "bfloat16".
+        gamma, beta = (
+            ops.reshape(ops.cast(weight, _precision(inputs)), (1, -1))
+            for weight in (self.gamma, self.beta)
+        )  # both (1, d_model)
         rows = _normalise(rows, gamma, beta, self.epsilon)
         return ops.reshape(rows, shape)  # (batch, length, d_model)
+
+
+def _precision(x):
+    """Returns the dtype in which a tensor is normalised, float32 at least."""
+    return keras.backend.result_type(x.dtype, "float32")
 
 
 def _normalise(rows, gamma, beta, epsilon):
@@ -49,7 +57,7 @@ def _normalise(rows, gamma, beta, epsilon):
 
     @ops.custom_gradient
     def normalised(rows, gamma, beta):
-        values = ops.cast(rows, "float32")
+        values = ops.cast(rows, _precision(rows))
         centred = values - ops.mean(values, axis=-1, keepdims=True)
         variance = ops.mean(ops.square(centred), axis=-1, keepdims=True)
         scale = ops.rsqrt(variance + epsilon)  # (rows, 1)
@@ -71,12 +79,12 @@ def _slopes(slopes, normed, scale, gamma, dtype):
 
     Args:
         slopes: Gradient by the output, a tensor of shape `(rows, d_model)`.
-        normed: Normalised rows, a float32 tensor of the same shape.
+        normed: Normalised rows, a tensor of the same shape.
         scale: What the rows were multiplied by, of shape `(rows, 1)`.
         gamma: Tensor of shape `(1, d_model)`.
         dtype: Data type of the first gradient.
     """
-    slopes = ops.cast(slopes, "float32")
+    slopes = ops.cast(slopes, normed.dtype)
     products = slopes * normed
     # Sums as products with vectors, which are several times as fast.
     ones = ops.reshape(ops.ones_like(scale), (1, -1))  # (1, rows)

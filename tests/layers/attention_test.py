@@ -135,6 +135,13 @@ class MultiHeadAttentionTest:
             make(num_heads=3)
         assert make(num_heads=3, d_k=2, d_v=2)(X).shape == (2, 5, 8)
 
+    @pytest.mark.parametrize("num_heads", [0, -3])
+    @pytest.mark.parametrize("d_k", [None, 4])
+    def test_fewer_heads_than_one_are_an_error(self, num_heads, d_k):
+        message = f"`num_heads`.*1 or more.*num_heads={num_heads}. Use"
+        with pytest.raises(ValueError, match=message):
+            make(num_heads=num_heads, d_k=d_k, d_v=d_k)
+
 
 class AttentionMaskTest:
     def test_masked_positions_get_weight_exactly_zero(self):

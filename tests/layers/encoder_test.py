@@ -1,3 +1,4 @@
+import keras
 import numpy as np
 import pytest
 from keras import ops
@@ -84,6 +85,23 @@ class EncoderTest:
         before, after = to_numpy(layer(X, REAL)), to_numpy(layer(changed, REAL))
         np.testing.assert_array_equal(before[REAL], after[REAL])
         assert not np.array_equal(to_numpy(layer(X)), to_numpy(layer(changed)))
+
+    @pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float64"])
+    def test_pure_dtypes_learn_what_float32_learns(self, make, dtype):
+        losses, outputs = [], []
+        for policy in ("float32", dtype):
+            layer = make(dropout=0.0, dtype=policy)
+            layer.build(X.shape)
+            randomize(layer)
+            x = keras.Input(X.shape[1:], dtype=layer.compute_dtype)
+            model = keras.Model(x, layer(x))
+            model.compile("sgd", loss="mse")
+            data = ops.convert_to_numpy(ops.cast(X, layer.compute_dtype))
+            losses += model.fit(data, -data, verbose=0).history["loss"]
+            outputs.append(to_numpy(model(data)))
+        tolerance = 1e-4 if dtype == "float64" else 0.1
+        np.testing.assert_allclose(losses[1], losses[0], rtol=tolerance)
+        np.testing.assert_allclose(outputs[1], outputs[0], atol=tolerance)
 
     def test_no_gradient_reaches_padding(self, make):
         layer = make()

@@ -68,3 +68,15 @@ class LayerNormalizationTest:
         expected = gradients(make(keras.layers.LayerNormalization))
         for slopes, exact in zip(gradients(layer), expected, strict=True):
             np.testing.assert_allclose(slopes, exact, atol=0.05)
+
+    @pytest.mark.parametrize(
+        "dtype,tolerance",
+        [("bfloat16", 0.1), ("float16", 0.02), ("float64", 1e-5)],
+    )
+    def test_pure_dtypes_keep_the_gradients(self, dtype, tolerance):
+        layer = make(LayerNormalization, dtype=dtype)
+        x = ops.cast(X, dtype)
+        assert layer(x, training=True).dtype == layer(x).dtype == x.dtype
+        expected = gradients(make(keras.layers.LayerNormalization))
+        for slopes, exact in zip(gradients(layer), expected, strict=True):
+            np.testing.assert_allclose(slopes, exact, atol=tolerance)

@@ -121,18 +121,31 @@ def main(argv):
 def _check_paths():
     for name in INPUTS:
         text_files.check_exists(FLAGS[name].value)
-    places = {}
-    for name in filter(lambda name: FLAGS[name].value, (*INPUTS, *OUTPUTS)):
-        path = FLAGS[name].value
-        other = places.setdefault(os.path.realpath(path), name)
+    paths = [(name, FLAGS[name].value) for name in INPUTS]
+    paths += [("held_out", path) for path in FLAGS.held_out or ()]
+    paths += [(name, FLAGS[name].value) for name in OUTPUTS]
+    flag_of = {}
+    for name, path in paths:
+        if path:
+            _check_place(name, path, flag_of)
+            if name in OUTPUTS:
+                writing.check_writable(path, f"`--{name}`")
+
+
+def _check_place(name, path, flag_of):
+    """Checks that no other flag has the file, and notes whose it is."""
+    place = os.path.realpath(path)
+    # An output is written under the second name.
+    asides = [place + writing.INCOMPLETE] if name in OUTPUTS else []
+    for each in (place, *asides):
+        other, other_path = flag_of.setdefault(each, (name, path))
         if other != name:
             raise ValueError(
-                "The files of kt-clean must differ from each other. Received: "
-                f"--{other}={FLAGS[other].value} and --{name}={path}. Name "
-                "another file."
+                "The files of kt-clean must differ from each other, and an "
+                f"output also needs its name with {writing.INCOMPLETE} at the "
+                f"end. Received: --{other}={other_path} and --{name}={path}. "
+                "Name another file."
             )
-        if name in OUTPUTS:
-            writing.check_writable(path, f"`--{name}`")
 
 
 def _options():

@@ -43,6 +43,7 @@ TREE_SETTINGS = [
     "skip_bad",
 ]
 EITHER_SETTINGS = ["vocab_size", "vocabulary"]
+# A problem may have reasons of its own, which are shown as they are.
 REASONS = {
     "empty_side": "dropped for an empty side",
     "bad_trees": "bad trees left out",
@@ -225,7 +226,7 @@ def _summary(counts):
         f"{counts['pairs']:,} pairs, {counts['source_tokens']:,} source and "
         f"{counts['target_tokens']:,} target tokens; "
         + ", ".join(
-            f"{number:,} {REASONS[reason]}"
+            f"{number:,} {REASONS.get(reason, reason)}"
             for reason, number in counts["dropped"].items()
         )
     )

@@ -36,6 +36,7 @@ from keras_transformer.sweep import spaces
 from keras_transformer.sweep import variants
 from keras_transformer.sweep.paper_table4 import quoted
 from keras_transformer.sweep.record import check_settings
+from keras_transformer.sweep.results import SPLITS
 from keras_transformer.sweep.rows import make_rows
 from keras_transformer.sweep.scales import SCALES
 from keras_transformer.sweep.sweep import MARKDOWN_FILE
@@ -151,8 +152,8 @@ FLAGS = flags.define(
         flags.text(
             "splits",
             None,
-            "Splits to evaluate, separated by commas. Default: all of the "
-            "problem but train.",
+            "Splits to evaluate, separated by commas: dev, test or both. "
+            "Default: those of the problem.",
         ),
     ),
     flags.group(
@@ -199,7 +200,7 @@ def main(argv):
     with locked_directory(FLAGS.output_dir, wait=False):
         settings = {name: FLAGS[name].value for name in SETTINGS}
         check_settings(FLAGS.output_dir, settings)
-        failures = sweep.run(wanted, _trainer_flags())
+        failures = sweep.run(wanted, _given("usr_dir"), _given("precision"))
     with open(sweep.file(MARKDOWN_FILE), encoding="utf-8") as file:
         print(file.read(), end="")
     return 1 if failures else 0
@@ -311,13 +312,13 @@ def _sweep(problem, rows):
 
 
 def _splits(problem):
-    text_splits = [name for name in problem.splits if name != "train"]
+    text_splits = [name for name in SPLITS if name in problem.splits]
     splits = FLAGS.splits.split(",") if FLAGS.splits else text_splits
     for split in splits:
         if split not in text_splits:
             raise ValueError(
-                "`--splits` must name splits of the problem whose text is "
-                f"kept. Received: {fields.shown(split)}. Use "
+                "`--splits` must name splits of the problem that kt-evaluate "
+                f"takes. Received: {fields.shown(split)}. Use "
                 f"{' or '.join(text_splits)}."
             )
     return tuple(splits)
@@ -333,11 +334,10 @@ def _title():
     return markdown.code(f"kt-sweep {shlex.join(changed_flags)}")
 
 
-def _trainer_flags():
-    names = ("precision", "usr_dir")
-    return [
-        f"--{name}={FLAGS[name].value}" for name in names if FLAGS[name].value
-    ]
+def _given(name):
+    """Returns a flag as a list for other commands, empty if not given."""
+    value = FLAGS[name].value
+    return [f"--{name}={value}"] if value else []
 
 
 def run(argv=None):

@@ -105,10 +105,17 @@ def _read_tmx(path, languages):
             "--target_language=de, for example."
         )
     seen, num_pairs = set(), 0
-    for unit in _translation_units(path):
+    for number, unit in enumerate(_translation_units(path), 1):
         texts = {_code(variant): variant for variant in unit.iter("tuv")}
         seen.update(texts)
-        sides = [_text_in(texts, language) for language in languages]
+        try:
+            sides = [_text_in(texts, language) for language in languages]
+        except RecursionError as error:
+            raise ValueError(
+                "A segment of a TMX file must not have hundreds of elements "
+                f"within each other. Received: {path}, unit {number}, with "
+                "more of them. Remove the unit, or its <hi> elements."
+            ) from error
         # A file of many languages may lack some of them in a unit.
         if None not in sides:
             num_pairs += 1

@@ -199,8 +199,15 @@ def train_subwords(texts, vocab_size, model_path, symbols=(), user_symbols=()):
     return Subwords.from_bytes(model.getvalue())
 
 
-def check_user_symbols(symbols):
+def check_user_symbols(
+    symbols, way_out="Write for example --symbols='<num>,<url>'."
+):
     """Checks that texts can be symbols of a vocabulary.
+
+    Args:
+        symbols: Tuple or list of strings.
+        way_out: Sentence at the end of an error. Defaults to one that names the
+            flag of kt-datagen.
 
     Raises:
         ValueError: If one of them is empty, has a space, occurs twice, or is a
@@ -218,8 +225,7 @@ def check_user_symbols(symbols):
         if fault:
             raise ValueError(
                 "Each symbol must be a text of its own without spaces. "
-                f"Received: {symbol!r}, {fault}. Write for example "
-                "--symbols='<num>,<url>'."
+                f"Received: {symbol!r}, {fault}. {way_out}"
             )
         seen.add(symbol)
 

@@ -89,11 +89,13 @@ def lines_of(file, name, errors="strict", exact=False):
 
 
 def _not_text(name, number, line, position):
-    encoding = "-t" if line[position] else "-f UTF-16 -t"
+    marks = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+    is_utf16 = (number == 1 and line.startswith(marks)) or not line[position]
+    encoding = "UTF-16" if is_utf16 else "ISO-8859-1"
     return ValueError(
         f"Text must be UTF-8. Received: {name}, line {number}, where byte "
         f"{position + 1} is 0x{line[position]:02x}. Convert the text, for "
-        f"example with iconv {encoding} UTF-8."
+        f"example with iconv -f {encoding} -t UTF-8."
     )
 
 

@@ -32,7 +32,8 @@ def resumable(path, settings, resume=False):
     kept.
 
     Args:
-        path: Path of the file to write or replace.
+        path: Path of the file to write or replace. If it is a symbolic link,
+            the file that it points to is meant.
         settings: Dictionary of everything but the text that the lines depend
             on: str, numbers, booleans or None by name.
         resume: Whether to go on with the lines that an earlier process left, if
@@ -47,6 +48,8 @@ def resumable(path, settings, resume=False):
         OSError: If the disk accepts no more data.
     """
     writing.check_writable(path)
+    if os.path.islink(path):
+        path = os.path.realpath(path)
     partial = path + PARTIAL
     with locks.locked_file(partial, "wb", path, True, buffering=0) as file:
         try:

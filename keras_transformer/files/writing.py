@@ -32,9 +32,10 @@ def check_writable(path, name="An output"):
             if its directory does not exist or may not be written to.
         OSError: If the system rejects the path, for example as too long.
     """
-    directory = os.path.dirname(path) or os.curdir
+    place = _place(path)
+    directory = os.path.dirname(place) or os.curdir
     fault = None
-    if os.path.exists(path) and not os.path.isfile(path):
+    if _is_no_file(path):
         fault = "which is a directory or a device"
     elif not os.path.isdir(directory):
         fault = "whose directory does not exist"
@@ -49,7 +50,7 @@ def check_writable(path, name="An output"):
             f"{fault}. Name another file, in a directory that can be written."
         )
     # Root seems to have access everywhere, and a name can be too long.
-    aside = path + INCOMPLETE
+    aside = place + INCOMPLETE
     if not os.path.lexists(aside):
         with locks.locked_file(aside, "wb", path):
             os.remove(aside)
@@ -64,7 +65,8 @@ def written_aside(path, mode="w"):
     the line end.
 
     Args:
-        path: Path of the file to write or replace.
+        path: Path of the file to write or replace. If it is a symbolic link,
+            the link stays, and the file that it points to is replaced.
         mode: "w" for text or "wb" for bytes. Defaults to "w".
 
     Yields:
@@ -84,12 +86,13 @@ def written_aside(path, mode="w"):
     >>> open(path).read()
     'Guten Tag'
     """
-    if os.path.exists(path) and not os.path.isfile(path):
+    place = _place(path)
+    if _is_no_file(path):
         raise ValueError(
             "An output must be a file. Received: "
             f"{path}, which is a directory or a device. Name a file."
         )
-    aside = path + INCOMPLETE
+    aside = place + INCOMPLETE
     text = {} if "b" in mode else {"encoding": "utf-8", "newline": "\n"}
     with (
         disk_errors(path),
@@ -101,7 +104,7 @@ def written_aside(path, mode="w"):
             # content has to be there first.
             file.flush()
             os.fsync(file.fileno())
-            move(aside, path)
+            move(aside, place)
         except BaseException:
             # Only while the lock is held, so that it is our own file.
             with contextlib.suppress(FileNotFoundError):
@@ -133,7 +136,7 @@ def written_together(paths):
                 os.fsync(file.fileno())
         for path in paths:
             with contextlib.suppress(FileNotFoundError):
-                os.remove(path)
+                os.remove(_place(path))
 
 
 @contextlib.contextmanager
@@ -181,6 +184,26 @@ def move(aside, path):
     """
     os.replace(aside, path)
     _synchronise(os.path.dirname(path) or os.curdir)
+
+
+def _place(path):
+    """Returns the path of the file that a link points to, or `path` itself."""
+    return os.path.realpath(path) if os.path.islink(path) else path
+
+
+def _is_no_file(path):
+    """Returns whether a path leads to a directory, a device or an open file."""
+    if not os.path.exists(path):
+        return False
+    if not os.path.isfile(_place(path)):
+        return True
+    # /dev/stdout leads through /proc to the file that the shell has opened. A
+    # new file in its place would not be the one that the process writes to.
+    while os.path.islink(path):
+        if os.path.realpath(os.path.dirname(path)).startswith("/proc/"):
+            return True
+        path = os.path.join(os.path.dirname(path), os.readlink(path))
+    return False
 
 
 def _synchronise(path):

@@ -2,11 +2,12 @@
 
 import dataclasses
 
+from keras_transformer.runs.model_card.facts import describe_data
 from keras_transformer.runs.model_card.facts import num_parameters
 from keras_transformer.runs.model_card.scores import read_scores
 from keras_transformer.runs.run_directory import RunDirectory
 
-SPLITS = ("dev", "test")
+SPLITS = ("dev", "test")  # those that kt-evaluate takes
 
 
 @dataclasses.dataclass(frozen=True)
@@ -31,7 +32,8 @@ def read_result(row, path):
         A `Result`, or None if there is no checkpoint of such a model.
 
     Raises:
-        ValueError: If a file of the run is not as it was written.
+        ValueError: If the run was trained on other data, or if a file of it is
+            not as it was written.
     """
     if not RunDirectory.exists(path):
         return None
@@ -39,6 +41,7 @@ def read_result(row, path):
     steps = run.checkpoints.steps
     if not steps or run.hparams != row.hparams:
         return None
+    _check_data(run, row.variant.problem)
     step = steps[-1]
     training = run.training_until(step)
     is_evaluated = training.get("dev_step") == step
@@ -58,6 +61,28 @@ def is_trained(row, result):
         and result.step == row.hparams.train_steps
         and result.perplexity is not None
     )
+
+
+def _check_data(run, problem):
+    """Checks that a run was trained on the data that a problem has now."""
+    # The earliest runs do not record their data.
+    if not run.record.get("data"):
+        return
+    # The directory is not compared, because the data may be moved.
+    current = {
+        "data": describe_data(problem),
+        "corpus_weights": problem.corpus_weights,
+        **problem.vocabularies.hashes,
+    }
+    if any(
+        run.record.get(name, value) != value for name, value in current.items()
+    ):
+        raise ValueError(
+            "The data of a row must not change in a sweep. Received: the data "
+            f"in {problem.directory}, but {run.path} was trained on other "
+            f"data, from {run.record.get('data_dir')}. Use the earlier data, "
+            "or another --output_dir."
+        )
 
 
 def _scores(run, step):

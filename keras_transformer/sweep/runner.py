@@ -11,7 +11,7 @@ from keras_transformer.sweep.results import read_result
 LOG_FILE = "log.txt"  # what the processes of a row print
 
 
-def run_row(row, path, splits, flags):
+def run_row(row, path, splits, flags=(), trainer_flags=()):
     """Trains and evaluates a row, as far as this is not done yet.
 
     kt-trainer and kt-evaluate do the work in processes of their own, which can
@@ -22,7 +22,10 @@ def run_row(row, path, splits, flags):
         row: The `Row`.
         path: Path of its run's directory.
         splits: Names of the splits to evaluate.
-        flags: List of further flags of kt-trainer.
+        flags: List of further flags of kt-trainer and of kt-evaluate. Defaults
+            to none.
+        trainer_flags: List of further flags of kt-trainer alone. Defaults to
+            none.
 
     Returns:
         None, or a line on why the row failed.
@@ -33,10 +36,11 @@ def run_row(row, path, splits, flags):
     os.makedirs(path, exist_ok=True)
     failure = None
     if not is_trained(row, read_result(row, path)):
-        failure = _run("trainer", path, [*_recipe(row), *flags])
+        trainer_flags = [*_recipe(row), *flags, *trainer_flags]
+        failure = _run("trainer", path, trainer_flags)
     for split in splits:
         if not failure and split not in read_result(row, path).scores:
-            failure = _run("evaluate", path, [f"--split={split}"])
+            failure = _run("evaluate", path, [f"--split={split}", *flags])
     return failure
 
 

@@ -26,12 +26,12 @@ class Sweep:
     quoted: tuple = ()  # as for `table.make_lines`
     base: str | None = None  # as for `plot.plot_lines`
 
-    def run(self, rows, flags=()):
+    def run(self, rows, flags=(), trainer_flags=()):
         """Trains and evaluates rows, and writes the report after each one.
 
         Args:
             rows: List of those of the sweep's rows that are wanted now.
-            flags: List of further flags of kt-trainer.
+            flags, trainer_flags: As for `runner.run_row`.
 
         Returns:
             A dictionary of the directory of a row to why it failed.
@@ -47,7 +47,9 @@ class Sweep:
                 f"{name}, {number} of {len(rows)}: the messages are in "
                 f"{os.path.join(path, runner.LOG_FILE)}"
             )
-            failure = runner.run_row(row, path, self.splits, flags)
+            failure = runner.run_row(
+                row, path, self.splits, flags, trainer_flags
+            )
             if failure:
                 failures[name] = failure
                 _say(f"{name} failed: {failure}")

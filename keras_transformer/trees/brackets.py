@@ -152,7 +152,8 @@ def _check_encoding(text, name, first_line):
             raise ValueError(
                 f"Text must be UTF-8. Received: {name}, line {number}, where "
                 f"byte {len(before) + 1} is 0x{ord(damage[0]) & 0xFF:02x}. "
-                "Convert the file, for example with iconv -t UTF-8."
+                "Convert the file, for example with "
+                "iconv -f ISO-8859-1 -t UTF-8."
             )
 
 

@@ -163,6 +163,13 @@ class TmxTest:
             read_tmx(path)
         assert "\n" not in str(error.value)
 
+    def test_elements_too_deep_within_each_other_are_an_error(self, tmp_path):
+        depth = 100_000
+        segment = "<hi>" * depth + "x" + "</hi>" * depth
+        path = tmx(tmp_path, unit(en="a", de="b"), unit(en=segment, de="b"))
+        with pytest.raises(ValueError, match="A segment.*text.tmx, unit 2,"):
+            read_tmx(path)
+
     def test_entities_that_explode_are_an_error(self, tmp_path):
         entities = '<!ENTITY a0 "lol">' + "".join(
             f'<!ENTITY a{n} "{f"&a{n - 1};" * 10}">' for n in range(1, 10)

@@ -2,6 +2,8 @@ import contextlib
 import gzip
 import hashlib
 import os
+import re
+import subprocess
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -86,6 +88,26 @@ class ReadLinesTest:
         path = write(tmp_path / "text", "gut\n".encode("utf-16-le"))
         with pytest.raises(ValueError, match="line 1, .* 2 is 0x00.* UTF-16"):
             list(text_files.read_lines(path))
+
+    @pytest.mark.parametrize(
+        "mark, encoding",
+        [
+            (b"", "latin-1"),
+            (b"\xff\xfe", "utf-16-le"),
+            (b"\xfe\xff", "utf-16-be"),
+        ],
+    )
+    def test_the_advised_command_converts_the_text(
+        self, tmp_path, mark, encoding
+    ):
+        content = mark + "grün\nÄpfel\n".encode(encoding)
+        path = write(tmp_path / "text", content)
+        with pytest.raises(ValueError, match="line 1, .*iconv") as caught:
+            list(text_files.read_lines(path))
+        command = re.search("iconv -f [^ ]+ -t UTF-8", str(caught.value))[0]
+        converted = subprocess.check_output([*command.split(), path])
+        path = write(tmp_path / "converted", converted)
+        assert list(text_files.read_lines(path)) == ["grün", "Äpfel"]
 
     def test_a_pipe_is_read_once(self, tmp_path):
         for content in (b"one\ntwo\n", gzip.compress(b"one\ntwo\n")):

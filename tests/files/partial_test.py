@@ -51,6 +51,15 @@ FILES_OF_A_STOP = ["out.txt.partial", "out.txt.partial.json"]
 
 
 class ResumableTest:
+    def test_a_link_stays_and_its_file_is_replaced(self, path, tmp_path):
+        path.write_text("earlier")
+        link = tmp_path / "link"
+        link.symlink_to(path)
+        stop(link)
+        translate(link, resume=True)
+        assert link.is_symlink()
+        assert path.read_text() == WHOLE
+
     def test_a_complete_output_leaves_nothing_else(self, path):
         path.write_text("earlier")
         translate(path)

@@ -75,6 +75,61 @@ class WrittenAsideTest:
             file.write("here")
         assert (tmp_path / "a").read_text() == "here"
 
+    def test_link_stays_and_its_file_is_replaced(self, tmp_path):
+        real = tmp_path / "folder" / "real"
+        real.parent.mkdir()
+        real.write_text("before")
+        link = tmp_path / "link"
+        link.symlink_to("folder/real")
+        with written_aside(str(link)) as file:
+            file.write("after")
+            assert real.read_text() == "before"
+        assert link.is_symlink()
+        assert real.read_text() == "after"
+        assert os.listdir(real.parent) == ["real"]
+
+    def test_link_to_a_new_file_makes_it(self, tmp_path):
+        link = tmp_path / "link"
+        link.symlink_to("new")
+        with written_aside(str(link)) as file:
+            file.write("here")
+        assert link.is_symlink()
+        assert (tmp_path / "new").read_text() == "here"
+
+    def test_link_to_a_pipe_is_refused_and_stays(self, tmp_path):
+        os.mkfifo(tmp_path / "pipe")
+        link = tmp_path / "link"
+        link.symlink_to("pipe")
+        with pytest.raises(ValueError, match="link, which is .* a device"):
+            with written_aside(str(link)):
+                pass
+        assert link.is_symlink()
+        assert sorted(os.listdir(tmp_path)) == ["link", "pipe"]
+
+    @pytest.mark.skipif(
+        not os.path.isdir("/proc/self/fd"), reason="opens a file in /proc"
+    )
+    def test_link_to_an_open_file_is_refused_like_a_device(self, tmp_path):
+        log, link = tmp_path / "log", tmp_path / "link"
+        log.write_text("before")
+        # The same as the link /dev/stdout after `>>log`.
+        with open(log, "a") as file:
+            link.symlink_to(f"/proc/self/fd/{file.fileno()}")
+            with pytest.raises(ValueError, match="link, which is .* a device"):
+                with written_aside(str(link)):
+                    pass
+            with pytest.raises(ValueError, match="link, which is .* a device"):
+                writing.check_writable(str(link))
+        assert link.is_symlink()
+        assert log.read_text() == "before"
+
+    def test_link_to_itself_is_no_endless_loop(self, tmp_path):
+        link = tmp_path / "link"
+        link.symlink_to("link")
+        with written_aside(str(link)) as file:
+            file.write("here")
+        assert link.read_text() == "here"
+
 
 class WrittenTogetherTest:
     def test_files_appear_when_all_are_complete(self, tmp_path):
@@ -101,6 +156,17 @@ class WrittenTogetherTest:
         texts = {(tmp_path / name).read_text() for name in "abc"}
         assert texts == {"before"}
         assert sorted(os.listdir(tmp_path)) == ["a", "b", "c"]
+
+    def test_links_stay_and_their_files_are_replaced(self, tmp_path):
+        for name in "ab":
+            (tmp_path / name).write_text("before")
+            (tmp_path / f"link_{name}").symlink_to(name)
+        paths = [str(tmp_path / f"link_{name}") for name in "ab"]
+        with written_together(paths) as files:
+            for file in files:
+                file.write("after")
+        assert all(map(os.path.islink, paths))
+        assert {(tmp_path / name).read_text() for name in "ab"} == {"after"}
 
 
 class CheckWritableTest:
@@ -136,3 +202,13 @@ class CheckWritableTest:
         # The name itself would fit, but not the one that is written aside.
         with pytest.raises(OSError, match="too long"):
             writing.check_writable(str(tmp_path / ("x" * 250)))
+
+    def test_link_is_judged_by_the_file_it_points_to(self, tmp_path):
+        link = tmp_path / "link"
+        link.symlink_to("no/file")
+        with pytest.raises(ValueError, match="directory does not exist"):
+            writing.check_writable(str(link))
+        link.unlink()
+        link.symlink_to("new")
+        writing.check_writable(str(link))
+        assert os.listdir(tmp_path) == ["link"]

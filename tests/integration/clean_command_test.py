@@ -166,3 +166,33 @@ class BadInputTest:
             words = ["must differ", f"and --{name}="]
             assert_fails(capsys, words, clean, *arguments)
         assert contents(tmp_path) == before
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            {"source": "x.incomplete", "clean_source": "x"},
+            {"held_out": "dev", "clean_source": "dev"},
+            {"held_out": "dev.incomplete", "rejected": "dev"},
+            {"clean_source": "o", "clean_target": "o.incomplete"},
+            {"clean_source": "o.incomplete", "clean_target": "o"},
+        ],
+    )
+    def test_no_file_is_lost_to_an_output(
+        self, paths, tmp_path, capsys, change
+    ):
+        for name in ("x.incomplete", "dev", "dev.incomplete"):
+            (tmp_path / name).write_text(SOURCE)
+        before = contents(tmp_path)
+        changed = {name: tmp_path / file for name, file in change.items()}
+        first, second = change
+        words = ["must differ", f"--{first}=", f"and --{second}="]
+        assert_fails(capsys, words, clean, *flags({**paths, **changed}))
+        assert contents(tmp_path) == before
+
+    def test_output_that_is_a_link_stays_one(self, paths, tmp_path):
+        real = tmp_path / "real"
+        real.write_text("earlier\n")
+        paths["clean_source"].symlink_to(real)
+        assert call(clean, *flags(paths)) == 0
+        assert paths["clean_source"].is_symlink()
+        assert real.read_text() == "Yes.\nA man sleeps.\nNo.\n"

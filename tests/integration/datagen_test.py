@@ -131,6 +131,16 @@ class DatagenTest:
         )
         assert "test  1 pairs" in capsys.readouterr().out
 
+    def test_a_problem_may_have_reasons_of_its_own(
+        self, tmp_path, monkeypatch, capsys
+    ):
+        copy = type(registry.get_problem("copy"))
+        left_out = {"without a verb": 3, "bad_trees": 1}
+        monkeypatch.setattr(copy, "num_left_out", lambda *_: left_out)
+        assert run({"problem": "copy", "data_dir": tmp_path / "data"}) == 0
+        out = capsys.readouterr().out
+        assert "3 without a verb, 1 bad trees left out" in out
+
 
 class BadInputTest:
     @pytest.mark.parametrize(

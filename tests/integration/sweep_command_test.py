@@ -8,12 +8,15 @@ import sys
 import time
 
 import pytest
+from commands import assert_fails
 from commands import call
 from commands import call_apart
 from processes import environment
 
+from keras_transformer import registry
 from keras_transformer.bin import sweep
 from keras_transformer.sweep import runner
+from keras_transformer.sweep.sweep import Sweep
 
 MODEL = "num_layers=1,d_model=16,d_ff=16,num_heads=2,batch_tokens=2048"
 SECONDS = 300  # limit for the start of a row
@@ -79,6 +82,34 @@ class RowsTest:
         assert f"{names[0]} failed: It was not started." in table
         # The paper's figure for semi-supervised training is always there.
         assert ("| 92.7 |" in table) == ("--table=4" in flags)
+
+    def test_usr_dir_goes_to_both_commands_and_precision_to_one(
+        self, copy_data, tmp_path, monkeypatch
+    ):
+        package = tmp_path / "mine_of_sweep_test"
+        package.mkdir()
+        (package / "__init__.py").touch()
+        passed_on = []
+
+        def run(sweep, rows, flags, trainer_flags):
+            passed_on.extend([flags, trainer_flags])
+            sweep.write({})
+
+        monkeypatch.setattr(Sweep, "run", run)
+        arguments = flags(copy_data, tmp_path / "sweep", 3)
+        arguments += [f"--usr_dir={package}", "--precision=bfloat16"]
+        assert call(sweep, *arguments) == 0
+        assert passed_on == [[f"--usr_dir={package}"], ["--precision=bfloat16"]]
+
+    def test_splits_that_kt_evaluate_does_not_take_are_refused_first(
+        self, copy_data, tmp_path, monkeypatch, capsys
+    ):
+        copy = type(registry.get_problem("copy"))
+        monkeypatch.setattr(copy, "splits", ("train", "dev", "dev2"))
+        arguments = flags(copy_data, tmp_path / "sweep", 3)
+        words = ["that kt-evaluate takes", "Received: 'dev2'. Use dev."]
+        assert_fails(capsys, words, sweep, *arguments, "--splits=dev,dev2")
+        assert not os.path.exists(tmp_path / "sweep")
 
 
 @pytest.mark.slow

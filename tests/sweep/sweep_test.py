@@ -7,7 +7,9 @@ import pytest
 from keras_transformer import hparam
 from keras_transformer import registry
 from keras_transformer.fields import parse_changes
+from keras_transformer.problem import Problem
 from keras_transformer.runs.metrics_table import MetricsTable
+from keras_transformer.runs.model_card import describe_data
 from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.sweep import runner
 from keras_transformer.sweep import variants
@@ -17,16 +19,30 @@ from keras_transformer.sweep.sweep import Sweep
 COPY = registry.get_problem("copy", "data")
 
 
+class Repeated(Problem):
+    """Has the same text on both sides, which data of the name differ in."""
+
+    name = "copy"
+    vocab_size = 266
+    text = ""
+
+    def text_pairs(self, split, tmp_dir):
+        yield self.text, self.text
+
+
 class Commands:
     """Takes the place of the processes of kt-trainer and kt-evaluate."""
 
     def __init__(self):
         self.calls = []
+        self.flags = {}  # the flags of the last call of each command
         self.failing = None  # name of a row
+        self.record = {"problem": "copy"}
 
     def __call__(self, command, path, flags):
         name = os.path.basename(path)
         self.calls.append((command, name))
+        self.flags[command] = flags
         if name == self.failing:
             return "kt-trainer ended with status 2. No memory."
         flags = dict(flag.removeprefix("--").split("=", 1) for flag in flags)
@@ -38,7 +54,7 @@ class Commands:
         changes = parse_changes(hparam.HParams, flags["hparams"], "hparams")
         step = changes["train_steps"]
         hparams = hparam.parse_overrides(hparams, flags["hparams"])
-        run = RunDirectory.create(path, {"problem": "copy"}, hparams, b"")
+        run = RunDirectory.create(path, self.record, hparams, b"")
         run.checkpoints.save(step, {"model/bias": np.zeros(5)})
         figures = {"step": step, "epoch": 1, "seconds": 60.0}
         figures |= {"dev_loss": 2.0, "dev_perplexity": 10 * hparams.dropout}
@@ -61,15 +77,34 @@ def commands(monkeypatch):
 
 @pytest.fixture
 def sweep(tmp_path):
+    return sweep_on(COPY, tmp_path)
+
+
+@pytest.fixture
+def make_sweep(tmp_path):
+    """Function that makes a sweep on data of its own in one directory."""
+
+    def make(name):
+        problem = Repeated(str(tmp_path / name))
+        if not os.path.exists(problem.directory):
+            problem.text = name
+            problem.generate(None)
+        return sweep_on(problem, tmp_path / "sweep")
+
+    (tmp_path / "sweep").mkdir()
+    return make
+
+
+def sweep_on(problem, path):
     points = [{"dropout": 0.2}, {"dropout": 0.3}]
     rows = make_rows(
-        variants.points(COPY, "transformer_base", points),
+        variants.points(problem, "transformer_base", points),
         "tiny",
         "",
         7,
         lambda name: [0],
     )
-    return Sweep(str(tmp_path), "title", rows, ("dev",), "bleu")
+    return Sweep(str(path), "title", rows, ("dev",), "bleu")
 
 
 class SweepTest:
@@ -100,6 +135,47 @@ class SweepTest:
         commands.failing, commands.calls = None, []
         assert sweep.run(sweep.rows) == {}
         assert {name for _, name in commands.calls} == {"dropout=0.3"}
+
+    def test_usr_dir_goes_to_both_commands(self, sweep, commands):
+        sweep.run(sweep.rows, ["--usr_dir=mine"], ["--precision=float32"])
+        assert commands.flags["evaluate"] == ["--split=dev", "--usr_dir=mine"]
+        assert "--usr_dir=mine" in commands.flags["trainer"]
+        assert "--precision=float32" in commands.flags["trainer"]
+
+    def test_rows_on_other_data_are_refused(self, make_sweep, commands):
+        sweep, other = make_sweep("data"), make_sweep("other")
+        problem = sweep.rows[0].variant.problem
+        commands.record = {
+            "problem": "copy",
+            "data_dir": problem.data_dir,
+            "data": describe_data(problem),
+            **problem.vocabularies.hashes,
+        }
+        sweep.run(sweep.rows)
+        table = open(sweep.file("table.md")).read()
+        commands.calls = []
+        words = "must not change.*other/copy, but .*=0.2 was .*/data.*"
+        with pytest.raises(ValueError, match=words + "--output_dir"):
+            other.run(other.rows)
+        assert commands.calls == []
+        assert open(sweep.file("table.md")).read() == table
+        os.rename(problem.data_dir, problem.data_dir + "_moved")
+        assert make_sweep("data_moved").run([]) == {}
+
+    def test_rows_with_other_weights_are_refused(
+        self, make_sweep, commands, monkeypatch
+    ):
+        sweep = make_sweep("data")
+        problem = sweep.rows[0].variant.problem
+        commands.record = {
+            "problem": "copy",
+            "data": describe_data(problem),
+            "corpus_weights": [],
+        }
+        sweep.run(sweep.rows)
+        monkeypatch.setattr(type(problem), "corpus_weights", ["news:2.0"])
+        with pytest.raises(ValueError, match="data of a row must not change"):
+            sweep.run(sweep.rows)
 
     def test_a_row_of_another_recipe_is_trained_again(self, sweep, commands):
         sweep.run(sweep.rows[:1])

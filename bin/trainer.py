@@ -27,6 +27,7 @@ import dataclasses
 import json
 import os
 
+from keras_transformer import fields
 from keras_transformer import hparam
 from keras_transformer import registry
 from keras_transformer.bin import command
@@ -87,7 +88,7 @@ FLAGS = flags.define(
     ),
     flags.group(
         "Batch",
-        # Text because of auto. `hparam.parse_overrides` checks numbers.
+        # Text because of auto. `_batch_tokens` reads the number.
         flags.text(
             "batch_tokens",
             None,
@@ -235,8 +236,7 @@ def _train(is_chief):
     if is_new:
         start.check_warm_start(hparams, options["warm_start_from"])
     else:
-        earlier_run.check_same(record, hparams)
-        start.check_same_measure(problem, earlier_run, measure)
+        start.check_resumed(earlier_run, problem, record, hparams, measure)
     # Loading the backend takes seconds, so bad input has failed above.
     command.load_backend()
     from keras_transformer.engines.make_engine import make_engine
@@ -295,17 +295,27 @@ def _hparams(hparams_set, earlier_run, is_new):
     else:
         hparams = registry.get_hparams(hparams_set)
         hparams = hparam.parse_overrides(hparams, FLAGS.hparams)
-    batch = {
-        "batch_tokens": FLAGS.batch_tokens,
-        "effective_batch_tokens": FLAGS.effective_batch_tokens,
-    }
-    if FLAGS.batch_tokens == "auto":
-        # A new run waits until the device's memory is known.
-        kept = None if is_new else earlier_run.hparams.batch_tokens
-        batch["batch_tokens"] = kept
-    # Parsed like --hparams, so a wrong value gives the same error.
-    overrides = [f"{n}={v}" for n, v in batch.items() if v is not None]
-    return hparam.parse_overrides(hparams, ",".join(overrides))
+    batch = {"effective_batch_tokens": FLAGS.effective_batch_tokens}
+    batch["batch_tokens"] = _batch_tokens(earlier_run, is_new)
+    batch = {name: value for name, value in batch.items() if value is not None}
+    return dataclasses.replace(hparams, **batch)
+
+
+def _batch_tokens(earlier_run, is_new):
+    """Returns the number of --batch_tokens, or None without the flag."""
+    text = FLAGS.batch_tokens
+    if text is None:
+        return None
+    if text == "auto":
+        # A new run checks its data with the most that auto can choose.
+        return MOST_TOKENS if is_new else earlier_run.hparams.batch_tokens
+    try:
+        return fields.parse_integer(text)
+    except ValueError:
+        raise ValueError(
+            "`batch_tokens` must be a whole number or auto. Received: "
+            f"batch_tokens={fields.shown(text)}. Use a value such as 4096."
+        ) from None
 
 
 def _options():
@@ -326,7 +336,9 @@ def _with_largest_batch(problem, hparams, precision):
     tokens = largest_batch_tokens(
         hparams, problem.vocabularies.sizes, precision, most, FLAGS.xla
     )
-    return dataclasses.replace(hparams, batch_tokens=tokens)
+    # Evaluations have no other batches, and leave no sentence out.
+    longest = max(side.lengths.max() for side in problem.token_pairs("dev"))
+    return dataclasses.replace(hparams, batch_tokens=max(tokens, int(longest)))
 
 
 def run(argv=None):

@@ -29,6 +29,9 @@ def time_input(hparams, token_pairs, num_passes=5, vocabulary=None):
 
     Returns:
         Dictionary of figures.
+
+    Raises:
+        ValueError: If all pairs are longer than `max_length`.
     """
     positions = update_positions(hparams, token_pairs)
     make_plan = plan_packed if hparams.packed else plan_batches
@@ -61,6 +64,12 @@ def time_input(hparams, token_pairs, num_passes=5, vocabulary=None):
 
     _, first = plan(0)  # every epoch drops the same long pairs
     num_pairs = len(token_pairs.inputs) - first.num_dropped
+    if not num_pairs:
+        raise ValueError(
+            "`max_length` must leave at least one sentence pair. Received: "
+            f"max_length={hparams.max_length}, {first.num_dropped} pairs, all "
+            "longer. Raise max_length."
+        )
     passes = machine.timed_passes(run_epochs, num_passes)
     speed, speed_range = passes.rate(num_pairs)
     planning_share = statistics.median(planning_seconds) * speed / num_pairs

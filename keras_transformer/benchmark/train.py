@@ -10,6 +10,7 @@ from keras_transformer.cost.devices import matrix_peak
 from keras_transformer.data.update_batches import Layout
 from keras_transformer.data.update_batches import update_batches
 from keras_transformer.data.update_size import update_positions
+from keras_transformer.engines.cluster import read_cluster
 from keras_transformer.engines.make_engine import make_engine
 
 
@@ -109,13 +110,15 @@ def _arithmetic(engine, precision, passes, flops, token_flops):
 
 
 def _make_engine(hparams, vocab_size, precision, num_devices, xla):
-    random.seed(0)  # Keras draws the seeds of its initializers from it
-    engine = make_engine(hparams, precision, num_devices, xla)
-    if engine.num_workers > 1:
+    # Before the engine, which waits for the other workers.
+    num_workers, _ = read_cluster()
+    if num_workers > 1:
         raise ValueError(
             "A benchmark must run on one machine. Received: TF_CONFIG with "
-            f"{engine.num_workers} workers. Unset TF_CONFIG."
+            f"{num_workers} workers. Unset TF_CONFIG."
         )
+    random.seed(0)  # Keras draws the seeds of its initializers from it
+    engine = make_engine(hparams, precision, num_devices, xla)
     engine.build(vocab_size)
     return engine
 

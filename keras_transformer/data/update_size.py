@@ -1,5 +1,7 @@
 """The number of positions that an update needs for its number of tokens."""
 
+import functools
+
 import numpy as np
 
 from keras_transformer.data import batch_plan
@@ -26,25 +28,32 @@ def update_positions(hparams, token_pairs, chosen=None):
         An integer, the `batch_tokens` of `plan_batches` or `plan_packed`.
 
     Raises:
-        ValueError: If a sentence is longer than `effective_batch_tokens`.
+        ValueError: If a sentence is longer than `effective_batch_tokens`. With
+            `chosen` and no `effective_batch_tokens`, if one is longer than
+            `batch_tokens`.
     """
-    tokens = hparams.effective_batch_tokens
-    if not tokens:
-        return hparams.batch_tokens
-    _, lengths, _ = batch_plan.select_pairs(
+    select = functools.partial(
+        batch_plan.select_pairs,
         token_pairs.inputs.lengths,
         token_pairs.targets.lengths,
         hparams.max_length,
-        chosen,
     )
-    batch_plan.check_longest(lengths, tokens, "effective_batch_tokens")
+    # Other epochs choose other pairs, so the longest of all must fit.
+    _, all_lengths, _ = select()
+    tokens = hparams.effective_batch_tokens
+    if not tokens:
+        if chosen is not None:
+            batch_plan.check_longest(all_lengths, hparams.batch_tokens)
+        return hparams.batch_tokens
+    batch_plan.check_longest(all_lengths, tokens, "effective_batch_tokens")
+    _, lengths, _ = select(chosen)
     # One update cannot see more than there is.
     tokens = min(tokens, int(lengths.sum(axis=0).max()))
     if not tokens:
         return hparams.effective_batch_tokens
-    if hparams.packed:
-        return packing.packed_positions(lengths, tokens)
-    return _padded_positions(lengths, tokens)
+    find = packing.packed_positions if hparams.packed else _padded_positions
+    # The chosen pairs together can be shorter than the longest one of all.
+    return max(find(lengths, tokens), int(all_lengths.max()))
 
 
 def _padded_positions(lengths, tokens):

@@ -54,7 +54,7 @@ class TensorflowEngine(Engine):
                 "Use bfloat16, or KERAS_BACKEND=jax."
             )
         # XLA compiles for fixed shapes, so only this part uses it. The update
-        # around it is traced once for all shapes.
+        # around it is traced once for each number of rounds, not each shape.
         self._gradients = tf.function(
             self._part_gradients,
             input_signature=[
@@ -64,7 +64,7 @@ class TensorflowEngine(Engine):
             autograph=False,
             jit_compile=xla == "on" or (xla == "auto" and list_gpus() != []),
         )
-        self._update = None
+        self._updates = {}  # the compiled update for each number of rounds
         self._evaluate = tf.function(
             self._token_sums, input_signature=[IDS] * 2, autograph=False
         )
@@ -107,10 +107,13 @@ class TensorflowEngine(Engine):
             tuple(batch[name][:, replica] for name in self.parts)
             for replica in range(self.local_replicas)
         ]
-        # Every batch has as many rounds and replicas as the first one.
-        self._update = self._update or self._compiled_update(parts)
+        # The pairs of an epoch decide on its number of rounds.
+        num_rounds = len(batch["seeds"])
+        if num_rounds not in self._updates:
+            self._updates[num_rounds] = self._compiled_update(num_rounds)
+        update = self._updates[num_rounds]
         try:
-            return self._update(parts, batch["num_tokens"], np.float32(stop))
+            return update(parts, batch["num_tokens"], np.float32(stop))
         except tf.errors.ResourceExhaustedError as error:
             raise OutOfMemory(self.hparams.batch_tokens) from error
         # A single process raises these errors for other reasons.
@@ -177,22 +180,21 @@ class TensorflowEngine(Engine):
         optimizer._all_reduce_sum_gradients = list
         return optimizer
 
-    def _compiled_update(self, parts):
-        """Returns the update as a function that is traced once for all shapes.
+    def _compiled_update(self, num_rounds):
+        """Returns the update of so many rounds, traced once for all shapes.
 
         With one trace for each shape, the optimizations of a graph, and with
         them the last bit of a weight, would depend on the earlier shapes. A
         resumed run would then differ from an uninterrupted one.
         """
-        rounds = len(parts[0][0])
         part = tuple(
-            tf.TensorSpec((rounds, *SPECS[name].shape), SPECS[name].dtype)
+            tf.TensorSpec((num_rounds, *SPECS[name].shape), SPECS[name].dtype)
             for name in self.parts
         )
         scalar = tf.TensorSpec((), tf.float32)
         return tf.function(
             self._run,
-            input_signature=[[part] * len(parts), scalar, scalar],
+            input_signature=[[part] * self.local_replicas, scalar, scalar],
             autograph=False,
         )
 

@@ -103,7 +103,11 @@ def check_warm_start(hparams, other):
 
 def _dimensions(hparams):
     values = {name: getattr(hparams, name) for name in DIMENSIONS}
-    return {**values, "num_decoder_layers": hparams.decoder_depth}
+    values["num_decoder_layers"] = hparams.decoder_depth
+    # Each learned position has weights.
+    if hparams.positional_encoding == "learned":
+        values["max_length"] = hparams.max_length
+    return values
 
 
 def check_checkpoint(run, step=None):

@@ -19,6 +19,7 @@ from keras_transformer.runs.model_card import describe_data
 from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.runs.weights import check_checkpoint
 from keras_transformer.runs.weights import check_warm_start as check_same_model
+from keras_transformer.training.evaluation_scores import checked_scores
 from keras_transformer.training.progress import check_resumable
 
 SECONDS_TO_WAIT = 60  # longest wait for the chief to create the run
@@ -122,12 +123,13 @@ def check_metrics(problem, measure, early_stopping_metric):
             score.
 
     Raises:
-        ValueError: If the problem has no such score.
+        ValueError: If the problem has no such score, or one that is no number.
     """
     _, references = problem.text_split("dev")
     # Every text has all scores of its problem, so the first one is enough.
     text = references[:1]
-    names = list(problem.dev_scores(text, text, measure))
+    scores = problem.dev_scores(text, text, measure)
+    names = list(checked_scores(problem, scores))
     metrics = {
         "measure": measure,
         "early_stopping_metric": early_stopping_metric,
@@ -141,6 +143,21 @@ def check_metrics(problem, measure, early_stopping_metric):
                 f"{flag}={metric}, problem={problem.name}, which has "
                 f"{', '.join(names)}. Use {problem.measure} or loss."
             )
+
+
+def check_resumed(run, problem, record, hparams, measure):
+    """Checks that a training may resume a run.
+
+    Args:
+        run: The `RunDirectory`.
+        problem, record, hparams, measure: See `resume_run`.
+
+    Raises:
+        ValueError: If a setting or the data differ from those of the run.
+    """
+    run.check_same(record, hparams)
+    check_same_measure(problem, run, measure)
+    check_same_data(problem, run)
 
 
 def check_same_measure(problem, run, measure):
@@ -162,6 +179,33 @@ def check_same_measure(problem, run, measure):
             f"measure={measure}, but {run.path} was started with {earlier}. "
             "Use the earlier value, or another --output_dir."
         )
+
+
+def check_same_data(problem, run):
+    """Checks that a resumed training reads the data it was started with.
+
+    The directory of the data may be another one.
+
+    Args:
+        problem: The `Problem`.
+        run: The `RunDirectory` that is resumed.
+
+    Raises:
+        ValueError: If the data differ from those that the run records.
+    """
+    earlier = run.record.get("data")
+    if earlier is None:  # an early version started the run
+        return
+    current = describe_data(problem)
+    # The other entries are labels, or follow from the vocabularies.
+    for name in ("files", "splits"):
+        if current[name] != earlier[name]:
+            raise ValueError(
+                "A run must be resumed with the data it was started with. "
+                f"Received: {problem.directory}, whose {name} are not those "
+                f"that {run.path} records. Restore the data, or use another "
+                "--output_dir."
+            )
 
 
 def check_vocabularies(problem, hparams):
@@ -237,8 +281,8 @@ def create_run(path, problem, record, hparams, measure):
     record = {
         **record,
         "measure": measure,
-        # `check_same` does not compare these, because the data may be moved
-        # before the run is resumed.
+        # `check_same` does not compare the path, because the data may be moved
+        # before the run is resumed. `check_same_data` compares the data.
         "data_dir": problem.data_dir,
         "data": describe_data(problem),
     }
@@ -267,8 +311,7 @@ def resume_run(path, problem, record, hparams, measure):
     while True:
         try:
             run = RunDirectory(path)
-            run.check_same(record, hparams)
-            check_same_measure(problem, run, measure)
+            check_resumed(run, problem, record, hparams, measure)
             break
         except ValueError:
             # `run.json` is written last, so the run is complete as soon as it

@@ -11,6 +11,7 @@ import sentencepiece
 from processes import environment
 
 from keras_transformer.benchmark import machine
+from keras_transformer.benchmark import train as training
 from keras_transformer.benchmark import workload
 from keras_transformer.bin import benchmark
 from keras_transformer.data.batch_plan import pad_batch
@@ -299,6 +300,23 @@ class BenchmarkTest:
         flags = ["--mode=train", "--hparams=batch_tokens=99999"]
         assert run_benchmark(paths, *flags) == 2
         assert "no full batch of 16" in capsys.readouterr().err
+
+    def test_input_without_any_pair_is_one_line_and_exit_2(self, paths, capsys):
+        flags = ["--mode=input", f"--hparams={HPARAMS},max_length=1"]
+        assert run_benchmark(paths, *flags) == 2
+        assert "max_length=1, 200 pairs" in capsys.readouterr().err
+
+    def test_several_workers_are_refused_before_any_waits(
+        self, paths, capsys, monkeypatch
+    ):
+        """The engine of a worker waits for the others."""
+        cluster = {"worker": ["localhost:1", "localhost:2"]}
+        task = {"type": "worker", "index": 0}
+        config = json.dumps({"cluster": cluster, "task": task})
+        monkeypatch.setenv("TF_CONFIG", config)
+        monkeypatch.setattr(training, "make_engine", None)
+        assert run_benchmark(paths, "--mode=train") == 2
+        assert "TF_CONFIG with 2 workers" in capsys.readouterr().err
 
     @pytest.mark.slow
     def test_it_runs_on_jax_without_tensorflow(self, paths):

@@ -61,6 +61,15 @@ class JaxEngineTest:
         figures = train(engine, num_rounds)
         np.testing.assert_allclose(figures, plain[0], rtol=1e-5)
 
+    def test_number_of_rounds_may_change_between_updates(self, plain):
+        engine = make(2)
+        figures = [
+            train(engine, num_rounds, step, step + 1)
+            for step, num_rounds in enumerate((1, 4, 2, 1, 4))
+        ]
+        figures = np.concatenate(figures)  # (num_updates, 2)
+        np.testing.assert_allclose(figures, plain[0][:5], rtol=1e-5)
+
     def test_the_model_learns(self, plain):
         losses = plain[0][:, 0]
         assert losses[-10:].mean() < 0.7 * losses[:10].mean()

@@ -163,8 +163,17 @@ class UpdateTest:
         for rows, length in ((7, 8), (4, 8), (5, 11)):
             batch = make_batch(num_rounds=2, num_rows=rows, length=length)
             engine.update(batch, stop=rows == 5)
-        for function in (engine._update, engine._gradients):
+        for function in (*engine._updates.values(), engine._gradients):
             assert function.experimental_get_tracing_count() == 1
+
+    def test_number_of_rounds_may_change_between_updates(self, plain):
+        engine = make()
+        figures = [
+            train(engine, num_rounds, step, step + 1)
+            for step, num_rounds in enumerate((1, 4, 2, 1, 4))
+        ]
+        figures = np.concatenate(figures)  # (num_updates, 2)
+        np.testing.assert_allclose(figures, plain[:5], rtol=1e-5)
 
     def test_request_to_stop_is_returned(self):
         engine = make()

@@ -48,7 +48,8 @@ try:
 except ValueError as error:
     print(error)
 trainer, _ = train(run, {NUM_UPDATES})
-num_traces = trainer.engine._update.experimental_get_tracing_count()
+(update,) = trainer.engine._updates.values()
+num_traces = update.experimental_get_tracing_count()
 print(trainer.layout, "traces:", num_traces)
 """
 

@@ -1,5 +1,6 @@
 """What kt-trainer refuses at its start, and what a failed start leaves."""
 
+import json
 import os
 import shutil
 
@@ -12,6 +13,7 @@ from runs import metrics
 
 from keras_transformer import registry
 from keras_transformer.bin import trainer
+from keras_transformer.engines import largest_batch
 from keras_transformer.engines.memory import least_bytes
 from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.training import start
@@ -37,6 +39,7 @@ class RefusalTest:
             ("--hparams=batch_tokens=5", "batch_tokens=5, longest"),
             ("--hparams=d_model=60000", "take 2,077 GB with the optimizer"),
             ("--data_dir=nowhere", "kt-datagen --problem=copy"),
+            ("--batch_tokens=128,dropout=0.5", "whole number or auto. Rec"),
             ("--profile_steps=9,8", "--profile_steps=10,20"),
             ("--warm_start_from=nowhere", "warm_start_from='nowhere'"),
             ("--early_stopping_metric=f1", "has bleu, chrf. Use bleu or loss."),
@@ -105,6 +108,23 @@ class RefusalTest:
         tmp_path.chmod(0o500)
         flags = flags_of(tmp_path, copy_data)
         assert_fails(capsys, ["may not be written to"], trainer, *flags)
+
+
+class AutoTest:
+    def test_auto_leaves_room_for_the_longest_sentence_of_dev(
+        self, tmp_path, copy_data, capsys, monkeypatch
+    ):
+        """Neither the number of the set nor the memory makes dev too long."""
+        monkeypatch.setattr(
+            largest_batch, "largest_batch_tokens", lambda *arguments: 1
+        )
+        flags = (f"--hparams={TINY}".replace("=512", "=5"),)
+        flags += ("--batch_tokens=auto", "--train_steps=1")
+        path = str(tmp_path / "run")
+        assert call(trainer, *flags_of(path, copy_data, *flags)) == 0
+        problem = registry.get_problem("copy", copy_data)
+        longest = max(side.lengths.max() for side in problem.token_pairs("dev"))
+        assert RunDirectory(path).hparams.batch_tokens == longest
 
 
 class BothDirectionsFirstTest:
@@ -209,6 +229,28 @@ class FailedStartTest:
         capsys.readouterr()
         words = ["measure=bleu", "started with chrf"]
         assert_fails(capsys, words, trainer, *flags, "--measure=bleu")
+
+    def test_a_run_is_not_resumed_with_other_data(
+        self, tmp_path, copy_data, capsys
+    ):
+        path = str(tmp_path / "run")
+        flags = flags_of(path, copy_data, f"--hparams={TINY}")
+        assert call(trainer, *flags, "--train_steps=1") == 0
+        moved = shutil.copytree(copy_data, tmp_path / "moved")
+        flags = (f"--output_dir={path}", f"--data_dir={moved}")
+        assert call(trainer, *flags, "--train_steps=2") == 0
+        capsys.readouterr()
+        text = (moved / "copy" / "manifest.json").read_text()
+        manifest = json.loads(text)
+        manifest["made_from"]["files"] = [{"name": "a.en", "sha256": "0"}]
+        (moved / "copy" / "manifest.json").write_text(json.dumps(manifest))
+        words = ["whose files are not those", path, "Restore the data"]
+        assert_fails(capsys, words, trainer, *flags, "--train_steps=3")
+        manifest = json.loads(text)
+        manifest["splits"]["train"]["source_tokens"] -= 1
+        (moved / "copy" / "manifest.json").write_text(json.dumps(manifest))
+        words = ["whose splits are not those"]
+        assert_fails(capsys, words, trainer, *flags, "--train_steps=3")
 
     def test_batch_of_the_failed_start_does_not_replace_auto(self, make_run):
         run = make_run(batch_tokens=20_000)

@@ -161,8 +161,7 @@ class CTranslate2Model:
             *([ids or [END_ID] for ids in side] for side in sides)
         )
         scores = [
-            score if source or target else 0.0
-            for score, source, target in zip(scores, *sides)
+            score if source else 0.0 for score, source in zip(scores, sides[0])
         ]
         return {"scores": np.array(scores, "float32")}
 

@@ -204,7 +204,17 @@ ROWS = [
     row(CLEAN, writes(IN, b"a\n"), says=("1 lines", "20 lines")),
     row(CLEAN, writes(IN, b"a\n" * 9 + LATIN), says="line 10"),
     row(CLEAN, writes(IN, UTF16), says="UTF-8"),
-    row(CLEAN + f"--held_out={IN}", writes(IN, LATIN), says="line 1"),
+    row(
+        CLEAN + "--held_out={box}/held",
+        copies(IN, "{texts}/dev.de"),
+        writes("{box}/held", LATIN),
+        says="line 1",
+    ),
+    row(
+        CLEAN + f"--held_out={IN}",
+        copies(IN, "{texts}/dev.de"),
+        says="must differ",
+    ),
     row(CLEAN + "--held_out=", copies(IN, "{texts}/dev.de"), says="file"),
     row(CLEAN, copies(IN, "{texts}/dev.de"), makes("{box}/a"), says="/a"),
     row(CLEAN + "--clean_source=/proc/a", copies(IN, "{texts}/dev.de")),

@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from keras_transformer.runs.model_card.facts import describe_data
+from keras_transformer.runs.model_card.facts import changed_data
 from keras_transformer.runs.model_card.facts import num_parameters
 from keras_transformer.runs.model_card.scores import read_scores
 from keras_transformer.runs.run_directory import RunDirectory
@@ -65,23 +65,11 @@ def is_trained(row, result):
 
 def _check_data(run, problem):
     """Checks that a run was trained on the data that a problem has now."""
-    # The earliest runs do not record their data.
-    if not run.record.get("data"):
-        return
-    # The directory is not compared, because the data may be moved.
-    current = {
-        "data": describe_data(problem),
-        "corpus_weights": problem.corpus_weights,
-        **problem.vocabularies.hashes,
-    }
-    if any(
-        run.record.get(name, value) != value for name, value in current.items()
-    ):
+    if changed := changed_data(run, problem):
         raise ValueError(
-            "The data of a row must not change in a sweep. Received: the data "
-            f"in {problem.directory}, but {run.path} was trained on other "
-            f"data, from {run.record.get('data_dir')}. Use the earlier data, "
-            "or another --output_dir."
+            "The data of a row must not change in a sweep. Received: "
+            f"{problem.directory}, whose {changed} differ from what {run.path} "
+            "records. Use the earlier data, or another --output_dir."
         )
 
 

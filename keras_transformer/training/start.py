@@ -15,11 +15,11 @@ from keras_transformer.engines import memory
 from keras_transformer.files.directories import check_directory
 from keras_transformer.files.locks import locked_directory
 from keras_transformer.runs.checkpoints import Checkpoints
+from keras_transformer.runs.model_card import changed_data
 from keras_transformer.runs.model_card import describe_data
 from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.runs.weights import check_checkpoint
 from keras_transformer.runs.weights import check_warm_start as check_same_model
-from keras_transformer.training.evaluation_scores import checked_scores
 from keras_transformer.training.progress import check_resumable
 
 SECONDS_TO_WAIT = 60  # longest wait for the chief to create the run
@@ -128,8 +128,7 @@ def check_metrics(problem, measure, early_stopping_metric):
     _, references = problem.text_split("dev")
     # Every text has all scores of its problem, so the first one is enough.
     text = references[:1]
-    scores = problem.dev_scores(text, text, measure)
-    names = list(checked_scores(problem, scores))
+    names = list(problem.dev_scores(text, text, measure))
     metrics = {
         "measure": measure,
         "early_stopping_metric": early_stopping_metric,
@@ -193,19 +192,13 @@ def check_same_data(problem, run):
     Raises:
         ValueError: If the data differ from those that the run records.
     """
-    earlier = run.record.get("data")
-    if earlier is None:  # an early version started the run
-        return
-    current = describe_data(problem)
-    # The other entries are labels, or follow from the vocabularies.
-    for name in ("files", "splits"):
-        if current[name] != earlier[name]:
-            raise ValueError(
-                "A run must be resumed with the data it was started with. "
-                f"Received: {problem.directory}, whose {name} are not those "
-                f"that {run.path} records. Restore the data, or use another "
-                "--output_dir."
-            )
+    if changed := changed_data(run, problem):
+        raise ValueError(
+            "A run must be resumed with the data it was started with. "
+            f"Received: {problem.directory}, whose {changed} differ from what "
+            f"{run.path} records. Restore the data, or use another "
+            "--output_dir."
+        )
 
 
 def check_vocabularies(problem, hparams):

@@ -244,12 +244,12 @@ class FailedStartTest:
         manifest = json.loads(text)
         manifest["made_from"]["files"] = [{"name": "a.en", "sha256": "0"}]
         (moved / "copy" / "manifest.json").write_text(json.dumps(manifest))
-        words = ["whose files are not those", path, "Restore the data"]
+        words = ["whose files differ", path, "Restore the data"]
         assert_fails(capsys, words, trainer, *flags, "--train_steps=3")
         manifest = json.loads(text)
         manifest["splits"]["train"]["source_tokens"] -= 1
         (moved / "copy" / "manifest.json").write_text(json.dumps(manifest))
-        words = ["whose splits are not those"]
+        words = ["whose splits differ"]
         assert_fails(capsys, words, trainer, *flags, "--train_steps=3")
 
     def test_batch_of_the_failed_start_does_not_replace_auto(self, make_run):

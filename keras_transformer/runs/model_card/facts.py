@@ -44,6 +44,34 @@ def describe_data(problem):
     }
 
 
+def changed_data(run, problem):
+    """Returns in what the data of a problem differ from those of a run.
+
+    Args:
+        run: A `RunDirectory`.
+        problem: The `Problem`, with generated data. They may be in another
+            directory than when the run was started.
+
+    Returns:
+        The name of the first part that differs, such as "files", or None. An
+        early run does not record its data, so none of it is compared.
+    """
+    earlier = run.record.get("data")
+    if not earlier:
+        return None
+    described = describe_data(problem)
+    # The other parts of a description are labels, or follow from these.
+    current = {
+        "files": described["files"],
+        "splits": described["splits"],
+        "corpus_weights": problem.corpus_weights,
+        **problem.vocabularies.hashes,
+    }
+    recorded = {**run.record, **earlier}
+    changed = (n for n, v in current.items() if recorded.get(n, v) != v)
+    return next(changed, None)
+
+
 def _vocab_sizes(manifest, reverse):
     size, source_size = (
         manifest.get(name) for name in ("vocab_size", "source_vocab_size")

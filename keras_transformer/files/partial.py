@@ -48,8 +48,7 @@ def resumable(path, settings, resume=False):
         OSError: If the disk accepts no more data.
     """
     writing.check_writable(path)
-    if os.path.islink(path):
-        path = os.path.realpath(path)
+    path = writing.followed(path)
     partial = path + PARTIAL
     with locks.locked_file(partial, "wb", path, True, buffering=0) as file:
         try:

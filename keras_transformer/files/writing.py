@@ -32,7 +32,7 @@ def check_writable(path, name="An output"):
             if its directory does not exist or may not be written to.
         OSError: If the system rejects the path, for example as too long.
     """
-    place = _place(path)
+    place = followed(path)
     directory = os.path.dirname(place) or os.curdir
     fault = None
     if _is_no_file(path):
@@ -86,7 +86,7 @@ def written_aside(path, mode="w"):
     >>> open(path).read()
     'Guten Tag'
     """
-    place = _place(path)
+    place = followed(path)
     if _is_no_file(path):
         raise ValueError(
             "An output must be a file. Received: "
@@ -136,7 +136,7 @@ def written_together(paths):
                 os.fsync(file.fileno())
         for path in paths:
             with contextlib.suppress(FileNotFoundError):
-                os.remove(_place(path))
+                os.remove(followed(path))
 
 
 @contextlib.contextmanager
@@ -186,8 +186,8 @@ def move(aside, path):
     _synchronise(os.path.dirname(path) or os.curdir)
 
 
-def _place(path):
-    """Returns the path of the file that a link points to, or `path` itself."""
+def followed(path):
+    """Returns the path of the file that a link leads to, or `path` itself."""
     return os.path.realpath(path) if os.path.islink(path) else path
 
 
@@ -195,7 +195,7 @@ def _is_no_file(path):
     """Returns whether a path leads to a directory, a device or an open file."""
     if not os.path.exists(path):
         return False
-    if not os.path.isfile(_place(path)):
+    if not os.path.isfile(path):
         return True
     # /dev/stdout leads through /proc to the file that the shell has opened. A
     # new file in its place would not be the one that the process writes to.

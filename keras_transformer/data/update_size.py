@@ -28,9 +28,8 @@ def update_positions(hparams, token_pairs, chosen=None):
         An integer, the `batch_tokens` of `plan_batches` or `plan_packed`.
 
     Raises:
-        ValueError: If a sentence is longer than `effective_batch_tokens`. With
-            `chosen` and no `effective_batch_tokens`, if one is longer than
-            `batch_tokens`.
+        ValueError: If a sentence is longer than `effective_batch_tokens`, or
+            without that, than `batch_tokens`.
     """
     select = functools.partial(
         batch_plan.select_pairs,
@@ -42,8 +41,7 @@ def update_positions(hparams, token_pairs, chosen=None):
     _, all_lengths, _ = select()
     tokens = hparams.effective_batch_tokens
     if not tokens:
-        if chosen is not None:
-            batch_plan.check_longest(all_lengths, hparams.batch_tokens)
+        batch_plan.check_longest(all_lengths, hparams.batch_tokens)
         return hparams.batch_tokens
     batch_plan.check_longest(all_lengths, tokens, "effective_batch_tokens")
     _, lengths, _ = select(chosen)

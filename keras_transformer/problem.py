@@ -6,6 +6,7 @@ from keras_transformer.data import generation
 from keras_transformer.data import text_files
 from keras_transformer.data.encoding import LocalEncoder
 from keras_transformer.data.generated_data import GeneratedData
+from keras_transformer.scoring.own_scores import checked_scores
 from keras_transformer.scoring.translations import bleu_report
 from keras_transformer.scoring.translations import ter_score
 
@@ -251,8 +252,12 @@ class Problem(GeneratedData):
         Args:
             hypotheses, references: As for `report`.
             measure: Name of the measure.
+
+        Raises:
+            ValueError: If a score is not a finite number, or has the name of a
+                figure of the model.
         """
-        scores = self.score(hypotheses, references)
+        scores = checked_scores(self.score(hypotheses, references), self.name)
         if self._adds_ter(measure):
             ter = ter_score(hypotheses, references)
             scores = {**scores, ter.name: ter.value}

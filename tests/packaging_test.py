@@ -30,7 +30,7 @@ MAY_IMPORT = {
     "fields": "",
     "files": "",
     "schedules": "serialization",
-    "scoring": "data",
+    "scoring": "data fields",
     "serialization": "",
     "serving": "files",
     "token_ids": "",

@@ -6,7 +6,6 @@ import math
 from keras_transformer.data.batch_plan import padded_batches
 from keras_transformer.decoding.translator import Translator
 from keras_transformer.runs import variables
-from keras_transformer.training.evaluation_scores import checked_scores
 
 NUM_SAMPLES = 5  # number of translations that are returned
 MAX_EXPONENT = 700.0  # exp of a greater number overflows a float
@@ -79,7 +78,6 @@ class Evaluator:
         hypotheses = list(map(self.problem.output, sources, decoded))
         loss = negative_log / num_tokens
         scores = self.problem.dev_scores(hypotheses, references, self.measure)
-        scores = checked_scores(self.problem, scores)
         results = {
             "dev_loss": loss,
             "dev_perplexity": math.exp(min(loss, MAX_EXPONENT)),

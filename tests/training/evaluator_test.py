@@ -1,3 +1,5 @@
+"""The evaluator gives the figures of the model and the problem's scores."""
+
 import json
 
 import numpy as np
@@ -6,7 +8,6 @@ from number_problem import Numbers
 
 from keras_transformer.engines.make_engine import make_engine
 from keras_transformer.hparam import HParams
-from keras_transformer.training.evaluation_scores import checked_scores
 from keras_transformer.training.evaluator import Evaluator
 
 HPARAMS = HParams(num_layers=1, d_model=8, d_ff=8, num_heads=2, extra_length=1)
@@ -34,38 +35,3 @@ class EvaluatorTest:
         problem.similarity = {"accuracy": 3.5}
         with pytest.raises(ValueError, match="problem=numbers.*'accuracy'"):
             evaluate()
-
-
-class CheckedScoresTest:
-    @pytest.mark.parametrize(
-        "value", [3.5, 3, np.float32(3.5), np.float64(3.5), np.int64(3)]
-    )
-    def test_real_numbers_become_floats_of_python(self, value):
-        scores = checked_scores(Numbers(), {"bleu": value})
-        assert type(scores["bleu"]) is float
-        assert json.loads(json.dumps(scores)) == {"bleu": value}
-
-    @pytest.mark.parametrize(
-        "value",
-        [
-            *(None, True, np.bool_(True), "3.5", [3.5], 1 + 2j),
-            *(float("nan"), float("inf"), np.float32("nan"), -np.inf),
-        ],
-    )
-    def test_anything_else_is_refused_with_the_names(self, value):
-        with pytest.raises(
-            ValueError, match="problem=numbers, f1=.*Return"
-        ) as e:
-            checked_scores(Numbers(), {"bleu": 3.5, "f1": value})
-        assert "\n" not in str(e.value)
-
-    @pytest.mark.parametrize("name", ["accuracy", "loss", "perplexity"])
-    def test_figures_of_the_model_keep_their_names(self, name):
-        message = f"loss, perplexity.*problem=numbers.*'{name}'.*another name"
-        with pytest.raises(ValueError, match=message):
-            checked_scores(Numbers(), {"bleu": 3.5, name: 2.0})
-
-    @pytest.mark.parametrize("scores", [None, 3.5, ["bleu"]])
-    def test_scores_are_a_dictionary(self, scores):
-        with pytest.raises(ValueError, match="dictionary.*problem=numbers"):
-            checked_scores(Numbers(), scores)

@@ -1,4 +1,4 @@
-"""Checks of the scores that a problem gives to an evaluation."""
+"""Checks the scores that a problem computes by a method of its own."""
 
 import math
 import numbers
@@ -9,13 +9,13 @@ from keras_transformer import fields
 MODEL_FIGURES = ("loss", "perplexity", "accuracy")
 
 
-def checked_scores(problem, scores):
+def checked_scores(scores, problem_name):
     """Returns the scores of a problem as floats.
 
     Args:
-        problem: The `Problem`, named in errors.
-        scores: What its method `score` returned, a dictionary of name to
-            finite number, which may be one of NumPy.
+        scores: What the method `score` of a problem returned, a dictionary of
+            name to finite number, which may be one of NumPy.
+        problem_name: Str, named in errors.
 
     Returns:
         A dictionary of name to float.
@@ -27,7 +27,7 @@ def checked_scores(problem, scores):
     if not isinstance(scores, dict):
         raise ValueError(
             "`score` must return a dictionary of names to numbers. Received: "
-            f"problem={problem.name}, which returns {fields.shown(scores)}. "
+            f"problem={problem_name}, which returns {fields.shown(scores)}. "
             'Return for example {"bleu": 28.4}.'
         )
     for name, value in scores.items():
@@ -35,13 +35,13 @@ def checked_scores(problem, scores):
             raise ValueError(
                 "A score must not have the name of a figure of the model: "
                 f"{', '.join(MODEL_FIGURES)}. Received: "
-                f"problem={problem.name}, whose `score` returns {name!r}. "
+                f"problem={problem_name}, whose `score` returns {name!r}. "
                 "Give the score another name."
             )
         if not _is_finite_number(value):
             raise ValueError(
                 "A score must be a finite number. Received: "
-                f"problem={problem.name}, {name}={fields.shown(value)}. "
+                f"problem={problem_name}, {name}={fields.shown(value)}. "
                 "Return a float from `score`, such as 28.4."
             )
     return {name: float(value) for name, value in scores.items()}

@@ -116,7 +116,7 @@ def _decode(checker, steps, changes, prescribed):
     prefixes = None
     if FLAGS.prefix_file:
         prefixes = text_io.TextInput(FLAGS.prefix_file)
-    format = LineFormat(FLAGS, changes, prescribed.get("protect"))
+    format = LineFormat(FLAGS, changes, prescribed)
     # The count also tells `Progress` how much is left.
     num_lines = _check_text(text, prefixes, checker, format)
     with _output(steps, changes, prescribed) as output:
@@ -237,7 +237,7 @@ def _read_pairs(path):
 
 def _decode_interactively(translator, lines, changes, prescribed):
     prompt = "> " if sys.stdin.isatty() else ""
-    format = LineFormat(FLAGS, changes)
+    format = LineFormat(FLAGS, changes, prescribed)
     find = format.finder(translator)
     print("Type one sentence per line; Control-D ends.", file=sys.stderr)
     print(prompt, end="", file=sys.stderr, flush=True)

@@ -1,5 +1,6 @@
 """The lines that kt-decoder reads and writes: text, or JSON objects."""
 
+import functools
 import itertools
 
 from keras_transformer.bin import json_lines
@@ -11,10 +12,10 @@ class LineFormat:
     Args:
         flags: Flags of kt-decoder.
         changes: Dictionary of decoding options.
-        protect: The `Placeholders` that translations keep. Defaults to None.
+        prescribed: What `prescriptions.read` returned.
     """
 
-    def __init__(self, flags, changes, protect=None):
+    def __init__(self, flags, changes, prescribed):
         self._is_json = flags.format == "jsonl"
         self._name = flags.decode_from_file or "standard input"
         self._write_scores = flags.write_scores
@@ -22,7 +23,7 @@ class LineFormat:
         self._write_word_scores = flags.write_word_scores
         self._num_hypotheses = changes.get("num_hypotheses") or 1
         self._changes = changes
-        self._protect = protect
+        self._prescribed = prescribed
 
     def finder(self, translator):
         """Returns the translator's method that finds the hypotheses."""
@@ -123,13 +124,23 @@ class LineFormat:
             fields["word_scores"] = [round(one, 4) for one in links.scores]
         return fields
 
+    @functools.cached_property
+    def _mask(self):
+        if "protect" not in self._prescribed:
+            return None
+        # Imported here because it imports Keras.
+        from keras_transformer.decoding.protected_texts import mask_of
+
+        placeholders = self._prescribed["protect"]
+        return mask_of(placeholders, self._prescribed.get("glossary"))
+
     def _with_warnings(self, text, translation, translator):
         from keras_transformer.decoding.long_texts import limit_warnings
 
         if translation.warnings:  # it is not the translation of a whole line
             return translation
-        if self._protect:
-            text = self._protect.mask(text).text
+        if self._mask:
+            text = self._mask(text).text
         hypotheses = translation.hypotheses
         warnings = limit_warnings(translator, text, hypotheses, self._changes)
         return translation._replace(warnings=warnings)

@@ -1,6 +1,7 @@
 """Translations of texts with placeholders and tags."""
 
 import collections
+import functools
 import itertools
 
 from keras_transformer.decoding.placeholders import needs_links
@@ -27,11 +28,11 @@ def protected_hypotheses(translator, placeholders, texts, start, **options):
     # The translator reads a window of texts before it yields the first
     # hypotheses, and each of these needs what was taken out of its own text.
     untranslated = collections.deque()
-    taken = _words_of(options.get("glossary"))
+    mask = mask_of(placeholders, options.get("glossary"))
 
     def masked_texts():
         for _, text in numbered_texts(texts, start):
-            untranslated.append(placeholders.mask(text, taken))
+            untranslated.append(mask(text))
             yield untranslated[-1].text
 
     translated = translator.hypotheses(masked_texts(), start=start, **options)
@@ -49,17 +50,25 @@ def protected_hypotheses(translator, placeholders, texts, start, **options):
             ]
 
 
-def _words_of(glossary):
-    """Returns the words of a glossary's terms on both sides.
+def mask_of(placeholders, glossary=None):
+    """Returns the function by which texts are masked for a translation.
 
-    A name among them cannot stand for a placeholder, since it would be
+    A word of the glossary cannot stand for a placeholder. It would be
     translated as a term, or a term would become the placeholder.
+
+    Args:
+        placeholders: A `Placeholders`.
+        glossary: The `Glossary` of the translation. Defaults to None.
+
+    Returns:
+        A function of a text that returns a `Masked`.
     """
     terms = glossary.terms if glossary else {}
     targets = filter(None, terms.values())
     words = WORD.findall("\n".join([*terms, *targets]))
     # A small term may begin with a capital letter at the start of a text.
-    return {*words, *map(str.capitalize, words)}
+    taken = {*words, *map(str.capitalize, words)}
+    return functools.partial(placeholders.mask, taken=taken)
 
 
 def _links(translator, pairs):

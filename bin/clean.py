@@ -141,8 +141,8 @@ def _check_place(name, path, flag_of):
         other, other_path = flag_of.setdefault(each, (name, path))
         if other != name:
             raise ValueError(
-                "The files of kt-clean must differ from each other, and an "
-                f"output also needs its name with {writing.INCOMPLETE} at the "
+                "The files of kt-clean must differ from each other and from "
+                f"the name of each output with {writing.INCOMPLETE} at its "
                 f"end. Received: --{other}={other_path} and --{name}={path}. "
                 "Name another file."
             )

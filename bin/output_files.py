@@ -21,7 +21,7 @@ def check_output(name, values, inputs=()):
         inputs: Names of the flags that name inputs.
 
     Raises:
-        ValueError: If it would.
+        ValueError: If it would replace one.
     """
     output = values[name].value
     if not output or not os.path.exists(output):

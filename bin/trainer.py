@@ -336,7 +336,7 @@ def _with_largest_batch(problem, hparams, precision):
     tokens = largest_batch_tokens(
         hparams, problem.vocabularies.sizes, precision, most, FLAGS.xla
     )
-    # Evaluations have no other batches, and leave no sentence out.
+    # An evaluation has batches of this size and leaves no sentence out.
     longest = max(side.lengths.max() for side in problem.token_pairs("dev"))
     return dataclasses.replace(hparams, batch_tokens=max(tokens, int(longest)))
 

@@ -195,7 +195,7 @@ def check_translates(linearization):
 
 def _missing(masked, translation):
     """Returns the placeholders whose names a translation lacks."""
-    # Like the name, each is a word, and has spaces around it.
+    # Like the name that it replaces, each gets spaces around it.
     return [
         placeholder._replace(after_space=True, before_space=True)
         for name, placeholder in masked.stand_ins.items()

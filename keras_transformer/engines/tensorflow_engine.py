@@ -181,7 +181,7 @@ class TensorflowEngine(Engine):
         return optimizer
 
     def _compiled_update(self, num_rounds):
-        """Returns the update of so many rounds, traced once for all shapes.
+        """Returns the update for a number of rounds, traced once for any shape.
 
         With one trace for each shape, the optimizations of a graph, and with
         them the last bit of a weight, would depend on the earlier shapes. A

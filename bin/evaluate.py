@@ -45,9 +45,10 @@ from keras_transformer.data import text_files
 from keras_transformer.files.writing import check_writable
 from keras_transformer.scoring.paper_bleu import is_language
 
+OF_A_RUN = "Scoring a run or an ensemble"  # a group of flags
 FLAGS = flags.define(
     flags.group(
-        "Scoring a run or an ensemble",
+        OF_A_RUN,
         "output_dir",
         "checkpoint_step",
         "data_dir",
@@ -132,8 +133,8 @@ def main(argv):
     _check_report()
     # Scoring files needs neither a run nor the backend, so it starts at once.
     if FLAGS.hypotheses or FLAGS.references:
-        for name in ("evalb_files", "test_set"):
-            _refuse(name, "--output_dir")
+        for flag in FLAGS.flags_by_module_dict()[OF_A_RUN]:
+            _refuse(flag.name, "a run to decode, not with --hypotheses")
         _score_files()
         return
     problem = _problem()

@@ -254,8 +254,8 @@ class Problem(GeneratedData):
             measure: Name of the measure.
 
         Raises:
-            ValueError: If a score is not a finite number, or has the name of a
-                figure of the model.
+            ValueError: If a score is not a finite number, or its name is taken
+                by a figure of the model.
         """
         scores = checked_scores(self.score(hypotheses, references), self.name)
         if self._adds_ter(measure):

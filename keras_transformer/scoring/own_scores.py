@@ -5,44 +5,45 @@ import numbers
 
 from keras_transformer import fields
 
-# The figures of the model itself, which stand beside the scores.
-MODEL_FIGURES = ("loss", "perplexity", "accuracy")
+# The figures of the model, and the other entries of a file of scores.
+TAKEN_NAMES = ("loss", "perplexity", "accuracy")
+TAKEN_NAMES += ("step", "num_pairs", "decode", "lines")
 
 
 def checked_scores(scores, problem_name):
     """Returns the scores of a problem as floats.
 
     Args:
-        scores: What the method `score` of a problem returned, a dictionary of
-            name to finite number, which may be one of NumPy.
+        scores: What `score` of a problem returned, or the `scores` of its
+            `report`: a dictionary of name to finite number, which may be one of
+            NumPy.
         problem_name: Str, named in errors.
 
     Returns:
         A dictionary of name to float.
 
     Raises:
-        ValueError: If a score is not such a number, or has the name of a figure
-            of the model.
+        ValueError: If a score is not such a number, or its name is taken.
     """
     if not isinstance(scores, dict):
         raise ValueError(
-            "`score` must return a dictionary of names to numbers. Received: "
-            f"problem={problem_name}, which returns {fields.shown(scores)}. "
+            "The scores of a problem must be a dictionary of names to numbers. "
+            f"Received: problem={problem_name} with {fields.shown(scores)}. "
             'Return for example {"bleu": 28.4}.'
         )
     for name, value in scores.items():
-        if name in MODEL_FIGURES:
+        if name in TAKEN_NAMES:
             raise ValueError(
-                "A score must not have the name of a figure of the model: "
-                f"{', '.join(MODEL_FIGURES)}. Received: "
-                f"problem={problem_name}, whose `score` returns {name!r}. "
+                "A score must not have a name that is taken: "
+                f"{', '.join(TAKEN_NAMES)}. Received: "
+                f"problem={problem_name} with the score {name!r}. "
                 "Give the score another name."
             )
         if not _is_finite_number(value):
             raise ValueError(
                 "A score must be a finite number. Received: "
                 f"problem={problem_name}, {name}={fields.shown(value)}. "
-                "Return a float from `score`, such as 28.4."
+                "Return a float, such as 28.4."
             )
     return {name: float(value) for name, value in scores.items()}
 

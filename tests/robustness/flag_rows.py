@@ -10,6 +10,7 @@ CLEAN = "kt-clean --source={texts}/dev.en --target={texts}/dev.de "
 CLEAN += "--clean_source={box}/a --clean_target={box}/b "
 FIGURE = "kt-attention --output_dir={run} --html=a.html --figure"
 FIND = "kt-attention --output_dir={run} --find"
+BLEU = "kt-evaluate --hypotheses={texts}/dev.de --references={texts}/dev.de "
 ROWS = [
     # No number, or not in the form of one.
     row("kt-decoder --beam_size=x", says="--beam_size=x"),
@@ -253,15 +254,11 @@ ROWS = [
     row("kt-evaluate --output_dir={run} --split=train", says="--split"),
     row("kt-evaluate --output_dir={run} --evalb_files", has("{data}")),
     row("kt-evaluate --output_dir={run} --test_set=wmt14/fool", has("{data}")),
-    row(
-        "kt-evaluate --hypotheses={texts}/dev.de --references={texts}/dev.de "
-        "--compare={texts}/train.de",
-        says="same number of lines",
-    ),
-    row(
-        "kt-evaluate --hypotheses={texts}/dev.de --references={texts}/dev.de "
-        "--compare={texts}",
-        says="which is a directory",
+    row(BLEU + "--compare={texts}/train.de", says="same number of lines"),
+    row(BLEU + "--compare={texts}", says="which is a directory"),
+    *(
+        row(BLEU + flag, says=f"`{flag.split('=')[0]}` must go with a run")
+        for flag in ("--output_dir=run", "--split=dev", "--beam_size=5")
     ),
     row("kt-evaluate --output_dir={run} --measure=f1", has("{data}")),
     row(

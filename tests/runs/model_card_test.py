@@ -2,6 +2,7 @@ import dataclasses
 import json
 import os
 import re
+import types
 
 import numpy as np
 import pytest
@@ -310,6 +311,13 @@ class ScoresTest:
             (200, 4),
         ]
         assert entries[0]["bleu"] == REPORT.scores["bleu"]
+
+    def test_scores_that_no_file_can_hold_are_refused(self, make_run):
+        report = types.SimpleNamespace(scores={"f1": np.nan}, lines=[], text="")
+        run = make_run()
+        with pytest.raises(ValueError, match="finite number.*f1=nan"):
+            record_scores(run, "test", 100, 5, DecodeOptions(), report)
+        assert not read_scores(run)
 
     def test_scores_of_an_earlier_version_are_read_and_replaced(self, make_run):
         run = make_run()

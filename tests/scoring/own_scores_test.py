@@ -29,8 +29,8 @@ class CheckedScoresTest:
             checked_scores({"bleu": 3.5, "f1": value}, "own")
         assert "\n" not in str(e.value)
 
-    @pytest.mark.parametrize("name", ["accuracy", "loss", "perplexity"])
-    def test_figures_of_the_model_keep_their_names(self, name):
+    @pytest.mark.parametrize("name", ["accuracy", "loss", "step", "lines"])
+    def test_figures_and_entries_of_a_record_keep_their_names(self, name):
         message = f"loss, perplexity.*problem=own.*'{name}'.*another name"
         with pytest.raises(ValueError, match=message):
             checked_scores({"bleu": 3.5, name: 2.0}, "own")

@@ -7,6 +7,7 @@ import os
 from keras_transformer.files.records import WHOLE
 from keras_transformer.files.records import read_record
 from keras_transformer.files.writing import written_aside
+from keras_transformer.scoring.own_scores import checked_scores
 
 DIRECTORY = "scores"
 
@@ -41,12 +42,15 @@ def record_scores(run, split, step, num_pairs, decode, report):
         num_pairs: Number of sentences.
         decode: `DecodeOptions` of the translations.
         report: The report that the problem's `report` returned.
+
+    Raises:
+        ValueError: If `checked_scores` refuses a score of the report.
     """
     entry = {
         "step": step,
         "num_pairs": num_pairs,
         "decode": dataclasses.asdict(decode),
-        **report.scores,
+        **checked_scores(report.scores, run.problem_name),
         "lines": report.lines,
     }
     entries = [

@@ -66,6 +66,15 @@ def parse_number(text):
     return number
 
 
+def check_seed(seed):
+    """Raises a `ValueError` for a seed that is not a whole number."""
+    if not isinstance(seed, numbers.Integral) or seed < 0:
+        raise ValueError(
+            "`seed` must be a whole number of at least 0. Received: "
+            f"seed={shown(seed)}. Use a seed such as 0."
+        )
+
+
 def shown(value):
     """Returns a value as code that an error quotes, cut if it is long."""
     try:

@@ -1,5 +1,6 @@
 """Readers of numbers, and how errors quote values."""
 
+import numpy as np
 import pytest
 
 from keras_transformer import fields
@@ -47,6 +48,17 @@ class ParseNumberTest:
         with pytest.raises(ValueError, match="must be finite and") as error:
             fields.parse_number(text)
         assert len(str(error.value)) < 200
+
+
+class CheckSeedTest:
+    @pytest.mark.parametrize("seed", [0, 7, 2**40, np.int64(3)])
+    def test_whole_numbers_are_seeds(self, seed):
+        fields.check_seed(seed)
+
+    @pytest.mark.parametrize("seed", [-1, 1.0, "1", None])
+    def test_all_else_is_an_error(self, seed):
+        with pytest.raises(ValueError, match="`seed` must be a whole number"):
+            fields.check_seed(seed)
 
 
 class ShownTest:

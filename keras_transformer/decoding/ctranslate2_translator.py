@@ -1,8 +1,8 @@
 """Translates sentences with a model that CTranslate2 runs."""
 
-import numbers
 import os
 
+from keras_transformer import fields
 from keras_transformer.data import vocabularies
 from keras_transformer.data.subwords import SOURCE_VOCABULARY_FILE
 from keras_transformer.data.subwords import VOCABULARY_FILE
@@ -113,7 +113,7 @@ class CTranslate2Translator(TextTranslator):
                 "Received: a CTranslate2 model. Load the run's directory."
             )
         options = self.changed_options(**options)
-        _check_seed(seed)
+        fields.check_seed(seed)
         search = self._search
         for window, window_prefixes in windows(texts, prefixes, WINDOW, start):
             if options.temperature:
@@ -303,14 +303,6 @@ class CTranslate2Translator(TextTranslator):
             path, shape, "kt-exporter", "Export the run again."
         )
         return settings.get("add_source_eos", False)
-
-
-def _check_seed(seed):
-    if not isinstance(seed, numbers.Integral) or seed < 0:
-        raise ValueError(
-            "`seed` must be a whole number of at least 0. Received: seed="
-            f"{seed!r}. Use a seed such as 0."
-        )
 
 
 def _placement(device):

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from keras_transformer import fields
 from keras_transformer.decoding import ensembles
 from keras_transformer.decoding import glossary as glossaries
 from keras_transformer.decoding import threads
@@ -148,6 +149,7 @@ class Translator(TextTranslator):
             glossaries.check_goes_with(
                 self.changed_options(**options), self.linearization
             )
+        fields.check_seed(seed)
         generator = np.random.default_rng(seed)
         generator.integers(2**31, size=start, dtype="int32")
         for window, own_prefixes in windows(texts, prefixes, WINDOW, start):

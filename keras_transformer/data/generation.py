@@ -7,11 +7,13 @@ import os
 import shutil
 import time
 
+from keras_transformer import fields
 from keras_transformer.data import split_files
 from keras_transformer.data import subwords
 from keras_transformer.data import text_files
 from keras_transformer.data import token_links
 from keras_transformer.data import vocabularies
+from keras_transformer.data.attributes import check_attributes
 from keras_transformer.data.bpe_symbols import write_symbols
 from keras_transformer.data.split_encoding import check_number
 from keras_transformer.data.split_encoding import complete_pairs
@@ -71,11 +73,11 @@ def generate(problem, tmp_dir):
         problem, so the same text gives the same bytes.
 
     Raises:
-        ValueError: If a split has no pairs, or if a class attribute of the
-            problem has a wrong value.
+        ValueError: If a split has no pairs, or if a class attribute or the
+            settings of the problem have a wrong value.
     """
     directories.check_directory(problem.directory, "The folder of the data")
-    _check_attributes(problem, tmp_dir)
+    check_attributes(problem, tmp_dir)
     vocabularies.check_problem(problem)
     aside = problem.directory + ".unfinished"
     with locks.locked_directory(problem.data_dir):
@@ -97,79 +99,6 @@ def generate(problem, tmp_dir):
     return manifest
 
 
-def _check_attributes(problem, tmp_dir):
-    """Checks the class attributes that a user's own problem sets."""
-    for name, is_met, rule, example in _rules(problem, tmp_dir):
-        if not is_met:
-            raise ValueError(
-                f"`{name}` of a problem must be {rule}. Received: "
-                f"{type(problem).__name__}.{name} = {getattr(problem, name)!r}."
-                f" Write for example {name} = {example}."
-            )
-    subwords.check_user_symbols(
-        problem.user_symbols,
-        f"Correct {type(problem).__name__}.user_symbols, for example to "
-        '("<num>", "<url>").',
-    )
-
-
-def _rules(problem, tmp_dir):
-    """Yields an attribute, whether it follows its rule, the rule, a value."""
-    size, source_size = problem.vocab_size, problem.source_vocab_size
-    yield (
-        "vocab_size",
-        _is_size(size)
-        or (size is None and not _trains_vocabulary(problem, tmp_dir)),
-        "an integer of at least 1, or None if no vocabulary is trained",
-        "32000",
-    )
-    yield (
-        "source_vocab_size",
-        source_size is None or _is_size(source_size),
-        "an integer of at least 1, or None",
-        "32000",
-    )
-    temperature = problem.vocabulary_temperature
-    yield (
-        "vocabulary_temperature",
-        isinstance(temperature, int | float) and temperature >= 1,
-        "a number of at least 1",
-        "1",
-    )
-    splits = problem.splits
-    yield (
-        "splits",
-        _are_texts(splits)
-        and "train" in splits
-        and len(set(splits)) == len(splits),
-        'a tuple of different names, with "train" among them',
-        '("train", "dev", "test")',
-    )
-    yield (
-        "user_symbols",
-        _are_texts(problem.user_symbols),
-        "a tuple of texts",
-        '("<num>", "<url>")',
-    )
-
-
-def _is_size(value):
-    # A bool is an int, too.
-    return isinstance(value, int) and value is not True and value > 0
-
-
-def _are_texts(value):
-    # A single str would be taken for a sequence of its letters.
-    is_sequence = isinstance(value, tuple | list)
-    return is_sequence and all(isinstance(text, str) for text in value)
-
-
-def _trains_vocabulary(problem, tmp_dir):
-    if not problem.shared_vocabulary:
-        return True
-    return not (problem.vocabulary_path or problem.bpe_symbols(tmp_dir))
-
-
 def read_manifest(directory):
     """Returns the manifest in a directory, or None if there is none.
 
@@ -188,7 +117,7 @@ def read_manifest(directory):
 def made_from(problem, tmp_dir):
     """Returns everything that the data depend on, as a dictionary."""
     vocabulary_path = problem.vocabulary_path
-    settings = problem.settings()
+    settings = _settings(problem)
     return {
         "problem": problem.data_name,
         "splits": list(problem.splits),
@@ -201,6 +130,20 @@ def made_from(problem, tmp_dir):
         # Without settings there is no entry, as in earlier manifests.
         **({"settings": settings} if settings else {}),
     }
+
+
+def _settings(problem):
+    """Returns the settings of a problem as a manifest gives them back."""
+    settings = problem.settings()
+    try:
+        # JSON turns a tuple into a list, which is not equal to it.
+        return json.loads(json.dumps(settings, allow_nan=False))
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            "`settings` of a problem must return what JSON can hold. Received: "
+            f"{fields.shown(settings)} from problem={problem.data_name}. "
+            "Return a dictionary of texts and numbers."
+        ) from error
 
 
 def _own_source_size(problem):

@@ -1,5 +1,4 @@
 import os
-import re
 import subprocess
 import sys
 import textwrap
@@ -143,61 +142,26 @@ class GenerateTest:
         assert os.path.exists(mine)
 
 
-class AttributesTest:
-    @pytest.mark.parametrize(
-        "name, value",
-        [
-            ("vocab_size", None),
-            ("vocab_size", 320.0),
-            ("vocab_size", "320"),
-            ("vocab_size", 0),
-            ("vocab_size", True),
-            ("source_vocab_size", 300.0),
-            ("vocabulary_temperature", 0),
-            ("vocabulary_temperature", 0.5),
-            ("vocabulary_temperature", float("nan")),
-            ("vocabulary_temperature", "5"),
-            ("splits", ("dev",)),
-            ("splits", "train"),
-            ("splits", ("train", "dev", "dev")),
-            ("splits", ("train", 1)),
-            ("splits", None),
-            ("user_symbols", "<num>"),
-            ("user_symbols", ("<num>", 1)),
-            ("user_symbols", None),
-        ],
-    )
-    def test_a_wrong_value_is_named_with_its_class(self, tmp_path, name, value):
+class SettingsTest:
+    @pytest.mark.parametrize("value", [{1, 2}, float("nan"), b"a"])
+    def test_settings_that_json_cannot_hold_are_refused(self, tmp_path, value):
         problem = with_pairs(tmp_path)
-        setattr(problem, name, value)
-        words = re.escape(f"Received: Numbers.{name} = {value!r}. Write for ")
-        with pytest.raises(ValueError, match=f"`{name}` of a .*{words}"):
-            problem.generate(None)
-        assert os.listdir(tmp_path) == []
-
-    @pytest.mark.parametrize("symbol", ["a b", "<pad>", ""])
-    def test_a_text_that_is_no_symbol_is_named_with_the_class(
-        self, tmp_path, symbol
-    ):
-        problem = with_pairs(tmp_path)
-        problem.user_symbols = (symbol,)
-        words = f"Received: '{symbol}', which .* Correct Numbers.user_symbols"
+        problem.settings = lambda: {"mine": value}
+        words = "what JSON can hold. Received: .*mine.* problem=numbers"
         with pytest.raises(ValueError, match=words):
             problem.generate(None)
         assert os.listdir(tmp_path) == []
 
-    def test_no_size_is_needed_for_given_symbols(self, tmp_path):
+    def test_a_tuple_in_the_settings_is_the_list_that_is_read_back(
+        self, tmp_path
+    ):
         problem = with_pairs(tmp_path)
-        problem.vocab_size = None
-        pairs = problem.pairs["train"]
-        symbols = {word for pair in pairs for word in " ".join(pair).split()}
-        problem.bpe_symbols = lambda tmp_dir: sorted(symbols)
-        manifest = problem.generate(None)
-        assert manifest["made_from"]["vocab_size"] is None
-        # Separate vocabularies are always trained.
-        problem.shared_vocabulary = False
-        with pytest.raises(ValueError, match="Numbers.vocab_size = None"):
-            problem.generate(None)
+        problem.settings = lambda: {"mine": ("a", 1)}
+        problem.generate(None)
+        vocabulary = os.path.join(problem.directory, "vocab.model")
+        written = os.stat(vocabulary).st_mtime_ns
+        problem.generate(None)
+        assert os.stat(vocabulary).st_mtime_ns == written
 
 
 # Kills a generating process at each change of a file in turn and checks what is

@@ -1,0 +1,66 @@
+"""Wrong attributes of a user's own problem are named with their class."""
+
+import os
+import re
+
+import pytest
+from number_problem import with_pairs
+
+
+class AttributesTest:
+    @pytest.mark.parametrize(
+        "name, value",
+        [
+            ("vocab_size", None),
+            ("vocab_size", 320.0),
+            ("vocab_size", "320"),
+            ("vocab_size", 0),
+            ("vocab_size", True),
+            ("source_vocab_size", 300.0),
+            ("vocabulary_temperature", 0),
+            ("vocabulary_temperature", 0.5),
+            ("vocabulary_temperature", float("nan")),
+            ("vocabulary_temperature", "5"),
+            ("splits", ("dev",)),
+            ("splits", "train"),
+            ("splits", ("train", "dev", "dev")),
+            ("splits", ("train", 1)),
+            ("splits", None),
+            ("user_symbols", "<num>"),
+            ("user_symbols", ("<num>", 1)),
+            ("user_symbols", None),
+            ("inputs_language", None),
+            ("targets_language", 1),
+        ],
+    )
+    def test_a_wrong_value_is_named_with_its_class(self, tmp_path, name, value):
+        problem = with_pairs(tmp_path)
+        setattr(problem, name, value)
+        words = re.escape(f"Received: Numbers.{name} = {value!r}. Write for ")
+        with pytest.raises(ValueError, match=f"`{name}` of a .*{words}"):
+            problem.generate(None)
+        assert os.listdir(tmp_path) == []
+
+    @pytest.mark.parametrize("symbol", ["a b", "<pad>", ""])
+    def test_a_text_that_is_no_symbol_is_named_with_the_class(
+        self, tmp_path, symbol
+    ):
+        problem = with_pairs(tmp_path)
+        problem.user_symbols = (symbol,)
+        words = f"Received: '{symbol}', which .* Correct Numbers.user_symbols"
+        with pytest.raises(ValueError, match=words):
+            problem.generate(None)
+        assert os.listdir(tmp_path) == []
+
+    def test_no_size_is_needed_for_given_symbols(self, tmp_path):
+        problem = with_pairs(tmp_path)
+        problem.vocab_size = None
+        pairs = problem.pairs["train"]
+        symbols = {word for pair in pairs for word in " ".join(pair).split()}
+        problem.bpe_symbols = lambda tmp_dir: sorted(symbols)
+        manifest = problem.generate(None)
+        assert manifest["made_from"]["vocab_size"] is None
+        # Separate vocabularies are always trained.
+        problem.shared_vocabulary = False
+        with pytest.raises(ValueError, match="Numbers.vocab_size = None"):
+            problem.generate(None)

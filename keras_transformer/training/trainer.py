@@ -303,14 +303,16 @@ class Trainer:
         if evaluation is None:
             return
         self._results, samples = evaluation
-        # A problem need not give its own measure. The loss then decides.
-        is_measured = f"dev_{self.measure}" in self._results
-        best_by = self.measure if is_measured else "loss"
-        score = early_stopping.score_of(best_by, self._results)
+        score = early_stopping.score_of(self._best_by(), self._results)
         self.state.writer.score(self.step, score)
         self.log.samples(self.step, samples)
         # The row comes last: if it is missing, the next process evaluates.
         self.log.evaluation(self.progress, self._results)
+
+    def _best_by(self):
+        # A problem need not give its own measure. The loss then decides.
+        is_measured = f"dev_{self.measure}" in self._results
+        return self.measure if is_measured else "loss"
 
     def _stop_early(self):
         """Asks to stop if the last evaluations brought no improvement."""
@@ -318,7 +320,7 @@ class Trainer:
         if metric == "none":
             return
         if metric == "measure":
-            metric = self.measure
+            metric = self._best_by()
         scores = [
             early_stopping.score_of(metric, figures)
             for figures in self.log.evaluations

@@ -12,6 +12,7 @@ from runs import run_trainer
 from runs import train
 
 from keras_transformer.engines.tensorflow_engine import TensorflowEngine
+from keras_transformer.problem import Problem
 from keras_transformer.runs import variables
 from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.runs.weights import load_model
@@ -193,6 +194,15 @@ class EarlyStoppingTest:
         described = capsys.readouterr().err.splitlines()[1]
         assert described.startswith("Best checkpoint on dev by: ter; BLEU|")
         assert "; TER|" in described
+
+    def test_the_loss_decides_for_a_problem_without_its_measure(
+        self, make_run, monkeypatch
+    ):
+        monkeypatch.setattr(Problem, "score", lambda *texts: {"length": 3.0})
+        run = make_run(**self.STUCK)
+        options = {"early_stopping_metric": "measure", "eval_frequency": 5}
+        options["early_stopping_patience"] = 2
+        assert train(run, 100, **options)[0].step == 15
 
     def test_training_continues_while_the_loss_falls(self, make_run):
         run = make_run(**TINY)

@@ -160,10 +160,12 @@ def restore(masked, translation, links=None):
 
     def put_back(text):
         for name, placeholder in masked.stand_ins.items():
-            # The model may have written a name twice.
-            before, *after = _name(name).split(text)
-            if after:
-                text = before + placeholder.text + "".join(after)
+            pattern = _name(name)
+            if found := pattern.search(text):
+                # The model may have written a name twice.
+                rest = pattern.sub("", text[found.end() :])
+                text = text[: found.start()] + placeholder.text
+                text += found["ending"] + rest
         return text
 
     def find_span(start, end):
@@ -204,7 +206,8 @@ def _missing(masked, translation):
 
 
 def _name(name):
-    return re.compile(rf"(?<!\w){name}(?!\w)")
+    # The ending is that of a case, such as the genitive "Toms" in German.
+    return re.compile(rf"(?<!\w){name}(?P<ending>[^\W\d_]{{0,2}})(?!\w)")
 
 
 def _joined(text, part):

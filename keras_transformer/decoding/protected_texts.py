@@ -4,6 +4,7 @@ import collections
 import functools
 import itertools
 
+from keras_transformer.decoding.placeholders import STAND_INS
 from keras_transformer.decoding.placeholders import needs_links
 from keras_transformer.decoding.placeholders import restore
 from keras_transformer.decoding.windows import WINDOW
@@ -66,8 +67,14 @@ def mask_of(placeholders, glossary=None):
     terms = glossary.terms if glossary else {}
     targets = filter(None, terms.values())
     words = WORD.findall("\n".join([*terms, *targets]))
-    # A small term may begin with a capital letter at the start of a text.
-    taken = {*words, *map(str.capitalize, words)}
+    # A small term may begin with a capital letter at the start of a text, and
+    # a stand-in may have an ending.
+    words = tuple({*words, *map(str.capitalize, words)})
+    taken = {
+        name
+        for name in STAND_INS
+        if any(word.startswith(name) for word in words)
+    }
     return functools.partial(placeholders.mask, taken=taken)
 
 

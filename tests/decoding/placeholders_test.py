@@ -151,6 +151,20 @@ class RestoreTest:
         links = links_of(masked.text, "x y", [0, 1])
         assert restore(masked, "x y", links) == "x <br/> y<hr>"
 
+    @pytest.mark.parametrize(
+        "written, restored",
+        [
+            ("Toms Hund .", "{n}s Hund ."),
+            ("Toms Hund und Tom", "{n}s Hund und "),
+            ("Tom und Toms Hund", "{n} und  Hund"),
+            ("Tomaten , Tom !", "Tomaten , {n} !"),
+        ],
+    )
+    def test_a_name_may_have_the_ending_of_a_case(self, written, restored):
+        masked = Placeholders().mask("{n}'s dog .")
+        assert masked.text == "Tom's dog ."
+        assert restore(masked, written) == restored
+
     def test_a_name_that_is_missing_or_repeated_comes_out_once(self):
         masked = Placeholders().mask("ask {a} or {b}")
         links = links_of(masked.text, "Maria o Maria", [3, 2, 3])
@@ -271,6 +285,7 @@ class TranslatorTest:
         [
             ({"dog": "Tom"}, "Tom"),
             ({"dog": "the Tom Tom"}, "the Tom Tom"),
+            ({"dog": "Tomas"}, "Tomas"),
             ({"Tom": "zzz"}, ""),
             ({"tom": "zzz"}, ""),
         ],

@@ -1,0 +1,66 @@
+"""Evaluations without an improvement end a training."""
+
+import pytest
+from runs import evaluations
+from runs import train
+
+from keras_transformer.problem import Problem
+
+TINY = {"d_model": 16, "d_ff": 32, "num_heads": 2, "batch_tokens": 512}
+TINY |= {"extra_length": 4}
+
+
+class EarlyStoppingTest:
+    # At this rate an update changes no weight.
+    STUCK = {**TINY, "learning_rate": 1e-30}
+
+    @pytest.mark.parametrize(
+        "metric", ["bleu", pytest.param("loss", marks=pytest.mark.slow)]
+    )
+    def test_training_stops_without_an_improvement(self, make_run, metric):
+        run = make_run(**self.STUCK)
+        options = {"early_stopping_metric": metric, "eval_frequency": 5}
+        options["early_stopping_patience"] = 2
+        trainer, results = train(run, 100, **options)
+        assert trainer.step == 15
+        assert [int(row["step"]) for row in evaluations(run)] == [5, 10, 15]
+        assert results["dev_loss"] == float(evaluations(run)[0]["dev_loss"])
+        # The same command does not resume a training that is over.
+        assert train(run, 100, **options)[0].step == 15
+
+    def test_the_best_checkpoint_is_that_of_the_recorded_measure(
+        self, make_run, capsys
+    ):
+        run = make_run(**TINY)
+        run.record["measure"] = "ter"
+        options = {"early_stopping_metric": "measure", "eval_frequency": 10}
+        train(run, 30, **options)
+        ters = {
+            int(row["step"]): float(row["dev_ter"]) for row in evaluations(run)
+        }
+        scores = {e.step: -e.score for e in run.checkpoints.evaluations}
+        assert scores == ters
+        assert ters[run.checkpoints.best_step] == min(ters.values())
+        described = capsys.readouterr().err.splitlines()[1]
+        assert described.startswith("Best checkpoint on dev by: ter; BLEU|")
+        assert "; TER|" in described
+
+    def test_the_loss_decides_for_a_problem_without_its_measure(
+        self, make_run, monkeypatch
+    ):
+        monkeypatch.setattr(Problem, "score", lambda *texts: {"length": 3.0})
+        run = make_run(**self.STUCK)
+        options = {"early_stopping_metric": "measure", "eval_frequency": 5}
+        options["early_stopping_patience"] = 2
+        assert train(run, 100, **options)[0].step == 15
+
+    def test_training_continues_while_the_loss_falls(self, make_run):
+        run = make_run(**TINY)
+        trainer, _ = train(
+            run,
+            30,
+            early_stopping_metric="loss",
+            early_stopping_patience=1,
+            eval_frequency=10,
+        )
+        assert trainer.step == 30

@@ -280,7 +280,11 @@ class TranslateFiles(OwnFiles):
         corpora = made_from.get("settings", {}).get("corpora")
         if not corpora:
             return super()._described(made_from)
-        names = " ".join(itertools.chain(*corpora.values()))
+        names = " ".join(
+            f"--{split}={name}"
+            for split, parts in corpora.items()
+            for name in parts
+        )
         # Splits may have any number of files here, so each gets a number.
         files = {
             f"file {number}": f"{file['name']} (sha256 {file['sha256'][:16]})"
@@ -300,7 +304,9 @@ class TranslateFiles(OwnFiles):
             return manifest
         train["corpora"] = [
             {**entry, "pairs": old["pairs"]}
-            for entry, old in zip(self.describe_corpora("train"), before)
+            for entry, old in zip(
+                self.describe_corpora("train"), before, strict=True
+            )
         ]
         generation.write_manifest(manifest, self.directory)
         self.has_new_weights = True

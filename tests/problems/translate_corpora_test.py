@@ -125,12 +125,23 @@ class GenerateTest:
         generate(tmp_path / "data", corpora)
         less = {**corpora, "train": corpora["train"][:1]}
         with pytest.raises(
-            ValueError, match="corpora=web.en,web.de dev.tmx for"
+            ValueError, match="corpora=--train=web.en,web.de --dev=dev.tmx for"
         ):
             generate(tmp_path / "data", less)
         (tmp_path / "own.tsv.gz").write_bytes(b"a\tb\n")
         with pytest.raises(ValueError, match="file 3=own.tsv.gz .sha256 "):
             generate(tmp_path / "data", corpora)
+
+    def test_a_corpus_of_another_split_is_an_error(self, tmp_path, corpora):
+        web, own = corpora["train"]
+        corpora = {"train": [web], "dev": [own], "test": corpora["dev"]}
+        generate(tmp_path / "data", corpora)
+        for moved in (
+            {"train": [web, own], "dev": corpora["test"]},
+            {"train": [web], "dev": [own, *corpora["test"]]},
+        ):
+            with pytest.raises(ValueError, match="Each data_dir must hold"):
+                generate(tmp_path / "data", moved)
 
 
 class WeightTest:
@@ -256,7 +267,7 @@ class TagTest:
         generate(tmp_path / "data", tagged)
         first, *others = tagged["train"]
         changed = Corpus(first.paths, tag="fr")
-        with pytest.raises(ValueError, match="web.de@fr own.tsv.gz@own"):
+        with pytest.raises(ValueError, match="web.de@fr --train=own.tsv.gz@own"):
             generate(tmp_path / "data", {**tagged, "train": [changed, *others]})
 
     @pytest.mark.parametrize("suffix", ["_rev", "_both"])

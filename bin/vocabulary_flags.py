@@ -3,7 +3,8 @@
 import os
 
 from keras_transformer.bin import flags
-from keras_transformer.data.generation import VOCABULARY_FILE
+from keras_transformer.data.subwords import SOURCE_VOCABULARY_FILE
+from keras_transformer.data.subwords import VOCABULARY_FILE
 from keras_transformer.decoding.exported import newest_version
 
 NAMES = ["vocabulary", "symbols", "vocabulary_temperature", "tokenized"]
@@ -116,7 +117,7 @@ def find_vocabulary(path):
         path: The model itself, or a directory that holds one.
 
     Raises:
-        ValueError: If a directory holds none.
+        ValueError: If a directory holds none, or one for each side.
     """
     if not os.path.isdir(path):
         return path
@@ -131,9 +132,19 @@ def find_vocabulary(path):
     ):
         model = os.path.join(folder, VOCABULARY_FILE)
         if os.path.isfile(model):
+            _check_shared(folder, path)
             return model
     raise ValueError(
         "`--vocabulary` must be a SentencePiece model, or the directory of a "
         f"run, an average, an export or data. Received: --vocabulary={path}, "
         f"which holds no {VOCABULARY_FILE}. Name another path."
     )
+
+
+def _check_shared(folder, path):
+    if os.path.isfile(os.path.join(folder, SOURCE_VOCABULARY_FILE)):
+        raise ValueError(
+            "`--vocabulary` must be one vocabulary for source and target. "
+            f"Received: --vocabulary={path}, which has one for each. Name a "
+            "SentencePiece model, or train new ones without --vocabulary."
+        )

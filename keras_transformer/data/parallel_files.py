@@ -166,7 +166,8 @@ def _code(variant):
 def _text_in(variants, language):
     """Returns the text in a language, or None; `en` also stands for `en-US`."""
     wanted = _parts(language)
-    for code, variant in variants.items():
+    # A unit may have both; sorting puts the shorter code first.
+    for code, variant in sorted(variants.items(), key=lambda v: len(v[0])):
         if _parts(code)[: len(wanted)] == wanted:
             segment = variant.find("seg")
             text = "" if segment is None else _plain_text(segment)

@@ -99,6 +99,11 @@ class TmxTest:
         assert read_tmx(path) == [("colour", "Farbe")]
         assert read_tmx(path, "en_US", "de") == [("colour", "Farbe")]
 
+    def test_the_exact_code_is_better_than_a_variant(self, tmp_path):
+        path = tmx(tmp_path, unit(pt_PT="facto", pt="fato", en_GB="a", en="b"))
+        assert read_tmx(path, "pt", "en") == [("fato", "b")]
+        assert read_tmx(path, "pt-PT", "en-GB") == [("facto", "a")]
+
     def test_a_unit_without_one_of_the_languages_is_left_out(self, tmp_path):
         path = tmx(tmp_path, unit(en="a", fr="b"), unit(en="c", de="d"))
         assert read_tmx(path) == [("c", "d")]

@@ -267,7 +267,8 @@ class TagTest:
         generate(tmp_path / "data", tagged)
         first, *others = tagged["train"]
         changed = Corpus(first.paths, tag="fr")
-        with pytest.raises(ValueError, match="web.de@fr --train=own.tsv.gz@own"):
+        names = "web.de@fr --train=own.tsv.gz@own"
+        with pytest.raises(ValueError, match=names):
             generate(tmp_path / "data", {**tagged, "train": [changed, *others]})
 
     @pytest.mark.parametrize("suffix", ["_rev", "_both"])

@@ -70,6 +70,12 @@ class VocabularyTest:
         with pytest.raises(ValueError, match="which holds no vocab.model"):
             find_vocabulary(str(tmp_path))
 
+    def test_two_vocabularies_are_not_taken_for_one(self, tmp_path):
+        for name in ("vocab.model", "vocab.source.model"):
+            (tmp_path / name).write_bytes(b"")
+        with pytest.raises(ValueError, match="which has one for each. Name"):
+            find_vocabulary(str(tmp_path))
+
     def test_a_model_with_other_ids_is_an_error(self, tmp_path, corpora):
         path = tmp_path / "text.model"
         path.write_bytes(b"no model")

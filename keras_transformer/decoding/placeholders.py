@@ -15,11 +15,12 @@ PATTERNS = (
     r"%\(\w+\)[-+#0]*\d*(?:\.\d+)?[a-zA-Z]",  # %(name)s
     r"%[-+#0]*\d*(?:\.\d+)?[sdifgxu]\b",  # %s, %d, %.2f
 )
-# Braces belong to a URL in pairs: https://example.org/{id}.
+# Braces and brackets belong to a URL in pairs: https://example.org/{id}_(new).
+_PAIRED = r"\{+[^{}\s]*\}+|\([^\s<>\"()]*\)"
 _ADDRESSES = (
     re.compile(
-        r"https?://(?:\{+[^{}\s]*\}+|[^\s<>\"{}])*"
-        r"(?:\{+[^{}\s]*\}+|[^\s<>\"{.,;:!?)\]}'])"
+        rf"https?://(?:{_PAIRED}|[^\s<>\"{{}}()])*"
+        rf"(?:{_PAIRED}|[^\s<>\"{{(.,;:!?)\]}}'])"
     ),
     re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+"),
 )

@@ -82,7 +82,7 @@ class _Reader(HTMLParser):
             self._line_starts.append(match.end())
         self._events = []  # pairs of an offset and a kind of piece
         self._kept = None  # the element whose content is kept
-        self._depth = 0
+        self._open = []  # the elements within it that have not ended
         self._kept_kind = OUTER
 
     def pieces(self):
@@ -97,17 +97,18 @@ class _Reader(HTMLParser):
 
     def handle_starttag(self, tag, attributes):
         if self._kept:
-            if tag == self._kept and tag in SELF_ENDING:
-                self._kept = None
-            else:
-                self._depth += tag == self._kept
+            # A list within a list item has items of its own.
+            is_nested = set(self._open) - SELF_ENDING - INLINE - VOID
+            if tag != self._kept or tag not in SELF_ENDING or is_nested:
+                self._open.append(tag)
                 return self._note(self._kept_kind)
+            self._kept = None
         is_inline = tag in INLINE | KEPT_INLINE
         if tag in VOID:
             return self._note(ATOM if is_inline else OUTER)
         is_named = tag in KEPT | KEPT_INLINE
         if is_named or _is_untranslated(dict(attributes)):
-            self._kept, self._depth = tag, 1
+            self._kept, self._open = tag, []
             self._kept_kind = ATOM if is_inline else OUTER
             return self._note(self._kept_kind)
         self._note(OPEN if is_inline else OUTER)
@@ -117,12 +118,19 @@ class _Reader(HTMLParser):
         self._note(ATOM if is_inline else OUTER)
 
     def handle_endtag(self, tag):
+        # The end of an outer element, such as </ul>, also ends a last <li>.
+        is_outer = tag not in (self._kept, *self._open)
+        if self._kept in SELF_ENDING and is_outer:
+            self._kept = None
         if not self._kept:
             is_inline = tag in INLINE | KEPT_INLINE
             return self._note(CLOSE if is_inline else OUTER)
         self._note(self._kept_kind)
-        self._depth -= tag == self._kept
-        if not self._depth:
+        if tag in self._open:
+            # Elements within it whose end tags are left out end with it.
+            while self._open.pop() != tag:
+                pass
+        elif tag == self._kept:
             self._kept = None
 
     def handle_data(self, data):

@@ -13,6 +13,9 @@ from keras_transformer.documents.pieces import Piece
 # A number, a word, or a mark of punctuation.
 WORD = re.compile(r"\d+(?:[.,:]\d+)+|\w+|[^\w\s]")
 
+# Markup that shows nothing, and may stand within a word.
+_WIDTHLESS = re.compile("<!--|<wbr", re.IGNORECASE)
+
 
 @dataclasses.dataclass
 class Mark:
@@ -123,7 +126,7 @@ def _texts(pieces):
 
 
 def _separates_words(pieces, number):
-    if pieces[number].kind != ATOM:
+    if pieces[number].kind != ATOM or _WIDTHLESS.match(pieces[number].raw):
         return False
     before = "".join(piece.text for piece in pieces[:number])
     after = "".join(piece.text for piece in pieces[number:])

@@ -13,9 +13,11 @@ INLINE_MARKUP = (OPEN, CLOSE, ATOM)
 
 LINE_END = re.compile(r"\r\n?|\n")
 _BREAK = re.compile(r"([^\S\r\n]*(?:\r\n?|\n)\s*)")
-# An address must reach the translation as it is.
+# An address must reach the translation as it is. Punctuation at its end is not
+# part of it, but brackets in pairs are: https://example.org/Mercury_(planet).
 _ADDRESS = re.compile(
-    r"((?:https?|ftp)://[^\s<>\"]*[^\s<>\".,;:!?'()\[\]*_]"
+    r"((?:https?|ftp)://(?:\([^\s<>\"()]*\)|[^\s<>\"()])*"
+    r"(?:\([^\s<>\"()]*\)|[^\s<>\".,;:!?'()\[\]*_])"
     r"|[\w.+-]+@[\w-]+(?:\.[\w-]+)+)"
 )
 

@@ -189,6 +189,8 @@ def _gaps(marks, space, is_first, has_word):
             gaps[0] = ""
         if not (space or has_word):
             gaps[-1] = ""
+        elif space and has_word:
+            _part_from_words(gaps, kinds, space, is_first)
     if BREAK in kinds:  # a line end takes the place of the white space
         for number, kind in enumerate(kinds):
             if kind == BREAK:
@@ -199,3 +201,15 @@ def _gaps(marks, space, is_first, has_word):
         default = is_end.index(False)
         gaps[wanted.index(True) if any(wanted) else default] = space
     return gaps
+
+
+def _part_from_words(gaps, kinds, space, is_first):
+    """Adds the white space that the source did not need beside punctuation."""
+    first = kinds.index(ATOM)
+    if not (is_first or any(gaps[: first + 1])):
+        gaps[first] = space
+    after = len(kinds) - kinds[::-1].index(ATOM)
+    if not any(gaps[after:]):
+        while kinds[after : after + 1] == [CLOSE]:
+            after += 1
+        gaps[after] = space

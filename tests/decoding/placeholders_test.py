@@ -94,6 +94,13 @@ class MaskTest:
         masked = Placeholders().mask(f"See https://example.org/a{end}")
         assert [tag.text for tag in masked.tags] == ["https://example.org/a"]
 
+    @pytest.mark.parametrize("url", ["/a_(b)", "/(a)_(b)/c", "/({id})", "/(a)"])
+    @pytest.mark.parametrize("end", ["", ".", ")", "), or", "(c", " (d)"])
+    def test_a_url_keeps_brackets_in_pairs(self, url, end):
+        url = f"https://example.org{url}"
+        masked = Placeholders().mask(f"See ({url}{end}")
+        assert [tag.text for tag in masked.tags] == [url]
+
     @pytest.mark.parametrize("pattern", [r"\[\w+\]", r":\w+:", r"<\w+>"])
     def test_a_url_keeps_the_end_of_other_placeholders(self, pattern):
         kept = pattern.replace(r"\w+", "id").replace("\\", "")

@@ -26,6 +26,7 @@ class HtmlTest:
             "<p translate='no'>A dog.</p>",
             "<p TRANSLATE=NO>A dog.</p>",
             "<div translate=no><div>A dog.</div>A cat.</div>",
+            "<ul><li translate=no><b>x</b> <ul><li>A dog.</ul>A cat.</ul>",
             "<p class='x notranslate'>A dog.</p>",
             "<!-- A dog. -->",
             "<!DOCTYPE A dog.>",
@@ -47,6 +48,10 @@ class HtmlTest:
             "<pre>x</pre>A dog.",
             "<br translate=no>A dog.",
             "<p translate=no>x</p>A dog.",
+            "<ul><li translate=no>x</ul><p>A dog.",
+            "<ul><li translate=no><b>x</b><br><p>y</ul>A dog.",
+            "<table><tr><td class=notranslate>x</table>A dog.",
+            "<div translate=no><p>x</div>A dog.",
         ],
     )
     def test_one_sentence_is_found_in(self, text):

@@ -3,6 +3,7 @@
 import pytest
 
 from keras_transformer.documents import html_text
+from keras_transformer.documents.marks import plain_text
 from keras_transformer.documents.placing import place_markup
 
 
@@ -63,3 +64,18 @@ class PlacingTest:
         assert placed("see <code>x</code>, b", "siehe, B") == (
             "siehe <code>x</code>, B"
         )
+
+    @pytest.mark.parametrize(
+        "source, translation, expected",
+        [
+            ("See <code>x</code>, then go.", "Dann geh.", "Dann _ geh."),
+            ("Ask (<code>x</code>) today.", "Frag heute.", "Frag _ heute."),
+        ],
+    )
+    def test_code_is_not_joined_to_a_word(self, source, translation, expected):
+        result = placed(source, translation)
+        assert result == expected.replace("_", "<code>x</code>")
+
+    @pytest.mark.parametrize("source", ["item<!-- -->s", "it<wbr>ems"])
+    def test_what_shows_nothing_divides_no_word(self, source):
+        assert plain_text(html_text.parse(source)) == "items"

@@ -32,163 +32,10 @@ from keras_transformer import hparam
 from keras_transformer import registry
 from keras_transformer.bin import command
 from keras_transformer.bin import flags
+from keras_transformer.bin.trainer_flags import FLAGS
 from keras_transformer.training import profiler
 from keras_transformer.training.options import TrainingOptions
 
-MEASURES = ["bleu", "chrf", "ter", "f1", "loss"]
-FLAGS = flags.define(
-    flags.group(
-        "Getting started",
-        flags.text(
-            "problem",
-            None,
-            "Name of the problem. The suffix _rev swaps source and target, and "
-            "_both stands for both directions together. "
-            "Default: the problem of the run in output_dir.",
-        ),
-        flags.switch(
-            "generate_data",
-            False,
-            "Generate the data first, unless data_dir holds it already.",
-        ),
-        "data_dir",
-        "output_dir",
-        flags.text(
-            "hparams_set",
-            None,
-            "Name of the hparams set, which fixes the model and its training. "
-            "Default: the set of the run in output_dir.",
-        ),
-        "hparams",
-        flags.count(
-            "train_steps",
-            None,
-            "Total number of updates, which includes those before a resume. "
-            "Default: train_steps of the hparams set.",
-        ),
-        # In the first group, since it lists the values of --problem and
-        # --hparams_set.
-        "registry_help",
-    ),
-    flags.group("Data", "tmp_dir", "usr_dir"),
-    flags.group(
-        "Model",
-        flags.path(
-            "warm_start_from",
-            None,
-            "Directory of a run with the same dimensions, whose weights a new "
-            "run starts from. Default: none.",
-        ),
-        flags.seed(
-            "random_seed",
-            None,
-            "Seed of the initial weights, of dropout and of the order of the "
-            "data. Default: the seed of the run in output_dir, or 0.",
-        ),
-    ),
-    flags.group(
-        "Batch",
-        # Text because of auto. `_batch_tokens` reads the number.
-        flags.text(
-            "batch_tokens",
-            None,
-            "Maximum number of positions per side that a device processes at "
-            "once, or auto for the most that fit into its memory. Default: "
-            "batch_tokens of the hparams set.",
-        ),
-        flags.whole(
-            "effective_batch_tokens",
-            None,
-            "Mean number of tokens in an update, on any number of devices. "
-            "Padding does not count. Source or target counts, whichever has "
-            "more. Gradients are accumulated over as many rounds as needed. 0 "
-            "makes an update of batch_tokens positions. Default: "
-            "effective_batch_tokens of the hparams set.",
-        ),
-    ),
-    # The defaults are those of a `Trainer` in Python.
-    flags.group(
-        "Checkpoints",
-        flags.count(
-            "eval_frequency",
-            TrainingOptions.eval_frequency,
-            "Number of updates between two evaluations. Each evaluation "
-            "writes a checkpoint.",
-        ),
-        flags.amount(
-            "timed_checkpoint_minutes",
-            TrainingOptions.timed_checkpoint_minutes,
-            "Minutes of training between two checkpoints for "
-            "kt-avg-checkpoints --checkpoints=timed; 0 makes none. They are "
-            "not evaluated.",
-        ),
-        flags.choice(
-            "measure",
-            MEASURES,
-            None,
-            "Figure on dev that decides which checkpoint is best: bleu, chrf, "
-            "ter, f1 or loss. Default: the measure of the run in output_dir, "
-            "or the problem's, which is bleu or f1.",
-        ),
-        flags.count(
-            "keep_checkpoint_max",
-            TrainingOptions.keep_checkpoint_max,
-            "Number of newest evaluated checkpoints to keep, and of newest "
-            "timed ones.",
-        ),
-        flags.amount(
-            "keep_checkpoint_every_n_hours",
-            TrainingOptions.keep_checkpoint_every_n_hours,
-            "Hours of training between two checkpoints that are kept for "
-            "ever; 0 keeps none for ever.",
-        ),
-        flags.amount(
-            "save_checkpoints_secs",
-            TrainingOptions.save_checkpoints_secs,
-            "Maximum number of seconds between two checkpoints, if "
-            "evaluations are less frequent.",
-        ),
-    ),
-    flags.group(
-        "Stopping",
-        flags.choice(
-            "early_stopping_metric",
-            ["none", "measure", *MEASURES],
-            TrainingOptions.early_stopping_metric,
-            "Metric on dev that must improve for the training to continue: "
-            "measure for that of --measure, one of its values, or none to "
-            "train for all train_steps.",
-        ),
-        flags.count(
-            "early_stopping_patience",
-            TrainingOptions.early_stopping_patience,
-            "Number of evaluations in a row without an improvement after "
-            "which the training stops.",
-        ),
-    ),
-    flags.group(
-        "Devices",
-        "worker_gpu",
-        "precision",
-        "xla",
-        flags.text(
-            "device",
-            TrainingOptions.device,
-            "Device that the training cost is computed for, such as P100, or "
-            "its sustained FLOP/s, such as 9.5e12. Without it, the GPU "
-            "is recognised by its name.",
-        ),
-    ),
-    flags.group(
-        "Debugging",
-        flags.text(
-            "profile_steps",
-            None,
-            "First and last update to profile for TensorBoard, such as 10,20. "
-            "Default: none.",
-        ),
-    ),
-)
 # Positions per side that --batch_tokens=auto takes at most, if they make up the
 # whole update.
 MOST_TOKENS = 25000
@@ -219,7 +66,7 @@ def _train(is_chief):
     # whatever the command has corrected.
     is_new = not start.has_checkpoint(FLAGS.output_dir)
     hparams = _hparams(settings["hparams_set"], earlier_run, is_new)
-    options = _options()
+    options = _options(settings)
     start.check_device(options["device"])
     # The run records this path, and another command may start elsewhere.
     problem = registry.get_problem(
@@ -235,6 +82,8 @@ def _train(is_chief):
     record = _record(problem, settings)
     if is_new:
         start.check_warm_start(hparams, options["warm_start_from"])
+        if path := options["warm_start_from"]:
+            record["warm_start_from"] = os.path.abspath(path)
     else:
         start.check_resumed(earlier_run, problem, record, hparams, measure)
     # Loading the backend takes seconds, so bad input has failed above.
@@ -318,12 +167,15 @@ def _batch_tokens(earlier_run, is_new):
         ) from None
 
 
-def _options():
+def _options(settings):
     # Every option has a flag of its name.
     names = [option.name for option in dataclasses.fields(TrainingOptions)]
     options = {name: FLAGS[name].value for name in names}
-    steps = profiler.parse_steps(FLAGS.profile_steps)
-    return {**options, "profile_steps": steps}
+    options["profile_steps"] = profiler.parse_steps(FLAGS.profile_steps)
+    # A training that ended before its first checkpoint has recorded it.
+    recorded = settings.get("warm_start_from", "")
+    options["warm_start_from"] = FLAGS.warm_start_from or recorded
+    return options
 
 
 def _with_largest_batch(problem, hparams, precision):

@@ -15,7 +15,7 @@ from keras_transformer.runs.run_directory import RunDirectory
 # What belongs to one average. Everything else in its directory, such as the
 # user's own README or an export, stays when the average is replaced.
 OWN = {RUN_FILE, HPARAMS_FILE, VOCABULARY_FILE, SOURCE_VOCABULARY_FILE}
-OWN |= {"checkpoints", "scores", TAGGERS}
+OWN |= {"checkpoints", "decodes", "scores", TAGGERS}
 
 
 @contextlib.contextmanager

@@ -38,6 +38,7 @@ _RECORD = {
     "source_vocabulary_sha256?": str,
     "precision?": {"float32", "bfloat16", "float16"},
     "measure?": str,
+    "warm_start_from?": str,
     "corpus_weights?": [str],
     "data_dir?": (str, None),
     "data?": (_DATA, None),

@@ -50,7 +50,7 @@ def read_result(row, path):
         training.get("seconds", 0.0),
         num_parameters(run, step),
         training["dev"]["perplexity"] if is_evaluated else None,
-        _scores(run, step),
+        scores_of(run, step),
     )
 
 
@@ -73,11 +73,29 @@ def _check_data(run, problem):
         )
 
 
-def _scores(run, step):
+def scores_of(run, step):
+    """Returns the scores of a checkpoint by split, with the run's own search.
+
+    Args:
+        run: A `RunDirectory`.
+        step: Step of the checkpoint.
+    """
     scores = {}
     for split, entries in read_scores(run).items():
-        # kt-evaluate may also have scored other texts and checkpoints.
-        entries = [entry for entry in entries if entry["step"] == step]
+        # kt-evaluate may also have scored other texts and checkpoints, or have
+        # searched with other options.
+        entries = [
+            entry
+            for entry in entries
+            if entry["step"] == step and _is_own_search(entry, run.hparams)
+        ]
         if split in SPLITS and entries:
             scores[split] = entries[-1]
     return scores
+
+
+def _is_own_search(entry, hparams):
+    return all(
+        value == getattr(hparams, name, value)
+        for name, value in entry["decode"].items()
+    )

@@ -115,9 +115,11 @@ def _model(hparams, others):
 
 
 def _measured(result, measure):
+    # A problem need not give its own measure.
     scores = {
         f"{split}_{measure}": scores[measure]
         for split, scores in result.scores.items()
+        if measure in scores
     }
     return {
         "seconds": result.seconds,

@@ -31,7 +31,7 @@ class EventFile:
             f"{socket.gethostname()}.{os.getpid()}"
         )
         self._path = os.path.join(directory, name)
-        self._writer = RecordWriter(open(self._path, "wb"))
+        self._writer = None
         self._add(file_version="brain.Event:2")
         # Makes TensorBoard drop later steps in the files of earlier processes.
         start = SessionLog(status=SessionLog.START)
@@ -51,13 +51,17 @@ class EventFile:
         self._add(step=step, summary=Summary(value=scalars))
 
     def close(self):
-        """Closes the file, which is also complete after each `write`."""
-        with disk_errors(self._path):
-            self._writer.close()
+        """Closes the file, which the next `write` opens again."""
+        if self._writer:
+            with disk_errors(self._path):
+                self._writer.close()
+            self._writer = None
 
     def _add(self, **fields):
         event = Event(wall_time=time.time(), **fields)
         with disk_errors(self._path):
+            if not self._writer:
+                self._writer = RecordWriter(open(self._path, "ab"))
             self._writer.write(event.SerializeToString())
             # TensorBoard reads the file during the training.
             self._writer.flush()

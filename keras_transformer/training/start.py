@@ -134,13 +134,14 @@ def check_metrics(problem, measure, early_stopping_metric):
         "early_stopping_metric": early_stopping_metric,
     }
     for flag, metric in metrics.items():
+        usual = ["none", "measure", "loss"]
         # A problem need not give its own measure.
-        usual = ("none", "measure", "loss", problem.measure)
-        if metric not in (*usual, *names):
+        usual += [problem.measure] if flag == "measure" else []
+        if metric not in usual + names:
             raise ValueError(
                 f"`{flag}` must be measured on the problem. Received: "
                 f"{flag}={metric}, problem={problem.name}, which has "
-                f"{', '.join(names)}. Use {problem.measure} or loss."
+                f"{', '.join(names)}. Use one of these or loss."
             )
 
 

@@ -162,6 +162,12 @@ class Trainer:
         """Evaluates a checkpoint that a killed process did not evaluate."""
         if not self.engine.is_chief:
             return
+        for row in self.log.evaluations[-1:]:
+            self._results = {
+                name: float(value)
+                for name, value in row.items()
+                if name.startswith("dev_")
+            }
         saved = {e.step for e in self.run.checkpoints.evaluations}
         logged = {int(row["step"]) for row in self.log.evaluations}
         if self.step in saved - logged:

@@ -1,5 +1,7 @@
 """Evaluations without an improvement end a training."""
 
+import itertools
+
 import pytest
 from runs import evaluations
 from runs import train
@@ -26,7 +28,8 @@ class EarlyStoppingTest:
         assert [int(row["step"]) for row in evaluations(run)] == [5, 10, 15]
         assert results["dev_loss"] == float(evaluations(run)[0]["dev_loss"])
         # The same command does not resume a training that is over.
-        assert train(run, 100, **options)[0].step == 15
+        trainer, again = train(run, 100, **options)
+        assert (trainer.step, again) == (15, results)
 
     def test_the_best_checkpoint_is_that_of_the_recorded_measure(
         self, make_run, capsys
@@ -53,6 +56,17 @@ class EarlyStoppingTest:
         options = {"early_stopping_metric": "measure", "eval_frequency": 5}
         options["early_stopping_patience"] = 2
         assert train(run, 100, **options)[0].step == 15
+
+    def test_the_measure_decides_after_a_resume_too(
+        self, make_run, monkeypatch
+    ):
+        bleu = itertools.count(1)
+        monkeypatch.setattr(Problem, "score", lambda *_: {"bleu": next(bleu)})
+        run = make_run(**self.STUCK)
+        options = {"early_stopping_metric": "measure", "eval_frequency": 5}
+        options["early_stopping_patience"] = 2
+        for step in (20, 30):
+            assert train(run, step, **options)[0].step == step
 
     def test_training_continues_while_the_loss_falls(self, make_run):
         run = make_run(**TINY)

@@ -252,7 +252,7 @@ class EvaluateTest:
 
 class OtherCommandsTest:
     def test_early_stopping_by_bleu_is_refused(self, run, capsys):
-        words = ["early_stopping_metric=bleu", "Use f1 or loss."]
+        words = ["early_stopping_metric=bleu", "Use one of these or loss."]
         flags = (f"--output_dir={run}", "--early_stopping_metric=bleu")
         assert_fails(capsys, words, trainer, *flags)
 

@@ -42,7 +42,7 @@ class RefusalTest:
             ("--batch_tokens=128,dropout=0.5", "whole number or auto. Rec"),
             ("--profile_steps=9,8", "--profile_steps=10,20"),
             ("--warm_start_from=nowhere", "warm_start_from='nowhere'"),
-            ("--early_stopping_metric=f1", "has bleu, chrf. Use bleu or loss."),
+            ("--early_stopping_metric=f1", "bleu, chrf. Use one of these or"),
             ("--measure=f1", "`measure` must be measured on the problem."),
         ],
     )
@@ -140,6 +140,7 @@ class BothDirectionsFirstTest:
         assert call(trainer, *flags_of(one, copy_data, *flags)) == 0
         first, last = RunDirectory(one), RunDirectory(both)
         assert last.problem_name == "copy_both"
+        assert first.record["warm_start_from"] == both
         # The optimizer and the schedule begin again with the first update.
         (step,) = first.checkpoints.steps
         arrays = first.checkpoints.load(step)
@@ -266,6 +267,16 @@ class FailedStartTest:
         flags = (f"--output_dir={trained_run}", "--train_steps=900")
         assert call(trainer, *flags, "--warm_start_from=removed") == 0
         assert '{"step": 900' in capsys.readouterr().out
+
+    def test_a_failed_start_keeps_its_warm_start(
+        self, make_run, copy_data, capsys
+    ):
+        run = make_run()
+        record = {**run.record, "warm_start_from": "/gone"}
+        model_bytes = run.vocabulary.model_bytes
+        run = RunDirectory.create(run.path, record, run.hparams, model_bytes)
+        flags = (f"--output_dir={run.path}", "--hparams_set=transformer_tiny")
+        assert_fails(capsys, ["warm_start_from='/gone'"], trainer, *flags)
 
     def test_a_worker_waits_until_the_chief_has_begun_anew(
         self, make_run, copy_data, monkeypatch

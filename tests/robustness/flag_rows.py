@@ -244,7 +244,7 @@ ROWS = [
     row(
         "kt-trainer --output_dir={run} --measure=f1",
         has("{data}"),
-        says="bleu or loss",
+        says="of these or loss",
     ),
     row(
         "kt-trainer --output_dir={run} --measure=ter",

@@ -146,3 +146,12 @@ class KilledReplacementTest:
             average_run(run, 2, averaged.path, fail)
         assert RunDirectory(averaged.path).averaged_steps == [2]
         assert names_in(run.path) == ["averaged"]
+
+    def test_translations_of_the_earlier_average_go_with_it(
+        self, run, averaged
+    ):
+        for name in ("decodes/test.txt", "scores/test.json"):
+            os.makedirs(os.path.dirname(averaged.file(name)))
+            open(averaged.file(name), "w").close()
+        average_run(run, 2, averaged.path)
+        assert not {"decodes", "scores"} & set(os.listdir(averaged.path))

@@ -60,6 +60,11 @@ class TableTest:
         lines = table3_lines(base=result(9.0, 1.0, step=1000))
         assert "dev_perplexity" not in lines[0]
 
+    def test_a_measure_that_is_not_given_is_left_out(self):
+        without = Result(2000, 90.0, 3_790_000, 7.0, {"dev": {"exact": 1.0}})
+        line = table3_lines(base=without)[0]
+        assert "dev_bleu" not in line and line["dev_perplexity"] == 7.0
+
     def test_markdown_shows_the_paper_beside_ours_and_the_spread(
         self, tmp_path
     ):

@@ -48,6 +48,13 @@ class EventFileTest:
         assert read(tmp_path, "loss") == {1: 0.5}
         file.close()
 
+    def test_a_closed_file_takes_further_steps(self, tmp_path):
+        file = EventFile(str(tmp_path), 0)
+        for step, value in ((1, 0.5), (2, 0.25)):
+            file.write(step, {"loss": value})
+            file.close()
+        assert read(tmp_path, "loss") == {1: 0.5, 2: 0.25}
+
     def test_every_process_writes_its_own_file(self, tmp_path):
         for last_step in (0, 1):
             write(tmp_path, last_step, {})

@@ -1,0 +1,38 @@
+"""A row of a sweep takes the scores of its own search."""
+
+import dataclasses
+
+from keras_transformer.data.subwords import train_subwords
+from keras_transformer.hparam import HParams
+from keras_transformer.runs.model_card.scores import record_scores
+from keras_transformer.runs.run_directory import RunDirectory
+from keras_transformer.scoring.translations import bleu_report
+from keras_transformer.search.options import DecodeOptions
+from keras_transformer.sweep.results import scores_of
+
+HPARAMS = HParams(num_layers=1, d_model=8, num_heads=2, d_ff=16, alpha=1.4)
+GOOD = bleu_report(["a b c d e"], ["a b c d e"])
+POOR = bleu_report(["a b c d e"], ["a b c d f"])
+
+
+class ScoresTest:
+    def test_other_searches_checkpoints_and_texts_do_not_count(self, tmp_path):
+        path = str(tmp_path / "vocab.model")
+        model_bytes = train_subwords(["some words"], 270, path).model_bytes
+        record = {"problem": "copy"}
+        run = RunDirectory.create(
+            str(tmp_path / "run"), record, HPARAMS, model_bytes
+        )
+        own = DecodeOptions.of(HPARAMS)
+        greedy = dataclasses.replace(own, beam_size=1)
+        for split, step, options, report in (
+            ("dev", 20, own, GOOD),
+            ("dev", 20, greedy, POOR),
+            ("dev", 10, own, POOR),
+            ("wmt14", 20, own, POOR),
+            ("test", 20, greedy, POOR),
+        ):
+            record_scores(run, split, step, 1, options, report)
+        scores = scores_of(run, 20)
+        assert scores.keys() == {"dev"}
+        assert scores["dev"]["bleu"] == GOOD.scores["bleu"]

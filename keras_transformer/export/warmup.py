@@ -25,19 +25,26 @@ def warmup_texts(run, max_tokens):
 
     Returns:
         List of pairs of str, enough for the largest batch. They come from the
-        problem's dev split if its files exist, and are otherwise made of tokens
-        of the vocabulary.
+        problem's dev split if its files exist and have sentences that are short
+        enough. Otherwise they are made of tokens of the vocabulary.
     """
-    pairs = _dev_pairs(run) or [(text, text) for text in _artificial(run)]
+    artificial = [(text, text) for text in _artificial(run)]
+    longest = min(MAX_LENGTH, max_tokens)
+    pairs = _fitting(_dev_pairs(run), run, longest)
+    pairs = pairs or _fitting(artificial, run, longest)
+    return pairs[: max(BATCH_SIZES)]
+
+
+def _fitting(pairs, run, longest):
+    """Returns the pairs whose sides have words and not too many tokens."""
     sides = run.source_vocabulary, run.vocabulary
     encoded = [side.encode(texts) for side, texts in zip(sides, zip(*pairs))]
     lengths = [max(map(len, pair)) for pair in zip(*encoded)]
-    fitting = [
+    return [
         pair
         for pair, length in zip(pairs, lengths)
-        if length <= min(MAX_LENGTH, max_tokens) and all(map(str.strip, pair))
+        if length <= longest and all(map(str.strip, pair))
     ]
-    return fitting[: max(BATCH_SIZES)]
 
 
 def write_warmup(directory, signatures, pairs, vocabulary):

@@ -61,9 +61,11 @@ class Versions:
         """
         paths = versions_in(self.directory)
         self._statuses = dict.fromkeys(paths, Status("START"))
+        failed = []
         for number in sorted(paths, reverse=True):
             if self._load_version(number, paths[number]):
                 break
+            failed.append(number)
         else:
             number = max(paths)
             raise ValueError(
@@ -71,6 +73,9 @@ class Versions:
                 f"{paths[number]} ({self._statuses[number].message}). Export "
                 "it again with kt-exporter."
             )
+        # If none can be loaded, the error says so.
+        for number in failed:
+            _warn(number, self._statuses[number].message)
         self._is_starting = False
         self._thread.start()
 
@@ -145,7 +150,7 @@ class Versions:
             status = Status("END", code, message)
             self._failed[number] = stamps
             if self._models:
-                _log.warning("Version %d cannot be loaded: %s", number, message)
+                _warn(number, message)
         else:
             status = Status("AVAILABLE")
             self._failed.pop(number, None)
@@ -162,6 +167,10 @@ class Versions:
             _log.info("Version %d is gone.", number)
         self._models = {n: m for n, m in self._models.items() if n != number}
         self._statuses = {**self._statuses, number: Status("END")}
+
+
+def _warn(number, message):
+    _log.warning("Version %d cannot be loaded: %s", number, message)
 
 
 def versions_in(directory):

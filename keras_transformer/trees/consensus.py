@@ -8,6 +8,7 @@ import numpy as np
 
 from keras_transformer.trees.parseval import DELETED
 from keras_transformer.trees.parseval import parseval
+from keras_transformer.trees.tree import ROOT
 from keras_transformer.trees.tree import steps
 from keras_transformer.trees.tree import trees_of
 
@@ -72,7 +73,13 @@ def consensus(trees, weights):
         return likeliest
     shares, heights = _shares(ranked, is_counted)
     chosen = _best_brackets(shares, sum(is_counted))
-    chosen.sort(key=lambda one: (one.start, -one.stop, -heights[one]))
+    # Heights of different parses can disagree, but the root is always on top.
+    chosen.sort(
+        key=lambda one: (
+            *(one.start, -one.stop),
+            *(one.label != ROOT, -heights[one]),
+        )
+    )
     homes = _homes(likeliest, is_counted)
     constituents = [
         (one.label, *_places(one, heights[one], homes)) for one in chosen

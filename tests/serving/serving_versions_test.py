@@ -99,6 +99,15 @@ class VersionsTest:
         wait_until(lambda: states(versions)[1] == "AVAILABLE")
         assert versions.get()[0] == 2
 
+    def test_a_newer_version_that_fails_at_the_start_is_named(
+        self, tmp_path, start, caplog
+    ):
+        write(tmp_path, 1)
+        write(tmp_path, 2, "half a copy")
+        assert start().get() == (1, "model of 1")
+        words = "Version 2 cannot be loaded: it is half a copy"
+        assert caplog.messages.count(words) == 1
+
     def test_a_number_beyond_64_bits_is_no_version(self, tmp_path, start):
         # Requests and answers hold the number as a signed integer.
         write(tmp_path, 2**63)

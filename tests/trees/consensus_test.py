@@ -161,6 +161,15 @@ class ConsensusTest:
         assert consensus(trees, [1, 1, 1]) == trees[0]
         assert consensus(trees, [1, 1, 3]) == trees[2]
 
+    def test_the_root_is_on_top_where_heights_disagree(self):
+        inner = ["(VP (XX go) (NP (XX it)))", "(VP (XX go) (XX it))"]
+        parses = [
+            "(TOP (S (NP (XX go)) (VP (XX it)) (. !)))",
+            *(f"(TOP (FRAG (S {phrase}) (. !)))" for phrase in inner),
+        ]
+        tree = consensus(list(map(parse_tree, parses)), [1, 1, 1])
+        assert str(tree).startswith("(TOP ") and str(tree).count("TOP") == 1
+
     def test_each_word_has_the_tag_with_the_greatest_weight(self):
         parses = ["(S (NN a) (NN b))", "(S (NN a) (VB b))", "(S (JJ a) (VB b))"]
         tree = consensus(list(map(parse_tree, parses)), [0.4, 0.35, 0.25])

@@ -46,6 +46,7 @@ from keras_transformer.files.writing import check_writable
 from keras_transformer.scoring.paper_bleu import is_language
 
 OF_A_RUN = "Scoring a run or an ensemble"  # a group of flags
+OF_TEXT = ("tokenize", "language", "lowercase", "compare")
 FLAGS = flags.define(
     flags.group(
         OF_A_RUN,
@@ -202,12 +203,14 @@ def _score_files():
     flags.require(FLAGS, "hypotheses", "references")
     paths = (FLAGS.hypotheses, FLAGS.references)
     if FLAGS.measure == "f1":
-        for name in ("tokenize", "language", "compare"):
+        for name in OF_TEXT:
             _refuse(name, "BLEU, not F1")
         from keras_transformer.trees import parseval
+        from keras_transformer.trees.joining import read_best_parses
         from keras_transformer.trees.treebank import read_treebank
 
-        test, gold = (list(read_treebank([path])) for path in paths)
+        gold = list(read_treebank([FLAGS.references]))
+        test = read_best_parses(FLAGS.hypotheses, len(gold))
         print(parseval.parseval(gold, test).text)
         return
     pairs = list(text_files.read_pairs(*paths))
@@ -273,7 +276,7 @@ def _problem():
     if problem.measure == "bleu":
         _refuse("evalb_files", "a parsing run")
     else:
-        for name in ("tokenize", "language", "compare"):
+        for name in OF_TEXT:
             _refuse(name, f"BLEU, not {problem.measure}")
     if problem.is_tokenized and FLAGS.tokenize not in (None, "none"):
         _refuse("tokenize", "text that is not tokenised already")

@@ -2,12 +2,14 @@
 
 import itertools
 import math
+import os
 
 from keras_transformer import fields
 from keras_transformer.data.text_files import read_lines
 from keras_transformer.trees.consensus import consensus
 from keras_transformer.trees.tree import clean
 from keras_transformer.trees.tree import parse_tree
+from keras_transformer.trees.treebank import read_treebank
 
 
 def joined_parses(paths):
@@ -34,6 +36,27 @@ def joined_parses(paths):
         _check_words(paths, line, of_parsers)
         pairs = list(itertools.chain(*of_parsers))
         yield consensus(*zip(*pairs)) if pairs else None
+
+
+def read_best_parses(path, number):
+    """Returns the best parse of each sentence in a file or a treebank.
+
+    Args:
+        path: Path of a file with as many lines as there are sentences, as
+            `read_parses` reads it, or of a treebank as for `read_treebank`.
+        number: Integer, the number of sentences.
+
+    Returns:
+        List of `Tree`, with None for a blank line of such a file.
+
+    Raises:
+        ValueError: If a tree cannot be read.
+    """
+    if os.path.isfile(path) and sum(1 for _ in read_lines(path)) == number:
+        return [
+            parses[0][0] if parses else None for parses in read_parses(path)
+        ]
+    return list(read_treebank([path]))
 
 
 def read_parses(path):

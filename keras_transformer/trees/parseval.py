@@ -157,8 +157,9 @@ def check_pairs(gold, test):
     if len(gold) != len(test) or not gold:
         raise ValueError(
             "There must be as many parses as gold trees, and at least one. "
-            f"Received: {len(gold)} gold trees and {len(test)} parses. Pass "
-            "one parse for each sentence, None where parsing failed."
+            f"Received: {len(gold)} gold trees and {len(test)} parses. Give "
+            "one parse for each sentence, and None, or a blank line of a file, "
+            "where parsing failed."
         )
 
 

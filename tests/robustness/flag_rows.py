@@ -260,6 +260,7 @@ ROWS = [
         row(BLEU + flag, says=f"`{flag.split('=')[0]}` must go with a run")
         for flag in ("--output_dir=run", "--split=dev", "--beam_size=5")
     ),
+    row(BLEU + "--measure=f1 --lowercase", says="must go with BLEU, not F1"),
     row("kt-evaluate --output_dir={run} --measure=f1", has("{data}")),
     row(
         "kt-exporter --output_dir={run} --quantization=int8",

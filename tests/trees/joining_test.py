@@ -11,6 +11,7 @@ from tree_examples import deep_tree
 
 from keras_transformer.trees.consensus import consensus
 from keras_transformer.trees.joining import joined_parses
+from keras_transformer.trees.joining import read_best_parses
 from keras_transformer.trees.joining import read_parses
 from keras_transformer.trees.tree import Tree
 from keras_transformer.trees.tree import parse_tree
@@ -153,6 +154,23 @@ class ReadParsesTest:
             list(read_parses(path))
         assert words in str(caught.value)
         assert f"{path}, line 2" in str(caught.value)
+
+
+class ReadBestParsesTest:
+    def test_a_blank_line_is_a_sentence_without_a_parse(self, tmp_path):
+        path = tmp_path / "parses"
+        path.write_text(f"{NOUN}\n\n{VERB}\t{NOUN}\n")
+        noun, verb = map(parse_tree, (NOUN, VERB))
+        assert read_best_parses(str(path), 3) == [noun, None, verb]
+
+    def test_a_treebank_needs_no_line_for_each_sentence(self, tmp_path):
+        path = tmp_path / "wsj.mrg"
+        path.write_text(
+            f"{NOUN}\n\n{VERB.replace(' (VP', chr(10) + '  (VP')}\n"
+        )
+        trees = [parse_tree(NOUN), parse_tree(VERB)]
+        assert read_best_parses(str(path), 2) == trees
+        assert read_best_parses(str(tmp_path), 6) == trees
 
 
 class FaultyFilesTest:

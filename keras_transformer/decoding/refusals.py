@@ -38,6 +38,15 @@ def too_long(name, max_tokens):
     )
 
 
+def too_many_in_terms(most, name):
+    """Says that a text has too many terms, or a term too many tokens."""
+    owner = "text" if name == "terms" else "term"
+    return (
+        f"`terms` must have at most {most} {name} for each {owner}. Received: "
+        f"more. Send fewer or shorter terms."
+    )
+
+
 def unknown_ids(vocab_size):
     """Says that ids are not in the vocabulary."""
     return (

@@ -24,6 +24,10 @@ TEXTS = tf.TensorSpec([None], tf.string)
 IDS = tf.TensorSpec([None, None], tf.int32)
 LISTS = tf.TensorSpec([None, None], tf.string)
 TERM_IDS = tf.TensorSpec([None, None, None], tf.int32)
+# The search takes memory in proportion to their squares and cubes, and a server
+# must not run out of it.
+MAX_TERMS = 64  # of a text
+MAX_TERM_TOKENS = 32
 
 
 class TextModule(tf.Module):
@@ -120,10 +124,17 @@ class TextModule(tf.Module):
 
     def _translate_with_terms(self, text, terms):
         sizes = tf.shape(text)[0], tf.shape(terms)[0]
-        same = tf.debugging.assert_equal(*sizes, refusals.NOT_A_LIST_EACH)
+        checks = [
+            tf.debugging.assert_equal(*sizes, refusals.NOT_A_LIST_EACH),
+            _at_most(MAX_TERMS, tf.shape(terms)[1], "terms"),
+        ]
         sources, targets = self._tokenizers()
-        with tf.control_dependencies([same]):
+        with tf.control_dependencies(checks):
             ids = term_ids(targets, terms)
+        # `term_ids` adds a column.
+        check = _at_most(MAX_TERM_TOKENS, tf.shape(ids)[2] - 1, "tokens")
+        with tf.control_dependencies([check]):
+            ids = tf.identity(ids)
         find = functools.partial(self._find_with_terms, terms=ids)
         return self._translate_by(find, text, sources, targets)
 
@@ -206,6 +217,12 @@ class TextModule(tf.Module):
         return tf.debugging.assert_less_equal(
             longest, self._max_tokens, refusals.too_long(name, self._max_tokens)
         )
+
+
+def _at_most(most, number, name):
+    return tf.debugging.assert_less_equal(
+        number, most, refusals.too_many_in_terms(most, name)
+    )
 
 
 def _make_search(model, options, constraint):

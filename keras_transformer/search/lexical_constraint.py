@@ -60,7 +60,10 @@ class LexicalConstraint:
         is_last = ops.equal(ops.arange(ops.shape(real)[2]), last)
         ids = ops.sum(ops.where(is_last, self._terms, 0), axis=-1)
         return TermState.begin(
-            self._terms, ops.take(self._ends_word, ids), beam_size
+            self._terms,
+            ops.take(self._ends_word, ids),
+            self._continues(self._terms),
+            beam_size,
         )
 
     def advance(self, term_state, beams, ids):

@@ -12,9 +12,10 @@ class TermState(typing.NamedTuple):
     """Counts how often each beam holds each term of its sentence.
 
     A term is a sequence of ids. It is met once its ids stand in a row as often
-    as needed: once, and once more for each other term that contains it, such as
-    a repetition of it. If a beam writes an id that does not continue the term,
-    it falls back to the longest beginning of the term that its last ids form.
+    as needed: once, and once more for each other term that contains it as whole
+    words, such as a repetition of it. If a beam writes an id that does not
+    continue the term, it falls back to the longest beginning of the term that
+    its last ids form.
     """
 
     terms: typing.Any  # int32 (batch, num_terms, term_len), padded with 0
@@ -28,16 +29,18 @@ class TermState(typing.NamedTuple):
     counts: typing.Any  # of whole terms, int32 (batch, beam, num_terms)
 
     @classmethod
-    def begin(cls, terms, is_word, beam_size):
+    def begin(cls, terms, is_word, continues, beam_size):
         """Returns the state of beams that have not written anything.
 
         Args:
             terms: Int32 of shape `(batch, num_terms, term_len)`, padded with 0.
             is_word: Whether a term ends in a letter, so that further letters
                 would make another word of it. Boolean `(batch, num_terms)`.
+            continues: Whether each id of the terms continues a word, boolean of
+                the shape of `terms`.
             beam_size: Number of beams.
         """
-        terms, times = _distinct(terms)
+        terms, times = _distinct(terms, is_word, continues)
         lengths = _lengths(terms)
         zeros = ops.zeros_like(lengths)[:, None]  # (batch, 1, num_terms)
         zeros = ops.repeat(zeros, beam_size, axis=1)  # (batch, beam, num_terms)
@@ -133,8 +136,11 @@ def _lengths(terms):
     return ops.sum(ops.cast(terms > PAD_ID, "int32"), axis=-1)
 
 
-def _distinct(terms):
+def _distinct(terms, is_word, continues):
     """Removes repeated terms, and counts how often each term is needed.
+
+    Args:
+        terms, is_word, continues: As for `TermState.begin`.
 
     Returns:
         Terms of the same shape, where a repetition is all padding, and int32
@@ -149,7 +155,17 @@ def _distinct(terms):
     # Term j is in term i if it begins the part from some start on.
     part, term = parts[:, :, None], terms[:, None, :, None]
     agrees = ops.logical_or(ops.equal(part, term), ops.equal(term, PAD_ID))
-    holds = ops.any(ops.all(agrees, axis=-1), axis=-1)  # (batch, i, j)
+    # Another word is there if a letter follows, as in "dogs" after "dog".
+    letters = ops.logical_and(is_inside, ops.take(continues, windows, axis=2))
+    is_next = ops.equal(places, _lengths(terms)[..., None])
+    is_other = ops.any(
+        ops.logical_and(letters[:, :, None], is_next[:, None, :, None]), axis=-1
+    )  # (batch, i, j, start)
+    is_other = ops.logical_and(is_other, is_word[:, None, :, None])
+    is_here = ops.logical_and(
+        ops.all(agrees, axis=-1), ops.logical_not(is_other)
+    )
+    holds = ops.any(is_here, axis=-1)  # (batch, i, j)
     is_term = ops.cast(terms[:, :, 0] > PAD_ID, "int32")
     times = ops.sum(ops.cast(holds, "int32"), axis=1) * is_term
     # Terms that contain each other are the same.

@@ -78,6 +78,11 @@ class GlossaryTest:
         )
         assert glossary.find(text) == targets
 
+    def test_a_tag_is_not_a_part_of_the_text(self):
+        glossary = Glossary({"cat": "felino", "no": "nei"})
+        assert glossary.find("<no> Cat food, no?") == ["felino", "nei"]
+        assert glossary.find("<no>") == ["nei"]
+
     def test_an_untranslated_term_keeps_its_capital_letter(self):
         assert Glossary({"tao": None}).find("Tao is tao.") == ["Tao", "tao"]
 

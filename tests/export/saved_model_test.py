@@ -251,6 +251,16 @@ class SignaturesTest:
                 "one entry for each",
             ),
             ("score", {"text": ["a"], "targets": ["a " * 90]}, "at most 40"),
+            (
+                "with_terms",
+                {"text": ["a"], "terms": [["a"] * 65]},
+                "at most 64 terms for each text",
+            ),
+            (
+                "with_terms",
+                {"text": ["a"], "terms": [["ж" * 40]]},
+                "at most 32 tokens for each term",
+            ),
             ("ids", {"inputs": [[5, 310, 1]]}, "ids from 0 to 309"),
             ("ids", {"inputs": [[5, -1, 1]]}, "ids from 0 to 309"),
             ("ids", {"inputs": [[5, 6, 0]]}, "have 1, the end id"),

@@ -55,9 +55,11 @@ def num_missing(terms, hypothesis, **words):
     terms = list(filter(None, terms))
     missing = 0
     for term in set(terms):
-        # As often as terms hold it, itself included.
+        # As often as terms hold it, itself included. Padding ends a term.
         times = sum(
-            any(other[i : i + len(term)] == term for i in range(len(other)))
+            any(
+                count(term, (*other[i:], 0), **words) for i in range(len(other))
+            )
             for other in terms
         )
         lacks = max(times - count(term, hypothesis, **words), 0)
@@ -128,9 +130,11 @@ class LexicalConstraintTest:
     def test_a_term_ends_where_its_last_word_ends(self):
         continues = np.array([False, False, False, True])
         terms = [[(2,)], [(2, 2)], [(2,), (2,)], [(3, 2)]]
-        language = TreeLanguage(4, 5, end=1.0)
+        # A term may begin another word, as "dog" begins "dogs".
+        terms += [[(2,), (2, 3)], [(2, 3), (2, 3, 3)], [(2,), (3, 2)]]
+        language = TreeLanguage(4, 5, end=1.0, num_sentences=len(terms))
         hypotheses, _ = language.search(
-            range(4), 3**5, 5, lexical=constraint_of(terms, continues)
+            range(len(terms)), 3**5, 5, lexical=constraint_of(terms, continues)
         )
         for sentence, own in enumerate(terms):
             expected = enumerate_all(
@@ -140,7 +144,7 @@ class LexicalConstraintTest:
             assert hypotheses[sentence][: len(met)] == met
         # After a term that does not end in a letter, anything may follow.
         anything = constraint_of(terms, continues, NO_WORDS)
-        free, _ = language.search(range(4), 3**5, 5, lexical=anything)
+        free, _ = language.search(range(len(terms)), 3**5, 5, lexical=anything)
         expected = enumerate_all(language, 0, terms[0], 5)
         assert free[0][:20] == [h for _, h in expected[:20]]
 

@@ -35,12 +35,13 @@ itself. It replaces --hparams_set and --vocabulary. It may also be a CTranslate2
 model of kt-exporter, which has its own precision and forms its batches itself.
 
 --mode=layers measures the layers of the paper's Table 1 on one sequence in
-float32: self-attention, restricted self-attention, LSTM, GRU, convolution and
-separable convolution, for lengths n from 16 to 4,096 and widths d from 128 to
-1,024. Each layer, length and width has a process of its own, which reports the
-time of the fastest run and the peak memory. That is the growth of the process's
-resident memory, so the memory of an accelerator is not counted. The report is
-table1.md, table1.csv and table1.png in --report_dir.
+float32: self-attention and restricted self-attention, each with and without
+projections, LSTM, GRU, convolution and separable convolution, for lengths n
+from 16 to 4,096 and widths d from 128 to 1,024. Each layer, length and width
+has a process of its own, which reports the time of the fastest run and the peak
+memory. That is the growth of the process's resident memory, so the memory of an
+accelerator is not counted. The report is table1.md, table1.csv and table1.png
+in --report_dir.
 """
 
 import dataclasses

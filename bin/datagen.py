@@ -8,9 +8,9 @@
     kt-datagen --problem=parsing_files --data_dir=data \\
         --train_trees=wsj:02-21 --dev_trees=wsj:22 --test_trees=wsj:23
 
-The command writes to the problem's own folder in --data_dir. If the data
-exists already, it does nothing. A problem shares its data with its directions
-_rev and _both.
+The command writes to the problem's own folder in --data_dir. If the same data
+exist already, it does nothing, or changes the weights of the corpora. A problem
+shares its data with its directions _rev and _both.
 
 Only translate_files and parsing_files take files and a vocabulary. The other
 problems bring their own text or download it to --tmp_dir.

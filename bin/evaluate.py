@@ -108,8 +108,8 @@ FLAGS = flags.define(
             "language",
             None,
             "Code of the language of the text, such as de, for the paper's "
-            "BLEU. Default: the problem's; none for files, which leaves that "
-            "score out.",
+            "BLEU. Default: the problem's; none for files and translate_files, "
+            "which leaves that score out.",
         ),
         flags.switch("lowercase", False, "Score without regard to case."),
         flags.path(

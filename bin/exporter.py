@@ -70,7 +70,13 @@ FLAGS = flags.define(
         "float16, bfloat16, int16, int8, int8_float32, int8_float16 or "
         "int8_bfloat16.",
     ),
-    "precision",
+    flags.choice(
+        "precision",
+        ["auto", "float32", "bfloat16"],
+        "auto",
+        "Number format that a SavedModel computes in: float32, bfloat16, or "
+        "auto, which is float32.",
+    ),
     "beam_size",
     "alpha",
     "decode_hparams",

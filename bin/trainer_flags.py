@@ -124,8 +124,8 @@ FLAGS = flags.define(
             ["none", "measure", *MEASURES],
             TrainingOptions.early_stopping_metric,
             "Metric on dev that must improve for the training to continue: "
-            "measure for that of --measure, one of its values, or none to "
-            "train for all train_steps.",
+            "measure for that of --measure, loss, a score of the problem (ter "
+            "only with --measure=ter), or none to train for all train_steps.",
         ),
         flags.count(
             "early_stopping_patience",

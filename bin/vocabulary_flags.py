@@ -17,9 +17,9 @@ GROUP = flags.group(
     flags.path(
         "vocabulary",
         None,
-        "SentencePiece model to use, or the directory of a run, an average, an "
-        "export or data that has one. Default: train one on the text. "
-        "parsing_files takes it, too.",
+        "SentencePiece model to use, or the directory of a run, an average, "
+        "data, or an export in the format ctranslate2 or saved_model_ids. "
+        "Default: train one on the text. parsing_files takes it, too.",
     ),
     flags.switch(
         "shared_vocabulary",
@@ -136,8 +136,9 @@ def find_vocabulary(path):
             return model
     raise ValueError(
         "`--vocabulary` must be a SentencePiece model, or the directory of a "
-        f"run, an average, an export or data. Received: --vocabulary={path}, "
-        f"which holds no {VOCABULARY_FILE}. Name another path."
+        "run, an average, data, or an export in the format ctranslate2 or "
+        f"saved_model_ids. Received: --vocabulary={path}, which holds no "
+        f"{VOCABULARY_FILE}. Name another path."
     )
 
 

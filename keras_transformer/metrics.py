@@ -4,16 +4,19 @@ import keras
 from keras import ops
 
 from keras_transformer.losses import smoothed_cross_entropy
+from keras_transformer.losses.cross_entropy import token_weights
 from keras_transformer.masks import padding_mask
 from keras_transformer.serialization import serializable
 
 
-def token_sums(targets, logits):
+def token_sums(targets, logits, weights=None):
     """Computes the sums from which perplexity and accuracy follow.
 
     Args:
         targets: Integer ids of shape `(batch, length)`, padded with 0.
         logits: Tensor of shape `(batch, length, vocab_size)`.
+        weights: Tensor that broadcasts to `(batch, length)`, how much each
+            token counts. Defaults to None, which counts each once.
 
     Returns:
         Three float32 scalars: the sum of negative log-probabilities (natural
@@ -21,6 +24,8 @@ def token_sums(targets, logits):
         tokens, and the number of tokens.
     """
     real = ops.cast(padding_mask(targets), "float32")
+    if weights is not None:
+        real = real * ops.cast(weights, "float32")
     losses = smoothed_cross_entropy(targets, logits)
     predicted = ops.cast(ops.argmax(logits, axis=-1), "int32")
     correct = ops.cast(
@@ -35,20 +40,23 @@ class _TokenMean(keras.metrics.Metric):
     Subclasses choose the sum.
     """
 
-    def __init__(self, name, dtype=None):
+    def __init__(self, name, dtype):
         super().__init__(name=name, dtype=dtype)
-        self.total = self.add_variable((), "zeros", name="total")
-        self.num_tokens = self.add_variable((), "zeros", name="num_tokens")
+        self.total = self.add_variable((), "zeros", dtype, name="total")
+        self.num_tokens = self.add_variable(
+            (), "zeros", dtype, name="num_tokens"
+        )
 
     def update_state(self, y_true, y_pred, sample_weight=None):
-        negative_log, correct, num_tokens = token_sums(y_true, y_pred)
+        weights = token_weights(sample_weight)
+        negative_log, correct, num_tokens = token_sums(y_true, y_pred, weights)
         total = self.choose(negative_log, correct)
-        self.total.assign_add(total)
-        self.num_tokens.assign_add(num_tokens)
+        self.total.assign_add(ops.cast(total, self.total.dtype))
+        self.num_tokens.assign_add(ops.cast(num_tokens, self.total.dtype))
 
     def mean(self):
         # A mean of batch means would weigh tokens of small batches more.
-        return self.total / ops.maximum(self.num_tokens, 1.0)
+        return ops.divide_no_nan(self.total, self.num_tokens)
 
 
 @serializable
@@ -57,14 +65,16 @@ class MaskedAccuracy(_TokenMean):
 
     Args:
         name: Name of the metric in logs. Defaults to "accuracy".
-        dtype: Data type of the sums. Defaults to Keras' float type.
+        dtype: Data type of the sums. Defaults to "float32".
 
     Call arguments:
         y_true: Integer ids of shape `(batch, length)`, padded with 0.
         y_pred: Logits of shape `(batch, length, vocab_size)`.
+        sample_weight: Weights of sentences, of shape `(batch,)`, or of tokens,
+            of shape `(batch, length)`. Defaults to None.
     """
 
-    def __init__(self, name="accuracy", dtype=None):
+    def __init__(self, name="accuracy", dtype="float32"):
         super().__init__(name, dtype)
 
     def choose(self, negative_log, correct):
@@ -82,14 +92,16 @@ class Perplexity(_TokenMean):
 
     Args:
         name: Name of the metric in logs. Defaults to "perplexity".
-        dtype: Data type of the sums. Defaults to Keras' float type.
+        dtype: Data type of the sums. Defaults to "float32".
 
     Call arguments:
         y_true: Integer ids of shape `(batch, length)`, padded with 0.
         y_pred: Logits of shape `(batch, length, vocab_size)`.
+        sample_weight: Weights of sentences, of shape `(batch,)`, or of tokens,
+            of shape `(batch, length)`. Defaults to None.
     """
 
-    def __init__(self, name="perplexity", dtype=None):
+    def __init__(self, name="perplexity", dtype="float32"):
         super().__init__(name, dtype)
 
     def choose(self, negative_log, correct):

@@ -20,8 +20,12 @@ class InverseSquareRootSchedule(
 
     Args:
         d_model: Width of the model, an integer.
-        warmup_steps: Number of updates until the peak. Defaults to 4,000.
+        warmup_steps: Number of updates until the peak, at least 1. Defaults to
+            4,000.
         factor: Float that multiplies the whole schedule. Defaults to 1.
+
+    Raises:
+        ValueError: If `warmup_steps` is less than 1.
 
     Example:
 
@@ -31,6 +35,11 @@ class InverseSquareRootSchedule(
     """
 
     def __init__(self, d_model, warmup_steps=4000, factor=1.0):
+        if warmup_steps < 1:
+            raise ValueError(
+                "`warmup_steps` must be at least 1. Received: "
+                f"warmup_steps={warmup_steps}. Use 1 for no warm-up."
+            )
         self.d_model = d_model
         self.warmup_steps = warmup_steps
         self.factor = factor

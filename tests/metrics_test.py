@@ -55,6 +55,20 @@ class MetricsTest:
         result = result_of(Perplexity(), BATCHES)
         np.testing.assert_allclose(result, perplexity(BATCHES), rtol=1e-5)
 
+    @METRICS
+    def test_weights_choose_rows(self, metric):
+        metric = metric()
+        targets, logits = BATCHES[0]
+        metric.update_state(targets, logits, sample_weight=np.array([0, 0.5]))
+        expected = result_of(type(metric)(), [(targets[1:], logits[1:])])
+        result = float(to_numpy(metric.result()))
+        np.testing.assert_allclose(result, expected, rtol=1e-5)
+
+    @METRICS
+    def test_the_data_type_is_that_of_the_sums(self, metric):
+        assert metric().total.dtype == "float32"
+        assert metric(dtype="float64").total.dtype == "float64"
+
     def test_accuracy_over_batches_equals_numpy(self):
         result = result_of(MaskedAccuracy(), BATCHES)
         assert 0 < result < 1

@@ -22,6 +22,10 @@ class InverseSquareRootScheduleTest:
             rate = float(to_numpy(schedule(step - 1)))
             np.testing.assert_allclose(rate, expected, rtol=1e-5)
 
+    def test_a_schedule_without_a_warm_up_is_refused(self):
+        with pytest.raises(ValueError, match="warmup_steps=0. Use 1"):
+            InverseSquareRootSchedule(64, warmup_steps=0)
+
     def test_the_peak_is_where_the_warm_up_ends(self):
         schedule = InverseSquareRootSchedule(64, warmup_steps=20)
         rates = [float(to_numpy(schedule(step - 1))) for step in range(1, 101)]

@@ -24,7 +24,8 @@ class SinusoidalPositionalEncoding(SequenceLayer):
         start: Integer or scalar tensor, the position of the first vector of
             `x`. Defaults to 0.
         positions: Integer tensor of shape `(batch, length)` for packed rows,
-            the position of each vector in its own sequence. Defaults to None.
+            the position of each vector in its own sequence, from 0 to
+            `length` - 1. `start` is added. Defaults to None.
 
     Returns:
         Tensor of shape `(batch, length, d_model)`.
@@ -74,7 +75,8 @@ class LearnedPositionalEncoding(SequenceLayer):
         start: Integer or scalar tensor, the position of the first vector of
             `x`. Defaults to 0.
         positions: Integer tensor of shape `(batch, length)` for packed rows,
-            the position of each vector in its own sequence. Defaults to None.
+            the position of each vector in its own sequence, from 0 to
+            `length` - 1. `start` is added. Defaults to None.
 
     Returns:
         Tensor of shape `(batch, length, d_model)`.

@@ -51,6 +51,7 @@ class Residual(SequenceLayer):
         self.dropout_layer = Dropout(
             dropout, dtype=self.dtype_policy, name="dropout"
         )
+        self.freeze_parts(self.norm_layer)
 
     def build(self, input_shape):
         self.norm_layer.build(input_shape)

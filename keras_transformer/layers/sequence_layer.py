@@ -12,6 +12,18 @@ class SequenceLayer(keras.layers.Layer):
     without `compute_output_shape`.
     """
 
+    def freeze_parts(self, *parts):
+        """Makes the layers of which this one consists as trainable as it is.
+
+        Keras hands `trainable` down when it is set, but not when a layer is
+        made with it, for example when a model is loaded.
+
+        Args:
+            *parts: Layers, or None.
+        """
+        for part in filter(None, parts):
+            part.trainable = self.trainable
+
     def compute_output_shape(self, input_shape):
         return input_shape
 

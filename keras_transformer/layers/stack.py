@@ -34,6 +34,7 @@ class LayerStack(SequenceLayer):
         self.final_norm = None
         if self.options["norm"] == "pre":
             self.final_norm = layer_norm("final_norm", self.dtype_policy)
+        self.freeze_parts(*self.stack, self.final_norm)
 
     def build(self, input_shape):
         for layer in self.stack:

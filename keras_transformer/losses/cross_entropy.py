@@ -83,7 +83,9 @@ class SmoothedCrossEntropy(keras.losses.Loss):
     """Averages label-smoothed cross-entropy over a batch's real target tokens.
 
     Pass it to `model.compile`. Padding, id 0, counts neither in the sum nor in
-    the number of tokens.
+    the number of tokens. On several devices the mean is taken on each of them,
+    and the means count alike. A `sample_weight` of shape `(batch,)` weighs
+    sentences, and one of shape `(batch, length)` tokens.
 
     Args:
         label_smoothing: Float eps_ls. Defaults to 0.1, as in section 5.4 of
@@ -99,14 +101,34 @@ class SmoothedCrossEntropy(keras.losses.Loss):
     """
 
     def __init__(self, label_smoothing=0.1, name="loss"):
-        super().__init__(name=name, reduction="sum")
+        # In float16, Keras would round the ids.
+        super().__init__(
+            name=name, reduction="sum_over_batch_size", dtype="float32"
+        )
         self.label_smoothing = label_smoothing
+
+    def __call__(self, y_true, y_pred, sample_weight=None):
+        weights = token_weights(sample_weight)
+        return super().__call__(y_true, y_pred, sample_weight=weights)
 
     def call(self, y_true, y_pred):
         losses = smoothed_cross_entropy(y_true, y_pred, self.label_smoothing)
         real = ops.cast(padding_mask(y_true), "float32")
-        # Keras only sums, since its own mean would count padding.
-        return losses * real / ops.maximum(ops.sum(real), 1.0)
+        # The mean that Keras takes also counts padding.
+        num_cells = ops.sum(ops.ones_like(real))
+        return losses * real * (num_cells / ops.maximum(ops.sum(real), 1.0))
 
     def get_config(self):
         return {"name": self.name, "label_smoothing": self.label_smoothing}
+
+
+def token_weights(sample_weight):
+    """Returns the weights of tokens, `(batch, length)` or `(batch, 1)`.
+
+    Args:
+        sample_weight: Tensor of shape `(batch, length)`, or of shape `(batch,)`
+            for sentences, or None.
+    """
+    if sample_weight is None or len(sample_weight.shape) != 1:
+        return sample_weight
+    return ops.expand_dims(sample_weight, -1)

@@ -97,7 +97,8 @@ def beam_search(
             them itself. Defaults to none.
         fixed_length: Length of the result, an integer, where a backend cannot
             change shapes in a loop. Defaults to None: the length is the largest
-            limit, and sentences that are done leave the batch.
+            limit, and sentences that are done leave the batch. A `tf.function`
+            then needs an `input_signature` with None for the batch.
         lexical: `LexicalConstraint` that all hypotheses must obey. It takes at
             least two beams and no sampler. Defaults to None.
 

@@ -70,7 +70,8 @@ def find_hypotheses(
         fixed_length: Length of the result, an integer. `jax.jit` requires it,
             since no shape may change. By default the length is the largest
             limit, the cache grows with each step, and sentences that are done
-            leave the batch.
+            leave the batch. A `tf.function` then needs an `input_signature`
+            with None for all sizes.
         constraint: `TreeConstraint` that all translations must obey. It raises
             limits that are too small for a tree, but not `fixed_length`, and
             it cannot be combined with `prefixes`. Defaults to None.

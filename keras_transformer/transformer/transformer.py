@@ -13,6 +13,8 @@ from keras_transformer.masks import segment_numbers
 from keras_transformer.masks import segment_positions
 from keras_transformer.serialization import serializable
 
+PARTS = ("embedding", "encoder", "decoder")
+
 
 @serializable
 class Transformer(keras.Model):
@@ -50,6 +52,10 @@ class Transformer(keras.Model):
             "all", as in the paper.
         input_vocab_size: Integer number of token ids of the inputs. Defaults
             to None, which means `vocab_size`.
+        frozen: Collection of the parts, of "embedding", "encoder" and
+            "decoder", whose weights do not change in training. A saved model
+            keeps them, also if `model.encoder.trainable = False` was set later.
+            Defaults to none.
         **layer_options: Further arguments of `layers.EncoderLayer` except
             `causal`, for all layers: `d_k`, `d_v`, `attention_dropout`,
             `activation_dropout`, `norm`, `neighbourhood_size`, `initializer`
@@ -94,6 +100,7 @@ class Transformer(keras.Model):
         num_decoder_layers=None,
         tied_embeddings="all",
         input_vocab_size=None,
+        frozen=(),
         name="transformer",
         dtype=None,
         trainable=True,
@@ -130,6 +137,9 @@ class Transformer(keras.Model):
         self.decoder = Decoder(
             num_decoder_layers or num_layers, **layer_options, name="decoder"
         )
+        for part in PARTS:
+            if part in frozen or not trainable:
+                getattr(self, part).trainable = False
 
     def build(self, features_shape=None):
         # The order matters: each kernel takes the next numbers of a seed.
@@ -286,6 +296,24 @@ class Transformer(keras.Model):
             self.positional_encoding, self.max_length, self.d_model, **options
         )
 
+    def export(
+        self,
+        filepath,
+        format="tf_saved_model",
+        verbose=None,
+        input_signature=None,
+        **kwargs,
+    ):
+        """Exports the model as any Keras model, for ids of any length.
+
+        Without an `input_signature`, Keras would take the shapes of the first
+        call and round large ids to the precision of the model.
+        """
+        if input_signature is None:
+            ids = keras.InputSpec(dtype="int32", shape=(None, None))
+            input_signature = [{"inputs": ids, "targets": ids}]
+        super().export(filepath, format, verbose, input_signature, **kwargs)
+
     def get_config(self):
         return {
             **super().get_config(),
@@ -298,4 +326,5 @@ class Transformer(keras.Model):
             "positional_encoding": self.positional_encoding,
             "max_length": self.max_length,
             "packed": self.packed,
+            "frozen": [p for p in PARTS if not getattr(self, p).trainable],
         }

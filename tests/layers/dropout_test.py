@@ -71,6 +71,13 @@ class DropoutTest:
             ours(x, training=True), theirs(x, training=True)
         )
 
+    def test_a_noise_shape_is_keras_own(self):
+        x = np.ones((64, 5, 8), "float32")
+        with dropout_noise(SEEDS):
+            y = Dropout(RATE, noise_shape=(None, 1, 8))(x, training=True)
+        kept = ops.convert_to_numpy(y) != 0
+        assert np.all(kept == kept[:, :1]) and 0 < kept.mean() < 1
+
     def test_low_precision_drops_the_same_cells(self):
         (full,) = kept_cells(SEEDS)
         layer = Dropout(RATE, dtype="mixed_bfloat16")

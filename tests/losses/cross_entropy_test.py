@@ -148,6 +148,29 @@ class SmoothedCrossEntropyTest:
         loss = SmoothedCrossEntropy()(np.zeros_like(TARGETS), LOGITS)
         assert float(to_numpy(loss)) == 0.0
 
+    def test_weights_of_sentences_and_of_tokens(self):
+        loss = SmoothedCrossEntropy(0.1)
+        losses = explicit_loss(LOGITS, 0.1) * REAL
+        for weights in (
+            np.arange(1.0, len(TARGETS) + 1)[:, None],
+            np.arange(1.0, TARGETS.size + 1).reshape(TARGETS.shape),
+        ):
+            expected = (losses * weights).sum() / REAL.sum()
+            given = weights[:, 0] if weights.shape[1] == 1 else weights
+            result = to_numpy(loss(TARGETS, LOGITS, sample_weight=given))
+            np.testing.assert_allclose(result, expected, rtol=1e-5)
+
+    def test_ids_are_exact_where_keras_is_not(self):
+        logits = random_array(1, 2, 3000, seed=1)
+        targets = np.array([[2049, 7]], "int32")
+        expected = float(to_numpy(SmoothedCrossEntropy()(targets, logits)))
+        keras.config.set_floatx("float16")
+        try:
+            result = float(to_numpy(SmoothedCrossEntropy()(targets, logits)))
+        finally:
+            keras.config.set_floatx("float32")
+        assert result == expected
+
     def test_the_papers_smoothing_is_the_default(self):
         assert SmoothedCrossEntropy().label_smoothing == 0.1
 

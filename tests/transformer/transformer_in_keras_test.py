@@ -38,6 +38,44 @@ class SavingTest:
         loaded = keras.saving.load_model(tmp_path / "model.keras")
         np.testing.assert_array_equal(logits_of(loaded), expected)
 
+    def test_frozen_parts_stay_frozen(self, tmp_path):
+        model = make_transformer()
+        model.encoder.trainable = False
+        model.save(tmp_path / "model.keras")
+        loaded = keras.saving.load_model(tmp_path / "model.keras")
+        paths = [weight.path for weight in loaded.trainable_variables]
+        assert len(paths) == len(model.trainable_variables) > 0
+        assert not any("encoder" in path for path in paths)
+
+    @pytest.mark.parametrize("norm", ["post", "pre"])
+    def test_a_frozen_encoder_in_another_model_stays_frozen(
+        self, tmp_path, norm
+    ):
+        x = keras.Input((5, 8))
+        options = {"d_model": 8, "num_heads": 2, "d_ff": 16, "norm": norm}
+        encoder = layers.Encoder(num_layers=2, **options)
+        encoder.trainable = False
+        model = keras.Model(x, keras.layers.Dense(3)(encoder(x)))
+        model.save(tmp_path / "model.keras")
+        loaded = keras.saving.load_model(tmp_path / "model.keras")
+        assert len(loaded.trainable_variables) == 2
+
+    @pytest.mark.skipif(
+        keras.backend.backend() != "tensorflow", reason="writes a SavedModel"
+    )
+    def test_an_export_takes_ids_of_any_length(self, tmp_path):
+        import tensorflow as tf
+
+        model = make_transformer(vocab_size=400, dtype="mixed_bfloat16")
+        model.export(str(tmp_path), verbose=False)
+        loaded = tf.saved_model.load(str(tmp_path))
+        for ids in ([[301, 1]], [[302, 5, 1]]):
+            ids = tf.constant(ids, "int32")
+            np.testing.assert_array_equal(
+                loaded.serve({"inputs": ids, "targets": ids}),
+                model({"inputs": ids, "targets": ids}),
+            )
+
     def test_unknown_positions_are_an_error_with_the_choices(self):
         with pytest.raises(ValueError, match="sinusoidal, learned.*'none'"):
             make_transformer(positional_encoding="none")

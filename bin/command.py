@@ -33,6 +33,7 @@ from keras_transformer.bin import manual
 from keras_transformer.bin import signals
 from keras_transformer.bin import streams
 from keras_transformer.bin import usr_dir
+from keras_transformer.bin.compilation_cache import cache_directory
 from keras_transformer.files.standard_error import silenced_stderr
 
 HELP_FLAGS = {"-h", "-?", "-help", "--help", "--helpshort", "--helpfull"}
@@ -80,8 +81,8 @@ def run(main, values, argv=None):
 def load_backend(module="keras"):
     """Imports Keras and its backend without their start-up messages.
 
-    XLA caches compiled programs in `~/.cache/keras_transformer`, so the next
-    process need not compile them again.
+    XLA caches compiled programs in `~/.cache/keras_transformer` if it can, so
+    the next process need not compile them again.
 
     Args:
         module: Name of the module to import. Defaults to "keras".
@@ -92,11 +93,11 @@ def load_backend(module="keras"):
     """
     backend()
     # As defaults only, so that the user's own settings win.
-    cache = os.path.expanduser("~/.cache/keras_transformer")
-    os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", f"{cache}/jax")
-    os.environ.setdefault(
-        "TF_XLA_FLAGS", f"--tf_xla_persistent_cache_directory={cache}/xla"
-    )
+    if cache := cache_directory():
+        os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", f"{cache}/jax")
+        os.environ.setdefault(
+            "TF_XLA_FLAGS", f"--tf_xla_persistent_cache_directory={cache}/xla"
+        )
     try:
         # TensorFlow 2.21 ignores `TF_CPP_MIN_LOG_LEVEL` until its log is set
         # up. Keras imports Matplotlib for plots that no command draws, which

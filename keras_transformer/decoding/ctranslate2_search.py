@@ -17,6 +17,7 @@ one of the best `2 * beam_size`, and CTranslate2 only one of the best
 sentence of a thousand it does, and CTranslate2 misses it.
 """
 
+import contextlib
 import dataclasses
 import itertools
 
@@ -80,6 +81,22 @@ class Request:
         return ids[-1] != END_ID or len(ids) > self.limit
 
 
+@contextlib.contextmanager
+def _told_of_libraries():
+    """Says what to do if CTranslate2 sees a GPU but no library for it."""
+    try:
+        yield
+    except RuntimeError as error:
+        if "Library " not in str(error):
+            raise
+        raise ValueError(
+            "CTranslate2 must find the libraries of CUDA to use a GPU. "
+            f"Received: {' '.join(str(error).split())}. Install "
+            "nvidia-cublas-cu12 and name its folder in LD_LIBRARY_PATH, or "
+            "set CUDA_VISIBLE_DEVICES=-1 to use the processor."
+        ) from error
+
+
 class CTranslate2Search:
     """Searches for translations of encoded sentences.
 
@@ -103,6 +120,7 @@ class CTranslate2Search:
         self.has_shortlist = has_shortlist
         self.ids = {piece: id_ for id_, piece in enumerate(pieces)}
 
+    @_told_of_libraries()
     def __call__(self, requests, options, scored=True):
         """Finds the hypotheses of sentences.
 
@@ -149,6 +167,7 @@ class CTranslate2Search:
             self.score(requests)
         return [request.best(options) for request in requests]
 
+    @_told_of_libraries()
     def score(self, requests):
         """Computes the log-probabilities that are unknown.
 

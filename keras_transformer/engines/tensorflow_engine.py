@@ -85,6 +85,20 @@ class TensorflowEngine(Engine):
                 self._make_model_and_optimizer(vocab_size, input_vocab_size)
         except tf.errors.ResourceExhaustedError as error:
             raise ModelTooLarge(self.hparams) from error
+        except LOST_WORKER as error:
+            raise self._lost(error) from error
+
+    def of_chief(self, number):
+        if self.num_workers == 1:
+            return number
+        try:
+            # A variable begins with the chief's value everywhere.
+            with self.strategy.scope():
+                variable = tf.Variable(number, trainable=False, dtype=tf.int64)
+            (value, *_) = self.strategy.experimental_local_results(variable)
+            return int(value.numpy())
+        except LOST_WORKER as error:
+            raise self._lost(error) from error
 
     def update(self, batch, stop=False):
         """Updates the weights with the gradient of a whole batch.
@@ -116,11 +130,15 @@ class TensorflowEngine(Engine):
             return update(parts, batch["num_tokens"], np.float32(stop))
         except tf.errors.ResourceExhaustedError as error:
             raise OutOfMemory(self.hparams.batch_tokens) from error
-        # A single process raises these errors for other reasons.
         except LOST_WORKER as error:
-            if self.num_workers == 1:
-                raise
-            raise WorkerLost(first_reason(error)) from error
+            raise self._lost(error) from error
+
+    def _lost(self, error):
+        """Returns what to raise in the place of an error of `LOST_WORKER`."""
+        # A single process raises these errors for other reasons.
+        if self.num_workers == 1:
+            return error
+        return WorkerLost(first_reason(error))
 
     def evaluate(self, inputs, targets):
         """Computes the `token_sums` of a batch without updating the weights.

@@ -105,6 +105,7 @@ class TrainingState:
 
     def _restore(self):
         checkpoints = self.run.checkpoints
+        self._check_step(max(checkpoints.steps, default=0))
         if checkpoints.steps:
             progress, self.counts = read_progress(checkpoints)
             # Earlier versions counted no cost.
@@ -125,6 +126,16 @@ class TrainingState:
                     other.source_vocabulary, self.run.source_vocabulary
                 )
         self.engine.reload()
+
+    def _check_step(self, step):
+        # A shared directory may show a new checkpoint to some workers only.
+        chiefs = self.engine.of_chief(step)
+        if step != chiefs:
+            raise ValueError(
+                "All workers must resume from the same checkpoint. Received: "
+                f"{self.run.path}, whose newest one is that of step {step} "
+                f"here and {chiefs} for the chief. Start all workers again."
+            )
 
     def _variables(self):
         model, optimizer = self.engine.model, self.engine.optimizer

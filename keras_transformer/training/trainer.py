@@ -159,9 +159,14 @@ class Trainer:
             return {} if self.stop_signal else self._results
 
     def _catch_up(self):
-        """Evaluates a checkpoint that a killed process did not evaluate."""
-        if not self.engine.is_chief:
-            return
+        """Evaluates what a killed process did not, and may end the training."""
+        if self.engine.is_chief:
+            self._evaluate_again()
+        # A training that early stopping has ended does not continue.
+        if self.engine.of_chief(int(self._asks_to_stop)):
+            self._agreed_last_step = self.step
+
+    def _evaluate_again(self):
         for row in self.log.evaluations[-1:]:
             self._results = {
                 name: float(value)
@@ -172,7 +177,6 @@ class Trainer:
         logged = {int(row["step"]) for row in self.log.evaluations}
         if self.step in saved - logged:
             self._evaluate()
-        # A training that early stopping has ended does not continue.
         self._stop_early()
 
     def _train_epoch(self, train_steps):

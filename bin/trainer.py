@@ -82,8 +82,7 @@ def _train(is_chief):
     record = _record(problem, settings)
     if is_new:
         start.check_warm_start(hparams, options["warm_start_from"])
-        if path := options["warm_start_from"]:
-            record["warm_start_from"] = os.path.abspath(path)
+        record |= _origin(options["warm_start_from"])
     else:
         start.check_resumed(earlier_run, problem, record, hparams, measure)
     # Loading the backend takes seconds, so bad input has failed above.
@@ -135,6 +134,11 @@ def _record(problem, settings):
         "corpus_weights": problem.corpus_weights,
         "precision": settings["precision"],
     }
+
+
+def _origin(path):
+    """Returns the entry of `run.json` for the run of the first weights."""
+    return {"warm_start_from": os.path.abspath(path)} if path else {}
 
 
 def _hparams(hparams_set, earlier_run, is_new):

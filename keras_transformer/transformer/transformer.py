@@ -115,10 +115,7 @@ class Transformer(keras.Model):
         self.packed = packed
         shared = {"dtype": self.dtype_policy}
         self.embedding = TokenEmbeddings(
-            vocab_size,
-            d_model,
-            tied_embeddings,
-            input_vocab_size,
+            *(vocab_size, d_model, tied_embeddings, input_vocab_size),
             name="embedding",
             **shared,
         )
@@ -137,9 +134,11 @@ class Transformer(keras.Model):
         self.decoder = Decoder(
             num_decoder_layers or num_layers, **layer_options, name="decoder"
         )
-        for part in PARTS:
-            if part in frozen or not trainable:
-                getattr(self, part).trainable = False
+        self._freeze(PARTS if not trainable else frozen)
+
+    def _freeze(self, parts):
+        for part in parts:
+            getattr(self, part).trainable = False
 
     def build(self, features_shape=None):
         # The order matters: each kernel takes the next numbers of a seed.

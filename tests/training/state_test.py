@@ -31,6 +31,9 @@ class OneWeight:
         self.optimizer.build([weight])
         self.is_chief = is_chief
 
+    def of_chief(self, number):
+        return number
+
     def synchronise(self):
         pass
 
@@ -95,6 +98,17 @@ class TimedCheckpointTest:
     def test_other_workers_write_none(self, run):
         assert train(run, 60, is_chief=False) == TIMED_STEPS
         assert run.checkpoints.steps == []
+
+
+class WorkersTest:
+    def test_another_checkpoint_than_the_chiefs_is_refused(self, run):
+        train(run, 60)
+        run.path = "run"
+        engine = OneWeight(is_chief=False)
+        engine.of_chief = lambda number: number + 10
+        message = "newest one is that of step .* for the chief. Start all"
+        with pytest.raises(ValueError, match=message):
+            TrainingState(run, engine, TrainingOptions())
 
 
 class CostTest:

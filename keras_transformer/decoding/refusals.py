@@ -7,6 +7,10 @@ so that a client reads the same error from both.
 from keras_transformer.token_ids import END_ID
 from keras_transformer.token_ids import PAD_ID
 
+# The search takes memory in proportion to their squares and cubes, and a server
+# must not run out of it.
+MAX_TERMS = 64  # of a text
+MAX_TERM_TOKENS = 32
 NOT_UTF8 = (
     "Text must be UTF-8. Received: other bytes. Convert it, for example with "
     "iconv -t UTF-8."
@@ -43,7 +47,7 @@ def too_many_in_terms(most, name):
     owner = "text" if name == "terms" else "term"
     return (
         f"`terms` must have at most {most} {name} for each {owner}. Received: "
-        f"more. Send fewer or shorter terms."
+        "more. Send fewer or shorter terms."
     )
 
 

@@ -1,5 +1,6 @@
 """Translates sentences with an exported SavedModel."""
 
+import itertools
 import os
 
 from keras_transformer.data.text_files import is_blank
@@ -13,6 +14,8 @@ from keras_transformer.decoding.exported import newest_version
 from keras_transformer.decoding.exported import read_export
 from keras_transformer.decoding.fitting_batches import FittingBatches
 from keras_transformer.decoding.hypothesis import Hypothesis
+from keras_transformer.decoding.refusals import MAX_TERM_TOKENS
+from keras_transformer.decoding.refusals import MAX_TERMS
 from keras_transformer.decoding.text_translator import TextTranslator
 from keras_transformer.decoding.threads import num_tensorflow_threads
 from keras_transformer.decoding.windows import WINDOW
@@ -154,11 +157,28 @@ class SavedModelTranslator(TextTranslator):
                 "Export the run again."
             )
 
+    def _check_terms(self, window, terms):
+        distinct = sorted(set(itertools.chain.from_iterable(terms)))
+        # Each number counts the end of a sentence, too.
+        numbers = self.num_tokens(distinct, of_targets=True)
+        num_tokens = dict(zip(distinct, numbers))
+        for (number, _), own in zip(window, terms):
+            longest = max((num_tokens[term] - 1 for term in own), default=0)
+            if len(own) > MAX_TERMS or longest > MAX_TERM_TOKENS:
+                raise ValueError(
+                    f"An export takes at most {MAX_TERMS} terms of a glossary "
+                    f"in a sentence, and {MAX_TERM_TOKENS} tokens in a term. "
+                    f"Received: sentence {number} with {len(own)} terms, the "
+                    f"longest of {longest} tokens. Use the run's directory."
+                )
+
     def _translate(self, window, terms, report):
         """Returns a list of `Hypothesis` for each (number, text)."""
         results = [[Hypothesis("", 0.0)] for _ in window]
         lengths = self._lengths(window)
         costs = search_costs(lengths, self.options, self.linearization)
+        if terms:
+            self._check_terms(window, terms)
 
         def translate(_, batch):
             inputs = {"text": [window[i][1] for i in batch]}

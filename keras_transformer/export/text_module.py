@@ -24,10 +24,6 @@ TEXTS = tf.TensorSpec([None], tf.string)
 IDS = tf.TensorSpec([None, None], tf.int32)
 LISTS = tf.TensorSpec([None, None], tf.string)
 TERM_IDS = tf.TensorSpec([None, None, None], tf.int32)
-# The search takes memory in proportion to their squares and cubes, and a server
-# must not run out of it.
-MAX_TERMS = 64  # of a text
-MAX_TERM_TOKENS = 32
 
 
 class TextModule(tf.Module):
@@ -126,13 +122,14 @@ class TextModule(tf.Module):
         sizes = tf.shape(text)[0], tf.shape(terms)[0]
         checks = [
             tf.debugging.assert_equal(*sizes, refusals.NOT_A_LIST_EACH),
-            _at_most(MAX_TERMS, tf.shape(terms)[1], "terms"),
+            _at_most(refusals.MAX_TERMS, tf.shape(terms)[1], "terms"),
         ]
         sources, targets = self._tokenizers()
         with tf.control_dependencies(checks):
             ids = term_ids(targets, terms)
         # `term_ids` adds a column.
-        check = _at_most(MAX_TERM_TOKENS, tf.shape(ids)[2] - 1, "tokens")
+        most = refusals.MAX_TERM_TOKENS
+        check = _at_most(most, tf.shape(ids)[2] - 1, "tokens")
         with tf.control_dependencies([check]):
             ids = tf.identity(ids)
         find = functools.partial(self._find_with_terms, terms=ids)

@@ -16,6 +16,7 @@ from small_translators import make_run
 from tensorflow.core.protobuf import saved_model_pb2
 
 from keras_transformer.data.subwords import train_subwords
+from keras_transformer.decoding.glossary import Glossary
 from keras_transformer.decoding.saved_model_translator import (
     SavedModelTranslator,
 )
@@ -274,6 +275,12 @@ class SignaturesTest:
         inputs = {name: tf.constant(value) for name, value in inputs.items()}
         with pytest.raises(tf.errors.InvalidArgumentError, match=words):
             signatures[name](**inputs)
+
+    def test_a_long_term_of_a_glossary_is_refused_by_name(self, translator):
+        glossary = Glossary({"book": "ж" * 40})
+        with pytest.raises(ValueError, match="sentence 2 with 1 terms") as e:
+            translator(["", "a book"], glossary=glossary)
+        assert "\n" not in str(e.value)
 
     def test_bfloat16_scores_nearly_the_same(self, run, signatures, tmp_path):
         path = export_saved_model(

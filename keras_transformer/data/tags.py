@@ -11,6 +11,7 @@ import re
 from keras_transformer.data.text_files import is_blank
 
 MAX_LENGTH = 32  # of a tag, in characters
+_TAG = rf"[A-Za-z0-9_-]{{1,{MAX_LENGTH}}}"
 
 
 def check_tag(tag, name="A tag"):
@@ -32,12 +33,24 @@ def check_tag(tag, name="A tag"):
 
 def is_tag(text):
     """Returns whether a text can be a tag."""
-    return bool(re.fullmatch(rf"[A-Za-z0-9_-]{{1,{MAX_LENGTH}}}", text))
+    return bool(re.fullmatch(_TAG, text))
 
 
 def word_of(tag):
     """Returns the word that stands for a tag, such as `<fr>`."""
     return f"<{tag}>"
+
+
+def end_of_tag(text):
+    """Returns where a text begins behind its tag, 0 if it has no tag.
+
+    Example:
+
+    >>> end_of_tag("<fr> A dog."), end_of_tag("A dog.")
+    (5, 0)
+    """
+    found = re.match(f"{word_of(_TAG)} ", text)
+    return found.end() if found else 0
 
 
 def tagged(text, tag):

@@ -5,11 +5,11 @@ import itertools
 import json
 import re
 
+from keras_transformer.data.tags import end_of_tag
 from keras_transformer.data.text_files import read_lines
 from keras_transformer.decoding.windows import encode
 
 _WORD = re.compile(r"\w+|[^\w\s]")
-_TAG = re.compile(r"(<[A-Za-z0-9_-]+>\s)?")  # `tags.word_of`, before a text
 
 
 class Glossary:
@@ -89,7 +89,7 @@ class Glossary:
             text: Str. Terms that occur twice are returned twice. A tag before
                 it, such as `<fr>`, is not a part of it.
         """
-        matches = list(_WORD.finditer(text, _TAG.match(text).end()))
+        matches = list(_WORD.finditer(text, end_of_tag(text)))
         words = [match[0] for match in matches]
         first = next((i for i, word in enumerate(words) if word.isalnum()), 0)
         targets, place = [], 0

@@ -11,15 +11,15 @@ _KINDS = ("Model", "flags", "model name")  # of a GPU and of a processor
 
 
 def cache_directory():
-    """Returns the directory of this machine's programs, or None.
+    """Returns the directory for the programs of this machine, or None.
 
-    TensorFlow neither notices that a program is for other hardware nor works
-    without a directory that it can write to. Each kind of hardware and each
-    version of TensorFlow therefore has a directory of its own, and there is
-    none on a disk that takes no files.
+    TensorFlow does not notice that a cached program is for other hardware, so
+    each kind of hardware and each version of TensorFlow has a directory of its
+    own. It also fails if it cannot write to the directory. None is returned in
+    that case.
     """
     root = os.path.expanduser("~/.cache/keras_transformer")
-    path = os.path.join(root, f"xla_{_hardware()}")
+    path = os.path.join(root, _hardware())
     try:
         os.makedirs(path, exist_ok=True)
         with tempfile.TemporaryFile(dir=path) as file:

@@ -204,7 +204,7 @@ def _gaps(marks, space, is_first, has_word):
 
 
 def _part_from_words(gaps, kinds, space, is_first):
-    """Adds the white space that the source did not need beside punctuation."""
+    """Separates an atom from words where the source had punctuation."""
     first = kinds.index(ATOM)
     if not (is_first or any(gaps[: first + 1])):
         gaps[first] = space

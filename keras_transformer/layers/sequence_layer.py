@@ -13,13 +13,13 @@ class SequenceLayer(keras.layers.Layer):
     """
 
     def freeze_parts(self, *parts):
-        """Makes the layers of which this one consists as trainable as it is.
+        """Gives the parts of this layer the layer's own `trainable`.
 
-        Keras hands `trainable` down when it is set, but not when a layer is
-        made with it, for example when a model is loaded.
+        Keras does so when `trainable` is set later, but not when it is an
+        argument of a new layer, for example while a model is loaded.
 
         Args:
-            *parts: Layers, or None.
+            *parts: Layers. None is ignored.
         """
         for part in filter(None, parts):
             part.trainable = self.trainable

@@ -159,22 +159,24 @@ class Trainer:
             return {} if self.stop_signal else self._results
 
     def _catch_up(self):
-        """Evaluates what a killed process did not, and may end the training."""
+        """Brings evaluations up to date, and ends a training that is over."""
         if self.engine.is_chief:
-            self._evaluate_again()
-        # A training that early stopping has ended does not continue.
+            self._catch_up_evaluations()
+        # All workers do what early stopping tells the chief.
         if self.engine.of_chief(int(self._asks_to_stop)):
             self._agreed_last_step = self.step
 
-    def _evaluate_again(self):
-        for row in self.log.evaluations[-1:]:
+    def _catch_up_evaluations(self):
+        evaluations = self.log.evaluations
+        if evaluations:
             self._results = {
                 name: float(value)
-                for name, value in row.items()
+                for name, value in evaluations[-1].items()
                 if name.startswith("dev_")
             }
+        # A killed process may not have evaluated its last checkpoint.
         saved = {e.step for e in self.run.checkpoints.evaluations}
-        logged = {int(row["step"]) for row in self.log.evaluations}
+        logged = {int(row["step"]) for row in evaluations}
         if self.step in saved - logged:
             self._evaluate()
         self._stop_early()

@@ -166,16 +166,11 @@ class TranslateFiles(OwnFiles):
 
     def settings(self):
         # What was not asked for has no entry, as in earlier manifests.
-        settings = {
-            name: value
-            for name, value, default in (
-                ("clean", self._is_cleaned, False),
-                ("tokenized", self._is_tokenized, False),
-                ("symbols", list(self.user_symbols), []),
-                ("vocabulary_temperature", self.vocabulary_temperature, 1),
-            )
-            if value != default
-        }
+        settings = {}
+        if self._is_cleaned:
+            settings["clean"] = True
+        if self._is_tokenized:
+            settings["tokenized"] = True
         for side, language in zip(self.sides, self._languages):
             if language:
                 settings[f"{side}_language"] = language

@@ -134,7 +134,7 @@ def made_from(problem, tmp_dir):
 
 def _settings(problem):
     """Returns the settings of a problem as a manifest gives them back."""
-    settings = problem.settings()
+    settings = {**_vocabulary_settings(problem), **problem.settings()}
     try:
         # JSON turns a tuple into a list, which is not equal to it.
         return json.loads(json.dumps(settings, allow_nan=False))
@@ -144,6 +144,15 @@ def _settings(problem):
             f"{fields.shown(settings)} from problem={problem.data_name}. "
             "Return a dictionary of texts and numbers."
         ) from error
+
+
+def _vocabulary_settings(problem):
+    # What was not asked for has no entry, as in earlier manifests.
+    symbols, temperature = problem.user_symbols, problem.vocabulary_temperature
+    return {
+        **({"symbols": symbols} if symbols else {}),
+        **({"vocabulary_temperature": temperature} if temperature != 1 else {}),
+    }
 
 
 def _own_source_size(problem):

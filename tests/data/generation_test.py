@@ -163,6 +163,22 @@ class SettingsTest:
         problem.generate(None)
         assert os.stat(vocabulary).st_mtime_ns == written
 
+    @pytest.mark.parametrize(
+        "attribute, value, name",
+        [
+            ("user_symbols", ("<num>",), "symbols"),
+            ("vocabulary_temperature", 5, "vocabulary_temperature"),
+        ],
+    )
+    def test_a_setting_of_the_vocabulary_starts_over(
+        self, tmp_path, attribute, value, name
+    ):
+        problem = with_pairs(tmp_path)
+        assert "settings" not in problem.generate(None)["made_from"]
+        setattr(problem, attribute, value)
+        settings = problem.generate(None)["made_from"]["settings"]
+        assert settings.keys() == {name}
+
 
 # Kills a generating process at each change of a file in turn and checks what is
 # left. It is a script because `os.fork` needs a process without threads.

@@ -27,6 +27,7 @@ _DATA = {
     "vocab_size": WHOLE,
     "source_vocab_size?": WHOLE,
     "files": [{"name": str, "sha256": str}],
+    "settings?": {},
     "splits": {"train": _SPLIT, str: _SPLIT},
 }
 # The shape of `run.json`; see `read_record`.

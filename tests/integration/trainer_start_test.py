@@ -252,6 +252,17 @@ class FailedStartTest:
         (moved / "copy" / "manifest.json").write_text(json.dumps(manifest))
         words = ["whose splits differ"]
         assert_fails(capsys, words, trainer, *flags, "--train_steps=3")
+        manifest = json.loads(text)
+        manifest["made_from"]["settings"] = {"train_alignments": "sha256 0"}
+        (moved / "copy" / "manifest.json").write_text(json.dumps(manifest))
+        words = ["whose settings differ"]
+        assert_fails(capsys, words, trainer, *flags, "--train_steps=3")
+        # Runs of earlier versions record no settings.
+        record = tmp_path / "run" / "run.json"
+        earlier = json.loads(record.read_text())
+        del earlier["data"]["settings"]
+        record.write_text(json.dumps(earlier))
+        assert call(trainer, *flags, "--train_steps=3") == 0
 
     def test_batch_of_the_failed_start_does_not_replace_auto(self, make_run):
         run = make_run(batch_tokens=20_000)

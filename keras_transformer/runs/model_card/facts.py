@@ -17,10 +17,11 @@ def describe_data(problem):
         A dictionary, or None if no data has been generated. It holds
         `languages`; `vocab_size` and, if the source has a vocabulary of its
         own, `source_vocab_size`; `files`, the name and the SHA-256 of each
-        text file if the text comes from files; and `splits`. Each split has the
-        numbers of `pairs`, `source_tokens` and `target_tokens`, in the
-        direction of the problem. If it has both, `both_directions` is True, and
-        the numbers are those of all pairs in both directions.
+        text file if the text comes from files; the `settings` that the data
+        depend on; and `splits`. Each split has the numbers of `pairs`,
+        `source_tokens` and `target_tokens`, in the direction of the problem. If
+        it has both, `both_directions` is True, and the numbers are those of all
+        pairs in both directions.
     """
     manifest = generation.read_manifest(problem.directory)
     if manifest is None:
@@ -33,6 +34,7 @@ def describe_data(problem):
         "languages": [problem.inputs_language, problem.targets_language],
         **_vocab_sizes(manifest, problem.reverse),
         "files": manifest["made_from"]["files"],
+        "settings": manifest["made_from"].get("settings", {}),
         "splits": {
             split: {
                 "pairs": counts["pairs"] * len(problem.directions),
@@ -63,6 +65,7 @@ def changed_data(run, problem):
     # The other parts of a description are labels, or follow from these.
     current = {
         "files": described["files"],
+        "settings": described["settings"],
         "splits": described["splits"],
         "corpus_weights": problem.corpus_weights,
         **problem.vocabularies.hashes,

@@ -11,11 +11,11 @@ BFLOAT16_FLAGS = {"amx_bf16", "avx512_bf16"}
 def resolve_precision(precision):
     """Replaces "auto" by bfloat16 or float32, whichever is faster here.
 
-    bfloat16 is faster on a TPU, on a GPU of compute capability 8 or more, and
-    with TensorFlow also on a processor with AMX or AVX-512 BF16. The weights,
-    the optimizer, normalisation, softmax and loss use float32 in any precision.
-    The logits, from which the softmax is computed, are rounded to the precision
-    that is returned.
+    bfloat16 is faster on a TPU, on an NVIDIA GPU of compute capability 8 or
+    more, and with TensorFlow also on a processor with AMX or AVX-512 BF16. The
+    weights, the optimizer, normalisation, softmax and loss use float32 in any
+    precision. The logits, from which the softmax is computed, are rounded to
+    the precision that is returned.
 
     Args:
         precision: One of `PRECISIONS`.
@@ -40,7 +40,9 @@ def _jax_has_bfloat16():
 
     device = jax.devices()[0]
     if device.platform == "gpu":
-        return float(device.compute_capability) >= 8
+        # NVIDIA's is like "8.0". AMD's is a name like "gfx90a".
+        major = str(device.compute_capability).partition(".")[0]
+        return major.isdecimal() and int(major) >= 8
     return device.platform == "tpu"  # on a processor XLA gains nothing
 
 

@@ -1,0 +1,21 @@
+from types import SimpleNamespace
+
+import jax
+import pytest
+
+from keras_transformer.engines import precision
+
+
+class JaxGpuTest:
+    @pytest.mark.parametrize(
+        "compute_capability, is_fast",
+        [("7.5", False), ("8.0", True), ("12.0", True), ("gfx90a", False)],
+    )
+    def test_bfloat16_is_for_newer_gpus_of_nvidia(
+        self, monkeypatch, compute_capability, is_fast
+    ):
+        gpu = SimpleNamespace(
+            platform="gpu", compute_capability=compute_capability
+        )
+        monkeypatch.setattr(jax, "devices", lambda: [gpu])
+        assert precision._jax_has_bfloat16() == is_fast

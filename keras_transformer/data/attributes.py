@@ -1,6 +1,7 @@
-"""Checks of the class attributes that a user's own problem sets."""
+"""Checks of what a user's own problem sets and says of itself."""
 
 from keras_transformer.data import subwords
+from keras_transformer.data.corpora import MAX_WEIGHT
 
 
 def check_attributes(problem, tmp_dir):
@@ -25,6 +26,49 @@ def check_attributes(problem, tmp_dir):
         f"Correct {type(problem).__name__}.user_symbols, for example to "
         '("<num>", "<url>").',
     )
+
+
+def describe_corpora(problem, split, tmp_dir):
+    """Returns what a problem says of the corpora of a split, checked.
+
+    Args:
+        problem: A `Problem`.
+        split: Name of the split.
+        tmp_dir: Directory that holds the raw text or takes downloads.
+
+    Raises:
+        ValueError: If not every corpus has a description, or one is wrong.
+    """
+    described = problem.describe_corpora(split)
+    if not described:
+        return []
+    num_corpora = len(problem.text_corpora(split, tmp_dir))
+    if len(described) != num_corpora or not all(map(_is_described, described)):
+        raise ValueError(
+            "`describe_corpora` of a problem must return a dictionary for each "
+            "corpus of `text_corpora`, with a text as `name`, a list of texts "
+            f"as `sha256` and a `weight` above 0 and at most {MAX_WEIGHT:,}. "
+            f"Received: {type(problem).__name__}.describe_corpora({split!r}) = "
+            f"{described!r}, for a number of corpora of {num_corpora}. Return "
+            'for each {"name": "news", "sha256": [], "weight": 1}, for example.'
+        )
+    return described
+
+
+def _is_described(entry):
+    return (
+        isinstance(entry, dict)
+        and isinstance(entry.get("name"), str)
+        and _are_texts(entry.get("sha256"))
+        and _is_weight(entry.get("weight"))
+        and isinstance(entry.get("tag", ""), str)
+    )
+
+
+def _is_weight(value):
+    # A bool is an int, too.
+    is_number = isinstance(value, int | float) and value is not True
+    return is_number and 0 < value <= MAX_WEIGHT
 
 
 def _rules(problem, tmp_dir):

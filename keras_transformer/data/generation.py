@@ -14,6 +14,7 @@ from keras_transformer.data import text_files
 from keras_transformer.data import token_links
 from keras_transformer.data import vocabularies
 from keras_transformer.data.attributes import check_attributes
+from keras_transformer.data.attributes import describe_corpora
 from keras_transformer.data.bpe_symbols import write_symbols
 from keras_transformer.data.split_encoding import check_number
 from keras_transformer.data.split_encoding import complete_pairs
@@ -73,8 +74,8 @@ def generate(problem, tmp_dir):
         problem, so the same text gives the same bytes.
 
     Raises:
-        ValueError: If a split has no pairs, or if a class attribute or the
-            settings of the problem have a wrong value.
+        ValueError: If a split has no pairs, or if a class attribute, the
+            settings or the described corpora of the problem have a wrong value.
     """
     directories.check_directory(problem.directory, "The folder of the data")
     check_attributes(problem, tmp_dir)
@@ -166,6 +167,11 @@ def _own_source_size(problem):
 
 def _write_data(problem, tmp_dir, directory):
     """Writes vocabularies and splits; returns their part of the manifest."""
+    # A fault in one of them must not appear after hours of encoding.
+    described = {
+        split: describe_corpora(problem, split, tmp_dir)
+        for split in problem.splits
+    }
     both = _make_vocabularies(problem, tmp_dir, directory)
     targets, sources = both
     of_source = {
@@ -173,7 +179,9 @@ def _write_data(problem, tmp_dir, directory):
         "source_vocab_sha256": sources.sha256,
     }
     splits = {
-        split: encode_split(problem, split, tmp_dir, both, directory)
+        split: encode_split(
+            problem, split, tmp_dir, both, directory, described[split]
+        )
         for split in problem.splits
     }
     alignments = problem.training_alignments(tmp_dir)

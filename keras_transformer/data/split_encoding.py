@@ -14,7 +14,7 @@ from keras_transformer.data.progress import Progress
 PAIRS_IN_CHUNK = 20_000
 
 
-def encode_split(problem, split, tmp_dir, both, directory):
+def encode_split(problem, split, tmp_dir, both, directory, described):
     """Encodes a split and returns its entry in the manifest.
 
     Args:
@@ -23,6 +23,8 @@ def encode_split(problem, split, tmp_dir, both, directory):
         tmp_dir: Directory that holds the raw text.
         both: The `Vocabularies` of the problem.
         directory: Path of the directory to write to.
+        described: List of what the problem says of each corpus of the split;
+            empty for a single corpus of no name.
 
     Raises:
         ValueError: If the split has no pairs.
@@ -72,7 +74,7 @@ def encode_split(problem, split, tmp_dir, both, directory):
         "target_tokens": target.num_tokens,
         "source_sha256": source.sha256,
         "target_sha256": target.sha256,
-        **_corpora_entry(problem, split, corpus_counts),
+        **_corpora_entry(described, corpus_counts),
     }
 
 
@@ -93,9 +95,8 @@ def _prepared_chunks(problem, pairs, sides, counts, progress):
         ]
 
 
-def _corpora_entry(problem, split, corpus_counts):
+def _corpora_entry(described, corpus_counts):
     """Returns what the manifest says of the corpora of a split."""
-    described = problem.describe_corpora(split)
     if not described:
         return {}
     return {

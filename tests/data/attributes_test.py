@@ -6,6 +6,18 @@ import re
 import pytest
 from number_problem import with_pairs
 
+ENTRY = {"name": "half", "sha256": [], "weight": 1}
+
+
+def two_corpora(data_dir):
+    """Returns the problem with each split divided into two corpora."""
+    problem = with_pairs(data_dir)
+    problem.text_corpora = lambda split, tmp_dir: [
+        problem.pairs[split][::2],
+        problem.pairs[split][1::2],
+    ]
+    return problem
+
 
 class AttributesTest:
     @pytest.mark.parametrize(
@@ -51,6 +63,41 @@ class AttributesTest:
         with pytest.raises(ValueError, match=words):
             problem.generate(None)
         assert os.listdir(tmp_path) == []
+
+    @pytest.mark.parametrize(
+        "described",
+        [
+            [ENTRY],
+            [ENTRY, {"name": "b", "weight": 1}],
+            [ENTRY, {**ENTRY, "sha256": "0"}],
+            [ENTRY, {**ENTRY, "weight": 0}],
+            [ENTRY, {**ENTRY, "weight": "1"}],
+            [ENTRY, {**ENTRY, "tag": 1}],
+            [ENTRY, "b"],
+        ],
+    )
+    def test_a_wrong_description_of_corpora_is_refused_before_encoding(
+        self, tmp_path, described
+    ):
+        problem = two_corpora(tmp_path)
+        problem.describe_corpora = {
+            "train": [ENTRY, ENTRY],
+            "dev": described,
+            "test": [],
+        }.get
+        words = r"Received: Numbers.describe_corpora\('dev'\) = .* of 2. Return"
+        with pytest.raises(ValueError, match=words):
+            problem.generate(None)
+        assert os.listdir(tmp_path) == []
+
+    def test_a_description_of_each_corpus_is_recorded(self, tmp_path):
+        problem = two_corpora(tmp_path)
+        problem.describe_corpora = lambda split: [ENTRY, ENTRY]
+        splits = problem.generate(None)["splits"]
+        assert splits["train"]["corpora"] == [
+            {**ENTRY, "pairs": 30},
+            {**ENTRY, "pairs": 30},
+        ]
 
     def test_no_size_is_needed_for_given_symbols(self, tmp_path):
         problem = with_pairs(tmp_path)

@@ -167,8 +167,7 @@ class Trainer:
             self._agreed_last_step = self.step
 
     def _catch_up_evaluations(self):
-        evaluations = self.log.evaluations
-        if evaluations:
+        if evaluations := self.log.evaluations:
             self._results = {
                 name: float(value)
                 for name, value in evaluations[-1].items()
@@ -183,10 +182,7 @@ class Trainer:
 
     def _train_epoch(self, train_steps):
         """Trains on the rest of the epoch, or until the training must stop."""
-        token_pairs = self.training_pairs.of_epoch(
-            self.progress["epoch"], self.progress["positions"]
-        )
-        plan = self._plan(token_pairs)
+        token_pairs, plan = self._plan()
         if self.progress["batch"] >= len(plan):
             raise ValueError(
                 "A run must be resumed with the data it was started with. "
@@ -215,8 +211,7 @@ class Trainer:
         with contextlib.closing(prefetched(batches)) as ahead:
             while self.step < train_steps and not self._must_stop:
                 begin = time.perf_counter()
-                batch = next(ahead, None)
-                if batch is None:
+                if (batch := next(ahead, None)) is None:
                     break
                 self._update(batch, time.perf_counter() - begin)
                 if self.progress["batch"] == len(plan):
@@ -240,16 +235,22 @@ class Trainer:
             return hparams.effective_batch_tokens or hparams.batch_tokens
         return self.problem.update_positions(hparams)
 
-    def _plan(self, token_pairs):
-        return self.problem.batches(
+    def _plan(self):
+        """Returns the pairs of an epoch and the plan of its batches."""
+        begin = time.perf_counter()
+        epoch, positions = self.progress["epoch"], self.progress["positions"]
+        token_pairs = self.training_pairs.of_epoch(epoch, positions)
+        plan = self.problem.batches(
             "train",
-            self.progress["positions"],
+            positions,
             self.hparams.max_length,
             self.seed,
-            self.progress["epoch"],
+            epoch,
             packed=self.hparams.packed,
             token_pairs=token_pairs,
         )
+        self._count_time(begin, waited=time.perf_counter() - begin)
+        return token_pairs, plan
 
     def _update(self, batch, waited):
         """Starts an update, then reads the figures of the update before it.
@@ -283,8 +284,7 @@ class Trainer:
         if figures["stop"]:
             # Updates are read one late, so every worker has read this wish
             # after the next update.
-            last = at["step"] + 2
-            self._agreed_last_step = min(last, self._agreed_last_step)
+            self._agreed_last_step = min(at["step"] + 2, self._agreed_last_step)
 
     def _count_time(self, begin, waited=0.0):
         seconds = time.perf_counter() - begin

@@ -1,10 +1,14 @@
 """Training on text that is segmented anew in each epoch."""
 
+import time
+
 import pytest
 from bpe_corpus import make_corpus
 from runs import differences
+from runs import metrics
 from runs import train
 
+from keras_transformer.data.subword_sampling import SubwordSampler
 from keras_transformer.hparam import HParams
 from keras_transformer.registry import get_problem
 from keras_transformer.training.start import check_data
@@ -26,6 +30,22 @@ class SubwordDropoutTest:
             train(resumed, step)
         # A training also logs where it stops.
         assert set(differences(resumed, whole)) <= {"metrics.csv"}
+
+    def test_the_time_to_segment_an_epoch_is_spent_waiting(
+        self, make_run, monkeypatch
+    ):
+        sample = SubwordSampler.sample
+
+        def slow_sample(*arguments):
+            time.sleep(1)
+            return sample(*arguments)
+
+        monkeypatch.setattr(SubwordSampler, "sample", slow_sample)
+        run = make_run(**TINY)
+        train(run, 1)
+        row = metrics(run)[0]
+        waited = float(row["input_wait_share"]) * float(row["seconds"])
+        assert waited == pytest.approx(1, abs=0.5)
 
     def test_text_with_an_encoding_of_its_own_is_refused(
         self, tmp_path, monkeypatch

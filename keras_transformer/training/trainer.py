@@ -258,8 +258,8 @@ class Trainer:
         Reading one update late keeps the device busy while this process handles
         the figures and fetches the next batch.
         """
-        begin = time.perf_counter() - waited
         self.profiler.begin(self.step + 1, self._finish_update)
+        begin = time.perf_counter() - waited
         figures = self.engine.update(batch, stop=self._asks_to_stop)
         self._read_figures()
         self._pending = dict(self.progress), batch, figures

@@ -31,7 +31,7 @@ class HParams:
     d_v: int = 0  # width of a value of a head; 0 = d_model / h
     num_decoder_layers: int = 0  # layers of the decoder; 0 = num_layers
     dropout: float = 0.1  # rate on sub-layer outputs and embeddings (P_drop)
-    attention_dropout: float = 0.0  # rate on attention weights; paper: 0
+    attention_dropout: float = 0.0  # rate on attention weights; paper's base: 0
     activation_dropout: float = 0.0  # rate inside the feed-forward; paper: 0
     subword_dropout: float = 0.0  # share of BPE merges left out (p); 0 = none
     norm: str = "post"  # "post" as in the paper, "pre" as in Tensor2Tensor

@@ -50,8 +50,8 @@ class MultiHeadAttention(SequenceLayer):
         d_v: Integer width of values in a head. Defaults to
             `d_model / num_heads`.
         attention_dropout: Float, the share of attention weights that is
-            dropped. The paper uses none, Tensor2Tensor's later sets 0.1.
-            Defaults to 0.0.
+            dropped. The paper's translation models use none, Tensor2Tensor's
+            later sets 0.1. Defaults to 0.0.
         neighbourhood_size: Integer, r, the number of neighbouring positions,
             itself included, that a position attends to in self-attention
             (`masks.neighbourhood_mask`). Defaults to 0, no restriction.

@@ -101,7 +101,7 @@ class Problem(GeneratedData):
         return "none" if self.is_tokenized else "13a"
 
     def use_both_directions(self):
-        """Adds each pair turned round to every split, and "_both" to the name.
+        """Adds the swapped pairs to every split, and "_both" to the name.
 
         It serves for pre-training in both directions, before a warm start in
         one of them (Ding et al., 2021; Gao et al., 2022). No tag tells the

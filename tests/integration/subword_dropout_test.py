@@ -45,7 +45,7 @@ class SubwordDropoutTest:
         train(run, 1)
         row = metrics(run)[0]
         waited = float(row["input_wait_share"]) * float(row["seconds"])
-        assert waited == pytest.approx(1, abs=0.5)
+        assert waited > 0.9
 
     def test_text_with_an_encoding_of_its_own_is_refused(
         self, tmp_path, monkeypatch

@@ -59,7 +59,7 @@ MAY_IMPORT = {
     "export": "data decoding files runs runs.model_card search serving "
     "token_ids trees",
     "sweep": "fields files hparam hparams problem registry runs "
-    "runs.model_card visualization",
+    "runs.model_card search visualization",
     "training": "cost data decoding engines fields files optimizers runs "
     "runs.model_card visualization",
 }

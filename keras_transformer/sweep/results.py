@@ -5,7 +5,9 @@ import dataclasses
 from keras_transformer.runs.model_card.facts import changed_data
 from keras_transformer.runs.model_card.facts import num_parameters
 from keras_transformer.runs.model_card.scores import read_scores
+from keras_transformer.runs.model_card.scores import signature
 from keras_transformer.runs.run_directory import RunDirectory
+from keras_transformer.search.options import DecodeOptions
 
 SPLITS = ("dev", "test")  # those that kt-evaluate takes
 
@@ -50,7 +52,7 @@ def read_result(row, path):
         training.get("seconds", 0.0),
         num_parameters(run, step),
         training["dev"]["perplexity"] if is_evaluated else None,
-        scores_of(run, step),
+        scores_of(run, step, row.variant.problem),
     )
 
 
@@ -73,21 +75,27 @@ def _check_data(run, problem):
         )
 
 
-def scores_of(run, step):
-    """Returns the scores of a checkpoint by split, with the run's own search.
+def scores_of(run, step, problem):
+    """Returns the scores that kt-evaluate measures without further flags.
 
     Args:
         run: A `RunDirectory`.
         step: Step of the checkpoint.
+        problem: The `Problem` of the run.
+
+    Returns:
+        A dictionary of the name of a split to its scores by name.
     """
     scores = {}
     for split, entries in read_scores(run).items():
         # kt-evaluate may also have scored other texts and checkpoints, or have
-        # searched with other options.
+        # had other options.
         entries = [
             entry
             for entry in entries
-            if entry["step"] == step and _is_own_search(entry, run.hparams)
+            if entry["step"] == step
+            and _is_own_search(entry, run.hparams)
+            and _is_own_measure(entry, problem)
         ]
         if split in SPLITS and entries:
             scores[split] = entries[-1]
@@ -95,7 +103,15 @@ def scores_of(run, step):
 
 
 def _is_own_search(entry, hparams):
+    own = dataclasses.asdict(DecodeOptions.of(hparams))
     return all(
-        value == getattr(hparams, name, value)
-        for name, value in entry["decode"].items()
+        value == own.get(name, value) for name, value in entry["decode"].items()
     )
+
+
+def _is_own_measure(entry, problem):
+    """Returns whether the first measure is that of kt-evaluate by default."""
+    own = {"case": "mixed", "tok": problem.bleu_tokenizer}
+    first = signature("".join(entry["lines"][:1]))
+    options = (option.partition(":") for option in first.split("|"))
+    return all(value == own.get(name, value) for name, _, value in options)

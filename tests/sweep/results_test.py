@@ -1,7 +1,6 @@
-"""A row of a sweep takes the scores of its own search."""
+"""A row of a sweep takes the scores of its own search and measure."""
 
-import dataclasses
-
+from keras_transformer import registry
 from keras_transformer.data.subwords import train_subwords
 from keras_transformer.hparam import HParams
 from keras_transformer.runs.model_card.scores import record_scores
@@ -15,24 +14,31 @@ GOOD = bleu_report(["a b c d e"], ["a b c d e"])
 POOR = bleu_report(["a b c d e"], ["a b c d f"])
 
 
+LOWERCASE = bleu_report(["a b c d e"], ["a b c d f"], lowercase=True)
+INTL = bleu_report(["a b c d e"], ["a b c d f"], tokenize="intl")
+OWN = DecodeOptions.of(HPARAMS)
+
+
 class ScoresTest:
-    def test_other_searches_checkpoints_and_texts_do_not_count(self, tmp_path):
+    def test_other_options_checkpoints_and_texts_do_not_count(self, tmp_path):
         path = str(tmp_path / "vocab.model")
         model_bytes = train_subwords(["some words"], 270, path).model_bytes
         record = {"problem": "copy"}
         run = RunDirectory.create(
             str(tmp_path / "run"), record, HPARAMS, model_bytes
         )
-        own = DecodeOptions.of(HPARAMS)
-        greedy = dataclasses.replace(own, beam_size=1)
         for split, step, options, report in (
-            ("dev", 20, own, GOOD),
-            ("dev", 20, greedy, POOR),
-            ("dev", 10, own, POOR),
-            ("wmt14", 20, own, POOR),
-            ("test", 20, greedy, POOR),
+            ("dev", 20, OWN, GOOD),
+            ("dev", 20, OWN.replace(beam_size=1), POOR),
+            ("dev", 20, OWN.replace(mbr_samples=2), POOR),
+            ("dev", 20, OWN.replace(temperature=0.8, top_k=10), POOR),
+            ("dev", 20, OWN, LOWERCASE),
+            ("dev", 20, OWN, INTL),
+            ("dev", 10, OWN, POOR),
+            ("wmt14", 20, OWN, POOR),
+            ("test", 20, OWN, INTL),
         ):
             record_scores(run, split, step, 1, options, report)
-        scores = scores_of(run, 20)
+        scores = scores_of(run, 20, registry.get_problem("copy"))
         assert scores.keys() == {"dev"}
         assert scores["dev"]["bleu"] == GOOD.scores["bleu"]

@@ -35,6 +35,8 @@ def run_row(row, path, splits, flags=(), trainer_flags=()):
     """
     os.makedirs(path, exist_ok=True)
     failure = None
+    # The data may have moved since the run recorded its place.
+    flags = [f"--data_dir={row.variant.problem.data_dir}", *flags]
     if not is_trained(row, read_result(row, path)):
         trainer_flags = [*_recipe(row), *flags, *trainer_flags]
         failure = _run("trainer", path, trainer_flags)
@@ -53,7 +55,6 @@ def is_finished(row, path, splits):
 def _recipe(row):
     return [
         f"--problem={row.variant.problem.name}",
-        f"--data_dir={row.variant.problem.data_dir}",
         f"--hparams_set={row.variant.hparams_set}",
         f"--hparams={row.overrides}",
         f"--random_seed={row.seed}",

@@ -136,11 +136,11 @@ class SweepTest:
         assert sweep.run(sweep.rows) == {}
         assert {name for _, name in commands.calls} == {"dropout=0.3"}
 
-    def test_usr_dir_goes_to_both_commands(self, sweep, commands):
+    def test_data_dir_and_usr_dir_go_to_both_commands(self, sweep, commands):
         sweep.run(sweep.rows, ["--usr_dir=mine"], ["--precision=float32"])
-        assert commands.flags["evaluate"] == ["--split=dev", "--usr_dir=mine"]
-        assert "--usr_dir=mine" in commands.flags["trainer"]
-        assert "--precision=float32" in commands.flags["trainer"]
+        shared = ["--data_dir=data", "--usr_dir=mine"]
+        assert commands.flags["evaluate"] == ["--split=dev", *shared]
+        assert {*shared, "--precision=float32"} < set(commands.flags["trainer"])
 
     def test_rows_on_other_data_are_refused(self, make_sweep, commands):
         sweep, other = make_sweep("data"), make_sweep("other")

@@ -31,7 +31,7 @@ def read_result(row, path):
         path: Path of its run's directory, which need not exist.
 
     Returns:
-        A `Result`, or None if there is no checkpoint of such a model.
+        A `Result`, or None if there is no checkpoint of this training.
 
     Raises:
         ValueError: If the run was trained on other data, or if a file of it is
@@ -41,7 +41,8 @@ def read_result(row, path):
         return None
     run = RunDirectory(path)
     steps = run.checkpoints.steps
-    if not steps or run.hparams != row.hparams:
+    seed = run.record.get("random_seed", 0)  # as kt-trainer reads the record
+    if not steps or (run.hparams, seed) != (row.hparams, row.seed):
         return None
     _check_data(run, row.variant.problem)
     step = steps[-1]

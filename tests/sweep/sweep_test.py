@@ -178,10 +178,17 @@ class SweepTest:
         with pytest.raises(ValueError, match="data of a row must not change"):
             sweep.run(sweep.rows)
 
-    def test_a_row_of_another_recipe_is_trained_again(self, sweep, commands):
+    @pytest.mark.parametrize("train_steps,seed", [(8, 0), (7, 1)])
+    def test_a_row_of_another_recipe_or_seed_is_trained_again(
+        self, sweep, commands, train_steps, seed
+    ):
         sweep.run(sweep.rows[:1])
         others = make_rows(
-            [sweep.rows[0].variant], "tiny", "", 8, lambda name: [0]
+            [sweep.rows[0].variant],
+            "tiny",
+            "",
+            train_steps,
+            lambda name: [seed],
         )
         row, path = others[0], sweep.file("dropout=0.2")
         assert runner.is_finished(sweep.rows[0], path, ["dev"])

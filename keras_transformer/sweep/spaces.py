@@ -148,8 +148,9 @@ def _choices(name, values, flag):
 
 
 def _range(name, values):
-    bounds, _, scale = values.partition(" ")
-    low, high = (_value(name, v, "ranges") for v in bounds.split("..", 1))
+    low, _, rest = values.partition("..")
+    high, _, scale = rest.strip().partition(" ")
+    low, high = (_value(name, v, "ranges") for v in (low.strip(), high))
     is_log = scale.strip() == "log"
     is_number = type(low) in (int, float)
     if not is_number or not low <= high or scale.strip() not in ("", "log"):

@@ -45,6 +45,11 @@ class DrawTest:
         below = sum(point["learning_rate"] < 0.1 for point in points)
         assert 80 < below < 120
 
+    def test_spaces_around_the_bounds_change_nothing(self):
+        spaced = "learning_rate = 0.3 ..  3.0  log ; num_layers=2 .. 6"
+        plain = "learning_rate=0.3..3.0 log;num_layers=2..6"
+        assert spaces.draw(spaced, 5, seed=0) == spaces.draw(plain, 5, seed=0)
+
     def test_a_seed_repeats_its_points_and_more_points_continue_them(self):
         points = spaces.draw(self.RANGES, 5, seed=7)
         assert points == spaces.draw(self.RANGES, 9, seed=7)[:5]

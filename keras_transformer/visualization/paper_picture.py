@@ -8,7 +8,9 @@ from keras_transformer.visualization.picture import write_picture
 # All lengths are in inches.
 PITCH = 0.21  # from one word to the next
 CHARACTER = 0.085  # length of a character of a word
-HEADING = 0.34  # room for the names of the heads
+HEADING = 0.34  # height of the line that names the heads
+FIRST_HEAD = 0.5  # from the start of that line to its first number
+HEAD_PITCH = 0.22  # from one number to the next
 MARGIN = 0.15
 FONT_SIZE = 9.5
 LEAST_WIDTH = 2.4
@@ -34,7 +36,9 @@ def write_paper_picture(figure, path):
     length = PITCH * len(labels)
     gap = min(2.4, max(1.2, 0.3 * length))  # between the two rows
     panel_height = HEADING + room + gap + room + MARGIN
-    width = max(LEAST_WIDTH, length) + 2 * MARGIN
+    num_heads = max(len(panel.heads) for panel in figure.panels)
+    heading = FIRST_HEAD + HEAD_PITCH * num_heads
+    width = max(LEAST_WIDTH, length, heading) + 2 * MARGIN
     height = len(figure.panels) * panel_height
     picture = Figure((width, height), dpi=200)
     axis = picture.add_axes((0, 0, 1, 1), xlim=(0, width), ylim=(height, 0))
@@ -55,7 +59,7 @@ def _write_heads(axis, heads, y):
     axis.text(MARGIN, y, text, color="0.35", **options)
     for place, head in enumerate(heads):
         axis.text(
-            MARGIN + 0.5 + 0.22 * place,
+            MARGIN + FIRST_HEAD + HEAD_PITCH * place,
             y,
             head + 1,
             color=head_colour(head),

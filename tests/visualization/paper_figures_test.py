@@ -4,8 +4,10 @@ from attention_examples import Page
 
 from keras_transformer.visualization.paper_figures import View
 from keras_transformer.visualization.paper_figures import check_view
+from keras_transformer.visualization.paper_figures import head_colour
 from keras_transformer.visualization.paper_figures import paper_figure
 from keras_transformer.visualization.paper_page import write_paper_page
+from keras_transformer.visualization.paper_picture import HEADING
 from keras_transformer.visualization.paper_picture import write_paper_picture
 
 WORDS = "It is making the long process more difficult . (end)".split()
@@ -155,3 +157,17 @@ class WritePaperPictureTest:
         figure = paper_figure(View("4"), words, weights)
         write_paper_picture(figure, str(tmp_path / "figure.svg"))
         write_paper_page(figure, str(tmp_path / "figure.html"))
+
+    def test_it_has_room_for_the_names_of_all_heads(self, tmp_path):
+        from matplotlib.colors import to_rgb
+        from matplotlib.image import imread
+
+        path = tmp_path / "figure.png"
+        figure = paper_figure(
+            View("3"), ["Yes", "(end)"], np.full((2, 16, 2, 2), 0.5)
+        )
+        write_paper_picture(figure, str(path))
+        heading = imread(path)[: int(200 * HEADING), :, :3]
+        for head in range(16):
+            colour = to_rgb(head_colour(head))
+            assert np.isclose(heading, colour, atol=0.01).all(-1).any(), head

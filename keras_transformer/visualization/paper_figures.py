@@ -123,7 +123,8 @@ def paper_figure(view, words, weights):
     default the one whose heads attend most to a single word at least `DISTANT`
     words away. The heads of figure 3 are all heads. Those of figure 4 attend
     most from the word to a single other word. Those of figure 5 are the two
-    sharpest. The end of the sentence does not count as a word in these choices.
+    sharpest. In the choices of figures 3 and 4, the end of the sentence does
+    not count as a word.
 
     Args:
         view: A `View` that `check_view` accepts.

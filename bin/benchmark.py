@@ -262,13 +262,17 @@ def _layers():
             lengths,
             widths,
             FLAGS.neighbourhood_size,
+            backend,
             FLAGS.seconds,
             show=lambda cell: progress.add(1),
         )
     if all(cell.note for cell in cells):
+        reason, way_out = cells[0].note, "Remove the cause of this failure."
+        if reason == layer_table.NO_TIME:
+            way_out = "Raise --seconds."
         raise ValueError(
             "A report must have a layer that was measured. Received: "
-            f"--seconds={FLAGS.seconds} and {cells[0].note}. Raise --seconds."
+            f"--seconds={FLAGS.seconds} and {reason}. {way_out}"
         )
     settings = {
         "neighbourhood_size": FLAGS.neighbourhood_size,

@@ -17,7 +17,7 @@ FIGURES = {
     "forward_bytes": ("forward", "MB", 1e6),
     "training_bytes": ("training", "MB", 1e6),
 }
-# Pairs of layers that are compared at the greatest length.
+# Pairs of layers that are compared at their greatest length.
 PAIRS = (
     ("self_attention", "restricted_self_attention"),
     ("bare_self_attention", "bare_restricted_self_attention"),
@@ -145,12 +145,18 @@ def _comparison_table(cells):
             else f"{title}: share of memory"
         )
     by_place = {cell[:3]: cell.figures for cell in cells if cell.figures}
-    length = max(cell.length for cell in cells)
     for full, restricted in PAIRS:
         for width in sorted({cell.width for cell in cells}):
-            base = by_place.get((full, length, width))
-            other = by_place.get((restricted, length, width))
-            if base and other:
+            lengths = [
+                length
+                for name, length, d in by_place
+                if (name, d) == (full, width)
+                and (restricted, length, width) in by_place
+            ]
+            if lengths:
+                length = max(lengths)
+                base = by_place[full, length, width]
+                other = by_place[restricted, length, width]
                 ratios = [
                     f"{base[key] / other[key]:.1f}"
                     if unit == "ms"

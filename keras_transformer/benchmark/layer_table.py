@@ -1,6 +1,7 @@
 """The layers of the paper's Table 1, measured over lengths and widths."""
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -9,6 +10,7 @@ import typing
 LENGTHS = (16, 64, 256, 512, 1024, 2048, 4096)
 WIDTHS = (128, 256, 512, 1024)
 CELL_MODULE = "keras_transformer.benchmark.layer_cell"
+NO_TIME = "no time left"  # the note of a cell that was not done in time
 
 
 class Layer(typing.NamedTuple):
@@ -56,7 +58,12 @@ class Cell(typing.NamedTuple):
 
 
 def measure_layers(
-    lengths, widths, neighbourhood_size, seconds, show=lambda cell: None
+    lengths,
+    widths,
+    neighbourhood_size,
+    backend,
+    seconds,
+    show=lambda cell: None,
 ):
     """Measures every layer at every length and width, while there is time.
 
@@ -66,6 +73,7 @@ def measure_layers(
         lengths: List of integers n.
         widths: List of integers d.
         neighbourhood_size: Integer r, of restricted self-attention.
+        backend: Name of the Keras backend to measure.
         seconds: Number, the time for all cells together. A cell that is not
             done by then is stopped. It and those after it get a note instead of
             figures.
@@ -82,6 +90,7 @@ def measure_layers(
                 arguments = {"name": name, "length": length, "width": width}
                 figures, note = _measure(
                     {**arguments, "neighbourhood_size": neighbourhood_size},
+                    backend,
                     end - time.monotonic(),
                 )
                 cells.append(Cell(**arguments, figures=figures, note=note))
@@ -89,20 +98,25 @@ def measure_layers(
     return cells
 
 
-def _measure(arguments, seconds):
+def _measure(arguments, backend, seconds):
     """Returns the figures of a cell, and why there are none."""
-    out_of_time = {}, "no time left"
     if seconds <= 0:
-        return out_of_time
+        return {}, NO_TIME
     command = [sys.executable, "-m", CELL_MODULE, json.dumps(arguments)]
     try:
         done = subprocess.run(
-            command, capture_output=True, text=True, timeout=seconds
+            command,
+            capture_output=True,
+            text=True,
+            timeout=seconds,
+            env={**os.environ, "KERAS_BACKEND": backend},
         )
     except subprocess.TimeoutExpired:
-        return out_of_time
+        return {}, NO_TIME
+    if done.returncode < 0:
+        # A lack of memory, for example, of which the process prints nothing.
+        return {}, f"ended by signal {-done.returncode}"
     if done.returncode:
-        # A process that the system ends for lack of memory prints nothing.
         last_line = done.stderr.strip().rpartition("\n")[2]
-        return {}, last_line or f"ended by signal {-done.returncode}"
+        return {}, last_line or f"ended with status {done.returncode}"
     return json.loads(done.stdout.strip().rpartition("\n")[2]), ""

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import os
 
 import pytest
 from commands import assert_fails
@@ -98,12 +99,25 @@ class ReportTest:
         text = layer_report.as_markdown([full, restricted], fits, {})
         assert "| 4,096 | 128 | 4.0 | 4.0 | 0.25 | 0.25 |" in text
 
+    def test_attention_is_compared_at_the_greatest_length_of_both(self):
+        pair = [
+            made_up(length, 128, name)
+            for length in (2048, 4096)
+            for name in layer_report.PAIRS[0]
+        ]
+        pair[-1] = pair[-1]._replace(figures={}, note="no time left")
+        fits = dict.fromkeys(
+            layer_table.LAYERS, dict.fromkeys(layer_report.FIGURES)
+        )
+        text = layer_report.as_markdown(pair, fits, {})
+        assert "| 2,048 | 128 | 1.0 | 1.0 | 1.00 | 1.00 |" in text
+
 
 class TimeTest:
     def test_cells_without_time_are_left_out_with_the_reason(self):
         shown = []
         cells = layer_table.measure_layers(
-            [32, 16], [128], 64, seconds=0, show=shown.append
+            [32, 16], [128], 64, "jax", seconds=0, show=shown.append
         )
         assert cells == shown
         assert len(cells) == 2 * len(layer_table.LAYERS)
@@ -111,10 +125,37 @@ class TimeTest:
         assert [cell.length for cell in cells] == [16] * count + [32] * count
         assert {cell.note for cell in cells} == {"no time left"}
 
-    def test_a_process_that_fails_gives_its_last_line(self, monkeypatch):
-        monkeypatch.setattr(layer_table, "CELL_MODULE", "no_such_module")
-        (cell, *_) = layer_table.measure_layers([16], [128], 64, seconds=60)
-        assert "No module named no_such_module" in cell.note
+    @pytest.fixture
+    def measured(self, tmp_path, monkeypatch):
+        """Function from the code of a cell's process to the cell."""
+
+        def measure(code):
+            (tmp_path / "cell_of_test.py").write_text(
+                f"import json, os\n{code}"
+            )
+            paths = [str(tmp_path), os.environ.get("PYTHONPATH", "")]
+            monkeypatch.setenv("PYTHONPATH", os.pathsep.join(paths))
+            monkeypatch.setattr(layer_table, "CELL_MODULE", "cell_of_test")
+            return layer_table.measure_layers(
+                [16], [128], 64, "jax", seconds=60
+            )[0]
+
+        return measure
+
+    def test_a_process_that_fails_gives_its_last_line(self, measured):
+        cell = measured("raise ValueError('no such layer')")
+        assert cell.note == "ValueError: no such layer"
+
+    def test_a_process_that_a_signal_ends_gives_the_signal(self, measured):
+        code = "os.write(2, b'TensorFlow starts.\\n'); os.kill(os.getpid(), 9)"
+        assert measured(code).note == "ended by signal 9"
+
+    def test_a_process_has_the_backend_that_the_report_names(
+        self, measured, monkeypatch
+    ):
+        monkeypatch.delenv("KERAS_BACKEND", raising=False)
+        cell = measured("print(json.dumps(os.environ['KERAS_BACKEND']))")
+        assert cell.figures == "jax"
 
 
 class CommandTest:
@@ -138,6 +179,16 @@ class CommandTest:
         assert call(benchmark, "--mode=layers", "--seconds=1", *flags) == 2
         assert "Raise --seconds." in capsys.readouterr().err
         assert not (tmp_path / "new").exists()
+
+    def test_another_failure_of_every_layer_is_named_alone(
+        self, tmp_path, monkeypatch, capsys
+    ):
+        monkeypatch.setattr(layer_table, "CELL_MODULE", "no_such_module")
+        monkeypatch.setattr(layer_table, "WIDTHS", (128,))
+        flags = [f"--report_dir={tmp_path}/new", "--max_length=16"]
+        assert call(benchmark, "--mode=layers", *flags) == 2
+        error = capsys.readouterr().err
+        assert "No module named no_such_module. Remove the cause" in error
 
     def test_flags_of_other_modes_are_refused(self, capsys):
         flags = ["--mode=layers", "--report_dir=a", "--num_passes=3"]

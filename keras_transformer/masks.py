@@ -145,7 +145,17 @@ def visible_mask(padding_mask=None, query_segments=None, key_segments=None):
     Returns:
         Boolean tensor that broadcasts to `(batch, query_len, key_len)`, or None
         if everything is visible.
+
+    Raises:
+        ValueError: If only one of queries and keys has segments.
     """
+    if (query_segments is None) != (key_segments is None):
+        side = "keys" if query_segments is None else "queries"
+        raise ValueError(
+            "Both queries and keys must have segments, or neither. Received: "
+            f"segments of the {side} alone. Pass both; a decoder takes them as "
+            "`segments` and `encoded_segments`."
+        )
     real = None if padding_mask is None else padding_mask[..., None, :]
     if query_segments is None:
         return real

@@ -78,6 +78,13 @@ class MasksTest:
         assert visible_mask() is None
         assert visible_mask(real).shape == (1, 1, 4)
 
+    def test_segments_of_one_side_alone_are_an_error(self):
+        segments = np.array([[0, 1]])
+        with pytest.raises(ValueError, match="segments of the queries alone"):
+            visible_mask(None, segments)
+        with pytest.raises(ValueError, match="segments of the keys alone"):
+            visible_mask(None, None, segments)
+
     @pytest.mark.parametrize("size", [0, 3])
     @pytest.mark.parametrize("causal", [False, True])
     def test_the_mask_of_self_attention_allows_what_all_allow(

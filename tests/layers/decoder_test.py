@@ -153,6 +153,12 @@ class DecoderTest:
         output = to_numpy(plain(X, ENCODED, REAL, attention_mask=mask))
         np.testing.assert_allclose(output, expected, atol=1e-5)
 
+    def test_segments_of_x_or_encoded_alone_are_an_error(self, make):
+        with pytest.raises(ValueError, match="and `encoded_segments`"):
+            make()(X, ENCODED, segments=np.zeros((2, 4), "int32"))
+        with pytest.raises(ValueError, match="and `encoded_segments`"):
+            make()(X, ENCODED, encoded_segments=np.zeros((2, 5), "int32"))
+
     def test_an_attention_mask_does_not_open_the_future(self, make):
         layer = make()
         everywhere = np.ones((4, 4), bool)

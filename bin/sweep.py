@@ -328,7 +328,7 @@ def _title():
     """Returns the command in Markdown, without its directories."""
     changed_flags = [
         f"--{name}={FLAGS[name].value}"
-        for name in SETTINGS
+        for name in (*SETTINGS, "random", "seeds", "base_seeds", "splits")
         if FLAGS[name].value != FLAGS[name].default
     ]
     return markdown.code(f"kt-sweep {shlex.join(changed_flags)}")

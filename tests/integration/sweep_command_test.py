@@ -40,6 +40,10 @@ class RowsTest:
         "flags,names",
         [
             (["--table=3", "--base_seeds=2"], ["base", "base_seed1", "a_h1"]),
+            (
+                ["--table=3", "--seeds=2", "--splits=dev"],
+                ["base", "base_seed1", "a_h1", "a_h1_seed1"],
+            ),
             (["--table=3", "--rows=c_n8,big"], ["c_n8", "big"]),
             (["--table=4"], ["treebank_only"]),
             (
@@ -79,6 +83,11 @@ class RowsTest:
         assert status == 1
         assert rows[: len(names)] == names
         table = capsys.readouterr().out
+        # The heading is the command, without directories and --rows.
+        heading = table.splitlines()[0]
+        for flag in flags:
+            is_left_out = flag.startswith(("--rows", "--semi_data_dir"))
+            assert (flag in heading) != is_left_out
         assert f"{names[0]} failed: It was not started." in table
         # The paper's figure for semi-supervised training is always there.
         assert ("| 92.7 |" in table) == ("--table=4" in flags)

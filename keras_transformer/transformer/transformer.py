@@ -107,6 +107,7 @@ class Transformer(keras.Model):
         **layer_options,
     ):
         super().__init__(name=name, dtype=dtype, trainable=trainable)
+        _check_parts(frozen)
         self.autocast = False  # would round ids, see `SharedEmbedding`
         self.vocab_size = vocab_size
         self.d_model = d_model
@@ -327,3 +328,11 @@ class Transformer(keras.Model):
             "packed": self.packed,
             "frozen": [p for p in PARTS if not getattr(self, p).trainable],
         }
+
+
+def _check_parts(frozen):
+    if isinstance(frozen, str) or not set(frozen) <= set(PARTS):
+        raise ValueError(
+            "`frozen` must be a list with names of parts of the model. "
+            f"Received: frozen={frozen!r}. The parts are {', '.join(PARTS)}."
+        )

@@ -80,6 +80,15 @@ class SavingTest:
         with pytest.raises(ValueError, match="sinusoidal, learned.*'none'"):
             make_transformer(positional_encoding="none")
 
+    @pytest.mark.parametrize(
+        "frozen", ["encoder", ["encodr"], ["target_positions"]]
+    )
+    def test_frozen_parts_that_are_none_are_an_error_with_the_choices(
+        self, frozen
+    ):
+        with pytest.raises(ValueError, match="embedding, encoder, decoder"):
+            make_transformer(frozen=frozen)
+
 
 class BuildTest:
     def test_every_field_of_the_hparams_arrives(self):

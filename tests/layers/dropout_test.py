@@ -78,6 +78,14 @@ class DropoutTest:
         kept = ops.convert_to_numpy(y) != 0
         assert np.all(kept == kept[:, :1]) and 0 < kept.mean() < 1
 
+    def test_a_rate_of_1_drops_everything(self):
+        (y,) = dropped(np.ones((64, 3, 4), "float32"), SEEDS, 1.0)
+        np.testing.assert_array_equal(y, np.zeros_like(y))
+
+    def test_an_input_without_features_keeps_its_shape(self):
+        (y,) = dropped(np.ones(64, "float32"), SEEDS)
+        assert y.shape == (64,) and 0 < (y == 0).mean() < 1
+
     def test_low_precision_drops_the_same_cells(self):
         (full,) = kept_cells(SEEDS)
         layer = Dropout(RATE, dtype="mixed_bfloat16")

@@ -14,7 +14,7 @@ class LayerNormalization(keras.layers.LayerNormalization):
 
     Args:
         **kwargs: Arguments of `keras.layers.LayerNormalization` except `axis`,
-            which is the last one.
+            `center` and `scale`, which keep their defaults.
 
     Call arguments:
         inputs: Tensor of shape `(batch, length, d_model)`.

@@ -16,6 +16,7 @@ from keras_transformer.layers.local_attention import attend_to_neighbours
 from keras_transformer.layers.projection import project_from_heads
 from keras_transformer.layers.projection import project_to_heads
 from keras_transformer.layers.sequence_layer import SequenceLayer
+from keras_transformer.layers.sequence_layer import check_width
 from keras_transformer.masks import combine_masks
 from keras_transformer.masks import self_attention_mask
 from keras_transformer.serialization import serializable
@@ -120,6 +121,8 @@ class MultiHeadAttention(SequenceLayer):
         )
 
     def build(self, query_shape, memory_shape=None):
+        for shape in filter(None, (query_shape, memory_shape)):
+            check_width(shape, self.d_model)
         keys_width = self.num_heads * self.d_k
         values_width = self.num_heads * self.d_v
         # The projections of `memory`, which is `query` in self-attention.

@@ -5,6 +5,7 @@ from keras import ops
 from keras_transformer.layers.cache import DecoderCache
 from keras_transformer.layers.cache import empty_slots
 from keras_transformer.layers.cache import num_remembered
+from keras_transformer.layers.sequence_layer import check_width
 from keras_transformer.layers.stack import LayerStack
 from keras_transformer.layers.transformer_layer import TransformerLayer
 from keras_transformer.layers.transformer_layer import attend
@@ -84,8 +85,8 @@ class DecoderLayer(TransformerLayer):
         # The order matters: each kernel takes the next numbers of a seed.
         self.self_attention.build(x_shape)
         self.self_residual.build(x_shape)
-        # `encoded` has the width of `x`.
-        self.cross_attention.build(x_shape, x_shape)
+        # A stack passes no shape of `encoded`, which has the width of `x`.
+        self.cross_attention.build(x_shape, encoded_shape or x_shape)
         self.cross_residual.build(x_shape)
         self.feed_forward.build(x_shape)
         self.feed_forward_residual.build(x_shape)
@@ -213,6 +214,7 @@ class Decoder(LayerStack):
 
     def build(self, x_shape, encoded_shape=None):
         # Files of version 0.1 contain the names of both arguments.
+        check_width(encoded_shape or x_shape, self.options["d_model"])
         super().build(x_shape)
 
     def compute_output_shape(self, x_shape, encoded_shape=None):

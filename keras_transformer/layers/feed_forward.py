@@ -8,6 +8,7 @@ from keras_transformer.layers.initializer import branch_end_initializer
 from keras_transformer.layers.initializer import check_initializer
 from keras_transformer.layers.projection import project
 from keras_transformer.layers.sequence_layer import SequenceLayer
+from keras_transformer.layers.sequence_layer import check_width
 from keras_transformer.serialization import serializable
 
 
@@ -59,6 +60,7 @@ class FeedForward(SequenceLayer):
         )
 
     def build(self, input_shape):
+        check_width(input_shape, self.d_model)
         # Checkpoints store the weights under these names.
         self.inner_kernel = self.add_weight(
             name="inner",

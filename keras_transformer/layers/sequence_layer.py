@@ -29,3 +29,23 @@ class SequenceLayer(keras.layers.Layer):
 
     def compute_output_spec(self, *args, **kwargs):
         return keras.Operation.compute_output_spec(self, *args, **kwargs)
+
+
+def check_width(shape, d_model):
+    """Checks the width of an input while a layer is built.
+
+    Args:
+        shape: Shape of the input, whose last number is None if it is unknown.
+        d_model: Integer, the width that the layer was made for.
+
+    Raises:
+        ValueError: If the two differ.
+    """
+    width = shape[-1]
+    if width not in (None, d_model):
+        raise ValueError(
+            "The vectors of the input must have the width `d_model`. Received: "
+            f"vectors of width {width}, d_model={d_model}. Use "
+            f"d_model={width}, or project them with "
+            f"keras.layers.Dense({d_model})."
+        )

@@ -135,6 +135,11 @@ class MultiHeadAttentionTest:
             make(num_heads=3)
         assert make(num_heads=3, d_k=2, d_v=2)(X).shape == (2, 5, 8)
 
+    @pytest.mark.parametrize("inputs", [(X[..., :6],), (X, MEMORY[..., :6])])
+    def test_another_width_is_an_error_that_names_both(self, inputs):
+        with pytest.raises(ValueError, match="width 6, d_model=8"):
+            make()(*inputs)
+
     @pytest.mark.parametrize("num_heads", [0, -3])
     @pytest.mark.parametrize("d_k", [None, 4])
     def test_fewer_heads_than_one_are_an_error(self, num_heads, d_k):

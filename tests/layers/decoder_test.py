@@ -159,6 +159,12 @@ class DecoderTest:
         with pytest.raises(ValueError, match="and `encoded_segments`"):
             make()(X, ENCODED, encoded_segments=np.zeros((2, 5), "int32"))
 
+    @pytest.mark.parametrize("widths", [(6, 8), (8, 6), (6, 6)])
+    def test_another_width_is_an_error_that_names_both(self, make, widths):
+        of_x, of_encoded = widths
+        with pytest.raises(ValueError, match="width 6, d_model=8"):
+            make()(X[..., :of_x], ENCODED[..., :of_encoded])
+
     def test_an_attention_mask_does_not_open_the_future(self, make):
         layer = make()
         everywhere = np.ones((4, 4), bool)

@@ -32,6 +32,10 @@ class FeedForwardTest:
         assert layer(X).shape == X.shape
         assert layer.count_params() == 8 * 32 + 32 + 32 * 8 + 8
 
+    def test_another_width_is_an_error_that_names_both(self):
+        with pytest.raises(ValueError, match="width 6, d_model=8"):
+            make()(X[..., :6])
+
     def test_positions_do_not_see_each_other(self):
         layer = make()
         changed = np.concatenate([X[:, :1], X[::-1, 1:]], axis=1)

@@ -250,13 +250,25 @@ function showMatrix() {
     draw("rect", {class: "band", id: "band", visibility: "hidden"}));
   const place = {left, top, cell};
   matrix.onpointermove = (e) => pointAtCell(e, place);
-  matrix.onpointerleave = () => point(null);
+  matrix.onpointerleave = () => {
+    showCaption(matrixCaption());
+    point(null);
+  };
   matrix.onclick = () => { if (state.pointed) keep(state.pointed); };
   matrix.place = place;
-  find("matrix-title").replaceChildren("Matrix ", make("small", {},
-    heads.length === 1 ? `weights of head ${heads[0] + 1}`
-      : `mean weights of ${heads.length} heads`,
-    state.kind.causal ? "; hatched: masked, since it comes later" : ""));
+  find("matrix-title").replaceChildren("Matrix ", make("small", {}));
+  showCaption(matrixCaption());
+}
+
+function matrixCaption() {
+  const heads = chosenHeads();
+  return [heads.length === 1 ? `weights of head ${heads[0] + 1}`
+    : `mean weights of ${heads.length} heads`,
+  state.kind.causal ? "; hatched: masked, since it comes later" : ""];
+}
+
+function showCaption(words) {
+  find("matrix-title").lastChild.replaceChildren(...words);
 }
 
 const styled = (name) =>
@@ -282,12 +294,14 @@ function pointAtCell(event, {left, top, cell}) {
   if (isInside(query, queries)) token = {side: "queries", index: query};
   else if (isInside(key, keys)) token = {side: "keys", index: key};
   find("matrix").style.cursor = token ? "pointer" : "";
-  if (token && isInside(query, queries) && isInside(key, keys)) {
+  let caption = matrixCaption();
+  if (isInside(query, queries) && isInside(key, keys)) {
     const value = state.kind.isMasked(query, key) ? "masked"
       : chosenHeads().length ? mean(query, key).toFixed(3) : "";
-    find("matrix-title").lastChild.replaceChildren(
-      named(queries[query]), " \u2192 ", named(keys[key]), `: ${value}`);
+    caption = [
+      named(queries[query]), " \u2192 ", named(keys[key]), `: ${value}`];
   }
+  showCaption(caption);
   point(token);
 }
 

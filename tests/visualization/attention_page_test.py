@@ -266,6 +266,30 @@ class BrowserTest:
             lines_of(elements)[3], weights[weights >= 0.01], atol=1e-3
         )
 
+    def test_the_matrix_names_a_cell_only_while_it_is_pointed_at(self, browse):
+        script = """
+            const matrix = document.getElementById("matrix");
+            const {left, top, width, height} = matrix.getBoundingClientRect();
+            const captions = [];
+            const point = (type, x, y) => {
+              matrix.dispatchEvent(new PointerEvent(
+                type, {clientX: left + x, clientY: top + y}));
+              captions.push(
+                document.querySelector("#matrix-title small").textContent);
+            };
+            point("pointermove", 1, 1);
+            point("pointermove", width - 5, height - 5);
+            point("pointermove", 1, height - 5);
+            point("pointermove", width - 5, height - 5);
+            point("pointerleave", 0, 0);
+            document.body.dataset.captions = JSON.stringify(captions);
+        """
+        elements = browse(ATTENTION, "kind=cross&layer=1&heads=2", script)
+        captions = json.loads(dict(elements)["body"]["data-captions"])
+        cell = f"(end) → (end): {ATTENTION.cross[0, 1, 2, 4]:.3f}"
+        usual = "weights of head 2"
+        assert captions == [usual, cell, usual, cell, usual]
+
     def test_the_theme_is_in_the_address(self, browse):
         theme = "document.documentElement.dataset.theme"
         elements = browse(

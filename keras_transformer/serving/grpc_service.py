@@ -12,6 +12,7 @@ from keras_transformer.serving import messages
 from keras_transformer.serving.errors import CODES
 from keras_transformer.serving.errors import RequestError
 from keras_transformer.serving.errors import invalid
+from keras_transformer.serving.signature import check_names
 from keras_transformer.serving.tensor_protos import to_array
 from keras_transformer.serving.tensor_protos import to_proto
 
@@ -128,6 +129,8 @@ class _Answers:
                 " Received: output tensor alias not found in signature: "
                 f"{', '.join(output_names)}."
             )
+        # One small message can stand for a large array, and many have names.
+        check_names(signature.inputs, request.inputs)
         arrays = {
             name: to_array(name, proto)
             for name, proto in request.inputs.items()

@@ -107,5 +107,12 @@ def _values(proto, type_name, size):
     values = parts.view(dtype) if field in _PARTS else parts
     # The last value stands for all that are left out.
     last = values[-1] if len(values) else b"" if dtype.kind == "O" else 0
-    missing = np.full(max(0, size - len(values)), last, dtype)
+    missing = np.empty(max(0, size - len(values)), dtype)
+    if dtype.kind == "O" and len(missing) * len(last) > limits.MAX_BODY_BYTES:
+        raise ValueError(
+            f"its last string, of {len(last)} bytes, stands for "
+            f"{len(missing)} more, of at most {limits.MAX_BODY_BYTES} bytes "
+            "together"
+        )
+    missing.fill(last)  # `np.full` would copy each string, without its zeros
     return np.concatenate([values, missing])

@@ -223,6 +223,26 @@ class TensorTest:
         with pytest.raises(RequestError, match="as many values"):
             tensor_protos.to_array("x", proto)
 
+    def test_one_string_stands_for_a_limited_number_of_bytes(self):
+        proto = tensor_pb2.TensorProto(dtype=tf.string.as_datatype_enum)
+        proto.string_val.append(b"ab\0\0")
+        axis = proto.tensor_shape.dim.add()
+        axis.size = limits.MAX_REPEATED_VALUES
+        array = tensor_protos.to_array("x", proto)
+        # With its zeros, and without a copy for each element.
+        assert set(array) == {b"ab\0\0"}
+        assert array[1] is array[-1]
+        proto.string_val[0] = bytes(2**18)
+        with pytest.raises(RequestError, match="262144 bytes, stands for"):
+            tensor_protos.to_array("x", proto)
+
+    def test_inputs_of_other_names_are_refused_unread(self, channel):
+        message = request("a")
+        message.inputs["other"].dtype = 9999
+        code, text = code_of(channel, PREDICT, message.SerializeToString())
+        assert code == CODES.INVALID_ARGUMENT
+        assert "Sent extra: {other}" in text
+
     def test_a_large_array_with_all_its_values_is_read(self):
         array = np.arange(limits.MAX_REPEATED_VALUES * 2, dtype=np.int32)
         proto = tf.make_tensor_proto(array)

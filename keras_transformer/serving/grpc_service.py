@@ -16,14 +16,6 @@ from keras_transformer.serving.signature import check_names
 from keras_transformer.serving.tensor_protos import to_array
 from keras_transformer.serving.tensor_protos import to_proto
 
-_OPTIONS = (
-    ("grpc.max_receive_message_length", limits.MAX_BODY_BYTES),
-    ("grpc.max_send_message_length", -1),
-    ("grpc.max_allowed_incoming_connections", limits.MAX_GRPC_CONNECTIONS),
-    # Otherwise two servers could share a port unnoticed.
-    ("grpc.so_reuseport", 0),
-)
-
 
 def make_server(service, host, port):
     """Creates a gRPC server without starting it.
@@ -43,7 +35,7 @@ def make_server(service, host, port):
         # Each call holds a thread that waits for its results.
         concurrent.futures.ThreadPoolExecutor(limits.MAX_CALLS, "grpc"),
         _handlers(service),
-        options=_OPTIONS,
+        options=_options(),
         maximum_concurrent_rpcs=limits.MAX_CALLS,  # refused with a code
     )
     # An IPv6 address needs brackets in front of a port.
@@ -53,6 +45,21 @@ def make_server(service, host, port):
     except RuntimeError as error:  # how gRPC reports a taken port
         raise OSError(str(error)) from error
     return server, bound_port
+
+
+def _options():
+    """Returns the options of a server."""
+    return [
+        ("grpc.max_receive_message_length", limits.MAX_BODY_BYTES),
+        ("grpc.max_send_message_length", -1),
+        ("grpc.max_allowed_incoming_connections", limits.MAX_GRPC_CONNECTIONS),
+        ("grpc.max_concurrent_streams", limits.MAX_CALLS_OF_CONNECTION),
+        ("grpc.max_connection_idle_ms", 1000 * limits.IDLE_SECONDS),
+        ("grpc.max_connection_age_ms", 1000 * limits.GRPC_SECONDS),
+        ("grpc.max_connection_age_grace_ms", 1000 * limits.GRPC_GRACE_SECONDS),
+        # Otherwise two servers could share a port unnoticed.
+        ("grpc.so_reuseport", 0),
+    ]
 
 
 def _handlers(service):

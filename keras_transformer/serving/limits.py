@@ -38,8 +38,16 @@ MAX_REFUSED = 64  # refused connections that stay open until they are read
 # A connection that has been idle for this time gives its place to a new one.
 MIN_IDLE_SECONDS = 1
 MAX_CALLS = 256
+# HTTP/2 recommends no fewer. Two stalled clients cannot take all of the places.
+MAX_CALLS_OF_CONNECTION = 100
 # gRPC has no thread for a connection, so this limits only file descriptors.
 MAX_GRPC_CONNECTIONS = 512
+# gRPC limits neither the time for a request to arrive nor that for the client
+# to take the answer. A connection therefore takes no new calls after this time
+# (clients open another one unnoticed), and its last calls are ended after the
+# grace, which leaves time for any answer.
+GRPC_SECONDS = 60
+GRPC_GRACE_SECONDS = PREDICT_SECONDS + ANSWER_SECONDS
 # A body of `[[],[],[],` becomes thirty times as large when it is parsed, so
 # only few are parsed at a time. Python runs one thread at a time anyway.
 MAX_PARSED_AT_ONCE = 2

@@ -108,7 +108,7 @@ def main(argv):
         open_model=open_model,
     )
     server.start()
-    version, _ = server.service.find(FLAGS.model_name)
+    version = server.service.find(FLAGS.model_name)[0]
     # Scripts wait for this line: the model answers from here on.
     print(
         f"Serving {FLAGS.model_name}, version {version}: {server.addresses()}.",

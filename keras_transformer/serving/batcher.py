@@ -197,16 +197,22 @@ class Batcher:
             self._changed.notify_all()
 
     def _work(self):
-        while batch := self._next_batch():
-            # Tasks whose caller has stopped waiting are dropped here.
-            batch = [
-                task
-                for task in batch
-                if task.future.set_running_or_notify_cancel()
-            ]
-            if batch and not _run_together(batch):
-                for task in batch:
-                    task.run()
+        while self._run_next_batch():
+            pass
+
+    # A method of its own, because the variables of a thread that waits for the
+    # next batch would keep the model of the last one in memory.
+    def _run_next_batch(self):
+        """Runs the next batch; returns False once the batcher is closed."""
+        batch = self._next_batch()
+        # Tasks whose caller has stopped waiting are dropped here.
+        needed = [
+            task for task in batch if task.future.set_running_or_notify_cancel()
+        ]
+        if needed and not _run_together(needed):
+            for task in needed:
+                task.run()
+        return bool(batch)
 
     def _next_batch(self):
         """Waits for the next batch; it is empty once the batcher is closed."""

@@ -120,13 +120,12 @@ class Batcher:
         self._enqueue(tasks)
         futures = [task.future for task in tasks]
         if on_cancel:
-            on_cancel(lambda: [future.cancel() for future in futures])
+            on_cancel(lambda: self._cancel(tasks))
         done, late = concurrent.futures.wait(
             futures, timeout, concurrent.futures.FIRST_EXCEPTION
         )
         # The rest is not needed after a timeout or the first failure.
-        for future in late:
-            future.cancel()
+        self._cancel(tasks)
         if any(future.cancelled() for future in done):
             raise RequestError(
                 "CANCELLED", "The caller has stopped waiting for the result."
@@ -195,6 +194,20 @@ class Batcher:
             self._waiting.extend(tasks)
             self._num_rows += num_rows
             self._changed.notify_all()
+
+    def _cancel(self, tasks):
+        """Ends the tasks that do not run yet and takes them out of the queue.
+
+        A task that a thread has taken for its next batch is dropped there.
+        """
+        with self._changed:
+            ended = {task for task in tasks if task.future.cancel()}
+            ended &= set(self._waiting)
+            for task in ended:
+                self._waiting.remove(task)
+                self._num_rows -= task.num_rows
+                # Wakes the caller. Allowed once, so not for tasks of a batch.
+                task.future.set_running_or_notify_cancel()
 
     def _work(self):
         while self._run_next_batch():

@@ -3,12 +3,14 @@
 import concurrent.futures
 import gc
 import threading
+import time
 import weakref
 
 import numpy as np
 import pytest
 
 from keras_transformer.serving.batcher import Batcher
+from keras_transformer.serving.errors import RequestError
 
 
 def numbers(*values):
@@ -51,3 +53,42 @@ class MemoryTest:
         del gate
         gc.collect()
         assert freed.wait(1)
+
+
+class QueueTest:
+    @pytest.fixture
+    def blocked(self, batcher):
+        """Keeps the only thread of the batcher busy."""
+        gate = Gate()
+        with concurrent.futures.ThreadPoolExecutor(4) as pool:
+            running = pool.submit(batcher.call, "gate", gate, numbers(0), 1)
+            assert gate.entered.wait(60)
+            yield pool
+            gate.is_open.set()
+            assert running.result(60)["number"].tolist() == [0]
+
+    def test_a_late_call_leaves_the_queue(self, batcher, blocked):
+        with pytest.raises(RequestError) as error:
+            batcher.call("late", Gate(), numbers(*range(9)), 9, timeout=0.01)
+        assert error.value.code == "DEADLINE_EXCEEDED"
+        assert (batcher._num_rows, len(batcher._waiting)) == (0, 0)
+
+    def test_a_cancelled_call_returns_while_all_threads_are_busy(
+        self, batcher, blocked
+    ):
+        cancels = []
+        call = blocked.submit(
+            batcher.call,
+            *("cancelled", Gate(), numbers(*range(9)), 9, None),
+            cancels.append,
+        )
+        while not cancels:
+            time.sleep(0.001)
+        other = blocked.submit(batcher.call, "other", dict, numbers(1), 1)
+        cancels[0]()
+        assert call.exception(5).code == "CANCELLED"
+        cancels[0]()  # as gRPC does at the end of every call
+        while not batcher._waiting:
+            time.sleep(0.001)
+        assert batcher._num_rows == len(batcher._waiting) == 1
+        assert not other.done()

@@ -40,7 +40,7 @@ FLAGS = flags.define(
         "server",
         "localhost",
         "Host of the server. Append :PORT if the port is not the usual one, "
-        "which is 8500 for gRPC and 8501 for REST.",
+        "which is 8500 for gRPC and 8501 for REST. REST also takes a URL.",
     ),
     flags.choice(
         "protocol",

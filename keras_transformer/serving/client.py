@@ -52,7 +52,7 @@ def connect(
             "`protocol` must be grpc or rest. Received: "
             f"protocol={protocol!r}. Choose one of them."
         )
-    url = _parse_address(server, _PORTS[protocol])
+    url = _parse_address(server, protocol)
     client = RestClient if protocol == "rest" else GrpcClient
     return client(url, model_name, model_version, timeout_secs)
 
@@ -68,7 +68,7 @@ def check_server(server, protocol, timeout_secs):
     Raises:
         ValueError: If the address is malformed or nobody listens there.
     """
-    url = _parse_address(server, _PORTS[protocol])
+    url = _parse_address(server, protocol)
     # A client behind a proxy may reach the server by the proxy alone.
     if urllib.request.getproxies():
         return
@@ -83,7 +83,15 @@ def check_server(server, protocol, timeout_secs):
         raise answers.unreachable(address, reason) from error
 
 
-def _parse_address(server, port):
+def _parse_address(server, protocol):
+    port = _PORTS[protocol]
+    # Its channel is not encrypted, as `https` would promise.
+    if protocol == "grpc" and "://" in server:
+        raise ValueError(
+            "`server` must be a host, or a host and a port, and not a URL with "
+            f"gRPC. Received: server={server!r}. Use for example "
+            f"localhost:{port}, or protocol=rest."
+        )
     try:
         url = urllib.parse.urlsplit(
             server if "://" in server else f"http://{server}"

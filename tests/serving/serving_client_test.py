@@ -125,6 +125,15 @@ class ClientTest:
         with pytest.raises(ValueError, match="`server` must be a host"):
             connect(address)
 
+    @pytest.mark.parametrize("scheme", ["http", "https"])
+    def test_grpc_takes_no_url(self, scheme):
+        for ask in (
+            lambda: client.connect(f"{scheme}://host:8500"),
+            lambda: client.check_server(f"{scheme}://host", "grpc", 1.0),
+        ):
+            with pytest.raises(ValueError, match="not a URL.*protocol=rest"):
+                ask()
+
 
 class RestClientTest:
     @pytest.fixture

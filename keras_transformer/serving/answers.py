@@ -3,6 +3,7 @@
 import typing
 
 from keras_transformer.serving.errors import LOADING
+from keras_transformer.serving.errors import QUEUE_FULL
 
 # The signature of an export that takes the terms of a glossary.
 WITH_TERMS = "with_terms"
@@ -82,6 +83,11 @@ def refused(address, reason):
         return ValueError(
             "A server must have loaded its model. Received: no translation "
             f"from {address}, which is still loading it. Try again in a moment."
+        )
+    if QUEUE_FULL in str(reason):
+        return ValueError(
+            "A server must have room in its queue. Received: no translation "
+            f"from {address}, whose queue is full. Try again in a moment."
         )
     return ValueError(
         f"The server must accept the request. Received: {_printable(reason)} "

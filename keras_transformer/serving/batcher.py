@@ -5,6 +5,7 @@ import concurrent.futures
 import threading
 import time
 
+from keras_transformer.serving.errors import QUEUE_FULL
 from keras_transformer.serving.errors import RequestError
 from keras_transformer.serving.errors import invalid
 from keras_transformer.serving.joined_arrays import join
@@ -188,7 +189,7 @@ class Batcher:
             if self._num_rows + num_rows > self.max_waiting:
                 raise RequestError(
                     "UNAVAILABLE",
-                    f"The queue is full: {self._num_rows} rows are waiting. "
+                    f"{QUEUE_FULL}: {self._num_rows} rows are waiting. "
                     "Try again later.",
                 )
             self._waiting.extend(tasks)

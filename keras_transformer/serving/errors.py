@@ -2,8 +2,9 @@
 
 from keras_transformer.serving import limits
 
-# How a server refuses a request while it starts; clients look for it.
+# How a server refuses a request for the moment; clients look for these.
 LOADING = "The model is still being loaded."
+QUEUE_FULL = "The queue is full"
 
 # The index of a name is its number in gRPC and in TensorFlow.
 CODES = (

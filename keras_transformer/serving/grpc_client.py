@@ -5,6 +5,7 @@ import numpy as np
 from keras_transformer.serving import answers
 from keras_transformer.serving import limits
 from keras_transformer.serving.errors import LOADING
+from keras_transformer.serving.errors import QUEUE_FULL
 
 _PREDICT = "/tensorflow.serving.PredictionService/Predict"
 
@@ -100,15 +101,14 @@ class GrpcClient:
             raise answers.not_a_translator(self._address, error) from error
 
     def _explain(self, error, codes):
+        details = error.details() or ""
         # The server is there if it says so itself.
-        is_loading = LOADING in (error.details() or "")
-        if error.code() == codes.UNAVAILABLE and not is_loading:
-            return answers.unreachable(self._address, error.details())
+        is_there = LOADING in details or QUEUE_FULL in details
+        if error.code() == codes.UNAVAILABLE and not is_there:
+            return answers.unreachable(self._address, details)
         if error.code() == codes.DEADLINE_EXCEEDED:
             return answers.too_late(self._address, self._timeout)
-        return answers.refused(
-            self._address, f"{error.code().name}, {error.details()}"
-        )
+        return answers.refused(self._address, f"{error.code().name}, {details}")
 
 
 def _encode(value):

@@ -101,6 +101,14 @@ class ClientTest:
         with pytest.raises(ValueError, match="Servable not found.*model_name"):
             connect(model_name="other name")(["x"])
 
+    def test_a_full_queue_is_told_from_a_missing_server(
+        self, connect, server, monkeypatch
+    ):
+        batcher = server._batcher
+        monkeypatch.setattr(batcher, "_num_rows", batcher.max_waiting)
+        with pytest.raises(ValueError, match="queue is full. Try again"):
+            connect()(["x"])
+
     def test_an_unreachable_server_is_an_error(self, connect, free_port):
         ask = connect(f"localhost:{free_port}")
         with pytest.raises(

@@ -45,6 +45,7 @@ NEEDED = ("problem", "hparams_set", "data_dir")
 
 def main(argv):
     flags.require(FLAGS, "output_dir")
+    _check_recorded_paths()
     from keras_transformer.engines import cluster
     from keras_transformer.training import start
 
@@ -106,6 +107,19 @@ def _train(is_chief):
         print(json.dumps({"step": trainer.step, **results}))
     # A shell uses the same number for a process that a signal ended.
     return 128 + trainer.stop_signal if trainer.stop_signal else 0
+
+
+def _check_recorded_paths():
+    for name in ("data_dir", "warm_start_from"):
+        path = FLAGS[name].value
+        try:
+            os.path.abspath(path or "/").encode()
+        except UnicodeEncodeError as error:
+            raise ValueError(
+                f"The path of `{name}` must be UTF-8, because run.json records "
+                f"it. Received: {name}={path!r} in {os.getcwd()!r}. Rename the "
+                "directory, or make a link to it."
+            ) from error
 
 
 def _settings(earlier_run):

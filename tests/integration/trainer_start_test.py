@@ -42,6 +42,8 @@ class RefusalTest:
             ("--batch_tokens=128,dropout=0.5", "whole number or auto. Rec"),
             ("--profile_steps=9,8", "--profile_steps=10,20"),
             ("--warm_start_from=nowhere", "warm_start_from='nowhere'"),
+            ("--warm_start_from=\udcff", "be UTF-8, because run.json records"),
+            ("--data_dir=\udcff", "Received: data_dir='\\udcff' in"),
             ("--early_stopping_metric=f1", "bleu, chrf. Use one of these or"),
             ("--measure=f1", "`measure` must be measured on the problem."),
         ],

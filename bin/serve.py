@@ -115,6 +115,7 @@ def main(argv):
         file=sys.stderr,
         flush=True,
     )
+    server.watch()
     stop_requested.wait()
     server.stop()
 

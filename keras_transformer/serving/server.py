@@ -92,6 +92,14 @@ class Server:
             self.stop()
             raise
 
+    def watch(self):
+        """Loads other versions in the background, old ones and new ones.
+
+        Loading silences standard error, so what has to be printed once the
+        server answers is printed before.
+        """
+        self._versions.watch()
+
     def stop(self):
         """Refuses new requests, finishes running ones and frees the ports."""
         # gRPC stops in the background while REST stops in this thread.

@@ -54,7 +54,7 @@ class Versions:
         )
 
     def start(self):
-        """Loads the newest valid version, and the others in the background.
+        """Loads the newest valid version.
 
         Raises:
             ValueError: If no version can be loaded.
@@ -77,12 +77,15 @@ class Versions:
         for number in failed:
             _warn(number, self._statuses[number].message)
         self._is_starting = False
+
+    def watch(self):
+        """Loads the others, and those that appear, in the background."""
         self._thread.start()
 
     def stop(self):
         """Ends the background thread after the version that it is loading."""
         self._stopping.set()
-        if self._thread.ident:  # None if `start` has failed
+        if self._thread.ident:  # None before `watch`
             self._thread.join()
 
     def get(self, number=None):

@@ -105,6 +105,7 @@ def start_server(export_dir, num_versions=1, **ports):
         write_version(export_dir, version)
     server = Server(export_dir, "toy", **ports)
     server.start()
+    server.watch()
     while {s.state for s in server.service.statuses("toy").values()} != {
         "AVAILABLE"
     }:

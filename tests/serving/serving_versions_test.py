@@ -43,6 +43,7 @@ def start(tmp_path):
     def start(poll_seconds=0.01, load=load):
         versions = Versions(str(tmp_path), load, poll_seconds)
         versions.start()
+        versions.watch()
         started.append(versions)
         return versions
 
@@ -80,6 +81,18 @@ class VersionsTest:
             versions.get(1)
         go.set()
         wait_until(lambda: states(versions)[1] == "AVAILABLE")
+
+    def test_only_the_newest_is_loaded_before_watching(self, tmp_path):
+        # What a server prints once it answers would be silenced.
+        for name in (1, 2):
+            write(tmp_path, name)
+        versions = Versions(str(tmp_path), load, 0.01)
+        versions.start()
+        time.sleep(0.1)
+        assert states(versions) == {2: "AVAILABLE", 1: "START"}
+        versions.watch()
+        wait_until(lambda: states(versions)[1] == "AVAILABLE")
+        versions.stop()
 
     def test_new_versions_take_over_and_removed_ones_end(self, tmp_path, start):
         first = write(tmp_path, 1)
@@ -152,6 +165,7 @@ class VersionsTest:
         write(directory, 1)
         versions = Versions(str(directory), load, 0.01)
         versions.start()
+        versions.watch()
         os.rename(directory, tmp_path / "away")
         time.sleep(0.1)
         assert versions.get() == (1, "model of 1")

@@ -28,8 +28,8 @@ once it is ready. A version whose folder is deleted is dropped.
 The server puts sentences of concurrent requests into one batch. It writes one
 line to standard error once it is ready. While it loads the first version, GET
 /v1/models/translate tells so, and other requests are refused as UNAVAILABLE,
-which is 503 over REST. On SIGTERM or Control-C the server answers the requests
-that it has accepted, and then exits.
+which is 503 over REST. On SIGTERM or Control-C the server refuses new requests,
+answers for up to 30 s those that it has accepted, and then exits.
 """
 
 import signal

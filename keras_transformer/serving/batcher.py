@@ -128,6 +128,8 @@ class Batcher:
         # The rest is not needed after a timeout or the first failure.
         self._cancel(tasks)
         if any(future.cancelled() for future in done):
+            if self._is_closed:
+                raise _stopping()
             raise RequestError(
                 "CANCELLED", "The caller has stopped waiting for the result."
             )
@@ -141,11 +143,21 @@ class Batcher:
         parts = [future.result() for future in failures or futures]
         return join(parts)
 
-    def close(self):
-        """Finishes all waiting calls, refuses new ones and ends the threads."""
+    def close(self, seconds=None):
+        """Refuses new calls, finishes the earlier ones and ends the threads.
+
+        Args:
+            seconds: Seconds after which calls that still wait are refused, too.
+                Batches that run by then are finished. Defaults to no limit.
+        """
         with self._changed:
             self._is_closed = True
             self._changed.notify_all()
+        if seconds is not None:
+            end = time.monotonic() + seconds
+            for thread in self._threads:
+                thread.join(max(0, end - time.monotonic()))
+            self._cancel(list(self._waiting))
         for thread in self._threads:
             thread.join()
 
@@ -183,7 +195,7 @@ class Batcher:
             )
         with self._changed:
             if self._is_closed:
-                raise RequestError("UNAVAILABLE", "The server is stopping.")
+                raise _stopping()
             # Refusing at once lets clients retry elsewhere; a longer queue
             # would only turn the overload into timeouts.
             if self._num_rows + num_rows > self.max_waiting:
@@ -289,6 +301,10 @@ class _Task:
             self.future.set_result(self.function(self.arrays))
         except Exception as error:
             self.future.set_exception(error)
+
+
+def _stopping():
+    return RequestError("UNAVAILABLE", "The server is stopping.")
 
 
 def _run_together(tasks):

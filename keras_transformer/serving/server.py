@@ -101,7 +101,11 @@ class Server:
         self._versions.watch()
 
     def stop(self):
-        """Refuses new requests, finishes running ones and frees the ports."""
+        """Refuses new requests, finishes running ones and frees the ports.
+
+        After `SECONDS_TO_FINISH`, it waits for the batches that run by then
+        alone, and refuses the other requests, too.
+        """
         # gRPC stops in the background while REST stops in this thread.
         grpc_stopped = None
         if self._grpc:
@@ -110,8 +114,9 @@ class Server:
             self._rest.stop(SECONDS_TO_FINISH)
         if grpc_stopped:
             grpc_stopped.wait()
-        # Last, because running requests need both.
-        self._batcher.close()
+        # Last, because running requests need both. Those that still wait have
+        # had their time.
+        self._batcher.close(seconds=0)
         self._versions.stop()
 
     def addresses(self):

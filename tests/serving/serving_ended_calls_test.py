@@ -92,3 +92,12 @@ class QueueTest:
             time.sleep(0.001)
         assert batcher._num_rows == len(batcher._waiting) == 1
         assert not other.done()
+
+    def test_closing_refuses_in_time_what_still_waits(self, batcher, blocked):
+        waiting = blocked.submit(batcher.call, "waiting", dict, numbers(1), 1)
+        while not batcher._waiting:
+            time.sleep(0.001)
+        closing = blocked.submit(batcher.close, 0.1)
+        assert waiting.exception(5).code == "UNAVAILABLE"
+        assert "stopping" in str(waiting.exception())
+        assert not closing.done()  # a batch that runs is finished

@@ -55,8 +55,15 @@ class RestServer(socketserver.ThreadingTCPServer):
         """Starts to answer in the background.
 
         Until then the port is bound, but connections are refused.
+
+        Raises:
+            OSError: If another server listens on the port. Several can bind it.
         """
-        self.server_activate()
+        try:
+            self.server_activate()
+        except OSError:
+            self.server_close()
+            raise
         self._thread.start()
 
     def stop(self, seconds):

@@ -80,10 +80,14 @@ class Server:
         refuses all other requests as UNAVAILABLE.
 
         Raises:
-            ValueError: If no version can be loaded.
+            ValueError: If no version can be loaded, or if another server began
+                to listen on the port of REST since this one took it.
         """
         if self._rest:
-            self._rest.start()
+            with _explain_port_error(
+                "rest_api_port", self.rest_api_port, self._host
+            ):
+                self._rest.start()
         if self._grpc:
             self._grpc.start()
         try:

@@ -92,3 +92,13 @@ class StartTest:
         port = server.rest_api_port
         with pytest.raises(ConnectionRefusedError):
             http.client.HTTPConnection("localhost", port).connect()
+
+    def test_a_port_that_another_server_listens_on_is_refused(self, tmp_path):
+        (tmp_path / "1").mkdir()
+        first = Server(str(tmp_path), rest_api_port=0)
+        port = first.rest_api_port
+        second = Server(str(tmp_path), rest_api_port=port)  # both have bound it
+        first._rest.start()
+        with pytest.raises(ValueError, match=f"rest_api_port={port} on"):
+            second.start()
+        first.stop()

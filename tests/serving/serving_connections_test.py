@@ -8,6 +8,7 @@ import pytest
 
 from keras_transformer.serving import limits
 from keras_transformer.serving.connections import Connections
+from keras_transformer.serving.deadline_reader import DeadlineReader
 from keras_transformer.serving.rest import RestServer
 from keras_transformer.serving.rest import address_family
 from keras_transformer.serving.service import Service
@@ -106,6 +107,18 @@ class TimeLimitTest:
         assert status == 408
         assert "must arrive in 0.5 s" in error
         assert time.monotonic() - begin < 3
+
+    def test_reading_goes_on_with_more_time(self):
+        # So that a client that was too late can read why.
+        ours, theirs = socket.socketpair()
+        with ours, theirs:
+            end = time.monotonic() + 0.01
+            reader = DeadlineReader(ours.makefile("rb", 0), ours, end)
+            with pytest.raises(TimeoutError):
+                reader.read(5)
+            reader.deadline = time.monotonic() + 10
+            theirs.sendall(b"hello")
+            assert reader.read(5) == b"hello"
 
     def test_an_idle_connection_is_closed_without_an_answer(
         self, start, connect, monkeypatch

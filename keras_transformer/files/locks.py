@@ -37,8 +37,8 @@ def locked_directory(path, wait=True, shown=None):
     try:
         yield
     finally:
-        with contextlib.suppress(OSError):  # a directory is not empty
-            for directory in new_directories:
+        for directory in new_directories:
+            with contextlib.suppress(OSError):  # not empty, or gone already
                 os.rmdir(directory)
         os.close(descriptor)
 

@@ -64,6 +64,13 @@ class ReplacedDirectoryTest:
         assert os.listdir(tmp_path) == ["a"]
         assert os.listdir(tmp_path / "a") == ["earlier"]
 
+    def test_an_error_leaves_no_new_directories(self, tmp_path):
+        path = str(tmp_path / "x" / "y" / "average")
+        with pytest.raises(ZeroDivisionError):
+            with directories.replaced_directory(path, lambda: 1 / 0):
+                pass
+        assert os.listdir(tmp_path) == []
+
     def test_a_second_writer_is_an_error_and_disturbs_nothing(self, tmp_path):
         path = str(tmp_path / "a")
         with directories.replaced_directory(path) as aside:

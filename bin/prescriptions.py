@@ -51,5 +51,5 @@ def settings(prescribed):
     terms, protect = map(prescribed.get, ("glossary", "protect"))
     return {
         "glossary": terms and terms.sha256,
-        "protect": protect and list(protect.patterns),
+        "protect": protect and "\n".join(protect.patterns),
     }

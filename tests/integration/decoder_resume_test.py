@@ -18,6 +18,7 @@ from processes import environment
 
 from keras_transformer.bin import decoder
 from keras_transformer.decoding import ctranslate2_translator
+from keras_transformer.decoding import protected_texts
 from keras_transformer.decoding import translator
 from keras_transformer.decoding import windows
 from keras_transformer.files.partial import PartialFile
@@ -42,6 +43,7 @@ def small_windows(monkeypatch):
     """Lets the decoder read and write eight sentences at a time."""
     monkeypatch.setattr(windows, "WINDOW", 8)
     monkeypatch.setattr(translator, "WINDOW", 8)
+    monkeypatch.setattr(protected_texts, "WINDOW", 8)
     monkeypatch.setattr(ctranslate2_translator, "WINDOW", 8)
 
 
@@ -155,6 +157,26 @@ class ResumeTest:
             )
             assert call(decoder, *flags, "--resume") == 0
             assert target.read_bytes() == whole
+
+    def test_protected_lines_are_resumed_with_the_same_patterns(
+        self, small_windows, tmp_path, source, monkeypatch, capsys
+    ):
+        source.write_text("".join(f"{line} {{x}}\n" for line in LINES))
+        patterns = tmp_path / "patterns.txt"
+        patterns.write_text("z+\n")
+        target = tmp_path / "out.txt"
+        flags = [RUN, f"--decode_from_file={source}"]
+        flags.append(f"--decode_to_file={target}")
+        with monkeypatch.context() as patch:
+            patch.setattr(PartialFile, "writelines", write_two_windows)
+            assert call(decoder, *flags, "--protect") == 130
+        assert "The first 16 lines are kept" in capsys.readouterr().err
+        flags.append("--resume")
+        others = f"--protected_patterns={patterns}"
+        assert_fails(capsys, ["protect=z+"], decoder, *flags, others)
+        assert call(decoder, *flags, "--protect") == 0
+        lines = target.read_text().splitlines()
+        assert [line.count("{x}") for line in lines] == [1] * len(LINES)
 
     @pytest.mark.slow
     def test_killed_decoders_leave_what_can_be_resumed(self, tmp_path):

@@ -52,10 +52,8 @@ def check_model(changes, prescribed):
             f"--prefix_file={FLAGS.prefix_file} with a parsing run, "
             f"{FLAGS.output_dir}. Remove it."
         )
-    return checker, [
-        run.checkpoints.find(FLAGS.checkpoint_step)
-        for run in ensembles.open_runs(paths)
-    ]
+    runs = ensembles.open_runs(paths)
+    return checker, ensembles.find_steps(runs, FLAGS.checkpoint_step)
 
 
 def load_model(steps):

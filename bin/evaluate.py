@@ -140,20 +140,20 @@ def main(argv):
         return
     problem = _problem()
     texts = _texts(problem)
+    from keras_transformer.decoding import ensembles
     from keras_transformer.evaluation import outputs
     from keras_transformer.evaluation.by_corpus import report_of
     from keras_transformer.evaluation.by_corpus import scores_by_corpus
 
     others = outputs.read_others(FLAGS.compare, texts) if FLAGS.compare else []
-    command.load_backend()
     output_dirs = model_flags.output_dirs(FLAGS)
-    hypotheses = outputs.decode(
-        texts,
-        problem,
-        output_dirs,
-        FLAGS.checkpoint_step,
-        model_flags.decode_changes(FLAGS),
+    # Found once, because a training may write another checkpoint meanwhile.
+    steps = ensembles.find_steps(
+        ensembles.open_runs(output_dirs), FLAGS.checkpoint_step
     )
+    command.load_backend()
+    changes = model_flags.decode_changes(FLAGS)
+    hypotheses = outputs.decode(texts, problem, output_dirs, steps, changes)
     # No directory belongs to an ensemble.
     output_dir = output_dirs[0] if len(output_dirs) == 1 else None
     if output_dir:
@@ -161,7 +161,7 @@ def main(argv):
     tokenize = FLAGS.tokenize or problem.bleu_tokenizer
     report = _score(problem, texts, hypotheses, tokenize)
     # Recorded first: the scores survive a reader that closes the pipe.
-    costs = _record(output_dir, report, texts) if output_dir else []
+    costs = _record(output_dir, *steps, report, texts) if output_dir else []
     print("\n".join([report.text, "", *costs] if costs else [report.text]))
     names = (FLAGS.output_dir, FLAGS.compare)
     both = (hypotheses, others)
@@ -318,7 +318,7 @@ def _score(problem, texts, hypotheses, tokenize):
     )
 
 
-def _record(output_dir, report, texts):
+def _record(output_dir, step, report, texts):
     """Writes the scores into the run's directory and onto its card.
 
     Returns:
@@ -331,8 +331,6 @@ def _record(output_dir, report, texts):
 
     run = RunDirectory(output_dir)
     decode = model_flags.decode_options(FLAGS, run.hparams)
-    # The number of the step, because `best` can become another checkpoint.
-    step = run.checkpoints.find(FLAGS.checkpoint_step)
     num_pairs = len(texts.references)
     record_scores(run, texts.name, step, num_pairs, decode, report)
     write_model_card(run.path, run)

@@ -111,3 +111,21 @@ def steps_of(runs, step):
             f"{len(steps)} steps of {len(runs)} runs. Pass equally many."
         )
     return steps
+
+
+def find_steps(runs, step=None):
+    """Returns the numbers of steps, which stay while the runs train on.
+
+    Args:
+        runs, step: As for `load_model`.
+
+    Returns:
+        List of the integer step of each run's checkpoint.
+
+    Raises:
+        ValueError: If a checkpoint does not exist.
+    """
+    return [
+        run.checkpoints.find(own)
+        for run, own in zip(runs, steps_of(runs, step))
+    ]

@@ -236,6 +236,6 @@ def find_tagger(translator, path, step=None):
     from keras_transformer.decoding.pos_tagger import load_tagger
 
     runs = ensembles.open_runs(paths)
-    step = runs[0].checkpoints.find(ensembles.steps_of(runs, step)[0])
+    step = ensembles.find_steps(runs, step)[0]
     model, *_ = getattr(translator.model, "models", [translator.model])
     return load_tagger(runs[0], step, model)

@@ -73,7 +73,7 @@ def read_others(path, texts):
     return text_files.read_as_many(path, len(texts.sources))
 
 
-def decode(texts, problem, output_dirs, step, changes):
+def decode(texts, problem, output_dirs, steps, changes):
     """Decodes the sources of a text.
 
     Args:
@@ -81,7 +81,7 @@ def decode(texts, problem, output_dirs, step, changes):
         problem: The `Problem` of the runs.
         output_dirs: List with the directory of a run, or of each run of an
             ensemble.
-        step: Step of the checkpoints, "best", or None for the newest.
+        steps: List with the step of each run's checkpoint.
         changes: Dictionary of decoding options that differ from the run's.
 
     Returns:
@@ -90,7 +90,7 @@ def decode(texts, problem, output_dirs, step, changes):
     threads.give_each_a_core()
     # The sentences of a treebank are words with spaces between them.
     tokenized = problem.measure == "f1"
-    translator = load(output_dirs, step, tokenized=tokenized)
+    translator = load(output_dirs, steps, tokenized=tokenized)
     with Progress("sentences", len(texts.sources)) as progress:
         outputs = list(
             translator.translate(texts.sources, report=progress.add, **changes)

@@ -15,6 +15,7 @@ from sacrebleu_cache import make_cache
 
 from keras_transformer import registry
 from keras_transformer.bin import evaluate
+from keras_transformer.evaluation import outputs
 
 
 @pytest.fixture
@@ -48,6 +49,23 @@ class EvaluateTest:
         path = os.path.join(trained_run, "decodes", f"{split}.txt")
         with open(path, encoding="utf-8") as file:
             assert len(file.read().split("\n")) == 201
+
+    def test_scores_belong_to_the_checkpoint_that_was_decoded(
+        self, run, copy_data, monkeypatch
+    ):
+        write = outputs.write
+
+        def write_beside_a_training(*arguments):
+            checkpoints = run / "checkpoints"
+            names = ("ckpt-3000.npz", "ckpt-4500.npz")
+            shutil.copy(*(checkpoints / name for name in names))
+            write(*arguments)
+
+        monkeypatch.setattr(outputs, "write", write_beside_a_training)
+        flags = [f"--data_dir={copy_data}", "--split=dev"]
+        assert call(evaluate, f"--output_dir={run}", *flags) == 0
+        (entry,) = json.loads((run / "scores" / "dev.json").read_text())
+        assert entry["step"] == 3000
 
     def test_an_ensemble_is_scored_and_leaves_no_files(
         self, run, copy_data, capsys

@@ -178,13 +178,14 @@ def _rank_heads():
     from keras_transformer.decoding.loading import load_checker
     from keras_transformer.visualization.head_table import head_table
 
+    run = _run()
     # The sentences of a treebank are words with spaces between them.
     is_treebank = (
         FLAGS.find in head_ranking.SPLITS
         and load_checker(FLAGS.output_dir).linearization is not None
     )
     checker = load_checker(FLAGS.output_dir, is_treebank)
-    sentences, constituents = head_ranking.read_sentences(_run(), FLAGS.find)
+    sentences, constituents = head_ranking.read_sentences(run, FLAGS.find)
     checker.check_lengths(sentences, FLAGS.find)
     attention = _word_attention(_load(is_treebank), sentences)
     scores, example = head_ranking.score_heads(attention, constituents)

@@ -1,11 +1,13 @@
 """kt-attention on a run that has learned to copy, and the model card."""
 
 import os
+import pathlib
 
 import numpy as np
 import pytest
 from attention_examples import Page
 from attention_examples import decoded
+from commands import assert_fails
 from commands import call
 
 from keras_transformer.bin import attention
@@ -192,6 +194,11 @@ class AttentionCommandTest:
         for word in words:
             assert word.format(**places) in output.err
         assert os.listdir(tmp_path) == []
+
+    def test_an_export_has_no_heads_to_rank(self, capsys):
+        export = pathlib.Path(__file__).parents[1] / "fixtures/v0.1/ctranslate2"
+        flags = [f"--output_dir={export}", "--find=test"]
+        assert_fails(capsys, [f"{export}", "run.json"], attention, *flags)
 
 
 class CardTest:

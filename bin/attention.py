@@ -133,8 +133,10 @@ def main(argv):
 
 
 def _draw_all_heads():
-    run = _run()
-    _check_lengths(run, "text", "target_text")
+    from keras_transformer.decoding.loading import load_checker
+
+    _run()
+    _check_lengths(load_checker(FLAGS.output_dir), "text", "target_text")
     translation, attention = _attention(_load())
     if FLAGS.html:
         from keras_transformer.visualization import attention_page
@@ -156,8 +158,9 @@ def _draw_figure():
     from keras_transformer.visualization import paper_figures
 
     run, view = _run(), _view()
-    _check_lengths(run, "text")
-    words = _words(load_checker(FLAGS.output_dir), FLAGS.text)
+    checker = load_checker(FLAGS.output_dir)
+    _check_lengths(checker, "text")
+    words = _words(checker, FLAGS.text)
     hparams = run.hparams
     paper_figures.check_view(view, words, hparams.num_layers, hparams.num_heads)
     (attention,) = _word_attention(_load(), [FLAGS.text])
@@ -276,14 +279,13 @@ def _run():
     return run
 
 
-def _check_lengths(run, *names):
-    vocabularies = {
-        "text": run.source_vocabulary,
-        "target_text": run.vocabulary,
-    }
+def _check_lengths(checker, *names):
     for name in names:
         text = FLAGS[name].value or ""
-        num_tokens = len(vocabularies[name].encode([text])[0])
+        is_target = name == "target_text"
+        if text and is_target and checker.linearization:
+            text = checker.symbols(text, f"`--{name}`")
+        (num_tokens,) = checker.num_tokens([text], is_target)
         if num_tokens > MAX_TOKENS:
             raise ValueError(
                 f"`--{name}` must have at most {MAX_TOKENS} tokens. Received: "

@@ -292,6 +292,18 @@ class OtherCommandsTest:
         target = f"--target_text={tree}"
         assert call(attention, f"--output_dir={run}", *flags, target) == 0
 
+    def test_the_symbols_of_a_target_tree_are_counted(
+        self, run, tmp_path, capsys
+    ):
+        flags = [f"--output_dir={run}", f"--text={SENTENCE}"]
+        flags.append(f"--html={tmp_path / 'attention.html'}")
+        # The model writes fewer symbols than there are subwords in brackets.
+        tree = f"(S {'(NP (NN dog)) ' * 40})"
+        assert call(attention, *flags, f"--target_text={tree}") == 0
+        capsys.readouterr()
+        words = ["`--target_text`", "line 1"]
+        assert_fails(capsys, words, attention, *flags, "--target_text=(S (NP")
+
 
 class DatagenTest:
     def test_bad_trees_are_reported_and_left_out(

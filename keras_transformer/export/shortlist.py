@@ -133,7 +133,7 @@ def learn_shortlist(
         _occurrences(texts, side) for texts, side in zip(zip(*pairs), sides)
     )
     sizes = [side.vocab_size for side in sides]
-    related = _dice_coefficients(sources, targets, *sizes)
+    related = _dice_coefficients(sources, targets, *sizes, len(pairs))
     _, ids = targets
     return Shortlist(
         _highest(np.bincount(ids), num_frequent),
@@ -167,12 +167,13 @@ def _occurrences(texts, vocabulary):
     return np.concatenate(blocks, axis=1)
 
 
-def _dice_coefficients(sources, targets, num_sources, num_targets):
+def _dice_coefficients(sources, targets, num_sources, num_targets, num_texts):
     """Yields the Dice coefficients of each source id with all target ids.
 
     Args:
         sources, targets: Arrays of `_occurrences`.
         num_sources, num_targets: The sizes of the vocabularies.
+        num_texts: The number of texts on each side.
 
     Yields:
         Array of shape `(num_targets,)` for each id of the sources.
@@ -184,7 +185,7 @@ def _dice_coefficients(sources, targets, num_sources, num_targets):
     texts, ids = targets
     target_counts = np.bincount(ids, minlength=num_targets)
     # The ids of text n are those from `bounds[n]` to `bounds[n + 1]`.
-    bounds = np.searchsorted(texts, np.arange(texts.max(initial=0) + 2))
+    bounds = np.searchsorted(texts, np.arange(num_texts + 1))
     for number, chosen in zip(source_counts, texts_of):
         places = _ranges(bounds[chosen], bounds[chosen + 1])
         joint = np.bincount(ids[places], minlength=num_targets)

@@ -101,6 +101,12 @@ class LearnShortlistTest:
         ids = vocabularies.targets.encode(["ぶん"])[0][:-1]
         assert learnt.frequent == sorted(set(ids))
 
+    def test_a_target_may_have_no_subwords(self, vocabularies):
+        learnt = learn_shortlist([("a", "ぶん"), ("a dog", "▁")], vocabularies)
+        assert learnt == learn_shortlist(
+            [("a", "ぶん"), ("a dog", "▁"), ("▁", "▁")], vocabularies
+        )
+
 
 class ReadPairsTest:
     def corpus(self, tmp_path, lines, tag=None):

@@ -220,7 +220,8 @@ def _joined(text, part):
 def _compile(pattern, place):
     try:
         compiled = re.compile(pattern)
-    except re.error as error:
+    # Huge numbers overflow, and thousands of brackets nest too deep.
+    except (re.error, OverflowError, RecursionError) as error:
         raise ValueError(
             "A protected pattern must be a regular expression of Python. "
             f"Received: {place}, {pattern[:60]!r} ({error}). Correct it."

@@ -238,6 +238,8 @@ class PatternsTest:
         "line, message",
         [
             ("(", r"line 2, '\('.*Correct it"),
+            (r"\d{1,9999999999}", "line 2, .*too large.*Correct it"),
+            ("(" * 5000 + ")" * 5000, "line 2, .*recursion.*Correct it"),
             ("a*", "matches the empty text"),
             ("", "matches the empty text"),
         ],

@@ -196,6 +196,24 @@ def check_translates(linearization):
         )
 
 
+def check_alone(**others):
+    """Checks that `protect` goes without arguments about the texts themselves.
+
+    Args:
+        **others: Other arguments of the translator by name.
+
+    Raises:
+        ValueError: If one of them is given.
+    """
+    for name, value in others.items():
+        if value:
+            raise ValueError(
+                f"`protect` must go without `{name}`, since it changes the "
+                f"texts that the model reads. Received: protect and {name}="
+                f"{value!r:.40}. Leave one of them out."
+            )
+
+
 def _missing(masked, translation):
     """Returns the placeholders whose names a translation lacks."""
     # Like the name that it replaces, each gets spaces around it.

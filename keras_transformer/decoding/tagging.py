@@ -3,6 +3,7 @@
 from keras_transformer.data.tags import check_tag
 from keras_transformer.data.tags import tagged
 from keras_transformer.data.tags import word_of
+from keras_transformer.decoding.placeholders import check_alone
 from keras_transformer.decoding.text_translator import TextTranslator
 from keras_transformer.decoding.windows import check_pairs
 from keras_transformer.decoding.windows import check_texts
@@ -49,16 +50,12 @@ class TaggingTranslator(TextTranslator):
         return self.translator.has_attention
 
     def hypotheses(self, texts, *arguments, **options):
-        check_texts(texts)
-        return self.translator.hypotheses(
-            map(self._tagged, texts), *arguments, **options
-        )
+        texts = self._tagged_texts(texts, options)
+        return self.translator.hypotheses(texts, *arguments, **options)
 
     def unscored_hypotheses(self, texts, *arguments, **options):
-        check_texts(texts)
-        return self.translator.unscored_hypotheses(
-            map(self._tagged, texts), *arguments, **options
-        )
+        texts = self._tagged_texts(texts, options)
+        return self.translator.unscored_hypotheses(texts, *arguments, **options)
 
     def score(self, texts, translations, alpha=None):
         check_pairs(texts, translations)
@@ -95,6 +92,12 @@ class TaggingTranslator(TextTranslator):
         )
         place = len(word_of(self.tag)) + 1  # behind the tag and a space
         return [each.behind(place) for each in links]
+
+    def _tagged_texts(self, texts, options):
+        check_texts(texts)
+        if options.get("protect"):
+            check_alone(tag=self.tag)
+        return map(self._tagged, texts)
 
     def _tagged(self, text):
         return tagged(text, self.tag) if isinstance(text, str) else text

@@ -1,5 +1,6 @@
 """The base class of all translators."""
 
+from keras_transformer.decoding.placeholders import check_alone
 from keras_transformer.decoding.windows import WINDOW
 from keras_transformer.decoding.windows import check_pairs
 from keras_transformer.decoding.windows import windows
@@ -62,7 +63,8 @@ class TextTranslator:
             **options: Other fields of `DecodeOptions` to change, such as
                 `beam_size` (1 is greedy), `alpha` or `temperature`. Also
                 `glossary`, a `Glossary` whose terms the translations obey, and
-                `protect`, the `Placeholders` that they keep.
+                `protect`, the `Placeholders` that they keep, which goes
+                without `prefixes`, attention, alignments and word scores.
 
         Returns:
             List of str. With `num_hypotheses` it is a list of lists of str,
@@ -74,6 +76,12 @@ class TextTranslator:
             length penalty; with `mbr_samples` they are mean chrF, or mean F1
             of trees. Everything else is a list with one entry for each text.
         """
+        if options.get("protect"):
+            check_alone(
+                return_attention=return_attention,
+                return_alignments=return_alignments,
+                return_word_scores=return_word_scores,
+            )
         find = self.hypotheses if return_scores else self.unscored_hypotheses
         hypotheses = list(
             find(
@@ -127,7 +135,7 @@ class TextTranslator:
                 begin with. Defaults to None.
             seed: Integer seed of the sampler. Defaults to 0.
             start: Integer, the number of texts before these, a multiple of
-                `batches.WINDOW`. The hypotheses are then those of a call with
+                `windows.WINDOW`. The hypotheses are then those of a call with
                 all the texts. Defaults to 0.
             **options: Fields of `DecodeOptions` to change. Also `glossary`, a
                 `Glossary` whose terms the translations obey, and `protect`, the

@@ -10,6 +10,7 @@ from keras_transformer.decoding.arrays import Sentences
 from keras_transformer.decoding.hypothesis import Hypothesis
 from keras_transformer.decoding.hypothesis import with_texts
 from keras_transformer.decoding.minimum_bayes_risk import chosen
+from keras_transformer.decoding.placeholders import check_alone
 from keras_transformer.decoding.placeholders import check_translates
 from keras_transformer.decoding.protected_texts import protected_hypotheses
 from keras_transformer.decoding.replicas import Replica
@@ -140,7 +141,8 @@ class Translator(TextTranslator):
     ):
         if protect:
             check_translates(self.linearization)
-            options = dict(options, prefixes=prefixes, glossary=glossary)
+            check_alone(prefixes=prefixes)
+            options = dict(options, glossary=glossary)
             yield from protected_hypotheses(
                 self, protect, texts, start, report=report, seed=seed, **options
             )

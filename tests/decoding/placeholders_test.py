@@ -279,16 +279,6 @@ class TranslatorTest:
         )
         assert [text.count("{dog}") for text in hypotheses] == [1, 1, 1]
 
-    def test_a_name_in_a_prefix_leaves_the_others(self, translator):
-        (translation,) = translator(
-            ["{name} has %d dogs."], protect=Placeholders(), prefixes=["Tom"]
-        )
-        assert [translation.count(one) for one in ("{name}", "%d", "Tom")] == [
-            1,
-            1,
-            0,
-        ]
-
     @pytest.mark.parametrize(
         "terms, expected",
         [
@@ -317,3 +307,17 @@ class TranslatorTest:
         vocabulary = make_tree_vocabulary(tmp_path / "vocabulary")
         with pytest.raises(ValueError, match="a model that parses"):
             make_translator(vocabulary)(["a dog"], protect=Placeholders())
+
+    @pytest.mark.parametrize(
+        "other",
+        [
+            {"prefixes": ["two"]},
+            {"return_attention": True},
+            {"return_alignments": True},
+            {"return_word_scores": True},
+        ],
+    )
+    def test_arguments_about_the_texts_are_refused(self, translator, other):
+        (name,) = other
+        with pytest.raises(ValueError, match=f"go without `{name}`"):
+            translator(["a {dog}"], protect=Placeholders(), **other)

@@ -8,6 +8,7 @@ from small_translators import make_vocabulary
 
 from keras_transformer.data.subwords import train_subwords
 from keras_transformer.decoding.loading import load_checker
+from keras_transformer.decoding.placeholders import Placeholders
 from keras_transformer.decoding.reranking import Reranker
 from keras_transformer.decoding.tagging import TaggingTranslator
 
@@ -67,3 +68,11 @@ class TaggingTranslatorTest:
     def test_what_is_no_tag_is_an_error(self, translator, tag):
         with pytest.raises(ValueError, match="must be at most 32 letters"):
             TaggingTranslator(translator, tag)
+
+    def test_placeholders_are_refused_because_the_tag_looks_like_one(
+        self, translator
+    ):
+        french = TaggingTranslator(translator, "fr")
+        for scored in (False, True):
+            with pytest.raises(ValueError, match="go without `tag`.*tag='fr'"):
+                french(["a"], return_scores=scored, protect=Placeholders())

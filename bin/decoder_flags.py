@@ -157,7 +157,7 @@ FLAGS = flags.define(
 
 # Flags that the output depends on, apart from the text and the options.
 SETTINGS = ("precision", "random_seed", "tokenized", "write_scores")
-SETTINGS += ("rerank_by", "rerank_weight", "target_language")
+SETTINGS += ("rerank_weight", "target_language")
 SETTINGS += ("format", "split_long", "max_sentence_tokens")
 # They need the attention of a model for each sentence.
 OF_WORDS = ("write_alignments", "write_word_scores")
@@ -298,30 +298,39 @@ def settings(steps, changes, prescribed):
     """Returns everything but the text that the output depends on.
 
     Args:
-        steps: List with the step of each run's checkpoint. None for an
-            exported model.
+        steps: Dictionary that `decoder_model.check_model` returned.
         changes: Dictionary of decoding options that differ from the model's.
         prescribed: What `prescriptions.read` returned, or None.
 
     Returns:
         Dictionary for `files.partial.resumable`.
     """
-    from keras_transformer.decoding.exported import newest_version
-
-    models = ",".join(
-        os.path.realpath(newest_version(path))
-        for path in model_flags.output_dirs(FLAGS)
-    )
-    if steps and len(steps) == 1:
-        (steps,) = steps
-    elif steps:
-        steps = ",".join(map(str, steps))
     return {
-        "output_dir": models.encode(errors="backslashreplace").decode(),
-        "checkpoint_step": steps,
+        "output_dir": _models("output_dir"),
+        "checkpoint_step": _joined(steps.get("output_dir")),
+        "rerank_by": _models("rerank_by"),
+        "rerank_step": _joined(steps.get("rerank_by")),
         "prefix_file": bool(FLAGS.prefix_file),
         "score_file": bool(FLAGS.score_file),
         **prescriptions.settings(prescribed or {}),
         **{name: FLAGS[name].value for name in SETTINGS},
         **changes,
     }
+
+
+def _models(name):
+    """Returns the real paths of the models that a flag names, or None."""
+    from keras_transformer.decoding.exported import newest_version
+
+    if not FLAGS[name].value:
+        return None
+    paths = map(newest_version, model_flags.directories(FLAGS[name].value))
+    models = ",".join(map(os.path.realpath, paths))
+    return models.encode(errors="backslashreplace").decode()
+
+
+def _joined(steps):
+    """Returns the steps of several runs as text, and that of one as it is."""
+    if steps and len(steps) > 1:
+        return ",".join(map(str, steps))
+    return steps and steps[0]

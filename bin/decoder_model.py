@@ -18,8 +18,9 @@ def check_model(changes, prescribed):
         prescribed: What `prescriptions.read` returned.
 
     Returns:
-        What `loading.load_checker` returns, and the list of the steps of the
-        checkpoints. Both are None for an exported model.
+        What `loading.load_checker` returns, which is None for an exported
+        model, and a dictionary with the steps of the checkpoints: a list by the
+        flag that names the runs.
 
     Raises:
         ValueError: If the model cannot do what the flags ask for.
@@ -37,7 +38,7 @@ def check_model(changes, prescribed):
             if FLAGS[name].value != FLAGS[name].default
         }
         check_export(paths[0], chosen, changes)
-        return None, None
+        return None, {}
     checker = _tagging(load_checker(paths, FLAGS.tokenized))
     if FLAGS.rerank_by:
         checker = _reranker(checker, load_checker)
@@ -53,15 +54,18 @@ def check_model(changes, prescribed):
             f"{FLAGS.output_dir}. Remove it."
         )
     runs = ensembles.open_runs(paths)
-    return checker, ensembles.find_steps(runs, FLAGS.checkpoint_step)
+    steps = {"output_dir": ensembles.find_steps(runs, FLAGS.checkpoint_step)}
+    if FLAGS.rerank_by:
+        runs = ensembles.open_runs(model_flags.directories(FLAGS.rerank_by))
+        steps["rerank_by"] = ensembles.find_steps(runs)
+    return checker, steps
 
 
 def load_model(steps):
     """Opens what the flags name as a translator or a parser.
 
     Args:
-        steps: List with the step of each run's checkpoint. None for an
-            exported model.
+        steps: Dictionary that `check_model` returned.
     """
     from keras_transformer.decoding import ensembles
 
@@ -81,10 +85,14 @@ def load_model(steps):
             threads.give_each_a_core()
     from keras_transformer.decoding.loading import load
 
-    translator = _tagging(load(paths, steps, precision, FLAGS.tokenized))
+    translator = _tagging(
+        load(paths, steps.get("output_dir"), precision, FLAGS.tokenized)
+    )
     if not FLAGS.rerank_by:
         return translator
-    return _reranker(translator, lambda paths: load(paths, precision=precision))
+    return _reranker(
+        translator, lambda paths: load(paths, steps["rerank_by"], precision)
+    )
 
 
 def _tagging(translator):

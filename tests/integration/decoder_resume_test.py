@@ -5,6 +5,7 @@ import importlib.util
 import io
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 import sys
@@ -19,6 +20,7 @@ from processes import environment
 from keras_transformer.bin import decoder
 from keras_transformer.decoding import ctranslate2_translator
 from keras_transformer.decoding import protected_texts
+from keras_transformer.decoding import reranking
 from keras_transformer.decoding import translator
 from keras_transformer.decoding import windows
 from keras_transformer.files.partial import PartialFile
@@ -44,6 +46,7 @@ def small_windows(monkeypatch):
     monkeypatch.setattr(windows, "WINDOW", 8)
     monkeypatch.setattr(translator, "WINDOW", 8)
     monkeypatch.setattr(protected_texts, "WINDOW", 8)
+    monkeypatch.setattr(reranking, "WINDOW", 8)
     monkeypatch.setattr(ctranslate2_translator, "WINDOW", 8)
 
 
@@ -177,6 +180,29 @@ class ResumeTest:
         assert call(decoder, *flags, "--protect") == 0
         lines = target.read_text().splitlines()
         assert [line.count("{x}") for line in lines] == [1] * len(LINES)
+
+    def test_a_reverse_run_that_trained_on_is_noticed(
+        self, small_windows, tmp_path, source, monkeypatch, capsys
+    ):
+        # The name is not UTF-8, so a record cannot hold it as it is.
+        reverse = tmp_path / "reverse\udcff"
+        shutil.copytree(FIXTURES / "run", reverse)
+        checkpoints = reverse / "checkpoints"
+        target = tmp_path / "out.txt"
+        flags = [RUN, f"--rerank_by={reverse}", "--beam_size=2"]
+        flags += [f"--decode_from_file={source}", f"--decode_to_file={target}"]
+        with monkeypatch.context() as patch:
+            patch.setattr(PartialFile, "writelines", write_two_windows)
+            assert call(decoder, *flags) == 130
+        assert "The first 16 lines are kept" in capsys.readouterr().err
+        flags.append("--resume")
+        newest = checkpoints / "ckpt-4500.npz"
+        shutil.copy(checkpoints / "ckpt-3000.npz", newest)
+        words = ["rerank_step=4500 in place of rerank_step=3000"]
+        assert_fails(capsys, words, decoder, *flags)
+        newest.unlink()
+        assert call(decoder, *flags) == 0
+        assert target.read_text().splitlines() == LINES
 
     @pytest.mark.slow
     def test_killed_decoders_leave_what_can_be_resumed(self, tmp_path):

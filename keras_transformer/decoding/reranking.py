@@ -27,7 +27,8 @@ class Reranker(TextTranslator):
     A beam search reorders all hypotheses of its beam, so a wider beam gives
     more to choose from. With sampling, all samples that are drawn are
     reordered. The two models need no common vocabulary, because they exchange
-    text.
+    text. Hypotheses that are too long for the reverse model are left out. If
+    all of them are, they stay as the translator found them.
 
     A reranker is called like a `Translator`.
 
@@ -144,18 +145,31 @@ class Reranker(TextTranslator):
             window: List of pairs of a text and its list of `Hypothesis`.
             alpha: Float, or None for the translator's.
         """
-        pairs = [(text, one.text) for text, each in window for one in each]
-        scores = iter(self._reverse_scores(*zip(*pairs), alpha))
-        for text, hypotheses in window:
-            reverse_scores = list(itertools.islice(scores, len(hypotheses)))
-            if is_blank(text):
-                yield hypotheses
-                continue
+        candidates = self._candidates(window)
+        pairs = [(text, one.text) for text, each in candidates for one in each]
+        scores = iter(pairs and self._reverse_scores(*zip(*pairs), alpha))
+        for (_, hypotheses), (_, each) in zip(window, candidates):
             rescored = [
                 one._replace(score=one.score + self.weight * score)
-                for one, score in zip(hypotheses, reverse_scores)
+                for one, score in zip(each, scores)
             ]
-            yield sorted(rescored, key=lambda one: -one.score)
+            yield sorted(rescored, key=lambda one: -one.score) or hypotheses
+
+    def _candidates(self, window):
+        """Returns the window with the hypotheses that can be rescored."""
+        hypotheses = [one.text for _, each in window for one in each]
+        lengths = iter(self.reverse.num_tokens(hypotheses))
+        return [
+            (
+                text,
+                [
+                    one
+                    for one, length in zip(each, lengths)
+                    if length <= self.reverse.max_tokens and not is_blank(text)
+                ],
+            )
+            for text, each in window
+        ]
 
     def _reverse_scores(self, texts, translations, alpha):
         """Scores the texts as translations of their translations."""

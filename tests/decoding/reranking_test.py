@@ -109,6 +109,28 @@ class RerankerTest:
             found = reranker.score([text] * len(each), each)
             np.testing.assert_allclose(found, theirs, atol=1e-4)
 
+    def test_what_is_too_long_for_the_reverse_model_is_left_out(
+        self, translators
+    ):
+        forward, reverse = translators
+        limited = Translator(reverse.model, WordVocabulary(), HPARAMS)
+        texts = ["one ten", "", "two two one"]
+        options = {"beam_size": 6, "num_hypotheses": 6, "return_scores": True}
+        every, every_scores = Reranker(forward, reverse)(texts, **options)
+        for limited.max_tokens in (2, 3):
+            found, scores = Reranker(forward, limited)(texts, **options)
+            for row in (0, 2):
+                expected = [
+                    (text, pytest.approx(score, rel=1e-5))
+                    for text, score in zip(every[row], every_scores[row])
+                    if len(text.split()) < limited.max_tokens
+                ]
+                assert 0 < len(expected) < 6
+                assert list(zip(found[row], scores[row])) == expected
+        limited.max_tokens = 0
+        found = Reranker(forward, limited)(texts, **options)
+        assert found == forward(texts, **options)
+
     def test_all_samples_are_reordered(self, translators):
         reranker = Reranker(*translators)
         options = {"temperature": 1.0, "num_hypotheses": 5, "seed": 1}

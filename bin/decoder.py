@@ -124,9 +124,11 @@ def _decode(checker, steps, changes, prescribed):
         translator = None if checker else load_model(steps)
         long_lines = LongLines(checker or translator, FLAGS, format.text_of)
         lines = output.follow("decode_from_file", long_lines.watched(text))
-        prefixes_of_lines = None
+        prefixes_of_lines = prefixes_of_rows = None
         if prefixes:
-            prefixes_of_lines = output.follow("prefix_file", prefixes)
+            prefixes_of_lines, prefixes_of_rows = itertools.tee(
+                output.follow("prefix_file", prefixes)
+            )
         translator = translator or load_model(steps)
         if num_lines:
             num_lines -= output.num_lines
@@ -146,7 +148,7 @@ def _decode(checker, steps, changes, prescribed):
                 changes,
                 prescribed.get("glossary"),
             )
-            _write(format.rows(results, translator), output)
+            _write(format.rows(results, translator, prefixes_of_rows), output)
     return WITH_WARNINGS if long_lines.num_long else 0
 
 

@@ -57,18 +57,29 @@ class LineFormat:
             self.text_of(line, number)
         return number
 
-    def rows(self, results, translator):
-        """Yields the line to write for each result of `LongLines`."""
+    def rows(self, results, translator, prefixes=None):
+        """Yields the line to write for each result of `LongLines`.
+
+        Args:
+            results: What `LongLines.results` yields.
+            translator: The `TextTranslator` that found them.
+            prefixes: Iterable of str, one for each result. Defaults to None.
+        """
         # Imported here because it needs NumPy, and bad input fails faster.
         from keras_transformer.decoding.windows import WINDOW
 
         results = iter(results)
+        prefixes = prefixes or itertools.repeat("")
         while batch := list(itertools.islice(results, WINDOW)):
             texts = [self.text_of(line, number) for line, number, _ in batch]
             links = self._links(texts, batch, translator)
-            for text, (line, _, translation), own in zip(texts, batch, links):
+            for text, (line, _, translation), own, prefix in zip(
+                texts, batch, links, prefixes
+            ):
                 if self._is_json:
-                    noted = self._with_warnings(text, translation, translator)
+                    noted = self._with_warnings(
+                        text, translation, translator, prefix
+                    )
                     yield json_lines.json_line(
                         line, noted, self._num_hypotheses, self._of_words(own)
                     )
@@ -134,13 +145,14 @@ class LineFormat:
         placeholders = self._prescribed["protect"]
         return mask_of(placeholders, self._prescribed.get("glossary"))
 
-    def _with_warnings(self, text, translation, translator):
+    def _with_warnings(self, text, translation, translator, prefix):
         from keras_transformer.decoding.long_texts import limit_warnings
 
         if translation.warnings:  # it is not the translation of a whole line
             return translation
         if self._mask:
             text = self._mask(text).text
-        hypotheses = translation.hypotheses
-        warnings = limit_warnings(translator, text, hypotheses, self._changes)
+        warnings = limit_warnings(
+            translator, text, translation.hypotheses, self._changes, prefix
+        )
         return translation._replace(warnings=warnings)

@@ -22,22 +22,34 @@ class Sentences(typing.NamedTuple):
             extra_length: Integer, by how many tokens a translation may be
                 longer than its source.
         """
-        limits = [len(self.sources[i]) for i in batch]
-        prefixes = terms = None
-        if self.prefixes:
-            prefixes = padded([self.prefixes[i] for i in batch])
-            # A prefix can be longer than its source.
-            shortest = [len(self.prefixes[i]) + 1 for i in batch]
-            limits = np.maximum(limits, shortest)
+        sources = [self.sources[i] for i in batch]
+        prefixes = [self.prefixes[i] if self.prefixes else [] for i in batch]
+        limits = [
+            length_limit(len(source), len(prefix) + 1, extra_length)
+            for source, prefix in zip(sources, prefixes)
+        ]
+        terms = None
         if self.terms:
             terms = padded_terms([self.terms[i] for i in batch])
         return (
-            padded([self.sources[i] for i in batch]),
-            np.array(limits, "int32") + extra_length,
-            prefixes,
+            padded(sources),
+            np.array(limits, "int32"),
+            padded(prefixes) if self.prefixes else None,
             None if self.seeds is None else self.seeds[batch],
             terms,
         )
+
+
+def length_limit(source_len, prefix_len, extra_length):
+    """Returns the greatest number of tokens of a translation.
+
+    Args:
+        source_len: Integer number of tokens of the source, the end included.
+        prefix_len: Integer number of tokens of the prefix and an end. A prefix
+            can be longer than its source.
+        extra_length: Integer, see `Sentences.arrays`.
+    """
+    return max(source_len, prefix_len) + extra_length
 
 
 def padded(sequences):

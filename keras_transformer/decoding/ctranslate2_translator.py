@@ -8,6 +8,7 @@ from keras_transformer.data.subwords import SOURCE_VOCABULARY_FILE
 from keras_transformer.data.subwords import VOCABULARY_FILE
 from keras_transformer.data.text_files import sha256
 from keras_transformer.decoding import threads
+from keras_transformer.decoding.arrays import length_limit
 from keras_transformer.decoding.ctranslate2_search import CTranslate2Search
 from keras_transformer.decoding.ctranslate2_search import Request
 from keras_transformer.decoding.exported import CTRANSLATE2_FILE
@@ -193,16 +194,24 @@ class CTranslate2Translator(TextTranslator):
         requests = []
         for row in rows:
             prefix = prefixes[row] if prefixes else []
-            # A prefix can be longer than its source. CTranslate2's table of
-            # positions ends at `max_tokens`.
-            limit = max(len(sources[row]), len(prefix) + 1)
-            limit = min(limit + options.extra_length, self.max_tokens)
+            limit = self._limited(
+                length_limit(
+                    len(sources[row]), len(prefix) + 1, options.extra_length
+                )
+            )
             requests.append(Request(sources[row], prefix, limit))
         hypotheses_of_rows = search(requests, options, scored)
         hypotheses_of_rows = with_texts(hypotheses_of_rows, self.vocabulary)
         for row, hypotheses in zip(rows, hypotheses_of_rows):
             results[row] = hypotheses
         return results
+
+    def length_limit(self, text, prefix="", **options):
+        return self._limited(super().length_limit(text, prefix, **options))
+
+    def _limited(self, length):
+        # CTranslate2's table of positions ends at `max_tokens`.
+        return min(length, self.max_tokens)
 
     def encode(self, numbered):
         return encode(self.source_vocabulary, numbered, self.max_tokens)

@@ -82,7 +82,7 @@ def translate_in_parts(
     ]
 
 
-def limit_warnings(translator, text, hypotheses, options):
+def limit_warnings(translator, text, hypotheses, options, prefix=""):
     """Returns the warning that a translation may be cut off, or no warning.
 
     Args:
@@ -90,6 +90,7 @@ def limit_warnings(translator, text, hypotheses, options):
         text: The source as the model reads it, a str.
         hypotheses: List of `Hypothesis`.
         options: Dictionary of the options that were changed.
+        prefix: Str that the translations begin with. Defaults to none.
     """
     # A search that writes trees ends them before the limit.
     if translator.linearization or not text.strip():
@@ -97,7 +98,7 @@ def limit_warnings(translator, text, hypotheses, options):
     best = hypotheses[0]
     (length,) = translator.num_tokens([best.text], of_targets=True)
     length = len(best.ids) or length
-    is_cut = length >= translator.length_limit(text, **options)
+    is_cut = length >= translator.length_limit(text, prefix, **options)
     return [REACHED_LIMIT] if is_cut else []
 
 

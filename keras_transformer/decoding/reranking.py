@@ -118,8 +118,8 @@ class Reranker(TextTranslator):
         )
         return list(map(max, *counts))
 
-    def length_limit(self, text, **options):
-        return self.translator.length_limit(text, **options)
+    def length_limit(self, text, prefix="", **options):
+        return self.translator.length_limit(text, prefix, **options)
 
     def encode(self, numbered):
         # Checks the length for this model, too, which writes the texts.

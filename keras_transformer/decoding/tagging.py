@@ -78,8 +78,9 @@ class TaggingTranslator(TextTranslator):
         texts = texts if of_targets else list(map(self._tagged, texts))
         return self.translator.num_tokens(texts, of_targets=of_targets)
 
-    def length_limit(self, text, **options):
-        return self.translator.length_limit(self._tagged(text), **options)
+    def length_limit(self, text, prefix="", **options):
+        text = self._tagged(text)
+        return self.translator.length_limit(text, prefix, **options)
 
     def attention(self, texts, hypotheses):
         return self.translator.attention(

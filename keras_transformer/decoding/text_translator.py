@@ -1,5 +1,6 @@
 """The base class of all translators."""
 
+from keras_transformer.decoding.arrays import length_limit
 from keras_transformer.decoding.placeholders import check_alone
 from keras_transformer.decoding.windows import WINDOW
 from keras_transformer.decoding.windows import check_pairs
@@ -215,15 +216,18 @@ class TextTranslator:
         side = self.vocabulary if of_targets else self.source_vocabulary
         return list(map(len, side.encode(texts)))
 
-    def length_limit(self, text, **options):
+    def length_limit(self, text, prefix="", **options):
         """Returns the greatest number of tokens of a text's translation.
 
         Args:
             text: Str.
+            prefix: Str that the translation begins with. Defaults to none.
             **options: Fields of `DecodeOptions` to change.
         """
-        (length,) = self.num_tokens([text])
-        return length + self.changed_options(**options).extra_length
+        (source_len,) = self.num_tokens([text])
+        (prefix_len,) = self.num_tokens([prefix], True) if prefix else (1,)
+        extra_length = self.changed_options(**options).extra_length
+        return length_limit(source_len, prefix_len, extra_length)
 
     def encode(self, numbered):
         """Encodes (number, text) pairs of sources, and checks their lengths."""

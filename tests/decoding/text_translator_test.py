@@ -2,6 +2,7 @@
 
 import inspect
 
+import exported_translators
 import pytest
 from small_translators import HPARAMS
 from small_translators import TEXTS
@@ -84,3 +85,30 @@ class LimitsTest:
         limit = forward.length_limit(texts[0], extra_length=3)
         assert limit == lengths[0] + 3
         assert reranker.length_limit(texts[0], extra_length=3) == limit
+
+    def test_a_prefix_may_be_longer_than_its_text(self, tmp_path):
+        translator = make_translator(make_vocabulary(tmp_path / "a.model"))
+        text, prefix = "a book", "the man reads a book about dogs and women"
+        (prefix_len,) = translator.num_tokens([prefix], of_targets=True)
+        for extra_length in (0, 2):
+            limit = translator.length_limit(
+                text, prefix, extra_length=extra_length
+            )
+            assert limit == prefix_len + extra_length
+            for (best,) in translator.hypotheses(
+                [text],
+                prefixes=[prefix],
+                extra_length=extra_length,
+                min_length=limit,
+            ):
+                assert len(best.ids) == limit
+
+    def test_an_export_to_ctranslate2_ends_at_its_last_position(self, tmp_path):
+        pytest.importorskip("ctranslate2")
+        ours = exported_translators.make_translator(tmp_path)
+        theirs = CTranslate2Translator(ours.exported)
+        theirs.max_tokens = 6
+        text = exported_translators.WORDS[0]
+        options = {"extra_length": 99, "min_length": 6}
+        ((best,),) = theirs.hypotheses([text], **options)
+        assert len(best.ids) == theirs.length_limit(text, **options) == 6

@@ -14,7 +14,8 @@ from keras_transformer.decoding import ctranslate2_translator
 from keras_transformer.decoding import windows
 from keras_transformer.files.partial import PartialFile
 
-EXPORT = pathlib.Path(__file__).parents[1] / "fixtures/v0.1/ctranslate2"
+FIXTURES = pathlib.Path(__file__).parents[1] / "fixtures" / "v0.1"
+RUN, EXPORT = FIXTURES / "run", FIXTURES / "ctranslate2"
 LONG = "a b c d e " * 1000
 SHORT = "a b c d e f g h i j k l"
 
@@ -142,6 +143,18 @@ class JsonLinesTest:
         line = '"a b https://example.org/a/b/c/d/e/f/g/h"\n'
         _, (row,), _ = run_decoder(line, *flags, "--protect")
         assert json.loads(row)["warnings"] == ["reached_limit"]
+
+    def test_a_translation_longer_than_its_line_may_have_a_longer_prefix(
+        self, tmp_path, type_in, capsys
+    ):
+        prefix = tmp_path / "prefix.txt"
+        prefix.write_text("q w e r\n")
+        flags = [f"--prefix_file={prefix}", "--format=jsonl"]
+        type_in(b'"q w"\n')
+        flags.append("--decode_hparams=extra_length=2")
+        assert call(decoder, f"--output_dir={RUN}", *flags) == 0
+        row = json.loads(capsys.readouterr().out)
+        assert (row["translation"], row["warnings"]) == ("q w e r", [])
 
     @pytest.mark.parametrize(
         "line",

@@ -127,7 +127,8 @@ FLAGS = flags.define(
             None,
             "Number of tokens above which a sentence of a document, or a line "
             "with split_long, is translated in parts. Default: the length of "
-            "the longest sentences in the run's training.",
+            "the longest sentences in the run's training, and 256 for an "
+            "export.",
         ),
     ),
     flags.group(

@@ -10,7 +10,8 @@ chooses what it writes:
                    and tensorflow-text.
   saved_model_ids  The same for servers without the operations of
                    tensorflow-text. It takes and returns ids of vocab.model,
-                   a file in its folder assets.extra.
+                   a file in its folder assets.extra. If vocab.source.model
+                   is there too, it takes the ids of that.
   ctranslate2      A model for CTranslate2 and kt-serve, with weights stored
                    as --quantization says. It needs
                    pip install '.[ctranslate2]'.
@@ -18,8 +19,9 @@ chooses what it writes:
 The model becomes the next version in --export_dir: 1, 2, and so on.
 
 The exported model translates as the run does. --beam_size, --alpha and
---decode_hparams change that at the export; later they cannot be changed. A
-SavedModel computes in float32, or in the format that --precision names.
+--decode_hparams change that at the export. A CTranslate2 model also accepts
+them when it translates; a SavedModel does not. A SavedModel computes in
+float32, or in the format that --precision names.
 
 --shortlist=train.en,train.de makes a CTranslate2 model faster. It learns from
 the text of the training which subwords of the target belong to which of the

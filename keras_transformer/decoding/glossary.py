@@ -16,11 +16,11 @@ class Glossary:
     """Translations that terms of the source must have.
 
     A term is found where all its words occur in a row, whatever spaces are
-    between them. From the left to the right, the longest term is taken, and
-    terms do not overlap. Capital letters matter. Only the first word of a text
-    may begin with a capital letter where the glossary has a small one. A
-    translation comes out exactly as the glossary spells it. Other forms of a
-    term, such as a plural, need lines of their own.
+    between them. The text is matched from left to right. At each position the
+    longest term wins, and matches do not overlap. Capital letters matter. Only
+    the first word of a text may begin with a capital letter where the glossary
+    has a small one. A translation comes out exactly as the glossary spells it.
+    Other forms of a term, such as a plural, need lines of their own.
 
     Args:
         terms: Dictionary of source term to target term, both str. None as a

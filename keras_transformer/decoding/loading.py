@@ -149,8 +149,9 @@ def load_checker(path, tokenized=False):
         tokenized: Boolean, see `load`.
 
     Returns:
-        A `Translator` or `Parser` without a model, which can do nothing but
-        `check_lengths` and `check_translations`. None for an exported model.
+        A `Translator` or `Parser` without a model, which can do what needs the
+        vocabulary alone, such as `check_lengths` and `num_tokens`. None for an
+        exported model.
 
     Raises:
         ValueError: See `load`.

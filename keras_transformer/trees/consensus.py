@@ -2,13 +2,14 @@
 
 import collections
 import itertools
+import math
 import typing
 
 import numpy as np
 
 from keras_transformer.trees.parseval import DELETED
 from keras_transformer.trees.parseval import parseval
-from keras_transformer.trees.tree import ROOT
+from keras_transformer.trees.tree import Tree
 from keras_transformer.trees.tree import steps
 from keras_transformer.trees.tree import trees_of
 
@@ -18,7 +19,7 @@ THRESHOLD = 0.4
 
 
 class Bracket(typing.NamedTuple):
-    """A constituent, whatever punctuation it holds.
+    """A constituent below the root, whatever punctuation it holds.
 
     Of several brackets with one label over the same words, such as NP over NP,
     the copy counts those inside.
@@ -38,7 +39,7 @@ def consensus(trees, weights):
     result has the one whose shares beyond `THRESHOLD` have the greatest sum.
     Each word gets the tag with the greatest weight. As in `parseval`, brackets
     that differ in their punctuation alone are the same. Punctuation is placed
-    as in the parse with the greatest weight.
+    as in the parse with the greatest weight, whose root is the root.
 
     If the parses are samples of a model, a share estimates the probability that
     a bracket is right. The most probable parse can be worse, because the
@@ -46,7 +47,7 @@ def consensus(trees, weights):
     others. Goodman (1996), Henderson and Brill (1999).
 
     Args:
-        trees: Non-empty list of `Tree` over the same words, with one root.
+        trees: Non-empty list of `Tree` over the same words.
         weights: List of positive float, one for each tree.
 
     Returns:
@@ -69,24 +70,18 @@ def consensus(trees, weights):
     ranked = weight_of.most_common()
     likeliest = ranked[0][0]
     is_counted = [tag not in DELETED for tag in likeliest.tags()]
-    if not any(is_counted):
+    if likeliest.is_preterminal or not any(is_counted):
         return likeliest
     shares, heights = _shares(ranked, is_counted)
     chosen = _best_brackets(shares, sum(is_counted))
-    # Heights of different parses can disagree, but the root is always on top.
-    chosen.sort(
-        key=lambda one: (
-            *(one.start, -one.stop),
-            *(one.label != ROOT, -heights[one]),
-        )
-    )
+    chosen.sort(key=lambda one: (one.start, -one.stop, -heights[one]))
     homes = _homes(likeliest, is_counted)
     constituents = [
         (one.label, *_places(one, heights[one], homes)) for one in chosen
     ]
     leaves = zip(_tags(trees, weights), likeliest.words())
-    (tree,) = trees_of(_assembled(constituents, leaves))
-    return tree
+    children = trees_of(_assembled(constituents, leaves))
+    return Tree(likeliest.label, tuple(children))
 
 
 def expected_f1(tree, trees, weights):
@@ -108,7 +103,7 @@ def expected_f1(tree, trees, weights):
 
 
 def _brackets(tree, is_counted):
-    """Yields the brackets of a tree, inner ones first.
+    """Yields the brackets below the root of a tree, inner ones first.
 
     Args:
         tree: A `Tree`.
@@ -130,7 +125,7 @@ def _brackets(tree, is_counted):
         else:
             places = starts.pop(), place
             start, stop = (num_before[each] for each in places)
-            if start < stop:
+            if start < stop and starts:
                 copy = copies[start, stop, label]
                 height = heights[start, stop]
                 yield Bracket(start, stop, label, copy), height, places
@@ -198,8 +193,9 @@ def _best_brackets(shares, num_words):
 def _homes(tree, is_counted):
     """Returns where each leaf belongs: the start, stop and height of a bracket.
 
-    The home of punctuation is the smallest bracket around it. A word that
-    counts belongs into all brackets around it.
+    The home of punctuation is the smallest bracket around it, or the root,
+    which is higher than all brackets. A word that counts belongs into all
+    brackets around it.
     """
     number = itertools.count()
     homes = [
@@ -209,7 +205,8 @@ def _homes(tree, is_counted):
     for bracket, height, (first, end) in _brackets(tree, is_counted):
         home = bracket.start, bracket.stop, height
         homes[first:end] = [one or home for one in homes[first:end]]
-    return homes
+    root = 0, sum(is_counted), math.inf
+    return [one or root for one in homes]
 
 
 def _places(bracket, height, homes):

@@ -141,6 +141,10 @@ class ConsensusTest:
         trees = list(map(parse_tree, parses))
         assert consensus(trees, [1, 2]) == trees[1]
 
+    def test_a_word_may_stand_without_a_root(self):
+        trees = [parse_tree("(NN a)"), parse_tree("(VB a)")]
+        assert consensus(trees, [1, 2]) == trees[1]
+
     def test_parses_without_agreement_leave_words_below_the_root(self):
         one = parse_tree("(TOP (A (B (X a) (X b)) (X c)))")
         other = parse_tree("(TOP (C (X a) (X b) (X c)))")
@@ -161,14 +165,20 @@ class ConsensusTest:
         assert consensus(trees, [1, 1, 1]) == trees[0]
         assert consensus(trees, [1, 1, 3]) == trees[2]
 
-    def test_the_root_is_on_top_where_heights_disagree(self):
-        inner = ["(VP (XX go) (NP (XX it)))", "(VP (XX go) (XX it))"]
-        parses = [
-            "(TOP (S (NP (XX go)) (VP (XX it)) (. !)))",
-            *(f"(TOP (FRAG (S {phrase}) (. !)))" for phrase in inner),
-        ]
-        tree = consensus(list(map(parse_tree, parses)), [1, 1, 1])
-        assert str(tree).startswith("(TOP ") and str(tree).count("TOP") == 1
+    def test_a_label_of_the_root_may_be_inside_a_tree(self):
+        inside = parse_tree("(TOP (S (TOP (NP (X Ada)) (VP (X is))) (. .)))")
+        without = parse_tree("(TOP (S (NP (X Ada)) (VP (X is)) (. .)))")
+        assert consensus([inside, without], [2, 1]) == inside
+        assert consensus([inside, without], [1, 2]) == without
+
+    @pytest.mark.parametrize("seed", range(20))
+    def test_different_roots_are_as_good_as_the_same(self, seed):
+        parses, _ = random_parses(seed, marks=(0, 4))
+        weights = [3, 2, 2]
+        expected = consensus(parses, weights)
+        roots = ["S", "X", "FRAG"]
+        others = [tree._replace(label=r) for tree, r in zip(parses, roots)]
+        assert consensus(others, weights) == expected._replace(label="S")
 
     def test_each_word_has_the_tag_with_the_greatest_weight(self):
         parses = ["(S (NN a) (NN b))", "(S (NN a) (VB b))", "(S (JJ a) (VB b))"]

@@ -19,7 +19,6 @@ def explain(error):
     Args:
         error: The exception.
     """
-    # A ValueError of a library is probably our bug, not bad input.
     if isinstance(error, OSError):
         if error.errno in TOO_MANY_FILES:
             return _about_open_files(error)
@@ -72,7 +71,14 @@ def _about_stream(error):
 
 
 def _is_ours(error):
-    """Returns whether this package, and not a library, raised the error."""
+    """Returns whether this package, and not a library, raised the error.
+
+    A ValueError of a library or of Python itself is probably our bug.
+    """
+    # Python's own errors, such as of unpacking, name nothing that is received.
+    is_pythons = type(error).__module__ == "builtins"
+    if is_pythons and "Received: " not in str(error):
+        return False
     # The last frame is the one that contains the `raise`.
     *_, (frame, _) = traceback.walk_tb(error.__traceback__)
     module = frame.f_globals.get("__name__", "")

@@ -7,6 +7,7 @@ import resource
 import pytest
 
 from keras_transformer.bin import failures
+from keras_transformer.serving.errors import RequestError
 
 
 @pytest.fixture
@@ -30,3 +31,33 @@ def test_too_many_open_files_name_the_limit(tmp_path, few_open_files):
     line = failures.explain(raised.value)
     assert "Received: Too many open files." in line
     assert "ulimit -n" in line
+
+
+def raised(statement):
+    """Returns the ValueError of a statement in a module of the package."""
+    names = {
+        "__name__": "keras_transformer.module",
+        "RequestError": RequestError,
+    }
+    with pytest.raises(ValueError) as raised:
+        exec(statement, names)
+    return raised.value
+
+
+@pytest.mark.parametrize(
+    "statement", ["(one,) = ()", "int('one')", "'\xe4'.encode('ascii')"]
+)
+def test_errors_of_python_itself_are_bugs(statement):
+    assert failures.explain(raised(statement)) is None
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        "ValueError('A word must be short. Received: along. Cut it.')",
+        "RequestError('NOT_FOUND', 'There is no such model.')",
+    ],
+)
+def test_errors_of_the_package_are_shown(error):
+    error = raised(f"raise {error}")
+    assert failures.explain(error) == str(error)

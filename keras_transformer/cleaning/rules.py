@@ -20,15 +20,16 @@ RATIO_MARGIN = 20
 
 _CONTROLS = "\x00-\x08\x0a-\x1f\x7f-\x9f"  # without the tab
 # The bytes 0x80 to 0xbf of UTF-8 as Latin-1 and Windows-1252 show them. The
-# quotes, dashes and the ellipsis of Windows-1252 are missing, since they may
-# follow a capital letter: „Ä“.
-_REST = "[\xa0-\xbf€ƒ†‡ˆ‰Š‹ŒŽ˜™š›œžŸ]"
+# quotes, dashes and the ellipsis are missing, since they may follow a capital
+# letter: „Ä“.
+_REST = "\xa0-\xaa\xac-\xba\xbc-\xbf€ƒ†‡ˆ‰Š‹ŒŽ˜™š›œžŸ"
 _BROKEN = re.compile(
     "\ufffd"  # the sign for bytes that a program could not decode
     f"|[{_CONTROLS}]"
-    f"|[ÂÃÄÅ]{_REST}"  # "Ã¤" for "ä"
+    f"|[ÂÃÄÅ][{_REST}]"  # "Ã¤" for "ä"
+    r"|[ÂÃÄÅ][«»](?=[^\W\d_])"  # "NoÃ«l", but not "«Å»"
     "|â€"  # the start of a quote or a dash
-    f"|(?:[ÐÑ]{_REST}){{2}}"  # Cyrillic
+    f"|(?:[ÐÑ][{_REST}«»]){{2}}"  # Cyrillic
 )
 # What every match of the above starts with. A search for a single character is
 # six times as fast, and nearly all text passes it.

@@ -4,14 +4,26 @@ import difflib
 import functools
 import unicodedata
 
+# Those in use today: the recommended and the limited-use scripts of Unicode's
+# Annex 31, and a few more with text on the web.
 SCRIPTS = (
-    *("arabic", "armenian", "bengali", "cyrillic", "devanagari", "ethiopic"),
-    *("georgian", "greek", "gujarati", "gurmukhi", "han", "hangul", "hebrew"),
-    *("hiragana", "kannada", "katakana", "khmer", "lao", "latin", "malayalam"),
-    *("mongolian", "myanmar", "oriya", "sinhala", "tamil", "telugu", "thai"),
-    "tibetan",
+    *("adlam", "arabic", "armenian", "balinese", "bamum", "batak", "bengali"),
+    *("bopomofo", "buginese", "canadian_aboriginal", "chakma", "cham"),
+    *("cherokee", "coptic", "cyrillic", "devanagari", "ethiopic", "georgian"),
+    *("greek", "gujarati", "gurmukhi", "han", "hangul", "hanifi_rohingya"),
+    *("hebrew", "hiragana", "javanese", "kannada", "katakana", "kayah_li"),
+    *("khmer", "lao", "latin", "lepcha", "limbu", "lisu", "malayalam"),
+    *("mandaic", "meetei_mayek", "miao", "mongolian", "myanmar", "new_tai_lue"),
+    *("newa", "nko", "nyiakeng_puachue_hmong", "ol_chiki", "oriya", "osage"),
+    *("saurashtra", "sinhala", "sundanese", "syloti_nagri", "syriac", "tai_le"),
+    *("tai_tham", "tai_viet", "tamil", "telugu", "thaana", "thai", "tibetan"),
+    *("tifinagh", "vai", "wancho", "yi"),
 )
-_SCRIPT_OF_NAME = {name.upper(): name for name in SCRIPTS} | {"CJK": "han"}
+# What the Unicode names of the letters of a script start with.
+_SCRIPT_OF_NAME = {name.upper().replace("_", " "): name for name in SCRIPTS} | {
+    "CANADIAN SYLLABICS": "canadian_aboriginal",
+    "CJK": "han",
+}
 _WIDTHS = ("FULLWIDTH", "HALFWIDTH")
 
 
@@ -53,7 +65,9 @@ def script_of(character):
     words = unicodedata.name(character, "").split()
     if words and words[0] in _WIDTHS:
         del words[0]
-    return _SCRIPT_OF_NAME.get(words[0]) if words else None
+    starts = (" ".join(words[:number]) for number in (1, 2, 3))
+    scripts = filter(None, map(_SCRIPT_OF_NAME.get, starts))
+    return next(scripts, None)
 
 
 def is_mostly_in(text, scripts):

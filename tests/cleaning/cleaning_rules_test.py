@@ -96,6 +96,11 @@ class ScriptTest:
             (SENTENCES[6], {"han", "hiragana"}),
             (SENTENCES[7], {"hangul"}),
             (SENTENCES[8], {"devanagari"}),
+            ("ދިވެހި ބަސް", {"thaana"}),
+            ("ᏣᎳᎩ ᎦᏬᏂᎯᏍᏗ", {"cherokee"}),
+            ("ᱥᱟᱱᱛᱟᱲᱤ", {"ol_chiki"}),
+            ("ᐃᓄᒃᑎᑐᑦ", {"canadian_aboriginal"}),
+            ("ᦅᧄᦺᦑ ᥖᥭᥰᥘᥫᥴ", {"new_tai_lue", "tai_le"}),
         ],
     )
     def test_letters_belong_to_their_scripts(self, sentence, scripts):
@@ -104,6 +109,13 @@ class ScriptTest:
         others = set(SCRIPTS) - scripts
         assert is_mostly_in(sentence, scripts)
         assert not is_mostly_in(sentence, others)
+
+    def test_every_script_has_letters(self):
+        letters = map(script_of, map(chr, range(0x20000)))
+        assert {*letters} - {None} == {*SCRIPTS}
+
+    def test_signs_of_several_scripts_have_none(self):
+        assert {script_of(sign) for sign in "ー々µªʰ〆"} == {None}
 
     def test_half_of_the_letters_is_enough(self):
         assert is_mostly_in("abжя", {"cyrillic"})

@@ -165,10 +165,18 @@ def _files(path):
 
 def _files_below(folder):
     """Returns the sorted paths of the files of trees in a folder."""
-    files = []
+    files, ways = [], {folder: ()}
     for place, folders, names in os.walk(folder, followlinks=True):
+        # A link to a folder on the way to this place would lead back here.
+        way = (*ways.pop(place), os.path.realpath(place))
         # Sorting in place makes os.walk visit the folders in this order.
-        folders[:] = sorted(n for n in folders if not n.startswith("."))
+        folders[:] = sorted(
+            name
+            for name in folders
+            if not name.startswith(".")
+            and os.path.realpath(os.path.join(place, name)) not in way
+        )
+        ways.update((os.path.join(place, name), way) for name in folders)
         files.extend(
             os.path.join(place, name)
             for name in sorted(names)

@@ -79,6 +79,16 @@ class PathsTest:
         linked = self.words(f"{tmp_path}/links:23")
         assert linked == self.words(f"{sections}/02")
 
+    def test_links_to_folders_above_are_left_alone(self, tmp_path):
+        sections = self.sections(tmp_path)
+        before = self.words(sections)
+        (tmp_path / "wsj" / "all").symlink_to(".")
+        (tmp_path / "wsj" / "01" / "other").symlink_to(tmp_path)
+        (tmp_path / "wsj" / "first").symlink_to("00")
+        first = self.words(f"{sections}/00")
+        for end in ("", "/"):
+            assert self.words(sections + end) == before + first
+
     def test_other_files_of_a_directory_are_left_alone(self, tmp_path):
         sections = self.sections(tmp_path)
         before = treebank_files([sections])

@@ -81,14 +81,22 @@ def lines_of(file, name, errors="strict", exact=False):
         try:
             text = line.decode(errors=errors)
         except UnicodeDecodeError as error:
-            raise _not_text(name, number, line, error.start) from error
+            raise not_text(name, number, line, error.start) from error
         # UTF-16 without a byte order mark is full of them.
         if errors == "strict" and "\0" in text:
-            raise _not_text(name, number, line, line.index(b"\0"))
+            raise not_text(name, number, line, line.index(b"\0"))
         yield text
 
 
-def _not_text(name, number, line, position):
+def not_text(name, number, line, position):
+    """Returns the error about a line that is not UTF-8 text.
+
+    Args:
+        name: What the message calls the file, usually its path.
+        number: Number of the line in the file, from 1.
+        line: Bytes of the line.
+        position: Place of the first wrong byte in the line, from 0.
+    """
     marks = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
     is_utf16 = (number == 1 and line.startswith(marks)) or not line[position]
     encoding = "UTF-16" if is_utf16 else "ISO-8859-1"

@@ -5,6 +5,8 @@ This module knows only text and steps; `tree` builds trees from the steps.
 
 import re
 
+from keras_transformer.data.text_files import not_text
+
 # A bracket around a tag and its word; an opening bracket with its label, which
 # only the root may lack; a closing bracket; a word that touches a bracket; a
 # word without a bracket of its own.
@@ -149,12 +151,8 @@ def _check_encoding(text, name, first_line):
         damage = re.search("[\0\ud800-\udfff]", line)
         if damage:
             before = line[: damage.start()].encode()
-            raise ValueError(
-                f"Text must be UTF-8. Received: {name}, line {number}, where "
-                f"byte {len(before) + 1} is 0x{ord(damage[0]) & 0xFF:02x}. "
-                "Convert the file, for example with "
-                "iconv -f ISO-8859-1 -t UTF-8."
-            )
+            content = line.encode(errors="surrogateescape")
+            raise not_text(name, number, content, len(before))
 
 
 def _fault(text, match, kind, name, first_line):

@@ -134,6 +134,18 @@ class BadTreeTest:
             assert bad or kept == 3
             assert all("must be UTF-8" in line for line in bad)
 
+    @pytest.mark.parametrize(
+        "content, advised",
+        [
+            ("(NN dog)\n(NN élan)\n".encode("latin-1"), "ISO-8859-1"),
+            ("(NN élan)\n".encode("utf-16"), "UTF-16"),
+            ("(NN élan)\n".encode("utf-16-le"), "UTF-16"),
+        ],
+    )
+    def test_the_advice_names_the_encoding(self, tmp_path, content, advised):
+        with pytest.raises(ValueError, match=f"iconv -f {advised} -t UTF-8"):
+            read(write(tmp_path / "bank", content))
+
     def test_file_without_a_tree_is_named(self, tmp_path):
         paths = [write(tmp_path / name, "\n \n") for name in ("a", "b")]
         good = write(tmp_path / "good", "(NN bird)\n")

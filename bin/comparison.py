@@ -21,15 +21,14 @@ def compare(systems, tokenize, lowercase, path=None, problem=None):
     differences = comparison.compare(
         *systems.outputs, systems.references, tokenize, lowercase
     )
-    text = comparison.comparison_text(differences, systems.names[1])
-    print(f"\n{text}")
-    if not path:
-        return
-    systems_report.write_systems_report(
-        systems,
-        differences,
-        path,
-        Words(tokenize, lowercase),
-        problem and systems_report.training_targets(problem),
-    )
-    print(f"Page: {path}", file=sys.stderr)
+    if path:
+        systems_report.write_systems_report(
+            systems,
+            differences,
+            path,
+            Words(tokenize, lowercase),
+            problem and systems_report.training_targets(problem),
+        )
+        print(f"Page: {path}", file=sys.stderr)
+    # Printed last: the page survives a reader that closes the pipe.
+    print(f"\n{comparison.comparison_text(differences, systems.names[1])}")

@@ -9,6 +9,7 @@ from keras_transformer.data.text_files import read_lines
 from keras_transformer.trees.consensus import consensus
 from keras_transformer.trees.tree import clean
 from keras_transformer.trees.tree import parse_tree
+from keras_transformer.trees.treebank import clean_trees
 from keras_transformer.trees.treebank import read_treebank
 
 
@@ -42,8 +43,10 @@ def read_best_parses(path, number):
     """Returns the best parse of each sentence in a file or a treebank.
 
     Args:
-        path: Path of a file with as many lines as there are sentences, as
-            `read_parses` reads it, or of a treebank as for `read_treebank`.
+        path: Path of a file or a pipe with as many lines as there are
+            sentences, of which each begins with its best parse, or of a
+            treebank as for `read_treebank`. What follows a tab is ignored, so
+            the lines may have scores of any kind.
         number: Integer, the number of sentences.
 
     Returns:
@@ -52,11 +55,21 @@ def read_best_parses(path, number):
     Raises:
         ValueError: If a tree cannot be read.
     """
-    if os.path.isfile(path) and sum(1 for _ in read_lines(path)) == number:
+    if not os.path.exists(path) or os.path.isdir(path):
+        return list(read_treebank([path]))
+    # A pipe can be read only once.
+    lines = list(read_lines(path, errors="surrogateescape"))
+    if len(lines) == number:
+        parses = [line.partition("\t")[0] for line in lines]
         return [
-            parses[0][0] if parses else None for parses in read_parses(path)
+            _tree(parse, path, line) if parse.strip() else None
+            for line, parse in enumerate(parses, 1)
         ]
-    return list(read_treebank([path]))
+    trees = list(clean_trees(lines, path))
+    for fault in trees:
+        if isinstance(fault, ValueError):
+            raise fault
+    return trees
 
 
 def read_parses(path):

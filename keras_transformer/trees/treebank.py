@@ -47,7 +47,9 @@ def read_treebank(paths, bad=None):
     """
     num_trees = 0
     for path in treebank_files(paths):
-        for tree in _read_file(path):
+        # Surrogates let an error name the line and the byte that are wrong.
+        lines = read_lines(path, errors="surrogateescape")
+        for tree in clean_trees(lines, path):
             if isinstance(tree, Tree):
                 num_trees += 1
                 yield tree
@@ -60,6 +62,32 @@ def read_treebank(paths, bad=None):
         raise ValueError(
             f"A treebank must have a good tree. Received: {', '.join(paths)} "
             f"with {len(bad):,} bad ones and no other. The first: {bad[0]}"
+        )
+
+
+def clean_trees(lines, name):
+    """Yields the trees of a file, and an error in place of each faulty one.
+
+    Args:
+        lines: Iterable of str, as for `read_trees`.
+        name: What error messages call the file.
+
+    Yields:
+        `Tree`, as `tree.clean` returns it, or `ValueError`.
+    """
+    is_empty = True
+    for number, tree in read_trees(lines, name):
+        is_empty = False
+        if isinstance(tree, Tree):
+            tree = clean(tree) or ValueError(
+                f"A tree must hold a word. Received: {name}, line {number}, "
+                "where a tree of traces alone begins. Remove the tree."
+            )
+        yield tree
+    if is_empty:
+        yield ValueError(
+            f"A file of trees must hold a tree. Received: {name}, line 1, "
+            "where the file ends. Leave the file out."
         )
 
 
@@ -112,26 +140,6 @@ def fingerprint(name, paths):
     hashes = [sha256(path) for path in treebank_files(paths)]
     total = hashlib.sha256("\n".join(hashes).encode()).hexdigest()
     return {"name": name, "sha256": total}
-
-
-def _read_file(path):
-    """Yields a cleaned tree or an error for each tree of a file."""
-    # Surrogates let `tree_steps` name the line and the byte that are wrong.
-    lines = read_lines(path, errors="surrogateescape")
-    is_empty = True
-    for number, tree in read_trees(lines, path):
-        is_empty = False
-        if isinstance(tree, Tree):
-            tree = clean(tree) or ValueError(
-                f"A tree must hold a word. Received: {path}, line {number}, "
-                "where a tree of traces alone begins. Remove the tree."
-            )
-        yield tree
-    if is_empty:
-        yield ValueError(
-            f"A file of trees must hold a tree. Received: {path}, line 1, "
-            "where the file ends. Leave the file out."
-        )
 
 
 def _files(path):

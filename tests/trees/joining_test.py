@@ -4,6 +4,7 @@ import gzip
 import itertools
 import math
 import random
+import subprocess
 
 import pytest
 from tree_examples import constituents
@@ -162,6 +163,31 @@ class ReadBestParsesTest:
         path.write_text(f"{NOUN}\n\n{VERB}\t{NOUN}\n")
         noun, verb = map(parse_tree, (NOUN, VERB))
         assert read_best_parses(str(path), 3) == [noun, None, verb]
+
+    def test_what_follows_the_first_parse_does_not_matter(self, tmp_path):
+        path = tmp_path / "parses"
+        path.write_text(f"{NOUN}\t85.0\n\t0.0\n{VERB}\t?\n")
+        noun, verb = map(parse_tree, (NOUN, VERB))
+        assert read_best_parses(str(path), 3) == [noun, None, verb]
+
+    @pytest.mark.parametrize("number", [2, 3])
+    def test_a_pipe_is_read_as_a_file(self, tmp_path, number):
+        path = tmp_path / "parses"
+        path.write_text(f"{NOUN}\n\n{VERB}\n")
+        with subprocess.Popen(["cat", path], stdout=subprocess.PIPE) as cat:
+            pipe = f"/dev/fd/{cat.stdout.fileno()}"
+            from_pipe = read_best_parses(pipe, number)
+        assert from_pipe == read_best_parses(str(path), number)
+        assert from_pipe.count(None) == number - 2
+
+    def test_a_fault_is_named_whatever_the_number_of_lines(self, tmp_path):
+        path = tmp_path / "parses"
+        path.write_bytes(
+            f"{NOUN}\n(NN \udcfc)\n".encode(errors="surrogateescape")
+        )
+        for number in (2, 3):
+            with pytest.raises(ValueError, match="UTF-8.*parses, line 2"):
+                read_best_parses(str(path), number)
 
     def test_a_treebank_needs_no_line_for_each_sentence(self, tmp_path):
         path = tmp_path / "wsj.mrg"

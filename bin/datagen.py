@@ -69,23 +69,23 @@ FLAGS = flags.define(
     runner_flags.GROUP,
     flags.group(
         "Files of parsing_files",
-        flags.path(
+        flags.paths(
             "train_trees",
             None,
             "Files or directories of the training trees, separated by commas. "
             "wsj:02-21 means the folders or files 02 to 21 in wsj.",
         ),
-        flags.path(
+        flags.paths(
             "dev_trees",
             None,
             "Files or directories of the development trees.",
         ),
-        flags.path(
+        flags.paths(
             "test_trees",
             None,
             "Files or directories of the test trees. Default: none.",
         ),
-        flags.path(
+        flags.paths(
             "parsed_trees",
             None,
             "Files or directories of automatically parsed trees that training "
@@ -168,7 +168,7 @@ def _check_flags(problems):
 def _set_files(problem):
     sides = getattr(problem, "sides", ())
     files = {
-        split: tuple(FLAGS[f"{split}_{side}"].value for side in sides)
+        split: tuple(_value(f"{split}_{side}") for side in sides)
         for split in corpus_flags.SPLITS
     }
     if "source" in sides:
@@ -177,13 +177,19 @@ def _set_files(problem):
             **vocabulary_flags.settings(FLAGS),
         }
     else:
-        settings = {name: FLAGS[name].value for name in TREE_SETTINGS}
+        settings = {name: _value(name) for name in TREE_SETTINGS}
         settings["vocabulary"] = vocabulary_flags.vocabulary_path(FLAGS)
     further = ("parsed_trees", "corpora", "alignments")
     # Most problems bring their own text. Those that need files raise an error
     # in `generate`, unless their data exists already.
     if any(map(any, files.values())) or any(map(settings.get, further)):
         problem.use_files(files, FLAGS.vocab_size, **settings)
+
+
+def _value(name):
+    """Returns the value of a flag, with the paths of a list as one text."""
+    value = FLAGS[name].value
+    return ",".join(value) if isinstance(value, list) else value
 
 
 def _generate(problem):

@@ -230,7 +230,7 @@ def require(values, *names):
     """Raises a `ValueError` for the first named flag that has no value."""
     for name in names:
         # The shell turns `--data_dir=$UNSET` into an empty value.
-        if not values[name].value:
+        if not values[name].value or values[name].value == [""]:
             raise ValueError(
                 f"`--{name}` must be given. Received: no --{name}. Add "
                 f"--{name}=VALUE: {values[name].help}"

@@ -23,13 +23,13 @@ from keras_transformer.bin import flags
 FLAGS = flags.define(
     "output_dir",
     "checkpoint_step",
-    flags.path(
+    flags.paths(
         "train_trees",
         None,
         "Files or directories of the training trees, separated by commas. "
         "wsj:02-21 selects folders or files by their numbers.",
     ),
-    flags.path(
+    flags.paths(
         "dev_trees",
         None,
         "Files or directories of the development trees. Default: none.",
@@ -57,7 +57,7 @@ def main(argv):
     check_checkpoint(run, FLAGS.checkpoint_step)
     step = run.checkpoints.find(FLAGS.checkpoint_step)
     train, dev = (
-        read_tagged_sentences(paths.split(",")) if paths else []
+        read_tagged_sentences(paths) if paths else []
         for paths in (FLAGS.train_trees, FLAGS.dev_trees)
     )
     command.load_backend()

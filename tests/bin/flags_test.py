@@ -47,6 +47,12 @@ class DefineTest:
         second(["second"])
         assert (first.alpha, second.alpha) == (1.0, None)
 
+    def test_paths_that_are_required_must_not_be_empty(self):
+        values = flags.define(flags.paths("files", None, "Files."))
+        values(["command", "--files="])
+        with pytest.raises(ValueError, match="`--files` must be given"):
+            flags.require(values, "files")
+
     def test_an_unknown_shared_flag_is_an_error(self):
         with pytest.raises(KeyError):
             flags.define("no_such_flag")

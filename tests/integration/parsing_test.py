@@ -324,6 +324,18 @@ class DatagenTest:
         assert "2 bad trees left out" in output
         assert "line 4" in output and "line 6" in output
 
+    @pytest.mark.parametrize("split", ["train", "dev", "test", "parsed"])
+    def test_every_path_may_begin_at_home(
+        self, split, treebank, tmp_path, capsys, monkeypatch
+    ):
+        monkeypatch.setenv("HOME", str(treebank))
+        train, dev, test = file_flags("~")
+        flags = [train, dev, test, "--parsed_trees=~/dev.trees"]
+        flags.append(f"--{split}_trees=~/dev.trees,~/gone.trees")
+        flags += ["--problem=parsing_files", f"--data_dir={tmp_path}"]
+        words = f"Received: {treebank}/gone.trees, which does not exist"
+        assert_fails(capsys, [words], datagen, *flags)
+
     @pytest.mark.parametrize("flag", ["--train_trees=x", "--skip_bad"])
     def test_flags_of_trees_need_a_treebank(self, flag, tmp_path, capsys):
         words = [flag.split("=")[0], "parsing_files"]

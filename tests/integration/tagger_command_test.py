@@ -74,6 +74,17 @@ class TaggerTest:
             else:
                 assert new == ""
 
+    @pytest.mark.parametrize("split", ["train", "dev"])
+    def test_every_path_may_begin_at_home(
+        self, split, trees, tmp_path, capsys, monkeypatch
+    ):
+        monkeypatch.setenv("HOME", os.path.dirname(trees["dev"]))
+        run = make_parser(tmp_path, "in_order")
+        flags = [f"--output_dir={run.path}", "--train_trees=~/train.trees"]
+        flags.append(f"--{split}_trees=~/dev.trees,~/gone.trees")
+        words = os.path.expanduser("~/gone.trees") + ", which does not exist"
+        assert_fails(capsys, [words], tagger, *flags)
+
     def test_it_needs_a_parser_without_tags(self, trees, tmp_path, capsys):
         tagged = make_parser(tmp_path, "tagged")
         vocabulary = make_vocabulary(tmp_path / "words")

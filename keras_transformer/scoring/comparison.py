@@ -2,10 +2,12 @@
 
 import dataclasses
 import logging
+import os
 
 from keras_transformer.scoring.aligned import aligned
 
 NUM_SAMPLES = 1000
+SEED = 12345  # sacreBLEU's default
 LEVEL = 0.05  # a difference with a smaller p-value is called significant
 MEANING = (
     "p estimates how often chance alone makes so large a difference. "
@@ -56,7 +58,8 @@ def compare(hypotheses, others, references, tokenize="13a", lowercase=False):
     """Tests whether one set of translations scores better than another.
 
     This is sacreBLEU's paired bootstrap with 1,000 samples of the sentences.
-    Its seed is fixed, so the same texts give the same figures.
+    Its seed is fixed, so the same texts give the same figures. The environment
+    variable SACREBLEU_SEED is replaced.
 
     Args:
         hypotheses: List of strings.
@@ -79,7 +82,8 @@ def compare(hypotheses, others, references, tokenize="13a", lowercase=False):
         "chrF2": CHRF(lowercase=lowercase),
         "TER": TER(),
     }
-    # sacreBLEU reports each step of its work.
+    # sacreBLEU reads its seed from there, and reports each step of its work.
+    os.environ["SACREBLEU_SEED"] = str(SEED)
     logging.getLogger("sacrebleu").setLevel(logging.WARNING)
     test = PairedTest(
         [("other", others), ("this", hypotheses)],

@@ -51,7 +51,7 @@ def by_length(sources, systems, references, words):
     bleu = BLEU(tokenize=words.tokenize, lowercase=words.lowercase, force=True)
     lengths = [len(source.split()) for source in sources]
     groups = []
-    for title, low, high in _ranges((0, *LENGTHS)):
+    for title, low, high in _ranges((-1, *LENGTHS)):
         places = [
             i for i, length in enumerate(lengths) if low <= length <= high
         ]

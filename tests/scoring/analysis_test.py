@@ -28,7 +28,7 @@ def damaged(texts, share):
     ]
 
 
-REFERENCES = [sentence(length) for length in range(1, 50)]
+REFERENCES = [sentence(length) for length in range(50)]
 SYSTEMS = damaged(REFERENCES, 0.2), damaged(REFERENCES, 0.5)
 
 
@@ -37,12 +37,12 @@ class ByLengthTest:
 
     def test_groups_hold_every_sentence_once(self):
         titles = [group.title for group in self.GROUPS]
-        assert titles[0] == "1 to 5" and titles[-1] == "41 or more"
+        assert titles[0] == "0 to 5" and titles[-1] == "41 or more"
         counts = [group.count for group in self.GROUPS]
-        assert counts == [5, 5, 5, 5, 10, 10, 9]
+        assert counts == [6, 5, 5, 5, 10, 10, 9]
 
     def test_scores_are_bleu_of_those_sentences(self):
-        places = slice(5, 10)  # of 6 to 10 words
+        places = slice(6, 11)  # of 6 to 10 words
         for name, system in zip(("this", "other"), SYSTEMS):
             expected = sacrebleu.corpus_bleu(
                 system[places],
@@ -56,7 +56,7 @@ class ByLengthTest:
     def test_empty_groups_are_left_out(self):
         texts = ["a b c", "a " * 45]
         groups = analysis.by_length(texts, [texts, texts], texts, WORDS)
-        assert [group.title for group in groups] == ["1 to 5", "41 or more"]
+        assert [group.title for group in groups] == ["0 to 5", "41 or more"]
 
 
 class ByFrequencyTest:

@@ -59,7 +59,7 @@ def read_symbol(symbol):
     if match := re.fullmatch(r"([^\s()]+)([()])", symbol):
         step = "open" if match[2] == "(" else "close"
         return step, match[1], ("in_order",)
-    match = re.fullmatch(r"<(/?)((?:[^\s/&]|&amp;|&#47;)+)(/?)>", symbol)
+    match = re.fullmatch(r"<(/?)((?:[^\s()/&]|&amp;|&#47;)+)(/?)>", symbol)
     # "</NN/>" is both a closing bracket and a leaf.
     if not match or (match[1] and match[3]):
         return None, None, ()

@@ -122,7 +122,8 @@ class LinearizeTest:
     @pytest.mark.parametrize(
         "text",
         ["", "(", ")", "<>", "</>", "<//>", "</A/>", "A", "XXX", "xx", "(A B"]
-        + ["((A", "(A)", "<A", "A>", "<A B>", "<A&B>", "dog", "(A\n"],
+        + ["((A", "(A)", "<A", "A>", "<A B>", "<A&B>", "dog", "(A\n"]
+        + ["<A(>", "</)>", "<f(x)/>"],
     )
     def test_other_text_is_no_symbol(self, text):
         assert symbol_kind(text) is None

@@ -19,8 +19,8 @@ To score one file against another, with one sentence or tree per line:
 
 BLEU appears in three ways, each with its signature: sacreBLEU's 13a, its intl,
 and the paper's, which is multi-bleu on Moses' tokens with German compounds
-split at hyphens. --tokenize chooses the tokenizer of the first BLEU. The value
-none is for text that is tokenised already, which nothing tokenises again.
+split at hyphens. --tokenize chooses the tokenizer of the first BLEU. Use none
+for text that is tokenised already; no score then tokenises it again.
 
 To test whether one of two models is better, name the file of the other outputs,
 or the other run. kt-evaluate must have decoded the same text with that run:

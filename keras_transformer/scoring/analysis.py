@@ -75,8 +75,8 @@ def by_frequency(systems, references, words, frequencies):
         frequencies: `Counter` of the words of the training text.
 
     Returns:
-        A list of `Group`, from rare to frequent, without groups that the
-        references have no word of.
+        A list of `Group`, from rare to frequent. Groups without a word in the
+        references are left out.
     """
     *systems, references = (
         list(words.of(texts)) for texts in (*systems, references)

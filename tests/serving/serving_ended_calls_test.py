@@ -52,7 +52,7 @@ class MemoryTest:
             gate.is_open.set()
         del gate
         gc.collect()
-        assert freed.wait(1)
+        assert freed.wait(60)
 
 
 class QueueTest:

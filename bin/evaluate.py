@@ -161,7 +161,9 @@ def main(argv):
     tokenize = FLAGS.tokenize or problem.bleu_tokenizer
     report = _score(problem, texts, hypotheses, tokenize)
     # Recorded first: the scores survive a reader that closes the pipe.
-    costs = _record(output_dir, *steps, report, texts) if output_dir else []
+    costs = []
+    if output_dir:
+        costs = _record(output_dir, steps[0], report, texts)
     print("\n".join([report.text, "", *costs] if costs else [report.text]))
     names = (FLAGS.output_dir, FLAGS.compare)
     both = (hypotheses, others)

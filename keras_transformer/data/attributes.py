@@ -49,8 +49,8 @@ def describe_corpora(problem, split, tmp_dir):
             "corpus of `text_corpora`, with a text as `name`, a list of texts "
             f"as `sha256` and a `weight` above 0 and at most {MAX_WEIGHT:,}. "
             f"Received: {type(problem).__name__}.describe_corpora({split!r}) = "
-            f"{described!r}, for a number of corpora of {num_corpora}. Return "
-            'for each {"name": "news", "sha256": [], "weight": 1}, for example.'
+            f"{described!r}, while `text_corpora` returns {num_corpora}. Give "
+            'each an entry like {"name": "news", "sha256": [], "weight": 1}.'
         )
     return described
 

@@ -20,8 +20,8 @@ class Dropout(keras.layers.Dropout):
     cells are a pure function of the row's seed and of the number of dropout
     calls before this one. A row then loses the same cells on every device and
     backend, whichever rows share its batch, and there is no random state to
-    save. With a `noise_shape`, a rate of 1 or an input without features it is
-    always Keras' own. It takes no mask.
+    save. With a `noise_shape`, a rate of 1 or an input of one axis it is always
+    Keras' own. It takes no mask.
 
     Args:
         rate: Float, P_drop, the share of the cells that is dropped.
@@ -48,8 +48,8 @@ class Dropout(keras.layers.Dropout):
     def call(self, inputs, training=False):
         noise = getattr(_CURRENT, "noise", None)
         is_plain = 0 < self.rate < 1 and not self.noise_shape
-        has_features = len(inputs.shape) > 1
-        if noise is None or not training or not (is_plain and has_features):
+        has_rows = len(inputs.shape) > 1
+        if noise is None or not training or not (is_plain and has_rows):
             return super().call(inputs, training=training)
         kept = noise.kept(ops.shape(inputs), self.rate)
         scaled = inputs * ops.cast(1.0 / (1.0 - self.rate), inputs.dtype)

@@ -94,9 +94,9 @@ class Batcher:
                 others or split; the function then gets exactly these arrays.
                 Defaults to None.
             timeout: Seconds to wait for the results. Defaults to no limit.
-            on_cancel: Function that takes a function without arguments, and
-                calls it once nobody waits for the results any more. Defaults
-                to None.
+            on_cancel: Function that registers a callback. The callback takes no
+                arguments and is to be called when the caller stops waiting.
+                Defaults to None.
             lengths: List of floats, the length of each row as a fraction of the
                 greatest allowed length. A batch takes no more memory than one
                 row of length 1: its number of rows times the square of their

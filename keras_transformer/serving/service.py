@@ -84,9 +84,9 @@ class Service:
             arrays: Dictionary of arrays.
             timeout: Seconds to wait for the results, which
                 `limits.PREDICT_SECONDS` limits in any case. Defaults to that.
-            on_cancel: Function that takes a function without arguments, and
-                calls it once nobody waits for the results any more. Defaults
-                to None.
+            on_cancel: Function that registers a callback. The callback takes no
+                arguments and is to be called when the caller stops waiting.
+                Defaults to None.
 
         Raises:
             RequestError: If the arrays do not fit the signature or are too

@@ -110,9 +110,9 @@ def _values(proto, type_name, size):
     missing = np.empty(max(0, size - len(values)), dtype)
     if dtype.kind == "O" and len(missing) * len(last) > limits.MAX_BODY_BYTES:
         raise ValueError(
-            f"its last string, of {len(last)} bytes, stands for "
-            f"{len(missing)} more, of at most {limits.MAX_BODY_BYTES} bytes "
-            "together"
+            f"its last string has {len(last)} bytes and stands for "
+            f"{len(missing)} more, which may have {limits.MAX_BODY_BYTES} "
+            "bytes together"
         )
     missing.fill(last)  # `np.full` would copy each string, without its zeros
     return np.concatenate([values, missing])

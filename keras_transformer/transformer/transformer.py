@@ -334,5 +334,5 @@ def _check_parts(frozen):
     if isinstance(frozen, str) or not set(frozen) <= set(PARTS):
         raise ValueError(
             "`frozen` must be a list with names of parts of the model. "
-            f"Received: frozen={frozen!r}. The parts are {', '.join(PARTS)}."
+            f"Received: frozen={frozen!r}. Use some of {', '.join(PARTS)}."
         )

@@ -85,7 +85,7 @@ class AttributesTest:
             "dev": described,
             "test": [],
         }.get
-        words = r"Received: Numbers.describe_corpora\('dev'\) = .* of 2. Return"
+        words = r"Numbers.describe_corpora\('dev'\) = .* returns 2. Give each"
         with pytest.raises(ValueError, match=words):
             problem.generate(None)
         assert os.listdir(tmp_path) == []

@@ -233,7 +233,7 @@ class TensorTest:
         assert set(array) == {b"ab\0\0"}
         assert array[1] is array[-1]
         proto.string_val[0] = bytes(2**18)
-        with pytest.raises(RequestError, match="262144 bytes, stands for"):
+        with pytest.raises(RequestError, match="262144 bytes and stands for"):
             tensor_protos.to_array("x", proto)
 
     def test_inputs_of_other_names_are_refused_unread(self, channel):

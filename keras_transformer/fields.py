@@ -103,6 +103,17 @@ def between(low, high, *names):
     return f"from {low:,} to {high:,}", accepts, names
 
 
+def one_of(choices, *names):
+    """Returns the rule for `check` that values are among some texts.
+
+    Args:
+        choices: Tuple of the texts, at least two.
+        *names: Names of the fields that the rule applies to.
+    """
+    *others, last = map(repr, choices)
+    return f"{', '.join(others)} or {last}", choices.__contains__, names
+
+
 def check(options, rules):
     """Checks the types and the ranges of a dataclass's values.
 

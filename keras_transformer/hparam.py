@@ -74,8 +74,7 @@ class HParams:
         if self.weight_decay and self.optimizer == "adam":
             raise ValueError(
                 "`weight_decay` must be 0 with an optimizer without weight "
-                "decay. "
-                f"Received: weight_decay={self.weight_decay}, "
+                f"decay. Received: weight_decay={self.weight_decay}, "
                 f"optimizer={self.optimizer!r}. Use optimizer=adamw."
             )
         self._check_guidance()
@@ -159,32 +158,12 @@ _RULES = (
         *("label_smoothing", "adam_beta1", "adam_beta2", "ema_decay"),
         "token_cutoff",
     ),
-    ("'post' or 'pre'", ("post", "pre").__contains__, ("norm",)),
-    (
-        "'sinusoidal' or 'learned'",
-        ("sinusoidal", "learned").__contains__,
-        ("positional_encoding",),
-    ),
-    (
-        "'small_branch_ends' or 'tensor2tensor'",
-        ("small_branch_ends", "tensor2tensor").__contains__,
-        ("initializer",),
-    ),
-    (
-        "'all', 'target' or 'none'",
-        ("all", "target", "none").__contains__,
-        ("tied_embeddings",),
-    ),
-    (
-        "'none', 'simcut' or 'r_drop'",
-        ("none", "simcut", "r_drop").__contains__,
-        ("consistency",),
-    ),
-    (
-        "'adam', 'adamw' or 'adafactor'",
-        ("adam", "adamw", "adafactor").__contains__,
-        ("optimizer",),
-    ),
+    fields.one_of(("post", "pre"), "norm"),
+    fields.one_of(("sinusoidal", "learned"), "positional_encoding"),
+    fields.one_of(("small_branch_ends", "tensor2tensor"), "initializer"),
+    fields.one_of(("all", "target", "none"), "tied_embeddings"),
+    fields.one_of(("none", "simcut", "r_drop"), "consistency"),
+    fields.one_of(("adam", "adamw", "adafactor"), "optimizer"),
 )
 
 

@@ -1,4 +1,4 @@
-"""Readers of numbers, and checks of frozen dataclasses of options."""
+"""Readers of numbers, checks of options, and parts of error messages."""
 
 import dataclasses
 import difflib
@@ -86,6 +86,21 @@ def shown(value):
 def shortened(text):
     """Returns a text, cut if it is longer than an error should quote."""
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+
+
+def did_you_mean(name, names, cutoff=0.6):
+    """Returns a question with the names that are most like an unknown one.
+
+    It ends with a space. If no name is like it, it is empty. `cutoff` is that
+    of `difflib.get_close_matches`.
+
+    Example:
+
+    >>> did_you_mean("dropuot", ["dropout", "d_model"])
+    'Did you mean: dropout? '
+    """
+    matches = difflib.get_close_matches(name, names, cutoff=cutoff)
+    return f"Did you mean: {', '.join(matches)}? " if matches else ""
 
 
 def between(low, high, *names):
@@ -201,11 +216,9 @@ def field(cls, name, flag):
     fields = {field_.name: field_ for field_ in dataclasses.fields(cls)}
     if name in fields:
         return fields[name]
-    matches = difflib.get_close_matches(name, fields)
-    suggestion = f"Did you mean: {', '.join(matches)}? " if matches else ""
     raise ValueError(
         f"`{flag}` must name fields of {cls.__name__}. Received: "
-        f"{flag}={shown(name)}. {suggestion}"
+        f"{flag}={shown(name)}. {did_you_mean(name, fields)}"
         f"The fields are: {', '.join(fields)}."
     )
 

@@ -1,10 +1,11 @@
 """Registries that find problems and hparams sets by name."""
 
-import difflib
 import importlib.util
 import os
 import re
 import sys
+
+from keras_transformer import fields
 
 LIST_COMMAND = "kt-trainer --registry_help"
 
@@ -65,7 +66,8 @@ class Registry:
         if name not in self.names():
             raise ValueError(
                 f"`{self.kind}` must be a registered name. "
-                f"Received: {self.kind}={name!r}.{self._suggest(name)} "
+                f"Received: {self.kind}={name!r}. "
+                f"{fields.did_you_mean(str(name), self._entries)}"
                 f"`{self.list_hint}` lists all."
             )
         return self._entries[name]
@@ -87,10 +89,6 @@ class Registry:
             )
         self._entries[name] = entry
         return entry
-
-    def _suggest(self, name):
-        matches = difflib.get_close_matches(str(name), self._entries)
-        return f" Did you mean: {', '.join(matches)}?" if matches else ""
 
 
 problems = Registry("problem", package="keras_transformer.problems")

@@ -24,7 +24,7 @@ import keras_transformer
 # nothing of it. `bin` may import everything, and only `bin` imports `bin`.
 MAY_IMPORT = {
     "": "",
-    "cleaning": "",
+    "cleaning": "fields",
     "cost": "fields",
     "documents": "",
     "fields": "",
@@ -43,7 +43,7 @@ MAY_IMPORT = {
     "hparams": "hparam registry",
     "metrics": "losses masks serialization",
     "problem": "data scoring",
-    "registry": "hparam problem",
+    "registry": "fields hparam problem",
     "transformer": "layers masks serialization",
     "trees": "data fields token_ids",
     "engines": "layers losses metrics optimizers transformer",
@@ -53,7 +53,7 @@ MAY_IMPORT = {
     "decoding": "data fields files runs search serving token_ids trees",
     "runs.model_card": "data files registry scoring trees",
     "evaluation": "data decoding files scoring trees visualization",
-    "visualization": "files runs token_ids",
+    "visualization": "fields files runs token_ids",
     "benchmark": "cost data decoding engines files layers serving transformer "
     "visualization",
     "export": "data decoding files runs runs.model_card search serving "

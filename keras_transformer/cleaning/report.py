@@ -2,8 +2,9 @@
 
 import random
 
+from keras_transformer.fields import shortened
+
 NUM_SAMPLES = 5
-_SHOWN = 60  # characters of each side of a sample
 
 
 class Report:
@@ -62,16 +63,12 @@ class Report:
         for name, number in self.dropped.items():
             yield self._line(name, number)
             for source, target in self.samples[name]:
-                yield f"    {_shown(source)} | {_shown(target)}"
+                # The form of `repr` shows control characters without sending
+                # them to the terminal.
+                yield f"    {shortened(source)!r} | {shortened(target)!r}"
         yield self._line("kept", self.num_kept)
         yield f"{'read':<14}{self.num_read:>13,}"
 
     def _line(self, name, number):
         share = 100 * number / max(self.num_read, 1)
         return f"{name:<14}{number:>13,}{share:>8.3f} %"
-
-
-def _shown(text):
-    # The form of `repr` shows control characters without sending them to the
-    # terminal.
-    return repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}...")

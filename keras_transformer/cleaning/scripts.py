@@ -1,8 +1,9 @@
 """The scripts that letters belong to, such as Latin and Cyrillic."""
 
-import difflib
 import functools
 import unicodedata
+
+from keras_transformer.fields import did_you_mean
 
 # Those in use today: the recommended and the limited-use scripts of Unicode's
 # Annex 31, and a few more with text on the web.
@@ -40,11 +41,10 @@ def parse_scripts(text, name):
     """
     scripts = frozenset(part.strip().lower() for part in text.split(","))
     for script in sorted(scripts - set(SCRIPTS)):
-        close = difflib.get_close_matches(script, SCRIPTS)
-        hint = f"Did you mean: {', '.join(close)}? " if close else ""
         raise ValueError(
             f"{name} must be scripts, separated by commas. Received: "
-            f"{script!r}. {hint}Use some of: {', '.join(SCRIPTS)}."
+            f"{script!r}. {did_you_mean(script, SCRIPTS)}Use some of: "
+            f"{', '.join(SCRIPTS)}."
         )
     return scripts
 

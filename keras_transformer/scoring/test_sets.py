@@ -1,9 +1,9 @@
 """The test sets that sacreBLEU downloads, such as wmt14/full."""
 
-import difflib
 import os
 
 from keras_transformer.data import text_files
+from keras_transformer.fields import did_you_mean
 
 
 def read_test_set(name, pair):
@@ -44,11 +44,10 @@ def _check(name, pair):
     from sacrebleu.dataset import DATASETS
 
     if name not in DATASETS:
-        matches = difflib.get_close_matches(name, DATASETS, cutoff=0.4)
-        suggestion = f"Did you mean: {', '.join(matches)}? " if matches else ""
         raise ValueError(
             "`--test_set` must be a test set of sacreBLEU. Received: "
-            f"--test_set={name}. {suggestion}`sacrebleu --list` lists all."
+            f"--test_set={name}. {did_you_mean(name, DATASETS, cutoff=0.4)}"
+            "`sacrebleu --list` lists all."
         )
     pairs = DATASETS[name].langpairs
     if pair not in pairs:

@@ -1,9 +1,9 @@
 """Draws one metric of several training runs into one picture."""
 
-import difflib
 import math
 import os
 
+from keras_transformer.fields import did_you_mean
 from keras_transformer.runs.metrics_table import METRICS_FILE
 from keras_transformer.runs.metrics_table import read_rows
 from keras_transformer.visualization.picture import MAX_MARKERS
@@ -135,11 +135,9 @@ def _check_metric(tables, metric):
     )
     names = [name for name in names if name not in X_AXES]
     if metric not in names:
-        matches = difflib.get_close_matches(metric, names)
-        suggestion = f"Did you mean: {', '.join(matches)}? " if matches else ""
         raise ValueError(
             "`metric` must be a column of metrics.csv. Received: "
-            f"metric={metric!r}. {suggestion}The columns are: "
+            f"metric={metric!r}. {did_you_mean(metric, names)}The columns are: "
             f"{', '.join(names)}."
         )
 

@@ -112,13 +112,15 @@ def register_problem(name=None):
     'translate_my_text'
     """
 
+    # Bare, the decorator gets the class instead of a name.
+    if callable(name):
+        return register_problem()(name)
+
     def add(cls):
-        cls.name = chosen_name or snake_case(cls.__name__)
+        cls.name = name or snake_case(cls.__name__)
         return problems.register(cls.name)(cls)
 
-    # Bare, the decorator gets the class instead of a name.
-    chosen_name = None if callable(name) else name
-    return add(name) if callable(name) else add
+    return add
 
 
 def register_hparams(name=None):

@@ -44,8 +44,7 @@ def transformer_parsing_small():
     `transformer_parsing`. It is made for in-order trees and augmented
     training; docs/parsing_results.md reports its scores.
     """
-    return dataclasses.replace(
-        HParams(),
+    return HParams(
         num_layers=3,
         d_model=128,
         d_ff=512,

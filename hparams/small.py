@@ -16,8 +16,7 @@ def transformer_small():
     step 2,000. No score is published for it. To tune a model, start here and
     change one field at a time.
     """
-    return dataclasses.replace(
-        HParams(),
+    return HParams(
         num_layers=2,
         d_model=256,
         d_ff=1024,
@@ -67,8 +66,7 @@ def transformer_tiny():
     one small device: 2,048 tokens and the paper's schedule with a warm-up of
     1,000, so the rate peaks at 0.0028.
     """
-    return dataclasses.replace(
-        HParams(),
+    return HParams(
         num_layers=4,
         d_model=128,
         d_ff=256,

@@ -16,9 +16,8 @@ def transformer_base():
     25,000 source and 25,000 target tokens (section 5.1). A device takes 4,096
     positions at once. Weights start as in the authors' code. Frozen.
     """
-    # HParams() has the base dimensions.
-    return dataclasses.replace(
-        HParams(),
+    # The dimensions of base are the defaults.
+    return HParams(
         initializer="tensor2tensor",
         batch_tokens=4096,
         effective_batch_tokens=25000,

@@ -50,7 +50,9 @@ def resumable(path, settings, resume=False):
     writing.check_writable(path)
     path = writing.followed(path)
     partial = path + PARTIAL
-    with locks.locked_file(partial, "wb", path, True, buffering=0) as file:
+    with locks.locked_file(
+        partial, "wb", shown=path, keep=True, buffering=0
+    ) as file:
         try:
             output = PartialFile(path, file, settings, resume)
             try:
@@ -64,7 +66,7 @@ def resumable(path, settings, resume=False):
             if os.path.exists(partial) and not os.path.getsize(partial):
                 _remove(partial)
             if not os.path.exists(partial):
-                _remove(_record_path(path))
+                _remove(_record_path(partial))
 
 
 class PartialFile:
@@ -77,6 +79,7 @@ class PartialFile:
 
     def __init__(self, path, file, settings, resume):
         self._path = path
+        self._partial = path + PARTIAL
         self._file = file
         self._hash = hashlib.sha256()
         self._hashes_of_inputs = {}
@@ -85,8 +88,8 @@ class PartialFile:
         if self.num_lines and not resume:
             raise ValueError(
                 "The lines of an unfinished output must not be lost. Received: "
-                f"{path}{PARTIAL} with {self.num_lines:,} lines. Add --resume "
-                f"to go on from there, or remove {path}{PARTIAL}."
+                f"{self._partial} with {self.num_lines:,} lines. Add --resume "
+                f"to go on from there, or remove {self._partial}."
             )
         if self.num_lines:
             self._check(settings)
@@ -117,9 +120,8 @@ class PartialFile:
         lines = self._hashed(name, lines)
         for _ in itertools.islice(lines, self.num_lines):
             pass
-        if self.num_lines and self._hashes()[name] != self._record[
-            "inputs"
-        ].get(name):
+        earlier = self._record["inputs"].get(name)
+        if self.num_lines and self._hashes()[name] != earlier:
             raise self._misfit(f"other text in {name}")
         return lines
 
@@ -146,12 +148,11 @@ class PartialFile:
 
     def finish(self):
         """Gives the complete output its name."""
-        writing.move(self._path + PARTIAL, self._path)
+        writing.move(self._partial, self._path)
 
     def leave(self, error):
         """Removes an incomplete line, and adds a note on the lines kept."""
-        partial = self._path + PARTIAL
-        if not os.path.exists(partial):
+        if not os.path.exists(self._partial):
             error.add_note(f"{self._path} is complete.")
             return
         # The error may have come at any moment, and only the file is right.
@@ -160,8 +161,8 @@ class PartialFile:
         num_lines = self._record["lines"]
         if num_lines:
             error.add_note(
-                f"The first {num_lines:,} lines are kept in {partial}; the "
-                "same command with --resume goes on from there."
+                f"The first {num_lines:,} lines are kept in {self._partial}; "
+                "the same command with --resume goes on from there."
             )
         elif isinstance(error, KeyboardInterrupt):
             error.add_note("No lines were complete, so none are kept.")
@@ -175,7 +176,7 @@ class PartialFile:
                     f"{name}={settings.get(name)} in place of "
                     f"{name}={earlier.get(name)}"
                 )
-        with open(self._path + PARTIAL, "rb") as file:
+        with open(self._partial, "rb") as file:
             left = self._record["bytes"]
             while left > 0 and (content := file.read(min(left, 2**20))):
                 self._hash.update(content)
@@ -187,8 +188,8 @@ class PartialFile:
         return ValueError(
             "`--resume` must have the text and the settings that the kept "
             f"lines were made with. Received: {received}, for "
-            f"{self._path}{PARTIAL}. Restore them, or remove "
-            f"{self._path}{PARTIAL} to start again."
+            f"{self._partial}. Restore them, or remove {self._partial} to "
+            "start again."
         )
 
     def _hashed(self, name, lines):
@@ -208,16 +209,16 @@ class PartialFile:
         self._file.seek(0, os.SEEK_END)
 
     def _read_record(self):
-        partial, path = self._path + PARTIAL, _record_path(self._path)
+        path = _record_path(self._partial)
         if not os.fstat(self._file.fileno()).st_size:
             return {"lines": 0, "bytes": 0}
         if not os.path.exists(path):
             raise ValueError(
                 "An unfinished output must have its record. Received: "
-                f"{partial} without {path}. Restore the record, or remove "
-                f"{partial} to start again."
+                f"{self._partial} without {path}. Restore the record, or "
+                f"remove {self._partial} to start again."
             )
-        remedy = f"Remove {partial} to start again."
+        remedy = f"Remove {self._partial} to start again."
         record = read_record(path, _RECORD_SHAPE, "kt-decoder", remedy)
         return record if record["lines"] > 0 else {"lines": 0, "bytes": 0}
 
@@ -227,12 +228,12 @@ class PartialFile:
             lines=self.num_lines,
             sha256=self._hash.hexdigest(),
         )
-        with writing.written_aside(_record_path(self._path)) as file:
+        with writing.written_aside(_record_path(self._partial)) as file:
             json.dump(self._record, file, indent=2)
 
 
-def _record_path(path):
-    return path + PARTIAL + ".json"
+def _record_path(partial):
+    return f"{partial}.json"
 
 
 def _remove(path):

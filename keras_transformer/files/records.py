@@ -100,9 +100,7 @@ def _fault(value, shape, place):
 def _list_fault(value, shape, place):
     if not isinstance(value, list):
         return _not_a(value, "a list", place)
-    shapes = shape
-    if len(shape) == 1:
-        shapes = shape * len(value)
+    shapes = shape * len(value) if len(shape) == 1 else shape
     if len(value) != len(shapes):
         return _not_a(value, f"a list of {len(shapes)}", place)
     return _first_fault(
@@ -117,14 +115,13 @@ def _object_fault(value, shape, place):
     for name in named:
         if not name.endswith("?") and name not in value:
             return f"which lacks `{f'{place}.{name}'.lstrip('.')}`"
-    shapes = {name.removesuffix("?"): named[name] for name in named}
-    items = [(name, str, name) for name in value]
-    if str in shape:
-        shapes = {**dict.fromkeys(value, shape[str]), **shapes}
-    items += [(n, shapes[n], value[n]) for n in shapes if n in value]
+    shapes = dict.fromkeys(value, shape[str]) if str in shape else {}
+    shapes |= {name.removesuffix("?"): named[name] for name in named}
+    items = [(name, name, str) for name in value]
+    items += [(n, value[n], shapes[n]) for n in shapes if n in value]
     return _first_fault(
         (place + "." + _short(name).strip('"'), item, expected)
-        for name, expected, item in items
+        for name, item, expected in items
     )
 
 

@@ -3,9 +3,10 @@
 import dataclasses
 import itertools
 
-from keras_transformer.cleaning import duplicates
 from keras_transformer.cleaning import rules
+from keras_transformer.cleaning.duplicates import DuplicateRule
 from keras_transformer.cleaning.languages import wrong_language
+from keras_transformer.cleaning.normal_form import normal_form
 from keras_transformer.cleaning.report import Report
 from keras_transformer.fields import did_you_mean
 
@@ -132,7 +133,7 @@ def _make_rules(options):
             rules.PairRule("held_out", rules.held_out(options.held_out))
         )
     if "duplicate" in options.rules:
-        made.append(duplicates.exact_duplicates("duplicate"))
+        made.append(DuplicateRule("duplicate", str))
     if "near_duplicate" in options.rules:
-        made.append(duplicates.near_duplicates("near_duplicate"))
+        made.append(DuplicateRule("near_duplicate", normal_form))
     return made

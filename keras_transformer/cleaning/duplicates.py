@@ -4,13 +4,15 @@ import hashlib
 
 import numpy as np
 
-from keras_transformer.cleaning.normal_form import normal_form
-
 _HASH_BYTES = 8
 
 
 class DuplicateRule:
     """Drops a pair if an earlier pair has the same key.
+
+    The key `str` finds pairs with the same text. The key `normal_form` also
+    finds pairs that differ in case, punctuation, digits and spaces alone, such
+    as a statement and a question of the same words.
 
     It keeps a hash of 8 bytes for each distinct pair and no text. The
     probability that any two of 100 million pairs share a hash by chance is
@@ -35,20 +37,6 @@ class DuplicateRule:
         )
         hashes = np.frombuffer(digests, np.uint64)
         return self._hashes.add(hashes).tolist()
-
-
-def exact_duplicates(name):
-    """Returns the rule that drops pairs with the same text on both sides."""
-    return DuplicateRule(name, str)
-
-
-def near_duplicates(name):
-    """Returns the rule that drops pairs with the same normal form.
-
-    They differ at most in case, punctuation, digits and spaces. So the rule
-    also drops questions that differ from a statement by their mark only.
-    """
-    return DuplicateRule(name, normal_form)
 
 
 def _digest(text):

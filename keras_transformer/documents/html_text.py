@@ -19,6 +19,7 @@ INLINE = frozenset(
 )
 # Elements whose content stays as it is, within a sentence or around.
 KEPT_INLINE = frozenset(["code", "kbd", "samp", "var"])
+IN_SENTENCES = INLINE | KEPT_INLINE
 KEPT = frozenset("math pre script style svg template textarea".split())
 VOID = frozenset(
     "area base br col embed hr img input link meta param source track "
@@ -77,9 +78,8 @@ class _Reader(HTMLParser):
         super().__init__(convert_charrefs=False)
         self._text = text
         # `HTMLParser` counts only line feeds as ends of lines.
-        self._line_starts = [0]
-        for match in re.finditer("\n", text):
-            self._line_starts.append(match.end())
+        ends = re.finditer("\n", text)
+        self._line_starts = [0, *(match.end() for match in ends)]
         self._events = []  # pairs of an offset and a kind of piece
         self._kept = None  # the element whose content is kept
         self._open = []  # the elements within it that have not ended
@@ -103,19 +103,17 @@ class _Reader(HTMLParser):
                 self._open.append(tag)
                 return self._note(self._kept_kind)
             self._kept = None
-        is_inline = tag in INLINE | KEPT_INLINE
         if tag in VOID:
-            return self._note(ATOM if is_inline else OUTER)
+            return self._note(_kind_of(tag, ATOM))
         is_named = tag in KEPT | KEPT_INLINE
         if is_named or _is_untranslated(dict(attributes)):
             self._kept, self._open = tag, []
-            self._kept_kind = ATOM if is_inline else OUTER
+            self._kept_kind = _kind_of(tag, ATOM)
             return self._note(self._kept_kind)
-        self._note(OPEN if is_inline else OUTER)
+        self._note(_kind_of(tag, OPEN))
 
     def handle_startendtag(self, tag, attributes):
-        is_inline = tag in INLINE | KEPT_INLINE
-        self._note(ATOM if is_inline else OUTER)
+        self._note(_kind_of(tag, ATOM))
 
     def handle_endtag(self, tag):
         # The end of an outer element, such as </ul>, also ends a last <li>.
@@ -123,8 +121,7 @@ class _Reader(HTMLParser):
         if self._kept in SELF_ENDING and is_outer:
             self._kept = None
         if not self._kept:
-            is_inline = tag in INLINE | KEPT_INLINE
-            return self._note(CLOSE if is_inline else OUTER)
+            return self._note(_kind_of(tag, CLOSE))
         self._note(self._kept_kind)
         if tag in self._open:
             # Elements within it whose end tags are left out end with it.
@@ -158,6 +155,10 @@ class _Reader(HTMLParser):
         line, column = self.getpos()
         kind = self._kept_kind if self._kept else kind
         self._events.append((self._line_starts[line - 1] + column, kind))
+
+
+def _kind_of(tag, kind_in_sentences):
+    return kind_in_sentences if tag in IN_SENTENCES else OUTER
 
 
 def _is_untranslated(attributes):

@@ -69,10 +69,10 @@ class _Reader:
         self.pieces = []
 
     def read(self, child):
-        kind = child.type
+        token_type = child.type
         if self._is_in_autolink:
-            self._is_in_autolink = kind != "link_close"
-        elif kind == "text":
+            self._is_in_autolink = token_type != "link_close"
+        elif token_type == "text":
             for number, part in enumerate(_KEPT.split(child.content)):
                 if number % 2:
                     self._take(ATOM, self._after(part))
@@ -80,30 +80,30 @@ class _Reader:
                     stop = self._after(part)
                     self.pieces += text_pieces(part)
                     self.place = stop
-        elif kind == "text_special":
+        elif token_type == "text_special":
             self._take(TEXT, self._after(child.markup), child.content)
-        elif kind in _BREAKS:
+        elif token_type in _BREAKS:
             # A hard break separates lines on purpose.
-            kind_of_piece = BREAK if kind == "softbreak" else OUTER
-            self._take(kind_of_piece, self._match(_BREAKS[kind]))
-        elif kind == "code_inline":
+            kind = BREAK if token_type == "softbreak" else OUTER
+            self._take(kind, self._match(_BREAKS[token_type]))
+        elif token_type == "code_inline":
             self._take(ATOM, self._code_end(child.markup))
-        elif kind == "html_inline":
+        elif token_type == "html_inline":
             self._take(_tag_kind(child.content), self._after(child.content))
-        elif kind == "link_open" and child.markup == "autolink":
+        elif token_type == "link_open" and child.markup == "autolink":
             self._take(ATOM, self._match(_AUTOLINK))
             self._is_in_autolink = True
-        elif kind == "link_open":
+        elif token_type == "link_open":
             self._take(OPEN, self._after("["))
             self._link_starts.append(self.place)
-        elif kind == "link_close":
+        elif token_type == "link_close":
             self._close_link(self._link_starts.pop())
-        elif kind == "image":
+        elif token_type == "image":
             stop = self._after("![" + child.content)
             self._take(ATOM, self._link_end(stop))
         elif child.nesting:
-            kind_of_piece = OPEN if child.nesting > 0 else CLOSE
-            self._take(kind_of_piece, self._after(child.markup))
+            kind = OPEN if child.nesting > 0 else CLOSE
+            self._take(kind, self._after(child.markup))
         else:
             raise _MisfitError
 

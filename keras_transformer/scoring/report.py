@@ -16,6 +16,16 @@ class Score:
     line: str  # sacreBLEU's own line: signature, score and parts
     parts: tuple = ()  # of BLEU: four n-gram precisions, brevity penalty
 
+    @property
+    def cells(self):
+        """The figures as text, in the order of `HEAD` after the title."""
+        cells = [f"{self.value:.2f}"]
+        if self.parts:
+            *precisions, brevity_penalty = self.parts
+            cells += [f"{precision:.1f}" for precision in precisions]
+            cells.append(f"{brevity_penalty:.3f}")
+        return cells
+
 
 @dataclasses.dataclass(frozen=True)
 class Report:
@@ -41,21 +51,13 @@ class Report:
         Two scores are comparable only under the same signature.
         """
         width = max(len(row.title) for row in self.rows)
-        parts = [_table_line(HEAD, width), *map(_cells(width), self.rows), ""]
-        parts += [f"{row.title:<{width}}  {row.signature}" for row in self.rows]
-        return "\n".join([*parts, self.left_out] if self.left_out else parts)
-
-
-def _cells(width):
-    def line(row):
-        cells = [row.title, f"{row.value:.2f}"]
-        if row.parts:
-            *precisions, brevity_penalty = row.parts
-            cells += [f"{precision:.1f}" for precision in precisions]
-            cells.append(f"{brevity_penalty:.3f}")
-        return _table_line(cells, width)
-
-    return line
+        lines = [_table_line(HEAD, width)]
+        lines += [
+            _table_line((row.title, *row.cells), width) for row in self.rows
+        ]
+        lines.append("")
+        lines += [f"{row.title:<{width}}  {row.signature}" for row in self.rows]
+        return "\n".join([*lines, self.left_out] if self.left_out else lines)
 
 
 def _table_line(cells, width):

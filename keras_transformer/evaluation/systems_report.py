@@ -43,6 +43,7 @@ def write_systems_report(
             references.
     """
     words = words or Words()
+    this, other = systems.names
     sources = systems.sources
     texts = systems.references if training_text is None else training_text
     better, worse = (
@@ -52,24 +53,25 @@ def write_systems_report(
         )
     )
     comparison = SystemsComparison(
-        systems.text_name,
-        len(systems.references),
-        *systems.names,
-        differences,
-        MEANING,
-        "reference" if sources is None else "source",
-        analysis.by_length(
+        text_name=systems.text_name,
+        num_sentences=len(systems.references),
+        this=this,
+        other=other,
+        differences=differences,
+        meaning=MEANING,
+        side="reference" if sources is None else "source",
+        by_length=analysis.by_length(
             sources or systems.references,
             systems.outputs,
             systems.references,
             words,
         ),
-        "references" if training_text is None else "training text",
-        analysis.by_frequency(
+        counted_text="references" if training_text is None else "training text",
+        by_frequency=analysis.by_frequency(
             systems.outputs, systems.references, words, words.counts(texts)
         ),
-        better,
-        worse,
+        better=better,
+        worse=worse,
     )
     write_systems_page(comparison, path)
 

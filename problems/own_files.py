@@ -111,12 +111,6 @@ class OwnFiles(Problem):
 
     def _described(self, made_from):
         """Returns what the data depend on, by the names of the flags."""
-        names = [
-            f"{split}_{side}"
-            for split in made_from["splits"]
-            for side in self.sides
-        ]
-        names += self.further_files
         files = [
             f"{file['name']} (sha256 {file['sha256'][:16]})"
             for file in made_from["files"]
@@ -128,8 +122,17 @@ class OwnFiles(Problem):
             "shared_vocabulary": "source_vocab_size" not in made_from,
             "source_vocab_size": made_from.get("source_vocab_size"),
             **made_from.get("settings", {}),
-            **dict(zip(names, files)),
+            **dict(zip(self._names_of_files(made_from), files)),
         }
+
+    def _names_of_files(self, made_from):
+        """Returns the flags of the files whose fingerprints a manifest has."""
+        names = [
+            f"{split}_{side}"
+            for split in made_from["splits"]
+            for side in self.sides
+        ]
+        return [*names, *self.further_files]
 
     def _missing_file(self, split, side, files):
         other_files = ", ".join(

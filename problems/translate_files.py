@@ -7,13 +7,12 @@ from keras_transformer.cleaning.cleaner import CleaningOptions
 from keras_transformer.data import generation
 from keras_transformer.data import parallel_files
 from keras_transformer.data import text_files
+from keras_transformer.data import token_links
 from keras_transformer.data.corpora import Corpus
 from keras_transformer.data.corpora import check_distinct
 from keras_transformer.data.subwords import Subwords
 from keras_transformer.data.subwords import check_user_symbols
 from keras_transformer.data.tags import word_of
-from keras_transformer.data.token_links import SETTING
-from keras_transformer.data.token_links import read_alignments
 from keras_transformer.problems.own_files import OwnFiles
 from keras_transformer.registry import register_problem
 
@@ -142,7 +141,7 @@ class TranslateFiles(OwnFiles):
         fault = None
         if self._is_cleaned:
             fault = "--clean"
-        elif len(train) > 1 or len(train[0].paths) != 2 or train[0].tag:
+        elif not _is_plain_pair(train):
             fault = ", ".join(corpus.tagged_name for corpus in train)
         if path and fault:
             raise ValueError(
@@ -175,21 +174,15 @@ class TranslateFiles(OwnFiles):
             if language:
                 settings[f"{side}_language"] = language
         if self._alignments:
-            settings[SETTING] = f"sha256 {text_files.sha256(self._alignments)}"
-        if not self._is_pair_of_files:
+            sha256 = text_files.sha256(self._alignments)
+            settings[token_links.SETTING] = f"sha256 {sha256}"
+        # All data of earlier versions were made from plain pairs.
+        if not all(map(_is_plain_pair, self._corpora.values())):
             settings["corpora"] = {
                 split: [corpus.tagged_name for corpus in parts]
                 for split, parts in self._corpora.items()
             }
         return settings
-
-    @property
-    def _is_pair_of_files(self):
-        """Whether each split is two files without a tag, as in all old data."""
-        return all(
-            len(parts) == 1 and len(parts[0].paths) == 2 and not parts[0].tag
-            for parts in self._corpora.values()
-        )
 
     def symbols(self, tmp_dir):
         tags = {
@@ -227,7 +220,7 @@ class TranslateFiles(OwnFiles):
     def _complete_alignments(self):
         """Yields the origin and the links of each pair that is used."""
         (pairs,) = self._read("train")
-        alignments = read_alignments(self._alignments)
+        alignments = token_links.read_alignments(self._alignments)
         for number, (pair, links) in enumerate(zip(pairs, alignments), 1):
             if self.is_complete(*pair):
                 yield f"{self._alignments}, line {number}", links
@@ -263,7 +256,8 @@ class TranslateFiles(OwnFiles):
     def _check_alignments(self):
         (pairs,) = self._read("train")
         num_pairs = sum(1 for _ in pairs)
-        num_lines = sum(1 for _ in read_alignments(self._alignments))
+        alignments = token_links.read_alignments(self._alignments)
+        num_lines = sum(1 for _ in alignments)
         if num_lines != num_pairs:
             raise ValueError(
                 "`train_alignments` must have a line for each training pair. "
@@ -272,21 +266,20 @@ class TranslateFiles(OwnFiles):
             )
 
     def _described(self, made_from):
-        corpora = made_from.get("settings", {}).get("corpora")
-        if not corpora:
-            return super()._described(made_from)
-        names = " ".join(
-            f"--{split}={name}"
-            for split, parts in corpora.items()
-            for name in parts
-        )
+        described = super()._described(made_from)
+        if "corpora" in described:
+            described["corpora"] = " ".join(
+                f"--{split}={name}"
+                for split, parts in described["corpora"].items()
+                for name in parts
+            )
+        return described
+
+    def _names_of_files(self, made_from):
+        if "corpora" not in made_from.get("settings", {}):
+            return super()._names_of_files(made_from)
         # Splits may have any number of files here, so each gets a number.
-        files = {
-            f"file {number}": f"{file['name']} (sha256 {file['sha256'][:16]})"
-            for number, file in enumerate(made_from["files"], 1)
-        }
-        described = super()._described({**made_from, "files": []})
-        return {**described, "corpora": names, **files}
+        return [f"file {n + 1}" for n in range(len(made_from["files"]))]
 
     def _updated(self, manifest):
         """Changes the weights of the corpora, on which no file depends."""
@@ -306,6 +299,12 @@ class TranslateFiles(OwnFiles):
         generation.write_manifest(manifest, self.directory)
         self.has_new_weights = True
         return manifest
+
+
+def _is_plain_pair(corpora):
+    """Returns whether a split is one pair of text files without a tag."""
+    first, *others = corpora
+    return not others and len(first.paths) == 2 and not first.tag
 
 
 def _check_given_once(split, paths):

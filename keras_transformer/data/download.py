@@ -1,4 +1,4 @@
-"""Parallel corpora from tensorflow_datasets, and a check of their size.
+"""Parallel corpora from tensorflow_datasets.
 
 tensorflow_datasets does the downloading: it resumes file by file, checks the
 SHA-256 and the size of each file, and refuses archives that would write outside
@@ -72,26 +72,3 @@ def tfds_pairs(builder, split, source, target):
 def tfds_count(builder, split):
     """Returns the number of pairs in a split of a builder."""
     return builder.info.splits[_TFDS_SPLITS[split]].num_examples
-
-
-def check_count(expected, counts, place, way_out):
-    """Checks that a corpus has the expected number of pairs.
-
-    Args:
-        expected: Integer number of pairs, or None to accept any.
-        counts: Integers, one of which must equal `expected`. For files these
-            are the number of all lines and the number of lines with text on
-            both sides.
-        place: Description of the corpus, for the error message.
-        way_out: Sentence that tells the user what to do.
-
-    Raises:
-        ValueError: If the corpus has another number of pairs.
-    """
-    if expected is None or expected in counts:
-        return
-    received = " or ".join(f"{count:,}" for count in dict.fromkeys(counts))
-    raise ValueError(
-        f"The corpus must have {expected:,} pairs. Received: {place} with "
-        f"{received}. {way_out}"
-    )

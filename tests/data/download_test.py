@@ -72,17 +72,3 @@ class TfdsTest:
         assert reason in message
         assert message.endswith(". Place the files.")
         assert "\n" not in message
-
-
-class CheckCountTest:
-    def test_one_right_count_is_enough(self):
-        download.check_count(3000, [3001, 3000], "dev", "")
-        download.check_count(None, [17], "train", "")
-
-    def test_wrong_counts_are_named(self):
-        with pytest.raises(ValueError) as error:
-            download.check_count(4508785, [4520620, 4500000], "t.en", "Align.")
-        assert str(error.value) == (
-            "The corpus must have 4,508,785 pairs. Received: t.en with "
-            "4,520,620 or 4,500,000. Align."
-        )

@@ -113,6 +113,14 @@ class WmtFilesTest:
             problem.generate(str(tmp_dir))
         assert not pathlib.Path(problem.data_dir).exists()
 
+    def test_counts_with_and_without_empty_sides_are_named(
+        self, problem, tmp_dir
+    ):
+        dev = [PAIRS["dev"][0], ("", "Leer.")]
+        place(tmp_dir, problem, pairs={**PAIRS, "dev": dev})
+        with pytest.raises(ValueError, match="must have 3 .* with 2 or 1. Pl"):
+            problem.generate(str(tmp_dir))
+
     def test_one_missing_file_is_named(self, problem, tmp_dir):
         place(tmp_dir, problem)
         (tmp_dir / f"{problem.name}.test.de").unlink()

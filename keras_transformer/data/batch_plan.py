@@ -245,9 +245,8 @@ def lay_out(rows_of_pairs, most_rows, full_shape=False):
         Integer array of shape `(num_batches, rows, ...)`, filled up with -1.
     """
     num_batches = math.ceil(len(rows_of_pairs) / most_rows)
-    rows = math.ceil(len(rows_of_pairs) / num_batches)
-    if full_shape:
-        rows = most_rows
+    fewest_rows = math.ceil(len(rows_of_pairs) / num_batches)
+    rows = most_rows if full_shape else fewest_rows
     # The first rows of all batches are filled first, then the second ones, so
     # that the empty rows are spread evenly over the batches.
     row_shape = rows_of_pairs.shape[1:]
@@ -272,15 +271,12 @@ def _order_of_batches(buckets):
             (bucket, batch)
             for bucket, pairs in enumerate(buckets)
             for batch in range(len(pairs))
-        ],
-        np.int64,
-    ).reshape(-1, 2)  # (num_batches, 2)
+        ]
+    )  # (num_batches, 2)
 
 
 def _biggest_first(order, shapes):
     """Moves a batch of the shape that needs the most memory to the front."""
-    if not len(order):
-        return order
     # Attention grows with the square of the length, so of two shapes with the
     # same number of positions the longer one needs more memory.
     memory = [

@@ -20,11 +20,9 @@ def make_dataset(token_pairs, plan_epoch):
     # Imported here because everything else about data is plain NumPy.
     import tensorflow as tf
 
-    # A generator delivers 300,000 pairs a second, many times what a training
-    # step consumes.
-
     epochs = itertools.count()
 
+    # It delivers 300,000 pairs a second, many times what a training consumes.
     def batches():
         yield from padded_batches(token_pairs, plan_epoch(next(epochs)))
 

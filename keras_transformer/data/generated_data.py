@@ -42,7 +42,6 @@ class GeneratedData(vocabularies.HasVocabularies):
         self.reverse = reverse
         sides = ("target", "source") if reverse else ("source", "target")
         self.directions = (sides,)
-        self._vocabularies = None
         self._checked = {}  # the counts of each split whose ids were checked
 
     @property
@@ -80,30 +79,22 @@ class GeneratedData(vocabularies.HasVocabularies):
             f"--data_dir={self.data_dir}."
         )
 
-    @property
+    @functools.cached_property
     def vocabularies(self):
         """The `Vocabularies` of targets and sources."""
-        if self._vocabularies is None:
-            manifest = self.manifest
-            forward = vocabularies.read(
-                self.directory,
-                manifest["vocab_sha256"],
-                manifest.get("source_vocab_sha256"),
-            )
-            # The files have the names of the forward direction.
-            self._vocabularies = forward.reversed() if self.reverse else forward
-        return self._vocabularies
+        manifest = self.manifest
+        forward = vocabularies.read(
+            self.directory,
+            manifest["vocab_sha256"],
+            manifest.get("source_vocab_sha256"),
+        )
+        # The files have the names of the forward direction.
+        return forward.reversed() if self.reverse else forward
 
     def token_pairs(self, split):
         """Returns the ids of inputs and targets of a split, a `TokenPairs`."""
         counts = self._counts(split)
-        paths = {
-            side: split_files.ids_path(self.directory, split, side)
-            for side in ("source", "target")
-        }
-        tokens = {
-            side: token_arrays.TokenArray(path) for side, path in paths.items()
-        }
+        tokens = split_files.read_ids(self.directory, split)
         # Checking reads all ids, so it is done once for the same data.
         if self._checked.get(split) != counts:
             sides = reversed(self.directions[0])
@@ -163,7 +154,7 @@ class GeneratedData(vocabularies.HasVocabularies):
         if sum(sizes) != num_pairs or min(weights) <= 0:
             path = os.path.join(self.directory, generation.MANIFEST_FILE)
             fault = "whose corpora do not make up the training text"
-            raise faulty(path, fault, split_files.WRITER, split_files.REMEDY)
+            raise faulty(path, fault, token_arrays.WRITER, token_arrays.REMEDY)
         chosen = corpora.choose_pairs(list(zip(sizes, weights)), seed, epoch)
         starts = num_pairs * np.arange(len(self.directions))
         return (starts[:, None] + chosen).ravel()

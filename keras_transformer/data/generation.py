@@ -8,7 +8,6 @@ import shutil
 import time
 
 from keras_transformer import fields
-from keras_transformer.data import split_files
 from keras_transformer.data import subwords
 from keras_transformer.data import text_files
 from keras_transformer.data import token_links
@@ -20,6 +19,8 @@ from keras_transformer.data.split_encoding import check_number
 from keras_transformer.data.split_encoding import complete_pairs
 from keras_transformer.data.split_encoding import encode_split
 from keras_transformer.data.subwords import VOCABULARY_FILE
+from keras_transformer.data.token_arrays import REMEDY
+from keras_transformer.data.token_arrays import WRITER
 from keras_transformer.data.vocabulary_sample import sample_corpora
 from keras_transformer.files import directories
 from keras_transformer.files import locks
@@ -112,7 +113,7 @@ def read_manifest(directory):
     # `exists` would overlook a link to nothing.
     if not os.path.lexists(path):
         return None
-    return read_record(path, _MANIFEST, split_files.WRITER, split_files.REMEDY)
+    return read_record(path, _MANIFEST, WRITER, REMEDY)
 
 
 def made_from(problem, tmp_dir):

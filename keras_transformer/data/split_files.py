@@ -7,6 +7,7 @@ import os
 
 from keras_transformer.data.token_arrays import REMEDY
 from keras_transformer.data.token_arrays import WRITER
+from keras_transformer.data.token_arrays import TokenArray
 from keras_transformer.data.token_arrays import TokenArrayWriter
 from keras_transformer.files import reading
 
@@ -14,6 +15,14 @@ from keras_transformer.files import reading
 def ids_path(directory, split, side):
     """Returns the path of the token ids of a "source" or "target" side."""
     return os.path.join(directory, f"{split}.{side}")
+
+
+def read_ids(directory, split):
+    """Returns the token ids of both sides, a dictionary of `TokenArray`."""
+    return {
+        side: TokenArray(ids_path(directory, split, side))
+        for side in ("source", "target")
+    }
 
 
 def text_path(directory, split, side):

@@ -65,10 +65,7 @@ def write_links(directory, vocabularies, alignments):
         ValueError: If a link is to a word that the sentence lacks, or if there
             are no links at all.
     """
-    sides = [
-        TokenArray(split_files.ids_path(directory, "train", side))
-        for side in ("source", "target")
-    ]
+    sides = split_files.read_ids(directory, "train").values()
     starts = [
         np.array(
             [p.startswith(WORD_START) for p in v.pieces(range(v.vocab_size))]

@@ -249,7 +249,7 @@ class TranslateFiles(OwnFiles):
     def check_files(self):
         for parts in self._corpora.values():
             for corpus in parts:
-                parallel_files.count_pairs(corpus.paths, self._languages)
+                parallel_files.check_pairs(corpus.paths, self._languages)
         if self._alignments:
             self._check_alignments()
 

@@ -7,7 +7,6 @@ import os
 
 import numpy as np
 
-from keras_transformer.data import parallel_files
 from keras_transformer.data import text_files
 from keras_transformer.data.tags import check_tag
 from keras_transformer.data.tags import tagged
@@ -43,7 +42,7 @@ class Corpus:
     @property
     def name(self):
         """The names of the files, without their directories."""
-        return parallel_files.name_of(self.paths)
+        return ",".join(map(os.path.basename, self.paths))
 
     @property
     def tagged_name(self):

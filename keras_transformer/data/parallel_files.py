@@ -1,7 +1,6 @@
 """Parallel text in one file or two: two text files, TSV or TMX."""
 
 import itertools
-import os
 import re
 import xml.etree.ElementTree
 
@@ -64,23 +63,22 @@ def read_pairs(paths, languages=(None, None)):
     return _read_tmx(*paths, languages)
 
 
-def count_pairs(paths, languages=(None, None)):
-    """Reads a corpus to the end and counts its pairs with text on both sides.
+def check_pairs(paths, languages=(None, None)):
+    """Reads a corpus to the end, which raises an error at any fault.
 
     Raises:
-        ValueError: As for `read_pairs`, or if there is no such pair.
+        ValueError: As for `read_pairs`, or if no pair has text on both sides.
     """
-    num_pairs = num_complete = 0
+    num_pairs, has_text = 0, False
     for pair in read_pairs(paths, languages):
         num_pairs += 1
-        num_complete += not any(map(text_files.is_blank, pair))
-    if not num_complete:
+        has_text = has_text or not any(map(text_files.is_blank, pair))
+    if not has_text:
         raise ValueError(
             "A corpus must have at least one pair with text on both sides. "
             f"Received: {','.join(paths)} with {num_pairs:,} pairs, all of "
             "them empty on one side. Check that these are the right files."
         )
-    return num_complete
 
 
 def _read_tsv(path):
@@ -106,10 +104,10 @@ def _read_tmx(path, languages):
         )
     seen, num_pairs = set(), 0
     for number, unit in enumerate(_translation_units(path), 1):
-        texts = {_code(variant): variant for variant in unit.iter("tuv")}
-        seen.update(texts)
+        variants = {_code(variant): variant for variant in unit.iter("tuv")}
+        seen.update(variants)
         try:
-            sides = [_text_in(texts, language) for language in languages]
+            sides = [_text_in(variants, language) for language in languages]
         except RecursionError as error:
             raise ValueError(
                 "A segment of a TMX file must not have hundreds of elements "
@@ -184,11 +182,7 @@ def _plain_text(segment):
     texts = [segment.text or ""]
     for child in segment:
         # All other elements hold codes such as "<b>"; `hi` holds text.
-        texts += [_plain_text(child) if child.tag == "hi" else ""]
-        texts += [child.tail or ""]
+        if child.tag == "hi":
+            texts.append(_plain_text(child))
+        texts.append(child.tail or "")
     return "".join(texts)
-
-
-def name_of(paths):
-    """Returns the name of a corpus, made of the names of its files."""
-    return ",".join(map(os.path.basename, paths))

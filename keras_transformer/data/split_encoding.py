@@ -14,14 +14,14 @@ from keras_transformer.data.progress import Progress
 PAIRS_IN_CHUNK = 20_000
 
 
-def encode_split(problem, split, tmp_dir, both, directory, described):
+def encode_split(problem, split, tmp_dir, vocabularies, directory, described):
     """Encodes a split and returns its entry in the manifest.
 
     Args:
         problem: The `Problem` whose text is encoded.
         split: Name of the split.
         tmp_dir: Directory that holds the raw text.
-        both: The `Vocabularies` of the problem.
+        vocabularies: The `Vocabularies` of the problem.
         directory: Path of the directory to write to.
         described: List of what the problem says of each corpus of the split;
             empty for a single corpus of no name.
@@ -29,14 +29,14 @@ def encode_split(problem, split, tmp_dir, both, directory, described):
     Raises:
         ValueError: If the split has no pairs.
     """
-    vocabularies_of_sides = list(reversed(both))
+    source_first = list(reversed(vocabularies))
     sides = [
         split_files.SideWriter(
             directory, split, side, vocabulary.vocab_size, to_encode
         )
         for side, vocabulary, to_encode in zip(
             ("source", "target"),
-            vocabularies_of_sides,
+            source_first,
             (str, problem.target_text),
         )
     ]
@@ -54,9 +54,7 @@ def encode_split(problem, split, tmp_dir, both, directory, described):
         )
         # Closed before the sides, whose texts it reads.
         encoded_chunks = stack.enter_context(
-            contextlib.closing(
-                encoder.encode(vocabularies_of_sides, chunks, directory)
-            )
+            contextlib.closing(encoder.encode(source_first, chunks, directory))
         )
         for encoded in encoded_chunks:
             for side, sequences in zip(sides, encoded, strict=True):

@@ -79,14 +79,7 @@ def update_batches(token_pairs, plan, layout, seed, epoch, start=0, links=None):
         local = _local_part(indices, layout, batch_plan.EMPTY_ROW)
         rows = local.reshape(-1, *indices.shape[1:])  # (local_rows, ...)
         inputs, targets = batch_plan.pad_batch(token_pairs, rows, shape)
-        of_links = {}
-        if links is not None:
-            dense = dense_links(links, rows, shape)
-            of_links["links"] = dense.reshape(
-                *local.shape[:3], *dense.shape[1:]
-            )  # (num_rounds, local_replicas, rows, target_len, input_len)
-        yield {
-            **of_links,
+        batch = {
             "inputs": inputs.reshape(
                 *local.shape[:3], -1
             ),  # (num_rounds, local_replicas, rows, input_len)
@@ -98,6 +91,12 @@ def update_batches(token_pairs, plan, layout, seed, epoch, start=0, links=None):
             # Of all workers, because the loss is the mean over all tokens.
             "num_tokens": np.float32(lengths[:, 1].sum()),
         }
+        if links is not None:
+            dense = dense_links(links, rows, shape)
+            batch["links"] = dense.reshape(
+                *local.shape[:3], *dense.shape[1:]
+            )  # (num_rounds, local_replicas, rows, target_len, input_len)
+        yield batch
 
 
 def _lengths(token_pairs, indices):

@@ -1,20 +1,20 @@
-"""Items of an iterator, computed ahead by a background thread."""
+"""Items of an iterable, computed ahead by a background thread."""
 
 import queue
 import sys
 import threading
 
 
-def prefetched(iterator, depth=2):
-    """Yields the items of an iterator, computed ahead by a background thread.
+def prefetched(iterable, depth=2):
+    """Yields the items of an iterable, computed ahead by a background thread.
 
     Use it where the device would wait while a batch is prepared. The thread
     starts with the first item. It ends with the last one, or when this
     generator is closed; closing waits for the item in progress. An exception
-    of the iterator is raised here, after the items before it.
+    of the iterable is raised here, after the items before it.
 
     Args:
-        iterator: An iterable.
+        iterable: The items, such as a generator.
         depth: Largest number of items to compute ahead, at least 1. Defaults
             to 2.
 
@@ -30,7 +30,7 @@ def prefetched(iterator, depth=2):
     def compute():
         try:
             places.acquire()
-            for item in iterator:
+            for item in iterable:
                 results.put((item, None, False))
                 # Waiting here rather than on a bounded queue keeps `close`
                 # simple: one release wakes the thread up.

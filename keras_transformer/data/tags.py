@@ -49,8 +49,8 @@ def end_of_tag(text):
     >>> end_of_tag("<fr> A dog."), end_of_tag("A dog.")
     (5, 0)
     """
-    found = re.match(f"{word_of(_TAG)} ", text)
-    return found.end() if found else 0
+    match = re.match(f"{word_of(_TAG)} ", text)
+    return match.end() if match else 0
 
 
 def tagged(text, tag):

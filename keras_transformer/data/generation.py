@@ -28,6 +28,7 @@ from keras_transformer.files import writing
 from keras_transformer.files.reading import check_reachable
 from keras_transformer.files.records import WHOLE
 from keras_transformer.files.records import read_record
+from keras_transformer.token_ids import UNKNOWN_ID
 
 MANIFEST_FILE = "manifest.json"
 
@@ -254,11 +255,16 @@ def _training_sample(problem, tmp_dir):
 def _check_symbols(vocabulary, problem, tmp_dir):
     for symbol in problem.symbols(tmp_dir):
         (ids,) = vocabulary.encode([symbol])
-        if len(ids) > 2:  # one for the symbol and one for the end
+        fault = None
+        if UNKNOWN_ID in ids:
+            fault = f"does not know {symbol}"
+        elif len(ids) > 2:  # one for the symbol and one for the end
+            fault = f"spells {symbol} by {len(ids) - 1} subwords"
+        if fault:
             raise ValueError(
                 "A given vocabulary must have one id for each tag and symbol. "
-                f"Received: {problem.vocabulary_path}, which spells {symbol} "
-                f"by {len(ids) - 1} subwords. Train a vocabulary of this text."
+                f"Received: {problem.vocabulary_path}, which {fault}. Train a "
+                "vocabulary of this text."
             )
 
 

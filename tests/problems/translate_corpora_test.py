@@ -9,6 +9,7 @@ import pytest
 
 from keras_transformer import registry
 from keras_transformer.data import generation
+from keras_transformer.data.bpe_symbols import write_symbols
 from keras_transformer.data.corpora import Corpus
 from keras_transformer.data.subwords import train_subwords
 from keras_transformer.hparam import HParams
@@ -283,6 +284,12 @@ class TagTest:
         path = str(tmp_path / "vocab.model")
         train_subwords(lines("web", "en"), 300, path)
         with pytest.raises(ValueError, match="spells <de> by [2-9] subwords"):
+            generate(tmp_path / "data", tagged, vocabulary=path)
+
+    def test_a_tag_must_not_be_the_unknown_id(self, tmp_path, tagged):
+        path = str(tmp_path / "vocab.model")
+        write_symbols(WORDS, path)
+        with pytest.raises(ValueError, match="does not know <de>. Train"):
             generate(tmp_path / "data", tagged, vocabulary=path)
 
 

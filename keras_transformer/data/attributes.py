@@ -28,7 +28,7 @@ def check_attributes(problem, tmp_dir):
     )
 
 
-def describe_corpora(problem, split, tmp_dir):
+def checked_corpora(problem, split, tmp_dir):
     """Returns what a problem says of the corpora of a split, checked.
 
     Args:

@@ -13,7 +13,7 @@ from keras_transformer.data import text_files
 from keras_transformer.data import token_links
 from keras_transformer.data import vocabularies
 from keras_transformer.data.attributes import check_attributes
-from keras_transformer.data.attributes import describe_corpora
+from keras_transformer.data.attributes import checked_corpora
 from keras_transformer.data.bpe_symbols import write_symbols
 from keras_transformer.data.split_encoding import check_number
 from keras_transformer.data.split_encoding import complete_pairs
@@ -171,7 +171,7 @@ def _write_data(problem, tmp_dir, directory):
     """Writes vocabularies and splits; returns their part of the manifest."""
     # A fault in one of them must not appear after hours of encoding.
     described = {
-        split: describe_corpora(problem, split, tmp_dir)
+        split: checked_corpora(problem, split, tmp_dir)
         for split in problem.splits
     }
     both = _make_vocabularies(problem, tmp_dir, directory)

@@ -121,16 +121,16 @@ class Adafactor(keras.optimizers.Optimizer):
         self._moments = []
         for variable in variables:
             shape = tuple(variable.shape)
-            kinds = {"velocity": shape}
+            shapes = {"velocity": shape}
             if len(shape) > 1:
                 columns = shape[:-2] + shape[-1:]
-                kinds = {"rows": shape[:-1], "columns": columns}
+                shapes = {"rows": shape[:-1], "columns": columns}
             # Unique names, by which a checkpoint tells the moments apart.
             place = variable.path.replace("/", "_")
             self._moments.append(
                 [
-                    self.add_variable(kinds[kind], name=f"{place}_{kind}")
-                    for kind in kinds
+                    self.add_variable(shape, name=f"{place}_{kind}")
+                    for kind, shape in shapes.items()
                 ]
             )
 

@@ -43,11 +43,13 @@ class BpeDropout:
         self._by_rank = np.array([*by_rank, PAD_ID], np.int32)
         self._no_merge = len(by_rank)  # a rank behind all others
         self._merges = _make_merges(ids, by_rank)
-        self._spellings = _joined_lists(
-            [ids[character] for character in text]
-            if text in ids and all(character in ids for character in text)
-            else [id_]
-            for id_, text in enumerate(texts)
+        self._spellings = TokenSequences.of_lists(
+            [
+                [ids[character] for character in text]
+                if text in ids and all(character in ids for character in text)
+                else [id_]
+                for id_, text in enumerate(texts)
+            ]
         )
         self.starts_word = np.array(
             [text.startswith(WORD_START) for text in texts]
@@ -178,13 +180,6 @@ def _make_merges(ids, by_rank):
     ]
     columns = np.array(merges, np.int64).reshape(-1, 3).T
     return PairTable(*columns, default=len(by_rank))
-
-
-def _joined_lists(lists):
-    lists = list(lists)
-    lengths = [len(ids) for ids in lists]
-    ids = np.array([id_ for ids in lists for id_ in ids], np.int32)
-    return TokenSequences(ids, np.append(0, np.cumsum(lengths)))
 
 
 def _read_model(vocabulary):

@@ -5,9 +5,6 @@ encoder, the same chunks give the same ids in the same order.
 """
 
 import contextlib
-import itertools
-
-import numpy as np
 
 from keras_transformer.data.prefetch import prefetched
 from keras_transformer.data.token_arrays import TokenSequences
@@ -54,11 +51,6 @@ def encode_texts(vocabulary, texts):
     Returns:
         A `TokenSequences`, whose ids are as narrow as the vocabulary allows.
     """
-    sequences = vocabulary.encode(texts)
-    ids = np.fromiter(
-        itertools.chain.from_iterable(sequences),
-        ids_dtype(vocabulary.vocab_size),
+    return TokenSequences.of_lists(
+        vocabulary.encode(texts), ids_dtype(vocabulary.vocab_size)
     )
-    offsets = np.zeros(len(sequences) + 1, np.int64)
-    np.cumsum([len(sequence) for sequence in sequences], out=offsets[1:])
-    return TokenSequences(ids, offsets)

@@ -1,6 +1,7 @@
 """Sentences as token ids in flat files that are mapped into memory."""
 
 import array
+import itertools
 import os
 import typing
 
@@ -33,6 +34,14 @@ class TokenSequences:
     def __init__(self, ids, offsets):
         self.ids = ids
         self.offsets = offsets
+
+    @classmethod
+    def of_lists(cls, lists, dtype=np.int32):
+        """Returns the sequences of a list of lists of ids."""
+        ids = np.fromiter(itertools.chain.from_iterable(lists), dtype)
+        offsets = np.zeros(len(lists) + 1, np.int64)
+        np.cumsum([len(sequence) for sequence in lists], out=offsets[1:])
+        return cls(ids, offsets)
 
     def __len__(self):
         return len(self.offsets) - 1

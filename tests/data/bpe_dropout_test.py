@@ -7,12 +7,12 @@ import pytest
 import sentencepiece
 from segmentation import WORDS
 from segmentation import segmentation_probabilities
-from segmentation import sequences_of
 
 from keras_transformer.data import subwords
 from keras_transformer.data.bpe_dropout import BpeDropout
 from keras_transformer.data.bpe_symbols import write_symbols
 from keras_transformer.data.subwords import Subwords
+from keras_transformer.data.token_arrays import TokenSequences
 
 NUM_SAMPLES = 10_000
 
@@ -29,7 +29,9 @@ def segment(vocabulary, words, dropout, seed=0):
     The words have equally many characters.
     """
     bpe = BpeDropout(vocabulary, dropout)
-    stored = sequences_of([ids[:-1] for ids in vocabulary.encode(words)])
+    stored = TokenSequences.of_lists(
+        [ids[:-1] for ids in vocabulary.encode(words)]
+    )
     characters = bpe.spell(stored)
     matrices = [
         each.ids.reshape(len(words), -1).T

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from segmentation import WORDS
 from segmentation import segmentation_probabilities
-from segmentation import sequences_of
 
 from keras_transformer.data import distinct_words
 from keras_transformer.data import subword_sampling
@@ -12,6 +11,7 @@ from keras_transformer.data import subwords
 from keras_transformer.data.batch_plan import plan_batches
 from keras_transformer.data.subword_sampling import SubwordSampler
 from keras_transformer.data.token_arrays import TokenPairs
+from keras_transformer.data.token_arrays import TokenSequences
 from keras_transformer.data.token_arrays import joined
 from keras_transformer.data.update_batches import Layout
 from keras_transformer.data.update_batches import update_batches
@@ -42,7 +42,7 @@ def texts():
 
 @pytest.fixture(scope="module")
 def stored(vocabulary, texts):
-    sides = [sequences_of(vocabulary.encode(side)) for side in texts]
+    sides = [TokenSequences.of_lists(vocabulary.encode(side)) for side in texts]
     return TokenPairs(*sides)
 
 
@@ -68,7 +68,10 @@ class SubwordSamplerTest:
         )
         both = source_vocabulary, vocabulary
         stored = TokenPairs(
-            *(sequences_of(v.encode(side)) for v, side in zip(both, texts))
+            *(
+                TokenSequences.of_lists(v.encode(side))
+                for v, side in zip(both, texts)
+            )
         )
         sampler = SubwordSampler(stored, vocabulary, 0.5, 0, source_vocabulary)
         sampled = ids_of(sampler.sample(0, LONGEST))
@@ -118,7 +121,7 @@ class SubwordSamplerTest:
         assert samples[0] != samples[1] != ids_of(other.sample(1, LONGEST))
 
     def test_equal_words_differ_within_a_sentence(self, vocabulary):
-        side = sequences_of(vocabulary.encode(["widest " * 12]))
+        side = TokenSequences.of_lists(vocabulary.encode(["widest " * 12]))
         pairs = TokenPairs(side, side)
         sampler = SubwordSampler(pairs, vocabulary, 0.5, 0)
         (ids,) = sampler.sample(0, LONGEST).inputs
@@ -131,7 +134,7 @@ class SubwordSamplerTest:
         self, vocabulary
     ):
         # The first, an early and the last of 100 occurrences.
-        side = sequences_of(vocabulary.encode(["newest"] * 100))
+        side = TokenSequences.of_lists(vocabulary.encode(["newest"] * 100))
         sampler = SubwordSampler(TokenPairs(side, side), vocabulary, 0.3, 0)
         expected = segmentation_probabilities(vocabulary, "newest", 0.3)
         likely = max(expected, key=expected.get)
@@ -164,7 +167,9 @@ class SubwordSamplerTest:
 
     def test_very_long_word_keeps_its_segmentation(self, vocabulary):
         length = subword_sampling.MAX_CHARACTERS
-        side = sequences_of(vocabulary.encode(["low" * length, "low"]))
+        side = TokenSequences.of_lists(
+            vocabulary.encode(["low" * length, "low"])
+        )
         sampler = SubwordSampler(TokenPairs(side, side), vocabulary, 0.9, 0)
         sampled = sampler.sample(0, 9 * length).inputs
         assert sampled[0].tolist() == side[0].tolist()

@@ -2,19 +2,9 @@
 
 import collections
 
-import numpy as np
 from sentencepiece import sentencepiece_model_pb2
 
-from keras_transformer.data.token_arrays import TokenSequences
-
 WORDS = "low lower lowest new newer newest wide wider widest".split()
-
-
-def sequences_of(lists):
-    """Returns lists of ids as `TokenSequences`."""
-    ids = np.array([id_ for ids in lists for id_ in ids], np.int32)
-    ends = np.cumsum([len(ids) for ids in lists])
-    return TokenSequences(ids, np.append(0, ends))
 
 
 def segmentation_probabilities(vocabulary, word, dropout):

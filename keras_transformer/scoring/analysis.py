@@ -2,6 +2,7 @@
 
 import dataclasses
 
+from keras_transformer.scoring.words import bleu_metric
 from keras_transformer.scoring.words import f_measure
 
 # Upper bounds of the groups; a last group holds what is greater.
@@ -46,9 +47,7 @@ def by_length(sources, systems, references, words):
     Returns:
         A list of `Group`, from short to long, without empty ones.
     """
-    from sacrebleu.metrics import BLEU
-
-    bleu = BLEU(tokenize=words.tokenize, lowercase=words.lowercase, force=True)
+    bleu = bleu_metric(words.tokenize, words.lowercase)
     lengths = [len(source.split()) for source in sources]
     groups = []
     for title, low, high in _ranges((-1, *LENGTHS)):

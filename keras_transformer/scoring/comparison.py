@@ -5,6 +5,7 @@ import logging
 import os
 
 from keras_transformer.scoring.aligned import aligned
+from keras_transformer.scoring.words import bleu_metric
 
 NUM_SAMPLES = 1000
 SEED = 12345  # sacreBLEU's default
@@ -70,15 +71,12 @@ def compare(hypotheses, others, references, tokenize="13a", lowercase=False):
     Returns:
         A list of `Difference`, for BLEU, chrF and TER.
     """
-    from sacrebleu.metrics import BLEU
     from sacrebleu.metrics import CHRF
     from sacrebleu.metrics import TER
     from sacrebleu.significance import PairedTest
 
     metrics = {
-        f"BLEU {tokenize}": BLEU(
-            tokenize=tokenize, lowercase=lowercase, force=True
-        ),
+        f"BLEU {tokenize}": bleu_metric(tokenize, lowercase),
         "chrF2": CHRF(lowercase=lowercase),
         "TER": TER(),
     }

@@ -5,6 +5,7 @@ import dataclasses
 from keras_transformer.scoring import paper_bleu as paper
 from keras_transformer.scoring.report import Report
 from keras_transformer.scoring.report import Score
+from keras_transformer.scoring.words import bleu_metric
 
 # The tokenizers that are shown beside the one that was chosen.
 USUAL = ("13a", "intl")
@@ -105,14 +106,11 @@ class _Scorer:
     origin: dict  # entries that are added to each signature
 
     def bleu(self, name, tokenize):
-        # Imported here because the import takes 0.5 s and few callers score.
-        from sacrebleu.metrics import BLEU
-
-        # `force` silences sacreBLEU's warning about text that looks tokenised.
-        metric = BLEU(tokenize=tokenize, lowercase=self.lowercase, force=True)
+        metric = bleu_metric(tokenize, self.lowercase)
         return self._score(name, f"BLEU {tokenize}", metric)
 
     def paper_bleu(self, language, is_tokenized):
+        # Imported here because the import takes 0.5 s and few callers score.
         from sacrebleu.metrics import BLEU
 
         metric = BLEU(

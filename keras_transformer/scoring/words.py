@@ -15,12 +15,7 @@ class Words:
 
     def of(self, texts):
         """Yields the tokens of each text, a list of strings."""
-        # Imported here because the import takes 0.5 s and few callers score.
-        from sacrebleu.metrics import BLEU
-
-        metric = BLEU(
-            tokenize=self.tokenize, lowercase=self.lowercase, force=True
-        )
+        metric = bleu_metric(self.tokenize, self.lowercase)
         for text in texts:
             text = text.lower() if self.lowercase else text
             yield metric.tokenizer(text).split()
@@ -31,6 +26,15 @@ class Words:
         for tokens in self.of(texts):
             counts.update(tokens)
         return counts
+
+
+def bleu_metric(tokenize, lowercase):
+    """Returns sacreBLEU's BLEU of text that one of its tokenizers divides."""
+    # Imported here because the import takes 0.5 s and few callers score.
+    from sacrebleu.metrics import BLEU
+
+    # `force` silences sacreBLEU's warning about text that looks tokenised.
+    return BLEU(tokenize=tokenize, lowercase=lowercase, force=True)
 
 
 def f_measure(hypotheses, references, is_counted):

@@ -7,8 +7,6 @@ import sys
 
 from keras_transformer import fields
 
-LIST_COMMAND = "kt-trainer --registry_help"
-
 
 class Registry:
     """Maps names to the classes or functions that are registered under them.
@@ -18,13 +16,12 @@ class Registry:
 
     Args:
         kind: Word for what is registered, for error messages.
-        list_hint: Command that lists all names. Defaults to `LIST_COMMAND`.
         package: Name of the package whose import fills this registry.
             Defaults to None, for a registry that is filled by hand.
 
     Example:
 
-    >>> registry = Registry("colour", "colours --list")
+    >>> registry = Registry("colour")
     >>> @registry.register
     ... def DarkBlue():
     ...     return "#000080"
@@ -32,9 +29,8 @@ class Registry:
     '#000080'
     """
 
-    def __init__(self, kind, list_hint=LIST_COMMAND, package=None):
+    def __init__(self, kind, package=None):
         self.kind = kind
-        self.list_hint = list_hint
         self.package = package
         self._entries = {}
 
@@ -68,7 +64,7 @@ class Registry:
                 f"`{self.kind}` must be a registered name. "
                 f"Received: {self.kind}={name!r}. "
                 f"{fields.did_you_mean(str(name), self._entries)}"
-                f"`{self.list_hint}` lists all."
+                "`kt-trainer --registry_help` lists all."
             )
         return self._entries[name]
 

@@ -59,7 +59,7 @@ class RegistryTest:
             colours.register("red")(HParams)
 
     def test_unknown_name_suggests_and_says_how_to_list(self):
-        colours = registry.Registry("colour", "colours --list")
+        colours = registry.Registry("colour")
         for name in ("dark_red", "dark_blue", "dark_bloom", "dark_blow"):
             colours.register(name)(object)
         with pytest.raises(ValueError) as error:
@@ -67,7 +67,7 @@ class RegistryTest:
         message = str(error.value)
         assert "'dark_blu'" in message
         assert "dark_blue" in message
-        assert "`colours --list` lists all" in message
+        assert "`kt-trainer --registry_help` lists all" in message
         suggested = message.split("Did you mean: ")[1].split("?")[0]
         assert len(suggested.split(", ")) <= 3
 

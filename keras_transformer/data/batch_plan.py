@@ -184,10 +184,10 @@ def pad_batch(token_pairs, indices, shape):
     )
 
 
-def padded_batches(token_pairs, plan, start=0):
-    """Yields the padded batches of a plan, from batch number `start` on."""
-    for index in range(start, len(plan)):
-        yield pad_batch(token_pairs, *plan[index])
+def padded_batches(token_pairs, plan):
+    """Yields the padded batches of a plan."""
+    for indices, shape in plan:
+        yield pad_batch(token_pairs, indices, shape)
 
 
 def select_pairs(input_lengths, target_lengths, max_length, chosen=None):

@@ -188,17 +188,6 @@ class PadBatchTest:
                     assert padded[row, :length].tolist() == expected.tolist()
                     assert not padded[row, length:].any()
 
-    def test_batches_can_start_anywhere(self, tmp_path):
-        lengths = random_lengths(200)
-        pairs = token_pairs(tmp_path, lengths)
-        plan = batch_plan.plan_batches(*lengths, 300)
-        every = list(batch_plan.padded_batches(pairs, plan))
-        rest = list(batch_plan.padded_batches(pairs, plan, start=3))
-        assert len(every) == len(plan) == len(rest) + 3
-        for a, b in zip(every[3:], rest):
-            np.testing.assert_array_equal(a[0], b[0])
-            np.testing.assert_array_equal(a[1], b[1])
-
 
 class SpeedTest:
     def test_it_plans_and_pads_100_000_pairs_a_second(self, tmp_path):

@@ -14,12 +14,12 @@ MAX_LENGTH = 32  # of a tag, in characters
 _TAG = rf"[A-Za-z0-9_-]{{1,{MAX_LENGTH}}}"
 
 
-def check_tag(tag, name="A tag"):
+def check_tag(tag, name):
     """Checks that a tag is short and made of letters, digits, - and _.
 
     Args:
         tag: Str.
-        name: What the message calls it. Defaults to "A tag".
+        name: What the message calls it.
 
     Raises:
         ValueError: If it is not.

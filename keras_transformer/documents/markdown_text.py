@@ -43,16 +43,15 @@ def parse(text):
     environment = {}
     tokens = parser.parse(text[start:], environment)
     labels = environment.get("references", {})
-    pieces = []
     for place, token in enumerate(tokens):
         if token.type == "inline":
             positions = lines.positions(token, tokens[place - 1])
             inner = positions and inline_pieces(token, labels)
             if inner:
-                lines.take(pieces, inner, positions)
+                lines.take(inner, positions)
         elif token.type == "html_block" and not token.level:
-            lines.take_html(pieces, token)
-    return lines.finish(pieces)
+            lines.take_html(token)
+    return lines.finish()
 
 
 def escape(text, bare=(), following=None):
@@ -77,10 +76,11 @@ def escape(text, bare=(), following=None):
 
 
 class _Lines:
-    """The lines of a document, and how far its pieces have got."""
+    """The lines of a document, and its pieces so far."""
 
     def __init__(self, text, start):
         self._text = text
+        self._pieces = []
         self._taken = 0  # everything before it is in the pieces
         ends = list(LINE_END.finditer(text, start))
         self._starts = [start, *(match.end() for match in ends)]
@@ -117,42 +117,42 @@ class _Lines:
             positions += [inside[-1] + n + 1 for n in range(trailing)]
         return positions
 
-    def take(self, pieces, inner, positions):
+    def take(self, inner, positions):
         """Appends the pieces of an inline token, and what is before it."""
-        self._skip_to(pieces, positions[0])
+        self._skip_to(positions[0])
         place = 0
         for piece in inner:
             stop = place + len(piece.raw)
             raw = self._text[positions[place] : positions[stop]]
             if piece.raw == piece.text != raw:
                 # Bars in a table's cell are escaped, so each character counts.
-                pieces += [
+                self._pieces += [
                     Piece(TEXT, self._text[positions[n] : positions[n + 1]], c)
                     for n, c in enumerate(piece.text, place)
                 ]
             else:
-                pieces.append(piece._replace(raw=raw))
+                self._pieces.append(piece._replace(raw=raw))
             place = stop
         self._taken = positions[-1]
 
-    def take_html(self, pieces, token):
+    def take_html(self, token):
         """Appends the pieces of a block of HTML, and what is before it."""
         first, stop = token.map
         stop = min(stop, len(self._starts)) - 1
-        self._skip_to(pieces, self._starts[first])
+        self._skip_to(self._starts[first])
         block = self._text[self._starts[first] : self._stops[stop]]
-        pieces += [
+        self._pieces += [
             piece._replace(is_html=True) for piece in html_text.parse(block)
         ]
         self._taken = self._stops[stop]
 
-    def finish(self, pieces):
+    def finish(self):
         """Returns the pieces with what is after the last one."""
-        self._skip_to(pieces, len(self._text))
-        return [piece for piece in pieces if piece.raw]
+        self._skip_to(len(self._text))
+        return [piece for piece in self._pieces if piece.raw]
 
-    def _skip_to(self, pieces, place):
-        pieces.append(Piece(OUTER, self._text[self._taken : place]))
+    def _skip_to(self, place):
+        self._pieces.append(Piece(OUTER, self._text[self._taken : place]))
 
 
 def _places_in(content, line, is_cell):

@@ -3,6 +3,8 @@
 import keras
 from keras import ops
 
+from keras_transformer.losses.logits import at_targets
+from keras_transformer.losses.logits import replaced_at_targets
 from keras_transformer.masks import padding_mask
 from keras_transformer.serialization import serializable
 
@@ -44,9 +46,6 @@ def smoothed_cross_entropy(targets, logits, label_smoothing=0.0):
     rows = ops.reshape(logits, (-1, vocab_size))  # (batch x length, vocab_size)
     kept = 1.0 - label_smoothing
     spread = label_smoothing / vocab_size
-    cells = ops.stack(
-        [ops.arange(ops.shape(targets)[0]), targets], axis=-1
-    )  # (batch x length, 2)
 
     # Differentiated automatically, the loss would keep several float32 arrays
     # as large as the logits until the backward pass. It would also be slower:
@@ -55,10 +54,7 @@ def smoothed_cross_entropy(targets, logits, label_smoothing=0.0):
     def loss_of(rows):
         scores = ops.cast(rows, "float32")
         log_sum = ops.logsumexp(scores, axis=-1)
-        gold = ops.take_along_axis(
-            scores, targets[:, None], axis=-1
-        )  # (batch x length, 1)
-        gold = gold[:, 0]
+        gold = at_targets(scores, targets)
         loss = log_sum - kept * gold
         if label_smoothing:
             loss = loss - label_smoothing * ops.mean(scores, axis=-1)
@@ -70,7 +66,7 @@ def smoothed_cross_entropy(targets, logits, label_smoothing=0.0):
             slopes = ops.exp(scores - log_sum[:, None]) - spread
             slopes = slopes * factor[:, None]
             at_gold = (ops.exp(gold - log_sum) - spread - kept) * factor
-            slopes = ops.scatter_update(slopes, cells, at_gold)
+            slopes = replaced_at_targets(slopes, targets, at_gold)
             return ops.cast(slopes, rows.dtype)
 
         return loss, gradient

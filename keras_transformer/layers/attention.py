@@ -162,7 +162,9 @@ class MultiHeadAttention(SequenceLayer):
     ):
         size = 0
         if memory is None:
-            projected = self._project_all(query)
+            projected = self._project(
+                query, self.query_kernel, self.key_kernel, self.value_kernel
+            )
             size = self.neighbourhood_size
         else:
             projected = self._project_query(query), *self.project_memory(memory)
@@ -291,11 +293,6 @@ class MultiHeadAttention(SequenceLayer):
     def _project_query(self, query):
         (queries,) = self._project(query, self.query_kernel)
         return queries
-
-    def _project_all(self, query):
-        return self._project(
-            query, self.query_kernel, self.key_kernel, self.value_kernel
-        )
 
     def _project(self, x, *kernels):
         # `step` runs outside `__call__`, where Keras does not cast weights.

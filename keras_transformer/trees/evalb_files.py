@@ -9,8 +9,7 @@ from keras_transformer.trees.parseval import leaves_of
 from keras_transformer.trees.tree import ROOT
 from keras_transformer.trees.tree import TRACE
 from keras_transformer.trees.tree import Tree
-from keras_transformer.trees.tree import steps
-from keras_transformer.trees.tree import trees_of
+from keras_transformer.trees.tree import with_tags
 
 # Sizes of the arrays in EVALB as distributed, which it does not check.
 EVALB_MAX_WORDS = 200
@@ -79,19 +78,11 @@ def _comparable(gold, test):
         elif tag in DELETED and gold_tag not in DELETED:
             tag += WRONG
         tags.append(tag)
-    return _with_tags(test, tags)
-
-
-def _with_tags(tree, tags):
-    """Returns a tree with other tags for all words but traces."""
-    tags = iter(tags)
-    (tree,) = trees_of(
-        (step, next(tags), word)
-        if step == "leaf" and label != TRACE
-        else (step, label, word)
-        for step, label, word in steps(tree)
+    # Traces, which are no words, stay as they are.
+    remaining = iter(tags)
+    return with_tags(
+        test, [tag if tag == TRACE else next(remaining) for tag in test.tags()]
     )
-    return tree
 
 
 def _line(tree):

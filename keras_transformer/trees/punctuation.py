@@ -1,8 +1,7 @@
 """Tags the punctuation of a tree according to its words."""
 
 from keras_transformer.trees.tree import escape
-from keras_transformer.trees.tree import steps
-from keras_transformer.trees.tree import trees_of
+from keras_transformer.trees.tree import with_tags
 
 # Tags of the treebank's punctuation, by the word after `escape`.
 _TAGS = {
@@ -33,12 +32,8 @@ def tag_punctuation(tree):
     >>> tag_punctuation(parse_tree("(S (. Dogs) (XX bark) (XX .))"))
     parse_tree('(S (NN Dogs) (XX bark) (. .))')
     """
-    tags = iter(_punctuation(tree.words()))
-    (tree,) = trees_of(
-        (step, _tag(label, next(tags)) if step == "leaf" else label, word)
-        for step, label, word in steps(tree)
-    )
-    return tree
+    punctuation = _punctuation(tree.words())
+    return with_tags(tree, list(map(_tag, tree.tags(), punctuation)))
 
 
 def _tag(tag, punctuation):

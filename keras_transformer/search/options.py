@@ -3,7 +3,7 @@
 import dataclasses
 import numbers
 
-from keras_transformer import fields as checks
+from keras_transformer import fields
 
 MAX_SOURCE_TOKENS = 4096  # more of them take gigabytes in attention
 MAX_OUTPUT_TOKENS = 10_000  # beyond the length of the source
@@ -51,7 +51,7 @@ class DecodeOptions:
     constrained: bool = True  # whether a parsing run finds only trees
 
     def __post_init__(self):
-        checks.check(self, _RULES)
+        fields.check(self, _RULES)
         if self.mbr_samples:
             if self.num_hypotheses > self.mbr_samples:
                 raise ValueError(
@@ -92,7 +92,7 @@ class DecodeOptions:
             ValueError: If there is no option of such a name.
         """
         for name in changes:
-            checks.field(type(self), name, "options")
+            fields.field(type(self), name, "options")
         changes = {
             name: value for name, value in changes.items() if value is not None
         }
@@ -120,17 +120,17 @@ class DecodeOptions:
 
 
 _RULES = (
-    checks.between(1, MAX_HYPOTHESES, "beam_size", "num_hypotheses"),
-    checks.between(0, MAX_ALPHA, "alpha"),
-    checks.between(0, MAX_OUTPUT_TOKENS, "extra_length", "min_length"),
-    checks.between(0, 1_000_000, "top_k"),
+    fields.between(1, MAX_HYPOTHESES, "beam_size", "num_hypotheses"),
+    fields.between(0, MAX_ALPHA, "alpha"),
+    fields.between(0, MAX_OUTPUT_TOKENS, "extra_length", "min_length"),
+    fields.between(0, 1_000_000, "top_k"),
     # A lower temperature, or less of the nucleus, is greedy search.
     (
         "0, or from 0.001 to 1,000",
         lambda value: value == 0 or 0.001 <= value <= 1_000,
         ("temperature",),
     ),
-    checks.between(1e-6, 1, "top_p"),
+    fields.between(1e-6, 1, "top_p"),
     # A single sample has no others to agree with.
     (
         f"0, or from 2 to {MAX_HYPOTHESES:,}",
@@ -161,8 +161,8 @@ def parse_decode_hparams(text, **flags):
     >>> parse_decode_hparams("temperature=0.8,top_k=10", alpha=None)
     {'temperature': 0.8, 'top_k': 10}
     """
-    changes = checks.parse_changes(DecodeOptions, text, "decode_hparams")
+    changes = fields.parse_changes(DecodeOptions, text, "decode_hparams")
     flags = {name: value for name, value in flags.items() if value is not None}
     changes.update(flags)
-    checks.check_ranges(DecodeOptions, changes, _RULES)
+    fields.check_ranges(DecodeOptions, changes, _RULES)
     return changes

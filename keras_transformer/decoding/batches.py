@@ -10,15 +10,6 @@ CACHE_POSITIONS = 16384
 TREE_GROWTH = 3
 
 
-def num_beams(options):
-    """Returns how many beams or samples each sentence has.
-
-    Args:
-        options: A `DecodeOptions`.
-    """
-    return options.num_hypotheses if options.temperature else options.beam_size
-
-
 def search_costs(lengths, options, linearization):
     """Returns the largest number of cache positions each search can take.
 
@@ -33,7 +24,7 @@ def search_costs(lengths, options, linearization):
     Returns:
         List of integers. A blank sentence costs 0.
     """
-    beams = num_beams(options)
+    beams = options.num_beams
     growth = TREE_GROWTH if linearization and options.constrained else math.inf
     return [
         (n + min(options.extra_length, growth * n)) * beams if n else 0

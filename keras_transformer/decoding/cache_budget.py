@@ -1,7 +1,5 @@
 """How many cache positions fit into the memory of a GPU."""
 
-from keras_transformer.decoding.batches import num_beams
-
 # The part of the free memory that the largest batch fills with what it holds
 # throughout. The rest is for what one layer computes at a time, above all the
 # encoder's attention over long sentences, and for copies of growing caches.
@@ -44,7 +42,7 @@ def _position_bytes(model, options):
     own = model.decoder.num_layers * width * number_bytes
     # The beams share the keys and values of the source, which has no more
     # positions than the limit of its translations.
-    of_source = own / num_beams(options)
+    of_source = own / options.num_beams
     # A beam has the logits of one position. The shortest limit shares them out
     # among the fewest positions.
     shortest = 1 + options.extra_length

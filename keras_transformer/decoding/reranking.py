@@ -67,8 +67,8 @@ class Reranker(TextTranslator):
     ):
         check_texts(texts)
         glossary = options.pop("glossary", None)
-        number = self.changed_options(**options).num_hypotheses
-        options["num_hypotheses"] = self._num_candidates(options)
+        changed = self.changed_options(**options)
+        options["num_hypotheses"] = changed.num_beams
         texts, sources = itertools.tee(texts)
         candidates = self.translator.hypotheses(
             texts, report, prefixes, seed, start, glossary=glossary, **options
@@ -77,7 +77,7 @@ class Reranker(TextTranslator):
         # A window is reordered together, since large batches score faster.
         while window := list(itertools.islice(pairs, WINDOW)):
             for ordered in self._reordered(window, options.get("alpha")):
-                yield ordered[:number]
+                yield ordered[: changed.num_hypotheses]
 
     def score(self, texts, translations, alpha=None):
         """Scores translations as they are scored for reordering.
@@ -131,12 +131,6 @@ class Reranker(TextTranslator):
 
     def word_links(self, texts, hypotheses, pattern=SPACED_WORD):
         return self.translator.word_links(texts, hypotheses, pattern)
-
-    def _num_candidates(self, options):
-        options = self.changed_options(**options)
-        if options.temperature:
-            return options.num_hypotheses
-        return options.beam_size
 
     def _reordered(self, window, alpha):
         """Yields the hypotheses of each text in their new order.

@@ -86,8 +86,7 @@ def find_hypotheses(
     sampling = options.temperature > 0
     # A constraint excludes these ids itself, and may give one a meaning.
     forbidden = () if constraint else NEVER_WRITTEN
-    # Every sample is a beam of its own.
-    beam_size = options.num_hypotheses if sampling else options.beam_size
+    beam_size = options.num_beams
     sampler = make_sampler(options, seeds, forbidden) if sampling else None
     encoded, padding_mask = model.encode(inputs)
     with _weights_cast_once(model):

@@ -103,6 +103,11 @@ class DecodeOptions:
             changes["beam_size"] = max(self.beam_size, least)
         return dataclasses.replace(self, **changes)
 
+    @property
+    def num_beams(self):
+        """The number of beams of each sentence; a sample is one of its own."""
+        return self.num_hypotheses if self.temperature else self.beam_size
+
     def of_search(self):
         """Returns the options of the search itself.
 

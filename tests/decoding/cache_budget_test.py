@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 from small_transformer import make_transformer
 
-from keras_transformer.decoding.batches import num_beams
 from keras_transformer.decoding.batches import plan_batches
 from keras_transformer.decoding.batches import search_costs
 from keras_transformer.decoding.cache_budget import HELD_SHARE
@@ -56,7 +55,7 @@ class PositionBytesTest:
         model = make_transformer()
         samples = DecodeOptions(temperature=1.0, num_hypotheses=8, beam_size=1)
         beams = DecodeOptions(beam_size=8)
-        assert num_beams(samples) == num_beams(beams) == 8
+        assert samples.num_beams == beams.num_beams == 8
         assert position_bytes(model, samples) == position_bytes(model, beams)
 
     def test_models_of_an_ensemble_add_up(self):

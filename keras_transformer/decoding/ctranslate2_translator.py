@@ -22,7 +22,6 @@ from keras_transformer.decoding.exported import require_ctranslate2
 from keras_transformer.decoding.hypothesis import Hypothesis
 from keras_transformer.decoding.hypothesis import with_texts
 from keras_transformer.decoding.text_translator import TextTranslator
-from keras_transformer.decoding.windows import WINDOW
 from keras_transformer.decoding.windows import encode
 from keras_transformer.decoding.windows import encode_prefixes
 from keras_transformer.decoding.windows import windows
@@ -116,7 +115,7 @@ class CTranslate2Translator(TextTranslator):
         options = self.changed_options(**options)
         fields.check_seed(seed)
         search = self._search
-        for window, window_prefixes in windows(texts, prefixes, WINDOW, start):
+        for window, window_prefixes in windows(texts, prefixes, start):
             if options.temperature:
                 # Samples of a window do not depend on the windows before it.
                 search = self._new_search(int(seed) + window[0][0] - 1)

@@ -2,14 +2,13 @@
 
 import collections
 import dataclasses
-import itertools
 
 from keras_transformer.decoding import ensembles
 from keras_transformer.decoding.minimum_bayes_risk import joined
 from keras_transformer.decoding.text_translator import TextTranslator
-from keras_transformer.decoding.windows import WINDOW
 from keras_transformer.decoding.windows import check_pairs
 from keras_transformer.decoding.windows import check_texts
+from keras_transformer.decoding.windows import in_windows
 from keras_transformer.decoding.windows import numbered_texts
 from keras_transformer.decoding.word_links import SPACED_WORD
 from keras_transformer.token_ids import WORD_START
@@ -112,7 +111,7 @@ class Parser(TextTranslator):
         decoded = self.translator.hypotheses(
             sentences(), report, seed=seed, start=start, **options
         )
-        while window := list(itertools.islice(decoded, WINDOW)):
+        for window in in_windows(decoded):
             all_words = [undecoded.popleft() for _ in window]
             all_tags = self._tags(all_words)
             for hypotheses, words, tags in zip(window, all_words, all_tags):

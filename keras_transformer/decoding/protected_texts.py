@@ -2,12 +2,11 @@
 
 import collections
 import functools
-import itertools
 
 from keras_transformer.decoding.placeholders import STAND_INS
 from keras_transformer.decoding.placeholders import needs_links
 from keras_transformer.decoding.placeholders import restore
-from keras_transformer.decoding.windows import WINDOW
+from keras_transformer.decoding.windows import in_windows
 from keras_transformer.decoding.windows import numbered_texts
 from keras_transformer.decoding.word_links import WORD
 from keras_transformer.decoding.word_links import find_links
@@ -37,7 +36,7 @@ def protected_hypotheses(translator, placeholders, texts, start, **options):
             yield untranslated[-1].text
 
     translated = translator.hypotheses(masked_texts(), start=start, **options)
-    while window := list(itertools.islice(translated, WINDOW)):
+    for window in in_windows(translated):
         pairs = [(untranslated.popleft(), hypotheses) for hypotheses in window]
         links = _links(translator, pairs)
         for masked, hypotheses in pairs:

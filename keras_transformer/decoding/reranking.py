@@ -4,9 +4,9 @@ import itertools
 
 from keras_transformer.data.text_files import is_blank
 from keras_transformer.decoding.text_translator import TextTranslator
-from keras_transformer.decoding.windows import WINDOW
 from keras_transformer.decoding.windows import check_pairs
 from keras_transformer.decoding.windows import check_texts
+from keras_transformer.decoding.windows import in_windows
 from keras_transformer.decoding.word_links import SPACED_WORD
 from keras_transformer.token_ids import END_ID
 
@@ -73,9 +73,8 @@ class Reranker(TextTranslator):
         candidates = self.translator.hypotheses(
             texts, report, prefixes, seed, start, glossary=glossary, **options
         )
-        pairs = zip(sources, candidates)
         # A window is reordered together, since large batches score faster.
-        while window := list(itertools.islice(pairs, WINDOW)):
+        for window in in_windows(zip(sources, candidates)):
             for ordered in self._reordered(window, options.get("alpha")):
                 yield ordered[: changed.num_hypotheses]
 

@@ -18,7 +18,6 @@ from keras_transformer.decoding.refusals import MAX_TERM_TOKENS
 from keras_transformer.decoding.refusals import MAX_TERMS
 from keras_transformer.decoding.text_translator import TextTranslator
 from keras_transformer.decoding.threads import num_tensorflow_threads
-from keras_transformer.decoding.windows import WINDOW
 from keras_transformer.decoding.windows import check_length
 from keras_transformer.decoding.windows import check_pairs
 from keras_transformer.decoding.windows import windows
@@ -89,7 +88,7 @@ class SavedModelTranslator(TextTranslator):
             results = self._translate(window, terms, own_report)
             return [hypotheses[:num_hypotheses] for hypotheses in results]
 
-        for window, _ in windows(texts, None, WINDOW, start):
+        for window, _ in windows(texts, start=start):
             terms = glossaries.find_terms(glossary, window)
             yield from glossaries.obeying(
                 translate, window, terms, blank=(0, "")

@@ -2,7 +2,6 @@
 
 from keras_transformer.decoding.arrays import length_limit
 from keras_transformer.decoding.placeholders import check_alone
-from keras_transformer.decoding.windows import WINDOW
 from keras_transformer.decoding.windows import check_pairs
 from keras_transformer.decoding.windows import windows
 from keras_transformer.decoding.word_links import SPACED_WORD
@@ -279,7 +278,7 @@ def _nested(hypotheses, field, num_hypotheses):
 
 def _check_lengths(encode, texts, name):
     count = 0
-    for window, _ in windows(texts, None, WINDOW):
+    for window, _ in windows(texts):
         encode([(f"{name}, line {n}", text) for n, text in window])
         count += len(window)
     return count

@@ -17,7 +17,6 @@ from keras_transformer.decoding.replicas import Replica
 from keras_transformer.decoding.replicas import Replicas
 from keras_transformer.decoding.replicas import load_replicas
 from keras_transformer.decoding.text_translator import TextTranslator
-from keras_transformer.decoding.windows import WINDOW
 from keras_transformer.decoding.windows import encode
 from keras_transformer.decoding.windows import encode_prefixes
 from keras_transformer.decoding.windows import windows
@@ -154,7 +153,7 @@ class Translator(TextTranslator):
         fields.check_seed(seed)
         generator = np.random.default_rng(seed)
         generator.integers(2**31, size=start, dtype="int32")
-        for window, own_prefixes in windows(texts, prefixes, WINDOW, start):
+        for window, own_prefixes in windows(texts, prefixes, start):
             # Each sentence has a seed of its own, so its samples do not depend
             # on its batch.
             seeds = generator.integers(2**31, size=len(window), dtype="int32")

@@ -82,13 +82,19 @@ def check_pairs(texts, translations):
         )
 
 
-def windows(texts, prefixes, size, start=0):
+def in_windows(items):
+    """Yields lists of the next `WINDOW` items; the last may have fewer."""
+    items = iter(items)
+    while window := list(itertools.islice(items, WINDOW)):
+        yield window
+
+
+def windows(texts, prefixes=None, start=0):
     """Yields texts and their prefixes in windows.
 
     Args:
         texts: Iterable of str.
-        prefixes: Iterable of str, one for each text, or None.
-        size: Integer, the largest number of texts in a window.
+        prefixes: Iterable of str, one for each text. Defaults to None.
         start: Integer, the number of texts before these. Defaults to 0.
 
     Yields:
@@ -103,7 +109,7 @@ def windows(texts, prefixes, size, start=0):
     if prefixes is not None:
         checked = numbered_texts(prefixes, start, "prefixes")
         prefixes = (prefix for _, prefix in checked)
-    while window := list(itertools.islice(numbered, size)):
+    for window in in_windows(numbered):
         if prefixes is None:
             yield window, None
             continue

@@ -19,7 +19,7 @@ from small_translators import make_tree_vocabulary
 from small_translators import make_vocabulary
 
 from keras_transformer.decoding import replicas
-from keras_transformer.decoding import translator as translator_module
+from keras_transformer.decoding import windows
 from keras_transformer.decoding.compiled_search import compile_search
 from keras_transformer.decoding.hypothesis import _until_end
 from keras_transformer.decoding.translator import Translator
@@ -69,13 +69,13 @@ class TranslatorTest:
     def test_translations_come_before_all_texts_are_read(
         self, copier, monkeypatch
     ):
-        monkeypatch.setattr(translator_module, "WINDOW", 2)
+        monkeypatch.setattr(windows, "WINDOW", 2)
         texts = iter(TEXTS)
         assert next(copier.translate(texts)) == TEXTS[0]
         assert list(texts) == TEXTS[2:]
 
     def test_every_text_is_reported_once(self, copier, monkeypatch):
-        monkeypatch.setattr(translator_module, "WINDOW", 4)
+        monkeypatch.setattr(windows, "WINDOW", 4)
         counts = []
         list(copier.translate(TEXTS, report=counts.append))
         assert sum(counts) == len(TEXTS)

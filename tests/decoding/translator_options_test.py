@@ -14,7 +14,7 @@ from small_translators import make_translator
 from small_translators import make_vocabulary
 
 from keras_transformer.decoding import replicas
-from keras_transformer.decoding import translator as translator_module
+from keras_transformer.decoding import windows
 from keras_transformer.search.beam_search import beam_search
 from keras_transformer.search.beams import gather_beams
 from keras_transformer.search.hypotheses import find_hypotheses
@@ -119,7 +119,7 @@ class OptionsTest:
     def test_samples_are_the_same_from_a_later_start(
         self, translator, monkeypatch
     ):
-        monkeypatch.setattr(translator_module, "WINDOW", 2)
+        monkeypatch.setattr(windows, "WINDOW", 2)
         texts = ["a dog runs", "", "two women", "a book", "a dog runs"]
         options = {"temperature": 2.0, "num_hypotheses": 3, "seed": 1}
         whole = list(translator.hypotheses(texts, **options))

@@ -1,7 +1,7 @@
 import pytest
 
+from keras_transformer.decoding import windows
 from keras_transformer.decoding.windows import numbered_texts
-from keras_transformer.decoding.windows import windows
 
 
 class NumberedTextsTest:
@@ -24,9 +24,10 @@ class NumberedTextsTest:
 
 
 class WindowsTest:
-    def test_each_text_has_its_prefix(self):
+    def test_each_text_has_its_prefix(self, monkeypatch):
+        monkeypatch.setattr(windows, "WINDOW", 2)
         texts, prefixes = ["a", "b", "c"], ["x", "", "z"]
-        assert list(windows(texts, prefixes, 2, start=4)) == [
+        assert list(windows.windows(texts, prefixes, start=4)) == [
             ([(5, "a"), (6, "b")], ["x", ""]),
             ([(7, "c")], ["z"]),
         ]
@@ -37,4 +38,4 @@ class WindowsTest:
     )
     def test_another_number_of_prefixes_is_an_error(self, prefixes, message):
         with pytest.raises(ValueError, match=message):
-            list(windows(["a", "b"], prefixes, 2))
+            list(windows.windows(["a", "b"], prefixes))

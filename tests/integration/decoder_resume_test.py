@@ -18,10 +18,6 @@ from commands import call
 from processes import environment
 
 from keras_transformer.bin import decoder
-from keras_transformer.decoding import ctranslate2_translator
-from keras_transformer.decoding import protected_texts
-from keras_transformer.decoding import reranking
-from keras_transformer.decoding import translator
 from keras_transformer.decoding import windows
 from keras_transformer.files.partial import PartialFile
 from keras_transformer.files.partial import resumable
@@ -44,10 +40,6 @@ needs_ctranslate2 = pytest.mark.skipif(
 def small_windows(monkeypatch):
     """Lets the decoder read and write eight sentences at a time."""
     monkeypatch.setattr(windows, "WINDOW", 8)
-    monkeypatch.setattr(translator, "WINDOW", 8)
-    monkeypatch.setattr(protected_texts, "WINDOW", 8)
-    monkeypatch.setattr(reranking, "WINDOW", 8)
-    monkeypatch.setattr(ctranslate2_translator, "WINDOW", 8)
 
 
 @pytest.fixture

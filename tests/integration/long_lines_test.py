@@ -10,7 +10,6 @@ from commands import assert_fails
 from commands import call
 
 from keras_transformer.bin import decoder
-from keras_transformer.decoding import ctranslate2_translator
 from keras_transformer.decoding import windows
 from keras_transformer.files.partial import PartialFile
 
@@ -78,7 +77,6 @@ class LongLinesTest:
         self, place, tmp_path, type_in, monkeypatch, capsys
     ):
         monkeypatch.setattr(windows, "WINDOW", 8)
-        monkeypatch.setattr(ctranslate2_translator, "WINDOW", 8)
         lines = ["a b"] * 20
         lines[place] = LONG
         text = "".join(f"{line}\n" for line in lines).encode()

@@ -8,8 +8,7 @@ import re
 from keras_transformer.data.tags import end_of_tag
 from keras_transformer.data.text_files import read_lines
 from keras_transformer.decoding.windows import encode
-
-_WORD = re.compile(r"\w+|[^\w\s]")
+from keras_transformer.decoding.word_links import WORD
 
 
 class Glossary:
@@ -38,7 +37,7 @@ class Glossary:
     def __init__(self, terms):
         self.terms = dict(terms)
         self._targets = {
-            tuple(_WORD.findall(source)): target
+            tuple(WORD.findall(source)): target
             for source, target in self.terms.items()
         }
         self._most_words = max(map(len, self._targets), default=0)
@@ -89,7 +88,7 @@ class Glossary:
             text: Str. Terms that occur twice are returned twice. A tag before
                 it, such as `<fr>`, is not a part of it.
         """
-        matches = list(_WORD.finditer(text, end_of_tag(text)))
+        matches = list(WORD.finditer(text, end_of_tag(text)))
         words = [match[0] for match in matches]
         first = next((i for i, word in enumerate(words) if word.isalnum()), 0)
         targets, place = [], 0

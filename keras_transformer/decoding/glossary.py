@@ -108,14 +108,15 @@ class Glossary:
 
         Without a term it ends at `start`.
         """
-        for end in range(start + self._most_words, start, -1):
+        last = min(start + self._most_words, len(words))
+        for end in range(last, start, -1):
             spellings = [tuple(words[start:end])]
             if is_first:
                 word, *others = spellings[0]
                 spellings.append((word[0].lower() + word[1:], *others))
             for spelling in spellings:
                 if spelling in self._targets:
-                    return min(end, len(words)), self._targets[spelling]
+                    return end, self._targets[spelling]
         return start, None
 
 

@@ -122,7 +122,7 @@ def encoder_attention(translator, texts):
     from keras import ops
 
     if translator.linearization:
-        texts = [" ".join(translator.words(text)) for text in texts]
+        texts = list(map(translator.spaced, texts))
         translator = translator.translator
     vocabulary = translator.source_vocabulary
     sources = vocabulary.encode(texts)

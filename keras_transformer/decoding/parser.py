@@ -134,7 +134,7 @@ class Parser(TextTranslator):
             List of float: log-probabilities divided by the length penalty.
         """
         check_pairs(texts, trees)
-        sentences = [" ".join(self.words(text)) for text in texts]
+        sentences = list(map(self.spaced, texts))
         symbols = list(map(self.symbols, trees))
         return self.translator.score(sentences, symbols, alpha)
 
@@ -150,22 +150,21 @@ class Parser(TextTranslator):
         return options
 
     def attention(self, texts, hypotheses):
-        sentences = [" ".join(self.words(text)) for text in texts]
+        sentences = list(map(self.spaced, texts))
         return self.translator.attention(sentences, hypotheses)
 
     def word_links(self, texts, hypotheses, pattern=SPACED_WORD):
-        sentences = [" ".join(self.words(text)) for text in texts]
+        sentences = list(map(self.spaced, texts))
         return self.translator.word_links(sentences, hypotheses, pattern)
 
     def num_tokens(self, texts, of_targets=False):
         if not of_targets:
-            texts = [" ".join(self.words(text)) for text in texts]
+            texts = list(map(self.spaced, texts))
         return self.translator.num_tokens(texts, of_targets=of_targets)
 
     def check_lengths(self, texts, name="the input"):
         check_texts(texts)
-        sentences = (" ".join(self.words(text)) for text in texts)
-        return self.translator.check_lengths(sentences, name)
+        return self.translator.check_lengths(map(self.spaced, texts), name)
 
     def check_translations(self, trees, name="the input"):
         symbols = (
@@ -180,6 +179,13 @@ class Parser(TextTranslator):
         if self.tokenized:
             return list(map(escape, text.split()))
         return tokenize(text)
+
+    def spaced(self, text):
+        """Returns the words of a sentence with spaces between them.
+
+        The model reads sentences like this, as in the training data.
+        """
+        return " ".join(self.words(text))
 
     def symbols(self, tree, name="the text", line=1):
         """Returns the symbols that the model writes for a tree in brackets.

@@ -78,7 +78,7 @@ def compile_search(model, options, vocabulary=None, source_vocabulary=None):
     elif backend == "jax":
         search_with_terms = search = _compiled_by_jax(search, model)
 
-    def to_arrays(inputs, limits, prefixes=None, seeds=None, terms=None):
+    def search_arrays(inputs, limits, prefixes=None, seeds=None, terms=None):
         batch = len(inputs)
         if prefixes is not None and constraint:
             raise ValueError(
@@ -97,7 +97,7 @@ def compile_search(model, options, vocabulary=None, source_vocabulary=None):
             finished = search_with_terms(*arrays, terms)
         return tuple(map(ops.convert_to_numpy, finished))
 
-    return to_arrays
+    return search_arrays
 
 
 def compile_scoring(model, alpha):
@@ -209,9 +209,9 @@ def _pad(ids, missing, length):
 
 def _pad_terms(terms, missing):
     _, num_terms, term_len = terms.shape
-    widths = [(0, missing), (0, _missing_rows(num_terms)), (0, 0)]
-    widths[2] = (0, _rounded_up(term_len, TERM_STEP) - term_len)
-    return np.pad(terms, widths)
+    missing_ids = _rounded_up(term_len, TERM_STEP) - term_len
+    widths = (missing, _missing_rows(num_terms), missing_ids)
+    return np.pad(terms, [(0, width) for width in widths])
 
 
 def _rounded_up(length, step=LENGTH_STEP):

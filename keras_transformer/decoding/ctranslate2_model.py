@@ -44,7 +44,7 @@ class CTranslate2Model:
         self.signatures = _signatures(self._num_hypotheses)
         if self._sources.sha256 != self._targets.sha256:
             self.signatures["target_lengths"] = self.signatures["lengths"]
-        self.max_tokens = self._translator.record["max_tokens"]
+        self.max_tokens = self._translator.max_tokens
         self.num_parallel = self._translator.num_threads
         self._functions = {
             "serving_default": self._translate,
@@ -165,14 +165,13 @@ class CTranslate2Model:
         ]
         return {"scores": np.array(scores, "float32")}
 
-    def _lengths(self, text):
-        lengths = [len(ids) or 1 for ids in self._encode(text)]
+    def _lengths(self, text, vocabulary=None):
+        encoded = self._encode(text, vocabulary=vocabulary)
+        lengths = [len(ids) or 1 for ids in encoded]
         return {"lengths": np.array(lengths, "int32")}
 
     def _target_lengths(self, text):
-        encoded = self._encode(text, vocabulary=self._targets)
-        lengths = [len(ids) or 1 for ids in encoded]
-        return {"lengths": np.array(lengths, "int32")}
+        return self._lengths(text, self._targets)
 
     def _scores(self, sources, rows):
         """Returns scores of shape `(batch, num_hypotheses)`."""

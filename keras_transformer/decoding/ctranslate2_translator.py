@@ -13,7 +13,9 @@ from keras_transformer.decoding.ctranslate2_search import CTranslate2Search
 from keras_transformer.decoding.ctranslate2_search import Request
 from keras_transformer.decoding.exported import CTRANSLATE2_FILE
 from keras_transformer.decoding.exported import EXPORT_FILE
+from keras_transformer.decoding.exported import REMEDY
 from keras_transformer.decoding.exported import SHORTLIST_FILE
+from keras_transformer.decoding.exported import WRITER
 from keras_transformer.decoding.exported import check_exportable
 from keras_transformer.decoding.exported import is_ctranslate2
 from keras_transformer.decoding.exported import newest_version
@@ -84,7 +86,9 @@ class CTranslate2Translator(TextTranslator):
         )
         self.linearization = linearization_of(self.vocabulary)
         self.max_tokens = self.record["max_tokens"]
-        self._engine_arguments = (path, device, compute_type)
+        self._path = path
+        self._device = device
+        self._compute_type = compute_type
         self._pieces = self._read_pieces()
         self._adds_end = self._read_adds_end()
         self._has_shortlist = self._check_shortlist()
@@ -218,7 +222,7 @@ class CTranslate2Translator(TextTranslator):
     def encode_targets(self, numbered):
         return encode(self.vocabulary, numbered, self.max_tokens)
 
-    def _may_overflow(self, device):
+    def _may_overflow(self):
         """Returns whether products of integers may exceed their range.
 
         On an x86 processor without VNNI, CTranslate2 adds pairs of products of
@@ -227,15 +231,16 @@ class CTranslate2Translator(TextTranslator):
         is_integer = self.record.get("precision", "").startswith("int")
         flags = _processor_flags()
         has_vnni = any("vnni" in flag for flag in flags)
-        return is_integer and not _num_gpus(device) and flags and not has_vnni
+        on_processor = not _num_gpus(self._device)
+        return is_integer and on_processor and flags and not has_vnni
 
     def _new_search(self, seed=None):
         import ctranslate2
 
-        path, device, compute_type = self._engine_arguments
-        if compute_type == "default" and self._may_overflow(device):
+        compute_type = self._compute_type
+        if compute_type == "default" and self._may_overflow():
             compute_type = "float32"
-        placement = _placement(device)
+        placement = _placement(self._device)
         if seed is not None:
             # A thread reads the seed when it draws its first sample. A new
             # engine with a single thread makes the samples repeatable.
@@ -244,8 +249,8 @@ class CTranslate2Translator(TextTranslator):
             placement = {"inter_threads": 1, "intra_threads": 1}
         try:
             engine = ctranslate2.Translator(
-                str(path),
-                device=device,
+                str(self._path),
+                device=self._device,
                 compute_type=compute_type,
                 **placement,
             )
@@ -253,7 +258,7 @@ class CTranslate2Translator(TextTranslator):
             message = " ".join(str(error).split())
             raise ValueError(
                 "CTranslate2 must be able to load a model. Received: "
-                f"{path} with device={device!r}, compute_type="
+                f"{self._path} with device={self._device!r}, compute_type="
                 f"{compute_type!r}. It says: {message}. Export the run again, "
                 "or change the device or the compute type."
             ) from error
@@ -276,14 +281,11 @@ class CTranslate2Translator(TextTranslator):
         ]
         if both[0] == both[1]:
             names = [("shared", VOCABULARY_FILE)]
-        remedy = "Export the run again."
         for (name, vocabulary_file), pieces in zip(names, both):
-            path = os.path.join(
-                self._engine_arguments[0], TOKENS_FILE.format(name)
-            )
-            if read_record(path, [str], "kt-exporter", remedy) != pieces:
+            path = os.path.join(self._path, TOKENS_FILE.format(name))
+            if read_record(path, [str], WRITER, REMEDY) != pieces:
                 fault = f"which differs from {vocabulary_file}"
-                raise faulty(path, fault, "kt-exporter", remedy)
+                raise faulty(path, fault, WRITER, REMEDY)
         return both
 
     def _check_shortlist(self):
@@ -291,13 +293,12 @@ class CTranslate2Translator(TextTranslator):
         expected = self.record.get("shortlist_sha256")
         if expected is None:
             return False
-        path = os.path.join(self._engine_arguments[0], SHORTLIST_FILE)
-        writer, remedy = "kt-exporter", "Export the run again."
-        check_file(path, writer, remedy)
+        path = os.path.join(self._path, SHORTLIST_FILE)
+        check_file(path, WRITER, REMEDY)
         # A part of one would exclude good translations, without any error.
         if sha256(path) != expected:
             fault = f"whose SHA-256 is not the one in {EXPORT_FILE}"
-            raise faulty(path, fault, writer, remedy)
+            raise faulty(path, fault, WRITER, REMEDY)
         return True
 
     def _read_adds_end(self):
@@ -305,11 +306,9 @@ class CTranslate2Translator(TextTranslator):
 
         Exports of version 0.1 do not ask for it.
         """
-        path = os.path.join(self._engine_arguments[0], SETTINGS_FILE)
+        path = os.path.join(self._path, SETTINGS_FILE)
         shape = {"add_source_eos?": bool}
-        settings = read_record(
-            path, shape, "kt-exporter", "Export the run again."
-        )
+        settings = read_record(path, shape, WRITER, REMEDY)
         return settings.get("add_source_eos", False)
 
 

@@ -27,7 +27,9 @@ _RECORD = {
     "linearization?": (set(LINEARIZATIONS), None),
     "shortlist_sha256?": str,
 }
-_REMEDY = "Export the run again."
+# What an error about a damaged file says.
+WRITER = "kt-exporter"
+REMEDY = "Export the run again."
 
 # The names that TensorFlow Serving accepts as versions.
 _VERSION = re.compile(r"[1-9]\d*")
@@ -100,12 +102,12 @@ def read_export(path):
     Raises:
         ValueError: If the file is not one that kt-exporter wrote.
     """
-    record = read_record(path, _RECORD, "kt-exporter", _REMEDY)
+    record = read_record(path, _RECORD, WRITER, REMEDY)
     try:
         return record, DecodeOptions(**record["decode"])
     except TypeError as error:  # an option that does not exist
         fault = f"where `decode` is wrong ({error})"
-        raise faulty(path, fault, "kt-exporter", _REMEDY) from error
+        raise faulty(path, fault, WRITER, REMEDY) from error
     except ValueError as error:
         raise ValueError(f"{error} The value is in {path}.") from error
 

@@ -96,8 +96,9 @@ def limit_warnings(translator, text, hypotheses, options, prefix=""):
     if translator.linearization or not text.strip():
         return []
     best = hypotheses[0]
-    (length,) = translator.num_tokens([best.text], of_targets=True)
-    length = len(best.ids) or length
+    length = len(best.ids)
+    if not length:
+        (length,) = translator.num_tokens([best.text], of_targets=True)
     is_cut = length >= translator.length_limit(text, prefix, **options)
     return [REACHED_LIMIT] if is_cut else []
 

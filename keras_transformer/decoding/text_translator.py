@@ -14,7 +14,7 @@ class TextTranslator:
     A subclass implements `hypotheses` and sets `options`, the `DecodeOptions`
     that apply unless a call changes them. It also implements `score`, or
     `encode` and `score_ids`, which `score` calls. If its model parses, it sets
-    `linearization` to the one of `target_text.LINEARIZATIONS` that the model
+    `linearization` to the one of `symbols.LINEARIZATIONS` that the model
     writes; see `Parser`.
 
     Attributes:

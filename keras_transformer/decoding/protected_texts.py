@@ -68,7 +68,7 @@ def mask_of(placeholders, glossary=None):
     words = WORD.findall("\n".join([*terms, *targets]))
     # A small term may begin with a capital letter at the start of a text, and
     # a stand-in may have an ending.
-    words = tuple({*words, *map(str.capitalize, words)})
+    words = {*words, *map(str.capitalize, words)}
     taken = {
         name
         for name in STAND_INS

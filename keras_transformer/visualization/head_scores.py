@@ -89,18 +89,19 @@ class HeadScorer:
                 "Heads must be scored on a sentence of two words or more. "
                 "Received: none. Use other sentences."
             )
-        *heads, inside, others = np.moveaxis(self._heads, -1, 0)
-        *uniform, uniform_inside, uniform_others = self._uniform
+        *at_offsets, distances, entropies, inside, others = np.moveaxis(
+            self._heads, -1, 0
+        )
+        *by_chance, far, blurred, uniform_inside, uniform_others = self._uniform
+        # Words that have the neighbour, for each offset.
         ends = self._num_words - self._num_sentences
-        possible = (
-            ends,
-            self._num_words,
-            ends,
-        )  # words that have the neighbour
+        possible = ends, self._num_words, ends
         diagonals = np.stack(
-            [(q - u) / (n - u) for q, u, n in zip(heads, uniform, possible)]
+            [
+                (q - u) / (n - u)
+                for q, u, n in zip(at_offsets, by_chance, possible)
+            ]
         )  # (offset, num_layers, num_heads)
-        (distance, entropy), (far, blurred) = heads[3:], uniform[3:]
         brackets = None
         if uniform_inside < uniform_others:
             chance = uniform_inside / uniform_others
@@ -109,11 +110,11 @@ class HeadScorer:
             brackets = (share - chance) / (1 - chance)
         return HeadScores(
             diagonals.max(axis=0),
-            1 - distance / far,
-            1 - entropy / blurred,
+            1 - distances / far,
+            1 - entropies / blurred,
             brackets,
             np.take(OFFSETS, diagonals.argmax(axis=0)),
-            distance / self._num_words,
+            distances / self._num_words,
             self._num_sentences,
             self._num_words,
         )

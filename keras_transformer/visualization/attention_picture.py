@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from keras_transformer.token_ids import WORD_START
 from keras_transformer.visualization.attention_page import LABELS
 from keras_transformer.visualization.picture import num_columns
 from keras_transformer.visualization.picture import shortened
@@ -167,7 +168,5 @@ def _add_bar(figure, image, font_size):
 
 def _label(token):
     """Returns a token as readable text, without the mark of a word start."""
-    # SentencePiece marks the start of a word, and a lone mark is a space.
-    if token.startswith("▁"):
-        token = token[1:] or "␣"
-    return shortened(token)
+    # A lone mark is a space.
+    return shortened(token.removeprefix(WORD_START) or "␣")

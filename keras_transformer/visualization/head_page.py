@@ -4,8 +4,8 @@ import html
 
 from keras_transformer.files.writing import written_aside
 from keras_transformer.visualization import page
-from keras_transformer.visualization.head_table import NEIGHBOURS
 from keras_transformer.visualization.head_table import head_name
+from keras_transformer.visualization.head_table import head_notes
 from keras_transformer.visualization.head_table import ranking
 from keras_transformer.visualization.paper_figures import Panel
 from keras_transformer.visualization.paper_page import lines_svg
@@ -50,10 +50,7 @@ def _title(name):
 
 def _row(scores, head):
     name = head_name(*head)
-    notes = {
-        "diagonal": NEIGHBOURS[int(scores.offset[head])],
-        "local": f"{scores.distance[head]:.1f} words",
-    }
+    notes = head_notes(scores, head)
     cells = "".join(
         f'<td data-score="{score}" style="--score:{values[head]:.4f}">'
         f"{values[head]:z.3f} <small>{notes.get(score, '')}</small></td>"

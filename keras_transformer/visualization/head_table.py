@@ -28,6 +28,22 @@ def ranking(values):
     return [divmod(int(place), values.shape[1]) for place in order]
 
 
+def head_notes(scores, head):
+    """Returns what a number alone does not say about the scores of a head.
+
+    Args:
+        scores: A `HeadScores`.
+        head: Pair of integers from 0, layer and head.
+
+    Returns:
+        Dictionary of the name of a score to a str; some scores have none.
+    """
+    return {
+        "diagonal": NEIGHBOURS[int(scores.offset[head])],
+        "local": f"{scores.distance[head]:.1f} words",
+    }
+
+
 def head_table(scores):
     """Returns the `NUM_ROWS` heads with the highest scores of each kind.
 
@@ -48,9 +64,6 @@ def head_table(scores):
 
 
 def _cell(scores, name, head):
-    text = f"{head_name(*head)} {getattr(scores, name)[head]:z6.3f}"
-    if name == "diagonal":
-        return f"{text} {NEIGHBOURS[int(scores.offset[head])]}"
-    if name == "local":
-        return f"{text} {scores.distance[head]:.1f} words"
-    return text
+    score = getattr(scores, name)[head]
+    note = head_notes(scores, head).get(name, "")
+    return f"{head_name(*head)} {score:z6.3f} {note}"

@@ -6,10 +6,10 @@ import numpy as np
 
 from keras_transformer.decoding.arrays import padded
 from keras_transformer.token_ids import END_ID
+from keras_transformer.token_ids import END_LABEL
 from keras_transformer.token_ids import PAD_ID
 
 START = "(start)"
-END = "(end)"
 BATCH_SIZE = 20  # sentences whose attention is in memory at once
 
 
@@ -152,6 +152,6 @@ def _without_padding(ids):
 
 def _labels(vocabulary, ids):
     return [
-        END if id_ == END_ID else piece
+        END_LABEL if id_ == END_ID else piece
         for id_, piece in zip(ids, vocabulary.pieces(ids))
     ]

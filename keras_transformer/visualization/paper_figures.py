@@ -10,8 +10,8 @@ import typing
 
 import numpy as np
 
+from keras_transformer.token_ids import END_LABEL
 from keras_transformer.visualization.head_scores import entropy
-from keras_transformer.visualization.words import END
 
 FIGURES = ("3", "4", "5")
 LEAST_WEIGHT = 0.01  # of a line that is drawn
@@ -213,7 +213,7 @@ def _strongest(weights, words, distance):
     """
     places = np.arange(len(words))
     is_far = np.abs(places[:, None] - places) >= distance
-    is_word = np.array([word != END for word in words])
+    is_word = np.array([word != END_LABEL for word in words])
     return (weights * (is_far & is_word & is_word[:, None])).max(axis=-1)
 
 

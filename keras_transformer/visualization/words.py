@@ -5,9 +5,9 @@ import unicodedata
 
 import numpy as np
 
+from keras_transformer.token_ids import END_LABEL
 from keras_transformer.token_ids import WORD_START
 
-END = "(end)"  # label of the end of a sentence
 _BYTE = re.compile("<0x([0-9A-F]{2})>")
 
 
@@ -32,7 +32,7 @@ def join_words(tokens, splits_punctuation=True):
         place
         for place, token in enumerate(tokens)
         if place == 0
-        or token == END
+        or token == END_LABEL
         or token.startswith(WORD_START)
         or (splits_punctuation and _is_boundary(tokens[place - 1], token))
     ]

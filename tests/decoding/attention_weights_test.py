@@ -14,9 +14,9 @@ from layer_checks import to_numpy
 from layer_checks import weights_by_path
 
 from keras_transformer.data.subwords import train_subwords
-from keras_transformer.decoding.attention import END
 from keras_transformer.decoding.attention import START
 from keras_transformer.decoding.attention import attention_of
+from keras_transformer.token_ids import END_LABEL
 from keras_transformer.transformer import Transformer
 
 TEXTS = ["the cat sees the dog", "der Hund sieht die Katze"] * 20
@@ -166,7 +166,7 @@ class LabelsTest:
         ):
             *pieces, end = tokens
             assert "".join(pieces).replace("▁", " ").strip() == text
-            assert end == END
+            assert end == END_LABEL
 
     def test_the_decoder_reads_what_comes_before_each_token(
         self, vocabulary, ids

@@ -121,9 +121,14 @@ class Reranker(TextTranslator):
         return self.translator.length_limit(text, prefix, **options)
 
     def encode(self, numbered):
-        # Checks the length for this model, too, which writes the texts.
+        # Checks the length for the reverse model, too, which writes the texts.
         self.reverse.encode_targets(numbered)
         return self.translator.encode(numbered)
+
+    def encode_targets(self, numbered):
+        # Checks the length for the reverse model, too, which reads them.
+        self.reverse.encode(numbered)
+        return self.translator.encode_targets(numbered)
 
     def attention(self, texts, hypotheses):
         return self.translator.attention(texts, hypotheses)

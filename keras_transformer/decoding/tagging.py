@@ -73,6 +73,9 @@ class TaggingTranslator(TextTranslator):
             [(number, self._tagged(text)) for number, text in numbered]
         )
 
+    def encode_targets(self, numbered):
+        return self.translator.encode_targets(numbered)
+
     def num_tokens(self, texts, of_targets=False):
         # Only sources begin with the tag.
         texts = texts if of_targets else list(map(self._tagged, texts))

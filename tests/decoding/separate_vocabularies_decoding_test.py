@@ -125,6 +125,15 @@ class SeparateVocabulariesDecodingTest:
         with pytest.raises(ValueError, match="at most"):
             checker.check_lengths(["ことば" * 500])
 
+    def test_a_reranker_checks_translations_by_their_side(
+        self, run, tmp_path, latin, kana
+    ):
+        reverse = make_run(tmp_path / "reverse", latin, UNTIED, kana)
+        checker = Reranker(load_checker(run.path), load_checker(reverse.path))
+        checker.check_translations(["ことば" * 500])
+        with pytest.raises(ValueError, match="at most"):
+            checker.check_translations(["a dog " * 1000])
+
     def test_words_of_trees_begin_in_the_source(self, tmp_path, latin):
         trees = make_tree_vocabulary(tmp_path / "trees.model")
         run = make_run(tmp_path / "parser", trees, UNTIED, latin)

@@ -47,6 +47,12 @@ class TaggingTranslatorTest:
         lengths = translator.num_tokens(TEXTS[:2])
         assert french.num_tokens(TEXTS[:2]) == [n + 1 for n in lengths]
 
+    def test_targets_are_encoded_without_the_tag(self, translator):
+        numbered = list(enumerate(TEXTS, 1))
+        french = TaggingTranslator(translator, "fr")
+        for each in french, Reranker(french, translator):
+            assert each.encode_targets(numbered) == translator.encode(numbered)
+
     def test_a_reranker_scores_texts_without_the_tag(self, translator):
         french = TaggingTranslator(translator, "fr")
         reranker = Reranker(french, translator)

@@ -21,7 +21,7 @@ class TermState(typing.NamedTuple):
     terms: typing.Any  # int32 (batch, num_terms, term_len), padded with 0
     lengths: typing.Any  # of the terms, int32 (batch, num_terms)
     times: typing.Any  # how often each is needed, int32 (batch, num_terms)
-    is_word: typing.Any  # whether letters can go on, bool (batch, num_terms)
+    ends_word: typing.Any  # whether a letter is last, bool (batch, num_terms)
     # Whether a beam that has written s ids of a term ends in its first t ids,
     # boolean (batch, num_terms, s, t).
     borders: typing.Any
@@ -29,23 +29,23 @@ class TermState(typing.NamedTuple):
     counts: typing.Any  # of whole terms, int32 (batch, beam, num_terms)
 
     @classmethod
-    def begin(cls, terms, is_word, continues, beam_size):
+    def begin(cls, terms, ends_word, continues, beam_size):
         """Returns the state of beams that have not written anything.
 
         Args:
             terms: Int32 of shape `(batch, num_terms, term_len)`, padded with 0.
-            is_word: Whether a term ends in a letter, so that further letters
+            ends_word: Whether a term ends in a letter, so that further letters
                 would make another word of it. Boolean `(batch, num_terms)`.
             continues: Whether each id of the terms continues a word, boolean of
                 the shape of `terms`.
             beam_size: Number of beams.
         """
-        terms, times = _distinct(terms, is_word, continues)
+        terms, times = _distinct(terms, ends_word, continues)
         lengths = _lengths(terms)
         zeros = ops.zeros_like(lengths)[:, None]  # (batch, 1, num_terms)
         zeros = ops.repeat(zeros, beam_size, axis=1)  # (batch, beam, num_terms)
         return cls(
-            terms, lengths, times, is_word, _borders(terms), zeros, zeros
+            terms, lengths, times, ends_word, _borders(terms), zeros, zeros
         )
 
     def reorder(self, beams):
@@ -87,8 +87,8 @@ class TermState(typing.NamedTuple):
         # A letter after a term makes another word of it.
         was_whole = ops.equal(self.written, self.lengths[:, None])
         was_whole = ops.logical_and(was_whole, self.written > 0)
-        is_word = ops.logical_and(was_whole, self.is_word[:, None])
-        broken = ops.logical_and(is_word[:, :, None], continues[..., None])
+        ended_word = ops.logical_and(was_whole, self.ends_word[:, None])
+        broken = ops.logical_and(ended_word[:, :, None], continues[..., None])
         counts = self.counts[:, :, None] + ops.cast(whole, "int32")
         return written, counts - ops.cast(broken, "int32")
 
@@ -136,11 +136,11 @@ def _lengths(terms):
     return ops.sum(ops.cast(terms > PAD_ID, "int32"), axis=-1)
 
 
-def _distinct(terms, is_word, continues):
+def _distinct(terms, ends_word, continues):
     """Removes repeated terms, and counts how often each term is needed.
 
     Args:
-        terms, is_word, continues: As for `TermState.begin`.
+        terms, ends_word, continues: As for `TermState.begin`.
 
     Returns:
         Terms of the same shape, where a repetition is all padding, and int32
@@ -161,7 +161,7 @@ def _distinct(terms, is_word, continues):
     is_other = ops.any(
         ops.logical_and(letters[:, :, None], is_next[:, None, :, None]), axis=-1
     )  # (batch, i, j, start)
-    is_other = ops.logical_and(is_other, is_word[:, None, :, None])
+    is_other = ops.logical_and(is_other, ends_word[:, None, :, None])
     is_here = ops.logical_and(
         ops.all(agrees, axis=-1), ops.logical_not(is_other)
     )

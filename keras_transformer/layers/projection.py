@@ -1,4 +1,4 @@
-"""The projections of attention, and its heads."""
+"""Products of sequences with matrices, and the heads of attention."""
 
 import numpy as np
 from keras import ops

@@ -142,8 +142,8 @@ class SavedModelTranslator(TextTranslator):
         scores = [0.0] * len(texts)
         # Half the budget, since texts and translations are in memory at once.
         budget = CACHE_POSITIONS // 2
-        in_turn = self._run(score, numbered, costs, budget)
-        for batch, batch_scores in in_turn:
+        scored = self._run(score, numbered, costs, budget)
+        for batch, batch_scores in scored:
             for i, own in zip(batch, batch_scores):
                 scores[i] = own
         return scores
@@ -189,8 +189,8 @@ class SavedModelTranslator(TextTranslator):
             arrays = outputs["translations"], outputs["scores"].tolist()
             return list(map(_hypotheses, *arrays))
 
-        in_turn = self._run(translate, window, costs, CACHE_POSITIONS)
-        for batch, hypotheses in in_turn:
+        translated = self._run(translate, window, costs, CACHE_POSITIONS)
+        for batch, hypotheses in translated:
             for i, own in zip(batch, hypotheses):
                 results[i] = own
             if report:

@@ -8,7 +8,7 @@ from keras_transformer.layers.cache import num_remembered
 from keras_transformer.layers.sequence_layer import check_width
 from keras_transformer.layers.stack import LayerStack
 from keras_transformer.layers.transformer_layer import TransformerLayer
-from keras_transformer.layers.transformer_layer import attend
+from keras_transformer.layers.transformer_layer import attend_with_residual
 from keras_transformer.masks import ancestor_mask
 from keras_transformer.masks import visible_mask
 from keras_transformer.serialization import serializable
@@ -106,7 +106,7 @@ class DecoderLayer(TransformerLayer):
         training=None,
     ):
         options = {"return_weights": return_weights, "training": training}
-        x, self_weights = attend(
+        x, self_weights = attend_with_residual(
             self.self_attention,
             self.self_residual,
             x,
@@ -116,7 +116,7 @@ class DecoderLayer(TransformerLayer):
             **options,
         )
         # The whole input is known from the start, so it needs no causal mask.
-        x, cross_weights = attend(
+        x, cross_weights = attend_with_residual(
             self.cross_attention,
             self.cross_residual,
             x,

@@ -2,7 +2,7 @@
 
 from keras_transformer.layers.stack import LayerStack
 from keras_transformer.layers.transformer_layer import TransformerLayer
-from keras_transformer.layers.transformer_layer import attend
+from keras_transformer.layers.transformer_layer import attend_with_residual
 from keras_transformer.serialization import serializable
 
 
@@ -105,7 +105,7 @@ class EncoderLayer(TransformerLayer):
     ):
         # Padded queries are not hidden. Later masks and the loss ignore their
         # outputs.
-        x, weights = attend(
+        x, weights = attend_with_residual(
             self.self_attention,
             self.attention_residual,
             x,

@@ -135,7 +135,9 @@ class TransformerLayer(SequenceLayer):
         return {**super().get_config(), **self.options}
 
 
-def attend(attention, residual, x, *memory, return_weights, training, **masks):
+def attend_with_residual(
+    attention, residual, x, *memory, return_weights, training, **masks
+):
     """Applies an attention sub-layer inside its residual connection.
 
     Args:

@@ -40,9 +40,9 @@ const mean = (query, key) => chosenHeads().reduce(
   (sum, head) => sum + weight(head, query, key), 0)
   / Math.max(1, state.heads.size);
 const opacity = (value) => state.raised ? Math.sqrt(value) : value;
+const otherSide = (side) => side === "queries" ? "keys" : "queries";
 // The weight between a token and another one, given by its index on the other
 // side.
-const otherSide = (side) => side === "queries" ? "keys" : "queries";
 const weightOf = (token, head, other) => token.side === "queries"
   ? weight(head, token.index, other) : weight(head, other, token.index);
 const meanOf = (token, other) => token.side === "queries"

@@ -12,8 +12,7 @@ from keras_transformer.token_ids import UNKNOWN_ID
 from keras_transformer.token_ids import WORD_START
 from keras_transformer.trees.symbols import WITH_WORDS
 from keras_transformer.trees.symbols import linearization_of_symbols
-from keras_transformer.trees.symbols import symbol_kind
-from keras_transformer.trees.symbols import symbol_label
+from keras_transformer.trees.symbols import read_symbol
 from keras_transformer.trees.target_text import symbol_ids
 
 PIECE = UNKNOWN_ID  # stands for the source's next piece during a search
@@ -111,11 +110,12 @@ class TreeConstraint:
         self.num_ids = max(symbols) + 1
         # The likeliest piece of a word is found among all logits.
         self.num_logits = None if self._repeats_words else self.num_ids
-        names = sorted({symbol_label(s) for s in symbols.values()})
+        read = {id_: read_symbol(symbol) for id_, symbol in symbols.items()}
+        names = sorted({label for _, label, _ in read.values()})
         kinds, labels = [None] * self.num_ids, [-1] * self.num_ids
-        for id_, symbol in symbols.items():
-            kinds[id_] = symbol_kind(symbol)
-            labels[id_] = names.index(symbol_label(symbol))
+        for id_, (kind, label, _) in read.items():
+            kinds[id_] = kind
+            labels[id_] = names.index(label)
         kinds[END_ID] = "end"
         if self._repeats_words:
             kinds[PIECE] = "leaf"

@@ -48,8 +48,12 @@ def read_symbol(symbol):
         tuple of the linearizations that the symbol belongs to. If the str is no
         symbol, they are None, None and an empty tuple.
 
-    >>> read_symbol("NP(")
-    ('open', 'NP', ('in_order',))
+    Example:
+
+    >>> read_symbol("NP("), read_symbol("<NNP/>")
+    (('open', 'NP', ('in_order',)), ('leaf', 'NNP', ('tagged',)))
+    >>> read_symbol("dog")
+    (None, None, ())
     """
     if symbol == LEAF:
         return "leaf", LEAF, ("normalised", "lexicalised", "in_order")
@@ -113,7 +117,8 @@ def linearization_of_symbols(symbols):
     symbols = list(symbols)
     labels = {"open": set(), "close": set(), "leaf": set()}
     for symbol in symbols:
-        labels[symbol_kind(symbol)].add(symbol_label(symbol))
+        step, label, _ = read_symbol(symbol)
+        labels[step].add(label)
     if not labels["open"] or labels["open"] != labels["close"]:
         return None
     # Only trees with their words need no symbol for a leaf.
@@ -125,13 +130,3 @@ def linearization_of_symbols(symbols):
 def symbol_kind(symbol):
     """Returns "open", "close" or "leaf", or None if a str is no symbol."""
     return read_symbol(symbol)[0]
-
-
-def symbol_label(symbol):
-    """Returns the label or tag of a symbol, or None if a str is no symbol.
-
-    >>> symbols = ("(NP", "</NP>", "NP(", "<NNP/>", "XX", "dog")
-    >>> [symbol_label(symbol) for symbol in symbols]
-    ['NP', 'NP', 'NP', 'NNP', 'XX', None]
-    """
-    return read_symbol(symbol)[1]

@@ -8,8 +8,7 @@ import tree_examples
 from keras_transformer.trees.linearization import delinearize
 from keras_transformer.trees.linearization import is_well_formed
 from keras_transformer.trees.linearization import linearize
-from keras_transformer.trees.symbols import symbol_kind
-from keras_transformer.trees.symbols import symbol_label
+from keras_transformer.trees.symbols import read_symbol
 from keras_transformer.trees.symbols import symbols_of
 from keras_transformer.trees.tree import parse_tree
 from keras_transformer.trees.tree import steps
@@ -104,7 +103,7 @@ class LinearizeTest:
         words = {word for tree in trees for word in tree.words()}
         assert not words & set(symbols)
 
-    def test_kind_and_label_read_what_was_written(self):
+    def test_step_and_label_read_what_was_written(self):
         for tree in tree_examples.random_trees(100):
             for linearization in ("normalised", "tagged"):
                 written = linearize(tree, linearization)
@@ -116,8 +115,8 @@ class LinearizeTest:
                 ):
                     is_leaf = step == "leaf"
                     is_bare = is_leaf and linearization == "normalised"
-                    assert symbol_kind(symbol) == step
-                    assert symbol_label(symbol) == ("XX" if is_bare else label)
+                    label = "XX" if is_bare else label
+                    assert read_symbol(symbol)[:2] == (step, label)
 
     @pytest.mark.parametrize(
         "text",
@@ -126,8 +125,7 @@ class LinearizeTest:
         + ["<A(>", "</)>", "<f(x)/>"],
     )
     def test_other_text_is_no_symbol(self, text):
-        assert symbol_kind(text) is None
-        assert symbol_label(text) is None
+        assert read_symbol(text) == (None, None, ())
 
     @tree_examples.needs_sample
     @EACH_LINEARIZATION

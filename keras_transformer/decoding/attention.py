@@ -1,6 +1,6 @@
 """The attention weights of a model for a sentence and its translation."""
 
-from typing import NamedTuple
+import typing
 
 import numpy as np
 
@@ -13,7 +13,7 @@ START = "(start)"
 BATCH_SIZE = 20  # sentences whose attention is in memory at once
 
 
-class Attention(NamedTuple):
+class Attention(typing.NamedTuple):
     """All attention weights of one sentence and its translation.
 
     For every layer and head, an array has a row for each query, the position

@@ -1,6 +1,6 @@
 """Translations of texts that may be too long for the model."""
 
-from typing import NamedTuple
+import typing
 
 from keras_transformer.decoding.clauses import split_long
 from keras_transformer.decoding.hypothesis import Hypothesis
@@ -10,7 +10,7 @@ SPLIT = "split"  # it is translated in parts
 REACHED_LIMIT = "reached_limit"  # a translation may be cut off
 
 
-class Translation(NamedTuple):
+class Translation(typing.NamedTuple):
     """The hypotheses of a text, and what a reader has to know of them."""
 
     hypotheses: list  # of `Hypothesis`, best first

@@ -10,7 +10,7 @@ from keras_transformer.token_ids import END_LABEL
 from keras_transformer.token_ids import PAD_ID
 
 START = "(start)"
-BATCH_SIZE = 20  # sentences whose attention is in memory at once
+BATCH_ROWS = 20  # sentences whose attention is in memory at once
 
 
 class Attention(typing.NamedTuple):
@@ -126,8 +126,8 @@ def encoder_attention(translator, texts):
         translator = translator.translator
     vocabulary = translator.source_vocabulary
     sources = vocabulary.encode(texts)
-    for start in range(0, len(sources), BATCH_SIZE):
-        batch = sources[start : start + BATCH_SIZE]
+    for start in range(0, len(sources), BATCH_ROWS):
+        batch = sources[start : start + BATCH_ROWS]
         # The encoder does not depend on the targets. There are two, because
         # Keras warns of a softmax over a single one.
         targets = np.full((len(batch), 2), END_ID, "int32")

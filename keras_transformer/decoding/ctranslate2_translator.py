@@ -164,17 +164,6 @@ class CTranslate2Translator(TextTranslator):
         return self._find(sources, None, self._search, options, scored)
 
     def score_ids(self, sources, targets, alpha=None):
-        """Scores translations that are encoded already.
-
-        Args:
-            sources: List of lists of ids with the end id. An empty list gets
-                the score 0.
-            targets: List of lists of ids with the end id, one for each source.
-            alpha: Float, see `score`.
-
-        Returns:
-            List of float, see `score`.
-        """
         options = self.options.replace(alpha=alpha, num_hypotheses=1)
         requests = [
             Request(

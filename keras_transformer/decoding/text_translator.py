@@ -172,6 +172,20 @@ class TextTranslator:
         targets = self.encode_targets(list(enumerate(translations, 1)))
         return self.score_ids(sources, targets, alpha)
 
+    def score_ids(self, sources, targets, alpha=None):
+        """Scores translations that are encoded already.
+
+        Args:
+            sources: List of lists of ids with the end id. An empty list gets
+                the score 0.
+            targets: List of lists of ids with the end id, one for each source.
+            alpha: Float, see `score`.
+
+        Returns:
+            List of float, see `score`.
+        """
+        raise NotImplementedError
+
     def changed_options(self, **changes):
         """Returns the translator's options with some of them changed.
 

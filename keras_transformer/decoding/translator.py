@@ -222,19 +222,8 @@ class Translator(TextTranslator):
         return results
 
     def score_ids(self, sources, targets, alpha=None):
-        """Scores translations that are encoded already.
-
-        Args:
-            sources: List of lists of ids with the end id. An empty list gets
-                the score 0.
-            targets: List of lists of ids with the end id, one for each source.
-            alpha: Float, see `score`.
-
-        Returns:
-            List of float, see `score`. Trees get the scores of a search that is
-            not `constrained`, because a constrained search redistributes the
-            probability of illegal symbols.
-        """
+        # Trees get the scores of a search that is not constrained, because a
+        # constrained one redistributes the probability of illegal symbols.
         alpha = self.options.alpha if alpha is None else alpha
         scored = self._replicas.score(sources, targets, alpha, self.options)
         scores = [0.0] * len(sources)

@@ -26,8 +26,6 @@ from keras_transformer.trees.tree import Tree
 from keras_transformer.trees.tree import steps
 from keras_transformer.trees.tree import trees_of
 
-_UNKNOWN = "NN"  # tag of a word that `repair` adds
-
 
 def linearize(tree, linearization="normalised"):
     """Returns the list of symbols that represent a tree without its words.
@@ -175,7 +173,7 @@ def repair(symbols, num_words, linearization=None):
     kept = [(step, label) for fit, (step, label, _) in zip(fits, read) if fit]
     if linearization == "in_order":
         kept = top_down(kept)
-    tree = repaired_tree(kept, num_words, _UNKNOWN)
+    tree = repaired_tree(kept, num_words)
     return linearize(tree, linearization)
 
 

@@ -9,9 +9,10 @@ from keras_transformer.trees.tree import trees_of
 # model may open brackets without end.
 MAX_UNARY = 4
 MAX_UNARY_OF_LABEL = 2
+_ADDED_TAG = "NN"  # of a word that is missing
 
 
-def repaired_tree(some_steps, num_words, tag):
+def repaired_tree(some_steps, num_words):
     """Returns a tree over a number of words that is close to some steps.
 
     Vinyals et al. (2015) add brackets at the beginning or at the end. These
@@ -29,14 +30,13 @@ def repaired_tree(some_steps, num_words, tag):
         some_steps: Iterable of `(step, label)` as in `tree.steps`, in any
             order.
         num_words: Number of words that the tree must have.
-        tag: Tag of the words that are added.
 
     Returns:
         A `Tree` whose root is TOP and whose words are "".
     """
     trees = _trees_of(_balanced(some_steps, num_words))
     num_missing = num_words - sum(len(tree.words()) for tree in trees)
-    missing = num_missing * [Tree(tag, ("",))]
+    missing = num_missing * [Tree(_ADDED_TAG, ("",))]
     constituents = [tree for tree in trees if not tree.is_preterminal]
     # A single constituent is the sentence, so words outside it move into it.
     if len(constituents) == 1:

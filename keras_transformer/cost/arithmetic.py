@@ -24,13 +24,12 @@ def training_flops(hparams, vocab_size, lengths):
     """
     # In float, because int32 overflows.
     source, target = np.asarray(lengths, float).reshape(-1, 2).T  # (pairs,)
-    width = hparams.d_model * hparams.num_heads
     d_k = hparams.d_k or hparams.d_model // hparams.num_heads
     d_v = hparams.d_v or hparams.d_model // hparams.num_heads
-    # Queries and keys have width d_k; values and outputs have width d_v.
-    half_attention = width * (d_k + d_v)
-    feed_forward = 2 * hparams.d_model * hparams.d_ff
     per_pair = hparams.num_heads * (d_k + d_v)
+    # Queries and keys have width d_k; values and outputs have width d_v.
+    half_attention = hparams.d_model * per_pair
+    feed_forward = 2 * hparams.d_model * hparams.d_ff
     # An encoder layer has the four matrices of self-attention.
     encoder = (2 * half_attention + feed_forward) * source.sum()
     encoder += per_pair * _num_pairs(source, source, hparams.neighbourhood_size)

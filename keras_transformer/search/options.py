@@ -97,7 +97,7 @@ class DecodeOptions:
             name: value for name, value in changes.items() if value is not None
         }
         least = changes.get("num_hypotheses", self.num_hypotheses)
-        # Left out of the beam, a wrong number is refused by its own name.
+        # A wrong number does not widen the beam, so its own name is refused.
         is_number = isinstance(least, numbers.Integral)
         if "beam_size" not in changes and is_number and least <= MAX_HYPOTHESES:
             changes["beam_size"] = max(self.beam_size, least)

@@ -30,6 +30,7 @@ from keras_transformer.decoding.windows import windows
 from keras_transformer.files.reading import check_file
 from keras_transformer.files.reading import faulty
 from keras_transformer.files.records import read_record
+from keras_transformer.processor import processor_flags
 from keras_transformer.token_ids import END_ID
 from keras_transformer.trees.target_text import linearization_of
 
@@ -218,7 +219,7 @@ class CTranslate2Translator(TextTranslator):
         8-bit numbers in 16 bits, without an error where they do not fit.
         """
         is_integer = self.record.get("precision", "").startswith("int")
-        flags = _processor_flags()
+        flags = processor_flags()
         has_vnni = any("vnni" in flag for flag in flags)
         on_processor = not _num_gpus(self._device)
         return is_integer and on_processor and flags and not has_vnni
@@ -323,14 +324,3 @@ def _num_gpus(device):
     import ctranslate2
 
     return 0 if device == "cpu" else ctranslate2.get_cuda_device_count()
-
-
-def _processor_flags():
-    """Returns the features of an x86 processor on Linux, elsewhere none."""
-    if not os.path.isfile("/proc/cpuinfo"):
-        return []
-    with open("/proc/cpuinfo", encoding="utf-8") as file:
-        for line in file:
-            if line.startswith("flags"):
-                return line.split()[2:]
-    return []

@@ -2,9 +2,11 @@
 
 import keras
 
+from keras_transformer.processor import processor_flags
+
 PRECISIONS = ("auto", "float32", "bfloat16", "float16")
-# Flags in /proc/cpuinfo of the processors on which TensorFlow multiplies
-# matrices faster in bfloat16 than in float32.
+# Features of the processors on which TensorFlow multiplies matrices faster in
+# bfloat16 than in float32.
 BFLOAT16_FLAGS = {"amx_bf16", "avx512_bf16"}
 
 
@@ -53,13 +55,4 @@ def _tensorflow_has_bfloat16():
     if gpus:
         details = tf.config.experimental.get_device_details(gpus[0])
         return details.get("compute_capability", (0, 0)) >= (8, 0)
-    return bool(BFLOAT16_FLAGS & _processor_flags())
-
-
-def _processor_flags():
-    try:
-        with open("/proc/cpuinfo", encoding="utf-8") as file:
-            lines = [line for line in file if line.startswith("flags")]
-    except OSError:  # not Linux
-        return set()
-    return set(lines[0].split()) if lines else set()
+    return bool(BFLOAT16_FLAGS & processor_flags())

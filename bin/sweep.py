@@ -26,12 +26,12 @@ import os
 import shlex
 
 from keras_transformer import fields
+from keras_transformer import markdown
 from keras_transformer import registry
 from keras_transformer.bin import command
 from keras_transformer.bin import flags
 from keras_transformer.files.directories import check_directory
 from keras_transformer.files.locks import locked_directory
-from keras_transformer.runs.model_card import markdown
 from keras_transformer.sweep import spaces
 from keras_transformer.sweep import variants
 from keras_transformer.sweep.paper_table4 import quoted

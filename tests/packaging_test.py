@@ -29,6 +29,7 @@ MAY_IMPORT = {
     "documents": "",
     "fields": "",
     "files": "",
+    "markdown": "",
     "processor": "",
     "schedules": "serialization",
     "scoring": "data fields",
@@ -53,14 +54,14 @@ MAY_IMPORT = {
     "search": "fields layers token_ids trees",
     "decoding": "data fields files processor runs search serving token_ids "
     "trees",
-    "runs.model_card": "data files registry scoring trees",
+    "runs.model_card": "data files markdown registry scoring trees",
     "evaluation": "data decoding files scoring trees visualization",
     "visualization": "fields files runs token_ids",
-    "benchmark": "cost data decoding engines files layers serving transformer "
-    "visualization",
+    "benchmark": "cost data decoding engines files layers markdown serving "
+    "transformer visualization",
     "export": "data decoding files runs runs.model_card search serving "
     "token_ids trees",
-    "sweep": "fields files hparam hparams problem registry runs "
+    "sweep": "fields files hparam hparams markdown problem registry runs "
     "runs.model_card search visualization",
     "training": "cost data decoding engines fields files optimizers runs "
     "runs.model_card visualization",

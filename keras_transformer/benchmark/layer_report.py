@@ -6,6 +6,7 @@ import typing
 
 import numpy as np
 
+from keras_transformer import markdown
 from keras_transformer.benchmark.layer_table import LAYERS
 from keras_transformer.files.writing import written_aside
 from keras_transformer.visualization.picture import write_picture
@@ -123,27 +124,27 @@ def as_markdown(cells, fits, settings):
 
 
 def _growth_table(fits):
-    rows = [
-        ["layer", "complexity", "sequential operations", "maximum path length"]
-        + [
-            f"{title} {'time' if unit == 'ms' else 'memory'}"
-            for title, unit, _ in FIGURES.values()
-        ]
+    head = ["layer", "complexity", "sequential operations"]
+    head += ["maximum path length"]
+    head += [
+        f"{title} {'time' if unit == 'ms' else 'memory'}"
+        for title, unit, _ in FIGURES.values()
     ]
-    for name, layer in LAYERS.items():
-        rows.append(list(layer) + [_power(fits[name][key]) for key in FIGURES])
-    return _table(rows)
+    rows = [
+        [*layer, *(_power(fits[name][key]) for key in FIGURES)]
+        for name, layer in LAYERS.items()
+    ]
+    return markdown.table(head, rows)
 
 
 def _comparison_table(cells):
     """Returns how much faster and smaller restricted self-attention is."""
-    rows = [["restricted layer", "n", "d"]]
-    for title, unit, _ in FIGURES.values():
-        rows[0].append(
-            f"{title}: times faster"
-            if unit == "ms"
-            else f"{title}: share of memory"
-        )
+    head = ["restricted layer", "n", "d"]
+    head += [
+        f"{title}: {'times faster' if unit == 'ms' else 'share of memory'}"
+        for title, unit, _ in FIGURES.values()
+    ]
+    rows = []
     by_place = {cell[:3]: cell.figures for cell in cells if cell.figures}
     for full, restricted in PAIRS:
         for width in sorted({cell.width for cell in cells}):
@@ -165,7 +166,7 @@ def _comparison_table(cells):
                 ]
                 title = LAYERS[restricted].title
                 rows.append([title, f"{length:,}", f"{width:,}", *ratios])
-    return _table(rows)
+    return markdown.table(head, rows)
 
 
 def _power(exponents):
@@ -175,31 +176,22 @@ def _power(exponents):
 
 
 def _width_table(cells):
-    rows = [
-        ["layer", "n"]
-        + [f"{title} {unit}" for title, unit, _ in FIGURES.values()]
-    ]
+    head = ["layer", "n"]
+    head += [f"{title} {unit}" for title, unit, _ in FIGURES.values()]
+    rows = []
     for name in LAYERS:
         for cell in _of_layer(cells, name):
-            rows.append(
-                [LAYERS[name].title, f"{cell.length:,}"]
-                + [
-                    _number(cell.figures[key] / unit) if cell.figures else ""
-                    for key, (_, _, unit) in FIGURES.items()
-                ]
-            )
-    return _table(rows)
+            figures = [
+                _number(cell.figures[key] / unit) if cell.figures else ""
+                for key, (_, _, unit) in FIGURES.items()
+            ]
+            rows.append([LAYERS[name].title, f"{cell.length:,}", *figures])
+    return markdown.table(head, rows)
 
 
 def _number(value):
     """Returns a number with three digits or all before the point."""
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
-
-
-def _table(rows):
-    lines = ["| " + " | ".join(row) + " |" for row in rows]
-    lines.insert(1, "| " + " | ".join("---" for _ in rows[0]) + " |")
-    return "\n".join(lines)
 
 
 def _write_csv(cells, file):

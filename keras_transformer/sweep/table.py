@@ -4,8 +4,8 @@ import csv
 import dataclasses
 import statistics
 
+from keras_transformer import markdown
 from keras_transformer.files.writing import written_aside
-from keras_transformer.runs.model_card import markdown
 from keras_transformer.sweep.results import SPLITS
 from keras_transformer.sweep.results import is_trained
 from keras_transformer.visualization.picture import spelled

@@ -5,11 +5,11 @@ import os
 import re
 
 from keras_transformer.files.writing import written_aside
+from keras_transformer.markdown import code
+from keras_transformer.markdown import table
 from keras_transformer.runs.model_card import facts
 from keras_transformer.runs.model_card import sections
 from keras_transformer.runs.model_card.cost import cost_rows
-from keras_transformer.runs.model_card.markdown import code
-from keras_transformer.runs.model_card.markdown import table
 from keras_transformer.runs.model_card.use import how_to_use
 from keras_transformer.trees.target_text import linearization_of
 

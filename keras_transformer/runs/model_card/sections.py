@@ -2,11 +2,11 @@
 
 import dataclasses
 
+from keras_transformer.markdown import block
+from keras_transformer.markdown import code
+from keras_transformer.markdown import table
 from keras_transformer.runs.model_card import facts
 from keras_transformer.runs.model_card import scores
-from keras_transformer.runs.model_card.markdown import block
-from keras_transformer.runs.model_card.markdown import code
-from keras_transformer.runs.model_card.markdown import table
 from keras_transformer.trees.target_text import linearization_of
 
 _LIMITS_OF_TRANSLATION = [

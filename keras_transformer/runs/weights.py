@@ -68,7 +68,7 @@ def warm_start(model, other, run, step=None):
         ValueError: If the dimensions differ. In this case the model does not
             change.
     """
-    check_warm_start(run.hparams, other)
+    check_same_dimensions(run.hparams, other)
     arrays = read_weights(other.checkpoints, step)
     for name in arrays:
         if name.startswith(EMBEDDING):
@@ -79,7 +79,7 @@ def warm_start(model, other, run, step=None):
     _assign_weights(model, arrays, other.path)
 
 
-def check_warm_start(hparams, other):
+def check_same_dimensions(hparams, other):
     """Checks that a run can start with the weights of another one.
 
     Args:

@@ -19,7 +19,7 @@ from keras_transformer.runs.model_card import changed_data
 from keras_transformer.runs.model_card import describe_data
 from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.runs.weights import check_checkpoint
-from keras_transformer.runs.weights import check_warm_start as check_same_model
+from keras_transformer.runs.weights import check_same_dimensions
 from keras_transformer.training.progress import check_resumable
 
 SECONDS_TO_WAIT = 60  # longest wait for the chief to create the run
@@ -266,7 +266,7 @@ def check_warm_start(hparams, path):
             "kt-trainer or kt-avg-checkpoints wrote."
         )
     other = RunDirectory(path)
-    check_same_model(hparams, other)
+    check_same_dimensions(hparams, other)
     check_checkpoint(other)
 
 

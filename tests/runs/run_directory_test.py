@@ -11,7 +11,7 @@ from keras_transformer.runs import variables
 from keras_transformer.runs.averaging import average_run
 from keras_transformer.runs.retention import Evaluation
 from keras_transformer.runs.run_directory import RunDirectory
-from keras_transformer.runs.weights import check_warm_start
+from keras_transformer.runs.weights import check_same_dimensions
 from keras_transformer.runs.weights import load_model
 from keras_transformer.runs.weights import warm_start
 from keras_transformer.transformer import build_transformer
@@ -205,13 +205,13 @@ class WarmStartTest:
         longer = dataclasses.replace(HPARAMS, max_length=300)
         path = str(tmp_path / "longer")
         other = RunDirectory.create(path, RECORD, longer, model_bytes)
-        check_warm_start(HPARAMS, other)  # sinusoids have no weights
+        check_same_dimensions(HPARAMS, other)  # sinusoids have no weights
         learned, other.hparams = (
             dataclasses.replace(hparams, positional_encoding="learned")
             for hparams in (HPARAMS, longer)
         )
         with pytest.raises(ValueError, match="with max_length=300, while"):
-            check_warm_start(learned, other)
+            check_same_dimensions(learned, other)
 
     def test_other_shapes_are_an_error_and_change_nothing(
         self, run, tmp_path, model_bytes

@@ -50,8 +50,8 @@ def load_model(run, step=None, precision="float32"):
     return model
 
 
-def warm_start(model, other, run, step=None):
-    """Gives a model the weights of another run.
+def warm_start(model, other, run):
+    """Gives a model the weights of another run's newest checkpoint.
 
     These are the weights that the other run decodes with: its moving averages
     if it keeps them. The state of the optimizer is not taken over. If the
@@ -61,15 +61,13 @@ def warm_start(model, other, run, step=None):
         model: Built `Transformer` of `run`.
         other: `RunDirectory` that the weights come from.
         run: `RunDirectory` of the new run.
-        step: Step of the other run's checkpoint, or "best". Defaults to the
-            newest.
 
     Raises:
         ValueError: If the dimensions differ. In this case the model does not
             change.
     """
     check_same_dimensions(run.hparams, other)
-    arrays = read_weights(other.checkpoints, step)
+    arrays = read_weights(other.checkpoints)
     for name in arrays:
         if name.startswith(EMBEDDING):
             side = "source_vocabulary" if "input" in name else "vocabulary"

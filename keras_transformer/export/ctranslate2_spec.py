@@ -25,7 +25,7 @@ class RunConverter(Converter):
 
     Args:
         hparams: The model's `HParams`.
-        arrays: Dictionary of name to array, see `runs.weights.weights`.
+        arrays: Dictionary of name to array, see `read_weights`.
         source_tokens: List of str, the text of each id of the sources.
         target_tokens: List of str, the text of each id of the targets.
         source: Str that says where the arrays come from, for error messages.

@@ -6,8 +6,8 @@ from keras_transformer.runs import average_directory
 from keras_transformer.runs import retention
 from keras_transformer.runs.metrics_table import COSTS
 from keras_transformer.runs.run_directory import RunDirectory
+from keras_transformer.runs.weights import decoding_weights
 from keras_transformer.runs.weights import read_weights
-from keras_transformer.runs.weights import weights
 
 _CALLED = {"evaluated": "checkpoints", "timed": "timed checkpoints"}
 _MAKES_MORE = {
@@ -109,9 +109,9 @@ def _last_steps(checkpoints, num_last, kind):
 
 def _mean(checkpoints, steps):
     # Compared by their headers, before anything is read into memory.
-    expected = weights(checkpoints.headers(steps[-1]))
+    expected = decoding_weights(checkpoints.headers(steps[-1]))
     for step in steps:
-        headers = weights(checkpoints.headers(step))
+        headers = decoding_weights(checkpoints.headers(step))
         _check_same(expected, headers, checkpoints.path(step))
     # The newest comes first, since a training in progress deletes it soonest.
     newest, *others = reversed(steps)

@@ -147,7 +147,7 @@ def check_checkpoint(run, step=None):
 
 
 def read_weights(checkpoints, step=None):
-    """Reads those weights of a checkpoint that decoding uses; see `weights`.
+    """Reads the `decoding_weights` of a checkpoint.
 
     Args:
         checkpoints: A `Checkpoints`.
@@ -160,7 +160,7 @@ def read_weights(checkpoints, step=None):
         ValueError: If the checkpoint is incomplete or a weight is not finite.
     """
     step = checkpoints.find(step)
-    used = weights(checkpoints.load(step, {"model", "average"}))
+    used = decoding_weights(checkpoints.load(step, {"model", "average"}))
     for name, array in used.items():
         # The sum is finite only if all numbers are, and it takes no memory.
         if not math.isfinite(np.sum(array, dtype="float64")):
@@ -178,7 +178,7 @@ def _assign_weights(model, arrays, source):
     variables.write(variables.model_variables(model), arrays, source)
 
 
-def weights(arrays):
+def decoding_weights(arrays):
     """Returns those weights of a checkpoint that decoding uses.
 
     These are the moving averages, `average/...`, if the checkpoint holds them.

@@ -39,7 +39,7 @@ class WeightsEvaluator:
 
         Args:
             arrays: Dictionary of the names `model/...` to arrays, as
-                `runs.weights.weights` returns it.
+                `read_weights` returns it.
 
         Returns:
             A dictionary of figures as in the rows of `metrics.csv`, without

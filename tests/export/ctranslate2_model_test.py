@@ -104,10 +104,10 @@ def own_log_probs(run, sources, targets):
 def stored(run, quantization):
     """Returns the arrays that an export stores, a dictionary by name."""
     from keras_transformer.export.ctranslate2_spec import RunConverter
-    from keras_transformer.runs.weights import weights
+    from keras_transformer.runs.weights import decoding_weights
 
     pieces = run.vocabulary.pieces(range(run.vocabulary.vocab_size))
-    arrays = weights(run.checkpoints.load(7))
+    arrays = decoding_weights(run.checkpoints.load(7))
     spec = RunConverter(run.hparams, arrays, pieces, pieces, run.path)._load()
     spec.validate()
     spec.optimize(quantization=quantization)

@@ -6,7 +6,7 @@ import pytest
 from keras_transformer.runs.averaging import average
 from keras_transformer.runs.checkpoints import Checkpoints
 from keras_transformer.runs.retention import Evaluation
-from keras_transformer.runs.weights import weights
+from keras_transformer.runs.weights import decoding_weights
 
 
 @pytest.fixture
@@ -88,7 +88,7 @@ class CheckpointsTest:
 class WeightsTest:
     def test_moving_average_replaces_the_weight(self):
         arrays = {"model/a": 1, "model/b": 2, "average/a": 3, "optimizer/a": 4}
-        assert weights(arrays) == {"model/a": 3, "model/b": 2}
+        assert decoding_weights(arrays) == {"model/a": 3, "model/b": 2}
 
 
 class AverageTest:

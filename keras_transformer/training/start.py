@@ -156,21 +156,6 @@ def check_resumed(run, problem, record, hparams, measure):
         ValueError: If a setting or the data differ from those of the run.
     """
     run.check_same(record, hparams)
-    check_same_measure(problem, run, measure)
-    check_same_data(problem, run)
-
-
-def check_same_measure(problem, run, measure):
-    """Checks that a resumed training keeps its measure of the best checkpoint.
-
-    Args:
-        problem: The `Problem`.
-        run: The `RunDirectory` that is resumed.
-        measure: Name of the measure of the training.
-
-    Raises:
-        ValueError: If the run was started with another one.
-    """
     # Earlier versions recorded none, because the problem's own decided.
     earlier = run.record.get("measure") or problem.measure
     if measure != earlier:
@@ -179,20 +164,6 @@ def check_same_measure(problem, run, measure):
             f"measure={measure}, but {run.path} was started with {earlier}. "
             "Use the earlier value, or another --output_dir."
         )
-
-
-def check_same_data(problem, run):
-    """Checks that a resumed training reads the data it was started with.
-
-    The directory of the data may be another one.
-
-    Args:
-        problem: The `Problem`.
-        run: The `RunDirectory` that is resumed.
-
-    Raises:
-        ValueError: If the data differ from those that the run records.
-    """
     if changed := changed_data(run, problem):
         raise ValueError(
             "A run must be resumed with the data it was started with. "
@@ -275,8 +246,8 @@ def create_run(path, problem, record, hparams, measure):
     record = {
         **record,
         "measure": measure,
-        # `check_same` does not compare the path, because the data may be moved
-        # before the run is resumed. `check_same_data` compares the data.
+        # The path is not compared when the run is resumed, because the data may
+        # have been moved by then. The data themselves are.
         "data_dir": problem.data_dir,
         "data": describe_data(problem),
     }

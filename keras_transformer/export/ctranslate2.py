@@ -64,13 +64,17 @@ def export_ctranslate2(
     _check(run, quantization)
     versions.check_export_dir(export_dir, FORMAT)
     step = run.checkpoints.find(step)
-    card = {"format": FORMAT, "decode": options, "quantization": quantization}
-    card["shortlist"] = shortlist is not None
+    export = {
+        "format": FORMAT,
+        "decode": options,
+        "quantization": quantization,
+        "shortlist": shortlist is not None,
+    }
     with versions.new_version(export_dir) as (aside, path):
         _write(run, aside, options, step, quantization, shortlist)
-        write_model_card(aside, run, step, card)
+        write_model_card(aside, run, step, export)
     # A second copy for people who open the directory of versions.
-    write_model_card(export_dir, run, step, card)
+    write_model_card(export_dir, run, step, export)
     return path
 
 

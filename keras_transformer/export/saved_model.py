@@ -61,7 +61,7 @@ def export_saved_model(
     step = run.checkpoints.find(step)
     model = load_model(run, step, precision)
     format = "saved_model" if of_text else "saved_model_ids"
-    card = {"format": format, "decode": options, "precision": precision}
+    export = {"format": format, "decode": options, "precision": precision}
     facts = {
         "precision": precision,
         "of_text": of_text,
@@ -72,9 +72,9 @@ def export_saved_model(
         _save(model, run, options, facts, aside)
         extra = os.path.join(aside, EXTRA)
         write_record(extra, run, step, options, PACKAGES, **facts)
-        write_model_card(extra, run, step, card)
+        write_model_card(extra, run, step, export)
     # A second copy for people who open the directory of versions.
-    write_model_card(export_dir, run, step, card)
+    write_model_card(export_dir, run, step, export)
     return path
 
 

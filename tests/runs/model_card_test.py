@@ -204,8 +204,8 @@ class ModelCardTest:
         options = DecodeOptions()
         record_scores(run, "test", 100, 1111, options, REPORT)
         record_scores(run, "test", 200, 2222, options, REPORT)
-        extra = {"format": "ctranslate2", "quantization": "int8"}
-        text = section(model_card(run, 100, extra), "Scores")
+        export = {"format": "ctranslate2", "quantization": "int8"}
+        text = section(model_card(run, 100, export), "Scores")
         assert "1,111" in text and "2,222" not in text
         assert "not measured again" in text
         text = section(model_card(run), "Scores")
@@ -220,7 +220,7 @@ class ModelCardTest:
         assert ["a\\|b.en", "0123456789abcdef"] in rows
 
     @pytest.mark.parametrize(
-        "extra, words",
+        "export, words",
         [
             (None, ['load("path/to/run")', "kt-decoder --output_dir"]),
             ({"format": "saved_model"}, ["tf.saved_model.load", "kt-query"]),
@@ -230,8 +230,8 @@ class ModelCardTest:
             ),
         ],
     )
-    def test_each_format_says_how_to_load_it(self, make_run, extra, words):
-        text = section(model_card(make_run(), None, extra), "Use")
+    def test_each_format_says_how_to_load_it(self, make_run, export, words):
+        text = section(model_card(make_run(), None, export), "Use")
         assert all(word in text for word in words)
         for code in re.findall(r"```python\n(.*?)```", text, re.S):
             compile(code, "README.md", "exec")
@@ -245,8 +245,8 @@ class ModelCardTest:
 
     def test_decode_options_are_shown(self, make_run):
         options = DecodeOptions(beam_size=8, num_hypotheses=3, extra_length=9)
-        extra = {"format": "saved_model", "decode": options}
-        card = model_card(make_run(), None, extra)
+        export = {"format": "saved_model", "decode": options}
+        card = model_card(make_run(), None, export)
         assert "beam 8, alpha 0.6, hypotheses 3" in card
         assert "at most 9 tokens more" in card
 

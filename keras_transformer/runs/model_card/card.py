@@ -31,7 +31,7 @@ _EMBEDDINGS = {
 LANGUAGES = {"en": "English", "de": "German", "fr": "French"}
 
 
-def write_model_card(directory, run, step=None, extra=None):
+def write_model_card(directory, run, step=None, export=None):
     """Writes the model card, `README.md`, into a directory.
 
     A card describes the purpose of the model, its data and training, its scores
@@ -43,11 +43,10 @@ def write_model_card(directory, run, step=None, extra=None):
         directory: Directory of the run or of the exported model.
         run: `RunDirectory` that the model comes from.
         step: Step of the checkpoint, or "best". Defaults to the newest.
-        extra: Dictionary about an exported model, or None for a run. It holds
-            `format` as kt-exporter takes it, `decode` with the `DecodeOptions`
-            of the export or a dictionary of them, and optionally
-            `quantization`, `precision`, `model_name` and `shortlist`, whether
-            the model has one. Defaults to None.
+        export: Dictionary about an exported model. It holds `format` as
+            kt-exporter takes it, and optionally `decode`, the `DecodeOptions`
+            of the export, `quantization`, `precision`, and `shortlist`, whether
+            the model has one. Defaults to None, for a run.
 
     Returns:
         The path of the file, or None if another `README.md` was there.
@@ -58,7 +57,7 @@ def write_model_card(directory, run, step=None, extra=None):
     path = os.path.join(directory, FILE_NAME)
     if os.path.lexists(path) and not _is_card(path):
         return None
-    text = model_card(run, step, extra)
+    text = model_card(run, step, export)
     with written_aside(path) as file:
         file.write(text)
     return path
@@ -80,11 +79,12 @@ def check_model_card(run, step=None):
     model_card(run, step)
 
 
-def model_card(run, step=None, extra=None):
+def model_card(run, step=None, export=None):
     """Returns the text of a card; see `write_model_card` for the arguments."""
-    extra = dict(extra or {})
-    if dataclasses.is_dataclass(extra.get("decode")):
-        extra["decode"] = dataclasses.asdict(extra["decode"])
+    export = export or {}
+    decode = sections.decode_of(run)
+    if "decode" in export:
+        decode = dataclasses.asdict(export["decode"])
     step = run.checkpoints.find(step)
     data = facts.data_of(run)
     training = run.training_until(step)
@@ -92,15 +92,15 @@ def model_card(run, step=None, extra=None):
         MARK,
         f"# {_title(run, data)}",
         _summary(run, data),
-        _overview(run, step, data, training, extra),
+        _overview(run, step, data, training, export, decode),
         "## Use",
-        how_to_use(run, step, extra),
+        how_to_use(run, step, export, decode["beam_size"]),
         "## Data",
         sections.data_section(run, data),
         "## Scores",
-        sections.scores_section(run, step, training, extra),
+        sections.scores_section(run, step, training, export),
         "## Limits",
-        sections.limits_section(run, data, extra),
+        sections.limits_section(run, data, decode["extra_length"]),
         "## Hyperparameters",
         sections.hparams_section(run),
     ]
@@ -158,9 +158,8 @@ def _summary(run, data):
     return f"{text}:\n\n> {lines[0]}" if problem and lines else f"{text}."
 
 
-def _overview(run, step, data, training, extra):
+def _overview(run, step, data, training, export, decode):
     hparams = run.hparams
-    decode = extra.get("decode") or sections.decode_of(run)
     rows = [
         (
             "Layers",
@@ -174,10 +173,7 @@ def _overview(run, step, data, training, extra):
         ),
         ("Embeddings", _EMBEDDINGS[hparams.tied_embeddings]),
         ("Parameters", f"{facts.num_parameters(run, step):,}"),
-        (
-            "Vocabulary",
-            _vocabulary(run),
-        ),
+        ("Vocabulary", _vocabulary(run)),
         ("Training pairs", sections.training_pairs(data)),
         ("Corpus weights", "; ".join(run.record.get("corpus_weights", []))),
         ("Hyperparameters", _hparams_set(run)),
@@ -185,7 +181,7 @@ def _overview(run, step, data, training, extra):
         ("Training time", _training_time(training)),
         *cost_rows(training),
         ("Training precision", run.record.get("precision", "float32")),
-        ("Format", _format(extra)),
+        ("Format", _format(export)),
         ("Decoding", sections.decoding_words(decode)),
     ]
     # A card states what is recorded and leaves out the rest.
@@ -230,19 +226,19 @@ def _training_time(training):
     return f"{time}, {epochs:,} complete epoch{'' if epochs == 1 else 's'}"
 
 
-def _format(extra):
-    if "format" not in extra:
+def _format(export):
+    if not export:
         return None
     name = {
         "saved_model": "TensorFlow SavedModel",
         "saved_model_ids": "TensorFlow SavedModel that takes and returns ids",
         "ctranslate2": "CTranslate2",
     }
-    text = name[extra["format"]]
-    if "quantization" in extra:
-        text += f", weights stored in {extra['quantization']}"
-    if "precision" in extra:
-        text += f", computes in {extra['precision']}"
-    if extra.get("shortlist"):
+    text = name[export["format"]]
+    if "quantization" in export:
+        text += f", weights stored in {export['quantization']}"
+    if "precision" in export:
+        text += f", computes in {export['precision']}"
+    if export.get("shortlist"):
         text += ", with a shortlist of target subwords"
     return text

@@ -118,23 +118,23 @@ def data_section(run, data):
     return text
 
 
-def scores_section(run, step, training, extra):
+def scores_section(run, step, training, export):
     """Lists the scores: those of the training and those of kt-evaluate.
 
     Args:
         run: A `RunDirectory`.
         step: Step of the checkpoint.
         training: Dictionary as `RunDirectory.training_until` returns it.
-        extra: Dictionary as for `write_model_card`; may be empty.
+        export: Dictionary as for `write_model_card`; empty for a run.
     """
     parts = _training_scores(run, step, training)
-    parts += _evaluation_scores(run, step, bool(extra))
+    parts += _evaluation_scores(run, step, of_step_only=bool(export))
     if not parts:
         return (
             "There are no scores yet. `kt-evaluate --output_dir=RUN "
             "--split=test` adds them."
         )
-    if extra.get("format"):
+    if export:
         parts.append(
             "These are the scores of the original run in float32. They were "
             "not measured again for this export."
@@ -223,16 +223,15 @@ def _evaluation_scores(run, step, of_step_only):
     ]
 
 
-def limits_section(run, data, extra):
+def limits_section(run, data, extra_length):
     """Lists the limits of the model and of its output.
 
     Args:
         run: A `RunDirectory`.
         data: The description of its data, as `facts.data_of` returns it.
-        extra: Dictionary as for `write_model_card`; may be empty.
+        extra_length: Integer, see `DecodeOptions`.
     """
     hparams = run.hparams
-    decode = extra.get("decode") or decode_of(run)
     pairs = training_pairs(data)
     source = f"{pairs} pairs" if pairs else "the training data"
     limits = [
@@ -247,8 +246,7 @@ def limits_section(run, data, extra):
     limits += [
         f"No input had more than {hparams.max_length} tokens in training. The "
         "model accepts longer input, but its output is worse.",
-        f"An output has at most {decode.get('extra_length', 50)} tokens more "
-        "than its input.",
+        f"An output has at most {extra_length} tokens more than its input.",
         _LIMIT_OF_BYTES if run.vocabulary.has_bytes else _LIMIT_OF_SYMBOLS,
         "The licence of the training data may restrict the use of the model.",
     ]

@@ -72,8 +72,8 @@ sends sentences to either of them:
 
 ```sh
 tensorflow_model_server --port=8500 --rest_api_port=8501 \\
-    --model_name={model_name} --model_base_path=/path/to/export
-kt-query --server=localhost --model_name={model_name} < source.txt
+    --model_name=translate --model_base_path=/path/to/export
+kt-query --server=localhost --model_name=translate < source.txt
 ```"""
 
 SAVED_MODEL_IDS = """\
@@ -115,8 +115,8 @@ translate(["A sentence to translate."])  # a list of translations
 `kt-query` sends sentences to it:
 
 ```sh
-kt-serve --export_dir=path/to/export --model_name={model_name}
-kt-query --model_name={model_name} < source.txt
+kt-serve --export_dir=path/to/export --model_name=translate
+kt-query --model_name=translate < source.txt
 ```
 
 The model can also be used with the packages `ctranslate2` and `sentencepiece`
@@ -154,33 +154,30 @@ returns the {linearization} linearization of the tree, which the module
 `keras_transformer.trees.linearization` reads."""
 
 
-def how_to_use(run, step, extra):
+def how_to_use(run, step, export, beam_size):
     """Returns Markdown that says how to load a model and how to call it.
 
     Args:
         run: `RunDirectory` that the model comes from.
         step: Step of its checkpoint.
-        extra: Dictionary as for `write_model_card`; may be empty.
+        export: Dictionary as for `write_model_card`; empty for a run.
+        beam_size: Integer, the beam that the model decodes with.
     """
-    format = extra.get("format")
+    format = export.get("format")
     linearization = linearization_of(run.vocabulary)
     if format and linearization:
         return EXPORTED_PARSER.format(linearization=linearization)
-    model_name = extra.get("model_name", "translate")
     source_file = VOCABULARY_FILE
     if not run.vocabularies.is_shared:
         source_file = SOURCE_VOCABULARY_FILE
     if format == "saved_model":
-        return SAVED_MODEL.format(model_name=model_name)
+        return SAVED_MODEL
     if format == "saved_model_ids":
         return SAVED_MODEL_IDS.format(source_file=source_file)
     if format == "ctranslate2":
-        decode = extra.get("decode", {})
-        beam_size = decode.get("beam_size", run.hparams.beam_size)
         return CTRANSLATE2.format(
             beam_size=beam_size,
-            use_vmap=", use_vmap=True" if extra.get("shortlist") else "",
-            model_name=model_name,
+            use_vmap=", use_vmap=True" if export.get("shortlist") else "",
             source_file=source_file,
         )
     # Loading takes the newest checkpoint, so only another step is named.

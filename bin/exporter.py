@@ -37,6 +37,14 @@ from keras_transformer.bin import command
 from keras_transformer.bin import flags
 from keras_transformer.bin import model_flags
 from keras_transformer.bin import shortlist_flags
+from keras_transformer.decoding.exported import check_exportable
+from keras_transformer.decoding.exported import require_ctranslate2
+from keras_transformer.export import versions
+from keras_transformer.export.ctranslate2 import QUANTIZATIONS
+from keras_transformer.export.ctranslate2 import export_ctranslate2
+from keras_transformer.runs.model_card import check_model_card
+from keras_transformer.runs.run_directory import RunDirectory
+from keras_transformer.runs.weights import check_checkpoint
 
 FLAGS = flags.define(
     "output_dir",
@@ -57,16 +65,7 @@ FLAGS = flags.define(
     ),
     flags.choice(
         "quantization",
-        [
-            "float32",
-            "float16",
-            "bfloat16",
-            "int16",
-            "int8",
-            "int8_float32",
-            "int8_float16",
-            "int8_bfloat16",
-        ],
+        QUANTIZATIONS,
         "float32",
         "Number format of the weights of a CTranslate2 model: float32, "
         "float16, bfloat16, int16, int8, int8_float32, int8_float16 or "
@@ -74,7 +73,7 @@ FLAGS = flags.define(
     ),
     flags.choice(
         "precision",
-        ["auto", "float32", "bfloat16"],
+        ["auto", *versions.PRECISIONS],
         "auto",
         "Number format that a SavedModel computes in: float32, bfloat16, or "
         "auto, which is float32.",
@@ -95,13 +94,6 @@ def main(argv):
     flags.require(FLAGS, "output_dir")
     _check_format()
     shortlist_flags.check(FLAGS)
-    from keras_transformer.decoding.exported import check_exportable
-    from keras_transformer.decoding.exported import require_ctranslate2
-    from keras_transformer.export import versions
-    from keras_transformer.runs.model_card import check_model_card
-    from keras_transformer.runs.run_directory import RunDirectory
-    from keras_transformer.runs.weights import check_checkpoint
-
     run = RunDirectory(model_flags.single_output_dir(FLAGS, "export"))
     options = model_flags.decode_options(FLAGS, run.hparams)
     check_exportable(options)
@@ -143,8 +135,6 @@ def _check_format():
 def _export(run, export_dir, options):
     # This format is made of the arrays of a checkpoint, without a backend.
     if FLAGS.format == "ctranslate2":
-        from keras_transformer.export.ctranslate2 import export_ctranslate2
-
         return export_ctranslate2(
             run,
             export_dir,

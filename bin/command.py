@@ -200,13 +200,8 @@ def _end(main, values, stop, error):
         sys.exit(1) if error.is_closed_pipe else _fail(main, error)
     if line := failures.explain(error):
         _fail(main, f"{line}{failures.notes(error)}")
-    try:
-        usr_dir.check(error, values["usr_dir"].value)
-    except usr_dir.UserCodeError as user_error:
-        error = user_error
-    if isinstance(error, usr_dir.UserCodeError):
-        line, trace = error.args
-        _fail(main, line, trace)
+    if user_error := usr_dir.explain(error, values["usr_dir"].value):
+        _fail(main, *user_error.args)
 
 
 def _fail(main, message, trace=""):

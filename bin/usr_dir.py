@@ -29,30 +29,33 @@ def load(path):
         with contextlib.redirect_stdout(sys.stderr):
             registry.import_usr_dir(path)
     except BaseException as error:
-        check(error, path)
+        if user_error := explain(error, path):
+            raise user_error from error
         raise
 
 
-def check(error, path):
-    """Raises a `UserCodeError` if the code in a directory raised an exception.
+def explain(error, path):
+    """Returns the `UserCodeError` for an exception of a user's code, or None.
 
     Even `sys.exit(0)` is an error there, because the command has not done its
     work.
 
     Args:
         error: The exception.
-        path: Path of the directory, or None if there is none.
+        path: Path of the user's directory, or None if there is none.
     """
+    if isinstance(error, UserCodeError):
+        return error
     place, trace = _first_frame(error, path) if path else (None, None)
     if not place:
-        return
+        return None
     reason = traceback.format_exception_only(error)[-1].strip()
     lines = traceback.format_exception(type(error), error, trace)
-    raise UserCodeError(
+    return UserCodeError(
         f"`--usr_dir` must hold code that runs. Received: {reason}, from "
         f"{place}. Correct the code; its traceback follows.",
         "".join(lines),
-    ) from error
+    )
 
 
 def _first_frame(error, path):

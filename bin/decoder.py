@@ -73,10 +73,10 @@ from keras_transformer.bin.decoder_flags import FLAGS
 from keras_transformer.bin.decoder_flags import check_flags
 from keras_transformer.bin.decoder_flags import settings
 from keras_transformer.bin.decoder_model import check_model
+from keras_transformer.bin.decoder_model import check_translates
 from keras_transformer.bin.decoder_model import load_model
 from keras_transformer.bin.line_format import LineFormat
 from keras_transformer.bin.long_lines import LongLines
-from keras_transformer.bin.long_lines import check_translates
 from keras_transformer.bin.long_lines import report_long
 from keras_transformer.data import text_files
 from keras_transformer.data.progress import Progress

@@ -5,7 +5,6 @@ from keras_transformer.bin import model_flags
 from keras_transformer.bin import prescriptions
 from keras_transformer.bin.decoder_flags import FLAGS
 from keras_transformer.bin.decoder_flags import check_words
-from keras_transformer.bin.long_lines import check_translates
 
 
 def check_model(changes, prescribed):
@@ -59,6 +58,23 @@ def check_model(changes, prescribed):
         runs = ensembles.open_runs(model_flags.directories(FLAGS.rerank_by))
         steps["rerank_by"] = ensembles.find_steps(runs)
     return checker, steps
+
+
+def check_translates(translator, name):
+    """Checks that a model translates instead of parsing.
+
+    Args:
+        translator: A `TextTranslator`, perhaps without a model.
+        name: Name of the flag that needs it.
+
+    Raises:
+        ValueError: If it parses.
+    """
+    if translator.linearization:
+        raise ValueError(
+            f"`--{name}` must go with a model that translates. Received: "
+            f"--{name} with one that parses. Remove it."
+        )
 
 
 def load_model(steps):

@@ -5,7 +5,7 @@ import io
 import sys
 
 from keras_transformer.bin import text_io
-from keras_transformer.bin.long_lines import check_translates
+from keras_transformer.bin.decoder_model import check_translates
 from keras_transformer.data import text_files
 from keras_transformer.data.progress import Progress
 from keras_transformer.documents import document

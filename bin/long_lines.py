@@ -4,6 +4,8 @@ import collections
 import itertools
 import sys
 
+from keras_transformer.bin.decoder_model import check_translates
+
 
 class LongLines:
     """Takes lines that are too long out of a translator's input.
@@ -114,20 +116,3 @@ def report_long(number, count, max_tokens, is_split=False):
         f"{max_tokens:,}. {fate}",
         file=sys.stderr,
     )
-
-
-def check_translates(translator, name):
-    """Checks that a model translates instead of parsing.
-
-    Args:
-        translator: A `TextTranslator`, perhaps without a model.
-        name: Name of the flag that needs it.
-
-    Raises:
-        ValueError: If it parses.
-    """
-    if translator.linearization:
-        raise ValueError(
-            f"`--{name}` must go with a model that translates. Received: "
-            f"--{name} with one that parses. Remove it."
-        )

@@ -73,7 +73,6 @@ from keras_transformer.bin.decoder_flags import FLAGS
 from keras_transformer.bin.decoder_flags import check_flags
 from keras_transformer.bin.decoder_flags import settings
 from keras_transformer.bin.decoder_model import check_model
-from keras_transformer.bin.decoder_model import check_translates
 from keras_transformer.bin.decoder_model import load_model
 from keras_transformer.bin.line_format import LineFormat
 from keras_transformer.bin.long_lines import LongLines
@@ -91,7 +90,7 @@ def main(argv):
     prescribed = prescriptions.read(FLAGS)
     checker, steps = check_model(changes, prescribed)
     if FLAGS.document:
-        return _decode_document(checker, steps, changes, prescribed)
+        return _decode_document(steps, changes, prescribed)
     if FLAGS.decode_interactive:
         lines = text_io.standard_input()
         _decode_interactively(load_model(steps), lines, changes, prescribed)
@@ -152,11 +151,9 @@ def _decode(checker, steps, changes, prescribed):
     return WITH_WARNINGS if long_lines.num_long else 0
 
 
-def _decode_document(checker, steps, changes, prescribed):
+def _decode_document(steps, changes, prescribed):
     from keras_transformer.bin import document_decoder
 
-    if checker:
-        check_translates(checker, "document")
     document_decoder.check_single(changes)
     source = document_decoder.read_document(FLAGS)
     num_warnings = document_decoder.decode_document(

@@ -44,8 +44,9 @@ def check_model(changes, prescribed):
     options = checker.changed_options(**changes)
     check_words(checker, changes)
     prescriptions.check(prescribed, options, checker.linearization)
-    if FLAGS.split_long:
-        check_translates(checker, "split_long")
+    for name in ("document", "split_long"):
+        if FLAGS[name].value:
+            check_translates(checker, name)
     if FLAGS.prefix_file and checker.linearization:
         raise ValueError(
             "`--prefix_file` must go with a model that translates. Received: "

@@ -93,15 +93,8 @@ def seed(name, default, description):
 
 def amount(name, default, description, maximum=fields.LARGEST, minimum=0):
     """Returns a flag that takes a number of at least `minimum`."""
-
-    def convert(argument):
-        number = fields.parse_number(str(argument))
-        if not minimum <= number <= maximum:
-            raise ValueError("out of range")
-        return number
-
-    rule = f"a number from {minimum:,} to {maximum:,}"
-    return _flag(name, default, description, convert, rule)
+    in_range = _in_range(fields.parse_number, "a number", minimum, maximum)
+    return _flag(name, default, description, *in_range)
 
 
 def switch(name, default, description):
@@ -164,15 +157,19 @@ def _utf8(argument):
 
 
 def _integers(minimum, maximum):
-    """Returns the converter to an integer in a range, and the rule in words."""
+    return _in_range(fields.parse_integer, "an integer", minimum, maximum)
+
+
+def _in_range(parse, kind, minimum, maximum):
+    """Returns the converter to a number in a range, and the rule in words."""
 
     def convert(argument):  # absl converts the default as well
-        number = fields.parse_integer(str(argument))
+        number = parse(str(argument))
         if not minimum <= number <= maximum:
             raise ValueError("out of range")
         return number
 
-    return convert, f"an integer from {minimum:,} to {maximum:,}"
+    return convert, f"{kind} from {minimum:,} to {maximum:,}"
 
 
 def _boolean(argument):

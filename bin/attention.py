@@ -246,8 +246,7 @@ def _check_combination():
     mode = "find" if FLAGS.find else "figure" if FLAGS.figure else "all"
     place = "without --figure" if mode == "all" else f"with --{mode}"
     for name in sum(FLAGS_OF.values(), ()):
-        is_given = FLAGS[name].value != FLAGS[name].default
-        if is_given and name not in FLAGS_OF[mode]:
+        if flags.is_changed(FLAGS, name) and name not in FLAGS_OF[mode]:
             raise ValueError(
                 "Every flag must have an effect. Received: "
                 f"--{name}={FLAGS[name].value} {place}. Remove it; --help says "

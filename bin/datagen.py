@@ -156,7 +156,7 @@ def _check_flags(problems):
     }
     for name, side in flag_sides.items():
         is_taken = side in sides or (sides and side == "either")
-        if FLAGS[name].value != FLAGS[name].default and not is_taken:
+        if flags.is_changed(FLAGS, name) and not is_taken:
             taker = "parsing_files" if side == "trees" else "translate_files"
             raise ValueError(
                 f"`--{name}` must go with {taker}. Received: --{name} with "

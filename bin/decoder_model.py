@@ -1,6 +1,7 @@
 """The model that the flags of kt-decoder name."""
 
 from keras_transformer.bin import command
+from keras_transformer.bin import flags
 from keras_transformer.bin import model_flags
 from keras_transformer.bin import prescriptions
 from keras_transformer.bin.decoder_flags import FLAGS
@@ -34,7 +35,7 @@ def check_model(changes, prescribed):
         chosen = {
             name: FLAGS[name].value
             for name in FLAGS
-            if FLAGS[name].value != FLAGS[name].default
+            if flags.is_changed(FLAGS, name)
         }
         check_export(paths[0], chosen, changes)
         return None, {}

@@ -176,7 +176,7 @@ def main(argv):
 
 def _refuse(name, rule):
     # A flag that repeats its default is harmless.
-    if FLAGS[name].value != FLAGS[name].default:
+    if flags.is_changed(FLAGS, name):
         raise ValueError(
             f"`--{name}` must go with {rule}. Received: "
             f"--{name}={FLAGS[name].value}. Remove it."

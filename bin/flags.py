@@ -22,7 +22,6 @@ first command's file to `SHARED`.
 """
 
 import copy
-import dataclasses
 import os
 import tempfile
 
@@ -179,15 +178,9 @@ def _boolean(argument):
     return truth in TRUE
 
 
-@dataclasses.dataclass(frozen=True)
-class _Group:
-    title: str
-    items: tuple
-
-
 def group(title, *items):
     """Returns shared and own flags under a title, for `define`."""
-    return _Group(title, items)
+    return title, items
 
 
 def define(*items):
@@ -204,8 +197,8 @@ def define(*items):
     """
     values = flags.FlagValues()
     for item in items:
-        if isinstance(item, _Group):
-            _add(values, item.title, item.items)
+        if isinstance(item, tuple):
+            _add(values, *item)
         else:
             _add(values, UNGROUPED, [item])
     # A command may list them in a group of its own, as kt-trainer does.
@@ -221,6 +214,11 @@ def _add(values, title, items):
         # absl lists flags by the module that defines them. The title of the
         # group takes the module's place, so that the help lists by title.
         flags.DEFINE_flag(flag, values, module_name=title)
+
+
+def is_changed(values, name):
+    """Returns whether a flag has another value than its default."""
+    return values[name].value != values[name].default
 
 
 def require(values, *names):

@@ -239,8 +239,7 @@ def _kind():
         flags.require(FLAGS, "ranges")
     at = f"{kind}={FLAGS.table}" if kind == "table" else kind
     for name, places in GOES_WITH.items():
-        is_given = FLAGS[name].value != FLAGS[name].default
-        if is_given and at not in places:
+        if flags.is_changed(FLAGS, name) and at not in places:
             raise ValueError(
                 f"`--{name}` must go with --{' or --'.join(places)}. Received: "
                 f"--{name}={FLAGS[name].value} and --{kind}="
@@ -329,7 +328,7 @@ def _title():
     changed_flags = [
         f"--{name}={FLAGS[name].value}"
         for name in (*SETTINGS, "random", "seeds", "base_seeds", "splits")
-        if FLAGS[name].value != FLAGS[name].default
+        if flags.is_changed(FLAGS, name)
     ]
     return markdown.code(f"kt-sweep {shlex.join(changed_flags)}")
 

@@ -101,7 +101,7 @@ def vocabulary_path(values):
     if not path:
         return None
     for name in TRAINED:
-        if values[name].value != values[name].default:
+        if flags.is_changed(values, name):
             raise ValueError(
                 f"`--{name}` must go with a vocabulary that is trained. "
                 f"Received: --{name} with --vocabulary={path}. Leave one of "

@@ -117,15 +117,10 @@ def main(argv):
 
 
 def _check_format():
-    # For each format: a flag that it cannot use, the flag's default, and the
-    # flag to use instead.
-    unusable = {
-        "saved_model": ("quantization", "float32", "--precision"),
-        "saved_model_ids": ("quantization", "float32", "--precision"),
-        "ctranslate2": ("precision", "auto", "--quantization"),
-    }
-    name, default, instead = unusable[FLAGS.format]
-    if FLAGS[name].value != default:
+    name, instead = "quantization", "--precision"
+    if FLAGS.format == "ctranslate2":
+        name, instead = "precision", "--quantization"
+    if flags.is_changed(FLAGS, name):
         raise ValueError(
             f"`--{name}` must not be given with --format={FLAGS.format}. "
             f"Received: --{name}={FLAGS[name].value}. Use {instead}."

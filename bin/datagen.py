@@ -32,6 +32,7 @@ from keras_transformer.bin import corpus_flags
 from keras_transformer.bin import flags
 from keras_transformer.bin import runner_flags
 from keras_transformer.bin import vocabulary_flags
+from keras_transformer.data.generation import MANIFEST_FILE
 from keras_transformer.trees.symbols import LINEARIZATIONS
 
 TREE_FLAGS = [f"{split}_trees" for split in corpus_flags.SPLITS]
@@ -257,7 +258,7 @@ def _num_read(counts):
 
 
 def _time_of_manifest(problem):
-    path = os.path.join(problem.directory, "manifest.json")
+    path = os.path.join(problem.directory, MANIFEST_FILE)
     return os.stat(path).st_mtime_ns if os.path.exists(path) else None
 
 

@@ -71,8 +71,10 @@ def _handlers(service):
             {
                 # The messages arrive as bytes. If gRPC parsed them, malformed
                 # ones would become internal errors with a traceback in the log.
-                method: grpc.unary_unary_rpc_method_handler(answer)
-                for method, answer in methods.items()
+                method: grpc.unary_unary_rpc_method_handler(
+                    functools.partial(_answer, function)
+                )
+                for method, function in methods.items()
             },
         )
         for name, methods in (
@@ -89,22 +91,13 @@ def _handlers(service):
 
 
 class _Answers:
-    """Answers calls, from the bytes of a request to those of an answer."""
+    """Returns the message that answers the bytes of a request."""
 
     def __init__(self, service):
         self._service = service
         self._parsing = threading.Semaphore(limits.MAX_PARSED_AT_ONCE)
 
     def predict(self, content, context):
-        return _answer(context, self._predict, content)
-
-    def metadata(self, content, context):
-        return _answer(context, self._metadata, content)
-
-    def status(self, content, context):
-        return _answer(context, self._status, content)
-
-    def _predict(self, content, context):
         with self._parsing:
             spec, version, model, output_names, arrays = self._read(content)
         outputs = self._service.predict(
@@ -146,7 +139,7 @@ class _Answers:
         copy.CopyFrom(spec)  # a part would keep the whole message in memory
         return copy, version, model, output_names, arrays
 
-    def _metadata(self, content, context):
+    def metadata(self, content, context):
         request = _parse(messages.GetModelMetadataRequest, content)
         # TF Serving knows no other field either.
         fields = list(request.metadata_field)
@@ -168,7 +161,7 @@ class _Answers:
         response.metadata["signature_def"].Pack(signatures)
         return response
 
-    def _status(self, content, context):
+    def status(self, content, context):
         request = _parse(messages.GetModelStatusRequest, content)
         statuses = self._service.statuses(*_requested_model(request.model_spec))
         response = messages.GetModelStatusResponse()
@@ -181,10 +174,10 @@ class _Answers:
         return response
 
 
-def _answer(context, answer, content):
-    """Returns the answer, or ends the call with the code of an error."""
+def _answer(function, content, context):
+    """Returns the bytes of an answer, or ends the call with an error's code."""
     try:
-        return answer(content, context).SerializeToString()
+        return function(content, context).SerializeToString()
     except RequestError as error:
         code, message = error.code, str(error)
     except Exception as error:

@@ -13,8 +13,8 @@ from keras_transformer.serving.messages import PredictionLog
 from keras_transformer.serving.signature import Signature
 from keras_transformer.serving.signature import Tensor
 from keras_transformer.serving.tensor_protos import to_array
+from keras_transformer.serving.versions import SAVED_MODEL_FILE
 
-SAVED_MODEL_FILE = "saved_model.pb"
 WARMUP_FILE = os.path.join("assets.extra", "tf_serving_warmup_requests")
 EXPORT_FILE = os.path.join("assets.extra", "export.json")
 MAX_WARMUP_REQUESTS = 1000  # the limit of TF Serving

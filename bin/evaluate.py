@@ -138,15 +138,16 @@ def main(argv):
             _refuse(flag.name, "a run to decode, not with --hypotheses")
         _score_files()
         return
-    problem = _problem()
-    texts = _texts(problem)
+    flags.require(FLAGS, "output_dir")
+    output_dirs = model_flags.output_dirs(FLAGS)
+    problem = _problem(output_dirs)
+    texts = _texts(problem, output_dirs)
     from keras_transformer.decoding import ensembles
     from keras_transformer.evaluation import outputs
     from keras_transformer.evaluation.by_corpus import report_of
     from keras_transformer.evaluation.by_corpus import scores_by_corpus
 
     others = outputs.read_others(FLAGS.compare, texts) if FLAGS.compare else []
-    output_dirs = model_flags.output_dirs(FLAGS)
     # Found once, because a training may write another checkpoint meanwhile.
     steps = ensembles.find_steps(
         ensembles.open_runs(output_dirs), FLAGS.checkpoint_step
@@ -249,9 +250,8 @@ def _compare(names, outputs, references, tokenize, texts=None, problem=None):
     compare(systems, tokenize, FLAGS.lowercase, FLAGS.report, problem)
 
 
-def _problem():
-    """Checks the flags, and returns the run's problem."""
-    flags.require(FLAGS, "output_dir")
+def _problem(output_dirs):
+    """Checks the flags, and returns the problem of the runs."""
     # Only the token ids of the training text are kept, not the text itself.
     if FLAGS.split == "train":
         raise ValueError(
@@ -263,7 +263,6 @@ def _problem():
     from keras_transformer.decoding.loading import load_checker
     from keras_transformer.runs.model_card import check_model_card
 
-    output_dirs = model_flags.output_dirs(FLAGS)
     runs = ensembles.open_runs(output_dirs)
     check_loadable(output_dirs, FLAGS.checkpoint_step)
     run = runs[0]
@@ -288,7 +287,7 @@ def _problem():
     return problem
 
 
-def _texts(problem):
+def _texts(problem, output_dirs):
     """Returns the text to decode, with everything checked."""
     from keras_transformer.evaluation import outputs
     from keras_transformer.evaluation import texts
@@ -298,7 +297,6 @@ def _texts(problem):
         text = texts.test_set_texts(problem, FLAGS.test_set)
     else:
         text = texts.split_texts(problem, FLAGS.split)
-    output_dirs = model_flags.output_dirs(FLAGS)
     if len(output_dirs) == 1:
         outputs.check_files(output_dirs[0], text.name, FLAGS.evalb_files)
     texts.check_texts(text, problem, output_dirs)

@@ -68,9 +68,9 @@ def main(argv):
     path = FLAGS.averaged_dir or run.file("averaged")
     # Data that cannot be used fail before the average is computed.
     problem, fault = _problem(run)
-    measure = problem and functools.partial(_measure, run, problem)
+    evaluate = problem and functools.partial(_evaluate, run, problem)
     averaged_run = average_run(
-        run, FLAGS.num_last_checkpoints, path, measure, FLAGS.checkpoints
+        run, FLAGS.num_last_checkpoints, path, evaluate, FLAGS.checkpoints
     )
     write_model_card(path, averaged_run)
     if problem is None:
@@ -113,7 +113,7 @@ def _usable_problem(run):
     return problem
 
 
-def _measure(run, problem, steps, arrays):
+def _evaluate(run, problem, steps, arrays):
     """Prints how good an average is, and returns its figures."""
     _print_steps(steps)
     # The average is measured on one machine, even where a training uses more.

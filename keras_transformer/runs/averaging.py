@@ -16,7 +16,7 @@ _MAKES_MORE = {
 }
 
 
-def average_run(run, num_last, path, measure=None, kind="evaluated"):
+def average_run(run, num_last, path, evaluate=None, kind="evaluated"):
     """Writes the average of a run's last checkpoints as the directory of a run.
 
     An earlier average stays in its place until the new one is complete.
@@ -25,7 +25,7 @@ def average_run(run, num_last, path, measure=None, kind="evaluated"):
         run: The `RunDirectory` to average.
         num_last: Number of checkpoints to average; see `average`.
         path: Directory to write. It decodes like any other run.
-        measure: Function of the averaged steps and the averaged weights that
+        evaluate: Function of the averaged steps and the averaged weights that
             returns figures on dev, a dictionary of name to number, which the
             average records. Defaults to None, which records none.
         kind: Kind of the checkpoints; see `average`.
@@ -39,7 +39,7 @@ def average_run(run, num_last, path, measure=None, kind="evaluated"):
     """
     with average_directory.replaced(path, run) as aside:
         steps, arrays = average(run.checkpoints, num_last, kind)
-        figures = measure(steps, arrays) if measure else {}
+        figures = evaluate(steps, arrays) if evaluate else {}
         averaged = RunDirectory.create(
             aside,
             _record(run, steps, figures),

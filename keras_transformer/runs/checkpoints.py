@@ -180,20 +180,19 @@ class Checkpoints:
             ValueError: If there is no such checkpoint.
         """
         steps = self.steps
-        existing = self.best_step if step == "best" else step
-        if step is None and steps:
-            existing = steps[-1]
-        if existing not in steps:
-            wanted = {
-                None: "a checkpoint",
-                "best": "a checkpoint with a score on dev",
-            }.get(step, f"step {step}")
+        if step is None:
+            found, wanted = max(steps, default=None), "a checkpoint"
+        elif step == "best":
+            found, wanted = self.best_step, "a checkpoint with a score on dev"
+        else:
+            found, wanted = step, f"step {step}"
+        if found not in steps:
             raise ValueError(
                 f"The run's directory must hold {wanted}. Received: "
                 f"{self.directory} with steps {steps}. Train with kt-trainer "
                 "first, or name another directory."
             )
-        return existing
+        return found
 
     @property
     def _evaluations_path(self):

@@ -9,7 +9,6 @@ from keras_transformer.benchmark.decode_figures import time_translation
 from keras_transformer.decoding import threads
 from keras_transformer.decoding.arrays import padded
 from keras_transformer.decoding.compiled_search import compile_search
-from keras_transformer.decoding.threads import in_parallel
 from keras_transformer.transformer import POLICIES
 from keras_transformer.transformer import build_transformer
 
@@ -70,7 +69,7 @@ def time_decoding(
     num_threads = threads.num_threads()
 
     def translate():
-        results = in_parallel(
+        results = threads.in_parallel(
             lambda batch: search(*batch), batches, num_threads
         )
         return _count_tokens(results)

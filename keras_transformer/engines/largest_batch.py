@@ -65,8 +65,7 @@ def largest_batch_tokens(hparams, vocab_sizes, precision, most, xla="auto"):
     slope = max(1.0, (needed[1] - needed[0]) / (sizes[1] - sizes[0]))
     room = USED_SHARE * engine.memory_bytes() - needed[1]
     fitting = sizes[1] + int(room / slope)
-    fitting = min(most, max(longest, fitting - fitting % STEP))
-    return fitting
+    return min(most, max(longest, fitting - fitting % STEP))
 
 
 def _batch(rows, length, parts):

@@ -10,6 +10,7 @@ from keras_transformer.files import npy
 from keras_transformer.files import reading
 
 MAX_DIRECTORY_BYTES = 2**24  # of the list of arrays at the end of the file
+_REMEDY = "Delete it; the checkpoint before it is used instead."
 
 
 def read_headers(path):
@@ -103,6 +104,3 @@ def _incomplete(path, error):
         "A checkpoint must be a complete .npz file of numbers. Received: "
         f"{path} ({reason}). {_REMEDY}"
     )
-
-
-_REMEDY = "Delete it; the checkpoint before it is used instead."

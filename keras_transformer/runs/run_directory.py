@@ -71,7 +71,7 @@ class RunDirectory(vocabularies.HasVocabularies):
     """
 
     def __init__(self, path):
-        if not os.path.isfile(os.path.join(path, RUN_FILE)):
+        if not self.exists(path):
             raise ValueError(
                 "`output_dir` must be the directory of a training run. "
                 f"Received: output_dir={path!r}, which holds no {RUN_FILE}. "

@@ -108,6 +108,12 @@ class HParams:
         return self.num_decoder_layers or self.num_layers
 
     @property
+    def head_widths(self):
+        """The widths of a head's keys and of its values, `d_k` and `d_v`."""
+        width = self.d_model // self.num_heads
+        return self.d_k or width, self.d_v or width
+
+    @property
     def passes_per_update(self):
         """How many times an update runs the model on each sentence pair."""
         return 1 if self.consistency == "none" else 2

@@ -24,8 +24,7 @@ def training_flops(hparams, vocab_size, lengths):
     """
     # In float, because int32 overflows.
     source, target = np.asarray(lengths, float).reshape(-1, 2).T  # (pairs,)
-    d_k = hparams.d_k or hparams.d_model // hparams.num_heads
-    d_v = hparams.d_v or hparams.d_model // hparams.num_heads
+    d_k, d_v = hparams.head_widths
     per_pair = hparams.num_heads * (d_k + d_v)
     # Queries and keys have width d_k; values and outputs have width d_v.
     half_attention = hparams.d_model * per_pair

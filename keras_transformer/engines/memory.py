@@ -36,9 +36,7 @@ def least_bytes(hparams, vocab_size, input_vocab_size=None):
             which means `vocab_size`.
     """
     d_model, num_heads = hparams.d_model, hparams.num_heads
-    d_k = hparams.d_k or d_model // num_heads
-    d_v = hparams.d_v or d_model // num_heads
-    attention = 2 * d_model * num_heads * (d_k + d_v)
+    attention = 2 * d_model * num_heads * sum(hparams.head_widths)
     feed_forward = 2 * d_model * hparams.d_ff
     # An encoder layer has one attention and a decoder layer has two.
     layers = hparams.num_layers * (attention + feed_forward)

@@ -37,8 +37,7 @@ class RunConverter(Converter):
         self.source_tokens = source_tokens
         self.target_tokens = target_tokens
         self.source = source
-        self.d_k = hparams.d_k or hparams.d_model // hparams.num_heads
-        self.d_v = hparams.d_v or hparams.d_model // hparams.num_heads
+        self.d_k, self.d_v = hparams.head_widths
         # CTranslate2 has a single width for queries, keys and values.
         self.head_width = max(self.d_k, self.d_v)
         self.num_positions = NUM_POSITIONS

@@ -62,9 +62,8 @@ def weight_shapes(hparams, vocab_size, input_vocab_size=None):
 
 
 def _attention(name, hparams):
-    d_model, num_heads = hparams.d_model, hparams.num_heads
-    width = num_heads * (hparams.d_k or d_model // num_heads)
-    value_width = num_heads * (hparams.d_v or d_model // num_heads)
+    d_model = hparams.d_model
+    width, value_width = (hparams.num_heads * w for w in hparams.head_widths)
     return {
         f"{name}/query": (d_model, width),
         f"{name}/key": (d_model, width),

@@ -108,9 +108,7 @@ def _model(hparams, others):
     values = {name: getattr(hparams, name) for name in (*MODEL, *others)}
     if "num_decoder_layers" in values:
         values["num_decoder_layers"] = hparams.decoder_depth
-    for name in ("d_k", "d_v"):
-        # 0 stands for the paper's d_model / h.
-        values[name] = values[name] or hparams.d_model // hparams.num_heads
+    values["d_k"], values["d_v"] = hparams.head_widths
     return {**values, "steps": hparams.train_steps}
 
 

@@ -95,12 +95,12 @@ def main(argv):
         lines = text_io.standard_input()
         _decode_interactively(load_model(steps), lines, changes, prescribed)
     elif FLAGS.score_file:
-        _score(checker, steps, changes)
+        _score(checker, steps, changes, prescribed)
     else:
         return _decode(checker, steps, changes, prescribed)
 
 
-def _output(steps, changes, prescribed=None):
+def _output(steps, changes, prescribed):
     # Opened before the model is loaded, so that a path that cannot be written
     # fails at once.
     if not FLAGS.decode_to_file:
@@ -189,12 +189,12 @@ def _write(rows, output):
         output.writelines([f"{line}\n" for line in lines])
 
 
-def _score(checker, steps, changes):
+def _score(checker, steps, changes, prescribed):
     # Read to the end first, so a faulty line fails before the model loads.
     pairs = list(_read_pairs(FLAGS.score_file))
     if checker:
         _check_pairs(checker, pairs)
-    with _output(steps, changes) as output:
+    with _output(steps, changes, prescribed) as output:
         texts = output.follow("score_file", map("\t".join, pairs))
         translator = load_model(steps)
         if not checker:

@@ -301,7 +301,7 @@ def settings(steps, changes, prescribed):
     Args:
         steps: Dictionary that `decoder_model.check_model` returned.
         changes: Dictionary of decoding options that differ from the model's.
-        prescribed: What `prescriptions.read` returned, or None.
+        prescribed: What `prescriptions.read` returned.
 
     Returns:
         Dictionary for `files.partial.resumable`.
@@ -313,7 +313,7 @@ def settings(steps, changes, prescribed):
         "rerank_step": _joined(steps.get("rerank_by")),
         "prefix_file": bool(FLAGS.prefix_file),
         "score_file": bool(FLAGS.score_file),
-        **prescriptions.settings(prescribed or {}),
+        **prescriptions.settings(prescribed),
         **{name: FLAGS[name].value for name in SETTINGS},
         **changes,
     }

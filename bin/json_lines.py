@@ -20,7 +20,7 @@ def text_of(line, place):
     return text
 
 
-def json_line(line, translation, num_hypotheses, of_words=None):
+def json_line(line, translation, num_hypotheses, of_words):
     """Returns the line of the output, a JSON object.
 
     Args:
@@ -28,7 +28,7 @@ def json_line(line, translation, num_hypotheses, of_words=None):
         translation: A `Translation`.
         num_hypotheses: Integer, the number of hypotheses that the user wants.
         of_words: Dictionary of `alignments` and `word_scores` of the best
-            hypothesis, as far as the flags ask for them. Defaults to None.
+            hypothesis, as far as the flags ask for them.
     """
     value = json.loads(line)
     fields = value if isinstance(value, dict) else {}
@@ -37,7 +37,7 @@ def json_line(line, translation, num_hypotheses, of_words=None):
         {"translation": one.text, "score": round(one.score, 6)}
         for one in translation.hypotheses[:num_hypotheses]
     ]
-    fields.update(rows[0], **(of_words or {}))
+    fields.update(rows[0], **of_words)
     if num_hypotheses > 1:
         fields["hypotheses"] = rows
     fields["warnings"] = translation.warnings

@@ -76,15 +76,15 @@ class LineFormat:
             for text, (line, _, translation), own, prefix in zip(
                 texts, batch, links, prefixes
             ):
+                of_words = self._of_words(own)
                 if self._is_json:
                     noted = self._with_warnings(
                         text, translation, translator, prefix
                     )
                     yield json_lines.json_line(
-                        line, noted, self._num_hypotheses, self._of_words(own)
+                        line, noted, self._num_hypotheses, of_words
                     )
                 else:
-                    of_words = self._of_words(own)
                     yield self.columns(translation.hypotheses, of_words)
 
     def columns(self, hypotheses, of_words=None):

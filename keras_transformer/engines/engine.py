@@ -15,11 +15,10 @@ PARTS = ("inputs", "targets", "seeds")
 class Engine:
     """Makes a model and its optimizer, and updates the model on batches.
 
-    `TensorflowEngine` and `JaxEngine` define `build`, `update`, `evaluate`,
-    `device_name`, `peak_bytes`, `memory_bytes` and the profiler's two methods.
-    An update is the same on any number of devices: losses and gradients are
-    summed over all replicas and divided by the number of target tokens of the
-    whole batch.
+    `TensorflowEngine` and `JaxEngine` define what is not implemented here. An
+    update is the same on any number of devices: losses and gradients are summed
+    over all replicas and divided by the number of target tokens of the whole
+    batch.
 
     Args:
         hparams: `HParams` of the model and its training.
@@ -59,6 +58,76 @@ class Engine:
         whole_update = hparams.effective_batch_tokens or hparams.batch_tokens
         share = math.ceil(whole_update / self.num_replicas)
         return min(hparams.batch_tokens, share)
+
+    def build(self, vocab_size, input_vocab_size=None):
+        """Makes the model and the optimizer on all devices.
+
+        Args:
+            vocab_size: Number of token ids of the targets, padding included.
+            input_vocab_size: Number of token ids of the inputs. Defaults to
+                None, which means `vocab_size`.
+
+        Raises:
+            ModelTooLarge: If they do not fit into the memory of a device.
+        """
+        raise NotImplementedError
+
+    def update(self, batch, stop=False):
+        """Updates the weights with the gradient of a whole batch.
+
+        Args:
+            batch: Dictionary as `update_batches` yields it.
+            stop: Whether this worker asks all workers to stop. Defaults to
+                False.
+
+        Returns:
+            A dictionary of scalars: the `SUMS` of the objective,
+            `gradient_norm` and `stop`, the number of workers that ask to stop.
+
+        Raises:
+            OutOfMemory: If the batch does not fit into the device's memory.
+                With JAX the weights are lost in this case: call `build` again,
+                or assign values and call `reload`.
+            WorkerLost: If another worker no longer answers.
+        """
+        raise NotImplementedError
+
+    def evaluate(self, inputs, targets):
+        """Computes the `token_sums` of a batch without updating the weights.
+
+        Each worker computes its own.
+
+        Args:
+            inputs, targets: Integer ids of shape `(batch, input_len)` and
+                `(batch, target_len)`, padded with 0.
+
+        Returns:
+            Three scalars, as `token_sums` returns them.
+        """
+        raise NotImplementedError
+
+    def device_name(self):
+        """Returns the driver's name of the first device.
+
+        On a processor it is "cpu" with JAX, and "" with TensorFlow.
+        """
+        raise NotImplementedError
+
+    def peak_bytes(self):
+        """Returns the peak use of memory, of a device or of this process."""
+        raise NotImplementedError
+
+    def memory_bytes(self):
+        """Returns the memory of a device, or else of the machine."""
+        raise NotImplementedError
+
+    def start_profile(self, directory):
+        """Starts to record what the devices do, for TensorBoard."""
+        raise NotImplementedError
+
+    def stop_profile(self):
+        """Ends the recording."""
+        raise NotImplementedError
 
     def of_chief(self, number):
         """Returns the integer that the chief passes, on each worker.

@@ -60,16 +60,6 @@ class JaxEngine(Engine):
         self._state = None
 
     def build(self, vocab_size, input_vocab_size=None):
-        """Makes the model and the optimizer on all devices.
-
-        Args:
-            vocab_size: Number of token ids of the targets, padding included.
-            input_vocab_size: Number of token ids of the inputs. Defaults to
-                None, which means `vocab_size`.
-
-        Raises:
-            ModelTooLarge: If they do not fit into the memory of a device.
-        """
         try:
             with self.distribution.scope():
                 self._make_model_and_optimizer(vocab_size, input_vocab_size)
@@ -94,22 +84,6 @@ class JaxEngine(Engine):
         self.reload()
 
     def update(self, batch, stop=False):
-        """Updates the weights with the gradient of a whole batch.
-
-        Args:
-            batch: Dictionary as `update_batches` yields it.
-            stop: Whether this worker asks all workers to stop. Defaults to
-                False.
-
-        Returns:
-            A dictionary of scalars: the `SUMS` of the objective,
-            `gradient_norm` and `stop`, the number of workers that ask to stop.
-
-        Raises:
-            OutOfMemory: If the batch does not fit into the device's memory. The
-                weights are lost in this case: call `build` again, or assign
-                values and call `reload`.
-        """
         parts = {name: batch[name] for name in self.parts}
         shapes = tuple(part.shape for part in parts.values())
         parts = self._put(parts, BY_REPLICA)
@@ -129,15 +103,6 @@ class JaxEngine(Engine):
         return {**figures, "stop": float(stop)}
 
     def evaluate(self, inputs, targets):
-        """Computes the `token_sums` of a batch without updating the weights.
-
-        Args:
-            inputs, targets: Integer ids of shape `(batch, input_len)` and
-                `(batch, target_len)`, padded with 0.
-
-        Returns:
-            Three scalars, as `token_sums` returns them.
-        """
         # All devices need the same number of rows. Empty rows add nothing to
         # the sums.
         missing = -len(inputs) % self.num_replicas
@@ -159,25 +124,20 @@ class JaxEngine(Engine):
         )
 
     def device_name(self):
-        """Returns the driver's name of the first device, such as "cpu"."""
         return self.mesh.devices[0].device_kind
 
     def peak_bytes(self):
-        """Returns the peak use of memory, of a device or this process."""
         statistics = self.mesh.devices[0].memory_stats() or {}
         return statistics.get("peak_bytes_in_use") or process_peak_bytes()
 
     def memory_bytes(self):
-        """Returns the memory of the first device, or else of the machine."""
         statistics = self.mesh.devices[0].memory_stats() or {}
         return statistics.get("bytes_limit") or machine_bytes()
 
     def start_profile(self, directory):
-        """Starts to record what the devices do, for TensorBoard."""
         jax.profiler.start_trace(directory)
 
     def stop_profile(self):
-        """Ends the recording."""
         jax.profiler.stop_trace()
 
     def _variables(self):

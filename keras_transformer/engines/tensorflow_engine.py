@@ -70,16 +70,6 @@ class TensorflowEngine(Engine):
         )
 
     def build(self, vocab_size, input_vocab_size=None):
-        """Makes the model and the optimizer on all devices.
-
-        Args:
-            vocab_size: Number of token ids of the targets, padding included.
-            input_vocab_size: Number of token ids of the inputs. Defaults to
-                None, which means `vocab_size`.
-
-        Raises:
-            ModelTooLarge: If they do not fit into the memory of a device.
-        """
         try:
             with self.strategy.scope():
                 self._make_model_and_optimizer(vocab_size, input_vocab_size)
@@ -101,21 +91,6 @@ class TensorflowEngine(Engine):
             raise self._lost(error) from error
 
     def update(self, batch, stop=False):
-        """Updates the weights with the gradient of a whole batch.
-
-        Args:
-            batch: Dictionary as `update_batches` yields it.
-            stop: Whether this worker asks all workers to stop. Defaults to
-                False.
-
-        Returns:
-            A dictionary of scalars: the `SUMS` of the objective,
-            `gradient_norm` and `stop`, the number of workers that ask to stop.
-
-        Raises:
-            OutOfMemory: If the batch does not fit into the device's memory.
-            WorkerLost: If another worker no longer answers.
-        """
         # One (num_rounds, rows, ...) array of each kind for each local replica.
         parts = [
             tuple(batch[name][:, replica] for name in self.parts)
@@ -141,24 +116,12 @@ class TensorflowEngine(Engine):
         return WorkerLost(first_reason(error))
 
     def evaluate(self, inputs, targets):
-        """Computes the `token_sums` of a batch without updating the weights.
-
-        Each worker computes its own.
-
-        Args:
-            inputs, targets: Integer ids of shape `(batch, input_len)` and
-                `(batch, target_len)`, padded with 0.
-
-        Returns:
-            Three scalars, as `token_sums` returns them.
-        """
         try:
             return self._evaluate(inputs, targets)
         except tf.errors.ResourceExhaustedError as error:
             raise OutOfMemory(self.hparams.batch_tokens) from error
 
     def device_name(self):
-        """Returns the driver's name of the first GPU, or "" without one."""
         gpus = list_gpus()
         if not gpus:
             return ""
@@ -166,13 +129,11 @@ class TensorflowEngine(Engine):
         return details.get("device_name", "")
 
     def peak_bytes(self):
-        """Returns the peak use of memory, of the first GPU or this process."""
         if list_gpus():
             return tf.config.experimental.get_memory_info("GPU:0")["peak"]
         return process_peak_bytes()
 
     def memory_bytes(self):
-        """Returns the memory of the first GPU, or else of the machine."""
         if not list_gpus():
             return machine_bytes()
         # `get_memory_info` does not report the limit.
@@ -184,11 +145,9 @@ class TensorflowEngine(Engine):
         return limit
 
     def start_profile(self, directory):
-        """Starts to record what the devices do, for TensorBoard."""
         tf.profiler.experimental.start(directory)
 
     def stop_profile(self):
-        """Ends the recording."""
         tf.profiler.experimental.stop()
 
     def _adapt(self, optimizer):

@@ -52,9 +52,9 @@ def connect(
             "`protocol` must be grpc or rest. Received: "
             f"protocol={protocol!r}. Choose one of them."
         )
-    url = _parse_address(server, protocol)
+    address = _parse_address(server, protocol)
     client = RestClient if protocol == "rest" else GrpcClient
-    return client(url, model_name, model_version, timeout_secs)
+    return client(address, model_name, model_version, timeout_secs)
 
 
 def check_server(server, protocol, timeout_secs):
@@ -68,13 +68,12 @@ def check_server(server, protocol, timeout_secs):
     Raises:
         ValueError: If the address is malformed or nobody listens there.
     """
-    url = _parse_address(server, protocol)
+    address = _parse_address(server, protocol)
     # A client behind a proxy may reach the server by the proxy alone.
     if urllib.request.getproxies():
         return
-    place = (url.hostname, url.port)
-    address = "{}:{}".format(*place)
     try:
+        place = (address.hostname, address.port)
         socket.create_connection(place, timeout_secs).close()
     except (BlockingIOError, TimeoutError) as error:
         raise answers.too_late(address, timeout_secs) from error
@@ -116,3 +115,6 @@ class _Address(typing.NamedTuple):
     hostname: str
     port: int
     path: str
+
+    def __str__(self):
+        return f"{self.hostname}:{self.port}"

@@ -4,6 +4,7 @@ import numpy as np
 
 from keras_transformer.serving import answers
 from keras_transformer.serving import limits
+from keras_transformer.serving.addresses import host_and_port
 from keras_transformer.serving.errors import LOADING
 from keras_transformer.serving.errors import QUEUE_FULL
 
@@ -14,7 +15,7 @@ class GrpcClient:
     """Asks over gRPC and keeps its channel open between requests.
 
     Args:
-        url: Address with a `hostname` and a `port`.
+        address: Address with a `hostname` and a `port`.
         model_name: Name of the model on the server.
         model_version: Integer number of the version, or None for the newest.
         timeout_secs: Largest number of seconds for a whole answer.
@@ -23,7 +24,7 @@ class GrpcClient:
         ValueError: If the extra `serving` is not installed.
     """
 
-    def __init__(self, url, model_name, model_version, timeout_secs):
+    def __init__(self, address, model_name, model_version, timeout_secs):
         # Imported here because REST needs neither gRPC nor its messages.
         try:
             import grpc
@@ -35,12 +36,12 @@ class GrpcClient:
                 f"{error.name}. Run pip install '.[serving]', or use "
                 "protocol=rest."
             ) from error
-        self._address = f"{url.hostname}:{url.port}"
-        host = f"[{url.hostname}]" if ":" in url.hostname else url.hostname
+        self._address = address
+        place = host_and_port(address.hostname, address.port)
         # gRPC's default of 4 MiB may be too little for the translations of
         # a long list of texts.
         size = ("grpc.max_receive_message_length", limits.MAX_ANSWER_BYTES)
-        self._channel = grpc.insecure_channel(f"{host}:{url.port}", [size])
+        self._channel = grpc.insecure_channel(place, [size])
         # The answer arrives as bytes. If gRPC parsed it, a malformed one would
         # put a traceback into the log.
         self._predict = self._channel.unary_unary(_PREDICT)

@@ -9,6 +9,7 @@ from google.protobuf.message import DecodeError
 
 from keras_transformer.serving import limits
 from keras_transformer.serving import messages
+from keras_transformer.serving.addresses import host_and_port
 from keras_transformer.serving.errors import CODES
 from keras_transformer.serving.errors import RequestError
 from keras_transformer.serving.errors import invalid
@@ -38,10 +39,8 @@ def make_server(service, host, port):
         options=_options(),
         maximum_concurrent_rpcs=limits.MAX_CALLS,  # refused with a code
     )
-    # An IPv6 address needs brackets in front of a port.
-    address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
     try:
-        bound_port = server.add_insecure_port(address)
+        bound_port = server.add_insecure_port(host_and_port(host, port))
     except RuntimeError as error:  # how gRPC reports a taken port
         raise OSError(str(error)) from error
     return server, bound_port

@@ -10,6 +10,7 @@ import time
 from keras_transformer.serving import http_requests
 from keras_transformer.serving import json_tensors
 from keras_transformer.serving import limits
+from keras_transformer.serving.addresses import address_family
 from keras_transformer.serving.connections import Connections
 from keras_transformer.serving.deadline_reader import DeadlineReader
 from keras_transformer.serving.http_requests import HttpError
@@ -201,24 +202,6 @@ class _Handler(socketserver.StreamRequestHandler):
         self._reader.deadline = time.monotonic() + limits.LINGER_SECONDS
         while self.rfile.read1(2**16):
             pass
-
-
-def address_family(host):
-    """Returns the address family of a host, preferably IPv4.
-
-    Raises:
-        ValueError: If the host has no address.
-    """
-    try:
-        addresses = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
-    except (OSError, UnicodeError) as error:
-        raise ValueError(
-            "`host` must be a name or an address of this machine. Received: "
-            f"host={host!r}. Use localhost, or 0.0.0.0 for all addresses."
-        ) from error
-    families = [info[0] for info in addresses]
-    # "localhost" often has both, and clients try IPv4 at least.
-    return socket.AF_INET if socket.AF_INET in families else families[0]
 
 
 def _too_many(max_connections):

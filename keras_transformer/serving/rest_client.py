@@ -16,23 +16,23 @@ class RestClient:
     """Asks over HTTP and keeps its connection open between requests.
 
     Args:
-        url: Address with a `scheme`, `hostname`, `port` and `path`.
+        address: Address with a `scheme`, `hostname`, `port` and `path`.
         model_name: Name of the model on the server.
         model_version: Integer number of the version, or None for the newest.
         timeout_secs: Largest number of seconds for a whole answer.
     """
 
-    def __init__(self, url, model_name, model_version, timeout_secs):
-        if url.scheme == "https":
+    def __init__(self, address, model_name, model_version, timeout_secs):
+        if address.scheme == "https":
             connection_class = http.client.HTTPSConnection
         else:
             connection_class = http.client.HTTPConnection
-        self._address = f"{url.hostname}:{url.port}"
-        self._connection = connection_class(url.hostname, url.port)
+        self._address = address
+        self._connection = connection_class(address.hostname, address.port)
         # A model's name may contain a slash, which must not split the path.
         name = urllib.parse.quote(model_name, safe="")
         version = "" if model_version is None else f"/versions/{model_version}"
-        folder = urllib.parse.quote(url.path.rstrip("/"), safe="/%")
+        folder = urllib.parse.quote(address.path.rstrip("/"), safe="/%")
         self._path = f"{folder}/v1/models/{name}{version}:predict"
         self._timeout = timeout_secs
 

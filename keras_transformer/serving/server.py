@@ -5,9 +5,10 @@ import gc
 import importlib.util
 import socket
 
+from keras_transformer.serving.addresses import address_family
+from keras_transformer.serving.addresses import host_and_port
 from keras_transformer.serving.batcher import Batcher
 from keras_transformer.serving.rest import RestServer
-from keras_transformer.serving.rest import address_family
 from keras_transformer.serving.service import Service
 from keras_transformer.serving.versions import POLL_SECONDS
 from keras_transformer.serving.versions import Versions
@@ -125,13 +126,13 @@ class Server:
 
     def addresses(self):
         """Returns the addresses of the server as text for people."""
-        # An IPv6 address needs brackets in front of a port.
-        host = f"[{self._host}]" if ":" in self._host else self._host
         addresses = []
         if self._grpc:
-            addresses.append(f"gRPC on {host}:{self.port}")
+            place = host_and_port(self._host, self.port)
+            addresses.append(f"gRPC on {place}")
         if self._rest:
-            addresses.append(f"REST on http://{host}:{self.rest_api_port}")
+            place = host_and_port(self._host, self.rest_api_port)
+            addresses.append(f"REST on http://{place}")
         return " and ".join(addresses)
 
     def _load(self, path):

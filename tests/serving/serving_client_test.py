@@ -202,4 +202,4 @@ class RestClientTest:
     def test_a_url_can_have_a_path(self, server):
         ask = client.connect("https://host/models", "rest")
         assert ask._path == "/models/v1/models/translate:predict"
-        assert ask._address == "host:443"
+        assert str(ask._address) == "host:443"

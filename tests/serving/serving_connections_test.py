@@ -7,10 +7,10 @@ import time
 import pytest
 
 from keras_transformer.serving import limits
+from keras_transformer.serving.addresses import address_family
 from keras_transformer.serving.connections import Connections
 from keras_transformer.serving.deadline_reader import DeadlineReader
 from keras_transformer.serving.rest import RestServer
-from keras_transformer.serving.rest import address_family
 from keras_transformer.serving.service import Service
 from keras_transformer.serving.versions import Versions
 

@@ -7,6 +7,7 @@ import urllib.parse
 import urllib.request
 
 from keras_transformer.serving import answers
+from keras_transformer.serving.addresses import host_and_port
 from keras_transformer.serving.grpc_client import GrpcClient
 from keras_transformer.serving.rest_client import RestClient
 
@@ -117,4 +118,4 @@ class _Address(typing.NamedTuple):
     path: str
 
     def __str__(self):
-        return f"{self.hostname}:{self.port}"
+        return host_and_port(self.hostname, self.port)

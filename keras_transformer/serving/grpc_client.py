@@ -4,7 +4,6 @@ import numpy as np
 
 from keras_transformer.serving import answers
 from keras_transformer.serving import limits
-from keras_transformer.serving.addresses import host_and_port
 from keras_transformer.serving.errors import LOADING
 from keras_transformer.serving.errors import QUEUE_FULL
 
@@ -37,11 +36,10 @@ class GrpcClient:
                 "protocol=rest."
             ) from error
         self._address = address
-        place = host_and_port(address.hostname, address.port)
         # gRPC's default of 4 MiB may be too little for the translations of
         # a long list of texts.
         size = ("grpc.max_receive_message_length", limits.MAX_ANSWER_BYTES)
-        self._channel = grpc.insecure_channel(place, [size])
+        self._channel = grpc.insecure_channel(str(address), [size])
         # The answer arrives as bytes. If gRPC parsed it, a malformed one would
         # put a traceback into the log.
         self._predict = self._channel.unary_unary(_PREDICT)

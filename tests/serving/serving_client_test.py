@@ -57,6 +57,7 @@ class CheckServerTest:
                 "no.such.host.invalid",
                 "no answer from no.such.host.invalid:8500",
             ),
+            ("[::1]:1", r"no answer from \[::1\]:1 "),
             ("x" * 70, "no answer from xxx"),
             ("localhost:x", "server='localhost:x'"),
             ("", "server=''"),

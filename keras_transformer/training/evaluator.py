@@ -108,15 +108,15 @@ class Evaluator:
             yield
             return
         weights = variables.model_variables(self.engine.model)
+        # Each weight under the name of its average.
         weights = {
             name: weights[name.replace("average/", "model/")]
             for name in averages
         }
         # The averages overwrite the weights, so these need a copy.
         in_training = variables.read(weights)
-        averaged = dict(zip(weights, variables.read(averages).values()))
         try:
-            self._assign(weights, averaged)
+            self._assign(weights, variables.read(averages))
             yield
         finally:
             # The training continues from its own weights, even if the
@@ -124,6 +124,6 @@ class Evaluator:
             self._assign(weights, in_training)
 
     def _assign(self, weights, arrays):
-        for weight, array in zip(weights.values(), arrays.values()):
-            weight.assign(array)
+        for name, weight in weights.items():
+            weight.assign(arrays[name])
         self.engine.reload()

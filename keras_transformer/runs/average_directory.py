@@ -1,6 +1,5 @@
 """The directory of an average, which replaces an earlier one as a whole."""
 
-import contextlib
 import functools
 import os
 
@@ -18,7 +17,6 @@ OWN = {RUN_FILE, HPARAMS_FILE, VOCABULARY_FILE, SOURCE_VOCABULARY_FILE}
 OWN |= {"checkpoints", "decodes", "scores", TAGGERS}
 
 
-@contextlib.contextmanager
 def replaced(path, run):
     """Makes an empty directory that becomes the directory of an average.
 
@@ -29,8 +27,8 @@ def replaced(path, run):
         path: Path of the directory.
         run: The `RunDirectory` that is averaged.
 
-    Yields:
-        The path of the empty directory.
+    Returns:
+        A context manager, which yields the path of the empty directory.
 
     Raises:
         ValueError: If `path` holds anything but an earlier average, or if
@@ -38,8 +36,7 @@ def replaced(path, run):
     """
     _check_place(path, run)
     check = functools.partial(_check_replaceable, path)
-    with directories.replaced_directory(path, check, OWN) as aside:
-        yield aside
+    return directories.replaced_directory(path, check, OWN)
 
 
 def _check_place(path, run):

@@ -66,13 +66,13 @@ class RestPaths:
                 "UNIMPLEMENTED",
                 f"Only :predict is supported. Received: :{match['method']}",
             )
-        return self._predict(*requested_model, body)
+        return self._predict(requested_model, body)
 
-    def _predict(self, name, version, label, body):
+    def _predict(self, requested_model, body):
         service = self._service
         with self._parsing:
             request = json_tensors.parse_request(body)
-            _, model = service.find(name, version, label)
+            _, model = service.find(*requested_model)
             name, signature = service.signature(model, request.signature_name)
             arrays = json_tensors.arrays_of(request, signature.inputs)
             is_row = request.is_row

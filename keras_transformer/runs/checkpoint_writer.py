@@ -3,7 +3,7 @@
 import concurrent.futures
 import math
 
-from keras_transformer.runs.retention import Evaluation
+from keras_transformer.runs.checkpoint_records import Evaluation
 
 
 class CheckpointWriter:

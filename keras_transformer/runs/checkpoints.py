@@ -8,6 +8,7 @@ import numpy as np
 from keras_transformer.files.writing import INCOMPLETE
 from keras_transformer.files.writing import written_aside
 from keras_transformer.runs import checkpoint_file
+from keras_transformer.runs import checkpoint_records
 from keras_transformer.runs import retention
 
 # The names that `Checkpoints.path` gives. A file of another name, such as
@@ -60,12 +61,14 @@ class Checkpoints:
     def evaluations(self):
         """All `Evaluation`s, those of deleted checkpoints included."""
         # Read anew each time, since a training may be adding to the file.
-        return retention.read_evaluations(self._evaluations_path, self.steps)
+        return checkpoint_records.read_evaluations(
+            self._evaluations_path, self.steps
+        )
 
     @property
     def timed_steps(self):
         """Steps of all timed checkpoints, deleted ones included."""
-        return retention.read_timed_steps(self._timed_path, self.steps)
+        return checkpoint_records.read_timed_steps(self._timed_path, self.steps)
 
     @property
     def best_step(self):
@@ -107,7 +110,7 @@ class Checkpoints:
         by_step = {e.step: e for e in self.evaluations}
         by_step.update((e.step, e) for e in evaluations)
         os.makedirs(self.directory, exist_ok=True)
-        retention.write_evaluations(
+        checkpoint_records.write_evaluations(
             self._evaluations_path, [by_step[step] for step in sorted(by_step)]
         )
 
@@ -117,7 +120,7 @@ class Checkpoints:
         if steps or os.path.lexists(self._timed_path):
             os.makedirs(self.directory, exist_ok=True)
             timed_steps = sorted({*self.timed_steps, *steps})
-            retention.write_timed_steps(self._timed_path, timed_steps)
+            checkpoint_records.write_timed_steps(self._timed_path, timed_steps)
 
     def remove_outdated(self, keep_max=None, keep_every_n_hours=0.0):
         """Deletes all checkpoints but those that `kept_steps` chooses."""

@@ -7,10 +7,10 @@ import time
 import numpy as np
 import pytest
 
+from keras_transformer.runs.checkpoint_records import Evaluation
+from keras_transformer.runs.checkpoint_records import write_timed_steps
 from keras_transformer.runs.checkpoint_writer import CheckpointWriter
 from keras_transformer.runs.checkpoints import Checkpoints
-from keras_transformer.runs.retention import Evaluation
-from keras_transformer.runs.retention import write_timed_steps
 
 WRITE_ON = """
 import sys

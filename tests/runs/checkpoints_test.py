@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from keras_transformer.runs.averaging import average
+from keras_transformer.runs.checkpoint_records import Evaluation
 from keras_transformer.runs.checkpoints import Checkpoints
-from keras_transformer.runs.retention import Evaluation
 from keras_transformer.runs.weights import decoding_weights
 
 

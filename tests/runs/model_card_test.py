@@ -12,12 +12,12 @@ from keras_transformer.data.bpe_symbols import write_symbols
 from keras_transformer.data.subwords import train_subwords
 from keras_transformer.registry import get_hparams
 from keras_transformer.runs.averaging import average_run
+from keras_transformer.runs.checkpoint_records import Evaluation
 from keras_transformer.runs.metrics_table import MetricsTable
 from keras_transformer.runs.model_card import write_model_card
 from keras_transformer.runs.model_card.card import model_card
 from keras_transformer.runs.model_card.scores import read_scores
 from keras_transformer.runs.model_card.scores import record_scores
-from keras_transformer.runs.retention import Evaluation
 from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.scoring.translations import bleu_report
 from keras_transformer.scoring.translations import translation_report

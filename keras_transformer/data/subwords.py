@@ -67,7 +67,7 @@ class Subwords:
         try:
             self._processor.LoadFromSerializedProto(model_bytes)
             # A damaged model may have pieces that are not text.
-            self.pieces(range(self.vocab_size))
+            self.all_pieces()
         # SentencePiece's own message may not be text either.
         except (RuntimeError, UnicodeDecodeError) as error:
             raise ValueError(
@@ -141,6 +141,10 @@ class Subwords:
     def pieces(self, ids):
         """Returns the text of each id; `▁` marks the start of a word."""
         return self._processor.id_to_piece([int(id_) for id_ in ids])
+
+    def all_pieces(self):
+        """Returns the text of every id, in the order of the ids."""
+        return self.pieces(range(self.vocab_size))
 
 
 def train_subwords(texts, vocab_size, model_path, symbols=(), user_symbols=()):

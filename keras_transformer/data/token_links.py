@@ -67,9 +67,7 @@ def write_links(directory, vocabularies, alignments):
     """
     sides = split_files.read_ids(directory, "train").values()
     starts = [
-        np.array(
-            [p.startswith(WORD_START) for p in v.pieces(range(v.vocab_size))]
-        )
+        np.array([piece.startswith(WORD_START) for piece in v.all_pieces()])
         for v in reversed(vocabularies)
     ]
     path = os.path.join(directory, FILE)

@@ -262,7 +262,7 @@ class CTranslate2Translator(TextTranslator):
         They are two lists, one of the source and one of the target.
         """
         both = [
-            vocabulary.pieces(range(vocabulary.vocab_size))
+            vocabulary.all_pieces()
             for vocabulary in (self.source_vocabulary, self.vocabulary)
         ]
         names = [

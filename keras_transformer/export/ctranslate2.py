@@ -102,7 +102,7 @@ def _write(run, directory, options, step, quantization, shortlist):
     converter = RunConverter(
         run.hparams,
         read_weights(run.checkpoints, step),
-        *(side.pieces(range(side.vocab_size)) for side in sides),
+        *(side.all_pieces() for side in sides),
         run.path,
     )
     # `force`, because the directory exists already. It is empty.

@@ -51,7 +51,7 @@ class Shortlist(typing.NamedTuple):
             SHA-256 of the file, in hexadecimal.
         """
         pieces = vocabularies.targets.pieces
-        sources = _pieces(vocabularies.sources)
+        sources = vocabularies.sources.all_pieces()
         # The row without a source holds the subwords for every sentence.
         rows = [("", self.frequent), *zip(sources, self.related)]
         lines = [
@@ -208,19 +208,16 @@ def _highest(values, count):
 
 def _copies(vocabularies):
     """Returns, for each source id, the target ids that spell its piece."""
-    pieces = _pieces(vocabularies.sources)
-    ids = {piece: i for i, piece in enumerate(_pieces(vocabularies.targets))}
-    spelled = vocabularies.targets.encode(
+    pieces = vocabularies.sources.all_pieces()
+    targets = vocabularies.targets
+    ids = {piece: id_ for id_, piece in enumerate(targets.all_pieces())}
+    spelled = targets.encode(
         [piece.replace(WORD_START, " ") for piece in pieces]
     )
     return [
         [ids[piece]] if piece in ids else spelling[:-1]
         for piece, spelling in zip(pieces, spelled)
     ]
-
-
-def _pieces(vocabulary):
-    return vocabulary.pieces(range(vocabulary.vocab_size))
 
 
 def _is_writable(piece):

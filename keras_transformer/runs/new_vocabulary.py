@@ -20,22 +20,18 @@ def carry_over(embeddings, earlier, vocabulary):
     Returns:
         Array of shape `(vocabulary.vocab_size, d_model)`.
     """
-    ids = _ids_of_pieces(earlier)
-    pieces = _ids_of_pieces(vocabulary)
+    ids = {piece: id_ for id_, piece in enumerate(earlier.all_pieces())}
     return np.stack(
-        [embeddings[_spelled(piece, ids)].mean(axis=0) for piece in pieces]
+        [
+            embeddings[_spelled(piece, ids)].mean(axis=0)
+            for piece in vocabulary.all_pieces()
+        ]
     )
 
 
 def num_shared_pieces(earlier, vocabulary):
     """Returns how many pieces of a vocabulary an earlier one has, too."""
-    return len(_ids_of_pieces(earlier).keys() & _ids_of_pieces(vocabulary))
-
-
-def _ids_of_pieces(vocabulary):
-    """Returns a dictionary of piece to id, in the order of the ids."""
-    ids = range(vocabulary.vocab_size)
-    return dict(zip(vocabulary.pieces(ids), ids))
+    return len({*earlier.all_pieces()} & {*vocabulary.all_pieces()})
 
 
 def _spelled(piece, ids):

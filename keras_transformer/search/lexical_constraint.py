@@ -134,7 +134,7 @@ def word_boundaries(vocabulary):
     Returns:
         `continues_word` and `ends_word` of `LexicalConstraint`.
     """
-    pieces = vocabulary.pieces(range(vocabulary.vocab_size))
+    pieces = vocabulary.all_pieces()
     texts = [_BYTE.sub(_character, piece) for piece in pieces]
     return (
         np.array([text[:1].isalnum() for text in texts]),

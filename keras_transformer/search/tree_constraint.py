@@ -143,8 +143,7 @@ class TreeConstraint:
         symbols = symbol_ids(vocabulary)
         if not symbols:
             return None
-        sources = source_vocabulary or vocabulary
-        pieces = sources.pieces(range(sources.vocab_size))
+        pieces = (source_vocabulary or vocabulary).all_pieces()
         return cls(symbols, [piece.startswith(WORD_START) for piece in pieces])
 
     def num_leaves(self, inputs):

@@ -98,7 +98,7 @@ def symbol_ids(vocabulary):
     """
     # `train_subwords` places the symbols of a problem between the special ids
     # and the bytes. Those of other problems, such as "<de>", do not form pairs.
-    pieces = vocabulary.pieces(range(vocabulary.vocab_size))
+    pieces = vocabulary.all_pieces()
     end = pieces.index(FIRST_BYTE) if FIRST_BYTE in pieces else 0
     symbols = {
         id_: pieces[id_].removeprefix(WORD_START)

@@ -34,6 +34,9 @@ class WordVocabulary:
     def pieces(self, ids):
         return [PIECES[id_] for id_ in ids]
 
+    def all_pieces(self):
+        return PIECES
+
 
 def tiny_translators():
     """Returns a translator of each tiny model, one for each direction."""

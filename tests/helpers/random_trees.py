@@ -37,6 +37,9 @@ class Pieces:
     def pieces(self, ids):
         return [self.all[i] for i in ids]
 
+    def all_pieces(self):
+        return self.all
+
     def kind(self, id_):
         symbol = self.symbols.get(id_, "")
         if symbol == "XX" or symbol.endswith("/>"):

@@ -106,7 +106,7 @@ def stored(run, quantization):
     from keras_transformer.export.ctranslate2_spec import RunConverter
     from keras_transformer.runs.weights import decoding_weights
 
-    pieces = run.vocabulary.pieces(range(run.vocabulary.vocab_size))
+    pieces = run.vocabulary.all_pieces()
     arrays = decoding_weights(run.checkpoints.load(7))
     spec = RunConverter(run.hparams, arrays, pieces, pieces, run.path)._load()
     spec.validate()

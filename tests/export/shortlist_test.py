@@ -145,7 +145,7 @@ class WriteTest:
         path = str(tmp_path / "vocab.model")
         symbols = ["a\tb", "c\rd", "ok"]
         vocabulary = train_subwords(TEXTS * 20, 310, path, user_symbols=symbols)
-        pieces = vocabulary.pieces(range(vocabulary.vocab_size))
+        pieces = vocabulary.all_pieces()
         ids = list(map(pieces.index, symbols))
         chosen = Shortlist(ids, [ids] * vocabulary.vocab_size)
         chosen.write(str(tmp_path), Vocabularies(vocabulary, vocabulary))

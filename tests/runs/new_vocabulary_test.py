@@ -41,11 +41,9 @@ class CarryOverTest:
         embeddings = rows(earlier)
         carried = carry_over(embeddings, earlier, new)
         assert carried.shape == (new.vocab_size, 4)
-        of_piece = dict(
-            zip(earlier.pieces(range(earlier.vocab_size)), embeddings)
-        )
+        of_piece = dict(zip(earlier.all_pieces(), embeddings))
         shared = 0
-        for piece, row in zip(new.pieces(range(new.vocab_size)), carried):
+        for piece, row in zip(new.all_pieces(), carried):
             if piece in of_piece:
                 shared += 1
                 np.testing.assert_array_equal(row, of_piece[piece])
@@ -58,8 +56,8 @@ class CarryOverTest:
         earlier, new = vocabularies.values()
         embeddings = rows(earlier)
         carried = carry_over(embeddings, earlier, new)
-        pieces = new.pieces(range(new.vocab_size))
-        names = earlier.pieces(range(earlier.vocab_size))
+        pieces = new.all_pieces()
+        names = earlier.all_pieces()
         assert "ñ" not in names
         of_bytes = [
             embeddings[names.index(f"<0x{b:02X}>")] for b in b"\xc3\xb1"

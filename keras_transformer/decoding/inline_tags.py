@@ -16,8 +16,8 @@ class Inserted(typing.NamedTuple):
 
     text: str  # such as "<b>"
     place: int  # in the text without it
-    after_space: bool = False  # or at the start
-    before_space: bool = False  # or at the end
+    before: str = ""  # the character before it in the text, none at the start
+    after: str = ""  # the character after it, none at the end
 
 
 class Element(typing.NamedTuple):
@@ -114,11 +114,10 @@ def _write(text, elements, find_span, start, limit, pieces):
         first = min(max(first, start), limit)
         last = min(max(last, first), limit)
         pieces.append(text[start:first])
-        end = element.end or element.start
-        is_apart = element.start.after_space and end.before_space
         # Around words the spaces of the translation are there already.
-        is_apart = is_apart and first == last
-        if is_apart and "".join(pieces[-3:])[-1:].strip():
+        is_empty = first == last
+        written = "".join(pieces[-3:])
+        if is_empty and _needs_space(element, written[-1:], at_end=False):
             pieces.append(" ")
         pieces.append(element.start.text)
         start = first
@@ -126,6 +125,27 @@ def _write(text, elements, find_span, start, limit, pieces):
             start = _write(text, element.inner, find_span, first, last, pieces)
             pieces += [text[start:last], element.end.text]
             start = last
-        if is_apart and text[start : start + 1].strip():
+        following = text[start:limit]
+        if is_empty and _needs_space(element, following[:1], at_end=True):
             pieces.append(" ")
     return start
+
+
+def _needs_space(element, neighbour, at_end):
+    """Returns whether an element without words needs a space beside it.
+
+    Args:
+        element: An `Element`.
+        neighbour: The character beside it in the translation, or none.
+        at_end: Whether this character is after the element, not before it.
+    """
+    before = element.start.before
+    after = (element.end or element.start).after
+    if not neighbour.strip():
+        return False
+    if TAG.fullmatch(element.start.text):
+        return not before.strip() and not after.strip()
+    # A word directly beside an address would change it.
+    in_source = after if at_end else before
+    joins = neighbour.isalnum() and not in_source.isalnum()
+    return joins or not in_source.strip()

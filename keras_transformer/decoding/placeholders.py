@@ -110,8 +110,7 @@ class Placeholders:
                 masked += name
             else:
                 around = text[:start][-1:], text[end : end + 1]
-                spaces = [not one.strip() for one in around]
-                tags.append(Inserted(text[start:end], len(masked), *spaces))
+                tags.append(Inserted(text[start:end], len(masked), *around))
         masked = _joined(masked, text[done:])
         return Masked(masked.rstrip(), stand_ins, tags)
 
@@ -216,9 +215,8 @@ def check_alone(**others):
 
 def _missing(masked, translation):
     """Returns the placeholders whose names a translation lacks."""
-    # Like the name that it replaces, each gets spaces around it.
     return [
-        placeholder._replace(after_space=True, before_space=True)
+        placeholder
         for name, placeholder in masked.stand_ins.items()
         if not _name(name).search(translation)
     ]
@@ -246,8 +244,8 @@ def _compile(pattern, place):
         ) from error
     if compiled.match(""):
         raise ValueError(
-            "A protected pattern must match some text. Received: "
-            f"{place}, {pattern[:60]!r}, which matches the empty text. "
-            "Correct it."
+            "A protected pattern must not match the empty text. Received: "
+            f"{place}, {pattern[:60]!r}. Correct it, for example with + in the "
+            "place of *."
         )
     return compiled

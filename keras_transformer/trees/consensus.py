@@ -9,6 +9,7 @@ import numpy as np
 
 from keras_transformer.trees.parseval import DELETED
 from keras_transformer.trees.parseval import parseval
+from keras_transformer.trees.symbols import LEAF
 from keras_transformer.trees.tree import Tree
 from keras_transformer.trees.tree import steps
 from keras_transformer.trees.tree import trees_of
@@ -37,9 +38,10 @@ def consensus(trees, weights):
     The share of a bracket is the part of the total weight that belongs to the
     parses with this bracket. Of all sets of brackets that do not cross, the
     result has the one whose shares beyond `THRESHOLD` have the greatest sum.
-    Each word gets the tag with the greatest weight. As in `parseval`, brackets
-    that differ in their punctuation alone are the same. Punctuation is placed
-    as in the parse with the greatest weight, whose root is the root.
+    Each word gets the tag with the greatest weight, or XX if no parse has
+    another tag. As in `parseval`, brackets that differ in their punctuation
+    alone are the same. Punctuation is placed as in the parse with the greatest
+    weight, whose root is the root.
 
     If the parses are samples of a model, a share estimates the probability that
     a bracket is right. The most probable parse can be worse, because the
@@ -48,10 +50,13 @@ def consensus(trees, weights):
 
     Args:
         trees: Non-empty list of `Tree` over the same words.
-        weights: List of positive float, one for each tree.
+        weights: List of float from 0, one for each tree, not all 0.
 
     Returns:
         A `Tree`.
+
+    Raises:
+        ValueError: If a tree has no weight, a weight is negative, or all are 0.
 
     Example:
 
@@ -64,8 +69,14 @@ def consensus(trees, weights):
     >>> consensus(list(map(parse_tree, parses)), [0.4, 0.3, 0.3])
     parse_tree('(S (NP (XX I)) (VP (XX saw) (NP (XX her)) (ADVP (XX up))))')
     """
+    if len(weights) != len(trees) or not min(weights) >= 0 < max(weights):
+        raise ValueError(
+            "`weights` must have a number from 0 for each of `trees`. "
+            f"Received: {len(trees)} trees and weights={weights!r:.60}. "
+            "Use [1, 1, ...] if all parses count the same."
+        )
     weight_of = collections.Counter()
-    for tree, weight in zip(trees, weights, strict=True):
+    for tree, weight in zip(trees, weights):
         weight_of[tree] += weight
     ranked = weight_of.most_common()
     likeliest = ranked[0][0]
@@ -229,7 +240,8 @@ def _tags(trees, weights):
     votes = [collections.Counter() for _ in trees[0].words()]
     for tree, weight in zip(trees, weights):
         for vote, tag in zip(votes, tree.tags()):
-            vote[tag] += weight
+            # The parse of a parser without a tagger has no tag to vote for.
+            vote[tag] += weight * (tag != LEAF)
     return [vote.most_common(1)[0][0] for vote in votes]
 
 

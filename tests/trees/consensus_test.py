@@ -185,6 +185,17 @@ class ConsensusTest:
         tree = consensus(list(map(parse_tree, parses)), [0.4, 0.35, 0.25])
         assert tree.tags() == ["NN", "VB"]
 
+    def test_a_parse_without_tags_has_no_vote_on_them(self):
+        parses = ["(S (NN a) (XX b))", "(S (XX a) (XX b))", "(S (XX a) (XX b))"]
+        tree = consensus(list(map(parse_tree, parses)), [1, 1, 1])
+        assert tree.tags() == ["NN", "XX"]
+
+    @pytest.mark.parametrize("weights", [[1], [1, -1], [0, 0], [1, 1, 1]])
+    def test_each_parse_needs_a_weight(self, weights):
+        parses = [parse_tree("(S (NN a))"), parse_tree("(S (VB a))")]
+        with pytest.raises(ValueError, match="for each of `trees`"):
+            consensus(parses, weights)
+
 
 class ExpectedF1Test:
     def test_it_is_the_mean_of_parseval_by_weight(self):

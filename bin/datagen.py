@@ -224,7 +224,7 @@ def _generate(problem):
     num_pairs = sum(map(_num_read, manifest["splits"].values()))
     print(
         f"  Generated in {seconds:.1f} s, {num_pairs / seconds:,.0f} pairs/s "
-        "including the training of the vocabulary."
+        "including the vocabulary."
     )
 
 

@@ -170,7 +170,11 @@ def load_checker(path, tokenized=False):
 
 
 def _of_kind(translator, tokenized, tagger=None):
-    # `Parser` raises the error if the model cannot parse.
-    if tokenized or translator.linearization:
+    if translator.linearization:
         return Parser(translator, tokenized, tagger)
+    if tokenized:
+        raise ValueError(
+            "`tokenized` must go with a model that parses. Received: a model "
+            "that translates. Leave it out."
+        )
     return translator

@@ -34,7 +34,8 @@ class Document:
         has_markup: List of booleans, whether a sentence has inline markup.
 
     Raises:
-        ValueError: If the library that splits sentences is not installed.
+        ValueError: If there is no such format, or if the library that splits
+            sentences is not installed.
 
     Example:
 
@@ -102,6 +103,11 @@ def format_of(path):
 
 def parser_of(format):
     """Returns the module that parses and spells a format, one of `FORMATS`."""
+    if format not in FORMATS:
+        raise ValueError(
+            f"The format of a document must be one of {', '.join(FORMATS)}. "
+            f"Received: {format!r}. Choose one of them."
+        )
     if format == "markdown":
         sentences.check_package("markdown_it", "markdown-it-py")
         # Imported here because it is an optional dependency.

@@ -90,8 +90,9 @@ class TrainingLog:
             measure: Name of the measure.
             signatures: List of the signatures of the scores on dev.
         """
-        line = "; ".join([f"Best checkpoint on dev by: {measure}", *signatures])
-        self._print(f"{line}.")
+        self._print(f"The best checkpoint is chosen by {measure} on dev.")
+        if signatures:
+            self._print(f"Signatures: {'; '.join(signatures)}.")
 
     def update(self, batch, figures):
         """Counts one update.

@@ -157,16 +157,22 @@ def _files(path):
             "A treebank must be a file or a directory. Received: "
             f"{path}, which does not exist. Check the path."
         )
-    files = [
-        file
-        for file in _files_below(folder)
-        if first is None or first <= _number(file, folder) <= last
-    ]
+    files = _files_below(folder)
     if not files:
         raise ValueError(
             "A treebank must have files whose names end in "
             f"{', '.join(SUFFIXES)}, with or without .gz. Received: {path}, "
-            "which has none. Check the path and the numbers."
+            "which has none. Check the path."
+        )
+    if first is not None:
+        files = [
+            file for file in files if first <= _number(file, folder) <= last
+        ]
+    if not files:
+        raise ValueError(
+            "A range of a treebank must go from the first to the last number "
+            f"of some files. Received: {path}, which has none. Correct the "
+            "numbers."
         )
     return files
 

@@ -92,7 +92,7 @@ class TranslatorTest:
             load(str(tmp_path))
 
     def test_tokenized_text_is_for_parsers(self):
-        with pytest.raises(ValueError, match="trained to parse"):
+        with pytest.raises(ValueError, match="model that parses"):
             load(str(FIXTURES / "averaged"), tokenized=True)
 
 

@@ -98,6 +98,10 @@ class SmallDocumentsTest:
 
 
 class FormatTest:
+    def test_an_unknown_format_is_an_error(self):
+        with pytest.raises(ValueError, match="text, markdown, html. .*'docx'"):
+            Document("A dog.", "docx")
+
     @pytest.mark.parametrize(
         "path, format",
         [

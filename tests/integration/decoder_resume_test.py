@@ -274,7 +274,7 @@ REFUSALS = [
     ("--decode_from_file=in.txt --resume", "must go with `--decode_to_file`"),
     ("--decode_from_file=in.txt --decode_hparams=beam_size=0", "`beam_size`"),
     ("--decode_from_file=in.txt --checkpoint_step=7", "step 7"),
-    ("--decode_from_file=in.txt --tokenized", "trained to parse"),
+    ("--decode_from_file=in.txt --tokenized", "a model that parses"),
 ]
 
 

@@ -44,9 +44,10 @@ class EarlyStoppingTest:
         scores = {e.step: -e.score for e in run.checkpoints.evaluations}
         assert scores == ters
         assert ters[run.checkpoints.best_step] == min(ters.values())
-        described = capsys.readouterr().err.splitlines()[1]
-        assert described.startswith("Best checkpoint on dev by: ter; BLEU|")
-        assert "; TER|" in described
+        _, chosen, signatures, *_ = capsys.readouterr().err.splitlines()
+        assert chosen == "The best checkpoint is chosen by ter on dev."
+        assert signatures.startswith("Signatures: BLEU|")
+        assert "; TER|" in signatures
 
     def test_the_loss_decides_for_a_problem_without_its_measure(
         self, make_run, monkeypatch

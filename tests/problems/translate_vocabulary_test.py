@@ -69,6 +69,8 @@ class VocabularyTest:
     def test_a_directory_without_a_model_is_an_error(self, tmp_path):
         with pytest.raises(ValueError, match="which holds no vocab.model"):
             find_vocabulary(str(tmp_path))
+        with pytest.raises(ValueError, match="run, .*which does not exist"):
+            find_vocabulary(str(tmp_path / "averaged"))
 
     def test_two_vocabularies_are_not_taken_for_one(self, tmp_path):
         for name in ("vocab.model", "vocab.source.model"):

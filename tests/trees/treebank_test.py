@@ -102,7 +102,7 @@ class PathsTest:
             ("nothing", "which does not exist"),
             ("nothing:1-2", "which does not exist"),
             ("wsj:03-09", "which has none.*numbers"),
-            ("wsj:02-01", "which has none"),
+            ("wsj:02-01", "which has none.*numbers"),
             ("wsj:a-b", "which does not exist"),
             ("empty", "which has none"),
         ],

@@ -30,8 +30,8 @@ _LIMIT_OF_SYMBOLS = (
 _LIMITS_OF_PARSING = [
     "Every output is a well-formed tree over the words of the sentence, but "
     "the tree can be wrong. Even a meaningless sequence of words gets a tree.",
-    "Each input is one English sentence, whose words are separated as in the "
-    "Penn Treebank.",
+    "Each input is one English sentence, which the model reads as words that "
+    "are separated as in the Penn Treebank.",
 ]
 
 

@@ -32,8 +32,8 @@ class TrainingLog:
         run: The `RunDirectory`.
         step: Number of updates done before. Rows of later updates are dropped,
             since those updates are repeated.
-        is_chief: Whether this worker evaluates the model and writes the log.
-            The others write nothing. Defaults to True.
+        is_chief: Whether this worker writes the log; the others write nothing.
+            Defaults to True.
         counts: The `counts` of the log that this one continues. Those of an
             earlier version, which counted less, are left out. Defaults to
             None, for a new training.
@@ -172,11 +172,12 @@ class TrainingLog:
         # A new line even on a terminal, where it stays above the bar.
         self._print(f"step {progress['step']:,}  {figures}")
         self._write({**_position(progress), **results})
-        plot_learning_curve(
-            self.table.rows,
-            self.run.file(CURVE_FILE),
-            self.run.hparams.label_smoothing,
-        )
+        if self.is_chief:
+            plot_learning_curve(
+                self.table.rows,
+                self.run.file(CURVE_FILE),
+                self.run.hparams.label_smoothing,
+            )
 
     def samples(self, step, samples):
         """Writes sample translations to a file of their own.
@@ -185,6 +186,8 @@ class TrainingLog:
             step: Number of updates done.
             samples: List of (source, reference, translation).
         """
+        if not self.is_chief:
+            return
         path = self.run.file("samples", f"step-{step}.txt")
         os.makedirs(os.path.dirname(path), exist_ok=True)
         with written_aside(path) as file:

@@ -107,8 +107,12 @@ class ServeTest:
             for _ in range(5):
                 status = served.get("/v1/models/translate")
                 assert list(status) == ["model_version_status"]
-            num_threads = served.status("Threads") - threads_before
-            assert num_threads <= limits.MAX_CONNECTIONS
+            # Threads of clients that lost their places end a little later.
+            most = threads_before + limits.MAX_CONNECTIONS
+            deadline = time.monotonic() + 2
+            while served.status("Threads") > most:
+                assert time.monotonic() < deadline
+                time.sleep(0.1)
 
     @pytest.mark.parametrize(
         "kind",

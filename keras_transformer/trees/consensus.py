@@ -240,9 +240,9 @@ def _tags(trees, weights):
     votes = [collections.Counter() for _ in trees[0].words()]
     for tree, weight in zip(trees, weights):
         for vote, tag in zip(votes, tree.tags()):
-            # The parse of a parser without a tagger has no tag to vote for.
-            vote[tag] += weight * (tag != LEAF)
-    return [vote.most_common(1)[0][0] for vote in votes]
+            if tag != LEAF:  # which a parser without a tagger writes
+                vote[tag] += weight
+    return [max(vote, key=vote.get, default=LEAF) for vote in votes]
 
 
 def _assembled(constituents, leaves):

@@ -122,27 +122,27 @@ def find_vocabulary(path):
     """
     if os.path.exists(path) and not os.path.isdir(path):
         return path
-    fault = "which does not exist"
-    if os.path.isdir(path):
-        fault = f"which holds no {VOCABULARY_FILE}"
-        newest = newest_version(path)
-        # A run, data or a CTranslate2 model; a SavedModel; a `data_dir`.
-        for folder in (
-            path,
-            newest,
-            os.path.join(newest, "assets.extra"),
-            os.path.join(path, "translate_files"),
-            os.path.join(path, "parsing_files"),
-        ):
-            model = os.path.join(folder, VOCABULARY_FILE)
-            if os.path.isfile(model):
-                _check_shared(folder, path)
-                return model
+    newest = newest_version(path)
+    # A run, data or a CTranslate2 model; a SavedModel; a `data_dir`.
+    for folder in (
+        path,
+        newest,
+        os.path.join(newest, "assets.extra"),
+        os.path.join(path, "translate_files"),
+        os.path.join(path, "parsing_files"),
+    ):
+        model = os.path.join(folder, VOCABULARY_FILE)
+        if os.path.isfile(model):
+            _check_shared(folder, path)
+            return model
+    fault = f"holds no {VOCABULARY_FILE}"
+    if not os.path.exists(path):
+        fault = "does not exist"
     raise ValueError(
         "`--vocabulary` must be a SentencePiece model, or the directory of a "
         "run, an average, data, or an export in the format ctranslate2 or "
-        f"saved_model_ids. Received: --vocabulary={path}, {fault}. Name "
-        "another path."
+        f"saved_model_ids. Received: --vocabulary={path}, which {fault}. "
+        "Name another path."
     )
 
 

@@ -206,7 +206,7 @@ def _generate(problem):
         print(f"  vocabulary {manifest['vocab_size']:,}")
     for split, counts in manifest["splits"].items():
         print(f"  {split:<5} {_summary(counts)}")
-        for line in _corpus_lines(counts):
+        for line in _corpus_lines(counts, has_weights=split == "train"):
             print(f"    {line}")
     for line in itertools.chain(*getattr(problem, "bad", {}).values()):
         print(f"  left out: {line}")
@@ -239,17 +239,19 @@ def _summary(counts):
     )
 
 
-def _corpus_lines(counts):
+def _corpus_lines(counts, has_weights):
     """Returns a line for each corpus, unless all of the text is one."""
     corpora = counts.get("corpora", [])
     if len(corpora) == 1 and corpora[0]["weight"] == 1:
         return []
-    return [
-        f"{corpus['name']}: {corpus['pairs']:,} pairs, "
-        f"{corpus['weight'] * corpus['pairs']:,.0f} in an epoch "
-        f"(weight {corpus['weight']:g})"
-        for corpus in corpora
-    ]
+    lines = []
+    for corpus in corpora:
+        name, pairs, weight = corpus["name"], corpus["pairs"], corpus["weight"]
+        line = f"{name}: {pairs:,} pairs"
+        if has_weights:
+            line += f", {weight * pairs:,.0f} in an epoch (weight {weight:g})"
+        lines.append(line)
+    return lines
 
 
 def _num_read(counts):

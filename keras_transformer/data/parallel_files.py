@@ -74,10 +74,13 @@ def check_pairs(paths, languages=(None, None)):
         num_pairs += 1
         has_text = has_text or not any(map(text_files.is_blank, pair))
     if not has_text:
+        found = "no pairs"
+        if num_pairs:
+            found = f"{num_pairs:,} pairs, all of them empty on one side"
         raise ValueError(
             "A corpus must have at least one pair with text on both sides. "
-            f"Received: {','.join(paths)} with {num_pairs:,} pairs, all of "
-            "them empty on one side. Check that these are the right files."
+            f"Received: {','.join(paths)} with {found}. Check that these are "
+            "the right files."
         )
 
 
@@ -127,7 +130,8 @@ def _read_tmx(path, languages):
 
 
 def _named(languages):
-    return "source_language={} and target_language={}".format(*languages)
+    source, target = (language or "(not given)" for language in languages)
+    return f"source_language={source} and target_language={target}"
 
 
 def _translation_units(path):

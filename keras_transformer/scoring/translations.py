@@ -159,7 +159,7 @@ def _reason_to_leave_out(language, is_tokenized):
     if not language or not paper.is_language(language):
         return (
             "BLEU paper is left out because the language is unknown. "
-            "--language=de names it."
+            "--language names it, as in --language=de."
         )
     if not is_tokenized and not paper.has_moses():
         return (

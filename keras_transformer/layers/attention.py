@@ -162,9 +162,7 @@ class MultiHeadAttention(SequenceLayer):
     ):
         size = 0
         if memory is None:
-            projected = self._project(
-                query, self.query_kernel, self.key_kernel, self.value_kernel
-            )
+            projected = self._project_all(query)
             size = self.neighbourhood_size
         else:
             projected = self._project_query(query), *self.project_memory(memory)
@@ -293,6 +291,12 @@ class MultiHeadAttention(SequenceLayer):
     def _project_query(self, query):
         (queries,) = self._project(query, self.query_kernel)
         return queries
+
+    def _project_all(self, query):
+        # A subclass of the benchmark leaves out these matrices.
+        return self._project(
+            query, self.query_kernel, self.key_kernel, self.value_kernel
+        )
 
     def _project(self, x, *kernels):
         # `step` runs outside `__call__`, where Keras does not cast weights.

@@ -2,9 +2,10 @@
 
 
 def processor_flags():
-    """Returns the features of an x86 processor on Linux, elsewhere none.
+    """Returns the names of the processor's features, such as `avx512_vnni`.
 
-    They are the names in /proc/cpuinfo, such as `avx512_vnni`, in a set.
+    They come from /proc/cpuinfo, which lists them on Linux with an x86
+    processor. On other machines the set is empty.
     """
     try:
         with open("/proc/cpuinfo", encoding="utf-8") as file:

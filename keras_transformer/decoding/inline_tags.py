@@ -145,7 +145,7 @@ def _needs_space(element, neighbour, at_end):
         return False
     if TAG.fullmatch(element.start.text):
         return not before.strip() and not after.strip()
-    # A word directly beside an address would change it.
+    # Letters directly beside an address would become a part of it.
     in_source = after if at_end else before
     joins = neighbour.isalnum() and not in_source.isalnum()
     return joins or not in_source.strip()

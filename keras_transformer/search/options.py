@@ -97,7 +97,8 @@ class DecodeOptions:
             name: value for name, value in changes.items() if value is not None
         }
         least = changes.get("num_hypotheses", self.num_hypotheses)
-        # A wrong number does not widen the beam, so its own name is refused.
+        # A wrong number must not widen the beam, because the error would then
+        # name `beam_size`.
         is_number = isinstance(least, numbers.Integral)
         if "beam_size" not in changes and is_number and least <= MAX_HYPOTHESES:
             changes["beam_size"] = max(self.beam_size, least)

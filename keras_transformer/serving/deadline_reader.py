@@ -42,8 +42,8 @@ class DeadlineReader(io.RawIOBase):
             raise TimeoutError("The time to read is over.")
         no_limit = seconds_left == math.inf
         self._connection.settimeout(None if no_limit else seconds_left)
-        # Not by `raw`, which refuses to read on after a timeout, when the rest
-        # of a late request is still read.
+        # `raw` would refuse to read after a timeout, but the rest of a late
+        # request must still be read.
         return self._connection.recv_into(buffer)
 
     def close(self):

@@ -50,7 +50,7 @@ def consensus(trees, weights):
 
     Args:
         trees: Non-empty list of `Tree` over the same words.
-        weights: List of float from 0, one for each tree, not all 0.
+        weights: List of non-negative floats, one for each tree, not all 0.
 
     Returns:
         A `Tree`.
@@ -71,7 +71,8 @@ def consensus(trees, weights):
     """
     if len(weights) != len(trees) or not min(weights) >= 0 < max(weights):
         raise ValueError(
-            "`weights` must have a number from 0 for each of `trees`. "
+            "`weights` must have a number for each of `trees`, which is not "
+            "negative, and at least one of them must be positive. "
             f"Received: {len(trees)} trees and weights={weights!r:.60}. "
             "Use [1, 1, ...] if all parses count the same."
         )

@@ -170,9 +170,9 @@ def _files(path):
         ]
     if not files:
         raise ValueError(
-            "A range of a treebank must go from the first to the last number "
-            f"of some files. Received: {path}, which has none. Correct the "
-            "numbers."
+            "A range of a treebank must contain the number of at least one "
+            f"file. Received: {path}, which has none. Write the smaller number "
+            "first, and check that there are files with such numbers."
         )
     return files
 

@@ -29,14 +29,14 @@ def ranking(values):
 
 
 def head_notes(scores, head):
-    """Returns what a number alone does not say about the scores of a head.
+    """Returns notes that explain some of the scores of a head.
 
     Args:
         scores: A `HeadScores`.
         head: Pair of integers from 0, layer and head.
 
     Returns:
-        Dictionary of the name of a score to a str; some scores have none.
+        Dictionary of the name of a score to its note, a str.
     """
     return {
         "diagonal": NEIGHBOURS[int(scores.offset[head])],

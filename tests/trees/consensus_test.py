@@ -193,7 +193,7 @@ class ConsensusTest:
     @pytest.mark.parametrize("weights", [[1], [1, -1], [0, 0], [1, 1, 1]])
     def test_each_parse_needs_a_weight(self, weights):
         parses = [parse_tree("(S (NN a))"), parse_tree("(S (VB a))")]
-        with pytest.raises(ValueError, match="for each of `trees`"):
+        with pytest.raises(ValueError, match="a number for each of `trees`"):
             consensus(parses, weights)
 
 

@@ -246,8 +246,9 @@ def _corpus_lines(counts, has_weights):
         return []
     lines = []
     for corpus in corpora:
-        name, pairs, weight = corpus["name"], corpus["pairs"], corpus["weight"]
-        line = f"{name}: {pairs:,} pairs"
+        pairs, weight = corpus["pairs"], corpus["weight"]
+        tag = f"@{corpus['tag']}" if "tag" in corpus else ""
+        line = f"{corpus['name']}{tag}: {pairs:,} pairs"
         if has_weights:
             line += f", {weight * pairs:,.0f} in an epoch (weight {weight:g})"
         lines.append(line)

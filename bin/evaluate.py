@@ -36,6 +36,8 @@ F1 follows the rules of EVALB. --evalb_files writes SPLIT.gold and SPLIT.test
 beside the outputs, as input for EVALB itself.
 """
 
+import sys
+
 from keras_transformer import registry
 from keras_transformer.bin import command
 from keras_transformer.bin import flags
@@ -215,6 +217,8 @@ def _score_files():
         gold = list(read_treebank([FLAGS.references]))
         test = read_best_parses(FLAGS.hypotheses, len(gold))
         print(parseval.parseval(gold, test).text)
+        for line in parseval.about_other_words(gold, test):
+            print(line, file=sys.stderr)
         return
     pairs = list(text_files.read_pairs(*paths))
     if not pairs:

@@ -41,9 +41,9 @@ def check(prescribed, options, linearization):
         ValueError: If it cannot.
     """
     if "glossary" in prescribed:
-        glossary.check_goes_with(options, linearization)
+        glossary.check_goes_with(prescribed["glossary"], options, linearization)
     if "protect" in prescribed:
-        placeholders.check_translates(linearization)
+        placeholders.check_goes_with(prescribed["protect"], linearization)
 
 
 def settings(prescribed):

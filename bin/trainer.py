@@ -26,6 +26,7 @@ With KERAS_BACKEND=jax the command trains on JAX and needs no TensorFlow.
 import dataclasses
 import json
 import os
+import sys
 
 from keras_transformer import fields
 from keras_transformer import hparam
@@ -105,8 +106,15 @@ def _train(is_chief):
     # One machine prints the line, however many take part.
     if is_chief:
         print(json.dumps({"step": trainer.step, **results}))
+    if not trainer.stop_signal:
+        return 0
+    print(
+        f"kt-trainer: stopped. The checkpoint of step {trainer.step} is kept. "
+        "The same command resumes the training.",
+        file=sys.stderr,
+    )
     # A shell uses the same number for a process that a signal ended.
-    return 128 + trainer.stop_signal if trainer.stop_signal else 0
+    return 128 + trainer.stop_signal
 
 
 def _check_recorded_paths():

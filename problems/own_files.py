@@ -16,12 +16,15 @@ class OwnFiles(Problem):
         sides: Tuple of the names of a split's files. Each makes the name of a
             flag together with the split, such as `--train_source`.
         way_of_files: Description of a split's files for error messages.
+        other_way: What an error message says about another way to name the
+            files of a split, or "".
         further_files: Tuple of the names of flags for files that belong to no
             split. Their fingerprints follow those of the splits.
     """
 
     sides = ()
     way_of_files = ""
+    other_way = ""
     further_files = ()
 
     def __init__(self, data_dir=None, reverse=False):
@@ -136,14 +139,12 @@ class OwnFiles(Problem):
 
     def _missing_file(self, split, side, files):
         other_files = ", ".join(
-            f"{split}_{side}={path}"
-            for split, paths in files.items()
-            for side, path in zip(self.sides, paths)
-            if path
+            path for paths in files.values() for path in paths if path
         )
         return ValueError(
             f"{self.data_name} must have {self.way_of_files} for train, for "
             f"dev and, if there is one, for test. Received: no {split}_{side} "
             f"beside {other_files or 'no other file'}. Add "
-            f"--{split}_{side}=FILE to kt-datagen."
+            f"--{split}_{side}=FILE to kt-datagen"
+            f"{self.other_way.format(split=split)}."
         )

@@ -51,6 +51,7 @@ class TranslateFiles(OwnFiles):
     targets_language = "target"
     sides = ("source", "target")
     way_of_files = "a source and a target file"
+    other_way = ", or both files as --{split}=SOURCE,TARGET"
 
     def __init__(self, data_dir=None, reverse=False):
         super().__init__(data_dir, reverse)
@@ -308,9 +309,14 @@ def _is_plain_pair(corpora):
 
 
 def _check_given_once(split, paths):
-    if any(paths):
+    sides = [
+        f"--{split}_{side}={path}"
+        for side, path in zip(TranslateFiles.sides, paths)
+        if path
+    ]
+    if sides:
         raise ValueError(
             f"The text of {split} must be given in one way. Received: "
-            f"--{split} and {', '.join(filter(None, paths))}. Use either "
-            f"--{split}, or --{split}_source and --{split}_target."
+            f"--{split} and {' '.join(sides)}. Use either --{split}, or "
+            f"--{split}_source and --{split}_target."
         )

@@ -5,6 +5,7 @@ import itertools
 import json
 import re
 
+from keras_transformer import fields
 from keras_transformer.data.tags import end_of_tag
 from keras_transformer.data.text_files import read_lines
 from keras_transformer.decoding.windows import encode
@@ -120,16 +121,23 @@ class Glossary:
         return start, None
 
 
-def check_goes_with(options, linearization):
+def check_goes_with(glossary, options, linearization):
     """Checks that a model can obey a glossary with its options.
 
     Args:
+        glossary: A `Glossary`.
         options: A `DecodeOptions`.
         linearization: The linearization of a parsing model, or None.
 
     Raises:
-        ValueError: If it parses, samples, or searches with a single beam.
+        ValueError: If the glossary is of another type, or if the model parses,
+            samples, or searches with a single beam.
     """
+    if not isinstance(glossary, Glossary):
+        raise ValueError(
+            "`glossary` must be a `Glossary`. Received: glossary="
+            f"{fields.shown(glossary)}. Write Glossary({{term: translation}})."
+        )
     if linearization:
         raise ValueError(
             "`glossary` must go with a model that translates. Received: a "

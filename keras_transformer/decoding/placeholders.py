@@ -3,6 +3,7 @@
 import re
 import typing
 
+from keras_transformer import fields
 from keras_transformer.data.text_files import read_lines
 from keras_transformer.decoding.inline_tags import TAG
 from keras_transformer.decoding.inline_tags import Inserted
@@ -179,15 +180,22 @@ def restore(masked, translation, links=None):
     return insert(put_back(translation), elements_of(inserted), find_span)
 
 
-def check_translates(linearization):
-    """Checks that a model translates, since a tree has no placeholders.
+def check_goes_with(protect, linearization):
+    """Checks that a model can keep placeholders.
 
     Args:
+        protect: A `Placeholders`.
         linearization: The linearization of a parsing model, or None.
 
     Raises:
-        ValueError: If the model parses.
+        ValueError: If `protect` is of another type, or if the model parses: a
+            tree has no placeholders.
     """
+    if not isinstance(protect, Placeholders):
+        raise ValueError(
+            "`protect` must be a `Placeholders`. Received: protect="
+            f"{fields.shown(protect)}. Write Placeholders()."
+        )
     if linearization:
         raise ValueError(
             "`protect` must go with a model that translates. Received: a model "

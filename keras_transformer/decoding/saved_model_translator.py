@@ -78,7 +78,9 @@ class SavedModelTranslator(TextTranslator):
                 )
         check_options(self.path, self.options, options)
         if glossary:
-            glossaries.check_goes_with(self.options, self.linearization)
+            glossaries.check_goes_with(
+                glossary, self.options, self.linearization
+            )
             self._check_takes_terms()
         num_hypotheses = options.get("num_hypotheses")
 

@@ -5,13 +5,12 @@ import numpy as np
 from keras_transformer import fields
 from keras_transformer.decoding import ensembles
 from keras_transformer.decoding import glossary as glossaries
+from keras_transformer.decoding import placeholders
 from keras_transformer.decoding import threads
 from keras_transformer.decoding.arrays import Sentences
 from keras_transformer.decoding.hypothesis import Hypothesis
 from keras_transformer.decoding.hypothesis import with_texts
 from keras_transformer.decoding.minimum_bayes_risk import chosen
-from keras_transformer.decoding.placeholders import check_alone
-from keras_transformer.decoding.placeholders import check_translates
 from keras_transformer.decoding.protected_texts import protected_hypotheses
 from keras_transformer.decoding.replicas import Replica
 from keras_transformer.decoding.replicas import Replicas
@@ -138,18 +137,18 @@ class Translator(TextTranslator):
         protect=None,
         **options,
     ):
+        if glossary:
+            glossaries.check_goes_with(
+                glossary, self.changed_options(**options), self.linearization
+            )
         if protect:
-            check_translates(self.linearization)
-            check_alone(prefixes=prefixes)
+            placeholders.check_goes_with(protect, self.linearization)
+            placeholders.check_alone(prefixes=prefixes)
             options = dict(options, glossary=glossary)
             yield from protected_hypotheses(
                 self, protect, texts, start, report=report, seed=seed, **options
             )
             return
-        if glossary:
-            glossaries.check_goes_with(
-                self.changed_options(**options), self.linearization
-            )
         fields.check_seed(seed)
         generator = np.random.default_rng(seed)
         generator.integers(2**31, size=start, dtype="int32")

@@ -120,6 +120,11 @@ class TrainingState:
         elif self.options.warm_start_from:
             other = RunDirectory(self.options.warm_start_from)
             warm_start(self.engine.model, other, self.run)
+            step = max(other.checkpoints.steps)
+            print(
+                f"Starting with the weights of step {step} of {other.path}.",
+                file=sys.stderr,
+            )
             _report_vocabulary(other.vocabulary, self.run.vocabulary)
             if not self.run.vocabularies.is_shared:
                 _report_vocabulary(

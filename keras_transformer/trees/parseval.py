@@ -144,6 +144,28 @@ def parseval(gold, test):
     return ParsevalReport(*_sums(rows), ParsevalScores(*_sums(short)))
 
 
+def about_other_words(gold, test):
+    """Returns a line about the parses that have other words.
+
+    Args:
+        gold: List of `Tree`.
+        test: List of `Tree` or None, of the same length.
+
+    Returns:
+        List with the line, or an empty list if there are no such parses.
+    """
+    numbers = [
+        number
+        for number, (tree, parse) in enumerate(zip(gold, test), 1)
+        if parse and is_failed(leaves_of(tree), leaves_of(parse))
+    ]
+    return [
+        f"Parses with other words than their gold trees: {len(numbers):,}, the "
+        f"first of them for sentence {first:,}. They count as failed."
+        for first in numbers[:1]
+    ]
+
+
 def check_pairs(gold, test):
     """Checks that there is one parse for each gold tree, and at least one.
 

@@ -242,6 +242,10 @@ class TranslatorTest:
         with pytest.raises(ValueError, match=message):
             translator(["a dog"], glossary=GLOSSARY, **options)
 
+    def test_a_dictionary_is_refused(self, translator):
+        with pytest.raises(ValueError, match="glossary={'dog': 'hound'}. Wri"):
+            translator(["a dog"], glossary={"dog": "hound"})
+
     def test_a_parser_refuses_it(self, tmp_path):
         vocabulary = make_tree_vocabulary(tmp_path / "vocabulary")
         with pytest.raises(ValueError, match="a model that parses"):

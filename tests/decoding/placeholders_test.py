@@ -317,6 +317,10 @@ class TranslatorTest:
         assert expected in translation
         assert "zzz" not in translation
 
+    def test_another_type_is_refused(self, translator):
+        with pytest.raises(ValueError, match="protect=True. Write Placeholde"):
+            translator(["a {dog}"], protect=True)
+
     def test_a_parser_refuses_it(self, tmp_path):
         vocabulary = make_tree_vocabulary(tmp_path / "vocabulary")
         with pytest.raises(ValueError, match="a model that parses"):

@@ -242,7 +242,17 @@ class EvaluateTest:
         assert scored.startswith(capsys.readouterr().out)
         flags = (f"--hypotheses={gold}", f"--references={treebank}/test.trees")
         assert call(evaluate, *flags, "--measure=f1") == 0
-        assert "100.00" in capsys.readouterr().out
+        captured = capsys.readouterr()
+        assert "100.00" in captured.out
+        assert "other words" not in captured.err
+
+    def test_parses_of_other_words_are_reported(self, tmp_path, capsys):
+        gold, test = tmp_path / "gold", tmp_path / "test"
+        gold.write_text("(S (NN a))\n")
+        test.write_text("(S (NN b))\n")
+        flags = (f"--hypotheses={test}", f"--references={gold}")
+        assert call(evaluate, *flags, "--measure=f1") == 0
+        assert "other words than their gold trees: 1" in capsys.readouterr().err
 
     def test_flags_of_bleu_are_refused(self, run, capsys):
         words = ["--tokenize", "BLEU"]

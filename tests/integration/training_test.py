@@ -190,10 +190,11 @@ class MovingAverageTest:
 
 class WarmStartTest:
     def test_new_run_starts_with_the_weights_of_the_other(
-        self, make_run, trained_run
+        self, make_run, trained_run, capsys
     ):
         run = make_run()
         trainer, _ = train(run, 0, warm_start_from=trained_run)
+        assert f"of step 900 of {trained_run}." in capsys.readouterr().err
         assert trainer.step == int(trainer.engine.optimizer.iterations) == 0
         theirs = load_model(RunDirectory(trained_run))
         for name, value in weights_of(theirs).items():

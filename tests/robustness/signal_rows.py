@@ -13,6 +13,7 @@ COPY = "kt-datagen --problem=copy --data_dir={box}/d"
 SERVE = "kt-serve --export_dir={saved_model} --port=0 --rest_api_port=18765"
 INT, TERM = signal.SIGINT, signal.SIGTERM
 SLOW = {"cpu_seconds": 90}
+STOPPED = {"writes": ("run/*",), "prints": "step", "says": "is kept. The same"}
 # An input that stays open.
 WAITS = {"shell": "< <(sleep 30)", **SLOW}
 
@@ -27,8 +28,8 @@ ROWS = [
     stopped(COPY, TERM, "Trained a vocabulary"),
     stopped(ASK, INT, "Type one sentence", **WAITS),
     stopped(ASK, TERM, "Type one sentence", **WAITS),
-    stopped(RESUME, INT, "step 3", writes=("run/*",), prints="step", **SLOW),
-    stopped(RESUME, TERM, "step 3", writes=("run/*",), prints="step", **SLOW),
+    stopped(RESUME, INT, "step 3", **STOPPED, **SLOW),
+    stopped(RESUME, TERM, "step 3", **STOPPED, **SLOW),
     row(SERVE, status=0, signal=(INT, "Serving"), **SLOW),
     row(SERVE, status=0, signal=(TERM, "Serving"), **SLOW),
 ]

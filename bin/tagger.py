@@ -66,13 +66,15 @@ def main(argv):
     from keras_transformer.training import pos_tagger_training
 
     model = load_model(run, step)
-    with Progress("updates", pos_tagger_training.NUM_UPDATES) as progress:
+    num_updates = pos_tagger_training.NUM_UPDATES
+    with Progress("updates", num_updates) as progress:
         tagger = pos_tagger_training.train_tagger(
             model,
             run.source_vocabulary,
             train,
             FLAGS.random_seed,
             progress.add,
+            num_updates,
         )
     if dev:
         accuracy = pos_tagger_training.tag_accuracy(tagger, dev)

@@ -106,6 +106,11 @@ def _train(is_chief):
     # One machine prints the line, however many take part.
     if is_chief:
         print(json.dumps({"step": trainer.step, **results}))
+    return _status_after(trainer)
+
+
+def _status_after(trainer):
+    """Returns the exit status, and says what a signal's end has kept."""
     if not trainer.stop_signal:
         return 0
     print(

@@ -130,6 +130,7 @@ class ParserTest:
         assert load(parser_run.path, tokenized=True).tokenized
 
     @only_tensorflow
+    @pytest.mark.slow
     def test_its_saved_model_is_a_parser(self, parser_run, tmp_path):
         from keras_transformer.export.saved_model import export_saved_model
 

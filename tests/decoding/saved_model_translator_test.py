@@ -99,6 +99,7 @@ class SavedModelTranslatorTest:
         assert score(*zip(*pairs)) == pytest.approx([first, 0, 0, 0], abs=1e-5)
         assert score(["b"], [""])[0] < 0
 
+    @pytest.mark.slow
     def test_a_damaged_fingerprint_is_ignored_in_silence(self, tmp_path):
         path = tmp_path / "1"
         shutil.copytree(EXPORTED / "1", path)

@@ -176,6 +176,7 @@ class SeparateVocabulariesDecodingTest:
 
     @only_tensorflow
     @pytest.mark.parametrize("first", ["target_lengths", "with_terms"])
+    @pytest.mark.slow
     def test_any_signature_may_be_called_first(self, exported, run, first):
         import tensorflow as tf
 

@@ -37,6 +37,7 @@ def train(engine, num_rounds=1, num_updates=10):
 
 
 class GuidedAlignmentTest:
+    @pytest.mark.slow
     def test_accumulation_changes_no_update(self):
         divided = train(make(), num_rounds=4)
         np.testing.assert_allclose(divided, train(make()), rtol=1e-4)

@@ -90,6 +90,7 @@ class UpdateTest:
         losses = plain[:, 0]
         assert losses[-10:].mean() < 0.8 * losses[:10].mean()
 
+    @pytest.mark.slow
     def test_a_decoder_of_another_depth_learns_too(self):
         losses = train(make(DEEP_SHALLOW))[:, 0]
         assert losses[-10:].mean() < 0.8 * losses[:10].mean()
@@ -119,6 +120,7 @@ class UpdateTest:
             np.testing.assert_array_equal(value, before[name])
         assert float(engine.optimizer.dynamic_scale) == 2.0**99
 
+    @pytest.mark.slow
     def test_xla_changes_no_update(self, plain):
         figures = train(make(xla="on"), stop=3)
         np.testing.assert_allclose(figures, plain[:3], rtol=1e-4)

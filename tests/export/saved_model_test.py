@@ -282,6 +282,7 @@ class SignaturesTest:
             translator(["", "a book"], glossary=glossary)
         assert "\n" not in str(e.value)
 
+    @pytest.mark.slow
     def test_bfloat16_scores_nearly_the_same(self, run, signatures, tmp_path):
         path = export_saved_model(
             run, str(tmp_path), OPTIONS, precision="bfloat16"

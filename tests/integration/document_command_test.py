@@ -46,8 +46,8 @@ class DocumentCommandTest:
         "name, text",
         [
             ("a.html", HTML),
-            ("a.md", MARKDOWN),
-            ("a.txt", "a b c\r\n\r\nq w e"),
+            pytest.param("a.md", MARKDOWN, marks=pytest.mark.slow),
+            pytest.param("a.txt", "a b c\r\n\r\nq w e", marks=pytest.mark.slow),
             ("empty.txt", ""),
         ],
     )

@@ -58,6 +58,7 @@ class EarlyStoppingTest:
         options["early_stopping_patience"] = 2
         assert train(run, 100, **options)[0].step == 15
 
+    @pytest.mark.slow
     def test_the_measure_decides_after_a_resume_too(
         self, make_run, monkeypatch
     ):

@@ -215,6 +215,14 @@ class EvaluateTest:
             f"--references={empty}",
         )
 
+    def test_parses_of_other_words_are_reported(self, tmp_path, capsys):
+        gold, test = tmp_path / "gold", tmp_path / "test"
+        gold.write_text("(S (NN a))\n")
+        test.write_text("(S (NN b))\n")
+        flags = (f"--hypotheses={test}", f"--references={gold}")
+        assert call(evaluate, *flags, "--measure=f1") == 0
+        assert "other words than their gold trees: 1" in capsys.readouterr().err
+
     def test_hypotheses_need_references(self, source, capsys):
         assert_fails(
             capsys, ["--references"], evaluate, f"--hypotheses={source}"

@@ -205,6 +205,7 @@ class ServeTest:
         ):
             assert_one_line(call("serve", *flags), words)
 
+    @pytest.mark.slow
     def test_without_the_extra_only_rest_is_served(self, export_dir, tmp_path):
         # The script hides grpc, as if it were not installed.
         script = (

@@ -31,6 +31,7 @@ class SubwordDropoutTest:
         # A training also logs where it stops.
         assert set(differences(resumed, whole)) <= {"metrics.csv"}
 
+    @pytest.mark.slow
     def test_the_time_to_segment_an_epoch_is_spent_waiting(
         self, make_run, monkeypatch
     ):

@@ -14,6 +14,7 @@ from small_treebank import write_trees
 from keras_transformer.bin import decoder
 from keras_transformer.bin import tagger
 from keras_transformer.decoding.pos_tagger import tagger_path
+from keras_transformer.training import pos_tagger_training
 from keras_transformer.trees.tree import parse_tree
 
 
@@ -45,8 +46,9 @@ class TaggerTest:
         ["in_order", pytest.param("normalised", marks=pytest.mark.slow)],
     )
     def test_trees_get_the_parts_of_speech(
-        self, linearization, trees, tmp_path, capsys
+        self, linearization, trees, tmp_path, capsys, monkeypatch
     ):
+        monkeypatch.setattr(pos_tagger_training, "NUM_UPDATES", 200)
         run = make_parser(tmp_path, linearization)
         text = "The dog barks.\n\nThe dogs bark.\n"
         before = parsed(run, text, capsys, tmp_path / "text")

@@ -22,6 +22,7 @@ class RoundsCounter(TensorflowEngine):
 
 
 class RoundsTest:
+    @pytest.mark.slow
     def test_training_continues_with_another_number_of_rounds(self, make_run):
         run = make_run(**TINY)
         trainer, _ = train(run, 11, RoundsCounter(run.hparams))

@@ -206,11 +206,14 @@ class RunDirectory(vocabularies.HasVocabularies):
             may_differ.add("batch_tokens")
         for name, value in current.items():
             if name not in may_differ and earlier.get(name) != value:
+                way_out = "Use the earlier value"
+                if name == "corpus_weights":
+                    way_out = "Give kt-datagen the earlier weights"
                 raise ValueError(
                     f"`{name}` must not change when a run is resumed. "
                     f"Received: {name}={value!r}, but {self.path} was started "
-                    f"with {earlier.get(name)!r}. Use the earlier value, or "
-                    "another --output_dir."
+                    f"with {earlier.get(name)!r}. {way_out}, or use another "
+                    "--output_dir."
                 )
 
 

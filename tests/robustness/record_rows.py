@@ -83,7 +83,7 @@ ROWS = [
     row(
         RESUME,
         sets(RECORD, "corpus_weights", ["a.tsv:3"]),
-        says="`corpus_weights` must not change",
+        says=("`corpus_weights` must not", "Give kt-datagen the earlier"),
     ),
     row(RESUME, sets(RECORD, "corpus_weights", 3), says="corpus_weights"),
     row(RUN, sets(RECORD, "averaged_steps", "all"), says="averaged_steps"),

@@ -62,6 +62,10 @@ class TaggingTranslator(TextTranslator):
         texts = list(map(self._tagged, texts))
         return self.translator.score(texts, translations, alpha)
 
+    def score_ids(self, sources, targets, alpha=None):
+        # `encode` has put the tag before the sources.
+        return self.translator.score_ids(sources, targets, alpha)
+
     def changed_options(self, **changes):
         return self.translator.changed_options(**changes)
 

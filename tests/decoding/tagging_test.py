@@ -63,6 +63,16 @@ class TaggingTranslatorTest:
             [a + b for a, b in zip(forth, back)], rel=1e-5
         )
 
+    def test_a_reverse_model_may_need_a_tag(self, translator):
+        """Then it reads the translations with the tag."""
+        reranker = Reranker(translator, TaggingTranslator(translator, "fr"))
+        texts, translations = TEXTS[:2], ["a book", "dogs"]
+        forth = translator.score(texts, translations)
+        back = translator.score(by_hand(translations), texts)
+        assert reranker.score(texts, translations) == pytest.approx(
+            [a + b for a, b in zip(forth, back)], rel=1e-5
+        )
+
     def test_a_tag_that_the_model_lacks_is_an_error(self, translator, tmp_path):
         with pytest.raises(ValueError, match="Received: it, but <it> has no"):
             TaggingTranslator(translator, "it")

@@ -40,104 +40,20 @@ import sys
 
 from keras_transformer import registry
 from keras_transformer.bin import command
+from keras_transformer.bin import evaluate_flags
 from keras_transformer.bin import flags
 from keras_transformer.bin import model_flags
-from keras_transformer.bin import output_files
+from keras_transformer.bin.evaluate_flags import FLAGS
+from keras_transformer.bin.evaluate_flags import refuse
 from keras_transformer.data import text_files
-from keras_transformer.files.writing import check_writable
-from keras_transformer.scoring.paper_bleu import is_language
-
-OF_A_RUN = "Scoring a run or an ensemble"  # a group of flags
-OF_TEXT = ("tokenize", "language", "lowercase", "compare")
-FLAGS = flags.define(
-    flags.group(
-        OF_A_RUN,
-        "output_dir",
-        "checkpoint_step",
-        "data_dir",
-        flags.choice(
-            "split",
-            ["train", "dev", "test"],
-            "test",
-            "Split to decode: dev or test.",
-        ),
-        flags.text(
-            "test_set",
-            None,
-            "Test set of sacreBLEU to decode in place of a split, such as "
-            "wmt14/full. Default: none.",
-        ),
-        "beam_size",
-        "alpha",
-        "decode_hparams",
-        flags.switch(
-            "evalb_files",
-            False,
-            "Also write the gold trees and the parsed trees for EVALB.",
-        ),
-    ),
-    flags.group(
-        "Scoring files",
-        flags.path(
-            "hypotheses",
-            None,
-            "File of translations or trees to score, one per line. Default: "
-            "none, which decodes a split.",
-        ),
-        flags.path(
-            "references",
-            None,
-            "File of references, one per line. Default: none, which decodes a "
-            "split.",
-        ),
-        flags.choice(
-            "measure",
-            ["bleu", "f1"],
-            "bleu",
-            "Scores to compute: bleu for text, f1 for trees.",
-        ),
-    ),
-    flags.group(
-        "BLEU, chrF and TER",
-        flags.choice(
-            "tokenize",
-            ["13a", "none", "intl", "char", "zh"],
-            None,
-            "Tokenizer of the first BLEU: 13a, none, intl, char or zh. "
-            "Default: 13a, or none if the problem's text is tokenised.",
-        ),
-        flags.text(
-            "language",
-            None,
-            "Code of the language of the text, such as de, for the paper's "
-            "BLEU. Default: the problem's; none for files and translate_files, "
-            "which leaves that score out.",
-        ),
-        flags.switch("lowercase", False, "Score without regard to case."),
-        flags.path(
-            "compare",
-            None,
-            "Other outputs for the same text, to be compared by paired "
-            "bootstrap: a file, or the directory of a run that kt-evaluate has "
-            "decoded the text with. Default: none.",
-        ),
-        flags.path(
-            "report",
-            None,
-            "HTML file to write about where the outputs differ from those of "
-            "--compare. Default: none.",
-        ),
-    ),
-)
 
 
 def main(argv):
-    _check_language()
-    _check_report()
+    evaluate_flags.check()
     # Scoring files needs neither a run nor the backend, so it starts at once.
     if FLAGS.hypotheses or FLAGS.references:
-        for flag in FLAGS.flags_by_module_dict()[OF_A_RUN]:
-            _refuse(flag.name, "a run to decode, not with --hypotheses")
+        for flag in FLAGS.flags_by_module_dict()[evaluate_flags.OF_A_RUN]:
+            refuse(flag.name, "a run to decode, not with --hypotheses")
         _score_files()
         return
     flags.require(FLAGS, "output_dir")
@@ -177,39 +93,12 @@ def main(argv):
             print(line)
 
 
-def _refuse(name, rule):
-    # A flag that repeats its default is harmless.
-    if flags.is_changed(FLAGS, name):
-        raise ValueError(
-            f"`--{name}` must go with {rule}. Received: "
-            f"--{name}={FLAGS[name].value}. Remove it."
-        )
-
-
-def _check_language():
-    if FLAGS.language and not is_language(FLAGS.language):
-        raise ValueError(
-            "`--language` must be a code of two or three small letters. "
-            f"Received: --language={FLAGS.language}. Write a code such as de."
-        )
-
-
-def _check_report():
-    if not FLAGS.report:
-        return
-    flags.require(FLAGS, "compare")
-    output_files.check_output(
-        "report", FLAGS, ("hypotheses", "references", "compare")
-    )
-    check_writable(FLAGS.report, "`--report`")
-
-
 def _score_files():
     flags.require(FLAGS, "hypotheses", "references")
     paths = (FLAGS.hypotheses, FLAGS.references)
     if FLAGS.measure == "f1":
-        for name in OF_TEXT:
-            _refuse(name, "BLEU, not F1")
+        for name in evaluate_flags.OF_TEXT:
+            refuse(name, "BLEU, not F1")
         from keras_transformer.trees import parseval
         from keras_transformer.trees.joining import read_best_parses
         from keras_transformer.trees.treebank import read_treebank
@@ -273,18 +162,18 @@ def _problem(output_dirs):
     if len(runs) == 1:
         check_model_card(run)
     else:
-        _refuse("evalb_files", "a single run, whose directory gets the files")
+        refuse("evalb_files", "a single run, whose directory gets the files")
     problem = registry.get_problem(
         run.problem_name, FLAGS.data_dir or run.record.get("data_dir")
     )
-    _refuse("measure", "--hypotheses")
+    refuse("measure", "--hypotheses")
     if problem.measure == "bleu":
-        _refuse("evalb_files", "a parsing run")
+        refuse("evalb_files", "a parsing run")
     else:
-        for name in OF_TEXT:
-            _refuse(name, f"BLEU, not {problem.measure}")
+        for name in evaluate_flags.OF_TEXT:
+            refuse(name, f"BLEU, not {problem.measure}")
     if problem.is_tokenized and FLAGS.tokenize not in (None, "none"):
-        _refuse("tokenize", "text that is not tokenised already")
+        refuse("tokenize", "text that is not tokenised already")
     # What is missing or out of range fails here, before the backend loads.
     changes = model_flags.decode_changes(FLAGS)
     load_checker(output_dirs).changed_options(**changes)
@@ -297,7 +186,7 @@ def _texts(problem, output_dirs):
     from keras_transformer.evaluation import texts
 
     if FLAGS.test_set:
-        _refuse("split", "a problem's own data, not --test_set")
+        refuse("split", "a problem's own data, not --test_set")
         text = texts.test_set_texts(problem, FLAGS.test_set)
     else:
         text = texts.split_texts(problem, FLAGS.split)

@@ -30,6 +30,8 @@ from keras_transformer import markdown
 from keras_transformer import registry
 from keras_transformer.bin import command
 from keras_transformer.bin import flags
+from keras_transformer.bin.sweep_flags import FLAGS
+from keras_transformer.bin.sweep_flags import kind_of_rows
 from keras_transformer.files.directories import check_directory
 from keras_transformer.files.locks import locked_directory
 from keras_transformer.sweep import spaces
@@ -38,145 +40,9 @@ from keras_transformer.sweep.paper_table4 import quoted
 from keras_transformer.sweep.record import check_settings
 from keras_transformer.sweep.results import SPLITS
 from keras_transformer.sweep.rows import make_rows
-from keras_transformer.sweep.scales import SCALES
 from keras_transformer.sweep.sweep import MARKDOWN_FILE
 from keras_transformer.sweep.sweep import Sweep
 
-FLAGS = flags.define(
-    flags.group(
-        "Getting started",
-        flags.text(
-            "problem",
-            None,
-            "Name of the problem. The suffix _rev swaps source and target, and "
-            "_both stands for both directions together.",
-        ),
-        flags.path(
-            "data_dir",
-            None,
-            "Directory of the generated data, with one folder for each "
-            "problem.",
-        ),
-        flags.path(
-            "output_dir",
-            None,
-            "Directory of the sweep: its table, its picture, and a run for "
-            "each row.",
-        ),
-        flags.count(
-            "train_steps",
-            None,
-            "Number of updates of each row. Default: train_steps of its "
-            "hparams set.",
-        ),
-        "registry_help",
-    ),
-    flags.group(
-        "Rows",
-        flags.choice(
-            "table",
-            ["3", "4"],
-            None,
-            "Table of the paper to repeat: 3 for its models, or 4 for its "
-            "parser. Default: none.",
-        ),
-        flags.text(
-            "hparams_sets",
-            None,
-            "Names of hparams sets to train, separated by commas. Default: "
-            "none.",
-        ),
-        flags.text(
-            "hparams_set",
-            None,
-            "Name of the hparams set that --grid or --random changes, or that "
-            "--table=4 trains. Default: transformer_parsing for --table=4.",
-        ),
-        flags.text(
-            "grid",
-            None,
-            "Values to combine, such as 'dropout=0.1,0.3;num_layers=2,4'. "
-            "Default: none.",
-        ),
-        flags.count(
-            "random",
-            None,
-            "Number of combinations to draw from --ranges. Default: none.",
-            maximum=10_000,
-        ),
-        flags.text(
-            "ranges",
-            None,
-            "Ranges or values to draw from, such as 'learning_rate=0.3..3.0 "
-            "log;num_layers=2..6;norm=pre,post'. Default: none.",
-        ),
-        flags.text(
-            "rows",
-            None,
-            "Names of the rows to train now, separated by commas, such as "
-            "base,a_h1. Default: all rows.",
-        ),
-    ),
-    flags.group(
-        "Recipe",
-        flags.choice(
-            "scale",
-            SCALES,
-            "none",
-            "Size of the models: none as the hparams set states, or tiny, "
-            "which divides d_model, d_ff, d_k, d_v and warmup_steps by 4, "
-            "effective_batch_tokens by 40 and learning_rate by 2.",
-        ),
-        flags.text(
-            "hparams",
-            "",
-            "Changes to the hparams sets of all rows, after --scale, such as "
-            "attention_dropout=0.1.",
-        ),
-        flags.count("seeds", 1, "Number of seeds for each row.", maximum=100),
-        flags.count(
-            "base_seeds",
-            1,
-            "Number of seeds for the row base of Table 3.",
-            maximum=100,
-        ),
-        flags.seed(
-            "random_seed",
-            0,
-            "First seed of each row, and the seed that --random draws with.",
-        ),
-        "precision",
-    ),
-    flags.group(
-        "Evaluation",
-        flags.text(
-            "splits",
-            None,
-            "Splits to evaluate, separated by commas: dev, test or both. "
-            "Default: those of the problem.",
-        ),
-    ),
-    flags.group(
-        "Data",
-        flags.path(
-            "semi_data_dir",
-            None,
-            "Directory of the generated data of the semi-supervised row of "
-            "--table=4: the treebank and parsed text. Default: none, which "
-            "leaves the row out.",
-        ),
-        "usr_dir",
-    ),
-)
-# Each of these names the rows of a sweep.
-KINDS = ("table", "hparams_sets", "grid", "random")
-# Flags that only some sweeps read.
-GOES_WITH = {
-    "hparams_set": ("grid", "random", "table=4"),
-    "ranges": ("random",),
-    "base_seeds": ("table=3",),
-    "semi_data_dir": ("table=4",),
-}
 # Settings that all calls in one directory share, apart from its rows.
 SETTINGS = ("problem", "train_steps", "table", "hparams_sets", "hparams_set")
 SETTINGS += ("grid", "ranges", "scale", "hparams", "random_seed", "precision")
@@ -208,7 +74,7 @@ def main(argv):
 
 def _variants(problem):
     """Returns the variants that the flags name."""
-    kind = _kind()
+    kind = kind_of_rows()
     if kind == "hparams_sets":
         return variants.sets(problem, FLAGS.hparams_sets.split(","))
     if kind == "grid":
@@ -221,31 +87,6 @@ def _variants(problem):
         hparams_set = FLAGS.hparams_set or "transformer_parsing"
         return variants.table4(problem, _semi_problem(), hparams_set)
     return variants.points(problem, FLAGS.hparams_set, points)
-
-
-def _kind():
-    """Returns which flag names the rows, once the flags fit together."""
-    kinds = [name for name in KINDS if FLAGS[name].value]
-    if len(kinds) != 1:
-        received = " and ".join(f"--{n}={FLAGS[n].value}" for n in kinds)
-        raise ValueError(
-            f"A sweep must have one of --{', --'.join(KINDS)}. Received: "
-            f"{received or 'none of them'}. Give one of them."
-        )
-    (kind,) = kinds
-    if kind in ("grid", "random"):
-        flags.require(FLAGS, "hparams_set")
-    if kind == "random":
-        flags.require(FLAGS, "ranges")
-    at = f"{kind}={FLAGS.table}" if kind == "table" else kind
-    for name, places in GOES_WITH.items():
-        if flags.is_changed(FLAGS, name) and at not in places:
-            raise ValueError(
-                f"`--{name}` must go with --{' or --'.join(places)}. Received: "
-                f"--{name}={FLAGS[name].value} and --{kind}="
-                f"{FLAGS[kind].value}. Remove it."
-            )
-    return kind
 
 
 def _semi_problem():

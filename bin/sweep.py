@@ -84,9 +84,18 @@ def _variants(problem):
     elif FLAGS.table == "3":
         return variants.table3(problem)
     else:
+        _check_parses(problem)
         hparams_set = FLAGS.hparams_set or "transformer_parsing"
         return variants.table4(problem, _semi_problem(), hparams_set)
     return variants.points(problem, FLAGS.hparams_set, points)
+
+
+def _check_parses(problem):
+    if problem.measure != "f1":
+        raise ValueError(
+            "`--table=4` must go with a parsing problem. Received: "
+            f"--problem={problem.name}. Use parsing_wsj or parsing_files."
+        )
 
 
 def _semi_problem():

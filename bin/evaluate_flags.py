@@ -127,7 +127,7 @@ def _check_language():
 def _check_report():
     if not FLAGS.report:
         return
-    flags.require(FLAGS, "compare")
+    flags.require(FLAGS, "compare", by="report")
     output_files.check_output(
         "report", FLAGS, ("hypotheses", "references", "compare")
     )

@@ -221,14 +221,18 @@ def is_changed(values, name):
     return values[name].value != values[name].default
 
 
-def require(values, *names):
-    """Raises a `ValueError` for the first named flag that has no value."""
+def require(values, *names, by=None):
+    """Raises a `ValueError` for the first named flag that has no value.
+
+    If they are only needed by another flag, `by` is its name.
+    """
+    beside = f" with `--{by}`" if by else ""
     for name in names:
         # The shell turns `--data_dir=$UNSET` into an empty value.
         if not values[name].value or values[name].value == [""]:
             raise ValueError(
-                f"`--{name}` must be given. Received: no --{name}. Add "
-                f"--{name}=VALUE: {values[name].help}"
+                f"`--{name}` must be given{beside}. Received: no --{name}. "
+                f"Add --{name}=VALUE: {values[name].help}"
             )
 
 

@@ -156,9 +156,9 @@ def kind_of_rows():
         )
     (kind,) = kinds
     if kind in ("grid", "random"):
-        flags.require(FLAGS, "hparams_set")
+        flags.require(FLAGS, "hparams_set", by=kind)
     if kind == "random":
-        flags.require(FLAGS, "ranges")
+        flags.require(FLAGS, "ranges", by="random")
     at = f"{kind}={FLAGS.table}" if kind == "table" else kind
     for name, places in GOES_WITH.items():
         if flags.is_changed(FLAGS, name) and at not in places:

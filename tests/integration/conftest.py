@@ -68,7 +68,7 @@ def trained_run(make_run, copy_data, tmp_path_factory):
     def train():
         run = make_run()
         problem = registry.get_problem("copy", copy_data)
-        Trainer(problem, run, eval_frequency=200).train(600)
+        Trainer(problem, run, eval_frequency=300).train(900)
         return run.path
 
     path = tmp_path_factory.mktemp("runs") / "trained"

@@ -8,6 +8,7 @@ from keras_transformer.bin import flags
 from keras_transformer.data import parallel_files
 from keras_transformer.data.corpora import MAX_WEIGHT
 from keras_transformer.data.corpora import Corpus
+from keras_transformer.data.corpora import with_tag
 from keras_transformer.data.tags import is_tag
 
 SPLITS = ("train", "dev", "test")
@@ -162,6 +163,5 @@ def languages_of(values, corpora):
 
 
 def _named(corpus):
-    tag = f"@{corpus.tag}" if corpus.tag else ""
     weight = "" if corpus.weight == 1 else f":{corpus.weight}"
-    return ",".join(corpus.paths) + tag + weight
+    return with_tag(",".join(corpus.paths), corpus.tag) + weight

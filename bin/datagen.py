@@ -32,6 +32,7 @@ from keras_transformer.bin import corpus_flags
 from keras_transformer.bin import flags
 from keras_transformer.bin import runner_flags
 from keras_transformer.bin import vocabulary_flags
+from keras_transformer.data.corpora import with_tag
 from keras_transformer.data.generation import MANIFEST_FILE
 from keras_transformer.trees.symbols import LINEARIZATIONS
 
@@ -247,8 +248,8 @@ def _corpus_lines(counts, has_weights):
     lines = []
     for corpus in corpora:
         pairs, weight = corpus["pairs"], corpus["weight"]
-        tag = f"@{corpus['tag']}" if "tag" in corpus else ""
-        line = f"{corpus['name']}{tag}: {pairs:,} pairs"
+        name = with_tag(corpus["name"], corpus.get("tag"))
+        line = f"{name}: {pairs:,} pairs"
         if has_weights:
             line += f", {weight * pairs:,.0f} in an epoch (weight {weight:g})"
         lines.append(line)

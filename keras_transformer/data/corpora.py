@@ -47,7 +47,7 @@ class Corpus:
     @property
     def tagged_name(self):
         """The name, and the tag if there is one."""
-        return f"{self.name}@{self.tag}" if self.tag else self.name
+        return with_tag(self.name, self.tag)
 
     def describe(self):
         """Returns the entry of a manifest, to which the pairs are added."""
@@ -63,6 +63,21 @@ class Corpus:
         """Yields pairs of texts, their sources with the tag; see `tags`."""
         for source, target in pairs:
             yield tagged(source, self.tag), target
+
+
+def with_tag(name, tag):
+    """Returns the name of a corpus with its tag, if there is one.
+
+    Args:
+        name: Str.
+        tag: Str, or None.
+
+    Example:
+
+    >>> with_tag("news.tsv", "fr")
+    'news.tsv@fr'
+    """
+    return f"{name}@{tag}" if tag else name
 
 
 def check_distinct(corpora):

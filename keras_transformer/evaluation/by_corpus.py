@@ -3,6 +3,7 @@
 import functools
 import itertools
 
+from keras_transformer.data.corpora import with_tag
 from keras_transformer.scoring.aligned import aligned
 from keras_transformer.scoring.translations import bleu_report
 
@@ -42,13 +43,9 @@ def scores_by_corpus(texts, hypotheses, others, report):
         if others:
             baseline = report(others[part], references).scores
             gains = {name: scores[name] - baseline[name] for name in scores}
-        rows.append((_name(corpus), corpus["pairs"], scores, gains))
+        name = with_tag(corpus["name"], corpus.get("tag"))
+        rows.append((name, corpus["pairs"], scores, gains))
     return _table(rows)
-
-
-def _name(corpus):
-    tag = corpus.get("tag")
-    return f"{corpus['name']}@{tag}" if tag else corpus["name"]
 
 
 def _table(rows):

@@ -88,9 +88,9 @@ ROWS = [
         says=("languages de, en", "target_language=fr"),
     ),
     accepted(
-        GENERATE + f":0.5 --train={TMX}:2" + LANGUAGES,
+        GENERATE + f":0.5 --train={TMX}@de:2" + LANGUAGES,
         writes(TMX, WHOLE),
-        prints="a.tmx: 1 pairs, 2 in an epoch",
+        prints="a.tmx@de: 1 pairs, 2 in an epoch",
         writes="d*",
         apart=True,
         cpu_seconds=30,

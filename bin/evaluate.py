@@ -106,8 +106,13 @@ def _score_files():
         gold = list(read_treebank([FLAGS.references]))
         test = read_best_parses(FLAGS.hypotheses, len(gold))
         print(parseval.parseval(gold, test).text)
-        for line in parseval.about_other_words(gold, test):
-            print(line, file=sys.stderr)
+        if numbers := parseval.with_other_words(gold, test):
+            print(
+                "Number of parses that failed because their words are not "
+                f"those of the gold trees: {len(numbers):,}. The first is the "
+                f"parse of sentence {numbers[0]:,}.",
+                file=sys.stderr,
+            )
         return
     pairs = list(text_files.read_pairs(*paths))
     if not pairs:

@@ -53,6 +53,8 @@ _RECORD = {
     },
 }
 _HPARAMS = {str: (bool, float, str)}
+# How to get back a setting that no flag of kt-trainer changes.
+_WAYS_BACK = {"corpus_weights": "Give kt-datagen the earlier weights"}
 
 
 class RunDirectory(vocabularies.HasVocabularies):
@@ -206,9 +208,7 @@ class RunDirectory(vocabularies.HasVocabularies):
             may_differ.add("batch_tokens")
         for name, value in current.items():
             if name not in may_differ and earlier.get(name) != value:
-                way_out = "Use the earlier value"
-                if name == "corpus_weights":
-                    way_out = "Give kt-datagen the earlier weights"
+                way_out = _WAYS_BACK.get(name, "Use the earlier value")
                 raise ValueError(
                     f"`{name}` must not change when a run is resumed. "
                     f"Received: {name}={value!r}, but {self.path} was started "

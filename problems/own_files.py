@@ -106,10 +106,10 @@ class OwnFiles(Problem):
             if before.get(name) != after.get(name):
                 raise ValueError(
                     "Each data_dir must hold the data of one set of files and "
-                    f"one vocab_size. Received: {name}={after.get(name)} for "
+                    f"one vocab_size. Received: {_assigned(name, after)} for "
                     f"{self.directory}, which was made with "
-                    f"{name}={before.get(name)}. Use another --data_dir, or "
-                    f"remove {self.directory}."
+                    f"{_assigned(name, before)}. Use the same flags or another "
+                    f"--data_dir, or remove {self.directory}."
                 )
 
     def _described(self, made_from):
@@ -148,3 +148,9 @@ class OwnFiles(Problem):
             f"--{split}_{side}=FILE to kt-datagen"
             f"{self.other_way.format(split=split)}."
         )
+
+
+def _assigned(name, values):
+    """Returns the value of a name as text, such as "clean=True"."""
+    value = values.get(name)
+    return f"no {name}" if value is None else f"{name}={value}"

@@ -92,8 +92,8 @@ def _read_tsv(path):
             raise ValueError(
                 "Each line of a TSV file must be a source and a target with "
                 f"one tab in between. Received: {path}, line {number}, with "
-                f"{len(columns) - 1} tabs. Choose two columns, for example "
-                "with cut -f1,2."
+                f"{len(columns) - 1} tabs. Check the file, or choose two "
+                "columns, for example with cut -f1,2."
             )
         yield tuple(columns)
 

@@ -154,7 +154,9 @@ def _token_links(words, links, origin):
             raise ValueError(
                 "A word alignment must link words of its pair. Received: "
                 f"{origin} with {link[0]}-{link[1]}, where the source has "
-                f"{sizes[0]} words and the target {sizes[1]}. Correct the line."
+                f"{sizes[0]} words and the target {sizes[1]}. Correct the "
+                "line, or exchange the sides of all links if they are of the "
+                "opposite direction."
             )
         for source in linked[0]:
             for target in linked[1]:

@@ -47,7 +47,9 @@ class VocabularyTest:
         generate(tmp_path / "data", corpora)
         path = str(tmp_path / "other.model")
         subwords.train_subwords(["a b c"] * 9, 263, path)
-        with pytest.raises(ValueError, match="vocabulary=sha256 .*ary=None"):
+        with pytest.raises(
+            ValueError, match="vocabulary=sha256 .*no vocabulary"
+        ):
             generate(tmp_path / "data", corpora, None, vocabulary=path)
 
     @pytest.mark.parametrize(
@@ -109,7 +111,7 @@ class SymbolsTest:
         problem = generate(tmp_path / "data", corpora, symbols=["<num>"])
         (ids,) = problem.vocabulary.encode(["a<num>b"])
         assert "<num>" in problem.vocabulary.pieces(ids)
-        with pytest.raises(ValueError, match="symbols=None for .*'<num>'"):
+        with pytest.raises(ValueError, match="no symbols for .*'<num>'"):
             generate(tmp_path / "data", corpora)
 
 

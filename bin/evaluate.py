@@ -114,18 +114,22 @@ def _score_files():
                 file=sys.stderr,
             )
         return
-    pairs = list(text_files.read_pairs(*paths))
-    if not pairs:
+    references = list(text_files.read_lines(FLAGS.references))
+    hypotheses = text_files.read_as_many(
+        FLAGS.hypotheses, len(references), FLAGS.references
+    )
+    if not references:
         raise ValueError(
             "Files to score must have at least one line. Received: "
             f"{paths[0]} and {paths[1]}, which are empty. Check both paths."
         )
     from keras_transformer.scoring.translations import translation_report
 
-    hypotheses, references = zip(*pairs)
     others = []
     if FLAGS.compare:
-        others = text_files.read_as_many(FLAGS.compare, len(references))
+        others = text_files.read_as_many(
+            FLAGS.compare, len(references), FLAGS.references
+        )
     tokenize = FLAGS.tokenize or "13a"
     report = translation_report(
         hypotheses, references, FLAGS.language, tokenize, FLAGS.lowercase

@@ -1,7 +1,10 @@
 """The flags of kt-evaluate."""
 
+import os
+
 from keras_transformer.bin import flags
 from keras_transformer.bin import output_files
+from keras_transformer.files.reading import check_reachable
 from keras_transformer.files.writing import check_writable
 from keras_transformer.scoring.paper_bleu import is_language
 
@@ -113,6 +116,7 @@ def check():
         ValueError: If one of them is wrong.
     """
     _check_language()
+    _check_compare()
     _check_report()
 
 
@@ -121,6 +125,23 @@ def _check_language():
         raise ValueError(
             "`--language` must be a code of two or three small letters. "
             f"Received: --language={FLAGS.language}. Write a code such as de."
+        )
+
+
+def _check_compare():
+    path = FLAGS.compare
+    if path:
+        check_reachable(path)
+    if path and not os.path.exists(path):
+        raise ValueError(
+            "`--compare` must be a file of outputs or the directory of a run. "
+            f"Received: --compare={path}, which does not exist. Check the path."
+        )
+    if path and FLAGS.hypotheses and os.path.isdir(path):
+        raise ValueError(
+            "`--compare` must be a file if `--hypotheses` is one. Received: "
+            f"--compare={path}, which is a directory. Name a file of outputs, "
+            "such as decodes/test.txt of a run."
         )
 
 

@@ -135,8 +135,13 @@ def _check_ratio(path, compressed_size, size):
         )
 
 
-def read_as_many(path, num_lines):
-    """Returns the lines of a file that must have a certain number of them.
+def read_as_many(path, num_lines, other):
+    """Returns the lines of a file that must have as many of them as another.
+
+    Args:
+        path: Path of the file.
+        num_lines: Number of lines of the other text.
+        other: What error messages call the other text, usually its path.
 
     Raises:
         ValueError: If it has another number of lines.
@@ -145,8 +150,8 @@ def read_as_many(path, num_lines):
     if len(lines) != num_lines:
         raise ValueError(
             "Files of the same text must have the same number of lines. "
-            f"Received: {path} with {len(lines):,} lines, and {num_lines:,} "
-            "are expected. Name the file for this text."
+            f"Received: {path} with {len(lines):,} lines and {other} with "
+            f"{num_lines:,} lines. Name the file for this text."
         )
     return lines
 

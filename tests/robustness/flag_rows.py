@@ -255,7 +255,13 @@ ROWS = [
     row("kt-evaluate --output_dir={run} --evalb_files", has("{data}")),
     row("kt-evaluate --output_dir={run} --test_set=wmt14/fool", has("{data}")),
     row(BLEU + "--compare={texts}/train.de", says="same number of lines"),
-    row(BLEU + "--compare={texts}", says="which is a directory"),
+    row(BLEU + "--compare={texts}", says="`--compare` must be a file"),
+    row(BLEU + "--compare={box}/gone", says="`--compare` must be"),
+    row("kt-evaluate --output_dir={run} --compare=gone", says="`--compare`"),
+    row(
+        "kt-evaluate --hypotheses={texts}/train.de --references={texts}/dev.de",
+        says="dev.de with",
+    ),
     *(
         row(BLEU + flag, says=f"`{flag.split('=')[0]}` must go with a run")
         for flag in ("--output_dir=run", "--split=dev", "--beam_size=5")

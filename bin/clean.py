@@ -21,6 +21,7 @@ standard error.
 
 import itertools
 import os
+import sys
 
 from keras_transformer.bin import command
 from keras_transformer.bin import flags
@@ -115,7 +116,19 @@ def main(argv):
         while chunk := list(itertools.islice(judged, _PAIRS_AT_ONCE)):
             _write(chunk, *files)
             progress.add(len(chunk))
-    print("\n".join(cleaner.report.lines()))
+    report = cleaner.report
+    print("\n".join(report.lines()))
+    if report.num_kept < report.num_read / 2:
+        print(_advice(report), file=sys.stderr)
+
+
+def _advice(report):
+    name, number = max(report.dropped.items(), key=lambda item: item[1])
+    return (
+        "kt-clean: warning: more than half of the pairs were dropped. The rule "
+        f"{name} dropped {number:,} of {report.num_read:,}. Check its flags, "
+        "and that --source and --target are not exchanged."
+    )
 
 
 def _check_paths():
@@ -141,10 +154,11 @@ def _check_place(name, path, flag_of):
         other, other_path = flag_of.setdefault(each, (name, path))
         if other != name:
             raise ValueError(
-                "The files of kt-clean must differ from each other and from "
-                f"the name of each output with {writing.INCOMPLETE} at its "
-                f"end. Received: --{other}={other_path} and --{name}={path}. "
-                "Name another file."
+                "The files of kt-clean must differ from each other, and none "
+                "may be named like an output with "
+                f"{writing.INCOMPLETE} at its end. Received: "
+                f"--{other}={other_path} and --{name}={path}. Name another "
+                "file."
             )
 
 

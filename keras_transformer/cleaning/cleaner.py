@@ -43,7 +43,7 @@ class CleaningOptions:
         for name in self.rules:
             if name not in RULES:
                 raise ValueError(
-                    f"Rules must be names of rules. Received: {name!r}. "
+                    f"`rules` must be names of rules. Received: {name!r}. "
                     f"{did_you_mean(name, RULES)}Use some of: "
                     f"{', '.join(RULES)}. The rules script, language and "
                     "held_out follow from their own options."

@@ -41,8 +41,8 @@ def wrong_language(source_language, target_language):
     languages = {
         answer["lang"] for answer in detector.detect("a", k=1000, threshold=-1)
     }
-    for language in filter(None, (source_language, target_language)):
-        _check_language(language, languages)
+    _check_language("source_language", source_language, languages)
+    _check_language("target_language", target_language, languages)
 
     def is_in_another(text, language):
         return any(
@@ -59,10 +59,10 @@ def wrong_language(source_language, target_language):
     return is_in_wrong_language
 
 
-def _check_language(language, languages):
-    if language not in languages:
+def _check_language(name, language, languages):
+    if language and language not in languages:
         raise ValueError(
-            "A language must be a code that the identifier knows. Received: "
+            f"`{name}` must be a code that the identifier knows. Received: "
             f"{language!r}. {did_you_mean(language, languages, cutoff=0.5)}"
             "Most codes have two letters, such as en."
         )

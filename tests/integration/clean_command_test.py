@@ -86,6 +86,13 @@ class CleanTest:
         call(clean, *flags(paths), "--rules=too_long", "--max_length=4")
         assert read(paths)[0] == ["Yes.", "", "Yes."]
 
+    def test_dropping_most_pairs_gives_a_warning(self, paths, capsys):
+        call(clean, *flags(paths))
+        assert "warning" not in capsys.readouterr().err
+        call(clean, *flags(paths), "--source_script=cyrillic")
+        warning = capsys.readouterr().err.splitlines()[-1]
+        assert "The rule script dropped 4 of 6" in warning
+
     def test_compressed_files_and_pipes_are_read(self, paths, tmp_path):
         call(clean, *flags(paths))
         expected = contents(tmp_path)

@@ -268,5 +268,11 @@ def hparams_section(run):
     rows = [
         (code(name), code(value))
         for name, value in dataclasses.asdict(run.hparams).items()
+        # --train_steps may differ from it, and the first table has the number
+        # of updates.
+        if name != "train_steps"
     ]
-    return f"{text}\n\nAll values:\n\n{table(('Name', 'Value'), rows)}"
+    return (
+        f"{text}\n\nAll values except `train_steps`:\n\n"
+        f"{table(('Name', 'Value'), rows)}"
+    )

@@ -192,7 +192,7 @@ class BadInputTest:
         run(command)
         capsys.readouterr()
         assert run({**command, "vocab_size": 310}) == 2
-        check_error(capsys, "Use another --data_dir, or remove ")
+        check_error(capsys, "another --data_dir, or remove ")
         assert has_data(command)
 
     def test_process_shows_no_traceback(self, command):

@@ -95,7 +95,6 @@ def main(argv):
 
 def _score_files():
     flags.require(FLAGS, "hypotheses", "references")
-    paths = (FLAGS.hypotheses, FLAGS.references)
     if FLAGS.measure == "f1":
         for name in evaluate_flags.OF_TEXT:
             refuse(name, "BLEU, not F1")
@@ -121,7 +120,8 @@ def _score_files():
     if not references:
         raise ValueError(
             "Files to score must have at least one line. Received: "
-            f"{paths[0]} and {paths[1]}, which are empty. Check both paths."
+            f"{FLAGS.hypotheses} and {FLAGS.references}, which are empty. "
+            "Check both paths."
         )
     from keras_transformer.scoring.translations import translation_report
 

@@ -130,14 +130,15 @@ def _check_language():
 
 def _check_compare():
     path = FLAGS.compare
-    if path:
-        check_reachable(path)
-    if path and not os.path.exists(path):
+    if not path:
+        return
+    check_reachable(path)
+    if not os.path.exists(path):
         raise ValueError(
             "`--compare` must be a file of outputs or the directory of a run. "
             f"Received: --compare={path}, which does not exist. Check the path."
         )
-    if path and FLAGS.hypotheses and os.path.isdir(path):
+    if FLAGS.hypotheses and os.path.isdir(path):
         raise ValueError(
             "`--compare` must be a file if `--hypotheses` is one. Received: "
             f"--compare={path}, which is a directory. Name a file of outputs, "

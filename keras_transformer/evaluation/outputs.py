@@ -70,7 +70,9 @@ def read_others(path, texts):
                 f"Received: {run}, which has no {path}. Decode the text with "
                 f"kt-evaluate --output_dir={run} first."
             )
-    return text_files.read_as_many(path, len(texts.sources), texts.name)
+    return text_files.read_as_many(
+        path, len(texts.sources), f"the references of {texts.name}"
+    )
 
 
 def decode(texts, problem, output_dirs, steps, changes):

@@ -260,7 +260,7 @@ ROWS = [
     row("kt-evaluate --output_dir={run} --compare=gone", says="`--compare`"),
     row(
         "kt-evaluate --hypotheses={texts}/train.de --references={texts}/dev.de",
-        says="dev.de with",
+        says=("Files of the same text", "dev.de with"),
     ),
     *(
         row(BLEU + flag, says=f"`{flag.split('=')[0]}` must go with a run")

@@ -45,7 +45,8 @@ class LanguageTest:
         assert not wrong_language("es", "de")(text, text)
 
     def test_unknown_language_is_an_error(self):
-        with pytest.raises(ValueError, match="target_language.*'eng'"):
+        words = "`target_language` .*'eng'. Did you mean: en"
+        with pytest.raises(ValueError, match=words):
             wrong_language("de", "eng")
 
     def test_cleaner_applies_it(self):

@@ -127,7 +127,7 @@ def _advice(report):
     return (
         "kt-clean: warning: more than half of the pairs were dropped. The rule "
         f"{name} dropped {number:,} of {report.num_read:,}. Check its flags, "
-        "and that --source and --target are not exchanged."
+        "and that --source and --target are not swapped."
     )
 
 
@@ -155,10 +155,9 @@ def _check_place(name, path, flag_of):
         if other != name:
             raise ValueError(
                 "The files of kt-clean must differ from each other, and none "
-                "may be named like an output with "
-                f"{writing.INCOMPLETE} at its end. Received: "
-                f"--{other}={other_path} and --{name}={path}. Name another "
-                "file."
+                "may have the name of an output followed by "
+                f"{writing.INCOMPLETE}. Received: --{other}={other_path} and "
+                f"--{name}={path}. Name another file."
             )
 
 

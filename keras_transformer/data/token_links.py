@@ -155,8 +155,8 @@ def _token_links(words, links, origin):
                 "A word alignment must link words of its pair. Received: "
                 f"{origin} with {link[0]}-{link[1]}, where the source has "
                 f"{sizes[0]} words and the target {sizes[1]}. Correct the "
-                "line, or exchange the sides of all links if they are of the "
-                "opposite direction."
+                "line, or swap the sides of all links if the first number of "
+                "each is that of a target word."
             )
         for source in linked[0]:
             for target in linked[1]:

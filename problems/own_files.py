@@ -153,4 +153,4 @@ class OwnFiles(Problem):
 def _assigned(name, values):
     """Returns the value of a name as text, such as "clean=True"."""
     value = values.get(name)
-    return f"no {name}" if value is None else f"{name}={value}"
+    return f"no value of {name}" if value is None else f"{name}={value}"

@@ -160,7 +160,7 @@ class RepeatTest:
     def test_one_split_less_is_an_error(self, data_dir, files):
         generate(data_dir, files)
         del files["test"]
-        with pytest.raises(ValueError, match="no test_source for"):
+        with pytest.raises(ValueError, match="no value of test_source for"):
             generate(data_dir, files)
 
 

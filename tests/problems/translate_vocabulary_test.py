@@ -48,7 +48,7 @@ class VocabularyTest:
         path = str(tmp_path / "other.model")
         subwords.train_subwords(["a b c"] * 9, 263, path)
         with pytest.raises(
-            ValueError, match="vocabulary=sha256 .*no vocabulary"
+            ValueError, match="vocabulary=sha256 .*no value of vocabulary"
         ):
             generate(tmp_path / "data", corpora, None, vocabulary=path)
 
@@ -111,7 +111,9 @@ class SymbolsTest:
         problem = generate(tmp_path / "data", corpora, symbols=["<num>"])
         (ids,) = problem.vocabulary.encode(["a<num>b"])
         assert "<num>" in problem.vocabulary.pieces(ids)
-        with pytest.raises(ValueError, match="no symbols for .*'<num>'"):
+        with pytest.raises(
+            ValueError, match="no value of symbols for .*'<num>'"
+        ):
             generate(tmp_path / "data", corpora)
 
 

@@ -5,6 +5,7 @@ import os
 import traceback
 
 from keras_transformer.decoding.fitting_batches import is_out_of_memory
+from keras_transformer.errors import UserError
 from keras_transformer.files.writing import CANNOT_WRITE
 
 TOO_MANY_FILES = {errno.EMFILE, errno.ENFILE}
@@ -23,6 +24,8 @@ def explain(error):
         if error.errno in TOO_MANY_FILES:
             return _about_open_files(error)
         return _about_path(error)
+    if isinstance(error, UserError):
+        return str(error)
     if isinstance(error, ValueError) and _is_ours(error):
         return str(error)
     if is_out_of_memory(error):

@@ -32,9 +32,9 @@ import sys
 
 from keras_transformer import fields
 from keras_transformer.bin import attention_flags
-from keras_transformer.bin import command
-from keras_transformer.bin import model_flags
 from keras_transformer.bin.attention_flags import FLAGS
+from keras_transformer.bin.shared import command
+from keras_transformer.bin.shared import model_flags
 from keras_transformer.visualization.paper_figures import View
 from keras_transformer.visualization.words import join_weights
 from keras_transformer.visualization.words import join_words

@@ -2,8 +2,8 @@
 
 import os
 
-from keras_transformer.bin import flags
-from keras_transformer.bin import output_files
+from keras_transformer.bin.shared import flags
+from keras_transformer.bin.shared import output_files
 from keras_transformer.data import text_files
 from keras_transformer.files.writing import check_writable
 from keras_transformer.visualization.paper_figures import FIGURES

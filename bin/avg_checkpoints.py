@@ -22,8 +22,8 @@ import os
 import sys
 
 from keras_transformer import registry
-from keras_transformer.bin import command
-from keras_transformer.bin import flags
+from keras_transformer.bin.shared import command
+from keras_transformer.bin.shared import flags
 
 FLAGS = flags.define(
     "output_dir",

@@ -52,10 +52,10 @@ import keras_transformer
 from keras_transformer import hparam
 from keras_transformer import registry
 from keras_transformer.bin import benchmark_flags
-from keras_transformer.bin import command
-from keras_transformer.bin import flags
-from keras_transformer.bin import model_flags
 from keras_transformer.bin.benchmark_flags import FLAGS
+from keras_transformer.bin.shared import command
+from keras_transformer.bin.shared import flags
+from keras_transformer.bin.shared import model_flags
 
 # Their versions are reported, because the figures depend on them.
 PACKAGES = ("keras", "tensorflow", "jax", "ctranslate2", "numpy")

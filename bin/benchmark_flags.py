@@ -1,7 +1,7 @@
 """The flags of kt-benchmark, and which of them each of its modes reads."""
 
 from keras_transformer.benchmark import layer_table
-from keras_transformer.bin import flags
+from keras_transformer.bin.shared import flags
 from keras_transformer.search.options import MAX_OUTPUT_TOKENS
 
 FLAGS = flags.define(

@@ -23,8 +23,8 @@ import itertools
 import os
 import sys
 
-from keras_transformer.bin import command
-from keras_transformer.bin import flags
+from keras_transformer.bin.shared import command
+from keras_transformer.bin.shared import flags
 from keras_transformer.cleaning.cleaner import DEFAULT_RULES
 from keras_transformer.cleaning.cleaner import RULES
 from keras_transformer.cleaning.cleaner import Cleaner

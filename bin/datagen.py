@@ -27,11 +27,11 @@ import os
 import time
 
 from keras_transformer import registry
-from keras_transformer.bin import command
-from keras_transformer.bin import corpus_flags
-from keras_transformer.bin import flags
-from keras_transformer.bin import runner_flags
-from keras_transformer.bin import vocabulary_flags
+from keras_transformer.bin.kt_datagen import runner_flags
+from keras_transformer.bin.kt_datagen import vocabulary_flags
+from keras_transformer.bin.shared import command
+from keras_transformer.bin.shared import corpus_flags
+from keras_transformer.bin.shared import flags
 from keras_transformer.data.corpora import with_tag
 from keras_transformer.data.generation import MANIFEST_FILE
 from keras_transformer.trees.symbols import LINEARIZATIONS

@@ -65,18 +65,18 @@ or, with --tokenized, words separated by spaces.
 import itertools
 import sys
 
-from keras_transformer.bin import command
-from keras_transformer.bin import model_flags
-from keras_transformer.bin import prescriptions
-from keras_transformer.bin import text_io
-from keras_transformer.bin.decoder_flags import FLAGS
-from keras_transformer.bin.decoder_flags import check_flags
-from keras_transformer.bin.decoder_flags import settings
-from keras_transformer.bin.decoder_model import check_model
-from keras_transformer.bin.decoder_model import load_model
-from keras_transformer.bin.line_format import LineFormat
-from keras_transformer.bin.long_lines import LongLines
-from keras_transformer.bin.long_lines import report_long
+from keras_transformer.bin.kt_decoder import constraints
+from keras_transformer.bin.kt_decoder.decoder_flags import FLAGS
+from keras_transformer.bin.kt_decoder.decoder_flags import check_flags
+from keras_transformer.bin.kt_decoder.decoder_flags import settings
+from keras_transformer.bin.kt_decoder.decoder_model import check_model
+from keras_transformer.bin.kt_decoder.decoder_model import load_model
+from keras_transformer.bin.kt_decoder.line_format import LineFormat
+from keras_transformer.bin.kt_decoder.long_lines import LongLines
+from keras_transformer.bin.kt_decoder.long_lines import report_long
+from keras_transformer.bin.shared import command
+from keras_transformer.bin.shared import model_flags
+from keras_transformer.bin.shared import text_io
 from keras_transformer.data import text_files
 from keras_transformer.data.progress import Progress
 from keras_transformer.files.partial import resumable
@@ -87,7 +87,7 @@ WITH_WARNINGS = 3  # exit status
 def main(argv):
     check_flags()
     changes = model_flags.decode_changes(FLAGS)
-    prescribed = prescriptions.read(FLAGS)
+    prescribed = constraints.read(FLAGS)
     checker, steps = check_model(changes, prescribed)
     if FLAGS.document:
         return _decode_document(steps, changes, prescribed)
@@ -152,7 +152,7 @@ def _decode(checker, steps, changes, prescribed):
 
 
 def _decode_document(steps, changes, prescribed):
-    from keras_transformer.bin import document_decoder
+    from keras_transformer.bin.kt_decoder import document_decoder
 
     document_decoder.check_single(changes)
     source = document_decoder.read_document(FLAGS)

@@ -39,12 +39,12 @@ beside the outputs, as input for EVALB itself.
 import sys
 
 from keras_transformer import registry
-from keras_transformer.bin import command
 from keras_transformer.bin import evaluate_flags
-from keras_transformer.bin import flags
-from keras_transformer.bin import model_flags
 from keras_transformer.bin.evaluate_flags import FLAGS
 from keras_transformer.bin.evaluate_flags import refuse
+from keras_transformer.bin.shared import command
+from keras_transformer.bin.shared import flags
+from keras_transformer.bin.shared import model_flags
 from keras_transformer.data import text_files
 
 

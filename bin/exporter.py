@@ -33,10 +33,10 @@ warm it up with.
 
 import os
 
-from keras_transformer.bin import command
-from keras_transformer.bin import flags
-from keras_transformer.bin import model_flags
 from keras_transformer.bin import shortlist_flags
+from keras_transformer.bin.shared import command
+from keras_transformer.bin.shared import flags
+from keras_transformer.bin.shared import model_flags
 from keras_transformer.decoding.exported import check_exportable
 from keras_transformer.decoding.exported import require_ctranslate2
 from keras_transformer.export import versions

@@ -22,9 +22,9 @@ output.
 import contextlib
 import sys
 
-from keras_transformer.bin import command
-from keras_transformer.bin import flags
-from keras_transformer.bin import output_files
+from keras_transformer.bin.shared import command
+from keras_transformer.bin.shared import flags
+from keras_transformer.bin.shared import output_files
 
 FLAGS = flags.define(
     flags.paths(

@@ -10,8 +10,8 @@ decides the format: .png, .pdf or .svg.
 
 import sys
 
-from keras_transformer.bin import command
-from keras_transformer.bin import flags
+from keras_transformer.bin.shared import command
+from keras_transformer.bin.shared import flags
 from keras_transformer.visualization.comparison import plot_comparison
 from keras_transformer.visualization.picture import check_picture_path
 

@@ -22,9 +22,9 @@ import functools
 import itertools
 import sys
 
-from keras_transformer.bin import command
-from keras_transformer.bin import flags
-from keras_transformer.bin import text_io
+from keras_transformer.bin.shared import command
+from keras_transformer.bin.shared import flags
+from keras_transformer.bin.shared import text_io
 from keras_transformer.decoding.glossary import Glossary
 from keras_transformer.decoding.glossary import in_rows
 from keras_transformer.decoding.glossary import obeying

@@ -36,8 +36,8 @@ import signal
 import sys
 import threading
 
-from keras_transformer.bin import command
-from keras_transformer.bin import flags
+from keras_transformer.bin.shared import command
+from keras_transformer.bin.shared import flags
 
 FLAGS = flags.define(
     flags.path(

@@ -1,7 +1,7 @@
 """The flags of kt-exporter for a shortlist of target subwords."""
 
-from keras_transformer.bin import corpus_flags
-from keras_transformer.bin import flags
+from keras_transformer.bin.shared import corpus_flags
+from keras_transformer.bin.shared import flags
 from keras_transformer.export import shortlist
 from keras_transformer.export.shortlist import NUM_RELATED
 from keras_transformer.trees.target_text import linearization_of

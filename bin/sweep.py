@@ -28,8 +28,8 @@ import shlex
 from keras_transformer import fields
 from keras_transformer import markdown
 from keras_transformer import registry
-from keras_transformer.bin import command
-from keras_transformer.bin import flags
+from keras_transformer.bin.shared import command
+from keras_transformer.bin.shared import flags
 from keras_transformer.bin.sweep_flags import FLAGS
 from keras_transformer.bin.sweep_flags import kind_of_rows
 from keras_transformer.files.directories import check_directory

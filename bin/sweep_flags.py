@@ -1,6 +1,6 @@
 """The flags of kt-sweep."""
 
-from keras_transformer.bin import flags
+from keras_transformer.bin.shared import flags
 from keras_transformer.sweep.scales import SCALES
 
 FLAGS = flags.define(

@@ -17,8 +17,8 @@ error.
 
 import sys
 
-from keras_transformer.bin import command
-from keras_transformer.bin import flags
+from keras_transformer.bin.shared import command
+from keras_transformer.bin.shared import flags
 
 FLAGS = flags.define(
     "output_dir",

@@ -31,8 +31,8 @@ import sys
 from keras_transformer import fields
 from keras_transformer import hparam
 from keras_transformer import registry
-from keras_transformer.bin import command
-from keras_transformer.bin import flags
+from keras_transformer.bin.shared import command
+from keras_transformer.bin.shared import flags
 from keras_transformer.bin.trainer_flags import FLAGS
 from keras_transformer.training import profiler
 from keras_transformer.training.options import TrainingOptions

@@ -1,6 +1,6 @@
 """The flags of kt-trainer."""
 
-from keras_transformer.bin import flags
+from keras_transformer.bin.shared import flags
 from keras_transformer.training.options import TrainingOptions
 
 MEASURES = ["bleu", "chrf", "ter", "f1", "loss"]

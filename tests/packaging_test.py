@@ -58,7 +58,7 @@ MAY_IMPORT = {
     "runs.model_card": "data files markdown registry scoring trees",
     "evaluation": "data decoding files scoring trees visualization",
     "visualization": "fields files runs token_ids",
-    "benchmark": "cost data decoding engines files layers markdown serving "
+    "benchmark": "cost data decoding engines files layers markdown "
     "transformer visualization",
     "export": "data decoding files runs runs.model_card search serving "
     "token_ids trees",

@@ -16,8 +16,8 @@ from commands import call_apart
 from processes import environment
 
 from keras_transformer import hparam
-from keras_transformer.bin import command
-from keras_transformer.bin import flags
+from keras_transformer.bin.shared import command
+from keras_transformer.bin.shared import flags
 
 FLAGS = flags.define(
     flags.text("problem", None, "Name of the problem."),
@@ -236,7 +236,7 @@ class LoadBackendTest:
         script = (
             "import os, sys\n"
             "os.environ['TF_CPP_MIN_LOG_LEVEL'] = '3'\n"
-            "from keras_transformer.bin import command\n"
+            "from keras_transformer.bin.shared import command\n"
             "command.load_backend()\n"
             "import tensorflow as tf\n"
             "tf.ones(2)\n"
@@ -247,7 +247,7 @@ class LoadBackendTest:
     def test_matplotlib_is_left_to_those_who_draw(self):
         script = (
             "import sys\n"
-            "from keras_transformer.bin import command\n"
+            "from keras_transformer.bin.shared import command\n"
             "command.load_backend()\n"
             "assert 'matplotlib' not in sys.modules\n"
             "import matplotlib.pyplot\n"

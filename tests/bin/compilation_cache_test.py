@@ -2,7 +2,7 @@
 
 import os
 
-from keras_transformer.bin import compilation_cache
+from keras_transformer.bin.shared import compilation_cache
 
 
 class CacheDirectoryTest:

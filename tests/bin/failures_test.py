@@ -6,7 +6,7 @@ import resource
 
 import pytest
 
-from keras_transformer.bin import failures
+from keras_transformer.bin.shared import failures
 from keras_transformer.serving.errors import RequestError
 
 

@@ -7,7 +7,7 @@ import pathlib
 import pytest
 from absl import flags as absl_flags
 
-from keras_transformer.bin import flags
+from keras_transformer.bin.shared import flags
 from keras_transformer.training.options import TrainingOptions
 
 ROOT = pathlib.Path(__file__).parents[2]

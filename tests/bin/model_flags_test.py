@@ -4,8 +4,8 @@ import os
 
 import pytest
 
-from keras_transformer.bin import flags
-from keras_transformer.bin import model_flags
+from keras_transformer.bin.shared import flags
+from keras_transformer.bin.shared import model_flags
 from keras_transformer.engines.precision import resolve_precision
 from keras_transformer.hparam import HParams
 from keras_transformer.search.options import DecodeOptions

@@ -2,8 +2,8 @@
 
 import pytest
 
-from keras_transformer.bin import flags
-from keras_transformer.bin import output_files
+from keras_transformer.bin.shared import flags
+from keras_transformer.bin.shared import output_files
 
 
 def values_of(*arguments):

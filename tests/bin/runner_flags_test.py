@@ -1,7 +1,7 @@
 import pytest
 
-from keras_transformer.bin import flags
-from keras_transformer.bin import runner_flags
+from keras_transformer.bin.kt_datagen import runner_flags
+from keras_transformer.bin.shared import flags
 from keras_transformer.data.encoding import LocalEncoder
 
 

@@ -5,9 +5,9 @@ import time
 
 import pytest
 
-from keras_transformer.bin import command
-from keras_transformer.bin import flags
-from keras_transformer.bin import signals
+from keras_transformer.bin.shared import command
+from keras_transformer.bin.shared import flags
+from keras_transformer.bin.shared import signals
 
 FLAGS = flags.define()
 SIGNALS = [signal.SIGINT, signal.SIGTERM]

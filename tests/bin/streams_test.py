@@ -8,9 +8,9 @@ import sys
 import pytest
 from processes import environment
 
-from keras_transformer.bin import command
-from keras_transformer.bin import flags
-from keras_transformer.bin import streams
+from keras_transformer.bin.shared import command
+from keras_transformer.bin.shared import flags
+from keras_transformer.bin.shared import streams
 
 FLAGS = flags.define(flags.text("word", "word", "Word to print."))
 ARGUMENTS = ["--help", "--registry_help", "--word=x", "--word=" + "x" * 10**5]
@@ -110,7 +110,7 @@ class GuardedTest:
     def test_no_file_takes_the_place_of_a_closed_descriptor(self, tmp_path):
         script = (
             "import os\n"
-            "from keras_transformer.bin import streams\n"
+            "from keras_transformer.bin.shared import streams\n"
             "with streams.guarded():\n"
             f"    file = open({str(tmp_path / 'file')!r}, 'w')\n"
             "    os._exit(file.fileno())\n"

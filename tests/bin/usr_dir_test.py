@@ -5,8 +5,8 @@ import textwrap
 import pytest
 
 from keras_transformer import registry
-from keras_transformer.bin import command
-from keras_transformer.bin import flags
+from keras_transformer.bin.shared import command
+from keras_transformer.bin.shared import flags
 
 FLAGS = flags.define(flags.text("problem", None, "Name of the problem."))
 

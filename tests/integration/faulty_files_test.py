@@ -13,12 +13,12 @@ from commands import assert_fails
 
 from keras_transformer.bin import attention
 from keras_transformer.bin import avg_checkpoints
-from keras_transformer.bin import command
 from keras_transformer.bin import decoder
 from keras_transformer.bin import evaluate
 from keras_transformer.bin import exporter
 from keras_transformer.bin import plot
 from keras_transformer.bin import trainer
+from keras_transformer.bin.shared import command
 from keras_transformer.runs.checkpoints import Checkpoints
 
 FROZEN = Path(__file__).parents[1] / "fixtures" / "v0.1"

@@ -14,12 +14,12 @@ import time
 
 import pytest
 import toy_saved_model as toy
+from serve_load import run_load
 from served import Served
 from served import free_port
 from served_versions import CTranslate2Versions
 from served_versions import ToyVersions
 
-from keras_transformer.benchmark.serve_load import run_load
 from keras_transformer.serving import limits
 
 TEXTS = [f"Sentence {i} of {'a few ' * (i % 7)}words" for i in range(50)]

@@ -13,9 +13,9 @@ import threading
 
 import pytest
 import toy_saved_model as toy
+from serve_load import run_load
 from served import Served
 
-from keras_transformer.benchmark.serve_load import run_load
 from keras_transformer.decoding.translator import Translator
 
 SECONDS = 120

@@ -1,6 +1,6 @@
 """Measures kt-serve under two minutes of load from many clients.
 
-    python docs/serving_load.py test.en EXPORT EXPORT_INT8
+    python benchmarks/serving_load.py test.en EXPORT EXPORT_INT8
 
 Each EXPORT is a directory of SavedModels or of CTranslate2 models. They are
 served and loaded one after the other. Of 16 clients, half use REST and half
@@ -18,7 +18,8 @@ import subprocess
 import sys
 import time
 
-from keras_transformer.benchmark.serve_load import run_load
+from serve_load import run_load
+
 from keras_transformer.benchmark.workload import read_sentences
 from keras_transformer.decoding.translator import Translator
 from keras_transformer.serving.client import connect

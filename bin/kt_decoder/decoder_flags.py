@@ -2,10 +2,10 @@
 
 import os
 
-from keras_transformer.bin import flags
-from keras_transformer.bin import model_flags
-from keras_transformer.bin import output_files
-from keras_transformer.bin import prescriptions
+from keras_transformer.bin.kt_decoder import constraints
+from keras_transformer.bin.shared import flags
+from keras_transformer.bin.shared import model_flags
+from keras_transformer.bin.shared import output_files
 from keras_transformer.documents.document import FORMATS
 
 FLAGS = flags.define(
@@ -301,7 +301,7 @@ def settings(steps, changes, prescribed):
     Args:
         steps: Dictionary that `decoder_model.check_model` returned.
         changes: Dictionary of decoding options that differ from the model's.
-        prescribed: What `prescriptions.read` returned.
+        prescribed: What `constraints.read` returned.
 
     Returns:
         Dictionary for `files.partial.resumable`.
@@ -313,7 +313,7 @@ def settings(steps, changes, prescribed):
         "rerank_step": _joined(steps.get("rerank_by")),
         "prefix_file": bool(FLAGS.prefix_file),
         "score_file": bool(FLAGS.score_file),
-        **prescriptions.settings(prescribed),
+        **constraints.settings(prescribed),
         **{name: FLAGS[name].value for name in SETTINGS},
         **changes,
     }

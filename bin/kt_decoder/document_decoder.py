@@ -4,8 +4,8 @@ import contextlib
 import io
 import sys
 
-from keras_transformer.bin import text_io
-from keras_transformer.bin.decoder_model import check_translates
+from keras_transformer.bin.kt_decoder.decoder_model import check_translates
+from keras_transformer.bin.shared import text_io
 from keras_transformer.data import text_files
 from keras_transformer.data.progress import Progress
 from keras_transformer.documents import document

@@ -1,11 +1,11 @@
 """The model that the flags of kt-decoder name."""
 
-from keras_transformer.bin import command
-from keras_transformer.bin import flags
-from keras_transformer.bin import model_flags
-from keras_transformer.bin import prescriptions
-from keras_transformer.bin.decoder_flags import FLAGS
-from keras_transformer.bin.decoder_flags import check_words
+from keras_transformer.bin.kt_decoder import constraints
+from keras_transformer.bin.kt_decoder.decoder_flags import FLAGS
+from keras_transformer.bin.kt_decoder.decoder_flags import check_words
+from keras_transformer.bin.shared import command
+from keras_transformer.bin.shared import flags
+from keras_transformer.bin.shared import model_flags
 
 
 def check_model(changes, prescribed):
@@ -15,7 +15,7 @@ def check_model(changes, prescribed):
 
     Args:
         changes: Dictionary of decoding options that differ from the model's.
-        prescribed: What `prescriptions.read` returned.
+        prescribed: What `constraints.read` returned.
 
     Returns:
         What `loading.load_checker` returns, which is None for an exported
@@ -44,7 +44,7 @@ def check_model(changes, prescribed):
         checker = _reranker(checker, load_checker)
     options = checker.changed_options(**changes)
     check_words(checker, changes)
-    prescriptions.check(prescribed, options, checker.linearization)
+    constraints.check(prescribed, options, checker.linearization)
     for name in ("document", "split_long"):
         if FLAGS[name].value:
             check_translates(checker, name)

@@ -3,7 +3,7 @@
 import shlex
 
 from keras_transformer import fields
-from keras_transformer.bin import flags
+from keras_transformer.bin.shared import flags
 from keras_transformer.data.distributed_encoding import RUNNERS
 from keras_transformer.data.distributed_encoding import DistributedEncoder
 from keras_transformer.data.encoding import LocalEncoder

@@ -2,7 +2,7 @@
 
 import os
 
-from keras_transformer.bin import flags
+from keras_transformer.bin.shared import flags
 from keras_transformer.data.subwords import SOURCE_VOCABULARY_FILE
 from keras_transformer.data.subwords import VOCABULARY_FILE
 from keras_transformer.decoding.exported import newest_version

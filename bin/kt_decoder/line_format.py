@@ -3,7 +3,7 @@
 import functools
 import itertools
 
-from keras_transformer.bin import json_lines
+from keras_transformer.bin.kt_decoder import json_lines
 
 
 class LineFormat:
@@ -12,7 +12,7 @@ class LineFormat:
     Args:
         flags: Flags of kt-decoder.
         changes: Dictionary of decoding options.
-        prescribed: What `prescriptions.read` returned.
+        prescribed: What `constraints.read` returned.
     """
 
     def __init__(self, flags, changes, prescribed):

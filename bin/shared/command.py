@@ -28,12 +28,12 @@ from absl import flags as absl_flags
 from absl import logging as absl_logging
 
 from keras_transformer import fields
-from keras_transformer.bin import failures
-from keras_transformer.bin import manual
-from keras_transformer.bin import signals
-from keras_transformer.bin import streams
-from keras_transformer.bin import usr_dir
-from keras_transformer.bin.compilation_cache import cache_directory
+from keras_transformer.bin.shared import failures
+from keras_transformer.bin.shared import manual
+from keras_transformer.bin.shared import signals
+from keras_transformer.bin.shared import streams
+from keras_transformer.bin.shared import usr_dir
+from keras_transformer.bin.shared.compilation_cache import cache_directory
 from keras_transformer.files.standard_error import silenced_stderr
 
 HELP_FLAGS = {"-h", "-?", "-help", "--help", "--helpshort", "--helpfull"}

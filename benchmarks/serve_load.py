@@ -11,9 +11,10 @@ import random
 import threading
 import time
 
-from keras_transformer.benchmark.serve_faults import Faults
-from keras_transformer.benchmark.serve_report import LoadReport
-from keras_transformer.benchmark.serve_report import MemorySampler
+from serve_faults import Faults
+from serve_report import LoadReport
+from serve_report import MemorySampler
+
 from keras_transformer.serving import client
 
 

@@ -4,7 +4,7 @@ import itertools
 import os
 
 from keras_transformer import fields
-from keras_transformer.bin import flags
+from keras_transformer.bin.shared import flags
 from keras_transformer.data import parallel_files
 from keras_transformer.data.corpora import MAX_WEIGHT
 from keras_transformer.data.corpora import Corpus

@@ -4,7 +4,7 @@ import collections
 import itertools
 import sys
 
-from keras_transformer.bin.decoder_model import check_translates
+from keras_transformer.bin.kt_decoder.decoder_model import check_translates
 
 
 class LongLines:

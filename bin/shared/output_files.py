@@ -3,7 +3,7 @@
 import fnmatch
 import os
 
-from keras_transformer.bin import model_flags
+from keras_transformer.bin.shared import model_flags
 
 # Names of the files that a run or an export cannot do without.
 _MODEL_FILES = ("run.json", "hparams.json", "export.json", "config.json")

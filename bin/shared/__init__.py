@@ -1,0 +1,1 @@
+"""What the commands share: flags, help, errors, signals and streams."""

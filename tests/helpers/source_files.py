@@ -1,6 +1,7 @@
 """Finds and parses the project's own files for tests."""
 
 import ast
+import functools
 import pathlib
 
 ROOT = pathlib.Path(__file__).parents[2]
@@ -24,19 +25,29 @@ def module_name(path):
 MODULES = {module_name(path): path for path in FILES}
 
 
+@functools.cache
 def parse(path):
     return ast.parse(path.read_text(encoding="utf-8"))
 
 
+@functools.cache
+def walk(path):
+    """Returns all nodes of a file's syntax tree, a tuple."""
+    return tuple(ast.walk(parse(path)))
+
+
+@functools.cache
 def imported_modules(path):
-    """Yields the names of all modules that a file imports, in functions too."""
-    for node in ast.walk(parse(path)):
+    """Returns the modules that a file imports, in functions too, a tuple."""
+    names = []
+    for node in walk(path):
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
+            names += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.level == 0:
             for alias in node.names:
                 inner = f"{node.module}.{alias.name}"
-                yield inner if inner in MODULES else node.module
+                names.append(inner if inner in MODULES else node.module)
+    return tuple(names)
 
 
 def inner_imports(path):

@@ -7,6 +7,8 @@ import statistics
 import threading
 import time
 
+import psutil
+
 
 @dataclasses.dataclass
 class LoadReport:
@@ -61,7 +63,7 @@ class LoadReport:
 
 
 class MemorySampler:
-    """Samples the memory of a process once a second, on Linux.
+    """Samples the memory of a process once a second.
 
     Args:
         process_id: Integer id of the process. None samples nothing.
@@ -69,7 +71,7 @@ class MemorySampler:
 
     def __init__(self, process_id):
         self.samples = []  # MiB
-        self._path = f"/proc/{process_id}/status"
+        self._process_id = process_id
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
         if process_id is not None:
@@ -83,12 +85,10 @@ class MemorySampler:
         return self.samples
 
     def _run(self):
+        process = psutil.Process(self._process_id)
         begin = time.monotonic()
         while not self._stopping.is_set():
-            with open(self._path) as file:
-                for line in file:
-                    if line.startswith("VmRSS:"):  # such as "VmRSS:  12 kB"
-                        self.samples.append(int(line.split()[1]) / 1024)
+            self.samples.append(process.memory_info().rss / 2**20)
             # Counted from the start, so that delays do not add up.
             self._stopping.wait(begin + len(self.samples) - time.monotonic())
 

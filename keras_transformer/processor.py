@@ -5,7 +5,7 @@ def processor_flags():
     """Returns the names of the processor's features, such as `avx512_vnni`.
 
     They come from /proc/cpuinfo, which lists them on Linux with an x86
-    processor. On other machines the set is empty.
+    processor. psutil does not know them. On other machines the set is empty.
     """
     try:
         with open("/proc/cpuinfo", encoding="utf-8") as file:

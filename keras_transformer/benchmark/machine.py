@@ -6,12 +6,13 @@ import statistics
 import time
 import typing
 
+import psutil
+
 QUIET_CORES = 0.3  # other processes use fewer cores in a quiet pass
 SECONDS_TO_WAIT = 3.0  # limit of the wait for quiet before each pass
 MATRIX_SIZE = 2048  # a product takes 70 ms in float32 on two cores
 ACCELERATOR_MATRIX_SIZE = 8192  # a product takes some milliseconds
 CHAIN_LENGTH = 8  # dependent products before the device is waited for
-_IMPORTED_AT = time.monotonic()
 
 
 class Passes(typing.NamedTuple):
@@ -109,19 +110,13 @@ def matrix_product_rate(precision, num_devices=1, num_passes=5):
 
 
 def seconds_since_start():
-    """Returns the seconds since the start of this process.
-
-    On systems without /proc, the time is counted from the import of this module
-    instead.
-    """
-    try:
-        with open("/proc/self/stat", encoding="utf-8") as file:
-            # Field 3 follows the command's name, which stands in parentheses
-            # and may itself contain spaces. Field 22 is the start time.
-            ticks = int(file.read().rpartition(")")[2].split()[22 - 3])
-    except OSError:
-        return time.monotonic() - _IMPORTED_AT
-    started_at = ticks / os.sysconf("SC_CLK_TCK")
+    """Returns the seconds since the start of this process."""
+    started_at = psutil.Process().create_time()
+    if not psutil.LINUX:
+        return time.time() - started_at
+    # psutil adds the start, in ticks since boot, to the time of boot, which
+    # Linux rounds to seconds. The difference of both is exact.
+    started_at -= psutil.boot_time()
     return time.clock_gettime(time.CLOCK_BOOTTIME) - started_at
 
 
@@ -138,11 +133,8 @@ def _wait_until_quiet():
 def _foreign_seconds():
     """Returns the processor seconds of all other processes since boot."""
     own = os.times()
-    try:
-        with open("/proc/stat", encoding="utf-8") as file:
-            # user nice system idle iowait irq softirq steal
-            ticks = [int(value) for value in file.readline().split()[1:9]]
-    except OSError:  # not Linux: every pass counts as quiet
-        return 0.0
-    busy = sum(ticks) - ticks[3] - ticks[4]  # without idle and iowait
-    return busy / os.sysconf("SC_CLK_TCK") - own.user - own.system
+    # The time of guests is part of the user time already.
+    idle = ("idle", "iowait", "guest", "guest_nice")
+    times = psutil.cpu_times()._asdict()
+    busy = sum(times[name] for name in times if name not in idle)
+    return busy - own.user - own.system

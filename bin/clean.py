@@ -108,7 +108,7 @@ def main(argv):
     cleaner = Cleaner(_options())
     paths = list(filter(None, (FLAGS[name].value for name in OUTPUTS)))
     with (
-        writing.written_together(paths) as files,
+        writing.atomic_write_together(paths) as files,
         Progress("pairs") as progress,
     ):
         pairs = text_files.read_pairs(FLAGS.source, FLAGS.target)

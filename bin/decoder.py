@@ -79,7 +79,7 @@ from keras_transformer.bin.shared import model_flags
 from keras_transformer.bin.shared import text_io
 from keras_transformer.data import text_files
 from keras_transformer.data.progress import Progress
-from keras_transformer.files.partial import resumable
+from keras_transformer.files.partial import open_resumable
 
 WITH_WARNINGS = 3  # exit status
 
@@ -105,7 +105,7 @@ def _output(steps, changes, prescribed):
     # fails at once.
     if not FLAGS.decode_to_file:
         return text_io.standard_output()
-    return resumable(
+    return open_resumable(
         FLAGS.decode_to_file, settings(steps, changes, prescribed), FLAGS.resume
     )
 

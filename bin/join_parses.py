@@ -53,7 +53,7 @@ def main(argv):
     if FLAGS.joined:
         output_files.check_output("joined", FLAGS, ["parses"])
         writing.check_writable(FLAGS.joined, "`--joined`")
-        output = writing.written_aside(FLAGS.joined)
+        output = writing.atomic_write(FLAGS.joined)
     with (
         output as file,
         Progress("sentences", results=file) as progress,

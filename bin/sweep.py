@@ -33,7 +33,7 @@ from keras_transformer.bin.shared import flags
 from keras_transformer.bin.sweep_flags import FLAGS
 from keras_transformer.bin.sweep_flags import kind_of_rows
 from keras_transformer.files.directories import check_directory
-from keras_transformer.files.locks import locked_directory
+from keras_transformer.files.locks import lock_directory
 from keras_transformer.sweep import spaces
 from keras_transformer.sweep import variants
 from keras_transformer.sweep.paper_table4 import quoted
@@ -63,7 +63,7 @@ def main(argv):
     check_directory(FLAGS.output_dir, "`--output_dir`")
     _check(rows)
     sweep = _sweep(problem, rows)
-    with locked_directory(FLAGS.output_dir, wait=False):
+    with lock_directory(FLAGS.output_dir, wait=False):
         settings = {name: FLAGS[name].value for name in SETTINGS}
         check_settings(FLAGS.output_dir, settings)
         failures = sweep.run(wanted, _given("usr_dir"), _given("precision"))
@@ -127,7 +127,7 @@ def _wanted(rows):
         if name not in names:
             raise ValueError(
                 "`--rows` must name rows of the sweep. Received: "
-                f"{fields.shown(name)}. The rows are: "
+                f"{fields.quote(name)}. The rows are: "
                 f"{', '.join(dict.fromkeys(names))}."
             )
     return [row for row in rows if row.variant.name in wanted]
@@ -167,7 +167,7 @@ def _splits(problem):
         if split not in text_splits:
             raise ValueError(
                 "`--splits` must name splits of the problem that kt-evaluate "
-                f"takes. Received: {fields.shown(split)}. Use "
+                f"takes. Received: {fields.quote(split)}. Use "
                 f"{' or '.join(text_splits)}."
             )
     return tuple(splits)

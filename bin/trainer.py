@@ -194,7 +194,7 @@ def _batch_tokens(earlier_run, is_new):
     except ValueError:
         raise ValueError(
             "`batch_tokens` must be a whole number or auto. Received: "
-            f"batch_tokens={fields.shown(text)}. Use a value such as 4096."
+            f"batch_tokens={fields.quote(text)}. Use a value such as 4096."
         ) from None
 
 

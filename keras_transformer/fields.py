@@ -38,7 +38,7 @@ def parse_integer(text):
     if not _INTEGER.fullmatch(text):
         raise ValueError(
             "An integer must be written in the digits 0 to 9. Received: "
-            f"{shown(text)}. Write for example 128."
+            f"{quote(text)}. Write for example 128."
         )
     return int(text)
 
@@ -61,7 +61,7 @@ def parse_number(text):
     if not math.isfinite(number):
         raise ValueError(
             "A number must be finite and written in the digits 0 to 9. "
-            f"Received: {shown(text)}. Write for example 0.25 or 1e-3."
+            f"Received: {quote(text)}. Write for example 0.25 or 1e-3."
         )
     return number
 
@@ -71,19 +71,19 @@ def check_seed(seed):
     if not isinstance(seed, numbers.Integral) or seed < 0:
         raise ValueError(
             "`seed` must be a whole number of at least 0. Received: "
-            f"seed={shown(seed)}. Use a seed such as 0."
+            f"seed={quote(seed)}. Use a seed such as 0."
         )
 
 
-def shown(value):
+def quote(value):
     """Returns a value as code that an error quotes, cut if it is long."""
     try:
-        return shortened(repr(value))
+        return shorten(repr(value))
     except ValueError:  # of an integer with thousands of digits
         return "a number with thousands of digits"
 
 
-def shortened(text):
+def shorten(text):
     """Returns a text, cut if it is longer than an error should quote."""
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
 
@@ -167,7 +167,7 @@ def check_ranges(cls, values, rules):
             if name in values and not accepts(values[name]):
                 raise ValueError(
                     f"`{name}` must be {rule}. Received: "
-                    f"{name}={shown(values[name])}. Use a value such as "
+                    f"{name}={quote(values[name])}. Use a value such as "
                     f"{getattr(cls, name)!r}."
                 )
 
@@ -190,12 +190,12 @@ def parse_changes(cls, text, flag):
         if not equals:
             raise ValueError(
                 f"`{flag}` must be name=value pairs with commas between them. "
-                f"Received: {shown(item)}. Write for example {_example(cls)}."
+                f"Received: {quote(item)}. Write for example {_example(cls)}."
             )
         if name in changes:
             raise ValueError(
                 f"`{flag}` must name each field once. Received: "
-                f"{name}={changes[name]} and {name}={shortened(value)}. "
+                f"{name}={changes[name]} and {name}={shorten(value)}. "
                 "Remove one."
             )
         changes[name] = _parse(field(cls, name, flag), value)
@@ -218,7 +218,7 @@ def field(cls, name, flag):
         return fields[name]
     raise ValueError(
         f"`{flag}` must name fields of {cls.__name__}. Received: "
-        f"{flag}={shown(name)}. {did_you_mean(name, fields)}"
+        f"{flag}={quote(name)}. {did_you_mean(name, fields)}"
         f"The fields are: {', '.join(fields)}."
     )
 
@@ -270,6 +270,6 @@ def _wrong_type(field_, value):
     }
     return ValueError(
         f"`{field_.name}` must be {kinds[field_.type]}. Received: "
-        f"{field_.name}={shown(value)}. Use a value such as "
+        f"{field_.name}={quote(value)}. Use a value such as "
         f"{json.dumps(field_.default)}."
     )

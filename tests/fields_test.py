@@ -63,8 +63,8 @@ class CheckSeedTest:
 
 class ShownTest:
     def test_a_short_value_is_code(self):
-        assert fields.shown("a\n") == "'a\\n'"
+        assert fields.quote("a\n") == "'a\\n'"
 
     def test_a_long_value_is_cut(self):
-        assert len(fields.shown("a" * 10**6)) < 70
-        assert len(fields.shown(10**5000)) < 70
+        assert len(fields.quote("a" * 10**6)) < 70
+        assert len(fields.quote(10**5000)) < 70

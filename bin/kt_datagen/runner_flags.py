@@ -62,11 +62,11 @@ def _arguments(values):
             raise ValueError(
                 "`--pipeline_options` must be of the form --name=value, "
                 f"without --runner. Received: {_shown(values)}, where "
-                f"{fields.shown(argument)} is not. Correct it; --runner is a "
+                f"{fields.quote(argument)} is not. Correct it; --runner is a "
                 "flag of kt-datagen."
             )
     return arguments
 
 
 def _shown(values):
-    return f"--pipeline_options={fields.shown(values.pipeline_options)}"
+    return f"--pipeline_options={fields.quote(values.pipeline_options)}"

@@ -47,7 +47,7 @@ def check(prescribed, options, linearization):
 
 
 def settings(prescribed):
-    """Returns what the output depends on, for `files.partial.resumable`."""
+    """Returns what the output depends on, for `open_resumable`."""
     terms, protect = map(prescribed.get, ("glossary", "protect"))
     return {
         "glossary": terms and terms.sha256,

@@ -304,7 +304,7 @@ def settings(steps, changes, prescribed):
         prescribed: What `constraints.read` returned.
 
     Returns:
-        Dictionary for `files.partial.resumable`.
+        Dictionary for `files.partial.open_resumable`.
     """
     return {
         "output_dir": _models("output_dir"),

@@ -93,7 +93,7 @@ def _output(path):
     """Yields a file for bytes; opened before the model is loaded."""
     if path:
         writing.check_writable(path, "`--decode_to_file`")
-        with writing.written_aside(path, "wb") as file:
+        with writing.atomic_write(path, "wb") as file:
             yield file
         return
     content = io.BytesIO()

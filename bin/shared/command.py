@@ -34,7 +34,7 @@ from keras_transformer.bin.shared import signals
 from keras_transformer.bin.shared import streams
 from keras_transformer.bin.shared import usr_dir
 from keras_transformer.bin.shared.compilation_cache import cache_directory
-from keras_transformer.files.standard_error import silenced_stderr
+from keras_transformer.files.standard_error import silence_stderr
 
 HELP_FLAGS = {"-h", "-?", "-help", "--help", "--helpshort", "--helpfull"}
 BAD_INPUT = 2  # exit status
@@ -102,7 +102,7 @@ def load_backend(module="keras"):
         # TensorFlow 2.21 ignores `TF_CPP_MIN_LOG_LEVEL` until its log is set
         # up. Keras imports Matplotlib for plots that no command draws, which
         # would take a tenth of the time of the import.
-        with silenced_stderr(), _missing("matplotlib"):
+        with silence_stderr(), _missing("matplotlib"):
             importlib.import_module(module)
     except (ImportError, ValueError) as error:
         raise ValueError(
@@ -140,7 +140,7 @@ def _check_backend(name):
     if name not in BACKENDS:
         raise ValueError(
             f"`KERAS_BACKEND` must be one of {', '.join(BACKENDS)}. Received: "
-            f"KERAS_BACKEND={fields.shortened(name)}. Set it to one of them."
+            f"KERAS_BACKEND={fields.shorten(name)}. Set it to one of them."
         )
     return name
 
@@ -165,7 +165,7 @@ def _parse(main, values, has_output, argv):
         if len(remaining) > 1:
             raise ValueError(
                 "Arguments must be flags. Received: "
-                f"{fields.shown(' '.join(remaining[1:]))}. Write --name=value."
+                f"{fields.quote(' '.join(remaining[1:]))}. Write --name=value."
             )
     except absl_flags.UnrecognizedFlagError as error:
         _fail(main, _unknown(main, values, error.flagname))

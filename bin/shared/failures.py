@@ -22,18 +22,19 @@ def explain(error):
     """
     if isinstance(error, OSError):
         if error.errno in TOO_MANY_FILES:
-            return _about_open_files(error)
+            return (
+                f"{error.strerror}. Raise the limit, for example with "
+                "`ulimit -n 4096`."
+            )
         return _about_path(error)
     if isinstance(error, UserError):
         return str(error)
     if isinstance(error, ValueError) and _is_ours(error):
         return str(error)
     if is_out_of_memory(error):
-        reason = " ".join(str(error).split()) or "too little memory"
-        return (
-            f"The work must fit into memory. Received: {reason[:200]}. Use a "
-            "smaller model, or fewer tokens or sentences in a batch."
-        )
+        reason = " ".join(str(error).split())
+        reason = f": {reason[:200]}" if reason else ""
+        return f"Out of memory{reason}. Use a smaller batch or a smaller model."
     return None
 
 
@@ -48,28 +49,21 @@ def _about_path(error):
     path = os.fspath(error.filename)
     if error.errno in CANNOT_WRITE:
         return (
-            f"A file must fit on its disk. Received: {path} "
-            f"({error.strerror}). Make room or choose another disk, then start "
-            "again."
+            f"Cannot write {path}: {error.strerror}. Make room or choose "
+            "another disk, then start again."
         )
     return (
-        f"{error.strerror}. Received: {path!r}. Check the path and its "
+        f"Cannot use {path}: {error.strerror}. Check the path and its "
         "permissions."
     )
 
 
-def _about_open_files(error):
-    return (
-        "A process must be allowed to open all the files that it needs. "
-        f"Received: {error.strerror}. Raise the limit, for example with "
-        "`ulimit -n 4096`."
-    )
-
-
 def _about_stream(error):
+    if error.errno in CANNOT_WRITE:
+        return f"Cannot write to standard output: {error.strerror}."
     return (
-        "Files and streams must be readable and writable. Received: "
-        f"{error.strerror}. Check the paths, the streams and the disk."
+        f"Cannot read or write: {error.strerror}. Check the paths, the "
+        "streams and the disk."
     )
 
 

@@ -145,7 +145,7 @@ class _Parser(flags.ArgumentParser):
             shown = str(argument).encode(errors="backslashreplace").decode()
             raise flags.IllegalFlagValueError(
                 f"`--{self._name}` must be {self._rule}. Received: "
-                f"--{self._name}={fields.shortened(shown)}. Correct the value; "
+                f"--{self._name}={fields.shorten(shown)}. Correct the value; "
                 "--help explains the flag."
             ) from error
 

@@ -18,8 +18,8 @@ class OutputError(Exception):
 
     def __init__(self, error):
         super().__init__(
-            "Standard output must take all that is written. Received: "
-            f"{error.strerror}. Redirect it to a file on a disk with room."
+            f"Cannot write to standard output: {error.strerror}. Redirect it "
+            "to a file on a disk with room."
         )
         # A reader such as `head` closes the pipe when it has seen enough.
         self.is_closed_pipe = error.errno == errno.EPIPE

@@ -8,7 +8,7 @@ import numpy as np
 
 from keras_transformer import markdown
 from keras_transformer.benchmark.layer_table import LAYERS
-from keras_transformer.files.writing import written_aside
+from keras_transformer.files.writing import atomic_write
 from keras_transformer.visualization.picture import write_picture
 
 # The figures of a cell, with their titles, units and what a unit is.
@@ -78,9 +78,9 @@ def write_report(cells, directory, settings):
         }
         for name in LAYERS
     }
-    with written_aside(os.path.join(directory, "table1.csv")) as file:
+    with atomic_write(os.path.join(directory, "table1.csv")) as file:
         _write_csv(cells, file)
-    with written_aside(os.path.join(directory, "table1.md")) as file:
+    with atomic_write(os.path.join(directory, "table1.md")) as file:
         file.write(as_markdown(cells, fits, settings))
     write_picture(_figure(cells), os.path.join(directory, "table1.png"))
     return fits

@@ -2,7 +2,7 @@
 
 import random
 
-from keras_transformer.fields import shortened
+from keras_transformer.fields import shorten
 
 NUM_SAMPLES = 5
 
@@ -65,7 +65,7 @@ class Report:
             for source, target in self.samples[name]:
                 # The form of `repr` shows control characters without sending
                 # them to the terminal.
-                yield f"    {shortened(source)!r} | {shortened(target)!r}"
+                yield f"    {shorten(source)!r} | {shorten(target)!r}"
         yield self._line("kept", self.num_kept)
         yield f"{'read':<14}{self.num_read:>13,}"
 

@@ -13,7 +13,7 @@ from keras_transformer.data import split_files
 from keras_transformer.data import token_arrays
 from keras_transformer.data import update_size
 from keras_transformer.data import vocabularies
-from keras_transformer.files.reading import faulty
+from keras_transformer.files.reading import file_error
 
 # Largest number of positions of a batch for evaluation. The logits of such a
 # batch are all in memory at once.
@@ -154,7 +154,7 @@ class GeneratedData(vocabularies.HasVocabularies):
         if sum(sizes) != num_pairs or min(weights) <= 0:
             path = os.path.join(self.directory, generation.MANIFEST_FILE)
             fault = "whose corpora do not make up the training text"
-            raise faulty(path, fault, token_arrays.WRITER, token_arrays.REMEDY)
+            raise file_error(path, fault, token_arrays.REMEDY)
         chosen = corpora.choose_pairs(list(zip(sizes, weights)), seed, epoch)
         starts = num_pairs * np.arange(len(self.directions))
         return (starts[:, None] + chosen).ravel()

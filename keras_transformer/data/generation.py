@@ -20,7 +20,6 @@ from keras_transformer.data.split_encoding import complete_pairs
 from keras_transformer.data.split_encoding import encode_split
 from keras_transformer.data.subwords import VOCABULARY_FILE
 from keras_transformer.data.token_arrays import REMEDY
-from keras_transformer.data.token_arrays import WRITER
 from keras_transformer.data.vocabulary_sample import sample_corpora
 from keras_transformer.files import directories
 from keras_transformer.files import locks
@@ -83,7 +82,7 @@ def generate(problem, tmp_dir):
     check_attributes(problem, tmp_dir)
     vocabularies.check_problem(problem)
     aside = problem.directory + ".unfinished"
-    with locks.locked_directory(problem.data_dir):
+    with locks.lock_directory(problem.data_dir):
         shutil.rmtree(aside, ignore_errors=True)
         depends_on = made_from(problem, tmp_dir)
         manifest = read_manifest(problem.directory)
@@ -91,7 +90,7 @@ def generate(problem, tmp_dir):
             _logger.info("%s is complete already.", problem.directory)
             return manifest
         # Within `data_dir`, so that moving the files is a mere renaming.
-        with directories.directory_aside(aside):
+        with directories.stage_directory(aside):
             manifest = {
                 "made_from": depends_on,
                 **_write_data(problem, tmp_dir, aside),
@@ -114,7 +113,7 @@ def read_manifest(directory):
     # `exists` would overlook a link to nothing.
     if not os.path.lexists(path):
         return None
-    return read_record(path, _MANIFEST, WRITER, REMEDY)
+    return read_record(path, _MANIFEST, REMEDY)
 
 
 def made_from(problem, tmp_dir):
@@ -144,7 +143,7 @@ def _settings(problem):
     except (TypeError, ValueError) as error:
         raise ValueError(
             "`settings` of a problem must return what JSON can hold. Received: "
-            f"{fields.shown(settings)} from problem={problem.data_name}. "
+            f"{fields.quote(settings)} from problem={problem.data_name}. "
             "Return a dictionary of texts and numbers."
         ) from error
 
@@ -272,7 +271,7 @@ def write_manifest(manifest, directory):
     """Writes the manifest of a directory, or replaces it."""
     # No time and no path: the same text gives the same bytes on any machine.
     path = os.path.join(directory, MANIFEST_FILE)
-    with writing.written_aside(path) as file:
+    with writing.atomic_write(path) as file:
         json.dump(manifest, file, indent=2)
         file.write("\n")
 

@@ -6,7 +6,6 @@ import math
 import os
 
 from keras_transformer.data.token_arrays import REMEDY
-from keras_transformer.data.token_arrays import WRITER
 from keras_transformer.data.token_arrays import TokenArray
 from keras_transformer.data.token_arrays import TokenArrayWriter
 from keras_transformer.files import reading
@@ -41,13 +40,13 @@ def read_text(directory, split, side, num_lines):
         ValueError: If the file is not as it was written.
     """
     path = text_path(directory, split, side)
-    text = reading.read_text(path, WRITER, REMEDY, max_bytes=math.inf)
+    text = reading.read_text(path, REMEDY, max_bytes=math.inf)
     # `splitlines` also splits at rarer characters, which may stand inside a
     # sentence.
     lines = text.split("\n")[:-1]
     if len(lines) != num_lines:
         fault = f"with {len(lines):,} lines instead of {num_lines:,}"
-        raise reading.faulty(path, fault, WRITER, REMEDY)
+        raise reading.file_error(path, fault, REMEDY)
     return lines
 
 

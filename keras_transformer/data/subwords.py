@@ -41,7 +41,7 @@ class Subwords:
 
     def __init__(self, model_path, sha256=None):
         remedy = "Restore the file from a copy, or name another file."
-        content = read_bytes(model_path, "SentencePiece", remedy)
+        content = read_bytes(model_path, remedy)
         actual = hashlib.sha256(content).hexdigest()
         # With another vocabulary a model would translate into nonsense,
         # without any error.

@@ -9,14 +9,13 @@ import numpy as np
 
 from keras_transformer.files import npy
 from keras_transformer.files.reading import check_file
-from keras_transformer.files.reading import faulty
+from keras_transformer.files.reading import file_error
 from keras_transformer.token_ids import END_ID
 from keras_transformer.token_ids import PAD_ID
 
 IDS_SUFFIX = ".ids"
 OFFSETS_SUFFIX = ".offsets.npy"
 # An error about a file that is not as it was written says these.
-WRITER = "kt-datagen"
 REMEDY = "Remove its folder and run kt-datagen again."
 IDS_AT_ONCE = 2**24  # the number of ids that are checked together
 
@@ -126,14 +125,14 @@ class TokenArray(TokenSequences):
     def __init__(self, path):
         self.path = path + IDS_SUFFIX
         offsets = _read_offsets(path + OFFSETS_SUFFIX)
-        check_file(self.path, WRITER, REMEDY)
+        check_file(self.path, REMEDY)
         num_ids = int(offsets[-1])
         num_bytes = os.path.getsize(self.path)
         # The size of the file tells how wide the ids are.
         dtypes = {2 * num_ids: np.uint16, 4 * num_ids: np.int32}
         if not num_ids or num_bytes not in dtypes:
             fault = f"with {num_bytes:,} bytes for {num_ids:,} ids"
-            raise faulty(self.path, fault, WRITER, REMEDY)
+            raise file_error(self.path, fault, REMEDY)
         ids = np.memmap(self.path, dtypes[num_bytes], mode="r")
         super().__init__(ids, offsets)
 
@@ -162,26 +161,26 @@ class TokenArray(TokenSequences):
                 if part.min() <= PAD_ID or part.max() >= vocab_size:
                     fault = f"where an id is not from 1 to {vocab_size - 1:,}"
         if fault:
-            raise faulty(self.path, fault, WRITER, REMEDY)
+            raise file_error(self.path, fault, REMEDY)
 
 
 def _read_offsets(path):
-    check_file(path, WRITER, REMEDY)
+    check_file(path, REMEDY)
     num_bytes = os.path.getsize(path)
     with open(path, "rb") as file:
         try:
             header = npy.read_header(file)
         except ValueError as error:
-            raise faulty(path, error, WRITER, REMEDY) from error
+            raise file_error(path, error, REMEDY) from error
         kind = (header.dtype, len(header.shape), header.total_bytes)
         if kind != (np.int64, 1, num_bytes) or not header.shape[0]:
             fault = f"with {header.dtype} numbers of shape {header.shape}"
-            raise faulty(path, fault, WRITER, REMEDY)
+            raise file_error(path, fault, REMEDY)
         offsets = np.fromfile(file, np.int64)
     # Compared, because a difference of absurd numbers could overflow.
     if offsets[0] or (offsets[1:] < offsets[:-1]).any():
         fault = "where the offsets do not ascend from 0"
-        raise faulty(path, fault, WRITER, REMEDY)
+        raise file_error(path, fault, REMEDY)
     return offsets
 
 

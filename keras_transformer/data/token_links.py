@@ -12,10 +12,9 @@ import numpy as np
 from keras_transformer.data import split_files
 from keras_transformer.data.text_files import read_lines
 from keras_transformer.data.token_arrays import REMEDY
-from keras_transformer.data.token_arrays import WRITER
 from keras_transformer.data.token_arrays import TokenArray
 from keras_transformer.data.token_arrays import TokenArrayWriter
-from keras_transformer.files.reading import faulty
+from keras_transformer.files.reading import file_error
 from keras_transformer.token_ids import END_ID
 from keras_transformer.token_ids import WORD_START
 
@@ -110,7 +109,7 @@ def read_links(problem):
     num_pairs = problem.manifest["splits"]["train"]["pairs"]
     if len(links) != num_pairs or (links.lengths % 2).any():
         fault = f"whose links are not those of {num_pairs:,} pairs"
-        raise faulty(links.path, fault, WRITER, REMEDY)
+        raise file_error(links.path, fault, REMEDY)
     return links
 
 

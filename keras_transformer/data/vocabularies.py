@@ -7,7 +7,7 @@ from keras_transformer.data import subwords
 from keras_transformer.data.subwords import SOURCE_VOCABULARY_FILE
 from keras_transformer.data.subwords import VOCABULARY_FILE
 from keras_transformer.data.subwords import Subwords
-from keras_transformer.files.writing import written_aside
+from keras_transformer.files.writing import atomic_write
 
 FILES = (VOCABULARY_FILE, SOURCE_VOCABULARY_FILE)
 
@@ -50,7 +50,7 @@ class Vocabularies(typing.NamedTuple):
     def write(self, directory):
         """Writes the files into a directory, one or two."""
         for name, model_bytes in zip(FILES, self.model_bytes):
-            with written_aside(os.path.join(directory, name), "wb") as file:
+            with atomic_write(os.path.join(directory, name), "wb") as file:
                 file.write(model_bytes)
 
 

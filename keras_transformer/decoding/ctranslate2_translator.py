@@ -15,7 +15,6 @@ from keras_transformer.decoding.exported import CTRANSLATE2_FILE
 from keras_transformer.decoding.exported import EXPORT_FILE
 from keras_transformer.decoding.exported import REMEDY
 from keras_transformer.decoding.exported import SHORTLIST_FILE
-from keras_transformer.decoding.exported import WRITER
 from keras_transformer.decoding.exported import check_exportable
 from keras_transformer.decoding.exported import is_ctranslate2
 from keras_transformer.decoding.exported import newest_version
@@ -28,7 +27,7 @@ from keras_transformer.decoding.windows import encode
 from keras_transformer.decoding.windows import encode_prefixes
 from keras_transformer.decoding.windows import windows
 from keras_transformer.files.reading import check_file
-from keras_transformer.files.reading import faulty
+from keras_transformer.files.reading import file_error
 from keras_transformer.files.records import read_record
 from keras_transformer.processor import processor_flags
 from keras_transformer.token_ids import END_ID
@@ -273,9 +272,9 @@ class CTranslate2Translator(TextTranslator):
             names = [("shared", VOCABULARY_FILE)]
         for (name, vocabulary_file), pieces in zip(names, both):
             path = os.path.join(self._path, TOKENS_FILE.format(name))
-            if read_record(path, [str], WRITER, REMEDY) != pieces:
+            if read_record(path, [str], REMEDY) != pieces:
                 fault = f"which differs from {vocabulary_file}"
-                raise faulty(path, fault, WRITER, REMEDY)
+                raise file_error(path, fault, REMEDY)
         return both
 
     def _check_shortlist(self):
@@ -284,11 +283,11 @@ class CTranslate2Translator(TextTranslator):
         if expected is None:
             return False
         path = os.path.join(self._path, SHORTLIST_FILE)
-        check_file(path, WRITER, REMEDY)
+        check_file(path, REMEDY)
         # A part of one would exclude good translations, without any error.
         if sha256(path) != expected:
             fault = f"whose SHA-256 is not the one in {EXPORT_FILE}"
-            raise faulty(path, fault, WRITER, REMEDY)
+            raise file_error(path, fault, REMEDY)
         return True
 
     def _read_adds_end(self):
@@ -298,7 +297,7 @@ class CTranslate2Translator(TextTranslator):
         """
         path = os.path.join(self._path, SETTINGS_FILE)
         shape = {"add_source_eos?": bool}
-        settings = read_record(path, shape, WRITER, REMEDY)
+        settings = read_record(path, shape, REMEDY)
         return settings.get("add_source_eos", False)
 
 

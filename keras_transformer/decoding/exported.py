@@ -5,7 +5,7 @@ import os
 import re
 
 from keras_transformer.data.subwords import VOCABULARY_FILE
-from keras_transformer.files.reading import faulty
+from keras_transformer.files.reading import file_error
 from keras_transformer.files.records import read_record
 from keras_transformer.search.options import DecodeOptions
 from keras_transformer.trees.symbols import LINEARIZATIONS
@@ -28,7 +28,6 @@ _RECORD = {
     "shortlist_sha256?": str,
 }
 # What an error about a damaged file says.
-WRITER = "kt-exporter"
 REMEDY = "Export the run again."
 
 # The names that TensorFlow Serving accepts as versions.
@@ -102,12 +101,12 @@ def read_export(path):
     Raises:
         ValueError: If the file is not one that kt-exporter wrote.
     """
-    record = read_record(path, _RECORD, WRITER, REMEDY)
+    record = read_record(path, _RECORD, REMEDY)
     try:
         return record, DecodeOptions(**record["decode"])
     except TypeError as error:  # an option that does not exist
         fault = f"where `decode` is wrong ({error})"
-        raise faulty(path, fault, WRITER, REMEDY) from error
+        raise file_error(path, fault, REMEDY) from error
     except ValueError as error:
         raise ValueError(f"{error} The value is in {path}.") from error
 

@@ -136,7 +136,7 @@ def check_goes_with(glossary, options, linearization):
     if not isinstance(glossary, Glossary):
         raise ValueError(
             "`glossary` must be a `Glossary`. Received: glossary="
-            f"{fields.shown(glossary)}. Write Glossary({{term: translation}})."
+            f"{fields.quote(glossary)}. Write Glossary({{term: translation}})."
         )
     if linearization:
         raise ValueError(

@@ -194,7 +194,7 @@ def check_goes_with(protect, linearization):
     if not isinstance(protect, Placeholders):
         raise ValueError(
             "`protect` must be a `Placeholders`. Received: protect="
-            f"{fields.shown(protect)}. Write Placeholders()."
+            f"{fields.quote(protect)}. Write Placeholders()."
         )
     if linearization:
         raise ValueError(

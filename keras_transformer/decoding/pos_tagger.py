@@ -8,14 +8,14 @@ from keras import layers
 from keras import ops
 
 from keras_transformer.decoding.arrays import padded
-from keras_transformer.files.reading import faulty
-from keras_transformer.files.writing import written_aside
+from keras_transformer.files.reading import file_error
+from keras_transformer.files.writing import atomic_write
 from keras_transformer.runs.checkpoint_file import read_arrays
 from keras_transformer.runs.run_directory import TAGGERS
 from keras_transformer.token_ids import END_ID
 
 BATCH_ROWS = 32
-_WRITER, _REMEDY = "kt-tagger", "Delete it, or train it again."
+_REMEDY = "Delete it, or train it again."
 
 
 class Tagger:
@@ -123,7 +123,7 @@ def save_tagger(tagger, run, step):
     }
     # As numbers, because our reader of such files accepts nothing else.
     text = "\n".join(tagger.tags).encode()
-    with written_aside(path, "wb") as file:
+    with atomic_write(path, "wb") as file:
         np.savez(file, tags=np.frombuffer(text, "uint8"), **arrays)
     return path
 
@@ -152,5 +152,5 @@ def load_tagger(run, step, model):
         head.set_weights([arrays[f"head/{n}"] for n in range(len(arrays))])
     except (KeyError, UnicodeDecodeError, ValueError) as error:
         fault = "which is damaged or belongs to another model"
-        raise faulty(path, fault, _WRITER, _REMEDY) from error
+        raise file_error(path, fault, _REMEDY) from error
     return Tagger(model, run.source_vocabulary, tags, head)

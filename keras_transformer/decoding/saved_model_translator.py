@@ -21,7 +21,7 @@ from keras_transformer.decoding.threads import num_tensorflow_threads
 from keras_transformer.decoding.windows import check_length
 from keras_transformer.decoding.windows import check_pairs
 from keras_transformer.decoding.windows import windows
-from keras_transformer.files.standard_error import silenced_stderr
+from keras_transformer.files.standard_error import silence_stderr
 
 EXPORT_PATH = os.path.join("assets.extra", EXPORT_FILE)
 
@@ -303,7 +303,7 @@ def _load_signatures(path):
     try:
         # TensorFlow logs a fingerprint that it cannot read, but needs none.
         # SentencePiece logs at the first use of each vocabulary.
-        with silenced_stderr():
+        with silence_stderr():
             signatures = tf.saved_model.load(path).signatures
             for name in ("lengths", "target_lengths"):
                 if name in signatures:

@@ -8,8 +8,8 @@ from keras_transformer.data.progress import Progress
 from keras_transformer.decoding import threads
 from keras_transformer.decoding.loading import load
 from keras_transformer.files.directories import check_directory
+from keras_transformer.files.writing import atomic_write
 from keras_transformer.files.writing import check_writable
-from keras_transformer.files.writing import written_aside
 from keras_transformer.trees.evalb_files import write_evalb
 from keras_transformer.trees.tree import parse_tree
 
@@ -116,7 +116,7 @@ def write(texts, outputs, output_dir, evalb_files=False):
     """
     path = outputs_path(output_dir, texts.name)
     os.makedirs(os.path.dirname(path), exist_ok=True)
-    with written_aside(path) as file:
+    with atomic_write(path) as file:
         file.writelines(output + "\n" for output in outputs)
     print(f"Outputs: {path}", file=sys.stderr)
     if evalb_files:

@@ -95,7 +95,7 @@ def _example(sentence, systems, words):
     place = sentence.number - 1
     reference = systems.references[place]
     texts = [reference, *(outputs[place] for outputs in systems.outputs)]
-    compared, *translations = words.of(texts)
+    compared, *translations = words.tokenize_all(texts)
     # Words are shown as they are written, even if case is ignored.
     _, *shown = dataclasses.replace(words, lowercase=False).of(texts)
     return Example(

@@ -6,7 +6,7 @@ import json
 import os
 
 from keras_transformer.decoding.exported import EXPORT_FILE
-from keras_transformer.files.writing import written_aside
+from keras_transformer.files.writing import atomic_write
 
 
 def write_record(directory, run, step, options, packages, **more):
@@ -35,5 +35,5 @@ def write_record(directory, run, step, options, packages, **more):
             name: importlib.metadata.version(name) for name in packages
         },
     }
-    with written_aside(os.path.join(directory, EXPORT_FILE)) as file:
+    with atomic_write(os.path.join(directory, EXPORT_FILE)) as file:
         file.write(json.dumps(record, indent=2) + "\n")

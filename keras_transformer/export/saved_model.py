@@ -106,8 +106,8 @@ def _save(model, run, options, facts, directory):
         # with the names of operations around the reason.
         reason = re.sub(r"{{[^}]*}} | \[Op:\w+\]", "", error.message)
         raise OSError(
-            "A model must fit on its disk. Received: "
-            f"{directory} ({reason}). Make room or choose another disk."
+            f"Cannot write {directory}: {reason}. Make room or choose "
+            "another disk."
         ) from error
     if not facts["of_text"]:
         # The clients of this model encode text themselves.

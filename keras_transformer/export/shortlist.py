@@ -17,7 +17,7 @@ from keras_transformer.data.subwords import sample_evenly
 from keras_transformer.data.tags import word_of
 from keras_transformer.data.text_files import is_blank
 from keras_transformer.decoding.exported import SHORTLIST_FILE
-from keras_transformer.files.writing import written_aside
+from keras_transformer.files.writing import atomic_write
 from keras_transformer.token_ids import WORD_START
 
 NUM_RELATED = 40  # subwords of the target for each of the source
@@ -61,7 +61,7 @@ class Shortlist(typing.NamedTuple):
         ]
         content = "".join(lines).encode()
         path = os.path.join(directory, SHORTLIST_FILE)
-        with written_aside(path, "wb") as file:
+        with atomic_write(path, "wb") as file:
             file.write(content)
         return hashlib.sha256(content).hexdigest()
 

@@ -36,12 +36,12 @@ def new_version(export_dir):
             writing a version.
     """
     _check_content(export_dir)
-    with locks.locked_directory(export_dir, wait=False):
+    with locks.lock_directory(export_dir, wait=False):
         _remove_leftovers(export_dir)
         number = max(versions(export_dir), default=0) + 1
         path = os.path.join(export_dir, str(number))
         # The name is not a number, so no server loads the directory early.
-        with directories.directory_aside(path + writing.INCOMPLETE) as aside:
+        with directories.stage_directory(path + writing.INCOMPLETE) as aside:
             yield aside, path
             writing.synchronise(aside)
             writing.move(aside, path)
@@ -76,7 +76,7 @@ def check_export_dir(export_dir, format):
     if os.path.isdir(os.path.dirname(os.path.abspath(export_dir))):
         # Fails if another process is exporting. It also makes the directory,
         # which tells more than permissions do, and removes it again.
-        with locks.locked_directory(export_dir, wait=False):
+        with locks.lock_directory(export_dir, wait=False):
             pass
 
 

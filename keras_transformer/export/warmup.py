@@ -5,7 +5,7 @@ import os
 import tensorflow as tf
 
 from keras_transformer.data import generation
-from keras_transformer.files.standard_error import silenced_stderr
+from keras_transformer.files.standard_error import silence_stderr
 from keras_transformer.runs.model_card import facts
 from keras_transformer.serving.messages import PredictionLog
 from keras_transformer.serving.tensor_protos import to_proto
@@ -66,7 +66,7 @@ def write_warmup(directory, signatures, pairs, vocabulary):
             response = log.predict_log.response
             response.model_spec.signature_name = name
             # SentencePiece logs at its first use.
-            with silenced_stderr():
+            with silence_stderr():
                 outputs = signatures[name](**inputs)
             _fill(request.inputs, inputs)
             _fill(response.outputs, outputs)

@@ -8,9 +8,10 @@ import contextlib
 import os
 import shutil
 
+from keras_transformer.errors import UserError
 from keras_transformer.files import locks
 from keras_transformer.files.writing import INCOMPLETE
-from keras_transformer.files.writing import disk_errors
+from keras_transformer.files.writing import explain_disk_errors
 from keras_transformer.files.writing import move
 from keras_transformer.files.writing import synchronise
 
@@ -23,7 +24,7 @@ def check_directory(path, name="An output"):
         name: What the message calls the path. Defaults to "An output".
 
     Raises:
-        ValueError: If the directory, or the nearest one above it that exists,
+        UserError: If the directory, or the nearest one above it that exists,
             is not one or may not be written to.
     """
     nearest = os.path.abspath(path)
@@ -36,14 +37,14 @@ def check_directory(path, name="An output"):
         fault = "may not be written to"
         remedy = "Change its permissions, or name another directory."
     if fault:
-        raise ValueError(
+        raise UserError(
             f"{name} must be a directory that can be written. Received: "
             f"{path}, but {nearest} {fault}. {remedy}"
         )
 
 
 @contextlib.contextmanager
-def directory_aside(path):
+def stage_directory(path):
     """Makes an empty directory and removes it unless it has been moved.
 
     The caller fills it, calls `synchronise`, and moves it or its files to
@@ -61,7 +62,7 @@ def directory_aside(path):
     """
     shutil.rmtree(path, ignore_errors=True)
     try:
-        with disk_errors(path.removesuffix(INCOMPLETE)):
+        with explain_disk_errors(path.removesuffix(INCOMPLETE)):
             os.makedirs(path)
             yield path
     finally:
@@ -69,7 +70,7 @@ def directory_aside(path):
 
 
 @contextlib.contextmanager
-def replaced_directory(path, check=None, own=None):
+def replace_directory(path, check=None, own=None):
     """Makes an empty directory that gets the name of another one at the end.
 
     Until the block has ended without an error, the earlier directory stays in
@@ -89,17 +90,17 @@ def replaced_directory(path, check=None, own=None):
         The path of the empty directory.
 
     Raises:
-        ValueError: If another process is replacing the directory.
+        UserError: If another process is replacing the directory.
     """
     place = os.path.realpath(path)
     outer = place + INCOMPLETE
-    with locks.locked_directory(outer, wait=False, shown=path):
+    with locks.lock_directory(outer, wait=False, shown=path):
         try:
             _finish_replacing(place, own)
             if check:
                 check()
             _remove_content(outer)
-            with disk_errors(path):
+            with explain_disk_errors(path):
                 aside = os.path.join(outer, "new")
                 os.mkdir(aside)
                 yield aside

@@ -5,13 +5,15 @@ import errno
 import fcntl
 import os
 
+from keras_transformer.errors import UserError
+
 # Errors of file systems that cannot lock: some network file systems lock
 # nothing, others only files, not directories.
 CANNOT_LOCK = {errno.EBADF, errno.EINVAL, errno.ENOLCK, errno.EOPNOTSUPP}
 
 
 @contextlib.contextmanager
-def locked_directory(path, wait=True, shown=None):
+def lock_directory(path, wait=True, shown=None):
     """Makes a directory if need be and keeps other processes out of it.
 
     The lock ends with the process, so a killed one blocks nobody. A directory
@@ -25,7 +27,7 @@ def locked_directory(path, wait=True, shown=None):
         shown: Path to name in an error. Defaults to `path`.
 
     Raises:
-        ValueError: If another process holds the lock and `wait` is False.
+        UserError: If another process holds the lock and `wait` is False.
     """
     new_directories = _missing(path)
 
@@ -44,7 +46,7 @@ def locked_directory(path, wait=True, shown=None):
 
 
 @contextlib.contextmanager
-def locked_file(path, mode="w", shown=None, keep=False, **options):
+def open_locked(path, mode="w", shown=None, keep=False, **options):
     """Opens a file to write and keeps other processes out of it.
 
     Args:
@@ -58,7 +60,7 @@ def locked_file(path, mode="w", shown=None, keep=False, **options):
         The open file.
 
     Raises:
-        ValueError: If another process holds the lock.
+        UserError: If another process holds the lock.
     """
 
     def open_file():
@@ -102,10 +104,9 @@ def _lock(descriptor, path, kind, wait):
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
     except BlockingIOError as error:
-        raise ValueError(
-            f"A {kind} must be written by one process at a time. Received: "
-            f"{path}, which another process is writing to. Wait until that "
-            f"process ends, or name another {kind}."
+        raise UserError(
+            f"Another process is writing to {path}. Wait until it ends, or "
+            f"name another {kind}."
         ) from error
     except OSError as error:
         if error.errno not in CANNOT_LOCK:

@@ -6,6 +6,7 @@ import itertools
 import json
 import os
 
+from keras_transformer.errors import UserError
 from keras_transformer.files import locks
 from keras_transformer.files import writing
 from keras_transformer.files.records import read_record
@@ -22,7 +23,7 @@ _RECORD_SHAPE = {
 
 
 @contextlib.contextmanager
-def resumable(path, settings, resume=False):
+def open_resumable(path, settings, resume=False):
     """Opens an output whose lines stay if the process stops before the end.
 
     Until the output is complete its name is `path.partial`. After an error, a
@@ -43,14 +44,14 @@ def resumable(path, settings, resume=False):
         A `PartialFile`.
 
     Raises:
-        ValueError: If `path` is not a file, if another process writes it, if
+        UserError: If `path` is not a file, if another process writes it, if
             lines are left and `resume` is False, or if they do not fit.
         OSError: If the disk accepts no more data.
     """
     writing.check_writable(path)
-    path = writing.followed(path)
+    path = writing.resolve_link(path)
     partial = path + PARTIAL
-    with locks.locked_file(
+    with locks.open_locked(
         partial, "wb", shown=path, keep=True, buffering=0
     ) as file:
         try:
@@ -70,7 +71,7 @@ def resumable(path, settings, resume=False):
 
 
 class PartialFile:
-    """Writes lines that can be continued; `resumable` opens it.
+    """Writes lines that can be continued; `open_resumable` opens it.
 
     Attributes:
         num_lines: Number of lines that are written, those of an earlier process
@@ -86,10 +87,10 @@ class PartialFile:
         self._record = self._read_record()
         self.num_lines = self._record["lines"]
         if self.num_lines and not resume:
-            raise ValueError(
-                "The lines of an unfinished output must not be lost. Received: "
-                f"{self._partial} with {self.num_lines:,} lines. Add --resume "
-                f"to go on from there, or remove {self._partial}."
+            raise UserError(
+                f"{self._partial} holds {self.num_lines:,} lines of an "
+                "unfinished output. Add --resume to go on from there, or "
+                f"remove {self._partial}."
             )
         if self.num_lines:
             self._check(settings)
@@ -114,7 +115,7 @@ class PartialFile:
             An iterator.
 
         Raises:
-            ValueError: If the earlier process had other lines.
+            UserError: If the earlier process had other lines.
         """
         self._hashes_of_inputs[name] = hashlib.sha256()
         lines = self._hashed(name, lines)
@@ -132,7 +133,7 @@ class PartialFile:
             lines: List of str, each with its line feed.
         """
         content = "".join(lines).encode()
-        with writing.disk_errors(self._path):
+        with writing.explain_disk_errors(self._path):
             left = memoryview(content)
             while left:
                 left = left[self._file.write(left) :]
@@ -185,7 +186,7 @@ class PartialFile:
             raise self._misfit("lines that were changed afterwards")
 
     def _misfit(self, received):
-        return ValueError(
+        return UserError(
             "`--resume` must have the text and the settings that the kept "
             f"lines were made with. Received: {received}, for "
             f"{self._partial}. Restore them, or remove {self._partial} to "
@@ -213,13 +214,12 @@ class PartialFile:
         if not os.fstat(self._file.fileno()).st_size:
             return {"lines": 0, "bytes": 0}
         if not os.path.exists(path):
-            raise ValueError(
-                "An unfinished output must have its record. Received: "
-                f"{self._partial} without {path}. Restore the record, or "
-                f"remove {self._partial} to start again."
+            raise UserError(
+                f"The unfinished output {self._partial} has no record {path}. "
+                f"Restore the record, or remove {self._partial} to start again."
             )
         remedy = f"Remove {self._partial} to start again."
-        record = read_record(path, _RECORD_SHAPE, "kt-decoder", remedy)
+        record = read_record(path, _RECORD_SHAPE, remedy)
         return record if record["lines"] > 0 else {"lines": 0, "bytes": 0}
 
     def _write_record(self):
@@ -228,7 +228,7 @@ class PartialFile:
             lines=self.num_lines,
             sha256=self._hash.hexdigest(),
         )
-        with writing.written_aside(_record_path(self._partial)) as file:
+        with writing.atomic_write(_record_path(self._partial)) as file:
             json.dump(self._record, file, indent=2)
 
 

@@ -4,7 +4,7 @@ import json
 import math
 import re
 
-from keras_transformer.files.reading import faulty
+from keras_transformer.files.reading import file_error
 from keras_transformer.files.reading import read_bytes
 
 MAX_BYTES = 8 * 2**20  # far more than any of our JSON files has
@@ -14,7 +14,7 @@ _KINDS = {bool: "true or false", int: "an integer", float: "a finite number"}
 _KINDS |= {str: "text", None: "null"}
 
 
-def read_record(path, shape, writer="kt-trainer", remedy=None):
+def read_record(path, shape, remedy=None):
     """Reads a JSON file and checks that it has the expected shape.
 
     A shape is one of:
@@ -34,8 +34,6 @@ def read_record(path, shape, writer="kt-trainer", remedy=None):
     Args:
         path: Path of the file.
         shape: The shape of its content.
-        writer: Name of the command that writes such files. Defaults to
-            "kt-trainer".
         remedy: Sentence that says what the user can do about a faulty file.
             Defaults to one that asks to restore the file.
 
@@ -43,7 +41,7 @@ def read_record(path, shape, writer="kt-trainer", remedy=None):
         The content, as `json.loads` returns it.
 
     Raises:
-        ValueError: If the file cannot be read as JSON of this shape. The
+        UserError: If the file cannot be read as JSON of this shape. The
             message names the place of the first fault.
 
     Example:
@@ -56,10 +54,10 @@ def read_record(path, shape, writer="kt-trainer", remedy=None):
     >>> read_record(path, [{"step": int, "score?": float}])[0]
     {'step': 7}
     """
-    fault, content = _parse(read_bytes(path, writer, remedy, MAX_BYTES))
+    fault, content = _parse(read_bytes(path, remedy, MAX_BYTES))
     fault = fault or _fault(content, shape, "")
     if fault:
-        raise faulty(path, fault, writer, remedy)
+        raise file_error(path, fault, remedy)
     return content
 
 

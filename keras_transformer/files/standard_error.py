@@ -5,7 +5,7 @@ import os
 
 
 @contextlib.contextmanager
-def silenced_stderr():
+def silence_stderr():
     """Discards what is written to standard error, by C++ code too.
 
     That code writes to descriptor 2 and not to `sys.stderr`, so the descriptor

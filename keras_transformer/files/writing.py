@@ -8,6 +8,7 @@ import contextlib
 import errno
 import os
 
+from keras_transformer.errors import UserError
 from keras_transformer.files import locks
 
 # The suffix of whatever is still being written. It also marks what a killed
@@ -28,11 +29,11 @@ def check_writable(path, name="An output"):
             "An output".
 
     Raises:
-        ValueError: If `path` exists and is not a file or may only be read, or
+        UserError: If `path` exists and is not a file or may only be read, or
             if its directory does not exist or may not be written to.
         OSError: If the system rejects the path, for example as too long.
     """
-    place = followed(path)
+    place = resolve_link(path)
     directory = os.path.dirname(place) or os.curdir
     fault = None
     if _is_no_file(path):
@@ -45,19 +46,19 @@ def check_writable(path, name="An output"):
     elif os.path.exists(path) and not os.access(path, os.W_OK):
         fault = "which may only be read"
     if fault:
-        raise ValueError(
+        raise UserError(
             f"{name} must be a file that can be written. Received: {path}, "
             f"{fault}. Name another file, in a directory that can be written."
         )
     # Root seems to have access everywhere, and a name can be too long.
     aside = place + INCOMPLETE
     if not os.path.lexists(aside):
-        with locks.locked_file(aside, "wb", path):
+        with locks.open_locked(aside, "wb", path):
             os.remove(aside)
 
 
 @contextlib.contextmanager
-def written_aside(path, mode="w"):
+def atomic_write(path, mode="w"):
     """Opens a file that appears under its name once it is complete.
 
     Until then its name is `path.incomplete`. An error, a kill or a power cut
@@ -73,7 +74,7 @@ def written_aside(path, mode="w"):
         The open file.
 
     Raises:
-        ValueError: If `path` exists and is not a file, or if another process is
+        UserError: If `path` exists and is not a file, or if another process is
             writing it.
         OSError: If the disk accepts no more data.
 
@@ -81,22 +82,22 @@ def written_aside(path, mode="w"):
 
     >>> import tempfile
     >>> path = os.path.join(tempfile.mkdtemp(), "greeting.txt")
-    >>> with written_aside(path) as file:
+    >>> with atomic_write(path) as file:
     ...     _ = file.write("Guten Tag")
     >>> open(path).read()
     'Guten Tag'
     """
-    place = followed(path)
+    place = resolve_link(path)
     if _is_no_file(path):
-        raise ValueError(
-            "An output must be a file. Received: "
-            f"{path}, which is a directory or a device. Name a file."
+        raise UserError(
+            f"Cannot replace {path}, which is a directory or a device. Name a "
+            "file."
         )
     aside = place + INCOMPLETE
     text = {} if "b" in mode else {"encoding": "utf-8", "newline": "\n"}
     with (
-        disk_errors(path),
-        locks.locked_file(aside, mode, path, **text) as file,
+        explain_disk_errors(path),
+        locks.open_locked(aside, mode, path, **text) as file,
     ):
         try:
             yield file
@@ -113,8 +114,8 @@ def written_aside(path, mode="w"):
 
 
 @contextlib.contextmanager
-def written_together(paths):
-    """Opens files that belong together; see `written_aside`.
+def atomic_write_together(paths):
+    """Opens files that belong together; see `atomic_write`.
 
     A reader never finds new and earlier files side by side. The earlier ones
     disappear once all of the new ones are complete, so a kill at this moment
@@ -127,20 +128,20 @@ def written_together(paths):
         List of the open files.
     """
     with contextlib.ExitStack() as stack:
-        files = [stack.enter_context(written_aside(path)) for path in paths]
+        files = [stack.enter_context(atomic_write(path)) for path in paths]
         yield files
         # A full disk has to be noticed while the earlier files still exist.
         for path, file in zip(paths, files):
-            with disk_errors(path):
+            with explain_disk_errors(path):
                 file.flush()
                 os.fsync(file.fileno())
         for path in paths:
             with contextlib.suppress(FileNotFoundError):
-                os.remove(followed(path))
+                os.remove(resolve_link(path))
 
 
 @contextlib.contextmanager
-def disk_errors(path):
+def explain_disk_errors(path):
     """Explains the errors of a disk that accepts no more data.
 
     Args:
@@ -155,9 +156,9 @@ def disk_errors(path):
         if error.errno not in CANNOT_WRITE:
             raise
         raise OSError(
-            f"A file must fit on its disk. Received: {path} ({error.strerror})."
-            " Make room or choose another disk, then start again. Files that "
-            "were complete before are still complete."
+            f"Cannot write {path}: {error.strerror}. Make room or choose "
+            "another disk, then start again. Files that were complete before "
+            "are still complete."
         ) from error
 
 
@@ -179,14 +180,14 @@ def move(aside, path):
     Args:
         aside: Path of the complete file or directory.
         path: New path. A file at this path is replaced at once. A directory
-            must be empty; `directories.replaced_directory` replaces one that is
+            must be empty; `directories.replace_directory` replaces one that is
             not.
     """
     os.replace(aside, path)
     _synchronise(os.path.dirname(path) or os.curdir)
 
 
-def followed(path):
+def resolve_link(path):
     """Returns the path of the file that a link leads to, or `path` itself."""
     return os.path.realpath(path) if os.path.islink(path) else path
 

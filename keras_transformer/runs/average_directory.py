@@ -36,7 +36,7 @@ def replaced(path, run):
     """
     _check_place(path, run)
     check = functools.partial(_check_replaceable, path)
-    return directories.replaced_directory(path, check, OWN)
+    return directories.replace_directory(path, check, OWN)
 
 
 def _check_place(path, run):

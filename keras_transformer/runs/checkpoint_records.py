@@ -4,10 +4,10 @@ import json
 import os
 from typing import NamedTuple
 
-from keras_transformer.files.reading import faulty
+from keras_transformer.files.reading import file_error
 from keras_transformer.files.records import WHOLE
 from keras_transformer.files.records import read_record
-from keras_transformer.files.writing import written_aside
+from keras_transformer.files.writing import atomic_write
 
 _EVALUATIONS = [{"step": WHOLE, "seconds?": float, "score?": (float, None)}]
 _EVALUATIONS_REMEDY = (
@@ -58,7 +58,7 @@ def write_evaluations(path, evaluations):
     """Writes a list of `Evaluation` as `read_evaluations` reads it."""
     # One line for each evaluation, so that people can read and compare them.
     lines = ",\n".join(json.dumps(e._asdict()) for e in evaluations)
-    with written_aside(path) as file:
+    with atomic_write(path) as file:
         file.write(f"[\n{lines}\n]\n")
 
 
@@ -86,10 +86,10 @@ def read_timed_steps(path, steps):
 
 def write_timed_steps(path, timed_steps):
     """Writes a list of steps as `read_timed_steps` reads it."""
-    with written_aside(path) as file:
+    with atomic_write(path) as file:
         file.write(f"{json.dumps(timed_steps)}\n")
 
 
 def _check_order(steps, path, remedy):
     if steps != sorted(set(steps)):
-        raise faulty(path, "where the steps do not ascend", remedy=remedy)
+        raise file_error(path, "where the steps do not ascend", remedy=remedy)

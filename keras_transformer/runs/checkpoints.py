@@ -6,7 +6,7 @@ import re
 import numpy as np
 
 from keras_transformer.files.writing import INCOMPLETE
-from keras_transformer.files.writing import written_aside
+from keras_transformer.files.writing import atomic_write
 from keras_transformer.runs import checkpoint_file
 from keras_transformer.runs import checkpoint_records
 from keras_transformer.runs import retention
@@ -92,7 +92,7 @@ class Checkpoints:
         os.makedirs(self.directory, exist_ok=True)
         path = self.path(step)
         # An open file, since NumPy adds `.npz` to a path that ends otherwise.
-        with written_aside(path, "wb") as file:
+        with atomic_write(path, "wb") as file:
             np.savez(file, **arrays)
         return path
 

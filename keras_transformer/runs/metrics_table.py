@@ -5,10 +5,10 @@ import io
 import os
 import re
 
-from keras_transformer.files.reading import faulty
+from keras_transformer.files.reading import file_error
 from keras_transformer.files.reading import read_text
-from keras_transformer.files.writing import disk_errors
-from keras_transformer.files.writing import written_aside
+from keras_transformer.files.writing import atomic_write
+from keras_transformer.files.writing import explain_disk_errors
 
 METRICS_FILE = "metrics.csv"
 # Scores such as dev_bleu depend on the problem; the rows add their columns.
@@ -66,13 +66,13 @@ class MetricsTable:
         columns = _more_columns(self._columns, row)
         if self._is_written and columns == self._columns:
             with (
-                disk_errors(self.path),
+                explain_disk_errors(self.path),
                 open(self.path, "a", encoding="utf-8", newline="") as file,
             ):
                 self._writer(file).writerow(self.rows[-1])
             return
         self._columns = columns
-        with written_aside(self.path) as file:
+        with atomic_write(self.path) as file:
             writer = self._writer(file)
             writer.writeheader()
             writer.writerows(self.rows)
@@ -108,16 +108,16 @@ def read_rows(path):
         rows = list(reader)
     except csv.Error as error:
         fault = f"where line {reader.line_num} is not CSV ({error})"
-        raise faulty(path, fault, remedy=_REMEDY) from error
+        raise file_error(path, fault, remedy=_REMEDY) from error
     names = reader.fieldnames or ()
     if complete and ("step" not in names or len(set(names)) < len(names)):
         fault = "whose first line does not name each column once, with step"
-        raise faulty(path, fault, remedy=_REMEDY)
+        raise file_error(path, fault, remedy=_REMEDY)
     for number, row in enumerate(rows, 1):
         fault = _fault(row)
         if fault:
             fault = f"where row {number} has {fault}"
-            raise faulty(path, fault, remedy=_REMEDY)
+            raise file_error(path, fault, remedy=_REMEDY)
     return rows
 
 

@@ -10,7 +10,7 @@ from keras_transformer.data.subwords import SOURCE_VOCABULARY_FILE
 from keras_transformer.data.subwords import VOCABULARY_FILE
 from keras_transformer.files.records import WHOLE
 from keras_transformer.files.records import read_record
-from keras_transformer.files.writing import written_aside
+from keras_transformer.files.writing import atomic_write
 from keras_transformer.runs.checkpoints import Checkpoints
 from keras_transformer.runs.metrics_table import COSTS
 from keras_transformer.runs.metrics_table import METRICS_FILE
@@ -226,5 +226,5 @@ def _read_hparams(path):
 
 
 def _write(path, content):
-    with written_aside(path, "wb") as file:
+    with atomic_write(path, "wb") as file:
         file.write(content)

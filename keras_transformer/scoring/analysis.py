@@ -78,7 +78,7 @@ def by_frequency(systems, references, words, frequencies):
         references are left out.
     """
     *systems, references = (
-        list(words.of(texts)) for texts in (*systems, references)
+        list(words.tokenize_all(texts)) for texts in (*systems, references)
     )
     groups = []
     for title, low, high in _ranges((-1, *FREQUENCIES)):

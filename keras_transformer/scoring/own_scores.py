@@ -28,7 +28,7 @@ def checked_scores(scores, problem_name):
     if not isinstance(scores, dict):
         raise ValueError(
             "The scores of a problem must be a dictionary of names to numbers. "
-            f"Received: problem={problem_name} with {fields.shown(scores)}. "
+            f"Received: problem={problem_name} with {fields.quote(scores)}. "
             'Return for example {"bleu": 28.4}.'
         )
     for name, value in scores.items():
@@ -42,7 +42,7 @@ def checked_scores(scores, problem_name):
         if not _is_finite_number(value):
             raise ValueError(
                 "A score must be a finite number. Received: "
-                f"problem={problem_name}, {name}={fields.shown(value)}. "
+                f"problem={problem_name}, {name}={fields.quote(value)}. "
                 "Return a float, such as 28.4."
             )
     return {name: float(value) for name, value in scores.items()}

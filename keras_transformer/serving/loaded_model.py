@@ -6,7 +6,7 @@ import os
 import numpy as np
 
 from keras_transformer.files.records import read_record
-from keras_transformer.files.standard_error import silenced_stderr
+from keras_transformer.files.standard_error import silence_stderr
 from keras_transformer.serving.errors import CODES
 from keras_transformer.serving.errors import RequestError
 from keras_transformer.serving.messages import PredictionLog
@@ -46,7 +46,7 @@ class LoadedModel:
         import tensorflow as tf
         import tensorflow_text  # noqa: F401 - registers its operations
 
-        with silenced_stderr():
+        with silence_stderr():
             self._model = tf.saved_model.load(path)
         self._functions = dict(self._model.signatures)
         # None for a SavedModel that kt-exporter did not write.
@@ -99,7 +99,7 @@ class LoadedModel:
                 }
                 self.signatures[name].check(arrays)
                 # SentencePiece logs at its first use.
-                with silenced_stderr():
+                with silence_stderr():
                     self.call(name, arrays)
         # A faulty warm-up file must not keep a good model from being served.
         except Exception as error:
@@ -109,7 +109,9 @@ class LoadedModel:
 def _max_tokens(path):
     if not os.path.exists(path):
         return None
-    return read_record(path, {"max_tokens": int}, "kt-exporter")["max_tokens"]
+    return read_record(path, {"max_tokens": int}, "Export the run again.")[
+        "max_tokens"
+    ]
 
 
 def _is_text(array):

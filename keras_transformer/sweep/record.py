@@ -4,7 +4,7 @@ import json
 import os
 
 from keras_transformer.files.records import read_record
-from keras_transformer.files.writing import written_aside
+from keras_transformer.files.writing import atomic_write
 
 RECORD_FILE = "sweep.json"
 
@@ -22,11 +22,11 @@ def check_settings(directory, settings):
     """
     path = os.path.join(directory, RECORD_FILE)
     if not os.path.lexists(path):
-        with written_aside(path) as file:
+        with atomic_write(path) as file:
             file.write(json.dumps(settings, indent=2) + "\n")
         return
     shape = {str: (str, int, None)}
-    earlier = read_record(path, shape, "kt-sweep")
+    earlier = read_record(path, shape)
     for name, value in settings.items():
         if earlier.get(name) != value:
             raise ValueError(

@@ -101,7 +101,7 @@ def draw(text, num_points, seed):
     raise ValueError(
         "`--ranges` must have as many different combinations as --random asks "
         f"for. Received: --random={num_points} and --ranges="
-        f"{fields.shown(text)}, in which {len(points)} were found. Lower "
+        f"{fields.quote(text)}, in which {len(points)} were found. Lower "
         "--random, or widen a range."
     )
 
@@ -120,19 +120,19 @@ def _split(text, flag):
         if not equals or not values:
             raise ValueError(
                 f"`--{flag}` must be name=values pairs with semicolons between "
-                f"them. Received: {fields.shown(item)}. Write for example "
+                f"them. Received: {fields.quote(item)}. Write for example "
                 "dropout=0.1,0.3;num_layers=2,4."
             )
         if name in values_of_names:
             raise ValueError(
                 f"`--{flag}` must name each hyper-parameter once. Received: "
-                f"{fields.shown(name)} twice. Join the values with commas."
+                f"{fields.quote(name)} twice. Join the values with commas."
             )
         values_of_names[name] = values
     if not values_of_names:
         raise ValueError(
             f"`--{flag}` must name a hyper-parameter. Received: "
-            f"{fields.shown(text)}. Write for example dropout=0.1,0.3."
+            f"{fields.quote(text)}. Write for example dropout=0.1,0.3."
         )
     return values_of_names
 
@@ -142,7 +142,7 @@ def _choices(name, values, flag):
     if len(set(choices)) < len(choices):
         raise ValueError(
             f"`--{flag}` must name each value once. Received: "
-            f"{name}={fields.shortened(values)}. Remove the second one."
+            f"{name}={fields.shorten(values)}. Remove the second one."
         )
     return choices
 
@@ -156,13 +156,13 @@ def _range(name, values):
     if not is_number or not low <= high or scale.strip() not in ("", "log"):
         raise ValueError(
             "`--ranges` must have ranges from a lower to a higher number. "
-            f"Received: {name}={fields.shortened(values)}. Write for example "
+            f"Received: {name}={fields.shorten(values)}. Write for example "
             "dropout=0.0..0.3, or learning_rate=0.3..3.0 log."
         )
     if is_log and low <= 0:
         raise ValueError(
             "A range of --ranges with log must begin above 0. Received: "
-            f"{name}={fields.shortened(values)}. Raise its beginning, or leave "
+            f"{name}={fields.shorten(values)}. Raise its beginning, or leave "
             "log out."
         )
     return Range(low, high, is_log)

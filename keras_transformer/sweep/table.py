@@ -5,7 +5,7 @@ import dataclasses
 import statistics
 
 from keras_transformer import markdown
-from keras_transformer.files.writing import written_aside
+from keras_transformer.files.writing import atomic_write
 from keras_transformer.sweep.results import SPLITS
 from keras_transformer.sweep.results import is_trained
 from keras_transformer.visualization.picture import spelled
@@ -56,7 +56,7 @@ def make_lines(rows, results, measure, quoted=()):
 
 def write_csv(path, lines):
     """Writes the lines of a table as CSV."""
-    with written_aside(path) as file:
+    with atomic_write(path) as file:
         writer = csv.DictWriter(
             file, _columns(lines), restval="", lineterminator="\n"
         )
@@ -81,7 +81,7 @@ def write_markdown(path, title, lines, failures):
     ]
     parts = [title, markdown.table(head, cells, numbers=True), *_spreads(lines)]
     parts += [f"{name} failed: {why}" for name, why in failures.items()]
-    with written_aside(path) as file:
+    with atomic_write(path) as file:
         file.write("\n\n".join(parts) + "\n")
 
 

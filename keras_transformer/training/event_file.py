@@ -9,7 +9,7 @@ from tensorboard.compat.proto.event_pb2 import SessionLog
 from tensorboard.compat.proto.summary_pb2 import Summary
 from tensorboard.summary.writer.record_writer import RecordWriter
 
-from keras_transformer.files.writing import disk_errors
+from keras_transformer.files.writing import explain_disk_errors
 
 
 class EventFile:
@@ -53,13 +53,13 @@ class EventFile:
     def close(self):
         """Closes the file, which the next `write` opens again."""
         if self._writer:
-            with disk_errors(self._path):
+            with explain_disk_errors(self._path):
                 self._writer.close()
             self._writer = None
 
     def _add(self, **fields):
         event = Event(wall_time=time.time(), **fields)
-        with disk_errors(self._path):
+        with explain_disk_errors(self._path):
             if not self._writer:
                 self._writer = RecordWriter(open(self._path, "ab"))
             self._writer.write(event.SerializeToString())

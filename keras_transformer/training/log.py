@@ -7,7 +7,7 @@ import numpy as np
 import tqdm
 
 from keras_transformer.data.progress import duration
-from keras_transformer.files.writing import written_aside
+from keras_transformer.files.writing import atomic_write
 from keras_transformer.runs.metrics_table import METRICS_FILE
 from keras_transformer.runs.metrics_table import MetricsTable
 from keras_transformer.training.cost import known_costs
@@ -190,7 +190,7 @@ class TrainingLog:
             return
         path = self.run.file("samples", f"step-{step}.txt")
         os.makedirs(os.path.dirname(path), exist_ok=True)
-        with written_aside(path) as file:
+        with atomic_write(path) as file:
             for source, reference, translation in samples:
                 file.write(
                     f"source      {source}\nreference   {reference}\n"

@@ -1,6 +1,6 @@
 """The position of a training in its data, as a checkpoint records it."""
 
-from keras_transformer.files.reading import faulty
+from keras_transformer.files.reading import file_error
 from keras_transformer.runs.model_card import check_model_card
 from keras_transformer.runs.weights import check_checkpoint
 
@@ -33,7 +33,7 @@ def check_resumable(run):
     if sum(sizes.values()) > MAX_STATE * weights + 2**20:
         path = run.checkpoints.path(run.checkpoints.find())
         fault = f"with {sum(sizes.values()):,} bytes for a model of {weights:,}"
-        raise faulty(path, fault, remedy=_REMEDY)
+        raise file_error(path, fault, remedy=_REMEDY)
     read_progress(run.checkpoints)
     check_model_card(run)
 
@@ -63,7 +63,7 @@ def read_progress(checkpoints):
         shape = headers[name].shape if name in headers else "absent"
         if shape != ():
             fault = f"where {name[:80]!r} must be a number but is {shape}"
-            raise faulty(path, fault, remedy=_REMEDY)
+            raise file_error(path, fault, remedy=_REMEDY)
     arrays = checkpoints.load(step, KINDS)
     values = {name: array.item() for name, array in arrays.items()}
     progress, counts = (
@@ -79,8 +79,8 @@ def read_progress(checkpoints):
         is_count = type(progress[name]) is int and progress[name] >= 0
         if not is_count or (name == "step" and progress[name] != step):
             fault = f"where progress/{name} is {progress[name]}"
-            raise faulty(path, fault, remedy=_REMEDY)
+            raise file_error(path, fault, remedy=_REMEDY)
     if not 0 <= progress["seconds"] < float("inf"):
         fault = f"where progress/seconds is {progress['seconds']}"
-        raise faulty(path, fault, remedy=_REMEDY)
+        raise file_error(path, fault, remedy=_REMEDY)
     return progress, counts

@@ -13,7 +13,7 @@ from keras_transformer.data.bpe_dropout import BpeDropout
 from keras_transformer.data.token_links import read_links
 from keras_transformer.engines import memory
 from keras_transformer.files.directories import check_directory
-from keras_transformer.files.locks import locked_directory
+from keras_transformer.files.locks import lock_directory
 from keras_transformer.runs.checkpoints import Checkpoints
 from keras_transformer.runs.model_card import changed_data
 from keras_transformer.runs.model_card import describe_data
@@ -44,7 +44,7 @@ def locked_run(path, is_chief=True):
         yield
         return
     check_directory(path, "`output_dir`")
-    with locked_directory(path, wait=False):
+    with lock_directory(path, wait=False):
         yield
 
 

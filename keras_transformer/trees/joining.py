@@ -146,7 +146,7 @@ def _log_probability(text, path, line):
         raise ValueError(
             "The score of a parse must be the logarithm of its probability, at "
             f"most 0. Received: {path}, line {line}, with "
-            f"{fields.shown(text)}. Parse with --write_scores --alpha=0 and "
+            f"{fields.quote(text)}. Parse with --write_scores --alpha=0 and "
             "without mbr_samples."
         )
     return number

@@ -6,7 +6,7 @@ import typing
 
 import numpy as np
 
-from keras_transformer.files.writing import written_aside
+from keras_transformer.files.writing import atomic_write
 from keras_transformer.visualization import page
 
 
@@ -55,7 +55,7 @@ def write_attention_page(attention, path, title="Attention"):
             "Attention".
     """
     text = attention_page(attention, title)
-    with written_aside(path) as file:
+    with atomic_write(path) as file:
         file.write(text)
 
 

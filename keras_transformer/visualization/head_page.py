@@ -2,7 +2,7 @@
 
 import html
 
-from keras_transformer.files.writing import written_aside
+from keras_transformer.files.writing import atomic_write
 from keras_transformer.visualization import page
 from keras_transformer.visualization.head_table import head_name
 from keras_transformer.visualization.head_table import head_notes
@@ -40,7 +40,7 @@ def write_head_page(scores, words, weights, path, text_name):
         ),
         "script": page.asset("paper_page.js") + page.asset("head_page.js"),
     }
-    with written_aside(path) as file:
+    with atomic_write(path) as file:
         file.write(page.fill("head_page.html", parts))
 
 

@@ -2,7 +2,7 @@
 
 import html
 
-from keras_transformer.files.writing import written_aside
+from keras_transformer.files.writing import atomic_write
 from keras_transformer.visualization import page
 from keras_transformer.visualization.paper_figures import head_colour
 from keras_transformer.visualization.picture import num_columns
@@ -35,7 +35,7 @@ def write_paper_page(figure, path):
         "caption": html.escape(figure.caption),
         "script": page.asset("paper_page.js"),
     }
-    with written_aside(path) as file:
+    with atomic_write(path) as file:
         file.write(page.fill("paper_page.html", parts))
 
 

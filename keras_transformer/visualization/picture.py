@@ -5,8 +5,8 @@ import re
 import unicodedata
 import warnings
 
+from keras_transformer.files.writing import atomic_write
 from keras_transformer.files.writing import check_writable
-from keras_transformer.files.writing import written_aside
 
 FORMATS = ("png", "pdf", "svg")
 MAX_MARKERS = 40  # a curve with more points has no markers
@@ -50,7 +50,7 @@ def write_picture(figure, path):
         OSError: If the disk accepts no more data.
     """
     check_picture_path(path)
-    with written_aside(path, "wb") as file, warnings.catch_warnings():
+    with atomic_write(path, "wb") as file, warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing")
         figure.savefig(file, format=_format(path))
 

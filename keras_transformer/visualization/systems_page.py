@@ -3,7 +3,7 @@
 import dataclasses
 import html
 
-from keras_transformer.files.writing import written_aside
+from keras_transformer.files.writing import atomic_write
 from keras_transformer.visualization import page
 
 ORDERS = {1: "word alone", 2: "two words", 3: "three words", 4: "four or more"}
@@ -80,7 +80,7 @@ def write_systems_page(comparison, path):
         "better": _lines(_example, comparison.better) or "<p>None.</p>",
         "worse": _lines(_example, comparison.worse) or "<p>None.</p>",
     }
-    with written_aside(path) as file:
+    with atomic_write(path) as file:
         file.write(page.fill("systems_page.html", parts))
 
 

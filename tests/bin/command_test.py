@@ -118,7 +118,7 @@ class RunTest:
     def test_missing_file_is_one_line_and_status_2(self, capsys):
         assert run(main=open_missing) == 2
         err = capsys.readouterr().err
-        assert "No such file or directory. Received: 'no/such/file'" in err
+        assert "Cannot use no/such/file: No such file or directory." in err
         assert err.count("\n") == 1
 
     def test_error_of_a_library_keeps_its_traceback(self):

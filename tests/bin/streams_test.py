@@ -52,7 +52,7 @@ class OutputTest:
         replace("stdout", "/dev/full")
         assert run(argument) == 2
         *_, line = capsys.readouterr().err.splitlines()
-        assert f"must take all that is written. Received: {FULL}" in line
+        assert f"Cannot write to standard output: {FULL}" in line
         sys.stdout.flush()  # nothing is left that could fail at the exit
 
     @pytest.mark.parametrize("argument", ARGUMENTS)

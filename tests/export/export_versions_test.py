@@ -48,7 +48,7 @@ class VersionsTest:
             stdout=subprocess.PIPE,
         )
         process.stdout.readline()
-        with pytest.raises(ValueError, match="one process at a time"):
+        with pytest.raises(ValueError, match="Another process is writing"):
             with versions.new_version(str(tmp_path)):
                 pass
         process.send_signal(signal.SIGKILL)

@@ -5,7 +5,7 @@ import pytest
 
 from keras_transformer.files import directories
 from keras_transformer.files import writing
-from keras_transformer.files.directories import directory_aside
+from keras_transformer.files.directories import stage_directory
 
 
 class CheckDirectoryTest:
@@ -25,13 +25,13 @@ class CheckDirectoryTest:
 
 class DirectoryAsideTest:
     def test_it_is_gone_at_the_end(self, tmp_path):
-        with directory_aside(str(tmp_path / "a.incomplete")) as aside:
+        with stage_directory(str(tmp_path / "a.incomplete")) as aside:
             (tmp_path / "a.incomplete" / "file").write_text("half")
             assert os.listdir(aside) == ["file"]
         assert os.listdir(tmp_path) == []
 
     def test_it_stays_under_its_new_name(self, tmp_path):
-        with directory_aside(str(tmp_path / "a.incomplete")) as aside:
+        with stage_directory(str(tmp_path / "a.incomplete")) as aside:
             (tmp_path / "a.incomplete" / "file").write_text("whole")
             writing.synchronise(aside)
             writing.move(aside, str(tmp_path / "a"))
@@ -41,7 +41,7 @@ class DirectoryAsideTest:
     def test_it_begins_empty_after_a_kill(self, tmp_path):
         (tmp_path / "a.incomplete").mkdir()
         (tmp_path / "a.incomplete" / "leftover").write_text("half")
-        with directory_aside(str(tmp_path / "a.incomplete")) as aside:
+        with stage_directory(str(tmp_path / "a.incomplete")) as aside:
             assert os.listdir(aside) == []
 
 
@@ -49,7 +49,7 @@ class ReplacedDirectoryTest:
     def test_it_replaces_an_earlier_one(self, tmp_path):
         path = str(tmp_path / "a")
         for name in ("first", "second"):
-            with directories.replaced_directory(path) as aside:
+            with directories.replace_directory(path) as aside:
                 open(os.path.join(aside, name), "w").close()
         assert os.listdir(tmp_path) == ["a"]
         assert os.listdir(path) == ["second"]
@@ -57,8 +57,8 @@ class ReplacedDirectoryTest:
     def test_an_error_leaves_the_earlier_one(self, tmp_path):
         (tmp_path / "a").mkdir()
         (tmp_path / "a" / "earlier").write_text("whole")
-        with pytest.raises(OSError, match="fit on its disk. Received: .*a "):
-            with directories.replaced_directory(str(tmp_path / "a")) as aside:
+        with pytest.raises(OSError, match="Cannot write .*a: "):
+            with directories.replace_directory(str(tmp_path / "a")) as aside:
                 open(os.path.join(aside, "new"), "w").close()
                 raise OSError(errno.ENOSPC, "No space left on device")
         assert os.listdir(tmp_path) == ["a"]
@@ -67,16 +67,18 @@ class ReplacedDirectoryTest:
     def test_an_error_leaves_no_new_directories(self, tmp_path):
         path = str(tmp_path / "x" / "y" / "average")
         with pytest.raises(ZeroDivisionError):
-            with directories.replaced_directory(path, lambda: 1 / 0):
+            with directories.replace_directory(path, lambda: 1 / 0):
                 pass
         assert os.listdir(tmp_path) == []
 
     def test_a_second_writer_is_an_error_and_disturbs_nothing(self, tmp_path):
         path = str(tmp_path / "a")
-        with directories.replaced_directory(path) as aside:
+        with directories.replace_directory(path) as aside:
             open(os.path.join(aside, "first"), "w").close()
-            with pytest.raises(ValueError, match="one process .* Received: "):
-                with directories.replaced_directory(path):
+            with pytest.raises(
+                ValueError, match="Another process is writing to "
+            ):
+                with directories.replace_directory(path):
                     pass
         assert os.listdir(path) == ["first"]
 
@@ -87,7 +89,7 @@ class ReplacedDirectoryTest:
             (tmp_path / name).mkdir()
             (tmp_path / name / "earlier").write_text(name)
         with pytest.raises(KeyError):
-            with directories.replaced_directory(str(tmp_path / "a")) as aside:
+            with directories.replace_directory(str(tmp_path / "a")) as aside:
                 assert os.listdir(aside) == []
                 raise KeyError
         # Of the two renames, the kill came before the second.
@@ -100,8 +102,8 @@ class ReplacedDirectoryTest:
 class FullDiskTest:
     def test_full_disk_is_named_for_a_directory(self, tmp_path):
         path = str(tmp_path / "model")
-        with pytest.raises(OSError, match="model .No space left.*Make room"):
-            with directory_aside(path + writing.INCOMPLETE) as aside:
+        with pytest.raises(OSError, match="model: No space left.*Make room"):
+            with stage_directory(path + writing.INCOMPLETE) as aside:
                 os.symlink("/dev/full", os.path.join(aside, "weights"))
                 with open(os.path.join(aside, "weights"), "wb") as file:
                     file.write(b"x")

@@ -4,14 +4,14 @@ import os
 import pytest
 
 from keras_transformer.files import writing
-from keras_transformer.files.writing import written_aside
-from keras_transformer.files.writing import written_together
+from keras_transformer.files.writing import atomic_write
+from keras_transformer.files.writing import atomic_write_together
 
 
 class WrittenAsideTest:
     def test_file_appears_when_complete(self, tmp_path):
         path = tmp_path / "a.txt"
-        with written_aside(str(path)) as file:
+        with atomic_write(str(path)) as file:
             file.write("ä\n")
             assert not path.exists()
         assert path.read_bytes() == "ä\n".encode()
@@ -20,7 +20,7 @@ class WrittenAsideTest:
     def test_error_leaves_what_was_there(self, tmp_path):
         path = tmp_path / "a.txt"
         path.write_text("before")
-        with pytest.raises(KeyError), written_aside(str(path)) as file:
+        with pytest.raises(KeyError), atomic_write(str(path)) as file:
             file.write("after")
             raise KeyError
         assert path.read_text() == "before"
@@ -28,13 +28,13 @@ class WrittenAsideTest:
 
     def test_bytes_are_written_as_they_are(self, tmp_path):
         path = tmp_path / "a"
-        with written_aside(str(path), "wb") as file:
+        with atomic_write(str(path), "wb") as file:
             file.write(b"\r\n\xff")
         assert path.read_bytes() == b"\r\n\xff"
 
     def test_directory_is_refused(self, tmp_path):
-        with pytest.raises(ValueError, match="must be a file.*Name a file"):
-            with written_aside(str(tmp_path)):
+        with pytest.raises(ValueError, match="Cannot replace .*Name a file"):
+            with atomic_write(str(tmp_path)):
                 pass
 
     def test_full_disk_leaves_the_earlier_file(self, tmp_path):
@@ -42,8 +42,8 @@ class WrittenAsideTest:
         path.write_bytes(b"before")
         full = tmp_path / "a.incomplete"
         full.symlink_to("/dev/full")  # every write to it fails for lack of room
-        with pytest.raises(OSError, match="a .No space left.*Make room"):
-            with written_aside(str(path), "wb") as file:
+        with pytest.raises(OSError, match="a: No space left.*Make room"):
+            with atomic_write(str(path), "wb") as file:
                 file.write(b"x" * 100_000)
         assert path.read_bytes() == b"before"
         assert os.listdir(tmp_path) == ["a"]
@@ -55,7 +55,7 @@ class WrittenAsideTest:
         path.write_bytes(b"before")
         limit_files(10_000)
         with pytest.raises(OSError, match="File too large.*still") as caught:
-            with written_aside(str(path), "wb") as file:
+            with atomic_write(str(path), "wb") as file:
                 file.write(b"x" * 100_000)
         assert str(path) in str(caught.value)
         assert path.read_bytes() == b"before"
@@ -63,7 +63,7 @@ class WrittenAsideTest:
 
     def test_other_system_errors_pass_unchanged(self, tmp_path):
         with pytest.raises(FileNotFoundError) as caught:
-            with written_aside(str(tmp_path / "a")):
+            with atomic_write(str(tmp_path / "a")):
                 open(tmp_path / "absent")
         assert caught.value.errno == errno.ENOENT
 
@@ -71,7 +71,7 @@ class WrittenAsideTest:
         self, tmp_path, monkeypatch
     ):
         monkeypatch.chdir(tmp_path)
-        with written_aside("a") as file:
+        with atomic_write("a") as file:
             file.write("here")
         assert (tmp_path / "a").read_text() == "here"
 
@@ -81,7 +81,7 @@ class WrittenAsideTest:
         real.write_text("before")
         link = tmp_path / "link"
         link.symlink_to("folder/real")
-        with written_aside(str(link)) as file:
+        with atomic_write(str(link)) as file:
             file.write("after")
             assert real.read_text() == "before"
         assert link.is_symlink()
@@ -91,7 +91,7 @@ class WrittenAsideTest:
     def test_link_to_a_new_file_makes_it(self, tmp_path):
         link = tmp_path / "link"
         link.symlink_to("new")
-        with written_aside(str(link)) as file:
+        with atomic_write(str(link)) as file:
             file.write("here")
         assert link.is_symlink()
         assert (tmp_path / "new").read_text() == "here"
@@ -101,7 +101,7 @@ class WrittenAsideTest:
         link = tmp_path / "link"
         link.symlink_to("pipe")
         with pytest.raises(ValueError, match="link, which is .* a device"):
-            with written_aside(str(link)):
+            with atomic_write(str(link)):
                 pass
         assert link.is_symlink()
         assert sorted(os.listdir(tmp_path)) == ["link", "pipe"]
@@ -116,7 +116,7 @@ class WrittenAsideTest:
         with open(log, "a") as file:
             link.symlink_to(f"/proc/self/fd/{file.fileno()}")
             with pytest.raises(ValueError, match="link, which is .* a device"):
-                with written_aside(str(link)):
+                with atomic_write(str(link)):
                     pass
             with pytest.raises(ValueError, match="link, which is .* a device"):
                 writing.check_writable(str(link))
@@ -126,7 +126,7 @@ class WrittenAsideTest:
     def test_link_to_itself_is_no_endless_loop(self, tmp_path):
         link = tmp_path / "link"
         link.symlink_to("link")
-        with written_aside(str(link)) as file:
+        with atomic_write(str(link)) as file:
             file.write("here")
         assert link.read_text() == "here"
 
@@ -135,7 +135,7 @@ class WrittenTogetherTest:
     def test_files_appear_when_all_are_complete(self, tmp_path):
         paths = [str(tmp_path / name) for name in "ab"]
         (tmp_path / "a").write_text("before")
-        with written_together(paths) as files:
+        with atomic_write_together(paths) as files:
             for file in files:
                 file.write("after")
             assert (tmp_path / "a").read_text() == "before"
@@ -149,8 +149,8 @@ class WrittenTogetherTest:
             (tmp_path / name).write_text("before")
         (tmp_path / "b.incomplete").symlink_to("/dev/full")
         paths = [str(tmp_path / name) for name in "abc"]
-        with pytest.raises(OSError, match="b .No space left.*Make room"):
-            with written_together(paths) as files:
+        with pytest.raises(OSError, match="b: No space left.*Make room"):
+            with atomic_write_together(paths) as files:
                 for file in files:
                     file.write("after")
         texts = {(tmp_path / name).read_text() for name in "abc"}
@@ -162,7 +162,7 @@ class WrittenTogetherTest:
             (tmp_path / name).write_text("before")
             (tmp_path / f"link_{name}").symlink_to(name)
         paths = [str(tmp_path / f"link_{name}") for name in "ab"]
-        with written_together(paths) as files:
+        with atomic_write_together(paths) as files:
             for file in files:
                 file.write("after")
         assert all(map(os.path.islink, paths))

@@ -20,7 +20,7 @@ from processes import environment
 from keras_transformer.bin import decoder
 from keras_transformer.decoding import windows
 from keras_transformer.files.partial import PartialFile
-from keras_transformer.files.partial import resumable
+from keras_transformer.files.partial import open_resumable
 
 FIXTURES = pathlib.Path(__file__).parents[1] / "fixtures" / "v0.1"
 RUN = f"--output_dir={FIXTURES / 'run'}"
@@ -270,7 +270,10 @@ REFUSALS = [
     ("--decode_from_file=in.txt --decode_to_file=in.txt", "not be an input"),
     ("--decode_from_file=in.txt --decode_to_file=no/out", "does not exist"),
     ("--decode_from_file=in.txt --decode_to_file=busy", "process at a time"),
-    ("--decode_from_file=in.txt --decode_to_file=kept", "8 lines. Add --res"),
+    (
+        "--decode_from_file=in.txt --decode_to_file=kept",
+        "8 lines of an unfinished output. Add --res",
+    ),
     ("--decode_from_file=in.txt --resume", "must go with `--decode_to_file`"),
     ("--decode_from_file=in.txt --decode_hparams=beam_size=0", "`beam_size`"),
     ("--decode_from_file=in.txt --checkpoint_step=7", "step 7"),
@@ -285,7 +288,7 @@ class RefusalTest:
         (tmp_path / "long.txt").write_text("a\n" + "a b " * 3000 + "\n")
         (tmp_path / "long.tsv").write_text("a\t" + "a b " * 3000 + "\n")
         with contextlib.suppress(KeyboardInterrupt):
-            with resumable(str(tmp_path / "kept"), {}) as output:
+            with open_resumable(str(tmp_path / "kept"), {}) as output:
                 output.writelines(["a\n"] * 8)
                 raise KeyboardInterrupt
         script = (
@@ -298,7 +301,7 @@ class RefusalTest:
             "        print(exit.code)\n"
             "print('keras' in sys.modules)\n"
         )
-        with resumable(str(tmp_path / "busy"), {}):
+        with open_resumable(str(tmp_path / "busy"), {}):
             before = sorted(os.listdir(tmp_path))
             result = subprocess.run(
                 [sys.executable, "-c", script],

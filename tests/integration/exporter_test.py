@@ -164,7 +164,7 @@ class BadInputTest:
         with versions.new_version(str(tmp_path)):
             flags = [f"--output_dir={trained_run}", f"--export_dir={tmp_path}"]
             flags.append(f"--format={format}")
-            assert_fails(capsys, ["one process at a time"], *flags)
+            assert_fails(capsys, ["Another process is writing"], *flags)
 
     @pytest.mark.parametrize(
         "format",
@@ -178,7 +178,7 @@ class BadInputTest:
         limit_files(20_000)
         assert_fails(
             capsys,
-            ["fit on its disk", str(tmp_path), "Make room"],
+            ["Cannot write ", str(tmp_path), "Make room"],
             f"--output_dir={trained_run}",
             f"--export_dir={tmp_path / 'export'}",
             f"--format={format}",

@@ -104,7 +104,7 @@ class StreamsTest:
 
     def test_a_process_says_that_its_output_is_full(self):
         done = shell("plot", "--registry_help", ">/dev/full")
-        assert_one_line(done, "Received: No space left on device.")
+        assert_one_line(done, "Cannot write to standard output: No space left")
 
     def test_a_process_keeps_its_status_without_messages(self):
         assert shell("plot", "--no_such_flag", "2>&-").returncode == 2
@@ -152,7 +152,7 @@ class StreamsTest:
         done = work(name, ">/dev/full")
         assert done.returncode == 2
         *_, line = done.stderr.splitlines()
-        assert "Received: No space left on device." in line
+        assert "Cannot write to standard output: No space left" in line
         assert "Traceback" not in done.stderr
 
     @pytest.mark.slow

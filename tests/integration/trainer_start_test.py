@@ -186,7 +186,7 @@ class LockTest:
     ):
         before = sorted(os.listdir(trained_run))
         with start.locked_run(trained_run):
-            words = ["one process at a time", trained_run]
+            words = ["Another process is writing", trained_run]
             assert_fails(capsys, words, trainer, f"--output_dir={trained_run}")
         assert sorted(os.listdir(trained_run)) == before
 

@@ -59,7 +59,7 @@ class CheckpointsTest:
     ):
         checkpoints.save(1, {"a": np.zeros(1)})
         os.mkdir(checkpoints.path(2))
-        with pytest.raises(ValueError, match="must be a file"):
+        with pytest.raises(ValueError, match="Cannot replace"):
             checkpoints.save(2, {"a": np.zeros(1)})
         names = sorted(os.listdir(checkpoints.directory))
         assert names == ["ckpt-1.npz", "ckpt-2.npz"]

@@ -29,7 +29,7 @@ class WordsTest:
     )
     def test_they_are_the_tokens_of_bleu(self, tokenize, lowercase, expected):
         words = Words(tokenize, lowercase)
-        assert list(words.of(["Is it good?"])) == [expected]
+        assert list(words.tokenize_all(["Is it good?"])) == [expected]
 
     def test_counts_are_over_all_texts(self):
         counts = Words().counts(["a dog", "a cat, a dog"])

@@ -25,7 +25,7 @@ class EventFileTest:
     def test_error_of_a_full_disk_names_the_file(self, tmp_path, limit_files):
         file = EventFile(str(tmp_path), 0)
         limit_files(1000)
-        expected = "must fit on its disk. Received: .*events.out"
+        expected = "Cannot write .*events.out"
         with pytest.raises(OSError, match=expected):
             for step in range(100):
                 file.write(step, {"loss": 1.0})

@@ -4,7 +4,7 @@ import dataclasses
 import os
 import re
 
-from keras_transformer.files.writing import written_aside
+from keras_transformer.files.writing import atomic_write
 from keras_transformer.markdown import code
 from keras_transformer.markdown import table
 from keras_transformer.runs.model_card import facts
@@ -58,7 +58,7 @@ def write_model_card(directory, run, step=None, export=None):
     if os.path.lexists(path) and not _is_card(path):
         return None
     text = model_card(run, step, export)
-    with written_aside(path) as file:
+    with atomic_write(path) as file:
         file.write(text)
     return path
 

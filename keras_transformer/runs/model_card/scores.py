@@ -6,7 +6,7 @@ import os
 
 from keras_transformer.files.records import WHOLE
 from keras_transformer.files.records import read_record
-from keras_transformer.files.writing import written_aside
+from keras_transformer.files.writing import atomic_write
 from keras_transformer.scoring.own_scores import checked_scores
 
 DIRECTORY = "scores"
@@ -60,7 +60,7 @@ def record_scores(run, split, step, num_pairs, decode, report):
     ]
     path = run.file(DIRECTORY, f"{split}.json")
     os.makedirs(os.path.dirname(path), exist_ok=True)
-    with written_aside(path) as file:
+    with atomic_write(path) as file:
         json.dump([*entries, entry], file, indent=2)
         file.write("\n")
 
@@ -88,7 +88,7 @@ def read_scores(run):
         split, ending = os.path.splitext(name)
         if ending == ".json":
             path = run.file(DIRECTORY, name)
-            scores[split] = read_record(path, [_ENTRY], "kt-evaluate", _REMEDY)
+            scores[split] = read_record(path, [_ENTRY], _REMEDY)
     return scores
 
 

@@ -5,10 +5,9 @@ import typing
 
 from keras_transformer import fields
 from keras_transformer.data.text_files import read_lines
-from keras_transformer.decoding.inline_tags import TAG
-from keras_transformer.decoding.inline_tags import Inserted
-from keras_transformer.decoding.inline_tags import elements_of
-from keras_transformer.decoding.inline_tags import insert
+from keras_transformer.documents.inline_tags import TAG
+from keras_transformer.documents.inline_tags import insert_marks
+from keras_transformer.documents.inline_tags import make_mark
 
 # What is protected by default, beside tags and addresses.
 PATTERNS = (
@@ -33,8 +32,8 @@ class Masked(typing.NamedTuple):
     """A text as the model reads it, and what was taken out of it."""
 
     text: str  # with single spaces
-    stand_ins: dict  # the placeholder and its place by its stand-in
-    tags: list  # of `Inserted`; addresses are among them
+    stand_ins: dict  # the `Mark` of a placeholder by its stand-in
+    tags: list  # of `Mark`; addresses are among them
 
 
 class Placeholders:
@@ -107,11 +106,11 @@ class Placeholders:
             done = end
             if is_placeholder and free:
                 name = free.pop(0)
-                stand_ins[name] = Inserted(text[start:end], len(masked))
+                stand_ins[name] = make_mark(text[start:end], len(masked))
                 masked += name
             else:
                 around = text[:start][-1:], text[end : end + 1]
-                tags.append(Inserted(text[start:end], len(masked), *around))
+                tags.append(make_mark(text[start:end], len(masked), *around))
         masked = _joined(masked, text[done:])
         return Masked(masked.rstrip(), stand_ins, tags)
 
@@ -165,7 +164,7 @@ def restore(masked, translation, links=None):
             if found := pattern.search(text):
                 # The model may have written a name twice.
                 rest = pattern.sub("", text[found.end() :])
-                text = text[: found.start()] + placeholder.text
+                text = text[: found.start()] + placeholder.piece.raw
                 text += found["ending"] + rest
         return text
 
@@ -174,10 +173,10 @@ def restore(masked, translation, links=None):
         return [len(put_back(translation[:place])) for place in span]
 
     missing = _missing(masked, translation)
-    inserted = sorted([*masked.tags, *missing], key=lambda one: one.place)
+    marks = sorted([*masked.tags, *missing], key=lambda mark: mark.start)
     # Names are replaced first. What is inserted may end in a letter, and a name
     # directly after it would no longer be a word.
-    return insert(put_back(translation), elements_of(inserted), find_span)
+    return insert_marks(put_back(translation), marks, find_span)
 
 
 def check_goes_with(protect, linearization):

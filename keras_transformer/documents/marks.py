@@ -1,7 +1,8 @@
-"""The text of a sentence, and the marks of markup between its words."""
+"""Markup between the words of a text, and its places in a translation."""
 
 import dataclasses
 import re
+import typing
 
 from keras_transformer.documents.pieces import ATOM
 from keras_transformer.documents.pieces import BREAK
@@ -9,6 +10,7 @@ from keras_transformer.documents.pieces import CLOSE
 from keras_transformer.documents.pieces import OPEN
 from keras_transformer.documents.pieces import TEXT
 from keras_transformer.documents.pieces import Piece
+from keras_transformer.documents.pieces import pair_tags
 
 # A number, a word, or a mark of punctuation.
 WORD = re.compile(r"\d+(?:[.,:]\d+)+|\w+|[^\w\s]")
@@ -19,23 +21,102 @@ _WIDTHLESS = re.compile("<!--|<wbr", re.IGNORECASE)
 
 @dataclasses.dataclass
 class Mark:
-    """A piece of markup, or a pair of tags with the marks between them."""
+    """A piece of markup, or a pair of tags with the marks between them.
 
-    piece: Piece  # of a pair, the start tag
-    start: int  # how many words of the sentence are before it
-    stop: int  # how many are before the end tag of a pair
-    space_before: bool  # whether white space is directly before the piece
-    space_after: bool
-    end: "Mark" = None  # of a pair, the end tag
+    A place is a number of words in a document, and a number of characters in a
+    text with inline tags.
+    """
+
+    piece: Piece  # the start tag of a pair
+    start: int  # the place of the piece in the source
+    stop: int  # the place of the end tag of a pair, or else `start`
+    before: str = ""  # the character before the piece, none at the start
+    after: str = ""  # the character after it, none at the end
+    end: "Mark" = None  # the end tag of a pair
     inside: list = dataclasses.field(default_factory=list)
 
 
-def words_of(text):
+class PlacedMark(typing.NamedTuple):
+    """A mark and its range of places in a translation."""
+
+    mark: Mark
+    start: int
+    stop: int
+    inside: list  # of `PlacedMark`, those between a pair of tags
+
+
+def nest_marks(marks):
+    """Puts the marks between two tags of a pair into the pair.
+
+    Args:
+        marks: List of `Mark`, one for each tag, in the order of the source.
+
+    Returns:
+        List of new `Mark`. A tag without a partner stands alone.
+    """
+    partners = pair_tags([mark.piece for mark in marks])
+    siblings, outer = [], []
+    for number, mark in enumerate(marks):
+        if number not in partners:
+            siblings.append(mark)
+        elif mark.piece.kind == OPEN:
+            siblings.append(dataclasses.replace(mark, inside=[]))
+            outer.append(siblings)
+            siblings = siblings[-1].inside
+        else:
+            siblings = outer.pop()
+            siblings[-1].end, siblings[-1].stop = mark, mark.start
+    return siblings
+
+
+def arrange_marks(marks, find_span, first, last, key=None, fit_span=None):
+    """Finds the places of marks in a translation.
+
+    Each mark goes where its words went. Marks are placed from left to right,
+    each in what its left neighbours and the enclosing pair leave free, so pairs
+    never overlap and keep what is inside them.
+
+    Args:
+        marks: List of `Mark` that stand between the same tags.
+        find_span: Function of a mark that returns the range of places that its
+            words have in the translation.
+        first, last: The range of places that the marks may have.
+        key: Function of a range by which the marks are sorted. Defaults to
+            None, which means the range itself.
+        fit_span: Function of a mark, its siblings, its range, `first` and
+            `last` that returns the range that the mark gets. Defaults to None,
+            which leaves the range as it is.
+
+    Returns:
+        List of `PlacedMark`, in the order of the translation.
+    """
+    spans = [find_span(mark) for mark in marks]
+    order = range(len(marks))
+    # A tag without a partner must stay between its neighbours.
+    if all(mark.end or mark.piece.kind in (ATOM, BREAK) for mark in marks):
+        ranks = list(map(key, spans)) if key else spans
+        order = sorted(order, key=ranks.__getitem__)
+    placed = []
+    for number in order:
+        start = min(max(spans[number][0], first), last)
+        stop = min(max(spans[number][1], start), last)
+        mark = marks[number]
+        if fit_span:
+            start, stop = fit_span(mark, marks, start, stop, first, last)
+        inside = arrange_marks(
+            mark.inside, find_span, start, stop, key, fit_span
+        )
+        placed.append(PlacedMark(mark, start, stop, inside))
+        first = max(first, stop)
+    return placed
+
+
+def find_words(text):
     """Returns the words of a text. Markup has its place between them.
 
     Example:
 
-    >>> words_of("Don't go, Tom.")
+    >>> find_words("Don't go, Tom.")
     ['Don', "'", 't', 'go', ',', 'Tom', '.']
     """
     return WORD.findall(text)
@@ -50,8 +131,8 @@ def plain_text(pieces):
     return " ".join("".join(_texts(pieces)).split())
 
 
-def marks_of(pieces):
-    """Returns the marks of a sentence.
+def find_marks(pieces):
+    """Returns the marks of a sentence, with places between its words.
 
     Args:
         pieces: List of `Piece`.
@@ -61,50 +142,15 @@ def marks_of(pieces):
     """
     texts = _texts(pieces)
     words = list(WORD.finditer("".join(texts)))
-    partners = pairs_of(pieces)
-    marks, outer, offset = [], [], 0
+    raws = ["", *(piece.raw for piece in pieces), ""]
+    marks, offset = [], 0
     for number, (piece, text) in enumerate(zip(pieces, texts)):
         if piece.kind != TEXT:
-            mark = _mark(pieces, number, _place(piece, offset, words))
-            if number not in partners:
-                marks.append(mark)
-            elif piece.kind == CLOSE:
-                marks = outer.pop()
-                marks[-1].end, marks[-1].stop = mark, mark.start
-            else:
-                marks.append(mark)
-                outer.append(marks)
-                marks = mark.inside
+            place = _place(piece, offset, words)
+            before, after = raws[number][-1:], raws[number + 2][:1]
+            marks.append(Mark(piece, place, place, before, after))
         offset += len(text)
-    return marks
-
-
-def pairs_of(pieces):
-    """Returns the places of tags that belong together, a symmetric dictionary.
-
-    Args:
-        pieces: List of `Piece`.
-    """
-    partners, opened = {}, []
-    for place, piece in enumerate(pieces):
-        if piece.kind == CLOSE and opened:
-            partners[place] = opened.pop()
-            partners[partners[place]] = place
-        elif piece.kind == OPEN:
-            opened.append(place)
-    return partners
-
-
-def _mark(pieces, number, place):
-    before = pieces[number - 1].raw if number else ""
-    after = pieces[number + 1].raw if number + 1 < len(pieces) else ""
-    return Mark(
-        pieces[number],
-        place,
-        place,
-        before[-1:].isspace(),
-        after[:1].isspace(),
-    )
+    return nest_marks(marks)
 
 
 def _place(piece, offset, words):
@@ -116,13 +162,12 @@ def _place(piece, offset, words):
 
 def _texts(pieces):
     """Returns what each piece contributes to the text of its sentence."""
-    texts = []
-    for number, piece in enumerate(pieces):
-        text = piece.text
-        if piece.kind == BREAK or _separates_words(pieces, number):
-            text = " "
-        texts.append(text)
-    return texts
+    return [
+        " "
+        if piece.kind == BREAK or _separates_words(pieces, number)
+        else piece.text
+        for number, piece in enumerate(pieces)
+    ]
 
 
 def _separates_words(pieces, number):

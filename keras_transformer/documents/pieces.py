@@ -33,6 +33,7 @@ class Piece(NamedTuple):
     text: str = ""  # what it says to a reader; only `TEXT` has it
     new: str = ""  # its spelling around changed text, if that differs
     is_html: bool = False  # whether it is in a block of HTML, in Markdown
+    name: str = ""  # of its element, if only tags of one name make a pair
 
 
 def text_pieces(raw):
@@ -54,3 +55,25 @@ def text_pieces(raw):
             elif part:
                 pieces.append(Piece(TEXT, part, part))
     return pieces
+
+
+def pair_tags(pieces):
+    """Returns the places of tags that belong together, a symmetric dictionary.
+
+    An end tag ends the nearest open element of its name. Elements within it
+    that are still open have no partner.
+
+    Args:
+        pieces: List of `Piece`.
+    """
+    partners, open_places = {}, []
+    for place, piece in enumerate(pieces):
+        if piece.kind == OPEN:
+            open_places.append(place)
+        elif piece.kind == CLOSE:
+            names = [pieces[start].name for start in open_places]
+            if piece.name in names:
+                while pieces[start := open_places.pop()].name != piece.name:
+                    pass
+                partners |= {place: start, start: place}
+    return partners

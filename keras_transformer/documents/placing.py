@@ -1,9 +1,10 @@
 """Puts the inline markup of a sentence into its translation."""
 
 from keras_transformer.documents.marks import WORD
-from keras_transformer.documents.marks import marks_of
+from keras_transformer.documents.marks import arrange_marks
+from keras_transformer.documents.marks import find_marks
+from keras_transformer.documents.marks import find_words
 from keras_transformer.documents.marks import plain_text
-from keras_transformer.documents.marks import words_of
 from keras_transformer.documents.pieces import ATOM
 from keras_transformer.documents.pieces import BREAK
 from keras_transformer.documents.pieces import CLOSE
@@ -20,8 +21,9 @@ def place_markup(pieces, translation, alignment, escape):
     Args:
         pieces: List of `Piece`, the source sentence.
         translation: Str.
-        alignment: Collection of pairs of integers, a place in `words_of` the
-            source and one in `words_of` the translation, or None.
+        alignment: Collection of pairs of integers, the number of a word of the
+            source and that of a word of the translation (`find_words`), or
+            None.
         escape: Function of a format, such as `html_text.escape`.
 
     Returns:
@@ -33,11 +35,16 @@ def place_markup(pieces, translation, alignment, escape):
     words = list(WORD.finditer(translation))
     stops = [0, *(word.end() for word in words)]
     spaces = [translation[a : b.start()] for a, b in zip(stops, words)] + [""]
-    layout = _Layout(
-        len(words_of(source)), words_of(translation), spaces, alignment
+    layout = _Layout(source, find_words(translation), spaces, alignment)
+    placed = arrange_marks(
+        find_marks(pieces),
+        layout.find_span,
+        first=0,
+        last=len(words),
+        fit_span=layout.fit_span,
     )
     groups = [[] for _ in spaces]
-    for place, mark in layout.spread(marks_of(pieces), 0, len(words)):
+    for place, mark in _flatten(placed):
         groups[place].append(mark)
     bare = {c for piece in pieces if piece.raw == piece.text for c in piece.raw}
     result = ""
@@ -55,52 +62,57 @@ def place_markup(pieces, translation, alignment, escape):
     return result
 
 
-class _Layout:
-    """Decides before which word of the translation each mark stands."""
+def _flatten(placed):
+    """Yields pairs of a place and a mark, the end tags among them."""
+    for mark, start, stop, inside in placed:
+        # Around nothing, emphasis would be no markup.
+        is_left_out = start == stop and _is_emphasis(mark)
+        if not is_left_out:
+            yield start, mark
+        yield from _flatten(inside)
+        if mark.end and not is_left_out:
+            yield stop, mark.end
 
-    def __init__(self, num_source_words, words, spaces, alignment):
-        self._num_source_words = num_source_words
+
+class _Layout:
+    """Knows before which words of the translation a mark may stand."""
+
+    def __init__(self, source, words, spaces, alignment):
+        self._num_source_words = len(find_words(source))
         self._words = words
         self._spaces = spaces
         self._targets = {}
-        for source, target in alignment or ():
-            self._targets.setdefault(source, []).append(target)
+        for place, target in alignment or ():
+            self._targets.setdefault(place, []).append(target)
 
-    def spread(self, marks, first, last):
-        """Returns pairs of a place and a mark, in their new order.
+    def find_span(self, mark):
+        """Returns the range of a mark's words in the translation."""
+        targets = [
+            target
+            for source in range(mark.start, mark.stop)
+            for target in self._targets.get(source, ())
+        ]
+        if targets:
+            return min(targets), max(targets) + 1
+        if mark.piece.kind == ATOM:
+            # After the word that is before it, or else before the next word.
+            if before := self._targets.get(mark.start - 1):
+                return max(before) + 1, max(before) + 1
+            if after := self._targets.get(mark.start):
+                return min(after), min(after)
+        return self._by_position(mark.start), self._by_position(mark.stop)
 
-        Args:
-            marks: List of `Mark` that stand between the same tags.
-            first, last: The range of places that they may have.
-        """
-        spans = [self._span(mark) for mark in marks]
-        order = range(len(marks))
-        # A tag without a partner must stay between its neighbours.
-        if all(mark.end or mark.piece.kind in (ATOM, BREAK) for mark in marks):
-            order = sorted(order, key=lambda number: spans[number])
-        placed = []
-        for number in order:
-            mark, (start, stop) = marks[number], spans[number]
-            start = min(max(start, first), last)
-            stop = min(max(stop, start), last)
-            if mark.piece.kind == BREAK and not _is_at_atom(mark, marks):
-                start = stop = self._gap(start, first, last)
-            elif start == stop and mark.start < mark.stop:
-                # Tags around words must not end up around nothing.
-                start = max(first, min(start, last - 1))
-                stop = min(start + 1, last)
-            if _is_emphasis(mark):
-                start, stop = self._without_punctuation(start, stop)
-            placed += self._placed(mark, start, stop)
-            first = max(first, stop)
-        return placed
-
-    def _placed(self, mark, start, stop):
-        inside = self.spread(mark.inside, start, stop)
-        if _is_emphasis(mark) and start == stop:
-            return inside  # around nothing, it would be no markup
-        ends = [(stop, mark.end)] if mark.end else []
-        return [(start, mark), *inside, *ends]
+    def fit_span(self, mark, siblings, start, stop, first, last):
+        """Returns the range that the format of a document allows a mark."""
+        if mark.piece.kind == BREAK and not _is_at_atom(mark, siblings):
+            start = stop = self._gap(start, first, last)
+        elif start == stop and mark.start < mark.stop:
+            # Tags around words must not end up around nothing.
+            start = max(first, min(start, last - 1))
+            stop = min(start + 1, last)
+        if _is_emphasis(mark):
+            start, stop = self._without_punctuation(start, stop)
+        return start, stop
 
     def _without_punctuation(self, start, stop):
         """Returns a range whose edges Markdown accepts for emphasis."""
@@ -117,23 +129,6 @@ class _Layout:
             and 0 < edge < len(self._words)
             and not self._spaces[edge]
         )
-
-    def _span(self, mark):
-        """Returns the range of a mark's words in the translation."""
-        targets = [
-            target
-            for source in range(mark.start, mark.stop)
-            for target in self._targets.get(source, ())
-        ]
-        if targets:
-            return min(targets), max(targets) + 1
-        if mark.piece.kind == ATOM:
-            # After the word that is before it, or else before the next word.
-            if before := self._targets.get(mark.start - 1):
-                return max(before) + 1, max(before) + 1
-            if after := self._targets.get(mark.start):
-                return min(after), min(after)
-        return self._by_position(mark.start), self._by_position(mark.stop)
 
     def _by_position(self, place):
         share = place / max(1, self._num_source_words)
@@ -179,9 +174,13 @@ def _gaps(marks, space, is_first, has_word):
     """
     kinds = [mark.piece.kind for mark in marks]
     # Where the source has white space.
-    wanted = [mark.space_before for mark in marks] + [marks[-1].space_after]
-    for number, mark in enumerate(marks[:-1], 1):
-        wanted[number] = wanted[number] or mark.space_after
+    wanted = [
+        before.isspace() or after.isspace()
+        for before, after in zip(
+            [*(mark.before for mark in marks), ""],
+            ["", *(mark.after for mark in marks)],
+        )
+    ]
     gaps = [""] * len(wanted)
     if ATOM in kinds:
         gaps = [" " if is_wanted else "" for is_wanted in wanted]

@@ -3,12 +3,12 @@
 import importlib.util
 from typing import NamedTuple
 
-from keras_transformer.documents.marks import pairs_of
 from keras_transformer.documents.pieces import ATOM
 from keras_transformer.documents.pieces import BREAK
 from keras_transformer.documents.pieces import CLOSE
 from keras_transformer.documents.pieces import OPEN
 from keras_transformer.documents.pieces import OUTER
+from keras_transformer.documents.pieces import pair_tags
 
 _STAND_IN = "\ufffc"  # for what is no text, while sentences are split
 
@@ -125,7 +125,7 @@ def _slice(piece, start, stop):
 def _trimmed(pieces):
     """Divides pieces into raw texts, a sentence without edges, raw texts."""
     pieces = _without_outer_space(pieces)
-    partners = pairs_of(pieces)
+    partners = pair_tags(pieces)
     start, stop = 0, len(pieces)
     while start < stop:
         first, last = pieces[start], pieces[stop - 1]

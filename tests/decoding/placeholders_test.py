@@ -10,12 +10,12 @@ from small_translators import make_tree_vocabulary
 from small_translators import make_vocabulary
 
 from keras_transformer.decoding.glossary import Glossary
-from keras_transformer.decoding.inline_tags import TAG
 from keras_transformer.decoding.placeholders import Placeholders
 from keras_transformer.decoding.placeholders import restore
 from keras_transformer.decoding.word_links import WORD
 from keras_transformer.decoding.word_links import WordLinks
 from keras_transformer.decoding.word_links import words_in
+from keras_transformer.documents.inline_tags import TAG
 
 KEPT = ["{name}", "%s", "%d", "%(count)d", "%.2f", "{0}"]
 ADDRESSES = ["https://example.org/a?b=c&d=1#e", "me.you@example.org"]
@@ -61,7 +61,7 @@ class MaskTest:
     def test_a_placeholder_becomes_a_name(self, kept):
         masked = Placeholders().mask(f"You have ({kept}), now.")
         assert masked.text == "You have (Tom), now."
-        assert masked.stand_ins["Tom"].text == kept
+        assert masked.stand_ins["Tom"].piece.raw == kept
         assert restore(masked, "Ya tienes (Tom).") == f"Ya tienes ({kept})."
 
     @pytest.mark.parametrize(
@@ -85,34 +85,36 @@ class MaskTest:
     )
     def test_a_url_keeps_the_placeholders_in_it(self, url, text):
         masked = Placeholders().mask(text.replace("{}", url))
-        assert [tag.text for tag in masked.tags] == [url]
+        assert [tag.piece.raw for tag in masked.tags] == [url]
         assert not masked.stand_ins
         assert masked.text == " ".join(text.replace("{}", "").split())
 
     @pytest.mark.parametrize("end", [*".,;:!?)]}'", "", "{", "{a b}"])
     def test_a_url_ends_before_punctuation(self, end):
         masked = Placeholders().mask(f"See https://example.org/a{end}")
-        assert [tag.text for tag in masked.tags] == ["https://example.org/a"]
+        assert [tag.piece.raw for tag in masked.tags] == [
+            "https://example.org/a"
+        ]
 
     @pytest.mark.parametrize("url", ["/a_(b)", "/(a)_(b)/c", "/({id})", "/(a)"])
     @pytest.mark.parametrize("end", ["", ".", ")", "), or", "(c", " (d)"])
     def test_a_url_keeps_brackets_in_pairs(self, url, end):
         url = f"https://example.org{url}"
         masked = Placeholders().mask(f"See ({url}{end}")
-        assert [tag.text for tag in masked.tags] == [url]
+        assert [tag.piece.raw for tag in masked.tags] == [url]
 
     @pytest.mark.parametrize("pattern", [r"\[\w+\]", r":\w+:", r"<\w+>"])
     def test_a_url_keeps_the_end_of_other_placeholders(self, pattern):
         kept = pattern.replace(r"\w+", "id").replace("\\", "")
         masked = Placeholders([pattern]).mask(f"See https://a.org/{kept} now.")
         inserted = [*masked.tags, *masked.stand_ins.values()]
-        text = "".join(one.text for one in inserted)
+        text = "".join(mark.piece.raw for mark in inserted)
         assert text == f"https://a.org/{kept}"
 
     def test_tags_leave_single_spaces(self):
         masked = Placeholders().mask("A <br/> <b>dog </b> runs<hr>")
         assert masked.text == "A dog runs"
-        assert [tag.text for tag in masked.tags] == [
+        assert [tag.piece.raw for tag in masked.tags] == [
             "<br/>",
             "<b>",
             "</b>",

@@ -21,10 +21,8 @@ from rows import BAD_INPUT
 
 SECONDS = 120  # after which a row counts as hanging
 PAUSE = 0.01
-LINE = re.compile(
-    r"(?P<name>kt-[a-z-]+): error: \S[^\n]*?[.:] "
-    r"Received: [^\n]+?\. ([A-Z`-][^\n]*\.)\n"
-)
+# What is wrong, a full stop or a colon, and more about it or the way out.
+LINE = re.compile(r"(?P<name>kt-[a-z-]+): error: \S[^\n]*?[.:] \S[^\n]*[.?]\n")
 # Takes from root the right to pass over the permissions of files.
 AS_USER = (
     "setpriv",

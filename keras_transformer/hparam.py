@@ -222,7 +222,7 @@ def from_dict(values):
     if "neighbourhood_size" not in values:
         values["neighbourhood_size"] = _size(values.pop("neighbourhood", 0))
     for name in values:
-        fields.field(HParams, name, "hparams")
+        fields.find_field(HParams, name, "hparams")
     return HParams(**values)
 
 

@@ -57,7 +57,7 @@ class CheckSeedTest:
 
     @pytest.mark.parametrize("seed", [-1, 1.0, "1", None])
     def test_all_else_is_an_error(self, seed):
-        with pytest.raises(ValueError, match="`seed` must be a whole number"):
+        with pytest.raises(ValueError, match="`seed` must be an integer"):
             fields.check_seed(seed)
 
 

@@ -68,7 +68,7 @@ MAY_IMPORT = {
     "training": "cost data decoding engines fields files optimizers runs "
     "runs.model_card visualization",
 }
-EVERYONE_MAY_IMPORT = {"errors"}
+EVERYONE_MAY_IMPORT = {"errors", "fields"}
 MAX_FLOORS = 8
 MAX_MODULES_IN_ROOT = 14
 MATHS = {

@@ -1,12 +1,16 @@
 """The table of the figures of a training, `metrics.csv`."""
 
+import contextlib
 import csv
 import io
 import os
-import re
 
+from keras_transformer.fields import parse_integer
+from keras_transformer.fields import parse_number
 from keras_transformer.files.reading import file_error
 from keras_transformer.files.reading import read_text
+from keras_transformer.files.records import WHOLE
+from keras_transformer.files.records import find_fault
 from keras_transformer.files.writing import atomic_write
 from keras_transformer.files.writing import explain_disk_errors
 
@@ -20,8 +24,8 @@ COSTS = ["device_flops", "token_flops", "position_flops"]  # since the start
 COLUMNS += COSTS
 COLUMNS += ["dev_loss", "dev_perplexity", "dev_accuracy"]
 
-_WHOLE = re.compile("[0-9]{1,18}")
-_AMOUNT = re.compile(r"[0-9]{1,30}(\.[0-9]{1,30})?(e[-+]?[0-9]{1,3})?")
+# A row without its empty values; see `read_record`.
+_ROW = {"step": WHOLE, "epoch?": WHOLE, "seconds?": float, str: float}
 _REMEDY = "Correct the line or restore the file from a copy."
 
 
@@ -114,30 +118,35 @@ def read_rows(path):
         fault = "whose first line does not name each column once, with step"
         raise file_error(path, fault, remedy=_REMEDY)
     for number, row in enumerate(rows, 1):
-        fault = _fault(row)
+        fault = _find_fault(row, number)
         if fault:
-            fault = f"where row {number} has {fault}"
             raise file_error(path, fault, remedy=_REMEDY)
     return rows
 
 
-def _fault(row):
+def _find_fault(row, number):
     """Returns what is wrong with a row, or None."""
     # `DictReader` gives superfluous values this name, and missing ones None.
     if None in row or None in row.values():
-        return "another number of values than there are columns"
-    for name, value in row.items():
-        if name == "step" or (name == "epoch" and value):
-            is_right, kind = _WHOLE.fullmatch(value), "a whole number"
-        elif name == "seconds":
-            is_right, kind = not value or _AMOUNT.fullmatch(value), "a number"
-        else:  # some figures of a diverging training are not finite
-            is_right = value in ("", "nan", "inf", "-inf")
-            is_right |= bool(_AMOUNT.fullmatch(value.removeprefix("-")))
-            kind = "a number"
-        if not is_right:
-            return f"{name}={value[:40]!r}, which is not {kind}"
-    return None
+        return (
+            f"where row {number} has another number of values than there are "
+            "columns"
+        )
+    figures = {name: _parse(name, text) for name, text in row.items() if text}
+    return find_fault(figures, _ROW, f"row {number}")
+
+
+def _parse(name, text):
+    """Returns a figure as a number, or as text if it is not a valid one."""
+    if name in ("step", "epoch", "seconds"):
+        if text.startswith("-"):
+            return text
+    elif text in ("nan", "inf", "-inf"):  # of a diverging run
+        return 0
+    for parse in (parse_integer, parse_number):
+        with contextlib.suppress(ValueError):
+            return parse(text)
+    return text
 
 
 def _more_columns(columns, *rows):

@@ -92,7 +92,7 @@ class DecodeOptions:
             ValueError: If there is no option of such a name.
         """
         for name in changes:
-            fields.field(type(self), name, "options")
+            fields.find_field(type(self), name, "options")
         changes = {
             name: value for name, value in changes.items() if value is not None
         }

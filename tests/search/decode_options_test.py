@@ -103,5 +103,5 @@ class ParseDecodeHparamsTest:
             parse_decode_hparams("", beam_size=9_999)
 
     def test_a_wrong_type_is_an_error(self):
-        with pytest.raises(ValueError, match="`top_k` must be a whole number"):
+        with pytest.raises(ValueError, match="`top_k` must be an integer"):
             parse_decode_hparams("top_k=many")

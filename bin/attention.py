@@ -35,6 +35,7 @@ from keras_transformer.bin import attention_flags
 from keras_transformer.bin.attention_flags import FLAGS
 from keras_transformer.bin.shared import command
 from keras_transformer.bin.shared import model_flags
+from keras_transformer.bin.shared.backend import load_backend
 from keras_transformer.visualization.paper_figures import View
 from keras_transformer.visualization.words import join_weights
 from keras_transformer.visualization.words import join_words
@@ -176,7 +177,7 @@ def _check_lengths(checker, *names):
 def _load(tokenized=False):
     # Loading the backend takes seconds, so everything that can fail without it
     # has been checked.
-    command.load_backend()
+    load_backend()
     from keras_transformer.decoding.loading import load
 
     return load(FLAGS.output_dir, FLAGS.checkpoint_step, tokenized=tokenized)

@@ -12,24 +12,21 @@ from keras_transformer.visualization.picture import check_picture_path
 FLAGS = flags.define(
     "output_dir",
     "checkpoint_step",
-    flags.text("text", None, "Sentence whose attention is shown."),
-    flags.path("html", None, "HTML page to write. Default: none."),
+    flags.text("text", "Sentence whose attention is shown."),
+    flags.path("html", "HTML page to write. Default: none."),
     flags.path(
-        "png",
-        None,
-        "Picture to write, a .png, .pdf or .svg file. Default: none.",
+        "png", "Picture to write, a .png, .pdf or .svg file. Default: none."
     ),
     flags.group(
         "All heads",
         flags.choice(
             "attention",
             ["encoder", "decoder", "cross"],
-            "cross",
             "Attention in the picture: encoder, decoder or cross.",
+            default="cross",
         ),
         flags.text(
             "target_text",
-            None,
             "Translation whose attention is shown. Default: the run's own "
             "translation.",
         ),
@@ -41,22 +38,19 @@ FLAGS = flags.define(
         flags.choice(
             "figure",
             FIGURES,
-            None,
             "Figure to draw: 3, 4 or 5. Default: none, which shows all heads.",
         ),
         flags.count(
-            "layer", None, "Layer to show, from 1. Default: the next to last."
+            "layer", "Layer to show, from 1. Default: the next to last."
         ),
         flags.text(
             "heads",
-            None,
             "Heads to show, from 1, such as 5,6. Figures 4 and 5 take two. "
             "Default: all heads in figure 3, those that attend most from the "
             "word to another one in figure 4, and the sharpest in figure 5.",
         ),
         flags.text(
             "word",
-            None,
             "Word that attends in figures 3 and 4, at its first place in the "
             "sentence. Default: the one whose heads attend most to a distant "
             "word.",
@@ -66,7 +60,6 @@ FLAGS = flags.define(
         "A ranking of heads",
         flags.path(
             "find",
-            None,
             "Sentences to rank the heads over: dev or test, or a file with one "
             "sentence per line. Default: none.",
         ),

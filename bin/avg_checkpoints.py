@@ -24,31 +24,31 @@ import sys
 from keras_transformer import registry
 from keras_transformer.bin.shared import command
 from keras_transformer.bin.shared import flags
+from keras_transformer.bin.shared.backend import load_backend
 
 FLAGS = flags.define(
     "output_dir",
     flags.count(
         "num_last_checkpoints",
-        5,
         "Number of checkpoints to average, counted from the newest.",
+        default=5,
     ),
     flags.choice(
         "checkpoints",
         ["evaluated", "timed"],
-        "evaluated",
         "Checkpoints to average: evaluated for the newest one and those of "
         "evaluations, or timed for those of --timed_checkpoint_minutes.",
+        default="evaluated",
     ),
     flags.path(
         "averaged_dir",
-        None,
         "Directory of the averaged run. Default: averaged, inside output_dir.",
     ),
     flags.switch(
         "evaluate",
-        None,
         "Measure the average, the newest and the best checkpoint on dev. "
         "Default: true if the data are in the data directory.",
+        default=None,
     ),
     "data_dir",
 )
@@ -118,7 +118,7 @@ def _evaluate(run, problem, steps, arrays):
     _print_steps(steps)
     # The average is measured on one machine, even where a training uses more.
     os.environ.pop("TF_CONFIG", None)
-    command.load_backend()
+    load_backend()
     from keras_transformer.training.average_report import report_average
 
     return report_average(problem, run, len(steps), arrays)

@@ -56,6 +56,8 @@ from keras_transformer.bin.benchmark_flags import FLAGS
 from keras_transformer.bin.shared import command
 from keras_transformer.bin.shared import flags
 from keras_transformer.bin.shared import model_flags
+from keras_transformer.bin.shared.backend import load_backend
+from keras_transformer.bin.shared.backend import read_backend
 
 # Their versions are reported, because the figures depend on them.
 PACKAGES = ("keras", "tensorflow", "jax", "ctranslate2", "numpy")
@@ -99,7 +101,7 @@ def _hparams():
 def _train():
     hparams = _hparams()
     text = _text()  # before the backend, because files can be missing or empty
-    command.load_backend()
+    load_backend()
     import keras
 
     from keras_transformer.benchmark.train import time_training
@@ -148,7 +150,7 @@ def _decode():
     )
     # The search alone is timed, not the choice among its samples.
     options = model_flags.decode_options(FLAGS, hparams).of_search()
-    command.load_backend()
+    load_backend()
     import keras
 
     from keras_transformer.benchmark.decode import time_decoding
@@ -253,7 +255,7 @@ def _layers():
 
     flags.require(FLAGS, "report_dir")
     check_directory(FLAGS.report_dir, "`--report_dir`")
-    backend = command.backend()
+    backend = read_backend()
     lengths = _up_to(layer_table.LENGTHS, FLAGS.max_length)
     widths = _up_to(layer_table.WIDTHS, FLAGS.max_width)
     num_cells = len(layer_table.LAYERS) * len(lengths) * len(widths)

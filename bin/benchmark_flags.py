@@ -8,25 +8,22 @@ FLAGS = flags.define(
     flags.choice(
         "mode",
         ["train", "input", "decode", "layers"],
-        None,
         "Work to time: train, input, decode or layers.",
     ),
     flags.text(
         "hparams_set",
-        None,
         "Name of the hparams set. --mode=layers and --mode=decode with a run "
         "need none.",
     ),
     "hparams",
     flags.count(
         "num_passes",
-        5,
         "Number of times to repeat the timed work.",
+        default=5,
         maximum=10_000,
     ),
     flags.path(
         "vocabulary",
-        None,
         "SentencePiece model to encode the text with; it must have ids for "
         "padding and for the end of a sentence. Default: a new model trained "
         "on the training text, which adds to the start-up time.",
@@ -37,13 +34,11 @@ FLAGS = flags.define(
         "train_target",
         flags.count(
             "vocab_size",
-            None,
             "Number of subwords of a new vocabulary. Default: 8000.",
             maximum=flags.MAX_VOCAB_SIZE,
         ),
         flags.switch(
             "packed",
-            False,
             "Put several sentence pairs into a row, as --hparams=packed=true "
             "does.",
         ),
@@ -53,65 +48,60 @@ FLAGS = flags.define(
         "Flags of --mode=decode",
         flags.path(
             "output_dir",
-            None,
             "Directory of a trained run or of a CTranslate2 model. Default: "
             "none, which uses a model with random weights.",
         ),
         flags.path(
-            "decode_from_file",
-            None,
-            "File to translate, one sentence per line.",
+            "decode_from_file", "File to translate, one sentence per line."
         ),
         "decode_hparams",
         flags.count(
             "batch_size",
-            32,
             "Number of sentences to decode together.",
+            default=32,
             maximum=100_000,
         ),
         flags.whole(
             "target_length",
-            0,
             "Number of tokens of every translation, its end included; 0 lets "
             "the model decide.",
+            default=0,
             maximum=MAX_OUTPUT_TOKENS,
         ),
         flags.switch(
             "sort_by_length",
-            True,
             "Decode sentences of similar lengths together. "
             "--nosort_by_length keeps the order of the file.",
+            default=True,
         ),
     ),
     flags.group(
         "Flags of --mode=layers",
         flags.path(
-            "report_dir",
-            None,
-            "Directory for table1.md, table1.csv and table1.png.",
+            "report_dir", "Directory for table1.md, table1.csv and table1.png."
         ),
         flags.count(
             "seconds",
-            3600,
             "Time limit for all layers together, in seconds. Layers that it "
             "leaves no time for are skipped.",
+            default=3600,
         ),
         flags.choice(
             "max_length",
             [str(length) for length in layer_table.LENGTHS],
-            "4096",
             "Length of the longest sequences (n).",
+            default="4096",
         ),
         flags.choice(
             "max_width",
             [str(width) for width in layer_table.WIDTHS],
-            "1024",
             "Width of the widest layers (d).",
+            default="1024",
         ),
         flags.count(
             "neighbourhood_size",
-            64,
             "Positions that restricted self-attention sees (r).",
+            default=64,
             maximum=1_000_000,
         ),
     ),

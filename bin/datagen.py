@@ -55,15 +55,12 @@ REASONS = {
 FLAGS = flags.define(
     flags.text(
         "problem",
-        None,
         "Name of the problem, or several names separated by commas. The "
         "suffix _rev swaps source and target, and _both stands for both "
         "directions together. All of them share their data.",
     ),
     flags.path(
-        "data_dir",
-        None,
-        "Directory to write to, with one folder for each problem.",
+        "data_dir", "Directory to write to, with one folder for each problem."
     ),
     "tmp_dir",
     corpus_flags.GROUP,
@@ -73,53 +70,47 @@ FLAGS = flags.define(
         "Files of parsing_files",
         flags.paths(
             "train_trees",
-            None,
             "Files or directories of the training trees, separated by commas. "
             "wsj:02-21 means the folders or files 02 to 21 in wsj.",
         ),
         flags.paths(
-            "dev_trees",
-            None,
-            "Files or directories of the development trees.",
+            "dev_trees", "Files or directories of the development trees."
         ),
         flags.paths(
             "test_trees",
-            None,
             "Files or directories of the test trees. Default: none.",
         ),
         flags.paths(
             "parsed_trees",
-            None,
             "Files or directories of automatically parsed trees that training "
             "adds to the treebank. Default: none.",
         ),
         flags.count(
             "treebank_weight",
-            1,
             "Number of times that an epoch goes through the training trees for "
             "each time through the parsed trees.",
+            default=1,
             maximum=1_000,
         ),
         flags.choice(
             "linearization",
             LINEARIZATIONS,
-            "normalised",
             "Form of a tree as a sequence. normalised writes XX for every "
             "word, tagged its part-of-speech tag, and lexicalised the word "
             "itself. in_order also writes the words, but each opening bracket "
             "after the first child of its constituent.",
+            default="normalised",
         ),
         flags.whole(
             "augmentation_rounds",
-            0,
             "Number of times that an epoch goes through the training trees, "
             "together with new trees made of their parts; 0 uses the training "
             "trees alone. Parsed trees are not augmented.",
+            default=0,
             maximum=1_000,
         ),
         flags.switch(
             "skip_bad",
-            False,
             "Report malformed trees and leave them out, instead of failing.",
         ),
     ),

@@ -45,6 +45,7 @@ from keras_transformer.bin.evaluate_flags import refuse
 from keras_transformer.bin.shared import command
 from keras_transformer.bin.shared import flags
 from keras_transformer.bin.shared import model_flags
+from keras_transformer.bin.shared.backend import load_backend
 from keras_transformer.data import text_files
 
 
@@ -52,7 +53,7 @@ def main(argv):
     evaluate_flags.check()
     # Scoring files needs neither a run nor the backend, so it starts at once.
     if FLAGS.hypotheses or FLAGS.references:
-        for flag in FLAGS.flags_by_module_dict()[evaluate_flags.OF_A_RUN]:
+        for flag in flags.group_by_title(FLAGS)[evaluate_flags.OF_A_RUN]:
             refuse(flag.name, "a run to decode, not with --hypotheses")
         _score_files()
         return
@@ -70,7 +71,7 @@ def main(argv):
     steps = ensembles.find_steps(
         ensembles.open_runs(output_dirs), FLAGS.checkpoint_step
     )
-    command.load_backend()
+    load_backend()
     changes = model_flags.decode_changes(FLAGS)
     hypotheses = outputs.decode(texts, problem, output_dirs, steps, changes)
     # No directory belongs to an ensemble.

@@ -19,12 +19,11 @@ FLAGS = flags.define(
         flags.choice(
             "split",
             ["train", "dev", "test"],
-            "test",
             "Split to decode: dev or test.",
+            default="test",
         ),
         flags.text(
             "test_set",
-            None,
             "Test set of sacreBLEU to decode in place of a split, such as "
             "wmt14/full. Default: none.",
         ),
@@ -33,7 +32,6 @@ FLAGS = flags.define(
         "decode_hparams",
         flags.switch(
             "evalb_files",
-            False,
             "Also write the gold trees and the parsed trees for EVALB.",
         ),
     ),
@@ -41,21 +39,19 @@ FLAGS = flags.define(
         "Scoring files",
         flags.path(
             "hypotheses",
-            None,
             "File of translations or trees to score, one per line. Default: "
             "none, which decodes a split.",
         ),
         flags.path(
             "references",
-            None,
             "File of references, one per line. Default: none, which decodes a "
             "split.",
         ),
         flags.choice(
             "measure",
             ["bleu", "f1"],
-            "bleu",
             "Scores to compute: bleu for text, f1 for trees.",
+            default="bleu",
         ),
     ),
     flags.group(
@@ -63,28 +59,24 @@ FLAGS = flags.define(
         flags.choice(
             "tokenize",
             ["13a", "none", "intl", "char", "zh"],
-            None,
             "Tokenizer of the first BLEU: 13a, none, intl, char or zh. "
             "Default: 13a, or none if the problem's text is tokenised.",
         ),
         flags.text(
             "language",
-            None,
             "Code of the language of the text, such as de, for the paper's "
             "BLEU. Default: the problem's; none for files and translate_files, "
             "which leaves that score out.",
         ),
-        flags.switch("lowercase", False, "Score without regard to case."),
+        flags.switch("lowercase", "Score without regard to case."),
         flags.path(
             "compare",
-            None,
             "Other outputs for the same text, to be compared by paired "
             "bootstrap: a file, or the directory of a run that kt-evaluate has "
             "decoded the text with. Default: none.",
         ),
         flags.path(
             "report",
-            None,
             "HTML file to write about where the outputs differ from those of "
             "--compare. Default: none.",
         ),

@@ -37,6 +37,8 @@ from keras_transformer.bin import shortlist_flags
 from keras_transformer.bin.shared import command
 from keras_transformer.bin.shared import flags
 from keras_transformer.bin.shared import model_flags
+from keras_transformer.bin.shared.backend import load_backend
+from keras_transformer.bin.shared.backend import read_backend
 from keras_transformer.decoding.exported import check_exportable
 from keras_transformer.decoding.exported import require_ctranslate2
 from keras_transformer.export import versions
@@ -51,7 +53,6 @@ FLAGS = flags.define(
     "checkpoint_step",
     flags.path(
         "export_dir",
-        None,
         "Directory to write to. Each version gets a folder in it. Default: "
         "export, export_ids or export_ctranslate2 inside output_dir, by "
         "format.",
@@ -59,24 +60,24 @@ FLAGS = flags.define(
     flags.choice(
         "format",
         ["saved_model", "saved_model_ids", "ctranslate2"],
-        "saved_model",
         "Format of the exported model: saved_model, saved_model_ids or "
         "ctranslate2.",
+        default="saved_model",
     ),
     flags.choice(
         "quantization",
         QUANTIZATIONS,
-        "float32",
         "Number format of the weights of a CTranslate2 model: float32, "
         "float16, bfloat16, int16, int8, int8_float32, int8_float16 or "
         "int8_bfloat16.",
+        default="float32",
     ),
     flags.choice(
         "precision",
         ["auto", *versions.PRECISIONS],
-        "auto",
         "Number format that a SavedModel computes in: float32, bfloat16, or "
         "auto, which is float32.",
+        default="auto",
     ),
     "beam_size",
     "alpha",
@@ -110,7 +111,7 @@ def main(argv):
         versions.check_export_dir(export_dir, "ctranslate2")
     else:
         versions.check_saved_model(
-            model_flags.export_precision(FLAGS), command.backend()
+            model_flags.export_precision(FLAGS), read_backend()
         )
         versions.check_export_dir(export_dir, "saved_model")
     print(_export(run, export_dir, options))
@@ -139,7 +140,7 @@ def _export(run, export_dir, options):
             shortlist_flags.learn(FLAGS, run),
         )
     # Only this format traces a graph of TensorFlow.
-    command.load_backend()
+    load_backend()
     from keras_transformer.export.saved_model import export_saved_model
 
     return export_saved_model(

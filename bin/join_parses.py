@@ -28,14 +28,10 @@ from keras_transformer.bin.shared import output_files
 
 FLAGS = flags.define(
     flags.paths(
-        "parses",
-        None,
-        "Files of parses, one for each parser, separated by commas.",
+        "parses", "Files of parses, one for each parser, separated by commas."
     ),
     flags.path(
-        "joined",
-        None,
-        "File to write the joined trees to. Default: standard output.",
+        "joined", "File to write the joined trees to. Default: standard output."
     ),
 )
 

@@ -17,22 +17,16 @@ from keras_transformer.visualization.picture import check_picture_path
 
 FLAGS = flags.define(
     flags.paths(
-        "runs",
-        None,
-        "Directories of the runs to draw, separated by commas.",
+        "runs", "Directories of the runs to draw, separated by commas."
     ),
-    flags.text("metric", "dev_bleu", "Column of metrics.csv to draw."),
+    flags.text("metric", "Column of metrics.csv to draw.", default="dev_bleu"),
     flags.choice(
         "x_axis",
         ["step", "seconds", "epoch"],
-        "step",
         "Horizontal axis: step, seconds of training, or epoch.",
+        default="step",
     ),
-    flags.path(
-        "plot_to_file",
-        None,
-        "Picture to write, a .png, .pdf or .svg file.",
-    ),
+    flags.path("plot_to_file", "Picture to write, a .png, .pdf or .svg file."),
 )
 
 

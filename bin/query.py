@@ -32,33 +32,30 @@ from keras_transformer.decoding.hypothesis import Hypothesis
 
 FLAGS = flags.define(
     flags.text(
-        "text",
-        None,
-        "Sentence to translate. Default: the lines of standard input.",
+        "text", "Sentence to translate. Default: the lines of standard input."
     ),
     flags.text(
         "server",
-        "localhost",
         "Host of the server. Append :PORT if the port is not the usual one, "
         "which is 8500 for gRPC and 8501 for REST. REST also takes a URL.",
+        default="localhost",
     ),
     flags.choice(
         "protocol",
         ["grpc", "rest"],
-        "grpc",
         "Protocol to use: grpc or rest.",
+        default="grpc",
     ),
     "model_name",
     flags.count(
         "model_version",
-        None,
         "Version of the model that translates. Default: the newest version.",
         maximum=2**63 - 1,  # the protocol's int64
     ),
     flags.amount(
         "timeout_secs",
-        10.0,
         "Maximum number of seconds to wait for an answer.",
+        default=10.0,
         maximum=1_000_000,  # the system counts milliseconds in an int32
     ),
     "write_scores",

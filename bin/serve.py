@@ -38,11 +38,11 @@ import threading
 
 from keras_transformer.bin.shared import command
 from keras_transformer.bin.shared import flags
+from keras_transformer.bin.shared.backend import load_backend
 
 FLAGS = flags.define(
     flags.path(
         "export_dir",
-        None,
         "Directory of exported models, with one folder for each version: 1, "
         "2, and so on.",
     ),
@@ -51,24 +51,26 @@ FLAGS = flags.define(
     # only.
     flags.text(
         "host",
-        "localhost",
         "Address to listen on; 0.0.0.0 listens on all addresses of this "
         "machine.",
+        default="localhost",
     ),
-    flags.port("port", 8500, "Port of gRPC; 0 turns gRPC off."),
-    flags.port("rest_api_port", 8501, "Port of REST; 0 turns REST off."),
+    flags.port("port", "Port of gRPC; 0 turns gRPC off.", default=8500),
+    flags.port(
+        "rest_api_port", "Port of REST; 0 turns REST off.", default=8501
+    ),
     flags.count(
         "max_batch_size",
-        32,
         "Maximum number of sentences, from one or more requests, to translate "
         "together.",
+        default=32,
         maximum=100_000,
     ),
     flags.whole(
         "batch_timeout_micros",
-        2000,
         "Microseconds that a batch waits for each further sentence. In total "
         "it waits at most ten times as long.",
+        default=2000,
         maximum=60_000_000,
     ),
 )
@@ -97,7 +99,7 @@ def main(argv):
     if formats == {"ctranslate2"}:
         require_ctranslate2()
     if "saved_model" in formats:
-        command.load_backend("tensorflow")
+        load_backend("tensorflow")
     server = serving.Server(
         FLAGS.export_dir,
         FLAGS.model_name,

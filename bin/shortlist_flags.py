@@ -18,9 +18,9 @@ GROUP = flags.group(
     ),
     flags.count(
         "shortlist_size",
-        NUM_RELATED,
         "Number of subwords of the target that belong to one of the source. "
         "More of them are slower and exclude fewer translations.",
+        default=NUM_RELATED,
         maximum=flags.MAX_VOCAB_SIZE,
     ),
     "source_language",

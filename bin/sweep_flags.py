@@ -8,25 +8,21 @@ FLAGS = flags.define(
         "Getting started",
         flags.text(
             "problem",
-            None,
             "Name of the problem. The suffix _rev swaps source and target, and "
             "_both stands for both directions together.",
         ),
         flags.path(
             "data_dir",
-            None,
             "Directory of the generated data, with one folder for each "
             "problem.",
         ),
         flags.path(
             "output_dir",
-            None,
             "Directory of the sweep: its table, its picture, and a run for "
             "each row.",
         ),
         flags.count(
             "train_steps",
-            None,
             "Number of updates of each row. Default: train_steps of its "
             "hparams set.",
         ),
@@ -37,43 +33,36 @@ FLAGS = flags.define(
         flags.choice(
             "table",
             ["3", "4"],
-            None,
             "Table of the paper to repeat: 3 for its models, or 4 for its "
             "parser. Default: none.",
         ),
         flags.text(
             "hparams_sets",
-            None,
             "Names of hparams sets to train, separated by commas. Default: "
             "none.",
         ),
         flags.text(
             "hparams_set",
-            None,
             "Name of the hparams set that --grid or --random changes, or that "
             "--table=4 trains. Default: transformer_parsing for --table=4.",
         ),
         flags.text(
             "grid",
-            None,
             "Values to combine, such as 'dropout=0.1,0.3;num_layers=2,4'. "
             "Default: none.",
         ),
         flags.count(
             "random",
-            None,
             "Number of combinations to draw from --ranges. Default: none.",
             maximum=10_000,
         ),
         flags.text(
             "ranges",
-            None,
             "Ranges or values to draw from, such as 'learning_rate=0.3..3.0 "
             "log;num_layers=2..6;norm=pre,post'. Default: none.",
         ),
         flags.text(
             "rows",
-            None,
             "Names of the rows to train now, separated by commas, such as "
             "base,a_h1. Default: all rows.",
         ),
@@ -83,28 +72,30 @@ FLAGS = flags.define(
         flags.choice(
             "scale",
             SCALES,
-            "none",
             "Size of the models: none as the hparams set states, or tiny, "
             "which divides d_model, d_ff, d_k, d_v and warmup_steps by 4, "
             "effective_batch_tokens by 40 and learning_rate by 2.",
+            default="none",
         ),
         flags.text(
             "hparams",
-            "",
             "Changes to the hparams sets of all rows, after --scale, such as "
             "attention_dropout=0.1.",
+            default="",
         ),
-        flags.count("seeds", 1, "Number of seeds for each row.", maximum=100),
+        flags.count(
+            "seeds", "Number of seeds for each row.", default=1, maximum=100
+        ),
         flags.count(
             "base_seeds",
-            1,
             "Number of seeds for the row base of Table 3.",
+            default=1,
             maximum=100,
         ),
         flags.seed(
             "random_seed",
-            0,
             "First seed of each row, and the seed that --random draws with.",
+            default=0,
         ),
         "precision",
     ),
@@ -112,7 +103,6 @@ FLAGS = flags.define(
         "Evaluation",
         flags.text(
             "splits",
-            None,
             "Splits to evaluate, separated by commas: dev, test or both. "
             "Default: those of the problem.",
         ),
@@ -121,7 +111,6 @@ FLAGS = flags.define(
         "Data",
         flags.path(
             "semi_data_dir",
-            None,
             "Directory of the generated data of the semi-supervised row of "
             "--table=4: the treebank and parsed text. Default: none, which "
             "leaves the row out.",

@@ -19,25 +19,24 @@ import sys
 
 from keras_transformer.bin.shared import command
 from keras_transformer.bin.shared import flags
+from keras_transformer.bin.shared.backend import load_backend
 
 FLAGS = flags.define(
     "output_dir",
     "checkpoint_step",
     flags.paths(
         "train_trees",
-        None,
         "Files or directories of the training trees, separated by commas. "
         "wsj:02-21 selects folders or files by their numbers.",
     ),
     flags.paths(
         "dev_trees",
-        None,
         "Files or directories of the development trees. Default: none.",
     ),
     flags.seed(
         "random_seed",
-        0,
         "Seed of the initial weights, the dropout and the choice of words.",
+        default=0,
     ),
 )
 
@@ -60,7 +59,7 @@ def main(argv):
         read_tagged_sentences(paths) if paths else []
         for paths in (FLAGS.train_trees, FLAGS.dev_trees)
     )
-    command.load_backend()
+    load_backend()
     from keras_transformer.decoding.pos_tagger import save_tagger
     from keras_transformer.runs.weights import load_model
     from keras_transformer.training import pos_tagger_training

@@ -33,6 +33,8 @@ from keras_transformer import hparam
 from keras_transformer import registry
 from keras_transformer.bin.shared import command
 from keras_transformer.bin.shared import flags
+from keras_transformer.bin.shared.backend import load_backend
+from keras_transformer.bin.shared.backend import read_backend
 from keras_transformer.bin.trainer_flags import FLAGS
 from keras_transformer.training import profiler
 from keras_transformer.training.options import TrainingOptions
@@ -51,7 +53,7 @@ def main(argv):
     from keras_transformer.training import start
 
     # Before the data, which can take hours to generate.
-    cluster.check_backend(command.backend())
+    cluster.check_backend(read_backend())
     # The chief alone writes, and the other machines share the directory.
     _, worker = cluster.read_cluster()
     with start.locked_run(FLAGS.output_dir, is_chief=worker == 0):
@@ -88,7 +90,7 @@ def _train(is_chief):
     else:
         start.check_resumed(earlier_run, problem, record, hparams, measure)
     # Loading the backend takes seconds, so bad input has failed above.
-    command.load_backend()
+    load_backend()
     from keras_transformer.engines.make_engine import make_engine
     from keras_transformer.engines.precision import resolve_precision
     from keras_transformer.training.trainer import Trainer

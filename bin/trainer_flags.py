@@ -9,28 +9,24 @@ FLAGS = flags.define(
         "Getting started",
         flags.text(
             "problem",
-            None,
             "Name of the problem. The suffix _rev swaps source and target, and "
             "_both stands for both directions together. "
             "Default: the problem of the run in output_dir.",
         ),
         flags.switch(
             "generate_data",
-            False,
             "Generate the data first, unless data_dir holds it already.",
         ),
         "data_dir",
         "output_dir",
         flags.text(
             "hparams_set",
-            None,
             "Name of the hparams set, which fixes the model and its training. "
             "Default: the set of the run in output_dir.",
         ),
         "hparams",
         flags.count(
             "train_steps",
-            None,
             "Total number of updates, which includes those before a resume. "
             "Default: train_steps of the hparams set.",
         ),
@@ -43,13 +39,11 @@ FLAGS = flags.define(
         "Model",
         flags.path(
             "warm_start_from",
-            None,
             "Directory of a run with the same dimensions, whose weights a new "
             "run starts from. Default: none.",
         ),
         flags.seed(
             "random_seed",
-            None,
             "Seed of the initial weights, of dropout and of the order of the "
             "data. Default: the seed of the run in output_dir, or 0.",
         ),
@@ -59,14 +53,12 @@ FLAGS = flags.define(
         # Text because of auto. `_batch_tokens` reads the number.
         flags.text(
             "batch_tokens",
-            None,
             "Maximum number of positions per side that a device processes at "
             "once, or auto for the most that fit into its memory. Default: "
             "batch_tokens of the hparams set.",
         ),
         flags.whole(
             "effective_batch_tokens",
-            None,
             "Mean number of tokens in an update, on any number of devices. "
             "Padding does not count. Source or target counts, whichever has "
             "more. Gradients are accumulated over as many rounds as needed. 0 "
@@ -79,42 +71,41 @@ FLAGS = flags.define(
         "Checkpoints",
         flags.count(
             "eval_frequency",
-            TrainingOptions.eval_frequency,
             "Number of updates between two evaluations. Each evaluation "
             "writes a checkpoint.",
+            default=TrainingOptions.eval_frequency,
         ),
         flags.amount(
             "timed_checkpoint_minutes",
-            TrainingOptions.timed_checkpoint_minutes,
             "Minutes of training between two checkpoints for "
             "kt-avg-checkpoints --checkpoints=timed; 0 makes none. They are "
             "not evaluated.",
+            default=TrainingOptions.timed_checkpoint_minutes,
         ),
         flags.choice(
             "measure",
             MEASURES,
-            None,
             "Figure on dev that decides which checkpoint is best: bleu, chrf, "
             "ter, f1 or loss. Default: the measure of the run in output_dir, "
             "or the problem's, which is bleu or f1.",
         ),
         flags.count(
             "keep_checkpoint_max",
-            TrainingOptions.keep_checkpoint_max,
             "Number of newest evaluated checkpoints to keep, and of newest "
             "timed ones.",
+            default=TrainingOptions.keep_checkpoint_max,
         ),
         flags.amount(
             "keep_checkpoint_every_n_hours",
-            TrainingOptions.keep_checkpoint_every_n_hours,
             "Hours of training between two checkpoints that are kept for "
             "ever; 0 keeps none for ever.",
+            default=TrainingOptions.keep_checkpoint_every_n_hours,
         ),
         flags.amount(
             "save_checkpoints_secs",
-            TrainingOptions.save_checkpoints_secs,
             "Maximum number of seconds between two checkpoints, if "
             "evaluations are less frequent.",
+            default=TrainingOptions.save_checkpoints_secs,
         ),
     ),
     flags.group(
@@ -122,16 +113,16 @@ FLAGS = flags.define(
         flags.choice(
             "early_stopping_metric",
             ["none", "measure", *MEASURES],
-            TrainingOptions.early_stopping_metric,
             "Metric on dev that must improve for the training to continue: "
             "measure for that of --measure, loss, a score of the problem (ter "
             "only with --measure=ter), or none to train for all train_steps.",
+            default=TrainingOptions.early_stopping_metric,
         ),
         flags.count(
             "early_stopping_patience",
-            TrainingOptions.early_stopping_patience,
             "Number of evaluations in a row without an improvement after "
             "which the training stops.",
+            default=TrainingOptions.early_stopping_patience,
         ),
     ),
     flags.group(
@@ -141,17 +132,16 @@ FLAGS = flags.define(
         "xla",
         flags.text(
             "device",
-            TrainingOptions.device,
             "Device that the training cost is computed for, such as P100, or "
             "its sustained FLOP/s, such as 9.5e12. Without it, the GPU "
             "is recognised by its name.",
+            default=TrainingOptions.device,
         ),
     ),
     flags.group(
         "Debugging",
         flags.text(
             "profile_steps",
-            None,
             "First and last update to profile for TensorBoard, such as 10,20. "
             "Default: none.",
         ),

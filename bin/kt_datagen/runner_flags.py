@@ -13,15 +13,15 @@ GROUP = flags.group(
     flags.choice(
         "runner",
         ("local", *RUNNERS),
-        "local",
         "Where the training text is encoded: local is this machine with all "
         "its cores, and the others are runners of Apache Beam.",
+        default="local",
     ),
     flags.text(
         "pipeline_options",
-        "",
         "Options of Apache Beam for the runner, such as '--project=mine "
         "--region=europe-west1 --temp_location=gs://mine/tmp'.",
+        default="",
     ),
 )
 

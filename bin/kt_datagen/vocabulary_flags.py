@@ -16,43 +16,39 @@ GROUP = flags.group(
     "Vocabulary of translate_files",
     flags.path(
         "vocabulary",
-        None,
         "SentencePiece model to use, or the directory of a run, an average, "
         "data, or an export in the format ctranslate2 or saved_model_ids. "
         "Default: train one on the text. parsing_files takes it, too.",
     ),
     flags.switch(
         "shared_vocabulary",
-        None,
         "Whether source and target have one vocabulary. Two are better where "
         "they have different scripts, and need tied_embeddings=target in the "
         "training. Default: true.",
+        default=None,
     ),
     flags.count(
         "source_vocab_size",
-        None,
         "Number of subwords in the source's own vocabulary. Default: "
         "vocab_size.",
         maximum=flags.MAX_VOCAB_SIZE,
     ),
     flags.text(
         "symbols",
-        None,
         "Texts that are one subword each wherever they stand, separated by "
         "commas, such as <num>,<url>. Default: none.",
     ),
     flags.amount(
         "vocabulary_temperature",
-        1,
         "Above 1, small corpora get a larger share of the text that the "
         "vocabulary is trained on: in proportion to their size to the power of "
         "1 / vocabulary_temperature.",
+        default=1,
         maximum=1_000,
         minimum=1,
     ),
     flags.switch(
         "tokenized",
-        False,
         "The text has spaces between its tokens already, so no score tokenises "
         "it again.",
     ),

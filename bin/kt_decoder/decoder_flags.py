@@ -15,87 +15,73 @@ FLAGS = flags.define(
         "Input and output",
         flags.path(
             "decode_from_file",
-            None,
             "File to translate, one sentence per line. - means standard "
             "input. Default: standard input.",
         ),
         flags.path(
             "decode_to_file",
-            None,
             "File to write the translations to, one line for each line of the "
             "input. Default: standard output.",
         ),
         flags.switch(
             "resume",
-            False,
             "Go on with the output of an earlier call that stopped early.",
         ),
         flags.switch(
-            "decode_interactive",
-            False,
-            "Translate each line that you type.",
+            "decode_interactive", "Translate each line that you type."
         ),
         flags.text(
             "target_language",
-            None,
             "Tag that kt-datagen put before the sources of the language to "
             "translate into, such as fr. Default: no tag.",
         ),
         flags.switch(
             "tokenized",
-            False,
             "Read the sentences to parse as words separated by spaces, as in "
             "a treebank, instead of raw text.",
         ),
         flags.choice(
             "format",
             ("text", "jsonl"),
-            "text",
             "Format of the lines: text, or jsonl for a JSON object in each "
             "line, with scores and warnings in the output.",
+            default="text",
         ),
         flags.switch(
             "split_long",
-            False,
             "Translate a line that is too long in parts, instead of leaving "
             "its translation empty.",
         ),
         "write_scores",
         flags.switch(
             "write_alignments",
-            False,
             "Write a tab and the word alignment after each translation, such "
             "as 0-0 2-1: source word 2 is linked to target word 1. In JSON "
             "lines it is the field alignments.",
         ),
         flags.switch(
             "write_word_scores",
-            False,
             "Write a tab and the log-probability of each word after each "
             "translation. In JSON lines it is the field word_scores.",
         ),
         flags.path(
             "prefix_file",
-            None,
             "File with the beginning of each translation, one line for each "
             "line of the input. Lines may be empty. Default: none.",
         ),
         flags.path(
             "score_file",
-            None,
             "File of pairs to score instead of translating. Each line is a "
             "source, a tab and its translation. Default: none.",
         ),
         "glossary",
         flags.switch(
             "protect",
-            False,
             "Keep tags, URLs, e-mail addresses and placeholders such as {name} "
             "and %s as they are.",
         ),
         flags.path(
             "protected_patterns",
-            None,
             "File of regular expressions, one on each line. Text that they "
             "match is kept, instead of the placeholders that protect keeps by "
             "default. Tags and addresses are always kept. It implies protect.",
@@ -105,26 +91,23 @@ FLAGS = flags.define(
         "Documents",
         flags.switch(
             "document",
-            False,
             "Translate a whole document: its sentences are translated, and its "
             "paragraphs and markup are kept.",
         ),
         flags.choice(
             "document_format",
             FORMATS,
-            None,
             "Format of the document: text, markdown or html. Default: by the "
             "suffix of decode_from_file, else text.",
         ),
         flags.text(
             "document_language",
-            "en",
             "Code of the document's language, which decides where sentences "
             "end.",
+            default="en",
         ),
         flags.count(
             "max_sentence_tokens",
-            None,
             "Number of tokens above which a sentence of a document, or a line "
             "with split_long, is translated in parts. Default: the length of "
             "the longest sentences in the run's training, and 256 for an "
@@ -136,21 +119,20 @@ FLAGS = flags.define(
         "beam_size",
         "alpha",
         "decode_hparams",
-        flags.seed("random_seed", 0, "Seed of the sampler."),
+        flags.seed("random_seed", "Seed of the sampler.", default=0),
         "precision",
     ),
     flags.group(
         "Reranking",
         flags.path(
             "rerank_by",
-            None,
             "Run of the opposite direction, or an ensemble of such runs, that "
             "reorders the hypotheses of the beam. Default: none.",
         ),
         flags.amount(
             "rerank_weight",
-            1.0,
             "Weight of the score of the runs in rerank_by.",
+            default=1.0,
             maximum=1_000,
         ),
     ),

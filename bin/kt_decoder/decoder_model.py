@@ -3,9 +3,9 @@
 from keras_transformer.bin.kt_decoder import constraints
 from keras_transformer.bin.kt_decoder.decoder_flags import FLAGS
 from keras_transformer.bin.kt_decoder.decoder_flags import check_words
-from keras_transformer.bin.shared import command
 from keras_transformer.bin.shared import flags
 from keras_transformer.bin.shared import model_flags
+from keras_transformer.bin.shared.backend import load_backend
 
 
 def check_model(changes, prescribed):
@@ -91,9 +91,9 @@ def load_model(steps):
     format = ensembles.format_of(paths)
     precision = FLAGS.precision  # exported models ignore it
     if format == "saved_model":
-        command.load_backend("tensorflow")
+        load_backend("tensorflow")
     elif not format:
-        command.load_backend()
+        load_backend()
         hparams = ensembles.open_runs(paths)[0].hparams
         precision = model_flags.decode_precision(FLAGS, hparams)
         from keras_transformer.decoding import threads

@@ -6,7 +6,7 @@ modules itself, so that `--help` answers at once:
 
     def main(argv):
         flags.require(FLAGS, "problem")
-        command.load_backend()
+        load_backend()
         from keras_transformer.training.trainer import Trainer
         ...
 
@@ -14,40 +14,37 @@ modules itself, so that `--help` answers at once:
         command.run(main, FLAGS, argv)
 """
 
-import contextlib
 import difflib
 import functools
-import importlib
 import logging
 import os
 import signal
 import sys
+import textwrap
 
 from absl import app
 from absl import flags as absl_flags
 from absl import logging as absl_logging
 
 from keras_transformer import fields
+from keras_transformer import registry
 from keras_transformer.bin.shared import failures
-from keras_transformer.bin.shared import manual
+from keras_transformer.bin.shared import flags
 from keras_transformer.bin.shared import signals
 from keras_transformer.bin.shared import streams
 from keras_transformer.bin.shared import usr_dir
-from keras_transformer.bin.shared.compilation_cache import cache_directory
-from keras_transformer.files.standard_error import silence_stderr
 
 HELP_FLAGS = {"-h", "-?", "-help", "--help", "--helpshort", "--helpfull"}
 BAD_INPUT = 2  # exit status
-BACKENDS = ("tensorflow", "jax")
 
 
 def run(main, values, argv=None):
     """Parses the flags, calls `main` and exits with its status.
 
-    Bad input, which is a `ValueError` of this package or an `OSError` on a
-    user's path, becomes one line on standard error and exit status 2. An
-    exception of the code in --usr_dir has its traceback under such a line.
-    Every other exception is a bug and keeps its traceback.
+    What a user can mend, a `UserError` or an `OSError` on a user's path,
+    becomes one line on standard error and exit status 2. An exception of the
+    code in --usr_dir has its traceback under such a line. Every other exception
+    is a bug and keeps its traceback.
 
     Args:
         main: Function of the remaining arguments that returns the exit status,
@@ -60,8 +57,8 @@ def run(main, values, argv=None):
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
     with (
-        streams.guarded() as has_output,
-        signals.raised(is_process=argv is None) as stop,
+        streams.guard_streams() as has_output,
+        signals.raise_signals(is_process=argv is None) as stop,
     ):
         try:
             try:
@@ -78,83 +75,16 @@ def run(main, values, argv=None):
             raise
 
 
-def load_backend(module="keras"):
-    """Imports Keras and its backend without their start-up messages.
-
-    XLA caches compiled programs in `~/.cache/keras_transformer` if it can, so
-    the next process need not compile them again.
-
-    Args:
-        module: Name of the module to import. Defaults to "keras".
-
-    Raises:
-        ValueError: If the backend is not TensorFlow or JAX, or is not
-            installed.
-    """
-    backend()
-    # As defaults only, so that the user's own settings win.
-    if cache := cache_directory():
-        os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", f"{cache}/jax")
-        os.environ.setdefault(
-            "TF_XLA_FLAGS", f"--tf_xla_persistent_cache_directory={cache}/xla"
-        )
-    try:
-        # TensorFlow 2.21 ignores `TF_CPP_MIN_LOG_LEVEL` until its log is set
-        # up. Keras imports Matplotlib for plots that no command draws, which
-        # would take a tenth of the time of the import.
-        with silence_stderr(), _missing("matplotlib"):
-            importlib.import_module(module)
-    except (ImportError, ValueError) as error:
-        raise ValueError(
-            "Keras needs TensorFlow, or JAX with KERAS_BACKEND=jax. Received: "
-            f"{error}. Install it, or set KERAS_BACKEND."
-        ) from error
-    # Without KERAS_BACKEND, the file ~/.keras/keras.json decides.
-    if module == "keras":
-        _check_backend(sys.modules["keras"].config.backend())
-
-
-def backend():
-    """Returns the backend that `KERAS_BACKEND` names.
-
-    Raises:
-        ValueError: If it is not TensorFlow or JAX.
-    """
-    return _check_backend(os.environ.get("KERAS_BACKEND") or "tensorflow")
-
-
-@contextlib.contextmanager
-def _missing(module):
-    """Makes a module appear not to be installed, unless it is loaded."""
-    if module in sys.modules:
-        yield
-        return
-    sys.modules[module] = None
-    try:
-        yield
-    finally:
-        del sys.modules[module]
-
-
-def _check_backend(name):
-    if name not in BACKENDS:
-        raise ValueError(
-            f"`KERAS_BACKEND` must be one of {', '.join(BACKENDS)}. Received: "
-            f"KERAS_BACKEND={fields.shorten(name)}. Set it to one of them."
-        )
-    return name
-
-
 def _parse(main, values, has_output, argv):
     if not has_output:
         _fail(
             main,
-            "Standard output must be open. Received: a closed one. Redirect it "
-            "to a file, or to /dev/null.",
+            "Standard output is closed. Redirect it to a file, or to "
+            "/dev/null.",
         )
     # absl's own help lists only its global flags, not those of the command.
     if HELP_FLAGS & set(argv[1:]):
-        print(manual.manual(_module(main).__doc__, values))
+        print(make_manual(_module(main).__doc__, values))
         sys.exit(0)
     # A second call in one process starts from the defaults, too.
     for name in values:
@@ -162,15 +92,23 @@ def _parse(main, values, has_output, argv):
     try:
         # absl parses the rest, because `app.run` has flags of its own.
         remaining = absl_flags.FLAGS(values(argv, known_only=True))
-        if len(remaining) > 1:
-            raise ValueError(
-                "Arguments must be flags. Received: "
-                f"{fields.quote(' '.join(remaining[1:]))}. Write --name=value."
-            )
     except absl_flags.UnrecognizedFlagError as error:
-        _fail(main, _unknown(main, values, error.flagname))
+        _fail(main, _about_unknown(main, values, error.flagname))
     except (absl_flags.Error, ValueError) as error:
-        _fail(main, _about_flags(main, error))
+        # The messages of absl itself state neither the rule nor what to do.
+        message = str(error)
+        if "Received: " not in message:
+            message = (
+                f"Flags must be written as --name=value. Received: {message}. "
+                f"`{_command(main)} --help` lists all flags."
+            )
+        _fail(main, message)
+    if len(remaining) > 1:
+        _fail(
+            main,
+            "Arguments must be flags. Received: "
+            f"{fields.quote(' '.join(remaining[1:]))}. Write --name=value.",
+        )
     return remaining
 
 
@@ -184,7 +122,7 @@ def _call(main, values, argv):
     if values.usr_dir:
         usr_dir.load(values.usr_dir)
     if values.registry_help:
-        print(manual.registered())
+        print(list_registered())
         return 0
     return main(argv)
 
@@ -211,22 +149,11 @@ def _fail(main, message, trace=""):
     sys.exit(BAD_INPUT)
 
 
-def _about_flags(main, error):
-    message = str(error)
-    if "Received: " in message:
-        return message
-    # absl's own messages state neither the rule nor what to do.
-    return (
-        f"Flags must be written as --name=value. Received: {message}. "
-        f"`{_command(main)} --help` lists all flags."
-    )
-
-
-def _unknown(main, values, name):
+def _about_unknown(main, values, name):
     matches = difflib.get_close_matches(name, values)
     suggestion = " or ".join(f"--{match}" for match in matches)
     return (
-        f"Every flag must exist. Received: --{name}. "
+        f"Unknown flag --{name}. "
         + (f"Did you mean {suggestion}? " if matches else "")
         + f"`{_command(main)} --help` lists all flags."
     )
@@ -240,3 +167,52 @@ def _command(main):
     # From the file, so that `python -m` shows the name of the script too.
     file = os.path.basename(_module(main).__file__)
     return "kt-" + os.path.splitext(file)[0].replace("_", "-")
+
+
+def make_manual(description, values):
+    """Returns the help of a command.
+
+    Args:
+        description: Docstring of the command's module.
+        values: Flags of the command, as `flags.define` returns them.
+    """
+    lines = [description.strip()]
+    for title, group in flags.group_by_title(values).items():
+        lines += ["", f"{title}:"]
+        for flag in group:
+            lines.append(f"  --{flag.name}")
+            lines += textwrap.wrap(
+                _describe(flag),
+                width=78,
+                initial_indent=" " * 6,
+                subsequent_indent=" " * 6,
+            )
+    return "\n".join(lines)
+
+
+def _describe(flag):
+    # The help text of such a flag says itself what happens without it.
+    if flag.default is None:
+        return flag.help
+    shown = str(flag.default)
+    if isinstance(flag.default, bool):
+        shown = shown.lower()
+    elif isinstance(flag.default, float):
+        shown = f"{flag.default:g}"
+    return f"{flag.help} Default: {shown or 'none'}."
+
+
+def list_registered():
+    """Returns the list of all registered names, each with its summary."""
+    lists = {
+        "--problem (the suffix _rev swaps source and target, and _both stands "
+        "for both directions)": registry.problems,
+        "--hparams_set": registry.hparams_sets,
+    }
+    lines = []
+    for title, entries in lists.items():
+        lines.append(title)
+        for name in entries.names():
+            summary = (entries.get(name).__doc__ or "").strip().split("\n")[0]
+            lines.append(f"  {name:<32} {summary}".rstrip())
+    return "\n".join(lines)

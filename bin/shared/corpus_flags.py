@@ -70,30 +70,23 @@ GROUP = flags.group(
     "train_target",
     flags.path(
         "train_alignments",
-        None,
         "Word alignments of the training text, one line for each pair, such as "
         "0-0 2-1, for the hparam guided_alignment. Default: none.",
     ),
-    flags.path("dev_source", None, "Source side of the development text."),
-    flags.path("dev_target", None, "Target side of the development text."),
-    flags.path(
-        "test_source", None, "Source side of the test text. Default: none."
-    ),
-    flags.path(
-        "test_target", None, "Target side of the test text. Default: none."
-    ),
+    flags.path("dev_source", "Source side of the development text."),
+    flags.path("dev_target", "Target side of the development text."),
+    flags.path("test_source", "Source side of the test text. Default: none."),
+    flags.path("test_target", "Target side of the test text. Default: none."),
     "source_language",
     "target_language",
     flags.count(
         "vocab_size",
-        None,
         "Number of subwords in the vocabulary of both sides, or of the target; "
         "parsing_files takes it too. Default: that of the problem.",
         maximum=flags.MAX_VOCAB_SIZE,
     ),
     flags.switch(
         "clean",
-        False,
         "Drop the training pairs that the default rules of kt-clean drop or "
         "that occur in dev or test, and show what each rule took.",
     ),

@@ -38,7 +38,7 @@ class Stop:
 
 
 @contextlib.contextmanager
-def raised(is_process):
+def raise_signals(is_process):
     """Makes the first SIGINT or SIGTERM raise an exception.
 
     Args:

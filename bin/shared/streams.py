@@ -26,7 +26,7 @@ class OutputError(Exception):
 
 
 @contextlib.contextmanager
-def guarded():
+def guard_streams():
     """Makes the standard streams safe to use.
 
     - A closed descriptor becomes /dev/null. Otherwise the next file that is

@@ -5,6 +5,7 @@ import os
 import sys
 
 from keras_transformer.data import text_files
+from keras_transformer.errors import UserError
 
 
 class TextInput:
@@ -17,7 +18,7 @@ class TextInput:
         path: Path of the file. None and "-" mean standard input.
 
     Raises:
-        ValueError: If there is no such file, or if standard input is closed.
+        UserError: If there is no such file, or if standard input is closed.
     """
 
     def __init__(self, path):
@@ -44,7 +45,7 @@ class TextInput:
                 of the lines, too. Defaults to None.
 
         Raises:
-            ValueError: If a line is not text or is too long.
+            UserError: If a line is not text or is too long.
         """
         if not self.is_file:
             return None
@@ -57,7 +58,7 @@ def standard_input():
     r"""Returns an iterator of the lines, which end in `\n` only.
 
     Raises:
-        ValueError: If standard input is closed. The iterator raises it if a
+        UserError: If standard input is closed. The iterator raises it if a
             line is not UTF-8, after it has yielded the lines before it.
     """
     check_standard_input()
@@ -67,12 +68,11 @@ def standard_input():
 
 
 def check_standard_input():
-    """Raises a `ValueError` if standard input is closed."""
+    """Raises a `UserError` if standard input is closed."""
     # The shell closes it with `<&-`.
     if sys.stdin is None:
-        raise ValueError(
-            "Standard input must be open. Received: a closed one. Pass text "
-            "through a pipe, or in a flag."
+        raise UserError(
+            "Standard input is closed. Pass text through a pipe, or in a flag."
         )
 
 

@@ -52,8 +52,8 @@ def explain(error, path):
     reason = traceback.format_exception_only(error)[-1].strip()
     lines = traceback.format_exception(type(error), error, trace)
     return UserCodeError(
-        f"`--usr_dir` must hold code that runs. Received: {reason}, from "
-        f"{place}. Correct the code; its traceback follows.",
+        f"The code in `--usr_dir` fails: {reason}, from {place}. Correct it; "
+        "its traceback follows.",
         "".join(lines),
     )
 

@@ -18,16 +18,17 @@ from processes import environment
 from keras_transformer import hparam
 from keras_transformer.bin.shared import command
 from keras_transformer.bin.shared import flags
+from keras_transformer.bin.shared.backend import load_backend
 
 FLAGS = flags.define(
-    flags.text("problem", None, "Name of the problem."),
+    flags.text("problem", "Name of the problem."),
     "data_dir",
     "hparams",
-    flags.count("train_steps", None, "Number of updates."),
+    flags.count("train_steps", "Number of updates."),
     flags.group(
         "Scoring",
-        flags.switch("lowercase", False, "Score without regard to case."),
-        flags.amount("alpha", 600.0, "Exponent of the length penalty."),
+        flags.switch("lowercase", "Score without regard to case."),
+        flags.amount("alpha", "Exponent of the length penalty.", default=600.0),
     ),
 )
 ROOT = pathlib.Path(__file__).parents[2]
@@ -226,7 +227,7 @@ class LoadBackendTest:
         self, capsys, monkeypatch, backend
     ):
         monkeypatch.setenv("KERAS_BACKEND", backend)
-        assert run(main=lambda argv: command.load_backend()) == 2
+        assert run(main=lambda argv: load_backend()) == 2
         err = capsys.readouterr().err
         assert "`KERAS_BACKEND` must be one of tensorflow, jax. " in err
         assert f"Received: KERAS_BACKEND={backend}. " in err
@@ -236,8 +237,8 @@ class LoadBackendTest:
         script = (
             "import os, sys\n"
             "os.environ['TF_CPP_MIN_LOG_LEVEL'] = '3'\n"
-            "from keras_transformer.bin.shared import command\n"
-            "command.load_backend()\n"
+            "from keras_transformer.bin.shared.backend import load_backend\n"
+            "load_backend()\n"
             "import tensorflow as tf\n"
             "tf.ones(2)\n"
             "print('after', file=sys.stderr)\n"
@@ -247,8 +248,8 @@ class LoadBackendTest:
     def test_matplotlib_is_left_to_those_who_draw(self):
         script = (
             "import sys\n"
-            "from keras_transformer.bin.shared import command\n"
-            "command.load_backend()\n"
+            "from keras_transformer.bin.shared.backend import load_backend\n"
+            "load_backend()\n"
             "assert 'matplotlib' not in sys.modules\n"
             "import matplotlib.pyplot\n"
         )

@@ -1,6 +1,7 @@
 """Flags: what a command defines, and what all commands share."""
 
 import configparser
+import functools
 import importlib
 import pathlib
 
@@ -11,6 +12,8 @@ from keras_transformer.bin.shared import flags
 from keras_transformer.training.options import TrainingOptions
 
 ROOT = pathlib.Path(__file__).parents[2]
+
+STEP = functools.partial(flags.count_or, "best")
 
 
 def commands():
@@ -29,14 +32,16 @@ def groups(values):
     """Returns the names of the flags under each title of a command's help."""
     return {
         title: [flag.name for flag in group]
-        for title, group in values.flags_by_module_dict().items()
+        for title, group in flags.group_by_title(values).items()
     }
 
 
 class DefineTest:
     def test_commands_may_give_one_name_two_meanings(self):
-        first = flags.define(flags.count("size", 1, "Number of cats."))
-        second = flags.define(flags.text("size", "large", "Size of a dog."))
+        first = flags.define(flags.count("size", "Number of cats.", default=1))
+        second = flags.define(
+            flags.text("size", "Size of a dog.", default="large")
+        )
         first(["first", "--size=3"])
         second(["second"])
         assert (first.size, second.size) == (3, "large")
@@ -48,7 +53,7 @@ class DefineTest:
         assert (first.alpha, second.alpha) == (1.0, None)
 
     def test_paths_that_are_required_must_not_be_empty(self):
-        values = flags.define(flags.paths("files", None, "Files."))
+        values = flags.define(flags.paths("files", "Files."))
         values(["command", "--files="])
         with pytest.raises(ValueError, match="`--files` must be given"):
             flags.require(values, "files")
@@ -78,9 +83,9 @@ class KindsTest:
             (flags.port, "70000"),
             (flags.amount, "-0.5"),
             (flags.amount, "nan"),
-            (flags.step, "0"),
-            (flags.step, "worst"),
-            (flags.step, "1000000001"),
+            (STEP, "0"),
+            (STEP, "worst"),
+            (STEP, "1000000001"),
             (flags.count, "1_28"),
             (flags.count, " 1"),
             (flags.count, "\u0663"),  # a digit three, in Arabic
@@ -95,14 +100,14 @@ class KindsTest:
         ],
     )
     def test_a_value_out_of_range_is_an_error(self, make, text):
-        values = flags.define(make("size", None, "Size."))
+        values = flags.define(make("size", "Size."))
         with pytest.raises(absl_flags.IllegalFlagValueError) as error:
             values(["command", f"--size={text}"])
         assert "`--size` must be " in str(error.value)
         assert len(str(error.value)) < 200
 
     def test_an_upper_limit_is_named(self):
-        values = flags.define(flags.count("size", None, "Size.", maximum=9_999))
+        values = flags.define(flags.count("size", "Size.", maximum=9_999))
         with pytest.raises(
             absl_flags.IllegalFlagValueError, match="from 1 to 9,999. Received"
         ):
@@ -111,7 +116,7 @@ class KindsTest:
         assert values.size == 9_999
 
     def test_a_value_must_be_one_of_the_choices(self):
-        values = flags.define(flags.choice("x", ["a", "b"], None, "A or b."))
+        values = flags.define(flags.choice("x", ["a", "b"], "A or b."))
         with pytest.raises(
             absl_flags.IllegalFlagValueError, match="one of a, b"
         ):
@@ -122,7 +127,7 @@ class KindsTest:
         [("--x", True), ("--nox", False), ("--x=true", True), ("--x=0", False)],
     )
     def test_a_switch_is_on_or_off(self, argument, value):
-        values = flags.define(flags.switch("x", None, "Whether."))
+        values = flags.define(flags.switch("x", "Whether.", default=None))
         values(["command", argument])
         assert values.x is value
 

@@ -9,9 +9,9 @@ from keras_transformer.bin.shared import output_files
 def values_of(*arguments):
     values = flags.define(
         "output_dir",
-        flags.path("report", None, "An output."),
-        flags.path("text", None, "An input."),
-        flags.paths("parses", None, "Several inputs."),
+        flags.path("report", "An output."),
+        flags.path("text", "An input."),
+        flags.paths("parses", "Several inputs."),
     )
     values(["command", *arguments])
     return values

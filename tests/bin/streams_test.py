@@ -12,7 +12,7 @@ from keras_transformer.bin.shared import command
 from keras_transformer.bin.shared import flags
 from keras_transformer.bin.shared import streams
 
-FLAGS = flags.define(flags.text("word", "word", "Word to print."))
+FLAGS = flags.define(flags.text("word", "Word to print.", default="word"))
 ARGUMENTS = ["--help", "--registry_help", "--word=x", "--word=" + "x" * 10**5]
 FULL = "No space left on device"
 
@@ -69,7 +69,7 @@ class OutputTest:
         monkeypatch.setattr(sys, "stdout", None)
         assert run(argument) == 2
         err = capsys.readouterr().err
-        assert "must be open. Received: a closed one. Redirect" in err
+        assert "Standard output is closed. Redirect" in err
         assert err.count("\n") == 1
 
     def test_a_path_that_is_not_utf8_keeps_its_bytes(self, capfdbinary):
@@ -103,7 +103,7 @@ class ErrorsTest:
 class GuardedTest:
     def test_streams_are_as_before_afterwards(self):
         before = sys.stdout, sys.stderr
-        with streams.guarded():
+        with streams.guard_streams():
             assert sys.stdout is not before[0]
         assert (sys.stdout, sys.stderr) == before
 
@@ -111,7 +111,7 @@ class GuardedTest:
         script = (
             "import os\n"
             "from keras_transformer.bin.shared import streams\n"
-            "with streams.guarded():\n"
+            "with streams.guard_streams():\n"
             f"    file = open({str(tmp_path / 'file')!r}, 'w')\n"
             "    os._exit(file.fileno())\n"
         )

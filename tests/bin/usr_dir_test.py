@@ -8,7 +8,7 @@ from keras_transformer import registry
 from keras_transformer.bin.shared import command
 from keras_transformer.bin.shared import flags
 
-FLAGS = flags.define(flags.text("problem", None, "Name of the problem."))
+FLAGS = flags.define(flags.text("problem", "Name of the problem."))
 
 
 def main(argv):
@@ -53,10 +53,12 @@ class UsrDirTest:
         status, out, err = run(name, code, "--registry_help")
         assert (status, out) == (2, "")
         line, *trace = err.splitlines()
-        assert line.startswith("kt-usr-dir-test: error: `--usr_dir` must hold")
-        assert f"Received: {reason}" in line
+        assert line.startswith(
+            "kt-usr-dir-test: error: The code in `--usr_dir` fails: "
+        )
+        assert reason in line
         assert f"{name}/__init__.py, line " in line
-        assert "Correct the code; its traceback follows." in line
+        assert "Correct it; its traceback follows." in line
         assert code.splitlines()[-1] in "\n".join(trace)
         # The frames of the command and of the import are not shown.
         assert "registry.py" not in err and "importlib" not in err
@@ -82,7 +84,7 @@ class UsrDirTest:
             """
         status, out, err = run(name, problem, f"--problem={name}")
         assert (status, out) == (2, "")
-        assert f"{name}/__init__.py, line 8. Correct the code; " in err
+        assert f"{name}/__init__.py, line 8. Correct it; " in err
         assert err.count("Traceback") == 1
 
     @pytest.mark.parametrize("name", ["dotted.name", "json"])

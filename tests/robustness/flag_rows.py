@@ -5,7 +5,7 @@ from rows import accepted
 from rows import row
 
 COUNT = "an integer"
-UNKNOWN = "--help` lists all flags"
+UNKNOWN = "Unknown flag"
 GENERATE = "kt-datagen --problem=copy --data_dir={box}/d "
 CLEAN = "kt-clean --source={texts}/dev.en --target={texts}/dev.de "
 CLEAN += "--clean_source={box}/a --clean_target={box}/b "

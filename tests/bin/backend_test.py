@@ -1,20 +1,19 @@
 """Compiled programs are kept where they can be, apart for each hardware."""
 
+import importlib.metadata
 import os
 
-from keras_transformer.bin.shared import compilation_cache
+from keras_transformer.bin.shared import backend
 
 
 class CacheDirectoryTest:
-    def test_each_version_has_a_directory_of_its_own(
-        self, tmp_path, monkeypatch
-    ):
+    def test_each_version_has_its_own_directory(self, tmp_path, monkeypatch):
         monkeypatch.setenv("HOME", str(tmp_path))
-        path = compilation_cache.cache_directory()
-        assert compilation_cache.cache_directory() == path
+        path = backend.find_cache_directory()
+        assert backend.find_cache_directory() == path
         assert os.listdir(path) == []
-        monkeypatch.setattr(compilation_cache, "_version", lambda name: "9")
-        assert compilation_cache.cache_directory() != path
+        monkeypatch.setattr(importlib.metadata, "version", lambda name: "9")
+        assert backend.find_cache_directory() != path
         assert len(os.listdir(os.path.dirname(path))) == 2
 
     def test_there_is_none_where_no_file_can_be_written(
@@ -22,4 +21,4 @@ class CacheDirectoryTest:
     ):
         (tmp_path / ".cache").write_text("no directory")
         monkeypatch.setenv("HOME", str(tmp_path))
-        assert compilation_cache.cache_directory() is None
+        assert backend.find_cache_directory() is None

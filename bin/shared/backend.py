@@ -1,0 +1,125 @@
+"""The backend of Keras: which it is, its import, and XLA's stored programs."""
+
+import contextlib
+import glob
+import hashlib
+import importlib.metadata
+import os
+import sys
+import tempfile
+
+from keras_transformer import fields
+from keras_transformer.errors import UserError
+from keras_transformer.files.standard_error import silence_stderr
+
+BACKENDS = ("tensorflow", "jax")
+_GPUS = "/proc/driver/nvidia/gpus/*/information"
+_KINDS = ("Model", "flags", "model name")  # of a GPU and of a processor
+
+
+def load_backend(module="keras"):
+    """Imports Keras and its backend without their start-up messages.
+
+    XLA caches compiled programs in `~/.cache/keras_transformer` if it can, so
+    the next process need not compile them again.
+
+    Args:
+        module: Name of the module to import. Defaults to "keras".
+
+    Raises:
+        UserError: If the backend is not TensorFlow or JAX, or is not installed.
+    """
+    read_backend()
+    # As defaults only, so that the user's own settings win.
+    if cache := find_cache_directory():
+        os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", f"{cache}/jax")
+        os.environ.setdefault(
+            "TF_XLA_FLAGS", f"--tf_xla_persistent_cache_directory={cache}/xla"
+        )
+    try:
+        # TensorFlow 2.21 ignores `TF_CPP_MIN_LOG_LEVEL` until its log is set
+        # up.
+        with silence_stderr(), _hide_matplotlib():
+            importlib.import_module(module)
+    except (ImportError, ValueError) as error:
+        raise UserError(
+            f"Keras cannot load its backend: {error}. Install TensorFlow, or "
+            "JAX with KERAS_BACKEND=jax."
+        ) from error
+    # Without KERAS_BACKEND, the file ~/.keras/keras.json decides.
+    if module == "keras":
+        _check_backend(sys.modules["keras"].config.backend())
+
+
+def read_backend():
+    """Returns the backend that `KERAS_BACKEND` names.
+
+    Raises:
+        UserError: If it is not TensorFlow or JAX.
+    """
+    return _check_backend(os.environ.get("KERAS_BACKEND") or "tensorflow")
+
+
+def _check_backend(name):
+    if name not in BACKENDS:
+        raise UserError(
+            f"`KERAS_BACKEND` must be one of {', '.join(BACKENDS)}. Received: "
+            f"KERAS_BACKEND={fields.shorten(name)}. Set it to one of them."
+        )
+    return name
+
+
+@contextlib.contextmanager
+def _hide_matplotlib():
+    """Makes Matplotlib appear not to be installed, unless it is loaded.
+
+    Keras imports it for pictures that no command draws, which takes a tenth of
+    the time of the import. Keras has no option for this, but it also works
+    without Matplotlib, and None in `sys.modules` is Python's documented way to
+    make an import fail.
+    """
+    if "matplotlib" in sys.modules:
+        yield
+        return
+    sys.modules["matplotlib"] = None
+    try:
+        yield
+    finally:
+        del sys.modules["matplotlib"]
+
+
+def find_cache_directory():
+    """Returns the directory for the programs of this machine, or None.
+
+    TensorFlow does not notice that a cached program is for other hardware, so
+    each kind of hardware and each version of TensorFlow has its own directory.
+    TensorFlow also fails if it cannot write to the directory. None is returned
+    in that case.
+    """
+    root = os.path.expanduser("~/.cache/keras_transformer")
+    path = os.path.join(root, _hash_hardware())
+    try:
+        os.makedirs(path, exist_ok=True)
+        with tempfile.TemporaryFile(dir=path) as file:
+            file.write(b"XLA")
+    except OSError:
+        return None
+    return path
+
+
+def _hash_hardware():
+    """Returns a hash of the processor, the GPUs and TensorFlow's version."""
+    kinds = set()
+    with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+        kinds.add(importlib.metadata.version("tensorflow"))
+    for path in ["/proc/cpuinfo", *glob.glob(_GPUS)]:
+        try:
+            with open(path, encoding="utf-8", errors="replace") as file:
+                kinds |= {
+                    line.strip()
+                    for line in file
+                    if line.partition(":")[0].strip() in _KINDS
+                }
+        except OSError:  # another system than Linux
+            continue
+    return hashlib.sha256("\n".join(sorted(kinds)).encode()).hexdigest()[:16]

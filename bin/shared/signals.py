@@ -31,8 +31,9 @@ class Stop:
             sys.__unraisablehook__(unraisable)
             return
         signal.signal(self.number, self.receive)
-        # Later, because the destructor must have ended by then.
-        timer = threading.Timer(0.01, os.kill, (os.getpid(), self.number))
+        # Later, because the destructor and this hook must have ended by then,
+        # which takes a while on a busy machine.
+        timer = threading.Timer(0.1, os.kill, (os.getpid(), self.number))
         timer.daemon = True
         timer.start()
 

@@ -132,7 +132,9 @@ class MakeOptimizerTest:
             optimizer=name,
             weight_decay=0.1,
         )
-        weights = build_transformer(hparams, vocab_size=11).trainable_variables
+        weights = build_transformer(
+            hparams.model, vocab_size=11
+        ).trainable_variables
         for weight in weights:
             weight.assign(np.ones(weight.shape))
         optimizer = make_optimizer(hparams)
@@ -148,7 +150,7 @@ class MakeOptimizerTest:
         hparams = HParams(
             num_layers=2, d_model=8, num_heads=2, optimizer=name, ema_decay=0.9
         )
-        model = build_transformer(hparams, vocab_size=11)
+        model = build_transformer(hparams.model, vocab_size=11)
         optimizer = make_optimizer(hparams)
         optimizer.build(model.trainable_variables)
         assert len(state(optimizer)) == len(optimizer.variables)

@@ -26,11 +26,12 @@ import keras_transformer
 MAY_IMPORT = {
     "": "",
     "cleaning": "fields",
-    "cost": "fields",
+    "cost": "fields model_config",
     "documents": "",
     "errors": "",
     "fields": "",
     "files": "",
+    "model_config": "fields",
     "markdown": "",
     "processor": "",
     "schedules": "serialization",
@@ -39,7 +40,7 @@ MAY_IMPORT = {
     "serving": "files",
     "token_ids": "",
     "data": "fields files token_ids",
-    "hparam": "fields",
+    "hparam": "fields model_config",
     "layers": "masks serialization",
     "losses": "masks serialization",
     "masks": "serialization token_ids",
@@ -50,9 +51,10 @@ MAY_IMPORT = {
     "registry": "fields hparam problem",
     "transformer": "layers masks serialization",
     "trees": "data fields token_ids",
-    "engines": "layers losses metrics optimizers processor transformer",
+    "engines": "layers losses metrics model_config optimizers processor "
+    "transformer",
     "problems": "cleaning data problem registry token_ids trees",
-    "runs": "data files hparam token_ids transformer",
+    "runs": "data files hparam model_config token_ids transformer",
     "search": "fields layers token_ids trees",
     "decoding": "data documents fields files processor runs search serving "
     "token_ids trees",
@@ -61,8 +63,8 @@ MAY_IMPORT = {
     "visualization": "fields files runs token_ids",
     "benchmark": "cost data decoding engines files layers markdown "
     "transformer visualization",
-    "export": "data decoding files runs runs.model_card search serving "
-    "token_ids trees",
+    "export": "data decoding files model_config runs runs.model_card search "
+    "serving token_ids trees",
     "sweep": "fields files hparam hparams markdown problem registry runs "
     "runs.model_card search visualization",
     "training": "cost data decoding engines fields files optimizers runs "

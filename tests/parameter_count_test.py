@@ -11,7 +11,7 @@ TINY = HParams(num_layers=1, d_model=8, num_heads=2, d_ff=16)
 
 
 def build(hparams):
-    return build_transformer(hparams, vocab_size=11)
+    return build_transformer(hparams.model, vocab_size=11)
 
 
 def count_params(vocab_size, hparams):

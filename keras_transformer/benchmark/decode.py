@@ -22,7 +22,7 @@ def random_model(hparams, vocab_size, precision):
         precision: "float32", "bfloat16" or "float16".
     """
     random.seed(0)  # Keras draws the seeds of its initializers from it
-    return build_transformer(hparams, vocab_size, POLICIES[precision])
+    return build_transformer(hparams.model, vocab_size, POLICIES[precision])
 
 
 def time_decoding(

@@ -59,7 +59,12 @@ def time_training(
     peak_bytes = engine.peak_bytes()  # before the large matrices below
     num_tokens = sum(float(batch["num_tokens"]) for batch in batches)
     speed, speed_range = passes.rate(num_tokens)
-    count = functools.partial(training_flops, hparams, vocab_size)
+    count = functools.partial(
+        training_flops,
+        hparams.model,
+        vocab_size,
+        num_passes=hparams.passes_per_update,
+    )
     flops = sum(rows * count([lengths]) for rows, *lengths in plan.shapes)
     token_flops = sum(count(batch["lengths"]) for batch in batches)
     return {

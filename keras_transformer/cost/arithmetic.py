@@ -1,46 +1,72 @@
 """The number of floating-point operations of a training, by counting."""
 
+import functools
+import math
+
 import numpy as np
 
+from keras_transformer.model_config import list_weights
 
-def training_flops(hparams, vocab_size, lengths):
+# Kernels of the decoder that multiply source tokens.
+SOURCE_KERNELS = ("cross_attention/key", "cross_attention/value")
+
+
+def training_flops(config, vocab_size, lengths, num_passes=1):
     """Counts the operations of the matrix products of a training.
 
     A product of a matrix with a vector takes two operations for each entry, and
-    the backward pass takes twice as many as the forward pass. Both passes of
-    consistency training count. Attention counts every pair of a query and a
-    key, including pairs that the causal mask hides, but only pairs within
-    `neighbourhood_size` if that is set. The embedding is a lookup. It does not
-    count, and neither do biases, normalisation, softmax and the optimizer.
+    the backward pass takes twice as many as the forward pass. Attention counts
+    every pair of a query and a key, including pairs that the causal mask hides,
+    but only pairs within `neighbourhood_size` if that is set. The embedding is
+    a lookup. It does not count, and neither do biases, normalisation, softmax
+    and the optimizer.
 
     Args:
-        hparams: `HParams` of the model.
+        config: `ModelConfig` of the model.
         vocab_size: Integer number of token ids.
         lengths: Array of shape `(pairs, 2)`, the source and the target length
             of each pair.
+        num_passes: Integer number of times that an update runs the model on
+            each pair. Defaults to 1.
 
     Returns:
         A float.
     """
     # In float, because int32 overflows.
     source, target = np.asarray(lengths, float).reshape(-1, 2).T  # (pairs,)
-    d_k, d_v = hparams.head_widths
-    per_pair = hparams.num_heads * (d_k + d_v)
-    # Queries and keys have width d_k; values and outputs have width d_v.
-    half_attention = hparams.d_model * per_pair
-    feed_forward = 2 * hparams.d_model * hparams.d_ff
-    # An encoder layer has the four matrices of self-attention.
-    encoder = (2 * half_attention + feed_forward) * source.sum()
-    encoder += per_pair * _num_pairs(source, source, hparams.neighbourhood_size)
-    # A decoder layer also has those of cross-attention, of which two multiply
-    # source tokens.
-    decoder = (3 * half_attention + feed_forward) * target.sum()
-    decoder += half_attention * source.sum()
-    decoder += per_pair * _num_pairs(target, target, hparams.neighbourhood_size)
-    decoder += per_pair * _num_pairs(target, source)
-    logits = hparams.d_model * vocab_size * target.sum()
-    products = hparams.num_layers * encoder + hparams.decoder_depth * decoder
-    return 3 * 2 * hparams.passes_per_update * float(products + logits)
+    per_source, per_target = _entries_per_token(config, vocab_size)
+    products = per_source * source.sum() + per_target * target.sum()
+    size = config.neighbourhood_size
+    compared = config.num_layers * _num_pairs(source, source, size)
+    compared += config.decoder_depth * _num_pairs(target, target, size)
+    compared += config.decoder_depth * _num_pairs(target, source)
+    # A query is multiplied with a key, and the weight with a value.
+    products += config.num_heads * sum(config.head_widths) * compared
+    return 3 * 2 * num_passes * float(products)
+
+
+@functools.cache
+def _entries_per_token(config, vocab_size):
+    """Returns how many entries of matrices a token is multiplied with.
+
+    Returns:
+        The number for a source token, and the number for a target token.
+    """
+    weights = list_weights(config, vocab_size)
+    # The logits are products with this matrix or with one of the same shape.
+    entries = {
+        "source": 0,
+        "target": math.prod(weights["model/embedding/embeddings"]),
+    }
+    for name, shape in weights.items():
+        _, stack, *place = name.split("/")
+        if len(shape) < 2 or stack not in ("encoder", "decoder"):
+            continue
+        kernel = "/".join(place[1:])
+        reads_source = stack == "encoder" or kernel in SOURCE_KERNELS
+        side = "source" if reads_source else "target"
+        entries[side] += math.prod(shape)
+    return entries["source"], entries["target"]
 
 
 def _num_pairs(queries, keys, neighbourhood_size=0):

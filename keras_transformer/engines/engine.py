@@ -145,7 +145,10 @@ class Engine:
 
     def _make_model_and_optimizer(self, vocab_size, input_vocab_size):
         self.model = build_transformer(
-            self.hparams, vocab_size, POLICIES[self.precision], input_vocab_size
+            self.hparams.model,
+            vocab_size,
+            POLICIES[self.precision],
+            input_vocab_size,
         )
         self.optimizer = self._adapt(make_optimizer(self.hparams))
         # Without a larger loss, small gradients would be 0 in float16.

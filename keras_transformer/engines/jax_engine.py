@@ -212,7 +212,7 @@ class JaxEngine(Engine):
         with self._model_with(weights, fixed) as model:
             loss, sums = objective(
                 model,
-                self.hparams,
+                self.hparams.training,
                 part["inputs"],
                 part["targets"],
                 part["seeds"],

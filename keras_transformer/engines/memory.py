@@ -1,8 +1,11 @@
 """The memory of the machine, of this process, and of a model."""
 
+import math
 import os
 import resource
 import sys
+
+from keras_transformer.model_config import list_weights
 
 GROUP_LIMIT = "/sys/fs/cgroup/memory.max"  # the limit of a container
 
@@ -24,24 +27,19 @@ def machine_bytes():
         return total
 
 
-def least_bytes(hparams, vocab_size, input_vocab_size=None):
-    """Returns the least memory of the weights and their moments, in bytes.
+def minimum_bytes(config, vocab_size, input_vocab_size=None, optimizer="adam"):
+    """Returns the memory of the weights and their moments, in bytes.
 
-    Biases, normalisation and everything about a batch come on top.
+    Everything about a batch comes on top.
 
     Args:
-        hparams: `HParams` of the model.
+        config: `ModelConfig` of the model.
         vocab_size: Number of token ids of the targets.
         input_vocab_size: Number of token ids of the inputs. Defaults to None,
             which means `vocab_size`.
+        optimizer: Name of the optimizer. Defaults to "adam".
     """
-    d_model, num_heads = hparams.d_model, hparams.num_heads
-    attention = 2 * d_model * num_heads * sum(hparams.head_widths)
-    feed_forward = 2 * d_model * hparams.d_ff
-    # An encoder layer has one attention and a decoder layer has two.
-    layers = hparams.num_layers * (attention + feed_forward)
-    layers += hparams.decoder_depth * (2 * attention + feed_forward)
+    weights = list_weights(config, vocab_size, input_vocab_size)
     # Adafactor's moments are small.
-    copies = 1 if hparams.optimizer == "adafactor" else 3
-    rows = hparams.embedding_rows(vocab_size, input_vocab_size)
-    return 4 * copies * (layers + sum(rows.values()) * d_model)
+    copies = 1 if optimizer == "adafactor" else 3
+    return 4 * copies * sum(map(math.prod, weights.values()))

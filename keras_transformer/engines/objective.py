@@ -43,7 +43,7 @@ def objective(
 
     Args:
         model: A built `Transformer`.
-        hparams: `HParams` of the training.
+        hparams: `TrainingConfig` of the run.
         inputs: Integer ids of shape `(rows, input_len)`.
         targets: Integer ids of shape `(rows, target_len)`.
         seeds: Integers of shape `(rows,)`; see `dropout_noise`.
@@ -71,7 +71,7 @@ def count_chunks(hparams, num_positions):
     """Returns the number of chunks in which the objective computes logits.
 
     Args:
-        hparams: `HParams` of the training.
+        hparams: `TrainingConfig` of the run.
         num_positions: Approximate number of target positions.
     """
     return math.ceil(hparams.passes_per_update * num_positions / CHUNK_ROWS)

@@ -242,7 +242,7 @@ class TensorflowEngine(Engine):
         with tf.GradientTape() as tape:
             loss, sums = objective(
                 self.model,
-                self.hparams,
+                self.hparams.training,
                 inputs,
                 targets,
                 seeds,

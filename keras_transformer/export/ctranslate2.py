@@ -2,16 +2,31 @@
 
 from keras_transformer.decoding.exported import check_exportable
 from keras_transformer.decoding.exported import require_ctranslate2
+from keras_transformer.errors import UserError
 from keras_transformer.export import versions
 from keras_transformer.export.record import write_record
+from keras_transformer.model_config import TRAINING_ONLY
 from keras_transformer.runs.model_card import write_model_card
 from keras_transformer.runs.model_card.facts import num_parameters
+from keras_transformer.runs.weights import check_checkpoint
 from keras_transformer.runs.weights import read_weights
 
 FORMAT = "ctranslate2"
 QUANTIZATIONS = ("float32", "float16", "bfloat16", "int16", "int8")
 QUANTIZATIONS += ("int8_float32", "int8_float16", "int8_bfloat16")
 PACKAGES = ("keras-t2t", "ctranslate2")
+# The converter lays these fields of a model out for CTranslate2.
+UNDERSTOOD = dict.fromkeys(
+    (
+        *TRAINING_ONLY,
+        *("num_layers", "num_decoder_layers", "d_model", "d_ff"),
+        *("num_heads", "d_k", "d_v", "max_length"),
+    ),
+    versions.ANY,
+)
+UNDERSTOOD["norm"] = ("post", "pre")
+UNDERSTOOD["positional_encoding"] = ("sinusoidal", "learned")
+UNDERSTOOD["tied_embeddings"] = ("all", "target", "none")
 
 
 def export_ctranslate2(
@@ -64,6 +79,7 @@ def export_ctranslate2(
     _check(run, quantization)
     versions.check_export_dir(export_dir, FORMAT)
     step = run.checkpoints.find(step)
+    check_checkpoint(run, step)
     export = {
         "format": FORMAT,
         "decode": options,
@@ -80,18 +96,17 @@ def export_ctranslate2(
 
 def _check(run, quantization):
     if quantization not in QUANTIZATIONS:
-        raise ValueError(
+        raise UserError(
             "`quantization` must be one that CTranslate2 supports. Received: "
             f"quantization={quantization!r}. Use one of: "
             f"{', '.join(QUANTIZATIONS)}."
         )
-    if run.hparams.neighbourhood_size:
-        raise ValueError(
-            "A model for CTranslate2 must attend to all positions. Received: "
-            f"{run.path} with neighbourhood_size="
-            f"{run.hparams.neighbourhood_size}. "
-            "Export it with --format=saved_model."
-        )
+    versions.check_understood(
+        run.hparams.model,
+        UNDERSTOOD,
+        "in a model for CTranslate2",
+        "Export it with --format=saved_model.",
+    )
 
 
 def _write(run, directory, options, step, quantization, shortlist):
@@ -100,10 +115,9 @@ def _write(run, directory, options, step, quantization, shortlist):
 
     sides = run.source_vocabulary, run.vocabulary
     converter = RunConverter(
-        run.hparams,
+        run.hparams.model,
         read_weights(run.checkpoints, step),
         *(side.all_pieces() for side in sides),
-        run.path,
     )
     # `force`, because the directory exists already. It is empty.
     converter.convert(directory, quantization=quantization, force=True)

@@ -24,38 +24,36 @@ class RunConverter(Converter):
     and then ignores the start token. Any token will do, so we name padding.
 
     Args:
-        hparams: The model's `HParams`.
-        arrays: Dictionary of name to array, see `read_weights`.
+        config: The `ModelConfig`.
+        arrays: Dictionary of all its weights by name, see `read_weights`.
         source_tokens: List of str, the text of each id of the sources.
         target_tokens: List of str, the text of each id of the targets.
-        source: Str that says where the arrays come from, for error messages.
     """
 
-    def __init__(self, hparams, arrays, source_tokens, target_tokens, source):
-        self.hparams = hparams
+    def __init__(self, config, arrays, source_tokens, target_tokens):
+        self.config = config
         self.arrays = arrays
         self.source_tokens = source_tokens
         self.target_tokens = target_tokens
-        self.source = source
-        self.d_k, self.d_v = hparams.head_widths
+        self.d_k, d_v = config.head_widths
         # CTranslate2 has a single width for queries, keys and values.
-        self.head_width = max(self.d_k, self.d_v)
+        self.head_width = max(self.d_k, d_v)
         self.num_positions = NUM_POSITIONS
-        if hparams.positional_encoding == "learned":
-            self.num_positions = max(NUM_POSITIONS, hparams.max_length)
+        if config.positional_encoding == "learned":
+            self.num_positions = max(NUM_POSITIONS, config.max_length)
 
     def _load(self):
-        hparams = self.hparams
-        options = {"pre_norm": hparams.norm == "pre"}
+        config = self.config
+        options = {"pre_norm": config.norm == "pre"}
         # By default, the heads divide d_model among them.
-        if self.head_width * hparams.num_heads != hparams.d_model:
+        if self.head_width * config.num_heads != config.d_model:
             options["head_dim"] = self.head_width
         spec = TransformerSpec(
             transformer_spec.TransformerEncoderSpec(
-                hparams.num_layers, hparams.num_heads, **options
+                config.num_layers, config.num_heads, **options
             ),
             transformer_spec.TransformerDecoderSpec(
-                hparams.decoder_depth, hparams.num_heads, **options
+                config.decoder_depth, config.num_heads, **options
             ),
         )
         spec.config.layer_norm_epsilon = EPSILON
@@ -75,23 +73,14 @@ class RunConverter(Converter):
 
     def _fill_embeddings(self, spec):
         """Fills in the one to three matrices of `TokenEmbeddings`."""
-        rows = self.hparams.embedding_rows(
-            len(self.target_tokens), len(self.source_tokens)
-        )
-        matrices = {
-            name: self._weight(
-                f"embedding/{name}", num_rows, self.hparams.d_model
-            )
-            for name, num_rows in rows.items()
-        }
-        shared = matrices["embeddings"]
+        tied = self.config.tied_embeddings
+        inputs = "embeddings" if tied == "all" else "input_embeddings"
+        softmax = "softmax_weights" if tied == "none" else "embeddings"
         # By default, CTranslate2 scales the embeddings by sqrt(d_model), as we
         # do. Section 3.4 of Vaswani et al. (2017).
-        spec.encoder.embeddings[0].weight = matrices.get(
-            "input_embeddings", shared
-        )
-        spec.decoder.embeddings.weight = shared
-        spec.decoder.projection.weight = matrices.get("softmax_weights", shared)
+        spec.encoder.embeddings[0].weight = self._weight(f"embedding/{inputs}")
+        spec.decoder.embeddings.weight = self._weight("embedding/embeddings")
+        spec.decoder.projection.weight = self._weight(f"embedding/{softmax}")
 
     def _fill_stack(self, spec, name, positions):
         """Fills in the layers of the encoder or the decoder."""
@@ -103,17 +92,16 @@ class RunConverter(Converter):
                 self._fill_attention(layer, place, "cross_attention")
             self._fill_feed_forward(layer.ffn, place)
         # With pre-norm, no layer normalises the output of the last one.
-        if self.hparams.norm == "pre":
+        if self.config.norm == "pre":
             self._fill_norm(spec.layer_norm, f"{name}/final_norm")
 
     def _fill_attention(self, layer, place, kind):
-        d_model, num_heads = self.hparams.d_model, self.hparams.num_heads
-        key_width, value_width = num_heads * self.d_k, num_heads * self.d_v
         name = f"{place}/{kind}"
-        query = self._heads(self._array(f"{name}/query", d_model, key_width))
-        key = self._heads(self._array(f"{name}/key", d_model, key_width))
-        value = self._heads(self._array(f"{name}/value", d_model, value_width))
-        output = self._array(f"{name}/output", value_width, d_model)
+        query, key, value = (
+            self._heads(self._array(f"{name}/{kernel}"))
+            for kernel in ("query", "key", "value")
+        )
+        output = self._array(f"{name}/output")
         # CTranslate2 computes what reads the same vectors in one product. In
         # cross-attention, queries come from the decoder and the rest from the
         # encoder.
@@ -132,20 +120,17 @@ class RunConverter(Converter):
         self._fill_norm(spec.layer_norm, f"{name}_residual/norm")
 
     def _fill_feed_forward(self, spec, place):
-        d_model, d_ff = self.hparams.d_model, self.hparams.d_ff
         name = f"{place}/feed_forward"
-        inner = self._array(f"{name}/inner", d_model, d_ff)
-        outer = self._array(f"{name}/outer", d_ff, d_model)
         # Our kernels are (inputs, outputs), CTranslate2's (outputs, inputs).
-        spec.linear_0.weight = Weight(inner.T)
-        spec.linear_0.bias = self._weight(f"{name}/inner_bias", d_ff)
-        spec.linear_1.weight = Weight(outer.T)
-        spec.linear_1.bias = self._weight(f"{name}/outer_bias", d_model)
+        spec.linear_0.weight = Weight(self._array(f"{name}/inner").T)
+        spec.linear_0.bias = self._weight(f"{name}/inner_bias")
+        spec.linear_1.weight = Weight(self._array(f"{name}/outer").T)
+        spec.linear_1.bias = self._weight(f"{name}/outer_bias")
         self._fill_norm(spec.layer_norm, f"{name}_residual/norm")
 
     def _fill_norm(self, spec, name):
-        spec.gamma = self._weight(f"{name}/gamma", self.hparams.d_model)
-        spec.beta = self._weight(f"{name}/beta", self.hparams.d_model)
+        spec.gamma = self._weight(f"{name}/gamma")
+        spec.beta = self._weight(f"{name}/beta")
 
     def _heads(self, kernel):
         """Transposes a kernel and pads its heads with zeros to one width.
@@ -159,7 +144,7 @@ class RunConverter(Converter):
             Array of shape `(num_heads * head_width, d_model)`.
         """
         rows, columns = kernel.shape
-        num_heads = self.hparams.num_heads
+        num_heads = self.config.num_heads
         width = columns // num_heads
         # (num_heads, width, d_model)
         kernel = kernel.T.reshape(num_heads, width, rows)
@@ -167,31 +152,18 @@ class RunConverter(Converter):
         return kernel.reshape(-1, rows)  # (num_heads * head_width, d_model)
 
     def _positions(self, name):
-        hparams = self.hparams
-        if hparams.positional_encoding == "learned":
-            table = self._array(
-                f"{name}/positions", hparams.max_length, hparams.d_model
-            )
-            # As in our layer, positions from `max_length` on share the last
-            # vector.
-            missing = self.num_positions - len(table)
-            return np.pad(table, [(0, missing), (0, 0)], mode="edge")
-        return sinusoids(self.num_positions, hparams.d_model)
+        if self.config.positional_encoding == "sinusoidal":
+            return sinusoids(self.num_positions, self.config.d_model)
+        table = self._array(f"{name}/positions")
+        # As in our layer, positions from `max_length` on share the last vector.
+        missing = self.num_positions - len(table)
+        return np.pad(table, [(0, missing), (0, 0)], mode="edge")
 
-    def _weight(self, name, *shape):
-        return Weight(self._array(name, *shape))
+    def _weight(self, name):
+        return Weight(self._array(name))
 
-    def _array(self, name, *shape):
-        name = f"model/{name}"
-        stored = self.arrays[name].shape if name in self.arrays else "absent"
-        if stored != shape:
-            raise ValueError(
-                "A checkpoint must fit the model. Received: "
-                f"{name} with shape {stored} in {self.source}, where the model "
-                f"has {shape}. Use the hparams and the vocabulary it was "
-                "trained with."
-            )
-        return self.arrays[name].astype("float32")
+    def _array(self, name):
+        return self.arrays[f"model/{name}"].astype("float32")
 
 
 class Weight(model_spec.NumpyVariable):

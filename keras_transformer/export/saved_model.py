@@ -1,6 +1,7 @@
 """Writes a run's model as a SavedModel, for TensorFlow and its servers."""
 
 import contextlib
+import dataclasses
 import os
 import re
 
@@ -10,6 +11,7 @@ from absl import logging as absl_logging
 from keras_transformer.decoding.exported import check_exportable
 from keras_transformer.export import versions
 from keras_transformer.export.record import write_record
+from keras_transformer.model_config import ModelConfig
 from keras_transformer.runs.model_card import write_model_card
 from keras_transformer.runs.weights import load_model
 from keras_transformer.search.options import MAX_SOURCE_TOKENS
@@ -17,6 +19,10 @@ from keras_transformer.search.options import DecodeOptions
 from keras_transformer.trees.target_text import linearization_of
 
 EXTRA = "assets.extra"  # TensorFlow leaves this folder to other programs
+# A SavedModel holds the graphs of the Keras model, which has all these fields.
+UNDERSTOOD = {
+    field.name: versions.ANY for field in dataclasses.fields(ModelConfig)
+}
 PACKAGES = ("keras-t2t", "keras", "tensorflow", "tensorflow-text")
 
 
@@ -51,11 +57,17 @@ def export_saved_model(
         Path of the version.
 
     Raises:
-        ValueError: If the run, its checkpoint or `export_dir` is unsuitable. In
+        UserError: If the run, its checkpoint or `export_dir` is unsuitable. In
             this case nothing is written.
     """
     versions.check_saved_model(precision, keras.backend.backend())
     versions.check_export_dir(export_dir, "saved_model")
+    versions.check_understood(
+        run.hparams.model,
+        UNDERSTOOD,
+        "in a SavedModel",
+        "Translate with the run itself.",
+    )
     options = options or DecodeOptions.of(run.hparams)
     check_exportable(options)
     step = run.checkpoints.find(step)
@@ -65,7 +77,7 @@ def export_saved_model(
     facts = {
         "precision": precision,
         "of_text": of_text,
-        "max_tokens": _max_tokens(run.hparams),
+        "max_tokens": _max_tokens(run.hparams.model),
         "linearization": linearization_of(run.vocabulary),
     }
     with versions.new_version(export_dir) as (aside, path):
@@ -125,8 +137,8 @@ def _quiet():
         absl_logging.set_verbosity(verbosity)
 
 
-def _max_tokens(hparams):
+def _max_tokens(config):
     # The positions from `max_length` on would share one vector.
-    if hparams.positional_encoding == "learned":
-        return min(MAX_SOURCE_TOKENS, hparams.max_length)
+    if config.positional_encoding == "learned":
+        return min(MAX_SOURCE_TOKENS, config.max_length)
     return MAX_SOURCE_TOKENS

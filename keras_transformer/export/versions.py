@@ -1,6 +1,7 @@
 """Writes directories of numbered versions, which model servers watch."""
 
 import contextlib
+import dataclasses
 import os
 import shutil
 
@@ -8,11 +9,13 @@ from keras_transformer.decoding.exported import export_format
 from keras_transformer.decoding.exported import is_ctranslate2
 from keras_transformer.decoding.exported import is_version
 from keras_transformer.decoding.exported import versions
+from keras_transformer.errors import UserError
 from keras_transformer.files import directories
 from keras_transformer.files import locks
 from keras_transformer.files import writing
 from keras_transformer.runs.run_directory import RunDirectory
 
+ANY = object()  # stands for all values of a field in `check_understood`
 PRECISIONS = ("float32", "bfloat16")  # those that a SavedModel computes in
 
 
@@ -32,7 +35,7 @@ def new_version(export_dir):
         Path of the directory to write to, and the path that it gets at the end.
 
     Raises:
-        ValueError: If `export_dir` holds other files, or if another process is
+        UserError: If `export_dir` holds other files, or if another process is
             writing a version.
     """
     _check_content(export_dir)
@@ -55,19 +58,19 @@ def check_export_dir(export_dir, format):
         format: "saved_model" or "ctranslate2", the format of the version.
 
     Raises:
-        ValueError: If it is a run, a file, or a directory of other files or of
+        UserError: If it is a run, a file, or a directory of other files or of
             another format, or if another process is writing a version.
     """
     # Version 1 beside `checkpoints/` would make the run look like an export.
     if RunDirectory.exists(export_dir):
-        raise ValueError(
+        raise UserError(
             "`export_dir` must not be the directory of a run. Received: "
             f"export_dir={export_dir!r}. Name one inside it, or elsewhere."
         )
     _check_content(export_dir)
     # TensorFlow Serving would try to load the newest version in any format.
     if export_format(export_dir) not in (None, format):
-        raise ValueError(
+        raise UserError(
             "`export_dir` must hold versions of one format. Received: "
             f"export_dir={export_dir!r} with versions that are not of the "
             f"format {format}. Name another directory."
@@ -88,19 +91,48 @@ def check_saved_model(precision, backend):
         backend: Name of Keras's backend.
 
     Raises:
-        ValueError: If one of them is unsuitable.
+        UserError: If one of them is unsuitable.
     """
     if backend != "tensorflow":
-        raise ValueError(
+        raise UserError(
             "A SavedModel must be exported with TensorFlow. Received: "
             f"KERAS_BACKEND={backend}. Use KERAS_BACKEND=tensorflow, which "
             "also exports runs of JAX."
         )
     if precision not in PRECISIONS:
-        raise ValueError(
+        raise UserError(
             f"`precision` must be one of {', '.join(PRECISIONS)} in a "
             f"SavedModel. Received: precision={precision!r}. Use float32."
         )
+
+
+def check_understood(config, understood, where, advice):
+    """Checks that an exporter understands all fields of a model.
+
+    A field without weights can change what a model computes. An exporter that
+    overlooks it would write a model with other outputs, so every field that an
+    exporter does not declare must have its default.
+
+    Args:
+        config: `ModelConfig` of the model.
+        understood: Dictionary of the name of a field to a tuple of the values
+            that the exporter understands, or `ANY`.
+        where: Phrase that says what is exported, for the error.
+        advice: Sentence that says what the user can do.
+
+    Raises:
+        UserError: If the value of a field is not understood.
+    """
+    for field in dataclasses.fields(config):
+        value = getattr(config, field.name)
+        values = understood.get(field.name, (field.default,))
+        if values is not ANY and value not in values:
+            *others, last = map(repr, values)
+            allowed = f"{', '.join(others)} or {last}" if others else last
+            raise UserError(
+                f"`{field.name}` must be {allowed} {where}. Received: "
+                f"{field.name}={value!r}. {advice}"
+            )
 
 
 def _check_content(export_dir):
@@ -109,7 +141,7 @@ def _check_content(export_dir):
     names = os.listdir(export_dir) if os.path.isdir(export_dir) else None
     # Versions beside the files of a model would be overlooked.
     if is_ctranslate2(export_dir):
-        raise ValueError(
+        raise UserError(
             "`export_dir` must hold each model in a folder 1, 2, and so on. "
             f"Received: export_dir={export_dir!r}, where version 0.1 wrote a "
             f"model without one. Move its files to {export_dir}/1, or name "
@@ -119,7 +151,7 @@ def _check_content(export_dir):
     if names == [] or (names and any(map(_is_ours, names))):
         return
     what = "which is a file" if names is None else "which holds other files"
-    raise ValueError(
+    raise UserError(
         "`export_dir` must be new, empty or hold earlier versions. Received: "
         f"export_dir={export_dir!r}, {what}. Name another directory."
     )

@@ -4,14 +4,11 @@ import math
 
 import numpy as np
 
+from keras_transformer.errors import UserError
+from keras_transformer.model_config import list_weights
 from keras_transformer.runs.new_vocabulary import carry_over
-from keras_transformer.runs.weight_shapes import weight_shapes
 
 EMBEDDING = "model/embedding/"  # prefix of the embedding matrices
-# The hyper-parameters that determine the weights and their use.
-DIMENSIONS = ("num_layers", "d_model", "d_ff", "num_heads", "d_k", "d_v")
-DIMENSIONS += ("norm", "positional_encoding", "neighbourhood_size")
-DIMENSIONS += ("tied_embeddings",)
 
 
 def load_model(run, step=None, precision="float32"):
@@ -44,7 +41,7 @@ def load_model(run, step=None, precision="float32"):
     check_checkpoint(run, step)
     vocab_size, input_vocab_size = run.vocabularies.sizes
     model = build_transformer(
-        run.hparams, vocab_size, POLICIES[precision], input_vocab_size
+        run.hparams.model, vocab_size, POLICIES[precision], input_vocab_size
     )
     _assign_weights(model, read_weights(run.checkpoints, step), run.path)
     return model
@@ -63,10 +60,10 @@ def warm_start(model, other, run):
         run: `RunDirectory` of the new run.
 
     Raises:
-        ValueError: If the dimensions differ. In this case the model does not
+        UserError: If the architectures differ. In this case the model does not
             change.
     """
-    check_same_dimensions(run.hparams, other)
+    check_same_architecture(run.hparams.model, other)
     arrays = read_weights(other.checkpoints)
     for name in arrays:
         if name.startswith(EMBEDDING):
@@ -77,35 +74,25 @@ def warm_start(model, other, run):
     _assign_weights(model, arrays, other.path)
 
 
-def check_same_dimensions(hparams, other):
+def check_same_architecture(config, other):
     """Checks that a run can start with the weights of another one.
 
     Args:
-        hparams: `HParams` of the new run.
+        config: `ModelConfig` of the new run.
         other: `RunDirectory` that the weights come from.
 
     Raises:
-        ValueError: If the dimensions differ.
+        UserError: If the architectures differ.
     """
-    all_theirs = _dimensions(other.hparams)
-    for name, ours in _dimensions(hparams).items():
-        theirs = all_theirs[name]
-        if ours != theirs:
-            raise ValueError(
-                "`warm_start_from` must be a run with the same dimensions. "
-                f"Received: {other.path} with {name}={theirs!r}, while this "
-                f"run has {ours!r}. Use the hparams of that run, or name "
+    theirs = other.hparams.model.architecture
+    for name, value in config.architecture.items():
+        if theirs.get(name, value) != value:
+            raise UserError(
+                "`warm_start_from` must be a run with the same architecture. "
+                f"Received: {other.path} with {name}={theirs[name]!r}, while "
+                f"this run has {value!r}. Use the hparams of that run, or name "
                 "another run."
             )
-
-
-def _dimensions(hparams):
-    values = {name: getattr(hparams, name) for name in DIMENSIONS}
-    values["num_decoder_layers"] = hparams.decoder_depth
-    # Each learned position has weights.
-    if hparams.positional_encoding == "learned":
-        values["max_length"] = hparams.max_length
-    return values
 
 
 def check_checkpoint(run, step=None):
@@ -120,7 +107,7 @@ def check_checkpoint(run, step=None):
     Raises:
         ValueError: If a weight is missing, superfluous or of another shape.
     """
-    expected = weight_shapes(run.hparams, *run.vocabularies.sizes)
+    expected = list_weights(run.hparams.model, *run.vocabularies.sizes)
     step = run.checkpoints.find(step)
     headers = run.checkpoints.headers(step)
     shapes = {

@@ -1,5 +1,6 @@
 """The cost of a training, added up while it runs."""
 
+import functools
 import math
 
 from keras_transformer.cost.arithmetic import training_flops
@@ -28,7 +29,12 @@ class TrainingCost:
     def __init__(self, progress, engine, vocab_size, device=""):
         self.progress = progress
         self.engine = engine
-        self.vocab_size = vocab_size
+        self.count = functools.partial(
+            training_flops,
+            engine.hparams.model,
+            vocab_size,
+            num_passes=engine.hparams.passes_per_update,
+        )
         flops = flops_per_second(device) if device else None
         self.flops = flops or recognise(engine.device_name()) or math.nan
 
@@ -44,14 +50,11 @@ class TrainingCost:
         Args:
             batch: Dictionary as `update_batches` yields it.
         """
-        self.progress["token_flops"] += self._count(batch["lengths"])
+        self.progress["token_flops"] += self.count(batch["lengths"])
         *parts, input_len = batch["inputs"].shape
         rows = math.prod(parts) * self.engine.num_workers
         row = (input_len, batch["targets"].shape[-1])
-        self.progress["position_flops"] += rows * self._count([row])
-
-    def _count(self, lengths):
-        return training_flops(self.engine.hparams, self.vocab_size, lengths)
+        self.progress["position_flops"] += rows * self.count([row])
 
 
 def known_costs(progress):

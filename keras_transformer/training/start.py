@@ -19,7 +19,7 @@ from keras_transformer.runs.model_card import changed_data
 from keras_transformer.runs.model_card import describe_data
 from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.runs.weights import check_checkpoint
-from keras_transformer.runs.weights import check_same_dimensions
+from keras_transformer.runs.weights import check_same_architecture
 from keras_transformer.training.progress import check_resumable
 
 SECONDS_TO_WAIT = 60  # longest wait for the chief to create the run
@@ -204,7 +204,9 @@ def check_memory(hparams, vocab_sizes):
         ValueError: If a training needs more memory than there is, even with a
             single sentence.
     """
-    needed = memory.least_bytes(hparams, *vocab_sizes)
+    needed = memory.minimum_bytes(
+        hparams.model, *vocab_sizes, hparams.optimizer
+    )
     available = memory.machine_bytes()
     if needed > available:
         raise ValueError(
@@ -237,7 +239,7 @@ def check_warm_start(hparams, path):
             "kt-trainer or kt-avg-checkpoints wrote."
         )
     other = RunDirectory(path)
-    check_same_dimensions(hparams, other)
+    check_same_architecture(hparams.model, other)
     check_checkpoint(other)
 
 

@@ -1,9 +1,7 @@
-"""Builds the model that hyper-parameters describe."""
+"""Builds the model that a `ModelConfig` describes."""
 
 import dataclasses
-import inspect
 
-from keras_transformer.layers.transformer_layer import TransformerLayer
 from keras_transformer.transformer.transformer import Transformer
 
 # Keras dtype policy of each precision that training and decoding offer.
@@ -14,12 +12,12 @@ POLICIES = {
 }
 
 
-def build_transformer(hparams, vocab_size, dtype=None, input_vocab_size=None):
-    """Builds the model that an `HParams` describes, with its weights.
+def build_transformer(config, vocab_size, dtype=None, input_vocab_size=None):
+    """Builds the model that a `ModelConfig` describes, with its weights.
 
     Args:
-        hparams: `HParams`. Its fields that are named like arguments of
-            `Transformer` become these arguments.
+        config: `ModelConfig`. Each field becomes the argument of `Transformer`
+            that has its name.
         vocab_size: Integer number of token ids of the targets.
         dtype: Keras dtype policy such as "mixed_bfloat16". Defaults to Keras'
             own default.
@@ -31,24 +29,16 @@ def build_transformer(hparams, vocab_size, dtype=None, input_vocab_size=None):
 
     Example:
 
-    >>> from keras_transformer.hparam import HParams
-    >>> hparams = HParams(num_layers=1, d_model=8, num_heads=2, d_ff=16)
-    >>> build_transformer(hparams, vocab_size=100).count_params()
+    >>> from keras_transformer.model_config import ModelConfig
+    >>> config = ModelConfig(num_layers=1, d_model=8, num_heads=2, d_ff=16)
+    >>> build_transformer(config, vocab_size=100).count_params()
     2208
     """
-    arguments = {
-        *inspect.signature(Transformer).parameters,
-        *inspect.signature(TransformerLayer).parameters,
-    }
-    # Other fields of HParams describe data, training and decoding.
-    options = {
-        name: value
-        for name, value in dataclasses.asdict(hparams).items()
-        if name in arguments
-    }
+    options = dataclasses.asdict(config)
     for name in ("d_k", "d_v", "num_decoder_layers"):
         options[name] = options[name] or None  # 0 stands for the default
-    options["input_vocab_size"] = input_vocab_size
-    model = Transformer(vocab_size, dtype=dtype, **options)
+    model = Transformer(
+        vocab_size, input_vocab_size=input_vocab_size, dtype=dtype, **options
+    )
     model.build()
     return model

@@ -9,7 +9,9 @@ VOCAB_SIZE = 10
 
 
 def flops(hparams, *lengths):
-    return training_flops(hparams, VOCAB_SIZE, lengths)
+    return training_flops(
+        hparams.model, VOCAB_SIZE, lengths, hparams.passes_per_update
+    )
 
 
 class TrainingFlopsTest:
@@ -26,7 +28,7 @@ class TrainingFlopsTest:
             num_heads=2,
             **widths,
         )
-        model = build_transformer(hparams, VOCAB_SIZE)
+        model = build_transformer(hparams.model, VOCAB_SIZE)
         matrices = sum(
             int(np.prod(weight.shape))
             for weight in model.weights
@@ -88,5 +90,5 @@ class TrainingFlopsTest:
     def test_large_updates_do_not_overflow(self):
         hparams = HParams(num_layers=6, d_model=1024, d_ff=4096, num_heads=16)
         lengths = np.full((1000, 2), 25_000, np.int32)
-        one = training_flops(hparams, 37_000, lengths[:1])
-        assert training_flops(hparams, 37_000, lengths) == 1000 * one
+        one = training_flops(hparams.model, 37_000, lengths[:1])
+        assert training_flops(hparams.model, 37_000, lengths) == 1000 * one

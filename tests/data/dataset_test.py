@@ -115,7 +115,7 @@ class FixedShapesDatasetTest:
         from keras_transformer.transformer import build_transformer
 
         hparams = HParams(num_layers=1, d_model=8, d_ff=8, num_heads=2)
-        model = build_transformer(hparams, problem.vocabulary.vocab_size)
+        model = build_transformer(hparams.model, problem.vocabulary.vocab_size)
 
         def loss_of_epoch(fixed_shapes):
             sums = []

@@ -217,7 +217,7 @@ class TreesTest:
 
 def search_with(weights):
     """Returns the ids and scores that a search with these weights finds."""
-    model = build_transformer(HPARAMS, vocab_size=50)
+    model = build_transformer(HPARAMS.model, vocab_size=50)
     variables.write(variables.model_variables(model), weights, "a test")
     generator = np.random.default_rng(0)
     inputs = generator.integers(2, 50, (5, 20), "int32")
@@ -232,7 +232,7 @@ def search_with(weights):
 class TranslatorOnJaxTest:
     def test_jax_finds_the_same_without_tensorflow(self, tmp_path):
         pytest.importorskip("jax")
-        model = build_transformer(HPARAMS, vocab_size=50)
+        model = build_transformer(HPARAMS.model, vocab_size=50)
         embeddings = model.embedding.embeddings
         embeddings.assign(4.0 * embeddings)  # or all would be about as likely
         weights = variables.read(variables.model_variables(model))

@@ -65,7 +65,7 @@ def make_run(path, hparams, model_bytes):
     record = {"problem": "copy", "hparams_set": "mine", "random_seed": 0}
     run = RunDirectory.create(str(path), record, hparams, model_bytes)
     keras.utils.set_random_seed(5)
-    model = build_transformer(hparams, run.vocabulary.vocab_size)
+    model = build_transformer(hparams.model, run.vocabulary.vocab_size)
     generator = np.random.default_rng(5)
     arrays = variables.read(variables.model_variables(model))
     for name, array in arrays.items():
@@ -108,7 +108,7 @@ def stored(run, quantization):
 
     pieces = run.vocabulary.all_pieces()
     arrays = decoding_weights(run.checkpoints.load(7))
-    spec = RunConverter(run.hparams, arrays, pieces, pieces, run.path)._load()
+    spec = RunConverter(run.hparams.model, arrays, pieces, pieces)._load()
     spec.validate()
     spec.optimize(quantization=quantization)
     # Other values are the names of arrays that are stored already.
@@ -278,7 +278,7 @@ class RefusalTest:
     def test_weights_of_another_model_are_refused(self, tmp_path, model_bytes):
         run = make_run(tmp_path / "run", HPARAMS, model_bytes)
         run.hparams = dataclasses.replace(HPARAMS, d_ff=32)
-        message = r"feed_forward/inner with shape \(16, 24\).*\(16, 32\)"
+        message = r"feed_forward/inner' with shape \(16, 24\).*\(16, 32\)"
         self.refused(run, tmp_path, message)
 
     def test_other_vocabulary_is_refused(self, tmp_path, model_bytes):

@@ -40,7 +40,7 @@ def make_translator(directory, norm="post", silent=0.0):
         str(directory), record, hparams, vocabulary.model_bytes
     )
     keras.utils.set_random_seed(1)
-    model = build_transformer(hparams, vocabulary.vocab_size)
+    model = build_transformer(hparams.model, vocabulary.vocab_size)
     generator = np.random.default_rng(1)
     arrays = variables.read(variables.model_variables(model))
     for name, array in arrays.items():

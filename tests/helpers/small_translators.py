@@ -93,7 +93,9 @@ def make_translator(vocabulary, hparams=HPARAMS, source_vocabulary=None):
     """Makes a translator whose random model has clear preferences."""
     keras.utils.set_random_seed(5)
     sizes = Vocabularies(vocabulary, source_vocabulary or vocabulary).sizes
-    model = build_transformer(hparams, sizes[0], input_vocab_size=sizes[1])
+    model = build_transformer(
+        hparams.model, sizes[0], input_vocab_size=sizes[1]
+    )
     # Larger embeddings give probabilities that differ. That of the end is
     # larger still, because the model would hardly ever end otherwise.
     scales = np.full((vocabulary.vocab_size, 1), 4.0, "float32")

@@ -14,7 +14,7 @@ from runs import metrics
 from keras_transformer import registry
 from keras_transformer.bin import trainer
 from keras_transformer.engines import largest_batch
-from keras_transformer.engines.memory import least_bytes
+from keras_transformer.engines.memory import minimum_bytes
 from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.training import start
 from keras_transformer.transformer import build_transformer
@@ -172,12 +172,15 @@ class MemoryTest:
             "tied_embeddings=none",
         ],
     )
-    def test_estimate_is_close_to_the_weights_and_below_them(self, changes):
+    def test_estimate_is_the_size_of_the_weights_and_moments(self, changes):
         hparams = registry.get_hparams("transformer_tiny")
         hparams = trainer.hparam.parse_overrides(hparams, changes)
         copies = 1 if hparams.optimizer == "adafactor" else 3
-        needed = 4 * copies * build_transformer(hparams, 300).count_params()
-        assert 0.97 * needed < least_bytes(hparams, 300) <= needed
+        model = build_transformer(hparams.model, 300)
+        estimate = minimum_bytes(
+            hparams.model, 300, optimizer=hparams.optimizer
+        )
+        assert estimate == 4 * copies * model.count_params()
 
 
 class LockTest:

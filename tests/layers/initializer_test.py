@@ -91,7 +91,7 @@ class AnyInitializerTest:
         hparams = HParams(
             num_layers=2, d_model=8, num_heads=2, initializer=initializer
         )
-        model = build_transformer(hparams, 20)
+        model = build_transformer(hparams.model, 20)
         for stack in (model.encoder.stack, model.decoder.stack):
             for layer in stack:
                 assert layer.feed_forward.initializer == initializer

@@ -11,8 +11,8 @@ import numpy as np
 from processes import environment
 
 from keras_transformer import registry
+from keras_transformer.model_config import list_weights
 from keras_transformer.runs.run_directory import RunDirectory
-from keras_transformer.runs.weight_shapes import weight_shapes
 
 FIXTURE = pathlib.Path(__file__).parents[1] / "fixtures/v0.1"
 
@@ -114,8 +114,8 @@ class Averaging(Work):
         hparams["d_ff"] = 20_000
         (run / "hparams.json").write_text(json.dumps(hparams))
         directory = RunDirectory(str(run))
-        shapes = weight_shapes(
-            directory.hparams, directory.vocabulary.vocab_size
+        shapes = list_weights(
+            directory.hparams.model, directory.vocabulary.vocab_size
         )
         for step in (1500, 3000, 4500):
             arrays = {

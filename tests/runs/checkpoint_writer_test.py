@@ -153,7 +153,7 @@ class FaultTest:
         writer.wait()
         limit_files(50_000)
         writer.save(2, {"model/a": np.zeros(100_000)}, is_evaluated=True)
-        with pytest.raises(OSError, match="ckpt-2.npz .*Make room"):
+        with pytest.raises(OSError, match="ckpt-2.npz: .*Make room"):
             writer.save(3, ARRAYS)
         writer.wait()  # an error is raised once
         assert checkpoints.steps == [1]

@@ -11,7 +11,7 @@ from keras_transformer.runs import variables
 from keras_transformer.runs.averaging import average_run
 from keras_transformer.runs.checkpoint_records import Evaluation
 from keras_transformer.runs.run_directory import RunDirectory
-from keras_transformer.runs.weights import check_same_dimensions
+from keras_transformer.runs.weights import check_same_architecture
 from keras_transformer.runs.weights import load_model
 from keras_transformer.runs.weights import warm_start
 from keras_transformer.transformer import build_transformer
@@ -111,7 +111,7 @@ class AverageRunTest:
 
 def save(run, step, value, **more):
     """Saves a checkpoint in which all weights have the same value."""
-    model = build_transformer(run.hparams, run.vocabulary.vocab_size)
+    model = build_transformer(run.hparams.model, run.vocabulary.vocab_size)
     named = variables.model_variables(model)
     arrays = {name: np.full(v.shape, value, "f4") for name, v in named.items()}
     for kind, other in more.items():
@@ -186,7 +186,7 @@ class WarmStartTest:
         embeddings = np.arange(272 * 8, dtype="f4").reshape(272, 8)
         arrays["model/embedding/embeddings"] = embeddings
         other.checkpoints.save(2, arrays)
-        model = build_transformer(HPARAMS, run.vocabulary.vocab_size)
+        model = build_transformer(HPARAMS.model, run.vocabulary.vocab_size)
         warm_start(model, other, run)
         ours = model.embedding.embeddings.numpy()
         pieces = theirs.pieces(range(272))
@@ -205,13 +205,15 @@ class WarmStartTest:
         longer = dataclasses.replace(HPARAMS, max_length=300)
         path = str(tmp_path / "longer")
         other = RunDirectory.create(path, RECORD, longer, model_bytes)
-        check_same_dimensions(HPARAMS, other)  # sinusoids have no weights
+        check_same_architecture(
+            HPARAMS.model, other
+        )  # sinusoids have no weights
         learned, other.hparams = (
             dataclasses.replace(hparams, positional_encoding="learned")
             for hparams in (HPARAMS, longer)
         )
         with pytest.raises(ValueError, match="with max_length=300, while"):
-            check_same_dimensions(learned, other)
+            check_same_architecture(learned.model, other)
 
     def test_other_shapes_are_an_error_and_change_nothing(
         self, run, tmp_path, model_bytes
@@ -223,6 +225,6 @@ class WarmStartTest:
         save(other, 1, 5)
         model = save(run, 1, 3)
         before = values(model)
-        with pytest.raises(ValueError, match="dimensions.*d_ff=32"):
+        with pytest.raises(ValueError, match="architecture.*d_ff=32"):
             warm_start(model, other, run)
         assert values(model) == before

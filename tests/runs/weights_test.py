@@ -1,4 +1,3 @@
-import dataclasses
 import tracemalloc
 
 import numpy as np
@@ -6,12 +5,10 @@ import pytest
 
 from keras_transformer import hparam
 from keras_transformer.data.subwords import train_subwords
-from keras_transformer.runs import variables
+from keras_transformer.model_config import list_weights
 from keras_transformer.runs.run_directory import RunDirectory
-from keras_transformer.runs.weight_shapes import weight_shapes
 from keras_transformer.runs.weights import check_checkpoint
 from keras_transformer.runs.weights import read_weights
-from keras_transformer.transformer import build_transformer
 
 HPARAMS = hparam.HParams(num_layers=1, d_model=8, num_heads=2, d_ff=16)
 
@@ -29,33 +26,8 @@ def run(tmp_path):
 
 @pytest.fixture
 def arrays(run):
-    shapes = weight_shapes(HPARAMS, run.vocabulary.vocab_size)
+    shapes = list_weights(HPARAMS.model, run.vocabulary.vocab_size)
     return {name: np.ones(shape, "float32") for name, shape in shapes.items()}
-
-
-class WeightShapesTest:
-    @pytest.mark.parametrize(
-        "changes",
-        [
-            {},
-            {"norm": "pre", "num_layers": 2},
-            {"norm": "pre", "num_layers": 2, "num_decoder_layers": 1},
-            {"num_layers": 1, "num_decoder_layers": 3},
-            {"positional_encoding": "learned", "max_length": 5},
-            {"d_k": 3, "d_v": 5},
-            {"tied_embeddings": "target"},
-            {"tied_embeddings": "none"},
-        ],
-    )
-    def test_they_are_those_of_the_model(self, changes):
-        hparams = dataclasses.replace(HPARAMS, **changes)
-        input_vocab_size = 11 if hparams.tied_embeddings == "all" else 13
-        model = build_transformer(
-            hparams, 11, input_vocab_size=input_vocab_size
-        )
-        named = variables.model_variables(model)
-        shapes = {name: tuple(v.shape) for name, v in named.items()}
-        assert weight_shapes(hparams, 11, input_vocab_size) == shapes
 
 
 class CheckCheckpointTest:

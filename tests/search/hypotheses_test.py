@@ -18,7 +18,7 @@ HPARAMS = HParams(num_layers=1, d_model=8, d_ff=16, num_heads=2)
 class FindHypothesesTest:
     def test_matrices_enter_the_loop_in_the_precision_of_products(self):
         # In another precision, each step would cast all of them again.
-        model = build_transformer(HPARAMS, 30, POLICIES["bfloat16"])
+        model = build_transformer(HPARAMS.model, 30, POLICIES["bfloat16"])
         search = tf.function(
             lambda *arrays: find_hypotheses(model, *arrays, DecodeOptions()),
             input_signature=[

@@ -51,10 +51,10 @@ class TrainingCostTest:
         cost = make_cost()
         for _ in range(2):
             cost.update(BATCH)
-        tokens = training_flops(HPARAMS, 10, BATCH["lengths"])
+        tokens = training_flops(HPARAMS.model, 10, BATCH["lengths"])
         assert cost.progress["token_flops"] == 2 * tokens
         # Three rows on each of two workers.
-        row = training_flops(HPARAMS, 10, [(6, 4)])
+        row = training_flops(HPARAMS.model, 10, [(6, 4)])
         assert cost.progress["position_flops"] == 2 * 6 * row
 
     def test_a_cost_that_nobody_counted_stays_unknown(self):

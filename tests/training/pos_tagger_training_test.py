@@ -34,7 +34,7 @@ def vocabulary(sentences, tmp_path_factory):
 def model(vocabulary):
     keras.utils.set_random_seed(3)
     hparams = dataclasses.replace(HPARAMS, d_model=64)
-    return build_transformer(hparams, vocabulary.vocab_size)
+    return build_transformer(hparams.model, vocabulary.vocab_size)
 
 
 class TaggerTrainingTest:

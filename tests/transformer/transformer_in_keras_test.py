@@ -111,7 +111,7 @@ class BuildTest:
             packed=True,
             tied_embeddings="target",
         )
-        config = build_transformer(hparams, vocab_size=11).get_config()
+        config = build_transformer(hparams.model, vocab_size=11).get_config()
         fields = dataclasses.asdict(hparams)
         shared = fields.keys() & config.keys()
         assert len(shared) == 17
@@ -122,7 +122,7 @@ class BuildTest:
 
     def test_zero_stands_for_the_defaults(self):
         hparams = HParams(num_layers=1, d_model=8, num_heads=2, d_ff=12)
-        config = build_transformer(hparams, vocab_size=11).get_config()
+        config = build_transformer(hparams.model, vocab_size=11).get_config()
         assert config["d_k"] is config["d_v"] is None
         assert config["neighbourhood_size"] == 0
 

@@ -200,7 +200,7 @@ class DropoutTest:
         hparams = dataclasses.replace(
             get_hparams("transformer_base"), num_layers=2, d_model=8, d_ff=16
         )
-        model = build_transformer(hparams, vocab_size=11)
+        model = build_transformer(hparams.model, vocab_size=11)
         rates = [
             layer.rate
             for layer in model._flatten_layers()

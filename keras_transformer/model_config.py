@@ -1,0 +1,198 @@
+"""The description of a model, from which all else about it is derived."""
+
+import dataclasses
+
+from keras_transformer import fields
+from keras_transformer.errors import UserError
+
+# A trained model computes the same whatever the values of these fields are.
+TRAINING_ONLY = ("dropout", "attention_dropout", "activation_dropout")
+TRAINING_ONLY += ("initializer", "packed")
+
+
+@dataclasses.dataclass(frozen=True)
+class ModelConfig:
+    """Describes a model: all that `transformer.build_transformer` needs.
+
+    The defaults are the base model of Vaswani et al. (2017). Values are checked
+    at construction.
+
+    A new field is added here and read by the layer that it configures, which
+    gets it as an argument of the same name. Weights that it adds or reshapes
+    belong into `list_weights`. An exporter refuses its values until it declares
+    that it understands them.
+
+    Raises:
+        UserError: If a value has the wrong type or is out of range.
+    """
+
+    num_layers: int = 6  # number of layers of the encoder (N)
+    d_model: int = 512  # width of embeddings and sub-layer outputs
+    d_ff: int = 2048  # inner width of the feed-forward sub-layer
+    num_heads: int = 8  # number of attention heads (h)
+    d_k: int = 0  # width of a query or key of a head; 0 = d_model / h
+    d_v: int = 0  # width of a value of a head; 0 = d_model / h
+    num_decoder_layers: int = 0  # layers of the decoder; 0 = num_layers
+    dropout: float = 0.1  # rate on sub-layer outputs and embeddings (P_drop)
+    attention_dropout: float = 0.0  # rate on attention weights; paper's base: 0
+    activation_dropout: float = 0.0  # rate inside the feed-forward; paper: 0
+    norm: str = "post"  # "post" as in the paper, "pre" as in Tensor2Tensor
+    positional_encoding: str = "sinusoidal"  # or "learned" (Table 3 row E)
+    neighbourhood_size: int = 0  # positions that one attends to (r); 0 = all
+    tied_embeddings: str = "all"  # shared matrix; or "target", "none"
+    initializer: str = "small_branch_ends"  # or "tensor2tensor", the authors'
+    max_length: int = 256  # longest sentence kept for training, in tokens
+    packed: bool = False  # whether several sentence pairs share a row
+
+    def __post_init__(self):
+        fields.check(self, _RULES)
+        if self.d_model % self.num_heads and not (self.d_k and self.d_v):
+            raise UserError(
+                "`d_model` must be divisible by `num_heads`. Received: "
+                f"d_model={self.d_model}, num_heads={self.num_heads}. Use a "
+                f"divisor of d_model such as {_near_divisor(self)}, or set "
+                "both d_k and d_v."
+            )
+
+    @property
+    def decoder_depth(self):
+        """The number of layers of the decoder."""
+        return self.num_decoder_layers or self.num_layers
+
+    @property
+    def head_widths(self):
+        """The widths of a head's keys and of its values, `d_k` and `d_v`."""
+        width = self.d_model // self.num_heads
+        return self.d_k or width, self.d_v or width
+
+    @property
+    def architecture(self):
+        """What determines the weights and their use, as a dictionary.
+
+        Models with the same architecture can exchange their weights.
+        """
+        values = {
+            name: value
+            for name, value in dataclasses.asdict(self).items()
+            if name not in TRAINING_ONLY
+        }
+        values["num_decoder_layers"] = self.decoder_depth
+        if self.positional_encoding != "learned":
+            del values["max_length"]  # sinusoids have no weights
+        return values
+
+
+# No sensible model comes near the upper limits. Beyond them, sizes exceed every
+# memory, counts exceed int32, and fractions round to 1 in float32.
+MAX_FRACTION = 0.999999
+_RULES = (
+    fields.between(1, 1_000, "num_layers", "num_heads"),
+    fields.between(1, 65_536, "d_model"),
+    fields.between(0, 1_000, "num_decoder_layers"),
+    fields.between(0, 65_536, "d_k", "d_v"),
+    fields.between(1, 1_000_000, "d_ff", "max_length"),
+    fields.between(0, 1_000_000, "neighbourhood_size"),
+    fields.between(
+        0,
+        MAX_FRACTION,
+        *("dropout", "attention_dropout", "activation_dropout"),
+    ),
+    fields.one_of(("post", "pre"), "norm"),
+    fields.one_of(("sinusoidal", "learned"), "positional_encoding"),
+    fields.one_of(("small_branch_ends", "tensor2tensor"), "initializer"),
+    fields.one_of(("all", "target", "none"), "tied_embeddings"),
+)
+
+
+def list_weights(config, vocab_size, input_vocab_size=None):
+    """Lists the name and the shape of every weight of a model.
+
+    The names are those of checkpoints, see `runs.variables`. This is the only
+    place that states shapes: checkpoints are checked against it before a
+    backend is loaded, and the memory and the arithmetic of a training follow
+    from it.
+
+    Args:
+        config: A `ModelConfig`.
+        vocab_size: Number of token ids of the targets.
+        input_vocab_size: Number of token ids of the inputs. Defaults to None,
+            which means `vocab_size`.
+
+    Returns:
+        A dictionary of name to tuple of integers.
+
+    Example:
+
+    >>> weights = list_weights(ModelConfig(d_model=8, num_heads=2), 100)
+    >>> weights["model/embedding/embeddings"]
+    (100, 8)
+    """
+    d_model = config.d_model
+    shapes = {"embedding/embeddings": (vocab_size, d_model)}
+    if config.tied_embeddings != "all":
+        num_rows = input_vocab_size or vocab_size
+        shapes["embedding/input_embeddings"] = (num_rows, d_model)
+    if config.tied_embeddings == "none":
+        shapes["embedding/softmax_weights"] = (vocab_size, d_model)
+    if config.positional_encoding == "learned":
+        for side in ("input", "target"):
+            table = f"{side}_positions/positions"
+            shapes[table] = (config.max_length, d_model)
+    shapes |= _stack("encoder", config.num_layers, ["self_attention"], config)
+    attentions = ["self_attention", "cross_attention"]
+    shapes |= _stack("decoder", config.decoder_depth, attentions, config)
+    return {f"model/{name}": shape for name, shape in shapes.items()}
+
+
+def _stack(name, depth, attentions, config):
+    """Returns the shapes of the encoder or the decoder."""
+    shapes = {}
+    for number in range(depth):
+        layer = f"{name}/layer_{number}"
+        for attention in attentions:
+            shapes |= _attention(f"{layer}/{attention}", config)
+        shapes |= _feed_forward(f"{layer}/feed_forward", config)
+        for sublayer in (*attentions, "feed_forward"):
+            shapes |= _norm(f"{layer}/{sublayer}_residual/norm", config)
+    # With pre-norm, no layer normalises the output of the last one.
+    if config.norm == "pre":
+        shapes |= _norm(f"{name}/final_norm", config)
+    return shapes
+
+
+def _attention(name, config):
+    # The kernels of all heads stand side by side.
+    key_width, value_width = (
+        config.num_heads * width for width in config.head_widths
+    )
+    return {
+        f"{name}/query": (config.d_model, key_width),
+        f"{name}/key": (config.d_model, key_width),
+        f"{name}/value": (config.d_model, value_width),
+        f"{name}/output": (value_width, config.d_model),
+    }
+
+
+def _feed_forward(name, config):
+    return {
+        f"{name}/inner": (config.d_model, config.d_ff),
+        f"{name}/inner_bias": (config.d_ff,),
+        f"{name}/outer": (config.d_ff, config.d_model),
+        f"{name}/outer_bias": (config.d_model,),
+    }
+
+
+def _norm(name, config):
+    return {
+        f"{name}/gamma": (config.d_model,),
+        f"{name}/beta": (config.d_model,),
+    }
+
+
+def _near_divisor(config):
+    divisors = [
+        number
+        for number in range(1, config.d_model + 1)
+        if config.d_model % number == 0
+    ]
+    return min(divisors, key=lambda number: abs(number - config.num_heads))

@@ -1,0 +1,124 @@
+import dataclasses
+import itertools
+
+import pytest
+
+from keras_transformer.errors import UserError
+from keras_transformer.export import ctranslate2
+from keras_transformer.export import saved_model
+from keras_transformer.export.versions import check_understood
+from keras_transformer.model_config import TRAINING_ONLY
+from keras_transformer.model_config import ModelConfig
+from keras_transformer.model_config import list_weights
+from keras_transformer.runs.variables import model_variables
+from keras_transformer.transformer import build_transformer
+
+TINY = ModelConfig(num_layers=1, d_model=8, num_heads=2, d_ff=16, max_length=5)
+DIFFERENT = {
+    "num_layers": 2,
+    "d_model": 12,
+    "d_ff": 5,
+    "num_heads": 4,
+    "d_k": 3,
+    "d_v": 5,
+    "num_decoder_layers": 3,
+    "dropout": 0.3,
+    "attention_dropout": 0.3,
+    "activation_dropout": 0.3,
+    "norm": "pre",
+    "positional_encoding": "learned",
+    "neighbourhood_size": 3,
+    "tied_embeddings": "none",
+    "initializer": "tensor2tensor",
+    "max_length": 7,
+    "packed": True,
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class LaterConfig(ModelConfig):
+    """A config with a field that nobody knows, which adds no weights."""
+
+    activation: str = "relu"
+
+
+class ListWeightsTest:
+    @pytest.mark.parametrize(
+        "changes",
+        [
+            {},
+            *({name: value} for name, value in DIFFERENT.items()),
+            {"tied_embeddings": "target"},
+            {"norm": "pre", "num_layers": 2, "num_decoder_layers": 1},
+            {"num_heads": 3, "d_k": 2, "d_v": 1},
+            DIFFERENT,
+        ],
+        ids=lambda changes: ",".join(changes) or "none",
+    )
+    def test_they_are_the_variables_of_the_model(self, changes):
+        config = dataclasses.replace(TINY, **changes)
+        input_vocab_size = 11 if config.tied_embeddings == "all" else 13
+        model = build_transformer(config, 11, input_vocab_size=input_vocab_size)
+        shapes = {
+            name: tuple(variable.shape)
+            for name, variable in model_variables(model).items()
+        }
+        assert list_weights(config, 11, input_vocab_size) == shapes
+
+    def test_the_examples_change_every_field(self):
+        names = {field.name for field in dataclasses.fields(ModelConfig)}
+        assert set(DIFFERENT) == names
+        assert all(getattr(TINY, n) != v for n, v in DIFFERENT.items())
+
+
+class ArchitectureTest:
+    def test_it_is_every_field_but_those_of_the_training(self):
+        learned = dataclasses.replace(TINY, positional_encoding="learned")
+        assert learned.architecture.keys() == DIFFERENT.keys() - {
+            *TRAINING_ONLY
+        }
+        assert "max_length" not in TINY.architecture
+
+    def test_a_depth_that_is_the_default_is_the_same_when_stated(self):
+        stated = dataclasses.replace(TINY, num_decoder_layers=1)
+        assert stated.architecture == TINY.architecture
+
+    def test_a_later_field_belongs_to_it(self):
+        assert LaterConfig(activation="gelu").architecture != (
+            LaterConfig().architecture
+        )
+
+
+class LaterFieldTest:
+    """No part may overlook a field of a model that it does not know."""
+
+    @pytest.mark.parametrize("exporter", [ctranslate2, saved_model])
+    def test_an_exporter_refuses_it_unless_it_has_its_default(self, exporter):
+        arguments = exporter.UNDERSTOOD, "in an export", "Use the run."
+        check_understood(LaterConfig(), *arguments)
+        with pytest.raises(
+            UserError, match="^`activation` must be 'relu' in an export. Rec.*"
+        ):
+            check_understood(LaterConfig(activation="gelu"), *arguments)
+
+    @pytest.mark.parametrize(
+        "name, value",
+        [("norm", "rms"), ("positional_encoding", "rotary")]
+        + [("tied_embeddings", "source"), ("neighbourhood_size", 3)],
+    )
+    def test_ctranslate2_refuses_later_values_of_a_field(self, name, value):
+        config = dataclasses.replace(TINY)
+        object.__setattr__(config, name, value)  # no check knows it yet
+        with pytest.raises(UserError, match=f"Received: {name}={value!r}"):
+            check_understood(config, ctranslate2.UNDERSTOOD, "there", "No.")
+
+    def test_the_model_takes_no_field_that_it_does_not_know(self):
+        with pytest.raises(ValueError, match="keyword.*activation"):
+            build_transformer(LaterConfig(), 11)
+
+
+def test_exporters_understand_what_changes_a_training_alone():
+    exporters = ctranslate2, saved_model
+    for exporter, name in itertools.product(exporters, TRAINING_ONLY):
+        config = dataclasses.replace(TINY, **{name: DIFFERENT[name]})
+        check_understood(config, exporter.UNDERSTOOD, "there", "No.")

@@ -4,7 +4,7 @@ import importlib
 import os
 import sys
 
-__version__ = "0.2.0.dev0"
+__version__ = "0.2.0"
 
 # A name is imported at its first use, since Keras and TensorFlow take seconds.
 _MODULES = {

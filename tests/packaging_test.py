@@ -256,15 +256,18 @@ class SetupTest:
             assert not re.search(r"install \W*keras-transformer", text), path
 
     def test_links_in_readme_work_outside_the_checkout(self):
-        address = setup_cfg()["metadata"]["url"] + "/blob/main/"
+        pages = setup_cfg()["metadata"]["url"] + "/blob/main/"
+        pictures = pages.replace("github.com", "raw.githubusercontent.com")
+        pictures = pictures.replace("/blob/", "/")
         text = (ROOT / "README.md").read_text(encoding="utf-8")
         links = re.findall(r"\]\(([^)]+)\)|^\[\w+\]: (.+)$", text, re.M)
         links = ["".join(link) for link in links]
         assert links
         for link in links:
             assert link.startswith("https://"), link
-            if link.startswith(address):
-                assert (ROOT / link.removeprefix(address)).is_file(), link
+            for address in (pages, pictures):
+                if link.startswith(address):
+                    assert (ROOT / link.removeprefix(address)).is_file(), link
 
     def test_files_that_the_map_names_exist(self):
         text = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")

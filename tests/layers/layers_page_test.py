@@ -26,6 +26,13 @@ def names(tmp_path_factory):
 
 
 class LayersPageTest:
+    def test_the_classifier_learns_and_loads_again(self, names):
+        guesses = names["classifier"].predict(names["sentences"], verbose=0)
+        same_guesses = names["same"].predict(names["sentences"], verbose=0)
+        np.testing.assert_allclose(same_guesses, guesses, atol=1e-6)
+        is_right = (guesses[:, 0] > 0.5) == names["is_question"]
+        assert is_right.mean() > 0.95
+
     def test_the_language_model_has_learned_its_language(self, names):
         np.testing.assert_array_equal(names["words"], [[5, 9, 5, 9, 5, 9]])
         logits = keras.ops.convert_to_numpy(names["model"](names["text"]))

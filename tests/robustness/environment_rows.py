@@ -15,7 +15,7 @@ DECODE = "kt-decoder --output_dir={run}"
 MINE = "kt-trainer --usr_dir={box}/mine --registry_help"
 INIT = "{box}/mine/__init__.py"
 CODE = {"traceback": True, "apart": True}
-# The README's example of a problem, whose pairs are to be filled in.
+# The example of docs/problems.md, whose pairs are to be filled in.
 PROBLEM = """
 from keras_transformer.problem import Problem
 from keras_transformer.registry import register_problem

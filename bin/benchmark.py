@@ -149,7 +149,7 @@ def _decode():
         _trained() if FLAGS.output_dir else _untrained()
     )
     # The search alone is timed, not the choice among its samples.
-    options = model_flags.decode_options(FLAGS, hparams).of_search()
+    options = model_flags.decode_options(FLAGS, hparams).to_search_options()
     load_backend()
     import keras
 

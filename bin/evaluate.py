@@ -106,7 +106,7 @@ def _score_files():
         gold = list(read_treebank([FLAGS.references]))
         test = read_best_parses(FLAGS.hypotheses, len(gold))
         print(parseval.parseval(gold, test).text)
-        if numbers := parseval.with_other_words(gold, test):
+        if numbers := parseval.find_other_words(gold, test):
             print(
                 "Number of parses that failed because their words are not "
                 f"those of the gold trees: {len(numbers):,}. The first is the "

@@ -41,7 +41,7 @@ def main(argv):
     from keras_transformer.data import text_files
     from keras_transformer.data.progress import Progress
     from keras_transformer.files import writing
-    from keras_transformer.trees.joining import joined_parses
+    from keras_transformer.trees.joining import join_parses
 
     for path in FLAGS.parses:
         text_files.check_exists(path)
@@ -54,7 +54,7 @@ def main(argv):
         output as file,
         Progress("sentences", results=file) as progress,
     ):
-        for tree in joined_parses(FLAGS.parses):
+        for tree in join_parses(FLAGS.parses):
             file.write(f"{tree or ''}\n")
             progress.add(1)
 

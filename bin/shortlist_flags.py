@@ -4,7 +4,7 @@ from keras_transformer.bin.shared import corpus_flags
 from keras_transformer.bin.shared import flags
 from keras_transformer.export import shortlist
 from keras_transformer.export.shortlist import NUM_RELATED
-from keras_transformer.trees.target_text import linearization_of
+from keras_transformer.trees.target_text import find_linearization
 
 GROUP = flags.group(
     "Shortlist of a CTranslate2 model",
@@ -71,7 +71,7 @@ def learn(values, run):
     """
     if not values.shortlist:
         return None
-    if linearization_of(run.vocabulary):
+    if find_linearization(run.vocabulary):
         raise ValueError(
             "`--shortlist` must go with a run that translates. Received: "
             f"{run.path}, which parses. Leave it out."

@@ -87,9 +87,9 @@ def main(argv):
 
 
 def _check_needs_tags(run):
-    from keras_transformer.trees.target_text import linearization_of
+    from keras_transformer.trees.target_text import find_linearization
 
-    linearization = linearization_of(run.vocabulary)
+    linearization = find_linearization(run.vocabulary)
     if linearization in (None, "tagged"):
         fault = "writes the parts of speech itself"
         if linearization is None:

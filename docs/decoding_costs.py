@@ -52,7 +52,7 @@ def main(run_dir, text_path, picture_path):
     threads.give_each_a_core()
     run = RunDirectory(run_dir)
     model = load_model(run)
-    options = DecodeOptions.of(run.hparams)
+    options = DecodeOptions.from_hparams(run.hparams)
     sources = run.vocabulary.encode(read_sentences(text_path))
 
     def measure(sources, what, **changes):

@@ -9,7 +9,7 @@ from keras_transformer.masks import padding_mask
 from keras_transformer.serialization import serializable
 
 
-def token_sums(targets, logits, weights=None):
+def compute_token_sums(targets, logits, weights=None):
     """Computes the sums from which perplexity and accuracy follow.
 
     Args:
@@ -49,7 +49,9 @@ class _TokenMean(keras.metrics.Metric):
 
     def update_state(self, y_true, y_pred, sample_weight=None):
         weights = token_weights(sample_weight)
-        negative_log, correct, num_tokens = token_sums(y_true, y_pred, weights)
+        negative_log, correct, num_tokens = compute_token_sums(
+            y_true, y_pred, weights
+        )
         total = self.choose(negative_log, correct)
         self.total.assign_add(ops.cast(total, self.total.dtype))
         self.num_tokens.assign_add(ops.cast(num_tokens, self.total.dtype))

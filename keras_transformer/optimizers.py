@@ -144,11 +144,11 @@ class Adafactor(keras.optimizers.Optimizer):
         decay = 1 - ops.power(step, self.beta_2_decay)
         squares = ops.square(gradient) + self.epsilon_1
         if len(moments) == 1:
-            (velocity,) = self._averaged(moments, [squares], decay)
+            (velocity,) = self._update_averages(moments, [squares], decay)
             update = gradient * ops.rsqrt(velocity)
         else:
             means = [ops.mean(squares, axis=axis) for axis in (-1, -2)]
-            rows, columns = self._averaged(moments, means, decay)
+            rows, columns = self._update_averages(moments, means, decay)
             # The second moments of a matrix are approximately the product of
             # its rows and columns, equation 4 of Shazeer and Stern (2018).
             rows = rows / ops.mean(rows, axis=-1, keepdims=True)
@@ -162,7 +162,7 @@ class Adafactor(keras.optimizers.Optimizer):
         factor = rate * size / ops.maximum(excess, 1)
         self.assign_sub(variable, factor * update)
 
-    def _averaged(self, moments, values, decay):
+    def _update_averages(self, moments, values, decay):
         """Updates moving averages and returns their new values."""
         averages = [m + (1 - decay) * (v - m) for m, v in zip(moments, values)]
         for moment, average in zip(moments, averages):

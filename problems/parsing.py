@@ -17,7 +17,7 @@ from keras_transformer.trees import target_text
 from keras_transformer.trees import treebank
 from keras_transformer.trees.augmentation import augment
 from keras_transformer.trees.symbols import WITH_WORDS
-from keras_transformer.trees.symbols import symbols_of
+from keras_transformer.trees.symbols import collect_symbols
 from keras_transformer.trees.tree import parse_tree
 
 # The usual split of the Wall Street Journal, and its numbers of trees.
@@ -148,7 +148,7 @@ class ParsingProblem(Problem):
         trees = itertools.chain(
             self.trees("train", tmp_dir), self.parsed_trees(tmp_dir)
         )
-        return symbols_of(trees, self.linearization)
+        return collect_symbols(trees, self.linearization)
 
     def output(self, source, decoded):
         # The data may have been generated with another linearization than that
@@ -159,7 +159,7 @@ class ParsingProblem(Problem):
 
     @functools.cached_property
     def _linearization_of_data(self):
-        return target_text.linearization_of(self.vocabulary)
+        return target_text.find_linearization(self.vocabulary)
 
     def num_left_out(self, split):
         corpora = ("train", "parsed") if split == "train" else (split,)
@@ -204,7 +204,7 @@ class ParsingWsj(ParsingProblem):
 
     def source_files(self, tmp_dir):
         paths = [p for s in self.splits for p in self._paths(s, tmp_dir)]
-        return treebank.treebank_files(paths)
+        return treebank.list_treebank_files(paths)
 
     def fingerprints(self, tmp_dir):
         return [
@@ -264,7 +264,7 @@ class ParsingWsjSemi(ParsingWsj):
         return treebank.read_treebank(self._parsed_paths(tmp_dir))
 
     def source_files(self, tmp_dir):
-        parsed = treebank.treebank_files(self._parsed_paths(tmp_dir))
+        parsed = treebank.list_treebank_files(self._parsed_paths(tmp_dir))
         return super().source_files(tmp_dir) + parsed
 
     def fingerprints(self, tmp_dir):

@@ -6,10 +6,10 @@ from keras_transformer.problems.parsing import ParsingProblem
 from keras_transformer.registry import register_problem
 from keras_transformer.trees.symbols import LEAF
 from keras_transformer.trees.symbols import LINEARIZATIONS
-from keras_transformer.trees.target_text import linearization_of
+from keras_transformer.trees.target_text import find_linearization
 from keras_transformer.trees.treebank import fingerprint
+from keras_transformer.trees.treebank import list_treebank_files
 from keras_transformer.trees.treebank import read_treebank
-from keras_transformer.trees.treebank import treebank_files
 
 
 @register_problem
@@ -100,7 +100,7 @@ class ParsingFiles(OwnFiles, ParsingProblem):
         self.treebank_weight = treebank_weight or 1
 
     def _check_vocabulary(self, path):
-        theirs = linearization_of(Subwords(path))
+        theirs = find_linearization(Subwords(path))
         if theirs != self.linearization:
             raise ValueError(
                 "A given vocabulary must have the symbols of the "
@@ -118,7 +118,7 @@ class ParsingFiles(OwnFiles, ParsingProblem):
 
     def source_files(self, tmp_dir):
         paths = [path for split in self.files for path in self._paths(split)]
-        return treebank_files(paths + self._parsed_paths)
+        return list_treebank_files(paths + self._parsed_paths)
 
     def fingerprints(self, tmp_dir):
         # The flag's value is the name, because error messages repeat it.

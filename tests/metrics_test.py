@@ -9,7 +9,7 @@ from layer_checks import to_numpy
 
 from keras_transformer.metrics import MaskedAccuracy
 from keras_transformer.metrics import Perplexity
-from keras_transformer.metrics import token_sums
+from keras_transformer.metrics import compute_token_sums
 
 # Bucketing makes batches of different shapes and shares of padding.
 SHAPES = [(2, 5), (4, 3), (1, 7)]
@@ -130,7 +130,7 @@ class MetricsTest:
 
     def test_token_sums_are_three_sums(self):
         targets, logits = BATCHES[1]
-        sums = [float(to_numpy(x)) for x in token_sums(targets, logits)]
+        sums = [float(to_numpy(x)) for x in compute_token_sums(targets, logits)]
         num_tokens = np.sum(targets != 0)
         negative_log = np.log(perplexity(BATCHES[1:2])) * num_tokens
         correct = accuracy(BATCHES[1:2]) * num_tokens

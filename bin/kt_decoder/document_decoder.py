@@ -32,7 +32,7 @@ def read_document(flags):
         ValueError: If it is not text, or if a library is not installed.
     """
     path = flags.decode_from_file
-    format = flags.document_format or document.format_of(path)
+    format = flags.document_format or document.guess_format(path)
     return document.Document(_read(path), format, flags.document_language)
 
 
@@ -69,7 +69,7 @@ def decode_document(source, flags, load, changes, glossary=None):
             for sentence, translation in zip(source.sentences, translations)
         ]
         alignments = _alignments(source, translations, translator)
-        file.write(source.translated(texts, alignments).encode())
+        file.write(source.replace_sentences(texts, alignments).encode())
     return _report(source.sentences, translations)
 
 
@@ -119,7 +119,7 @@ def _translate(source, flags, translator, changes, glossary):
 
 def _alignments(source, translations, translator):
     """Returns the alignments of the sentences that have markup to place."""
-    from keras_transformer.decoding.word_links import words_in
+    from keras_transformer.decoding.word_links import find_words
 
     best = [translation.hypotheses[0] for translation in translations]
     alignments = [None] * len(best)
@@ -138,9 +138,9 @@ def _alignments(source, translations, translator):
         texts = source.sentences[number], best[number].text
         # A vocabulary may spell a text in another way.
         if (each.source_words, each.target_words) == tuple(
-            words_in(text, WORD) for text in texts
+            find_words(text, WORD) for text in texts
         ):
-            alignments[number] = each.mutual_pairs()
+            alignments[number] = each.find_mutual_pairs()
     return alignments
 
 

@@ -102,9 +102,9 @@ class LineFormat:
                 columns.append(f"{score:.6f}")
         of_words = of_words or {}
         if "alignments" in of_words:
-            from keras_transformer.decoding.word_links import pharaoh
+            from keras_transformer.decoding.word_links import format_pharaoh
 
-            columns.append(pharaoh(of_words["alignments"]))
+            columns.append(format_pharaoh(of_words["alignments"]))
         if "word_scores" in of_words:
             scores = of_words["word_scores"]
             columns.append(" ".join(f"{score:.4f}" for score in scores))
@@ -130,7 +130,7 @@ class LineFormat:
         """Returns the fields about the words of a translation."""
         fields = {}
         if self._write_alignments:
-            fields["alignments"] = links.pairs()
+            fields["alignments"] = links.find_pairs()
         if self._write_word_scores:
             fields["word_scores"] = [round(one, 4) for one in links.scores]
         return fields

@@ -68,7 +68,7 @@ def decode_changes(values):
 
 def decode_options(values, hparams):
     """Returns a run's `DecodeOptions` with the changes that the flags state."""
-    return DecodeOptions.of(hparams).replace(**decode_changes(values))
+    return DecodeOptions.from_hparams(hparams).replace(**decode_changes(values))
 
 
 def export_precision(values):

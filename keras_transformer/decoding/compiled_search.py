@@ -9,7 +9,7 @@ from keras import ops
 from keras_transformer.search.hypotheses import find_hypotheses
 from keras_transformer.search.hypotheses import score_targets
 from keras_transformer.search.lexical_constraint import LexicalConstraint
-from keras_transformer.search.lexical_constraint import word_boundaries
+from keras_transformer.search.lexical_constraint import find_word_boundaries
 from keras_transformer.search.tree_constraint import make_constraint
 
 # JAX compiles a program for each shape, which takes seconds. Lengths are
@@ -56,7 +56,9 @@ def compile_search(model, options, vocabulary=None, source_vocabulary=None):
     def search(inputs, limits, prefixes, seeds, terms=None, fixed_length=None):
         lexical = None
         if terms is not None:
-            lexical = LexicalConstraint(terms, *word_boundaries(vocabulary))
+            lexical = LexicalConstraint(
+                terms, *find_word_boundaries(vocabulary)
+            )
         return find_hypotheses(
             model,
             inputs,

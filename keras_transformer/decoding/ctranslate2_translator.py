@@ -31,7 +31,7 @@ from keras_transformer.files.reading import file_error
 from keras_transformer.files.records import read_record
 from keras_transformer.processor import processor_flags
 from keras_transformer.token_ids import END_ID
-from keras_transformer.trees.target_text import linearization_of
+from keras_transformer.trees.target_text import find_linearization
 
 SETTINGS_FILE = "config.json"
 TOKENS_FILE = "{}_vocabulary.json"
@@ -84,7 +84,7 @@ class CTranslate2Translator(TextTranslator):
             self.record["vocabulary_sha256"],
             self.record.get("source_vocabulary_sha256"),
         )
-        self.linearization = linearization_of(self.vocabulary)
+        self.linearization = find_linearization(self.vocabulary)
         self.max_tokens = self.record["max_tokens"]
         self._path = path
         self._device = device

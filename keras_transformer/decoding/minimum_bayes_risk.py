@@ -5,8 +5,8 @@ import collections
 import numpy as np
 
 from keras_transformer.decoding.hypothesis import Hypothesis
-from keras_transformer.trees.consensus import consensus
-from keras_transformer.trees.consensus import expected_f1
+from keras_transformer.trees.consensus import estimate_f1
+from keras_transformer.trees.consensus import find_consensus
 from keras_transformer.trees.tree import parse_tree
 
 BETA = 2  # weight of recall in chrF, the default of sacreBLEU
@@ -17,7 +17,7 @@ def chosen(hypotheses, options):
 
     Args:
         hypotheses: List of `Hypothesis` that a search found with
-            `options.of_search()`.
+            `options.to_search_options()`.
         options: A `DecodeOptions`.
 
     Returns:
@@ -74,8 +74,8 @@ def joined(hypotheses):
     """
     trees = [parse_tree(sample.text) for sample in hypotheses]
     weights = [1] * len(trees)
-    tree = consensus(trees, weights)
-    return Hypothesis(str(tree), expected_f1(tree, trees, weights))
+    tree = find_consensus(trees, weights)
+    return Hypothesis(str(tree), estimate_f1(tree, trees, weights))
 
 
 def sentence_chrf(texts):

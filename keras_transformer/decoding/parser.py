@@ -19,7 +19,7 @@ from keras_transformer.trees.target_text import write_tree
 from keras_transformer.trees.tokenizer import tokenize
 from keras_transformer.trees.tree import escape
 from keras_transformer.trees.tree import parse_tree
-from keras_transformer.trees.tree import with_tags
+from keras_transformer.trees.tree import replace_tags
 
 
 class Parser(TextTranslator):
@@ -106,8 +106,8 @@ class Parser(TextTranslator):
 
         joins = bool(options.get("mbr_samples"))
         if joins:
-            of_search = self.changed_options(**options).of_search()
-            options = dataclasses.asdict(of_search)
+            search_options = self.changed_options(**options).to_search_options()
+            options = dataclasses.asdict(search_options)
         decoded = self.translator.hypotheses(
             sentences(), report, seed=seed, start=start, **options
         )
@@ -219,7 +219,7 @@ class Parser(TextTranslator):
         if tags:
             pairs = zip(tree.tags(), tags, strict=True)
             # Punctuation has its tag from the word already.
-            tree = with_tags(tree, [t if o == LEAF else o for o, t in pairs])
+            tree = replace_tags(tree, [t if o == LEAF else o for o, t in pairs])
         return str(tree)
 
 

@@ -169,7 +169,7 @@ def restore(masked, translation, links=None):
         return text
 
     def find_span(start, end):
-        span = links.span_of(start, end) if links else (len(translation),) * 2
+        span = links.find_span(start, end) if links else (len(translation),) * 2
         return [len(put_back(translation[:place])) for place in span]
 
     missing = _missing(masked, translation)

@@ -99,7 +99,7 @@ class TaggingTranslator(TextTranslator):
             list(map(self._tagged, texts)), hypotheses, pattern
         )
         place = len(word_of(self.tag)) + 1  # behind the tag and a space
-        return [each.behind(place) for each in links]
+        return [each.drop_source(place) for each in links]
 
     def _tagged_texts(self, texts, options):
         check_texts(texts)

@@ -100,7 +100,7 @@ class TextTranslator:
         if return_alignments or return_word_scores:
             links = self.word_links(texts, hypotheses)
         if return_alignments:
-            results.append([each.pairs() for each in links])
+            results.append([each.find_pairs() for each in links])
         if return_word_scores:
             results.append([each.scores for each in links])
         return results[0] if len(results) == 1 else tuple(results)

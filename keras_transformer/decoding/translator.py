@@ -23,7 +23,7 @@ from keras_transformer.decoding.word_links import SPACED_WORD
 from keras_transformer.decoding.word_links import find_links
 from keras_transformer.search.options import DecodeOptions
 from keras_transformer.token_ids import END_ID
-from keras_transformer.trees.target_text import linearization_of
+from keras_transformer.trees.target_text import find_linearization
 
 
 class Translator(TextTranslator):
@@ -77,8 +77,8 @@ class Translator(TextTranslator):
             (vocabulary, self.source_vocabulary),
         )
         self.num_threads = num_threads
-        self.options = DecodeOptions.of(hparams)
-        self.linearization = linearization_of(vocabulary)
+        self.options = DecodeOptions.from_hparams(hparams)
+        self.linearization = find_linearization(vocabulary)
         self.trained_length = hparams.max_length
 
     @classmethod
@@ -207,7 +207,7 @@ class Translator(TextTranslator):
         options = self.changed_options(**options)
         searched = self._replicas.search(
             Sentences(sources, prefixes, seeds, terms),
-            options.of_search(),
+            options.to_search_options(),
             self.linearization,
         )
         results = [[Hypothesis("", 0.0, [])] for _ in sources]

@@ -42,7 +42,7 @@ class WordLinks(typing.NamedTuple):
     # log-probability of the translation, its score without a length penalty.
     scores: list = ()
 
-    def pairs(self):
+    def find_pairs(self):
         """Links each word of the translation to the word it attends to most.
 
         Returns:
@@ -53,7 +53,7 @@ class WordLinks(typing.NamedTuple):
             return []
         return [(int(row.argmax()), i) for i, row in enumerate(self.weights)]
 
-    def mutual_pairs(self):
+    def find_mutual_pairs(self):
         """Links words that attend most to each other.
 
         Attention often rests on punctuation, although it translates no word.
@@ -61,7 +61,7 @@ class WordLinks(typing.NamedTuple):
         with other characters.
 
         Returns:
-            List of pairs of integers, as `pairs` returns.
+            List of pairs of integers, as `find_pairs` returns.
         """
         if not self.source_words:
             return []
@@ -73,11 +73,11 @@ class WordLinks(typing.NamedTuple):
         best_targets = weights.argmax(axis=0)
         return [
             (source, target)
-            for source, target in self._replace(weights=weights).pairs()
+            for source, target in self._replace(weights=weights).find_pairs()
             if best_targets[source] == target and weights[target, source] > 0
         ]
 
-    def span_of(self, start, end):
+    def find_span(self, start, end):
         """Returns the part of the translation that belongs to a source part.
 
         It is around all words that attend most to a word of the part, or else
@@ -113,7 +113,7 @@ class WordLinks(typing.NamedTuple):
         )
         return first.start, last.stop
 
-    def behind(self, place):
+    def drop_source(self, place):
         """Returns the links of the source text behind a place in it."""
         numbers = [
             i for i, word in enumerate(self.source_words) if word.start >= place
@@ -126,7 +126,7 @@ class WordLinks(typing.NamedTuple):
         return self._replace(source_words=words, weights=weights)
 
 
-def words_in(text, pattern):
+def find_words(text, pattern):
     """Returns the `Word`s of a text.
 
     Args:
@@ -136,12 +136,12 @@ def words_in(text, pattern):
     return [Word(match[0], *match.span()) for match in pattern.finditer(text)]
 
 
-def pharaoh(pairs):
+def format_pharaoh(pairs):
     """Writes pairs of words in Pharaoh's format.
 
     Example:
 
-    >>> pharaoh([(0, 0), (2, 1)])
+    >>> format_pharaoh([(0, 0), (2, 1)])
     '0-0 2-1'
     """
     return " ".join(f"{source}-{target}" for source, target in pairs)
@@ -257,7 +257,7 @@ def _words_of(vocabulary, ids, pattern):
     """
     beginnings = [ids[:number] for number in range(len(ids) + 1)]
     *texts, text = vocabulary.decode(beginnings)
-    words = words_in(text, pattern)
+    words = find_words(text, pattern)
     shares = np.zeros((len(ids), len(words)))
     if not words:
         return words, shares

@@ -41,11 +41,12 @@ class Document:
 
         page = Document("<p>Good <b>morning</b>.</p>", "html")
         page.sentences  # ["Good morning."]
-        page.translated(["Guten Morgen."])  # "<p>Guten <b>Morgen</b>.</p>"
+        page.replace_sentences(["Guten Morgen."])
+        # "<p>Guten <b>Morgen</b>.</p>"
     """
 
     def __init__(self, text, format="text", language="en"):
-        self._parser = parser_of(format)
+        self._parser = get_parser(format)
         mark = text[: text.startswith(BYTE_ORDER_MARK)]
         pieces = self._parser.parse(text.removeprefix(mark))
         parts = sentences.split_sentences(pieces, language)
@@ -59,7 +60,7 @@ class Document:
             for each in sentence_parts
         ]
 
-    def translated(self, translations, alignments=None):
+    def replace_sentences(self, translations, alignments=None):
         """Returns the document with translations in place of its sentences.
 
         Args:
@@ -95,13 +96,13 @@ class Document:
         return self._parser.escape
 
 
-def format_of(path):
+def guess_format(path):
     """Returns the format that the name of a file stands for."""
     suffix = os.path.splitext(path or "")[1].lower()
     return SUFFIXES.get(suffix, "text")
 
 
-def parser_of(format):
+def get_parser(format):
     """Returns the module that parses and spells a format, one of `FORMATS`."""
     if format not in FORMATS:
         raise ValueError(

@@ -93,7 +93,7 @@ class Engine:
         raise NotImplementedError
 
     def evaluate(self, inputs, targets):
-        """Computes the `token_sums` of a batch without updating the weights.
+        """Computes the token sums of a batch without updating the weights.
 
         Each worker computes its own.
 
@@ -102,7 +102,7 @@ class Engine:
                 `(batch, target_len)`, padded with 0.
 
         Returns:
-            Three scalars, as `token_sums` returns them.
+            Three scalars, as `compute_token_sums` returns them.
         """
         raise NotImplementedError
 

@@ -17,7 +17,7 @@ from keras_transformer.engines.memory import machine_bytes
 from keras_transformer.engines.memory import process_peak_bytes
 from keras_transformer.engines.objective import SUMS
 from keras_transformer.engines.objective import objective
-from keras_transformer.metrics import token_sums
+from keras_transformer.metrics import compute_token_sums
 
 AXIS = "batch"  # the name that `DataParallel` gives to the axis
 EVERYWHERE = PartitionSpec()
@@ -226,7 +226,7 @@ class JaxEngine(Engine):
             logits = model(
                 {"inputs": inputs, "targets": targets}, training=False
             )
-            return lax.psum(token_sums(targets, logits), AXIS)
+            return lax.psum(compute_token_sums(targets, logits), AXIS)
 
 
 def _raise_unless_memory(error):

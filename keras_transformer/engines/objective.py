@@ -6,7 +6,7 @@ from keras import ops
 
 from keras_transformer.layers import dropout_noise
 from keras_transformer.layers.random_bits import RandomBits
-from keras_transformer.layers.random_bits import further_seeds
+from keras_transformer.layers.random_bits import derive_seeds
 from keras_transformer.losses import alignment_loss
 from keras_transformer.losses import projected_consistency
 from keras_transformer.losses import projected_cross_entropy
@@ -80,7 +80,7 @@ def count_chunks(hparams, num_positions):
 def _single_pass(model, hparams, inputs, targets, seeds, num_chunks, links):
     """Returns the cross-entropy, guided by links if there are any."""
     with dropout_noise(seeds):
-        decoded = model.decoded(
+        decoded = model.decode(
             {"inputs": inputs, "targets": targets},
             training=True,
             return_weights=links is not None,
@@ -122,10 +122,10 @@ def _two_passes(model, hparams, inputs, targets, seeds):
     kept = None
     if hparams.consistency == "simcut":
         kept = _kept_tokens(features, seeds, hparams.token_cutoff)
-    all_seeds = [ops.cast(seeds, "uint32"), further_seeds(seeds, SECOND_PASS)]
+    all_seeds = [ops.cast(seeds, "uint32"), derive_seeds(seeds, SECOND_PASS)]
     # One batch of twice the rows: one call compiles faster than two.
     with dropout_noise(ops.concatenate(all_seeds)):
-        decoded = model.decoded(
+        decoded = model.decode(
             {name: ops.concatenate([x, x]) for name, x in features.items()},
             training=True,
             kept=kept,
@@ -135,9 +135,9 @@ def _two_passes(model, hparams, inputs, targets, seeds):
 
 def _kept_tokens(features, seeds, token_cutoff):
     """Marks the tokens of both passes that keep their embedding."""
-    bits = RandomBits(further_seeds(seeds, CUTOFF))
+    bits = RandomBits(derive_seeds(seeds, CUTOFF))
     kept = {}
     for name, ids in features.items():
-        of_second = bits.kept(ops.shape(ids), token_cutoff)
+        of_second = bits.draw_mask(ops.shape(ids), token_cutoff)
         kept[name] = ops.concatenate([ops.ones_like(of_second), of_second])
     return kept

@@ -17,7 +17,7 @@ from keras_transformer.engines.tensorflow_devices import LOST_WORKER
 from keras_transformer.engines.tensorflow_devices import first_reason
 from keras_transformer.engines.tensorflow_devices import list_gpus
 from keras_transformer.engines.tensorflow_devices import make_strategy
-from keras_transformer.metrics import token_sums
+from keras_transformer.metrics import compute_token_sums
 
 IDS = tf.TensorSpec((None, None), tf.int32)
 # One part of each array that an update reads in parts.
@@ -260,4 +260,4 @@ class TensorflowEngine(Engine):
         logits = self.model(
             {"inputs": inputs, "targets": targets}, training=False
         )
-        return token_sums(targets, logits)
+        return compute_token_sums(targets, logits)

@@ -16,7 +16,7 @@ from keras_transformer.runs.model_card import write_model_card
 from keras_transformer.runs.weights import load_model
 from keras_transformer.search.options import MAX_SOURCE_TOKENS
 from keras_transformer.search.options import DecodeOptions
-from keras_transformer.trees.target_text import linearization_of
+from keras_transformer.trees.target_text import find_linearization
 
 EXTRA = "assets.extra"  # TensorFlow leaves this folder to other programs
 # A SavedModel holds the graphs of the Keras model, which has all these fields.
@@ -68,7 +68,7 @@ def export_saved_model(
         "in a SavedModel",
         "Translate with the run itself.",
     )
-    options = options or DecodeOptions.of(run.hparams)
+    options = options or DecodeOptions.from_hparams(run.hparams)
     check_exportable(options)
     step = run.checkpoints.find(step)
     model = load_model(run, step, precision)
@@ -78,7 +78,7 @@ def export_saved_model(
         "precision": precision,
         "of_text": of_text,
         "max_tokens": _max_tokens(run.hparams.model),
-        "linearization": linearization_of(run.vocabulary),
+        "linearization": find_linearization(run.vocabulary),
     }
     with versions.new_version(export_dir) as (aside, path):
         _save(model, run, options, facts, aside)

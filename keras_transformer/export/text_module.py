@@ -15,7 +15,7 @@ from keras_transformer.search.beam_search import Finished
 from keras_transformer.search.hypotheses import find_hypotheses
 from keras_transformer.search.hypotheses import score_targets
 from keras_transformer.search.lexical_constraint import LexicalConstraint
-from keras_transformer.search.lexical_constraint import word_boundaries
+from keras_transformer.search.lexical_constraint import find_word_boundaries
 from keras_transformer.search.tree_constraint import make_constraint
 from keras_transformer.token_ids import END_ID
 from keras_transformer.token_ids import PAD_ID
@@ -61,7 +61,7 @@ class TextModule(tf.Module):
         self._find_with_terms = None
         if not (constraint or options.temperature or options.beam_size < 2):
             self._find_with_terms = _make_search_with_terms(
-                model, options, word_boundaries(targets)
+                model, options, find_word_boundaries(targets)
             )
         self._score = functools.partial(_score, model, options)
 

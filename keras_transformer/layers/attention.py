@@ -4,14 +4,14 @@ import functools
 
 from keras import ops
 
-from keras_transformer.layers.cache import empty_slots
-from keras_transformer.layers.cache import num_remembered
+from keras_transformer.layers.cache import count_remembered
+from keras_transformer.layers.cache import make_slots
 from keras_transformer.layers.dot_product import dot_product_attention
 from keras_transformer.layers.dropout import Dropout
 from keras_transformer.layers.initializer import SMALL_BRANCH_ENDS
-from keras_transformer.layers.initializer import branch_end_initializer
 from keras_transformer.layers.initializer import check_initializer
-from keras_transformer.layers.initializer import projection_initializer
+from keras_transformer.layers.initializer import make_branch_end_initializer
+from keras_transformer.layers.initializer import make_projection_initializer
 from keras_transformer.layers.local_attention import attend_to_neighbours
 from keras_transformer.layers.projection import project_from_heads
 from keras_transformer.layers.projection import project_to_heads
@@ -141,7 +141,7 @@ class MultiHeadAttention(SequenceLayer):
         self.output_kernel = self.add_weight(
             name="output",
             shape=(values_width, self.d_model),
-            initializer=branch_end_initializer(self.initializer),
+            initializer=make_branch_end_initializer(self.initializer),
         )
 
     def compute_output_shape(self, query_shape, memory_shape=None):
@@ -247,7 +247,7 @@ class MultiHeadAttention(SequenceLayer):
             `(batch, num_heads, num_slots, d_v)`, a pair of slots.
         """
         return tuple(
-            empty_slots(
+            make_slots(
                 (batch, self.num_heads),
                 num_slots,
                 (width,),
@@ -279,7 +279,7 @@ class MultiHeadAttention(SequenceLayer):
         queries = self._project_query(query)
         (keys,) = self._project(query, self.key_kernel)
         (values,) = self._project(query, self.value_kernel)
-        limit = num_remembered(self.neighbourhood_size)
+        limit = count_remembered(self.neighbourhood_size)
         cache = tuple(
             slots.write(newest, position, limit)
             for slots, newest in zip(cache, (keys, values))
@@ -311,7 +311,7 @@ class MultiHeadAttention(SequenceLayer):
         return self.add_weight(
             name=name,
             shape=(self.d_model, columns),
-            initializer=projection_initializer(
+            initializer=make_projection_initializer(
                 self.initializer, self.d_model, joint_columns
             ),
         )

@@ -98,7 +98,7 @@ class DecoderCache(typing.NamedTuple):
         )
 
 
-def num_remembered(neighbourhood_size):
+def count_remembered(neighbourhood_size):
     """Returns how many positions a step attends to, or None for all.
 
     Args:
@@ -108,7 +108,7 @@ def num_remembered(neighbourhood_size):
     return neighbourhood_size // 2 + 1 if neighbourhood_size else None
 
 
-def empty_slots(leading, num_slots, trailing=(), value=0, dtype="int32"):
+def make_slots(leading, num_slots, trailing=(), value=0, dtype="int32"):
     """Returns slots in which nothing is written yet.
 
     Args:

@@ -3,8 +3,8 @@
 from keras import ops
 
 from keras_transformer.layers.cache import DecoderCache
-from keras_transformer.layers.cache import empty_slots
-from keras_transformer.layers.cache import num_remembered
+from keras_transformer.layers.cache import count_remembered
+from keras_transformer.layers.cache import make_slots
 from keras_transformer.layers.sequence_layer import check_width
 from keras_transformer.layers.stack import LayerStack
 from keras_transformer.layers.transformer_layer import TransformerLayer
@@ -110,9 +110,7 @@ class DecoderLayer(TransformerLayer):
             self.self_attention,
             self.self_residual,
             x,
-            **self.self_attention_masks(
-                x, None, segments, attention_mask, causal=True
-            ),
+            **self.select_masks(x, None, segments, attention_mask, causal=True),
             **options,
         )
         # The whole input is known from the start, so it needs no causal mask.
@@ -267,12 +265,12 @@ class Decoder(LayerStack):
         batch = ops.shape(encoded)[0]
         num_positions, num_slots = fixed_length, None
         if fixed_length is not None:
-            limit = num_remembered(self.options["neighbourhood_size"])
+            limit = count_remembered(self.options["neighbourhood_size"])
             num_positions = min(fixed_length, limit or fixed_length)
             num_slots = num_positions * beam_size
         return DecoderCache(
             # No beam has the number -1, so nothing attends to an empty slot.
-            ancestors=empty_slots((batch, beam_size), num_positions, value=-1),
+            ancestors=make_slots((batch, beam_size), num_positions, value=-1),
             own=[
                 layer.self_attention.init_cache(batch, num_slots)
                 for layer in self.stack
@@ -301,7 +299,9 @@ class Decoder(LayerStack):
         # (batch, beam, 1)
         itself = ops.repeat(itself, ops.shape(x)[0], axis=0)
         ancestors = cache.ancestors.write(
-            itself, position, num_remembered(self.options["neighbourhood_size"])
+            itself,
+            position,
+            count_remembered(self.options["neighbourhood_size"]),
         )
         visible = ancestor_mask(ancestors.entries, beam_size)
         own = []

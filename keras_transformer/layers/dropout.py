@@ -51,7 +51,7 @@ class Dropout(keras.layers.Dropout):
         has_rows = len(inputs.shape) > 1
         if noise is None or not training or not (is_plain and has_rows):
             return super().call(inputs, training=training)
-        kept = noise.kept(ops.shape(inputs), self.rate)
+        kept = noise.draw_mask(ops.shape(inputs), self.rate)
         scaled = inputs * ops.cast(1.0 / (1.0 - self.rate), inputs.dtype)
         # A product would keep the cells as floats until the backward pass.
         return ops.where(kept, scaled, ops.zeros_like(scaled))

@@ -109,7 +109,7 @@ class EncoderLayer(TransformerLayer):
             self.self_attention,
             self.attention_residual,
             x,
-            **self.self_attention_masks(
+            **self.select_masks(
                 x,
                 padding_mask,
                 segments,

@@ -4,8 +4,8 @@ from keras import ops
 
 from keras_transformer.layers.dropout import Dropout
 from keras_transformer.layers.initializer import SMALL_BRANCH_ENDS
-from keras_transformer.layers.initializer import branch_end_initializer
 from keras_transformer.layers.initializer import check_initializer
+from keras_transformer.layers.initializer import make_branch_end_initializer
 from keras_transformer.layers.projection import project
 from keras_transformer.layers.sequence_layer import SequenceLayer
 from keras_transformer.layers.sequence_layer import check_width
@@ -71,7 +71,7 @@ class FeedForward(SequenceLayer):
         self.outer_kernel = self.add_weight(
             name="outer",
             shape=(self.d_ff, self.d_model),
-            initializer=branch_end_initializer(self.initializer),
+            initializer=make_branch_end_initializer(self.initializer),
         )
         self.outer_bias = self._add_bias("outer_bias", self.d_model)
 

@@ -47,7 +47,7 @@ def check_initializer(initializer):
     return initializer
 
 
-def projection_initializer(initializer, rows, joint_columns):
+def make_projection_initializer(initializer, rows, joint_columns):
     """Makes the initializer of a projection to queries, keys or values.
 
     Args:
@@ -65,7 +65,7 @@ def projection_initializer(initializer, rows, joint_columns):
     return keras.initializers.RandomUniform(-limit, limit)
 
 
-def branch_end_initializer(initializer):
+def make_branch_end_initializer(initializer):
     """Makes the initializer of a kernel that ends a residual branch.
 
     Args:

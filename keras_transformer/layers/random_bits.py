@@ -26,18 +26,18 @@ class RandomBits:
         # Odd multiples of the golden ratio times 2^32 lie far apart.
         bits = self.seeds + uint32(self.num_calls * 0x9E3779B1)
         for length in shape[1:-1]:
-            bits = scrambled(ops.expand_dims(bits, -1) + _numbers(length))
-        columns = scrambled(_numbers(shape[-1]))
+            bits = scramble(ops.expand_dims(bits, -1) + _numbers(length))
+        columns = scramble(_numbers(shape[-1]))
         # The last axis is the longest, so its cells get the cheapest mixing.
-        return _mixed(ops.expand_dims(bits, -1) + columns)
+        return _mix(ops.expand_dims(bits, -1) + columns)
 
-    def kept(self, shape, rate):
+    def draw_mask(self, shape, rate):
         """Returns booleans of `shape`, a share `rate` of which is False."""
         # Compared as integers: the noise needs no copy in floats.
         return self.draw(shape) >= uint32(round(rate * 2**32))
 
 
-def further_seeds(seeds, number):
+def derive_seeds(seeds, number):
     """Returns other seeds of the same rows, for noise of another purpose.
 
     Args:
@@ -48,13 +48,13 @@ def further_seeds(seeds, number):
         Uint32 tensor of shape `(batch,)`.
     """
     seeds = ops.cast(seeds, "uint32") + uint32(number * 0x9E3779B1)
-    return scrambled(seeds)
+    return scramble(seeds)
 
 
-def scrambled(x):
+def scramble(x):
     """Returns uint32 that look random even if those of `x` are regular."""
     x = ops.bitwise_xor(x, ops.right_shift(x, uint32(16)))
-    x = _mixed(x * uint32(0x21F0AAAD))
+    x = _mix(x * uint32(0x21F0AAAD))
     return ops.bitwise_xor(x, ops.right_shift(x, uint32(15)))
 
 
@@ -68,7 +68,7 @@ def _numbers(length):
     return numbers * uint32(0x85EBCA6B) + uint32(1)
 
 
-def _mixed(x):
+def _mix(x):
     # The permutation x (2x + 1) of the 32-bit numbers, from the cipher RC6. Its
     # high bits depend on all bits of x, for three operations a cell.
     return x * (x + x + uint32(1))

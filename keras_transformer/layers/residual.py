@@ -47,7 +47,7 @@ class Residual(SequenceLayer):
             )
         self.dropout = dropout
         self.norm = norm
-        self.norm_layer = layer_norm("norm", self.dtype_policy)
+        self.norm_layer = make_layer_norm("norm", self.dtype_policy)
         self.dropout_layer = Dropout(
             dropout, dtype=self.dtype_policy, name="dropout"
         )
@@ -71,7 +71,7 @@ class Residual(SequenceLayer):
         }
 
 
-def layer_norm(name, dtype):
+def make_layer_norm(name, dtype):
     """Makes the layer normalisation that every part of the model uses.
 
     Args:

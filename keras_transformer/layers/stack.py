@@ -1,6 +1,6 @@
 """The base class of encoder and decoder: equal layers, one after another."""
 
-from keras_transformer.layers.residual import layer_norm
+from keras_transformer.layers.residual import make_layer_norm
 from keras_transformer.layers.sequence_layer import SequenceLayer
 
 
@@ -33,7 +33,7 @@ class LayerStack(SequenceLayer):
         # With pre-norm no layer normalises the sum that its residuals make.
         self.final_norm = None
         if self.options["norm"] == "pre":
-            self.final_norm = layer_norm("final_norm", self.dtype_policy)
+            self.final_norm = make_layer_norm("final_norm", self.dtype_policy)
         self.freeze_parts(*self.stack, self.final_norm)
 
     def build(self, input_shape):

@@ -49,7 +49,7 @@ class TransformerLayer(SequenceLayer):
             "norm": norm,
             "neighbourhood_size": neighbourhood_size,
             "initializer": initializer,
-            "attention": _registered_name(attention),
+            "attention": _find_registered_name(attention),
         }
 
     def make_attention(self, name, neighbourhood_size=0):
@@ -107,9 +107,7 @@ class TransformerLayer(SequenceLayer):
             dtype=self.dtype_policy,
         )
 
-    def self_attention_masks(
-        self, x, padding_mask, segments, attention_mask, causal
-    ):
+    def select_masks(self, x, padding_mask, segments, attention_mask, causal):
         """Returns the arguments that tell self-attention what is visible.
 
         Args:
@@ -175,7 +173,7 @@ def attend_with_residual(
     return residual(x, sublayer=sublayer, training=training), weights
 
 
-def _registered_name(attention):
+def _find_registered_name(attention):
     """Returns the name under which Keras saves a class of attention."""
     # Keras finds the class again by this name, but returns None without an
     # error for a class that nobody registered.

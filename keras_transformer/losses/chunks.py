@@ -32,7 +32,7 @@ def sum_over_chunks(chunk_loss, states, embeddings, targets, num_chunks):
     targets = ops.reshape(targets, (-1,))  # (batch x length,)
 
     @ops.custom_gradient
-    def sums_of(states, embeddings):
+    def compute_sums(states, embeddings):
         kernel = ops.cast(embeddings, states.dtype)
         rows = ops.reshape(
             states, (-1, *shape[2:])
@@ -60,7 +60,7 @@ def sum_over_chunks(chunk_loss, states, embeddings, targets, num_chunks):
 
         return sums, gradient
 
-    return sums_of(states, embeddings)
+    return compute_sums(states, embeddings)
 
 
 def _chunks(rows, num_chunks):

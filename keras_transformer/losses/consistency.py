@@ -6,11 +6,11 @@ import typing
 from keras import ops
 
 from keras_transformer.losses.chunks import sum_over_chunks
-from keras_transformer.losses.logits import at_targets
-from keras_transformer.losses.logits import gradients_of_products
-from keras_transformer.losses.logits import log_sum_of_exponentials
-from keras_transformer.losses.logits import replaced_at_targets
-from keras_transformer.losses.logits import sum_of_mean_logits
+from keras_transformer.losses.logits import compute_log_sums
+from keras_transformer.losses.logits import compute_product_gradients
+from keras_transformer.losses.logits import gather_targets
+from keras_transformer.losses.logits import replace_at_targets
+from keras_transformer.losses.logits import sum_mean_logits
 from keras_transformer.masks import padding_mask
 
 
@@ -78,7 +78,7 @@ def projected_consistency(
     loss, cross_entropy, divergence = ops.unstack(sums, num=3)
     for one, count in zip((states, other_states), counts):
         if label_smoothing and count:
-            means = sum_of_mean_logits(one, embeddings, targets)
+            means = sum_mean_logits(one, embeddings, targets)
             loss = loss - count * label_smoothing * means
             cross_entropy = cross_entropy - count * label_smoothing * means
     return loss, ops.stop_gradient(cross_entropy), divergence
@@ -119,7 +119,7 @@ def _chunk_loss(rows, targets, kernel, kept, weight, counts):
             own=weight * counts[one] / scale,
             others=weight * counts[other] / scale,
         )
-        of_rows, of_kernel = gradients_of_products(
+        of_rows, of_kernel = compute_product_gradients(
             by_logits, passes[one], kernel, targets, scale
         )
         sums = sums + counts[one] * ops.sum(of_pass * real, axis=-1)
@@ -139,7 +139,7 @@ def _output(states, kernel, targets):
     scores = ops.matmul(states, ops.transpose(kernel))  # (rows, vocab_size)
     scores = ops.cast(scores, "float32")
     probabilities = ops.softmax(scores, axis=-1)
-    log_sums = log_sum_of_exponentials(scores, probabilities, targets)
+    log_sums = compute_log_sums(scores, probabilities, targets)
     return _Output(scores, probabilities, log_sums, states.dtype)
 
 
@@ -166,7 +166,7 @@ def _pass_loss(output, other, targets, kept, count, own, others):
         difference = output.scores - other.scores  # (rows, vocab_size)
         mean = ops.sum(p * difference, axis=-1)
         divergence = mean - (output.log_sums - other.log_sums)
-        gold = at_targets(output.scores, targets)
+        gold = gather_targets(output.scores, targets)
         cross_entropy = output.log_sums - kept * gold
         # By the logits of p, the gradient of KL(p || q) is p (log(p / q) - KL),
         # and that of KL(q || p) is p - q.
@@ -175,8 +175,8 @@ def _pass_loss(output, other, targets, kept, count, own, others):
     slopes = p * slopes
     if others:
         slopes = slopes - q
-    at_gold = at_targets(slopes, targets) - count * kept
+    at_gold = gather_targets(slopes, targets) - count * kept
     slopes = ops.cast(slopes, output.dtype)
     if count:
-        slopes = replaced_at_targets(slopes, targets, at_gold)
+        slopes = replace_at_targets(slopes, targets, at_gold)
     return ops.stack([cross_entropy, divergence]), slopes

@@ -3,8 +3,8 @@
 import keras
 from keras import ops
 
-from keras_transformer.losses.logits import at_targets
-from keras_transformer.losses.logits import replaced_at_targets
+from keras_transformer.losses.logits import gather_targets
+from keras_transformer.losses.logits import replace_at_targets
 from keras_transformer.masks import padding_mask
 from keras_transformer.serialization import serializable
 
@@ -54,7 +54,7 @@ def smoothed_cross_entropy(targets, logits, label_smoothing=0.0):
     def loss_of(rows):
         scores = ops.cast(rows, "float32")
         log_sum = ops.logsumexp(scores, axis=-1)
-        gold = at_targets(scores, targets)
+        gold = gather_targets(scores, targets)
         loss = log_sum - kept * gold
         if label_smoothing:
             loss = loss - label_smoothing * ops.mean(scores, axis=-1)
@@ -66,7 +66,7 @@ def smoothed_cross_entropy(targets, logits, label_smoothing=0.0):
             slopes = ops.exp(scores - log_sum[:, None]) - spread
             slopes = slopes * factor[:, None]
             at_gold = (ops.exp(gold - log_sum) - spread - kept) * factor
-            slopes = replaced_at_targets(slopes, targets, at_gold)
+            slopes = replace_at_targets(slopes, targets, at_gold)
             return ops.cast(slopes, rows.dtype)
 
         return loss, gradient

@@ -8,7 +8,7 @@ from keras_transformer.masks import padding_mask
 SMALLEST = 1e-37
 
 
-def sum_of_mean_logits(states, embeddings, targets):
+def sum_mean_logits(states, embeddings, targets):
     """Sums the mean logit of each real token, by products of vectors only.
 
     Args:
@@ -28,7 +28,7 @@ def sum_of_mean_logits(states, embeddings, targets):
     return ops.sum(total * ops.mean(embeddings, axis=0))
 
 
-def at_targets(values, targets):
+def gather_targets(values, targets):
     """Returns the float32 values at the targets of the rows.
 
     Args:
@@ -42,7 +42,7 @@ def at_targets(values, targets):
     return ops.cast(values[:, 0], "float32")
 
 
-def replaced_at_targets(values, targets, replacements):
+def replace_at_targets(values, targets, replacements):
     """Replaces the value at the target of each row.
 
     Args:
@@ -61,7 +61,7 @@ def replaced_at_targets(values, targets, replacements):
     )
 
 
-def log_sum_of_exponentials(scores, probabilities, targets):
+def compute_log_sums(scores, probabilities, targets):
     """Returns the logarithm of the sum of the exponentials of each row.
 
     It is computed from the exponential of the target alone, since passes over
@@ -75,11 +75,11 @@ def log_sum_of_exponentials(scores, probabilities, targets):
     Returns:
         Float32 tensor of shape `(rows,)`.
     """
-    probability = ops.maximum(at_targets(probabilities, targets), SMALLEST)
-    return at_targets(scores, targets) - ops.log(probability)
+    probability = ops.maximum(gather_targets(probabilities, targets), SMALLEST)
+    return gather_targets(scores, targets) - ops.log(probability)
 
 
-def gradients_of_products(slopes, rows, kernel, targets, scale=1.0):
+def compute_product_gradients(slopes, rows, kernel, targets, scale=1.0):
     """Turns the gradient by logits into those by the states and the kernel.
 
     Args:

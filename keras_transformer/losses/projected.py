@@ -5,11 +5,11 @@ import functools
 from keras import ops
 
 from keras_transformer.losses.chunks import sum_over_chunks
-from keras_transformer.losses.logits import at_targets
-from keras_transformer.losses.logits import gradients_of_products
-from keras_transformer.losses.logits import log_sum_of_exponentials
-from keras_transformer.losses.logits import replaced_at_targets
-from keras_transformer.losses.logits import sum_of_mean_logits
+from keras_transformer.losses.logits import compute_log_sums
+from keras_transformer.losses.logits import compute_product_gradients
+from keras_transformer.losses.logits import gather_targets
+from keras_transformer.losses.logits import replace_at_targets
+from keras_transformer.losses.logits import sum_mean_logits
 from keras_transformer.masks import padding_mask
 
 
@@ -45,7 +45,7 @@ def projected_cross_entropy(
     chunk_loss = functools.partial(_chunk_loss, kept=1.0 - label_smoothing)
     loss = sum_over_chunks(chunk_loss, states, embeddings, targets, num_chunks)
     if label_smoothing:
-        means = sum_of_mean_logits(states, embeddings, targets)
+        means = sum_mean_logits(states, embeddings, targets)
         loss = loss - label_smoothing * means
     return loss
 
@@ -70,14 +70,14 @@ def _chunk_loss(rows, targets, kernel, kept):
     scores = ops.matmul(rows, ops.transpose(kernel))  # (rows, vocab_size)
     # The softmax takes a third of the time of its single operations.
     probabilities = ops.softmax(ops.cast(scores, "float32"), axis=-1)
-    log_sums = log_sum_of_exponentials(scores, probabilities, targets)
-    loss = log_sums - kept * at_targets(scores, targets)
-    slopes = replaced_at_targets(
+    log_sums = compute_log_sums(scores, probabilities, targets)
+    loss = log_sums - kept * gather_targets(scores, targets)
+    slopes = replace_at_targets(
         ops.cast(probabilities, rows.dtype),
         targets,
-        at_targets(probabilities, targets) - kept,
+        gather_targets(probabilities, targets) - kept,
     )
     return (
         ops.sum(loss * real),
-        *gradients_of_products(slopes, rows, kernel, targets),
+        *compute_product_gradients(slopes, rows, kernel, targets),
     )

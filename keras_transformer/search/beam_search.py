@@ -135,7 +135,7 @@ def beam_search(
             logits, search, position, min_length, sampler, forbidden, lexical
         )
         search = search._replace(state=state)
-        search = _take(candidates, search, position, alpha, lexical)
+        search = _extend_beams(candidates, search, position, alpha, lexical)
         return position + 1, search, results
 
     start = ops.convert_to_tensor(0, dtype="int32")
@@ -239,7 +239,7 @@ def _last_ids(alive, position):
     return ops.take(alive.sequences, before, axis=2)  # (batch, beam)
 
 
-def _take(candidates, search, position, alpha, lexical):
+def _extend_beams(candidates, search, position, alpha, lexical):
     """Adds candidates that end to the hypotheses, and keeps the best others."""
     sequences = _append(search.alive, candidates, position)
     ends = ops.equal(candidates.ids, END_ID)
@@ -248,14 +248,14 @@ def _take(candidates, search, position, alpha, lexical):
     terms = search.terms
     if lexical:
         terms = lexical.advance(terms, candidates.beams, candidates.ids)
-        missing = ops.cast(terms.num_missing(), "float32")
+        missing = ops.cast(terms.count_missing(), "float32")
         scores = scores - MISSING_ID * missing
     log_probs = ops.where(ends, NEVER, candidates.log_probs)
     beam_size = search.alive.log_probs.shape[1]
     log_probs, chosen = ops.top_k(log_probs, beam_size)  # (batch, beam)
     return search._replace(
         alive=Alive(select(sequences, chosen), log_probs),
-        finished=_finish(search.finished, sequences, scores),
+        finished=_keep_best(search.finished, sequences, scores),
         state=search.state.reorder(select(candidates.beams, chosen)),
         terms=terms.reorder(chosen) if lexical else terms,
     )
@@ -268,7 +268,7 @@ def _append(alive, candidates, position):
     return ops.where(here[None, None, :], candidates.ids[:, :, None], sequences)
 
 
-def _finish(finished, sequences, scores):
+def _keep_best(finished, sequences, scores):
     """Keeps the best of the earlier hypotheses and the new ones."""
     sequences = ops.concatenate(
         [finished.sequences, sequences], axis=1

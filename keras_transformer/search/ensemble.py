@@ -56,7 +56,7 @@ class Ensemble:
         """The data type that the models compute in."""
         return self.models[0].compute_dtype
 
-    def decoded(self, features):
+    def decode(self, features):
         """Computes the output of each model's decoder.
 
         Args:
@@ -67,14 +67,14 @@ class Ensemble:
             Tuple with a tensor of shape `(batch, target_len, d_model)` for each
             model.
         """
-        return tuple(model.decoded(features) for model in self.models)
+        return tuple(model.decode(features) for model in self.models)
 
     def logits(self, states):
         """Computes log-probabilities, which serve as logits.
 
         Args:
             states: Tuple of tensors of shape `(batch, length, d_model)`, as
-                `decoded` returns it, or the same part of each.
+                `decode` returns it, or the same part of each.
 
         Returns:
             Float32 tensor of shape `(batch, length, vocab_size)`.

@@ -55,8 +55,10 @@ def find_candidates(
     else:
         best, ids = top_k(allowed, num_candidates, forbidden)
     if lexical:
-        best, ids = _with_needed(best, ids, logits, search.terms.needed_ids())
-    best, ids = _obey(best, ids, logits, search.forced, position)
+        best, ids = _with_needed(
+            best, ids, logits, search.terms.find_next_ids()
+        )
+    best, ids = _apply_forced_ids(best, ids, logits, search.forced, position)
     best = best - ops.logsumexp(logits, axis=-1, keepdims=True)
     best = best + log_probs[:, :, None]  # (batch, beam, per_beam)
     if lexical:
@@ -107,7 +109,7 @@ def _with_needed(best, ids, logits, needed):
     return ops.where(useless, NEVER, best), ids
 
 
-def _obey(best, ids, logits, forced, position):
+def _apply_forced_ids(best, ids, logits, forced, position):
     """Makes the forced id, where there is one, the only choice of a beam."""
     forced = ops.take(forced, position, axis=1)[:, None, None]  # (batch, 1, 1)
     forced = ops.repeat(forced, ids.shape[1], axis=1)  # (batch, beam, 1)

@@ -93,7 +93,7 @@ def find_hypotheses(
         step = model.decode_step
         state = model.init_cache(encoded, padding_mask, beam_size, fixed_length)
         if constraint:
-            limits = constraint.raised_limits(limits, inputs)
+            limits = constraint.raise_limits(limits, inputs)
             tree_state = constraint.begin(inputs, limits, beam_size)
             state = ConstrainedCache(state, tree_state)
             step = _constrained_step(step, constraint)
@@ -112,7 +112,7 @@ def find_hypotheses(
             lexical=lexical,
         )
     if constraint:
-        sequences = constraint.spelled_out(hypotheses.sequences, inputs)
+        sequences = constraint.insert_pieces(hypotheses.sequences, inputs)
         hypotheses = hypotheses._replace(sequences=sequences)
     return hypotheses
 
@@ -132,7 +132,7 @@ def score_targets(model, inputs, targets, alpha):
         Float32 tensor of shape `(batch,)`: the log-probability divided by
         `((5 + length) / 6) ** alpha`.
     """
-    states = model.decoded({"inputs": inputs, "targets": targets})
+    states = model.decode({"inputs": inputs, "targets": targets})
     with _weights_cast_once(model):
         log_probs = _log_probs(model, states, targets)
     real = ops.cast(ops.not_equal(targets, PAD_ID), "int32")
@@ -151,7 +151,7 @@ def _log_probs(model, states, ids):
 
     Args:
         model: A `Transformer` or an `Ensemble`.
-        states: Tensor that `model.decoded` returned, or a tuple of them.
+        states: Tensor that `model.decode` returned, or a tuple of them.
         ids: Integer tensor of shape `(batch, length)`.
 
     Returns:
@@ -188,10 +188,10 @@ def _constrained_step(step, constraint):
     def constrained_step(ids, position, state):
         cache, tree_state = state
         # The model reads the words' own pieces, the constraint only symbols.
-        pieces = constraint.spelled(ids, tree_state)
+        pieces = constraint.insert_next_piece(ids, tree_state)
         logits, cache = step(pieces, position, cache, constraint.num_logits)
         tree_state = constraint.advance(tree_state, ids)
-        logits = constraint.legal_alone(logits, tree_state)
+        logits = constraint.exclude_illegal(logits, tree_state)
         return logits, ConstrainedCache(cache, tree_state)
 
     return constrained_step

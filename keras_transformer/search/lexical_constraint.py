@@ -76,7 +76,7 @@ class LexicalConstraint:
         """
         term_state = term_state.reorder(beams)
         ids = ids[:, :, None]
-        written, counts = term_state.after(ids, self._continues(ids))
+        written, counts = term_state.count_after(ids, self._continues(ids))
         return term_state._replace(
             written=written[:, :, 0], counts=counts[:, :, 0]
         )
@@ -94,8 +94,8 @@ class LexicalConstraint:
             sentence, of shape `(batch, 2 x beam)`.
         """
         beam_size = log_probs.shape[1]
-        after = term_state.after(ids, self._continues(ids))
-        banks = term_state.num_met(*after)  # (batch, beam, per_beam)
+        after = term_state.count_after(ids, self._continues(ids))
+        banks = term_state.count_met(*after)  # (batch, beam, per_beam)
         flat_len = beam_size * ops.shape(ids)[2]
         log_probs, ids, banks = (
             ops.reshape(values, (-1, flat_len))
@@ -106,7 +106,7 @@ class LexicalConstraint:
             ops.where(is_end, log_probs, NEVER), beam_size
         )
         others = ops.where(is_end, NEVER, log_probs)
-        places = _allocated(others, banks, beam_size)
+        places = _allocate_beams(others, banks, beam_size)
         others = select(others, places)  # (batch, beam)
         free, free_places = ops.top_k(log_probs, 2 * beam_size)
         is_free = ops.all(ops.equal(term_state.times, 0), axis=1)[:, None]
@@ -125,7 +125,7 @@ class LexicalConstraint:
         return ops.take(self._continues_word, ids)
 
 
-def word_boundaries(vocabulary):
+def find_word_boundaries(vocabulary):
     """Tells where the ids of a vocabulary continue and where they end words.
 
     Args:
@@ -147,7 +147,7 @@ def _character(match):
     return chr(int(match[1], 16)) if match[1] < "80" else "a"
 
 
-def _allocated(log_probs, banks, beam_size):
+def _allocate_beams(log_probs, banks, beam_size):
     """Returns the places of the extensions that get a beam.
 
     Every bank's best extension comes before every bank's second best.

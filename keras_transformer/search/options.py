@@ -67,7 +67,7 @@ class DecodeOptions:
             )
 
     @classmethod
-    def of(cls, hparams):
+    def from_hparams(cls, hparams):
         """Returns the options that a run's hyperparameters state.
 
         Args:
@@ -109,7 +109,7 @@ class DecodeOptions:
         """The number of beams of each sentence; a sample is one of its own."""
         return self.num_hypotheses if self.temperature else self.beam_size
 
-    def of_search(self):
+    def to_search_options(self):
         """Returns the options of the search itself.
 
         With `mbr_samples`, the search draws these samples, and its caller

@@ -4,7 +4,7 @@ import numpy as np
 from keras import ops
 
 from keras_transformer.layers.random_bits import RandomBits
-from keras_transformer.layers.random_bits import scrambled
+from keras_transformer.layers.random_bits import scramble
 from keras_transformer.layers.random_bits import uint32
 from keras_transformer.search.beams import NEVER
 from keras_transformer.search.top_k import top_k
@@ -45,7 +45,7 @@ def make_sampler(options, seeds, forbidden=()):
         # many bits.
         offset = uint32(0xC2B2AE35) * ops.cast(position + 1, "uint32")
         seeds_here = ops.cast(ops.take(seeds, rows), "uint32")  # (batch,)
-        bits = RandomBits(scrambled(seeds_here + offset))
+        bits = RandomBits(scramble(seeds_here + offset))
         noise = _gumbel(bits.draw(ops.shape(logits)))
         # The Gumbel-max trick: with such noise, the argmax of logits is
         # distributed as their softmax.

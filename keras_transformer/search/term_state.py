@@ -40,12 +40,12 @@ class TermState(typing.NamedTuple):
                 the shape of `terms`.
             beam_size: Number of beams.
         """
-        terms, times = _distinct(terms, ends_word, continues)
+        terms, times = _merge_repetitions(terms, ends_word, continues)
         lengths = _lengths(terms)
         zeros = ops.zeros_like(lengths)[:, None]  # (batch, 1, num_terms)
         zeros = ops.repeat(zeros, beam_size, axis=1)  # (batch, beam, num_terms)
         return cls(
-            terms, lengths, times, ends_word, _borders(terms), zeros, zeros
+            terms, lengths, times, ends_word, _find_borders(terms), zeros, zeros
         )
 
     def reorder(self, beams):
@@ -59,7 +59,7 @@ class TermState(typing.NamedTuple):
             counts=select(self.counts, beams),
         )
 
-    def after(self, ids, continues):
+    def count_after(self, ids, continues):
         """Computes the progress of each beam after each of several ids.
 
         Args:
@@ -92,7 +92,7 @@ class TermState(typing.NamedTuple):
         counts = self.counts[:, :, None] + ops.cast(whole, "int32")
         return written, counts - ops.cast(broken, "int32")
 
-    def needed_ids(self):
+    def find_next_ids(self):
         """Returns the next id of each term that is not met.
 
         Returns:
@@ -108,18 +108,18 @@ class TermState(typing.NamedTuple):
 
     def are_met(self):
         """Tells which beams hold all terms, boolean `(batch, beam)`."""
-        return ops.equal(self.num_missing(), 0)
+        return ops.equal(self.count_missing(), 0)
 
-    def num_missing(self):
+    def count_missing(self):
         """Counts the ids of terms that are missing, int32 `(batch, beam)`."""
         missing = ops.maximum(self.times[:, None] - self.counts, 0)
         return ops.sum(missing * self.lengths[:, None], axis=-1)
 
-    def num_met(self, written, counts):
+    def count_met(self, written, counts):
         """Counts the ids of terms that extended beams hold.
 
         Args:
-            written, counts: What `after` returned.
+            written, counts: What `count_after` returned.
 
         Returns:
             Int32 tensor of shape `(batch, beam, number)`. Of several terms that
@@ -136,7 +136,7 @@ def _lengths(terms):
     return ops.sum(ops.cast(terms > PAD_ID, "int32"), axis=-1)
 
 
-def _distinct(terms, ends_word, continues):
+def _merge_repetitions(terms, ends_word, continues):
     """Removes repeated terms, and counts how often each term is needed.
 
     Args:
@@ -179,7 +179,7 @@ def _distinct(terms, ends_word, continues):
     )
 
 
-def _borders(terms):
+def _find_borders(terms):
     """Tells which beginnings of a term end in which shorter beginnings.
 
     Returns:

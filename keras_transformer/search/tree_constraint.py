@@ -11,9 +11,9 @@ from keras_transformer.token_ids import END_ID
 from keras_transformer.token_ids import UNKNOWN_ID
 from keras_transformer.token_ids import WORD_START
 from keras_transformer.trees.symbols import WITH_WORDS
-from keras_transformer.trees.symbols import linearization_of_symbols
+from keras_transformer.trees.symbols import identify_linearization
 from keras_transformer.trees.symbols import read_symbol
-from keras_transformer.trees.target_text import symbol_ids
+from keras_transformer.trees.target_text import find_symbol_ids
 
 PIECE = UNKNOWN_ID  # stands for the source's next piece during a search
 
@@ -37,7 +37,7 @@ def make_constraint(options, vocabulary, source_vocabulary=None):
     """
     if vocabulary is None or not options.constrained:
         return None
-    constraint = TreeConstraint.of(vocabulary, source_vocabulary)
+    constraint = TreeConstraint.from_vocabulary(vocabulary, source_vocabulary)
     if constraint and options.min_length:
         raise ValueError(
             "`min_length` must be 0 where the output is a tree, because the "
@@ -66,11 +66,11 @@ class TreeConstraint:
     altogether, which makes it faster.
 
     In a tree with its words each leaf is the next piece of the source's words.
-    During the search `PIECE` stands for all of them, and `spelled` puts the
-    piece in its place. `PIECE` is as likely as the likeliest piece: the model
-    decides whether a word comes next, not which word. The sum over all pieces
-    would include a share of the label smoothing that brackets lack, and would
-    give fewer brackets.
+    During the search `PIECE` stands for all of them, and `insert_next_piece`
+    puts the piece in its place. `PIECE` is as likely as the likeliest piece:
+    the model decides whether a word comes next, not which word. The sum over
+    all pieces would include a share of the label smoothing that brackets lack,
+    and would give fewer brackets.
 
     Attributes:
         num_ids: Number of ids that the search chooses from, which are the
@@ -91,11 +91,11 @@ class TreeConstraint:
     >>> symbols = {3: "(S", 4: ")S", 5: "XX"}
     >>> constraint = TreeConstraint(symbols, np.arange(9) == 8)
     >>> inputs = np.array([[8, 7, 8, 1]])  # two words
-    >>> limits = constraint.raised_limits([4], inputs)
+    >>> limits = constraint.raise_limits([4], inputs)
     >>> tree_state = constraint.begin(inputs, limits, beam_size=1)
     >>> for id_ in (0, 3, 5, 5, 4):
     ...     tree_state = constraint.advance(tree_state, np.array([[id_]]))
-    ...     print(np.flatnonzero(constraint.legal(tree_state)))
+    ...     print(np.flatnonzero(constraint.find_legal(tree_state)))
     [3]
     [5]
     [5]
@@ -104,7 +104,7 @@ class TreeConstraint:
     """
 
     def __init__(self, symbols, starts_word):
-        linearization = linearization_of_symbols(symbols.values())
+        linearization = identify_linearization(symbols.values())
         self._repeats_words = linearization in WITH_WORDS
         self._state = InOrderState if linearization == "in_order" else TreeState
         self.num_ids = max(symbols) + 1
@@ -128,7 +128,7 @@ class TreeConstraint:
         self._starts_word = np.array(starts_word)
 
     @classmethod
-    def of(cls, vocabulary, source_vocabulary=None):
+    def from_vocabulary(cls, vocabulary, source_vocabulary=None):
         """Makes the constraint that fits a vocabulary.
 
         Args:
@@ -140,13 +140,13 @@ class TreeConstraint:
             A `TreeConstraint`, or None if the vocabulary has no symbols of
             trees.
         """
-        symbols = symbol_ids(vocabulary)
+        symbols = find_symbol_ids(vocabulary)
         if not symbols:
             return None
         pieces = (source_vocabulary or vocabulary).all_pieces()
         return cls(symbols, [piece.startswith(WORD_START) for piece in pieces])
 
-    def num_leaves(self, inputs):
+    def count_leaves(self, inputs):
         """Counts the leaves of the trees of encoded sentences.
 
         A leaf is a word. In a tree with its words it is a piece of a word.
@@ -163,7 +163,7 @@ class TreeConstraint:
             is_leaf = ops.take(self._starts_word, inputs)  # (batch, input_len)
         return ops.sum(ops.cast(is_leaf, "int32"), axis=-1)
 
-    def raised_limits(self, limits, inputs):
+    def raise_limits(self, limits, inputs):
         """Raises limits to the least length of a tree over the words.
 
         Args:
@@ -174,7 +174,7 @@ class TreeConstraint:
             Int32 tensor of shape `(batch,)`. A limit is raised to at most two
             ids more than its source has.
         """
-        leaves = self.num_leaves(inputs)
+        leaves = self.count_leaves(inputs)
         least = ops.where(leaves > 0, leaves + 3, 1)  # two brackets, the end
         return ops.maximum(ops.cast(limits, "int32"), least)
 
@@ -183,7 +183,7 @@ class TreeConstraint:
 
         Args:
             inputs: Source ids, int32 of shape `(batch, input_len)`.
-            limits: Limits that `raised_limits` returned.
+            limits: Limits that `raise_limits` returned.
             beam_size: Number of beams.
 
         Returns:
@@ -192,7 +192,7 @@ class TreeConstraint:
         # Only trees with their words repeat the source.
         source = inputs if self._repeats_words else inputs[:, :1]
         return self._state.begin(
-            self.num_leaves(inputs), limits, source, beam_size
+            self.count_leaves(inputs), limits, source, beam_size
         )
 
     def advance(self, tree_state, ids):
@@ -213,7 +213,7 @@ class TreeConstraint:
         label = ops.take(self._labels, ids)  # (batch, beam)
         return tree_state.write(opens, closes, leaves, label)
 
-    def legal(self, tree_state):
+    def find_legal(self, tree_state):
         """Tells which symbols may come next.
 
         Args:
@@ -249,7 +249,7 @@ class TreeConstraint:
             legal = ops.logical_or(legal, of_kind)
         return legal
 
-    def legal_alone(self, logits, tree_state):
+    def exclude_illegal(self, logits, tree_state):
         """Sets the logits of illegal symbols to minus infinity.
 
         Args:
@@ -265,9 +265,9 @@ class TreeConstraint:
             likeliest = ops.max(of_pieces, axis=-1, keepdims=True)
             logits = logits[:, :, : self.num_ids]
             logits = ops.where(self._is["leaf"], likeliest, logits)
-        return ops.where(self.legal(tree_state), logits, NEVER)
+        return ops.where(self.find_legal(tree_state), logits, NEVER)
 
-    def spelled(self, ids, tree_state):
+    def insert_next_piece(self, ids, tree_state):
         """Replaces `PIECE` by the next piece of the source.
 
         Args:
@@ -281,7 +281,7 @@ class TreeConstraint:
             return ids
         return ops.where(ops.equal(ids, PIECE), tree_state.next_piece(), ids)
 
-    def spelled_out(self, sequences, inputs):
+    def insert_pieces(self, sequences, inputs):
         """Replaces every `PIECE` by the pieces of the source, in order.
 
         Args:

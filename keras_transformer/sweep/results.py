@@ -104,7 +104,7 @@ def scores_of(run, step, problem):
 
 
 def _is_own_search(entry, hparams):
-    own = dataclasses.asdict(DecodeOptions.of(hparams))
+    own = dataclasses.asdict(DecodeOptions.from_hparams(hparams))
     return all(
         value == own.get(name, value) for name, value in entry["decode"].items()
     )

@@ -162,7 +162,7 @@ class Transformer(keras.Model):
         logits = self.logits(decoded)
         return (logits, weights) if return_weights else logits
 
-    def decoded(self, features, training=None, kept=None, return_weights=False):
+    def decode(self, features, training=None, kept=None, return_weights=False):
         """Computes the decoder's output, from which few logits can follow.
 
         Args:

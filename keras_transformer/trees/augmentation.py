@@ -4,8 +4,8 @@ import collections
 import random
 
 from keras_transformer.trees.tree import ROOT
-from keras_transformer.trees.tree import steps
-from keras_transformer.trees.tree import trees_of
+from keras_transformer.trees.tree import build_trees
+from keras_transformer.trees.tree import walk
 
 MAX_WORDS = 70  # no exchange makes a tree longer than this
 MAX_REPLACED = 3  # most constituents replaced in a tree; the least is 1
@@ -50,13 +50,13 @@ def augment(trees, num_rounds, seed=0):
         yield from trees
         return
     # A constituent is a slice of the steps, so an exchange is a concatenation.
-    trees = [list(steps(tree)) for tree in trees]
+    trees = [list(walk(tree)) for tree in trees]
     maker = _TreeMaker(trees, seed)
     for _ in range(num_rounds):
         for tree in trees:
             new_tree = maker.exchange(tree)
             for each in (tree, new_tree, *maker.parts(new_tree)):
-                yield from trees_of(each)
+                yield from build_trees(each)
 
 
 class _TreeMaker:

@@ -48,7 +48,7 @@ _FAULTS = {
 }
 
 
-def tree_blocks(lines):
+def split_blocks(lines):
     """Yields the number of the first line and the text of each tree.
 
     A tree takes one line or several. The next tree begins at a line that starts
@@ -91,7 +91,7 @@ def _is_beginning(text, indent, margin, inner, depth):
     return indent < inner and not set(text) <= set(") \t")
 
 
-def tree_steps(text, name="the text", first_line=1):
+def read_steps(text, name="the text", first_line=1):
     """Yields the steps through the one tree that a text holds.
 
     Args:
@@ -101,7 +101,7 @@ def tree_steps(text, name="the text", first_line=1):
         first_line: Number of the text's first line. Defaults to 1.
 
     Yields:
-        `(step, label, word)` as `tree.steps` does. The label of the root may be
+        `(step, label, word)` as `tree.walk` does. The label of the root may be
         "".
 
     Raises:

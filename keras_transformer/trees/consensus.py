@@ -11,8 +11,8 @@ from keras_transformer.trees.parseval import DELETED
 from keras_transformer.trees.parseval import parseval
 from keras_transformer.trees.symbols import LEAF
 from keras_transformer.trees.tree import Tree
-from keras_transformer.trees.tree import steps
-from keras_transformer.trees.tree import trees_of
+from keras_transformer.trees.tree import build_trees
+from keras_transformer.trees.tree import walk
 
 # A bracket raises the F1 of a treebank if its probability of being right is
 # above half of that F1. At an F1 of 80 %, that is 0.4.
@@ -32,7 +32,7 @@ class Bracket(typing.NamedTuple):
     copy: int
 
 
-def consensus(trees, weights):
+def find_consensus(trees, weights):
     """Returns the tree that agrees best with several parses of a sentence.
 
     The share of a bracket is the part of the total weight that belongs to the
@@ -66,7 +66,7 @@ def consensus(trees, weights):
     ...     "(S (NP (XX I)) (VP (XX saw) (NP (XX her) (XX up))))",
     ...     "(S (NP (XX I) (XX saw)) (NP (XX her)) (ADVP (XX up)))",
     ... ]
-    >>> consensus(list(map(parse_tree, parses)), [0.4, 0.3, 0.3])
+    >>> find_consensus(list(map(parse_tree, parses)), [0.4, 0.3, 0.3])
     parse_tree('(S (NP (XX I)) (VP (XX saw) (NP (XX her)) (ADVP (XX up))))')
     """
     if len(weights) != len(trees) or not min(weights) >= 0 < max(weights):
@@ -92,11 +92,11 @@ def consensus(trees, weights):
         (one.label, *_places(one, heights[one], homes)) for one in chosen
     ]
     leaves = zip(_tags(trees, weights), likeliest.words())
-    children = trees_of(_assembled(constituents, leaves))
+    children = build_trees(_assembled(constituents, leaves))
     return Tree(likeliest.label, tuple(children))
 
 
-def expected_f1(tree, trees, weights):
+def estimate_f1(tree, trees, weights):
     """Returns the mean F1 of a tree with parses of its sentence as gold trees.
 
     Args:
@@ -129,7 +129,7 @@ def _brackets(tree, is_counted):
     num_before = [0, *itertools.accumulate(is_counted)]
     heights, copies = collections.Counter(), collections.Counter()
     starts, place = [], 0
-    for step, label, _ in steps(tree):
+    for step, label, _ in walk(tree):
         if step == "open":
             starts.append(place)
         elif step == "leaf":

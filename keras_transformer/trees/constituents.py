@@ -1,9 +1,9 @@
 """The spans of a tree's constituents."""
 
-from keras_transformer.trees.tree import steps
+from keras_transformer.trees.tree import walk
 
 
-def smallest_constituents(tree):
+def find_smallest_constituents(tree):
     """Returns the smallest constituent of several words around each word.
 
     Args:
@@ -17,11 +17,11 @@ def smallest_constituents(tree):
 
     >>> from keras_transformer.trees.tree import parse_tree
     >>> text = "(S (NP (DT the) (NN dog)) (VP (VBZ barks)) (. .))"
-    >>> smallest_constituents(parse_tree(text))
+    >>> find_smallest_constituents(parse_tree(text))
     [(0, 2), (0, 2), (0, 4), (0, 4)]
     """
     spans, starts = [], []
-    for step, _, _ in steps(tree):
+    for step, _, _ in walk(tree):
         if step == "open":
             starts.append(len(spans))
         elif step == "leaf":

@@ -4,12 +4,12 @@ import re
 
 from keras_transformer.trees.parseval import DELETED
 from keras_transformer.trees.parseval import check_pairs
+from keras_transformer.trees.parseval import get_leaves
 from keras_transformer.trees.parseval import is_failed
-from keras_transformer.trees.parseval import leaves_of
 from keras_transformer.trees.tree import ROOT
 from keras_transformer.trees.tree import TRACE
 from keras_transformer.trees.tree import Tree
-from keras_transformer.trees.tree import with_tags
+from keras_transformer.trees.tree import replace_tags
 
 # Sizes of the arrays in EVALB as distributed, which it does not check.
 EVALB_MAX_WORDS = 200
@@ -66,7 +66,7 @@ def write_evalb(gold_path, test_path, gold, test):
 
 def _comparable(gold, test):
     """Returns a parse that EVALB compares with `gold` as `parseval` does."""
-    leaves, parsed = leaves_of(gold), leaves_of(test)
+    leaves, parsed = get_leaves(gold), get_leaves(test)
     # EVALB skips an empty tree, so a failed parse becomes a flat one.
     if is_failed(leaves, parsed):
         parsed = [(word, WRONG) for word, _ in leaves]
@@ -80,7 +80,7 @@ def _comparable(gold, test):
         tags.append(tag)
     # Traces, which are no words, stay as they are.
     remaining = iter(tags)
-    return with_tags(
+    return replace_tags(
         test, [tag if tag == TRACE else next(remaining) for tag in test.tags()]
     )
 

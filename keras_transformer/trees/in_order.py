@@ -9,18 +9,18 @@ constituents begin with the next word.
 import collections
 
 
-def in_order(all_steps):
+def to_in_order(all_steps):
     """Yields the steps through a tree with brackets after first children.
 
     Args:
-        all_steps: Iterable of steps as `tree.steps` yields them. Every
+        all_steps: Iterable of steps as `tree.walk` yields them. Every
             constituent has a child.
 
     Example:
 
-    >>> from keras_transformer.trees.tree import parse_tree, steps
+    >>> from keras_transformer.trees.tree import parse_tree, walk
     >>> tree = parse_tree("(S (NP (DT The) (NN dog)) (VP (VBZ barks)))")
-    >>> " ".join(label for _, label, _ in in_order(steps(tree)))
+    >>> " ".join(label for _, label, _ in to_in_order(walk(tree)))
     'DT NP NN NP S VBZ VP VP S'
     """
     waiting = []  # opening step of each open constituent, None once yielded
@@ -37,10 +37,10 @@ def in_order(all_steps):
             waiting[-1] = None
 
 
-def top_down(all_steps):
+def to_top_down(all_steps):
     """Yields steps with each opening bracket before the first child.
 
-    This is the inverse of `in_order`. It takes any steps, such as those of a
+    This is the inverse of `to_in_order`. It takes any steps, such as those of a
     malformed output: a closing bracket also closes what is open inside its
     constituent, and one without a partner stays where it is.
 

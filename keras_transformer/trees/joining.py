@@ -6,14 +6,14 @@ import os
 
 from keras_transformer import fields
 from keras_transformer.data.text_files import read_lines
-from keras_transformer.trees.consensus import consensus
+from keras_transformer.trees.consensus import find_consensus
 from keras_transformer.trees.tree import clean
 from keras_transformer.trees.tree import parse_tree
 from keras_transformer.trees.treebank import clean_trees
 from keras_transformer.trees.treebank import read_treebank
 
 
-def joined_parses(paths):
+def join_parses(paths):
     """Yields the consensus of several parsers for each sentence.
 
     Each parser has the same weight, which its parses of a sentence share in
@@ -36,7 +36,7 @@ def joined_parses(paths):
         _check_lines(paths, line, of_parsers)
         _check_words(paths, line, of_parsers)
         pairs = list(itertools.chain(*of_parsers))
-        yield consensus(*zip(*pairs)) if pairs else None
+        yield find_consensus(*zip(*pairs)) if pairs else None
 
 
 def read_best_parses(path, number):

@@ -14,17 +14,17 @@ The root TOP is left out where it holds a single constituent, as in the whole
 sample of the Penn Treebank.
 """
 
-from keras_transformer.trees.in_order import in_order
-from keras_transformer.trees.in_order import top_down
-from keras_transformer.trees.repair import repaired_tree
+from keras_transformer.trees.in_order import to_in_order
+from keras_transformer.trees.in_order import to_top_down
+from keras_transformer.trees.repair import repair_tree
 from keras_transformer.trees.symbols import LEAF
-from keras_transformer.trees.symbols import common_linearizations
+from keras_transformer.trees.symbols import find_linearizations
+from keras_transformer.trees.symbols import make_symbol
 from keras_transformer.trees.symbols import read_symbol
-from keras_transformer.trees.symbols import symbol_of
 from keras_transformer.trees.tree import ROOT
 from keras_transformer.trees.tree import Tree
-from keras_transformer.trees.tree import steps
-from keras_transformer.trees.tree import trees_of
+from keras_transformer.trees.tree import build_trees
+from keras_transformer.trees.tree import walk
 
 
 def linearize(tree, linearization="normalised"):
@@ -45,7 +45,7 @@ def linearize(tree, linearization="normalised"):
     """
     if tree.is_preterminal:
         tree = Tree(ROOT, (tree,))
-    all_steps = list(steps(tree))
+    all_steps = list(walk(tree))
     # TOP carries no information above a single constituent, unless reading
     # would take that constituent for the root.
     inner = tree.children[0]
@@ -58,8 +58,10 @@ def linearize(tree, linearization="normalised"):
     if is_redundant:
         all_steps = all_steps[1:-1]
     if linearization == "in_order":
-        all_steps = in_order(all_steps)
-    return [symbol_of(step, name, linearization) for step, name, _ in all_steps]
+        all_steps = to_in_order(all_steps)
+    return [
+        make_symbol(step, name, linearization) for step, name, _ in all_steps
+    ]
 
 
 def is_well_formed(symbols, num_words):
@@ -72,17 +74,17 @@ def is_well_formed(symbols, num_words):
         symbols: Sequence of str.
         num_words: Number of words in the sentence.
     """
-    linearizations = common_linearizations(symbols)
+    linearizations = find_linearizations(symbols)
     if not linearizations:
         return False
     all_steps = [read_symbol(symbol)[:2] for symbol in symbols]
     if linearizations != {"in_order"}:
         return _is_tree(all_steps, num_words)
-    from_the_top = list(top_down(all_steps))
+    from_the_top = list(to_top_down(all_steps))
     # Only a tree comes back the same.
     return (
         _is_tree(from_the_top, num_words)
-        and list(in_order(from_the_top)) == all_steps
+        and list(to_in_order(from_the_top)) == all_steps
     )
 
 
@@ -131,9 +133,9 @@ def delinearize(symbols, words):
     # Trees with their words arrive here with XX in the place of each word.
     remaining = iter(words)
     all_steps = [read_symbol(symbol)[:2] for symbol in symbols]
-    if common_linearizations(symbols) == {"in_order"}:
-        all_steps = top_down(all_steps)
-    (tree,) = trees_of(
+    if find_linearizations(symbols) == {"in_order"}:
+        all_steps = to_top_down(all_steps)
+    (tree,) = build_trees(
         (step, label, next(remaining) if step == "leaf" else None)
         for step, label in all_steps
     )
@@ -172,8 +174,8 @@ def repair(symbols, num_words, linearization=None):
         return list(symbols)
     kept = [(step, label) for fit, (step, label, _) in zip(fits, read) if fit]
     if linearization == "in_order":
-        kept = top_down(kept)
-    tree = repaired_tree(kept, num_words)
+        kept = to_top_down(kept)
+    tree = repair_tree(kept, num_words)
     return linearize(tree, linearization)
 
 

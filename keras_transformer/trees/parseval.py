@@ -8,7 +8,7 @@ import re
 
 from keras_transformer.trees.tree import ROOT
 from keras_transformer.trees.tree import TRACE
-from keras_transformer.trees.tree import steps
+from keras_transformer.trees.tree import walk
 
 CUT_OFF = 40  # words of the longest sentence in the second column
 # COLLINS.prm deletes the brackets and the words with these labels.
@@ -144,7 +144,7 @@ def parseval(gold, test):
     return ParsevalReport(*_sums(rows), ParsevalScores(*_sums(short)))
 
 
-def with_other_words(gold, test):
+def find_other_words(gold, test):
     """Returns the numbers of the parses whose words are not the gold tree's.
 
     Args:
@@ -157,7 +157,7 @@ def with_other_words(gold, test):
     return [
         number
         for number, (tree, parse) in enumerate(zip(gold, test), 1)
-        if parse and is_failed(leaves_of(tree), leaves_of(parse))
+        if parse and is_failed(get_leaves(tree), get_leaves(parse))
     ]
 
 
@@ -190,7 +190,7 @@ def _sums(rows):
 
 def _counts(gold, test):
     """Returns a sentence's length and its counts in `ParsevalScores` order."""
-    leaves, parsed = leaves_of(gold), leaves_of(test)
+    leaves, parsed = get_leaves(gold), get_leaves(test)
     is_counted = [tag not in DELETED for _, tag in leaves]
     num_words = sum(is_counted)
     gold_brackets = _brackets(gold, is_counted)
@@ -209,11 +209,11 @@ def _counts(gold, test):
     return len(leaves), row
 
 
-def leaves_of(tree):
+def get_leaves(tree):
     """Returns the words and tags of a tree without traces; [] if it is None."""
     return [
         (word, tag)
-        for step, tag, word in (steps(tree) if tree else ())
+        for step, tag, word in (walk(tree) if tree else ())
         if step == "leaf" and tag != TRACE
     ]
 
@@ -222,7 +222,7 @@ def is_failed(leaves, parsed):
     """Returns whether a parse has no words, or others than the gold tree.
 
     Args:
-        leaves: What `leaves_of` returned for the gold tree.
+        leaves: What `get_leaves` returned for the gold tree.
         parsed: The same for the parse.
     """
     words = [word for word, _ in leaves]
@@ -240,7 +240,7 @@ def _brackets(tree, is_counted):
     brackets = collections.Counter()
     starts = []
     num_words = 0
-    for step, label, _ in steps(tree):
+    for step, label, _ in walk(tree):
         if step == "open":
             starts.append(num_before[num_words])
         elif step == "leaf":

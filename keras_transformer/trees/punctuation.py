@@ -1,7 +1,7 @@
 """Tags the punctuation of a tree according to its words."""
 
 from keras_transformer.trees.tree import escape
-from keras_transformer.trees.tree import with_tags
+from keras_transformer.trees.tree import replace_tags
 
 # Tags of the treebank's punctuation, by the word after `escape`.
 _TAGS = {
@@ -33,7 +33,7 @@ def tag_punctuation(tree):
     parse_tree('(S (NN Dogs) (XX bark) (. .))')
     """
     punctuation = _punctuation(tree.words())
-    return with_tags(tree, list(map(_tag, tree.tags(), punctuation)))
+    return replace_tags(tree, list(map(_tag, tree.tags(), punctuation)))
 
 
 def _tag(tag, punctuation):

@@ -2,7 +2,7 @@
 
 from keras_transformer.trees.tree import ROOT
 from keras_transformer.trees.tree import Tree
-from keras_transformer.trees.tree import trees_of
+from keras_transformer.trees.tree import build_trees
 
 # The most constituents below TOP over the same words, and the most of them with
 # one label. No tree of the Penn Treebank's sample has more, whereas a failing
@@ -12,7 +12,7 @@ MAX_UNARY_OF_LABEL = 2
 _ADDED_TAG = "NN"  # of a word that is missing
 
 
-def repaired_tree(some_steps, num_words):
+def repair_tree(some_steps, num_words):
     """Returns a tree over a number of words that is close to some steps.
 
     Vinyals et al. (2015) add brackets at the beginning or at the end. These
@@ -27,7 +27,7 @@ def repaired_tree(some_steps, num_words):
     - Chains of constituents over the same words are cut to `MAX_UNARY`.
 
     Args:
-        some_steps: Iterable of `(step, label)` as in `tree.steps`, in any
+        some_steps: Iterable of `(step, label)` as in `tree.walk`, in any
             order.
         num_words: Number of words that the tree must have.
 
@@ -51,7 +51,7 @@ def repaired_tree(some_steps, num_words):
 
 
 def _trees_of(labelled_steps):
-    return trees_of((step, label, "") for step, label in labelled_steps)
+    return build_trees((step, label, "") for step, label in labelled_steps)
 
 
 def _balanced(some_steps, num_words):

@@ -14,14 +14,14 @@ is:
 import re
 
 from keras_transformer.trees.tree import ROOT
-from keras_transformer.trees.tree import steps
+from keras_transformer.trees.tree import walk
 
 LEAF = "XX"  # any word of a tree without tags, and its tag once it is read
 LINEARIZATIONS = ("normalised", "tagged", "lexicalised", "in_order")
 WITH_WORDS = ("lexicalised", "in_order")  # these have the words in them
 
 
-def symbol_of(step, label, linearization):
+def make_symbol(step, label, linearization):
     """Returns the symbol of a step through a tree.
 
     Args:
@@ -72,7 +72,7 @@ def read_symbol(symbol):
     return step, label, ("tagged",)
 
 
-def common_linearizations(symbols):
+def find_linearizations(symbols):
     """Returns the set of the linearizations that all symbols belong to."""
     common = set(LINEARIZATIONS)
     for symbol in symbols:
@@ -80,7 +80,7 @@ def common_linearizations(symbols):
     return common
 
 
-def symbols_of(trees, linearization="normalised"):
+def collect_symbols(trees, linearization="normalised"):
     """Returns the sorted list of the symbols that trees are written with.
 
     These are both brackets of each label and the symbols of words, if the
@@ -92,7 +92,7 @@ def symbols_of(trees, linearization="normalised"):
     """
     named_steps = {("open", ROOT), ("close", ROOT)}
     for tree in trees:
-        named_steps.update((step, name) for step, name, _ in steps(tree))
+        named_steps.update((step, name) for step, name, _ in walk(tree))
     if linearization != "tagged":
         named_steps = {
             (step, name) for step, name in named_steps if step != "leaf"
@@ -100,11 +100,11 @@ def symbols_of(trees, linearization="normalised"):
     if linearization == "normalised":
         named_steps.add(("leaf", LEAF))
     return sorted(
-        symbol_of(step, name, linearization) for step, name in named_steps
+        make_symbol(step, name, linearization) for step, name in named_steps
     )
 
 
-def linearization_of_symbols(symbols):
+def identify_linearization(symbols):
     """Returns the linearization that a set of symbols belongs to.
 
     Args:
@@ -123,10 +123,10 @@ def linearization_of_symbols(symbols):
         return None
     # Only trees with their words need no symbol for a leaf.
     fitting = WITH_WORDS if not labels["leaf"] else ("normalised", "tagged")
-    common = common_linearizations(symbols)
+    common = find_linearizations(symbols)
     return next((name for name in fitting if name in common), None)
 
 
-def symbol_kind(symbol):
+def read_symbol_kind(symbol):
     """Returns "open", "close" or "leaf", or None if a str is no symbol."""
     return read_symbol(symbol)[0]

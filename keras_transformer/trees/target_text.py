@@ -20,8 +20,8 @@ from keras_transformer.trees.linearization import repair
 from keras_transformer.trees.punctuation import tag_punctuation
 from keras_transformer.trees.symbols import LEAF
 from keras_transformer.trees.symbols import WITH_WORDS
-from keras_transformer.trees.symbols import linearization_of_symbols
-from keras_transformer.trees.symbols import symbol_kind
+from keras_transformer.trees.symbols import identify_linearization
+from keras_transformer.trees.symbols import read_symbol_kind
 
 
 def write_tree(tree, linearization):
@@ -84,7 +84,7 @@ def is_tree(text, words, linearization):
     return _with_words(bare, words) == symbols
 
 
-def symbol_ids(vocabulary):
+def find_symbol_ids(vocabulary):
     """Returns the symbols of trees in a vocabulary.
 
     A vocabulary is one of trees if `train_subwords` received their symbols.
@@ -105,11 +105,11 @@ def symbol_ids(vocabulary):
         for id_ in range(FIRST_SYMBOL_ID, end)
         if pieces[id_].startswith(WORD_START)
     }
-    symbols = {i: s for i, s in symbols.items() if symbol_kind(s)}
-    return symbols if linearization_of_symbols(symbols.values()) else {}
+    symbols = {i: s for i, s in symbols.items() if read_symbol_kind(s)}
+    return symbols if identify_linearization(symbols.values()) else {}
 
 
-def linearization_of(vocabulary):
+def find_linearization(vocabulary):
     """Returns the linearization in which a model with a vocabulary writes.
 
     Args:
@@ -118,7 +118,7 @@ def linearization_of(vocabulary):
     Returns:
         One of `LINEARIZATIONS`; None if the vocabulary is not one of trees.
     """
-    return linearization_of_symbols(symbol_ids(vocabulary).values())
+    return identify_linearization(find_symbol_ids(vocabulary).values())
 
 
 def _with_words(symbols, words):
@@ -131,6 +131,6 @@ def _without_words(symbols):
     """Returns symbols in which everything but brackets is a leaf."""
     # A word holds no round bracket: trees write it as -LRB- or -RRB-.
     return [
-        symbol if set(symbol) & set("()") and symbol_kind(symbol) else LEAF
+        symbol if set(symbol) & set("()") and read_symbol_kind(symbol) else LEAF
         for symbol in symbols
     ]

@@ -1,7 +1,7 @@
 """Holds constituency trees and reads, cleans and writes them.
 
 Trees may be arbitrarily deep unless they are read from text, which is nested at
-most `brackets.MAX_NESTING` deep. Every function follows the `steps` of a tree
+most `brackets.MAX_NESTING` deep. Every function follows the `walk` of a tree
 from left to right and none is recursive.
 """
 
@@ -9,8 +9,8 @@ import functools
 import re
 import typing
 
-from keras_transformer.trees.brackets import tree_blocks
-from keras_transformer.trees.brackets import tree_steps
+from keras_transformer.trees.brackets import read_steps
+from keras_transformer.trees.brackets import split_blocks
 
 ROOT = "TOP"
 TRACE = "-NONE-"  # tag of an empty element, which stands for no word
@@ -51,15 +51,15 @@ class Tree(typing.NamedTuple):
 
     def words(self):
         """Returns the list of the words in order."""
-        return [word for step, _, word in steps(self) if step == "leaf"]
+        return [word for step, _, word in walk(self) if step == "leaf"]
 
     def tags(self):
         """Returns the list of the words' tags in order."""
-        return [label for step, label, _ in steps(self) if step == "leaf"]
+        return [label for step, label, _ in walk(self) if step == "leaf"]
 
     def __str__(self):
         parts = []
-        for step, label, word in steps(self):
+        for step, label, word in walk(self):
             if step == "open":
                 parts.append(f" ({label}")
             elif step == "close":
@@ -76,17 +76,17 @@ class Tree(typing.NamedTuple):
     # A tuple's own methods are recursive and fail on deep trees.
     def __eq__(self, other):
         return isinstance(other, Tree) and (
-            self is other or list(steps(self)) == list(steps(other))
+            self is other or list(walk(self)) == list(walk(other))
         )
 
     def __ne__(self, other):
         return not self == other
 
     def __hash__(self):
-        return hash(tuple(steps(self)))
+        return hash(tuple(walk(self)))
 
 
-def with_tags(tree, tags):
+def replace_tags(tree, tags):
     """Returns a tree whose words have other tags.
 
     Args:
@@ -95,18 +95,18 @@ def with_tags(tree, tags):
 
     Example:
 
-    >>> with_tags(parse_tree("(NP (XX Ada) (. .))"), ["NNP", "."])
+    >>> replace_tags(parse_tree("(NP (XX Ada) (. .))"), ["NNP", "."])
     parse_tree('(NP (NNP Ada) (. .))')
     """
     remaining = iter(tags)
-    (retagged,) = trees_of(
+    (retagged,) = build_trees(
         (step, next(remaining) if step == "leaf" else label, word)
-        for step, label, word in steps(tree)
+        for step, label, word in walk(tree)
     )
     return retagged
 
 
-def steps(tree):
+def walk(tree):
     """Yields the steps from left to right through a tree.
 
     Args:
@@ -130,13 +130,13 @@ def steps(tree):
             waiting.extend((child, False) for child in reversed(node.children))
 
 
-def trees_of(all_steps):
+def build_trees(all_steps):
     """Returns the list of the trees that steps go through.
 
     Constituents without a word are left out.
 
     Args:
-        all_steps: Iterable of steps as `steps` yields them.
+        all_steps: Iterable of steps as `walk` yields them.
     """
     # The first entry stands for no constituent and collects complete trees.
     open_trees = [("", [])]
@@ -169,7 +169,7 @@ def parse_tree(text, name="the text", first_line=1):
         ValueError: If the text holds no tree or more than one; the message
             names the line.
     """
-    (tree,) = trees_of(tree_steps(text, name, first_line))
+    (tree,) = build_trees(read_steps(text, name, first_line))
     return tree
 
 
@@ -188,7 +188,7 @@ def read_trees(lines, name="the text"):
         Tuple of the number of the tree's first line and either the tree or the
         ValueError that `parse_tree` raises.
     """
-    for first_line, text in tree_blocks(lines):
+    for first_line, text in split_blocks(lines):
         try:
             yield first_line, parse_tree(text, name, first_line)
         except ValueError as error:
@@ -216,9 +216,9 @@ def clean(tree):
     Returns:
         A `Tree`; None if no word is left.
     """
-    kept = trees_of(
+    kept = build_trees(
         (step, cut(label), word)
-        for step, label, word in steps(tree)
+        for step, label, word in walk(tree)
         if not (step == "leaf" and label == TRACE)
     )
     if not kept:

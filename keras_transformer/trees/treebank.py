@@ -46,7 +46,7 @@ def read_treebank(paths, bad=None):
             the file and the line.
     """
     num_trees = 0
-    for path in treebank_files(paths):
+    for path in list_treebank_files(paths):
         # Surrogates let an error name the line and the byte that are wrong.
         lines = read_lines(path, errors="surrogateescape")
         for tree in clean_trees(lines, path):
@@ -112,7 +112,7 @@ def read_tagged_sentences(paths):
     return sentences
 
 
-def treebank_files(paths):
+def list_treebank_files(paths):
     """Returns the list of the files of a treebank in reading order.
 
     Args:
@@ -137,7 +137,7 @@ def fingerprint(name, paths):
         paths: List of str, as the module describes them.
     """
     # Paths are left out so that a copy elsewhere has the same fingerprint.
-    hashes = [sha256(path) for path in treebank_files(paths)]
+    hashes = [sha256(path) for path in list_treebank_files(paths)]
     total = hashlib.sha256("\n".join(hashes).encode()).hexdigest()
     return {"name": name, "sha256": total}
 

@@ -20,7 +20,7 @@ from keras_transformer.decoding.hypothesis import Hypothesis
 from keras_transformer.decoding.minimum_bayes_risk import by_agreement
 from keras_transformer.decoding.minimum_bayes_risk import sentence_chrf
 from keras_transformer.decoding.parser import Parser
-from keras_transformer.trees.consensus import consensus
+from keras_transformer.trees.consensus import find_consensus
 from keras_transformer.trees.parseval import parseval
 from keras_transformer.trees.tree import parse_tree
 
@@ -169,7 +169,7 @@ class ParserTest:
         assert trees[1] == "" and scores[1] == 0.0
         for row in (0, 2):
             samples = list(map(parse_tree, drawn[row]))
-            expected = consensus(samples, [1] * 8)
+            expected = find_consensus(samples, [1] * 8)
             assert trees[row] == str(expected)
             f1 = [parseval([gold], [expected]).f1 for gold in samples]
             assert scores[row] == pytest.approx(np.mean(f1))

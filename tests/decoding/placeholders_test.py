@@ -14,7 +14,7 @@ from keras_transformer.decoding.placeholders import Placeholders
 from keras_transformer.decoding.placeholders import restore
 from keras_transformer.decoding.word_links import WORD
 from keras_transformer.decoding.word_links import WordLinks
-from keras_transformer.decoding.word_links import words_in
+from keras_transformer.decoding.word_links import find_words
 from keras_transformer.documents.inline_tags import TAG
 
 KEPT = ["{name}", "%s", "%d", "%(count)d", "%.2f", "{0}"]
@@ -38,7 +38,7 @@ def translator(tmp_path_factory):
 
 def links_of(source, target, order):
     """Links word `i` of the target to word `order[i]` of the source."""
-    words = [words_in(text, WORD) for text in (source, target)]
+    words = [find_words(text, WORD) for text in (source, target)]
     weights = np.eye(len(words[0]))[list(order)]
     return WordLinks(*words, weights)
 
@@ -203,9 +203,9 @@ class RestoreTest:
     @pytest.mark.parametrize("target", ["Tom", "Maria", "Tom o", "o Maria"])
     def test_what_is_inserted_beside_a_name_leaves_no_name(self, text, target):
         masked = Placeholders().mask(text)
-        words = len(words_in(target, WORD))
+        words = len(find_words(target, WORD))
         for order in itertools.product(
-            range(len(words_in(masked.text, WORD))), repeat=words
+            range(len(find_words(masked.text, WORD))), repeat=words
         ):
             links = links_of(masked.text, target, order)
             restored = restore(masked, target, links)

@@ -53,7 +53,7 @@ def export(run, tmp_path_factory):
 
     def export(chosen):
         directory = str(tmp_path_factory.mktemp("export") / "out")
-        options = DecodeOptions.of(run.hparams)
+        options = DecodeOptions.from_hparams(run.hparams)
         path = export_ctranslate2(run, directory, options, shortlist=chosen)
         translator = CTranslate2Translator(path)
         translator.path = path

@@ -16,8 +16,8 @@ from keras_transformer.decoding.word_links import SPACED_WORD
 from keras_transformer.decoding.word_links import WORD
 from keras_transformer.decoding.word_links import WordLinks
 from keras_transformer.decoding.word_links import find_links
-from keras_transformer.decoding.word_links import pharaoh
-from keras_transformer.decoding.word_links import words_in
+from keras_transformer.decoding.word_links import find_words
+from keras_transformer.decoding.word_links import format_pharaoh
 from keras_transformer.search.ensemble import Ensemble
 from keras_transformer.token_ids import WORD_START
 
@@ -60,7 +60,7 @@ def tokens_of_words(tokens):
 
 
 def linked(weights, source=RED[0], target=RED[1]):
-    words = [words_in(text, WORD) for text in (source, target)]
+    words = [find_words(text, WORD) for text in (source, target)]
     return WordLinks(*words, np.array(weights))
 
 
@@ -98,8 +98,8 @@ class FindLinksTest:
         for pattern in (SPACED_WORD, WORD):
             links = links_of(translator, pattern=pattern)
             for source, target, each in zip(SOURCES, TARGETS, links):
-                assert each.source_words == words_in(source, pattern)
-                assert each.target_words == words_in(target, pattern)
+                assert each.source_words == find_words(source, pattern)
+                assert each.target_words == find_words(target, pattern)
                 assert np.all(each.weights.sum(axis=1) <= 1 + 1e-5)
                 assert np.all(each.weights.max(axis=1) > 0)
 
@@ -112,7 +112,7 @@ class FindLinksTest:
     def test_of_an_ensemble_the_first_model_counts(self, translator):
         ensemble = Ensemble([translator.model, translator.model])
         links = links_of(translator, model=ensemble)
-        assert links[0].pairs() == links_of(translator)[0].pairs()
+        assert links[0].find_pairs() == links_of(translator)[0].find_pairs()
 
     def test_many_sentences_have_the_links_that_each_has_alone(
         self, translator
@@ -137,33 +137,33 @@ class FindLinksTest:
 class WordLinksTest:
     def test_words_are_linked_to_where_most_weight_is(self):
         links = linked([[3, 1, 0, 0], [0, 1, 2, 0], [0, 2, 1, 0], [0, 0, 1, 2]])
-        assert links.pairs() == [(0, 0), (2, 1), (1, 2), (3, 3)]
-        assert links.mutual_pairs() == links.pairs()
+        assert links.find_pairs() == [(0, 0), (2, 1), (1, 2), (3, 3)]
+        assert links.find_mutual_pairs() == links.find_pairs()
 
     def test_only_mutual_choices_are_mutual(self):
         weights = np.full((4, 4), 0.1)
         weights[:, 0] = [0.7, 0.9, 0.8, 0.7]
         links = linked(weights)
-        assert links.pairs() == [(0, 0), (0, 1), (0, 2), (0, 3)]
+        assert links.find_pairs() == [(0, 0), (0, 1), (0, 2), (0, 3)]
         # One of them, and the full stop.
-        assert links.mutual_pairs() == [(0, 1), (3, 3)]
+        assert links.find_mutual_pairs() == [(0, 1), (3, 3)]
 
     def test_no_word_is_mutual_with_punctuation(self):
         weights = np.full((4, 4), 0.1)
         weights[0, 3] = weights[3, 0] = 0.9
-        pairs = linked(weights).mutual_pairs()
+        pairs = linked(weights).find_mutual_pairs()
         assert (3, 3) in pairs
         assert not {(3, 0), (0, 3)} & set(pairs)
 
     def test_what_is_behind_a_place_is_counted_from_there(self):
         weights = np.arange(16).reshape(4, 4)
-        links = linked(weights).behind(len("the "))
-        assert links.source_words == words_in("red car.", WORD)
+        links = linked(weights).drop_source(len("the "))
+        assert links.source_words == find_words("red car.", WORD)
         np.testing.assert_array_equal(links.weights, weights[:, 1:])
 
     def test_pharaoh_writes_the_source_first(self):
-        assert pharaoh([(2, 0), (0, 1)]) == "2-0 0-1"
-        assert pharaoh([]) == ""
+        assert format_pharaoh([(2, 0), (0, 1)]) == "2-0 0-1"
+        assert format_pharaoh([]) == ""
 
 
 class TranslatorTest:
@@ -203,7 +203,7 @@ class TranslatorTest:
         )
         hypotheses = list(translator.hypotheses(SOURCES[:1]))
         (links,) = translator.word_links(SOURCES[:1], hypotheses)
-        assert results[3:] == ([links.pairs()], [links.scores])
+        assert results[3:] == ([links.find_pairs()], [links.scores])
 
     def test_a_tag_is_not_a_word_of_the_text(self, tmp_path):
         path = str(tmp_path / "vocabulary")
@@ -218,5 +218,5 @@ class TranslatorTest:
         for text, ours, theirs in zip(
             texts, french.word_links(texts, hypotheses), by_hand
         ):
-            assert ours.source_words == words_in(text, SPACED_WORD)
+            assert ours.source_words == find_words(text, SPACED_WORD)
             np.testing.assert_array_equal(ours.weights, theirs.weights[:, 1:])

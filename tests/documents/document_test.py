@@ -8,8 +8,8 @@ from random_documents import DOCUMENTS
 
 from keras_transformer.documents.document import FORMATS
 from keras_transformer.documents.document import Document
-from keras_transformer.documents.document import format_of
-from keras_transformer.documents.document import parser_of
+from keras_transformer.documents.document import get_parser
+from keras_transformer.documents.document import guess_format
 
 pytest.importorskip("sentencex")
 pytest.importorskip("markdown_it")
@@ -18,7 +18,7 @@ SEEDS = range(60)
 
 def translated(text, format, function):
     document = Document(text, format)
-    return document.translated(list(map(function, document.sentences)))
+    return document.replace_sentences(list(map(function, document.sentences)))
 
 
 def tags(text):
@@ -43,7 +43,7 @@ class RandomDocumentsTest:
     def test_pieces_joined_are_the_document(self, format):
         for seed in SEEDS:
             text = DOCUMENTS[format](seed)
-            pieces = parser_of(format).parse(text)
+            pieces = get_parser(format).parse(text)
             assert "".join(piece.raw for piece in pieces) == text, seed
 
     def test_sentences_translated_to_themselves_change_nothing(self, format):
@@ -70,7 +70,7 @@ class RandomDocumentsTest:
         for seed in SEEDS:
             document = Document(DOCUMENTS[format](seed), format)
             names = [f"Nr{n}x" for n, _ in enumerate(document.sentences)]
-            result = document.translated(names)
+            result = document.replace_sentences(names)
             assert re.findall(r"Nr\d+x", result) == names, seed
 
 
@@ -80,7 +80,7 @@ class SmallDocumentsTest:
     def test_without_sentences_they_stay_as_they_are(self, format, text):
         document = Document(text, format)
         assert document.sentences == []
-        assert document.translated([]) == text
+        assert document.replace_sentences([]) == text
 
     @pytest.mark.parametrize("end", ["", "\n", "\r\n", "\n\n\n"])
     def test_line_ends_and_their_absence_are_kept(self, format, end):
@@ -94,7 +94,7 @@ class SmallDocumentsTest:
 
     def test_each_sentence_needs_its_translation(self, format):
         with pytest.raises(ValueError):
-            Document("A dog. A cat.", format).translated(["Ja."])
+            Document("A dog. A cat.", format).replace_sentences(["Ja."])
 
 
 class FormatTest:
@@ -114,4 +114,4 @@ class FormatTest:
         ],
     )
     def test_suffix_tells_the_format(self, path, format):
-        assert format_of(path) == format
+        assert guess_format(path) == format

@@ -12,7 +12,7 @@ def sentences_of(text):
 
 
 def translated(text, *translations):
-    return Document(text, "html").translated(list(translations))
+    return Document(text, "html").replace_sentences(list(translations))
 
 
 class HtmlTest:

@@ -17,7 +17,7 @@ def sentences_of(text):
 
 
 def translated(text, *translations):
-    return Document(text, "markdown").translated(list(translations))
+    return Document(text, "markdown").replace_sentences(list(translations))
 
 
 class MarkdownTest:
@@ -116,7 +116,9 @@ class MarkdownTest:
 
         text = "# A *b*\n\n- a `x`\n- [c **d**](e)\n\n> f  \n> g\n"
         document = Document(text, "markdown")
-        result = document.translated([s.upper() for s in document.sentences])
+        result = document.replace_sentences(
+            [s.upper() for s in document.sentences]
+        )
         types = [
             [token.type for token in MarkdownIt().parse(each)]
             for each in (text, result)

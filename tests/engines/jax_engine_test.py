@@ -170,7 +170,7 @@ engine = make_from(np.load("state.npz"), 4, consistency=sys.argv[1])
 figures = train(engine, num_rounds=2)
 engine.synchronise()
 sums = evaluated(engine)
-search = compile_search(engine.model, DecodeOptions.of(HPARAMS))
+search = compile_search(engine.model, DecodeOptions.from_hparams(HPARAMS))
 ids, _ = search(np.array([[5, 6, 1]], "int32"), np.array([53], "int32"))
 np.savez("results.npz", figures=figures, sums=sums, translation=ids[0, 0])
 assert "tensorflow" not in sys.modules

@@ -55,6 +55,6 @@ def make_translator(directory, norm="post", silent=0.0):
     run.checkpoints.save(1, arrays)
     translator = Translator.load(run.path)
     translator.exported = export_ctranslate2(
-        run, run.file("export"), DecodeOptions.of(hparams)
+        run, run.file("export"), DecodeOptions.from_hparams(hparams)
     )
     return translator

@@ -234,7 +234,7 @@ def assert_legal_is_what_comes_next(constraint, inputs, limit, trees):
         row[1 : len(ids) + 1] = ids
     for place in range(written.shape[1] - 1):
         tree_state = constraint.advance(tree_state, written[None, :, place])
-        legal = ops.convert_to_numpy(constraint.legal(tree_state))[0]
+        legal = ops.convert_to_numpy(constraint.find_legal(tree_state))[0]
         for ids, allowed in zip(trees, legal):
             if place < len(ids):
                 assert set(np.flatnonzero(allowed)) == expected[ids[:place]]

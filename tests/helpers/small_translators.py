@@ -14,7 +14,7 @@ from keras_transformer.runs import variables
 from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.token_ids import END_ID
 from keras_transformer.transformer import build_transformer
-from keras_transformer.trees.symbols import symbols_of
+from keras_transformer.trees.symbols import collect_symbols
 from keras_transformer.trees.tree import parse_tree
 
 HPARAMS = HParams(
@@ -85,7 +85,7 @@ def make_kana_vocabulary(path):
 
 def make_tree_vocabulary(path, linearization="normalised"):
     tree = parse_tree("(S (NP (DT a) (NN dog)) (VP (VBZ runs)) (. .))")
-    symbols = symbols_of([tree], linearization)
+    symbols = collect_symbols([tree], linearization)
     return train_subwords(TEXTS * 20, 320, str(path), symbols)
 
 

@@ -9,7 +9,7 @@ import dataclasses
 import itertools
 import re
 
-from keras_transformer.decoding.word_links import pharaoh
+from keras_transformer.decoding.word_links import format_pharaoh
 from keras_transformer.problems import translate_ende_toy as toy
 from keras_transformer.problems.toy_language import grammar
 from keras_transformer.problems.toy_language.phrases import NounPhrase
@@ -61,7 +61,7 @@ def aligned_files(directory, num_pairs):
     """
     for split, number, seed in (("train", num_pairs, 2), ("dev", 50, 3)):
         english, german, links = zip(*aligned_pairs(number, seed))
-        lines = [pharaoh(sorted(each)) for each in links]
+        lines = [format_pharaoh(sorted(each)) for each in links]
         for name, texts in (("en", english), ("de", german), ("links", lines)):
             (directory / f"{split}.{name}").write_text(
                 "".join(f"{text}\n" for text in texts), encoding="utf-8"

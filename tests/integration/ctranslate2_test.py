@@ -31,7 +31,7 @@ class TrainedRunTest:
     ):
         run = RunDirectory(trained_run)
         path = export_ctranslate2(
-            run, str(tmp_path / "out"), DecodeOptions.of(run.hparams)
+            run, str(tmp_path / "out"), DecodeOptions.from_hparams(run.hparams)
         )
         options = {"beam_size": beam_size, "return_scores": True}
         expected, scores = Translator.load(trained_run)(texts, **options)
@@ -50,7 +50,7 @@ class TrainedRunTest:
     ):
         run = RunDirectory(trained_run)
         path = export_ctranslate2(
-            run, str(tmp_path / "out"), DecodeOptions.of(run.hparams)
+            run, str(tmp_path / "out"), DecodeOptions.from_hparams(run.hparams)
         )
         (tmp_path / "texts").write_text("\n".join(["", *texts, ""]))
         flags = [f"--output_dir={path}", "--beam_size=1"]

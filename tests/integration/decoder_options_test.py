@@ -8,7 +8,7 @@ from commands import assert_fails
 from commands import call
 
 from keras_transformer.bin import decoder
-from keras_transformer.decoding.word_links import pharaoh
+from keras_transformer.decoding.word_links import format_pharaoh
 
 
 @pytest.fixture
@@ -74,7 +74,7 @@ class HypothesesTest:
             run_decoder(lines, *flags, "--format=jsonl"), columns, strict=True
         ):
             fields = json.loads(line)
-            assert pharaoh(fields["alignments"]) == pairs
+            assert format_pharaoh(fields["alignments"]) == pairs
             assert fields["word_scores"] == list(map(float, scores.split()))
 
     def test_samples_follow_the_seed(self, run_decoder):

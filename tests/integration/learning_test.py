@@ -106,4 +106,6 @@ def trained_error_rate(problem, path, num_updates, **hparams):
         translator.vocabulary.encode(targets),
         SPACED_WORD,
     )
-    return alignment_error_rate([set(each.pairs()) for each in links], gold)
+    return alignment_error_rate(
+        [set(each.find_pairs()) for each in links], gold
+    )

@@ -5,7 +5,7 @@ from keras import ops
 
 from keras_transformer.layers import Dropout
 from keras_transformer.layers import dropout_noise
-from keras_transformer.layers.random_bits import further_seeds
+from keras_transformer.layers.random_bits import derive_seeds
 
 RATE = 0.3
 SEEDS = np.random.default_rng(0).integers(-(2**31), 2**31, 64).astype("int32")
@@ -129,7 +129,7 @@ class NoiseTest:
         assert np.abs(means - (1 - RATE)).max() < 5 * np.sqrt(0.21 / 4096)
 
     def test_noise_of_further_seeds_is_independent(self):
-        seeds = [SEEDS, further_seeds(SEEDS, 1), further_seeds(SEEDS, 2)]
+        seeds = [SEEDS, derive_seeds(SEEDS, 1), derive_seeds(SEEDS, 2)]
         kept = np.stack([kept_cells(s, calls=3) for s in seeds])
         kept = kept.reshape(9, *kept.shape[2:])
         assert largest_correlation(kept) < 5 / np.sqrt(kept[0].size)

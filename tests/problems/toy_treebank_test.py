@@ -38,7 +38,7 @@ def readings(words):
             return words[place] in word
         return place < len(words) and words[place] == word
 
-    def trees_of(symbol, place):
+    def build_trees(symbol, place):
         """Returns {end: trees of the symbol from the place to the end}."""
         if (symbol, place) not in readings_of:
             ends = readings_of[symbol, place] = {}
@@ -53,7 +53,7 @@ def readings(words):
             return
         first, *rest = items
         if isinstance(first, Slot):
-            ends = trees_of(first.symbol, place).items()
+            ends = build_trees(first.symbol, place).items()
             firsts = [
                 (end, trees)
                 for end, choices in ends
@@ -71,7 +71,7 @@ def readings(words):
             for end, others in filled(rest, middle):
                 yield end, trees + others
 
-    whole = trees_of("sentence", 0).get(len(words), {})
+    whole = build_trees("sentence", 0).get(len(words), {})
     return [Tree("TOP", children) for children in whole.values()]
 
 

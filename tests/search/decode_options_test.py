@@ -10,7 +10,7 @@ from keras_transformer.search.options import parse_decode_hparams
 class DecodeOptionsTest:
     def test_hparams_of_a_run_state_its_options(self):
         hparams = HParams(beam_size=21, alpha=0.3, extra_length=300)
-        options = DecodeOptions.of(hparams)
+        options = DecodeOptions.from_hparams(hparams)
         assert (options.beam_size, options.alpha) == (21, 0.3)
         assert options.extra_length == 300
 
@@ -63,10 +63,10 @@ class DecodeOptionsTest:
             DecodeOptions(mbr_samples=4, num_hypotheses=5)
         options = DecodeOptions(mbr_samples=32, num_hypotheses=5, top_p=0.9)
         expected = DecodeOptions(num_hypotheses=32, temperature=1.0, top_p=0.9)
-        assert options.of_search() == expected
-        assert expected.of_search() == expected
+        assert options.to_search_options() == expected
+        assert expected.to_search_options() == expected
         cold = DecodeOptions(mbr_samples=32, temperature=0.5)
-        assert cold.of_search().temperature == 0.5
+        assert cold.to_search_options().temperature == 0.5
 
     def test_none_leaves_an_option_unchanged(self):
         options = DecodeOptions(alpha=1.0)

@@ -66,7 +66,7 @@ class LegalTest:
         ]
         assert trees
         more = len(sum(pieces, [])) - num_words
-        constraint = TreeConstraint.of(NO_LEAF)
+        constraint = TreeConstraint.from_vocabulary(NO_LEAF)
         assert_legal_is_what_comes_next(constraint, inputs, limit + more, trees)
 
 

@@ -50,7 +50,7 @@ def count(term, hypothesis, continues_word=NO_WORDS):
     return number
 
 
-def num_missing(terms, hypothesis, **words):
+def count_missing(terms, hypothesis, **words):
     """Counts the ids of terms that a hypothesis lacks."""
     terms = list(filter(None, terms))
     missing = 0
@@ -71,7 +71,7 @@ def enumerate_all(language, sentence, terms, length=LENGTH, **words):
     """Returns all hypotheses that the constraint allows, best first."""
     scored = []
     for score, hypothesis in language.enumerate(sentence, length):
-        missing = num_missing(terms, hypothesis, **words)
+        missing = count_missing(terms, hypothesis, **words)
         if not missing or len(hypothesis) == length:
             scored.append((score - MISSING_ID * missing, hypothesis))
     return sorted(scored, reverse=True)
@@ -111,7 +111,7 @@ class LexicalConstraintTest:
             range(len(ALL)), beam_size, 7, lexical=constraint_of(ALL)
         )
         for own, terms in zip(hypotheses, ALL):
-            assert num_missing(terms, own[0]) == 0
+            assert count_missing(terms, own[0]) == 0
 
     def test_a_sentence_without_terms_is_searched_as_ever(self):
         beam_size = 3

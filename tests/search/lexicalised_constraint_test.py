@@ -39,18 +39,18 @@ class LegalTest:
             ONE_LEAF.with_words(ids, pieces)
             for ids in ONE_LEAF.trees(3, 99, max_depth=3, max_opened=2)
         ]
-        constraint = TreeConstraint.of(NO_LEAF)
+        constraint = TreeConstraint.from_vocabulary(NO_LEAF)
         assert_legal_is_what_comes_next(constraint, inputs, 99, trees)
 
     def test_a_word_is_as_likely_as_the_likeliest_piece(self):
-        constraint = TreeConstraint.of(NO_LEAF)
+        constraint = TreeConstraint.from_vocabulary(NO_LEAF)
         tree_state = constraint.begin(NO_LEAF.sources(1), np.array([9]), 1)
         for id_ in (0, 3):
             tree_state = constraint.advance(tree_state, np.array([[id_]]))
         rng = np.random.default_rng(0)
         logits = rng.normal(size=(1, 1, NO_LEAF.vocab_size)).astype("float32")
         legal_logits = ops.convert_to_numpy(
-            constraint.legal_alone(logits, tree_state)
+            constraint.exclude_illegal(logits, tree_state)
         )
         expected = np.full((1, 1, FIRST_PIECE), -np.inf, "float32")
         expected[..., [3, 5]] = logits[..., [3, 5]]  # the opening brackets

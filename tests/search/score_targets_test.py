@@ -47,7 +47,7 @@ class LogitsOfChunks:
         self.model, self.shapes = model, []
         self.variables = model.variables
         self.compute_dtype = model.compute_dtype
-        self.decoded = model.decoded
+        self.decode = model.decode
 
     def logits(self, states):
         logits = self.model.logits(states)

@@ -24,8 +24,8 @@ from keras_transformer.search.tree_constraint import TreeConstraint
 from keras_transformer.search.tree_constraint import make_constraint
 from keras_transformer.trees.symbols import LINEARIZATIONS
 from keras_transformer.trees.symbols import WITH_WORDS
-from keras_transformer.trees.symbols import symbols_of
-from keras_transformer.trees.target_text import linearization_of
+from keras_transformer.trees.symbols import collect_symbols
+from keras_transformer.trees.target_text import find_linearization
 from keras_transformer.trees.tree import parse_tree
 
 TENSORFLOW = keras.backend.backend() == "tensorflow"
@@ -77,33 +77,33 @@ class LegalTest:
         trees = vocabulary.trees(num_words, limit, depth, opened)
         assert trees
         assert all(vocabulary.is_tree(ids, num_words) for ids in trees)
-        constraint = TreeConstraint.of(vocabulary)
+        constraint = TreeConstraint.from_vocabulary(vocabulary)
         inputs = vocabulary.sources(num_words)
         assert_legal_is_what_comes_next(constraint, inputs, limit, trees)
 
     @pytest.mark.parametrize("vocabulary", [ONE_LEAF, NO_LEAF, IN_ORDER])
     def test_some_id_is_legal_after_any_ids(self, vocabulary):
-        constraint = TreeConstraint.of(vocabulary)
+        constraint = TreeConstraint.from_vocabulary(vocabulary)
         rng = np.random.default_rng(0)
         inputs = vocabulary.sources(0, 1, 2, 5)
         tree_state = constraint.begin(inputs, np.array([1, 4, 5, 9]), 50)
         for _ in range(20):
             ids = rng.integers(0, constraint.num_ids, (4, 50))
             tree_state = constraint.advance(tree_state, ids)
-            legal = ops.convert_to_numpy(constraint.legal(tree_state))
+            legal = ops.convert_to_numpy(constraint.find_legal(tree_state))
             assert legal.any(axis=-1).all()
 
     def test_words_are_counted_not_their_pieces(self):
-        constraint = TreeConstraint.of(ONE_LEAF)
+        constraint = TreeConstraint.from_vocabulary(ONE_LEAF)
         numbers = [0, 1, 2, 3, 7, 30]
         inputs = ONE_LEAF.sources(*numbers)
-        assert list(constraint.num_leaves(inputs)) == numbers
-        raised = constraint.raised_limits([1, 1, 9, 9, 9, 9], inputs)
+        assert list(constraint.count_leaves(inputs)) == numbers
+        raised = constraint.raise_limits([1, 1, 9, 9, 9, 9], inputs)
         assert list(raised) == [1, 4, 9, 9, 10, 33]
 
     @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
     def test_only_illegal_ids_have_no_probability(self, dtype):
-        constraint = TreeConstraint.of(TWO_LEAVES)
+        constraint = TreeConstraint.from_vocabulary(TWO_LEAVES)
         tree_state = constraint.begin(
             TWO_LEAVES.sources(1, 5), np.array([4, 9]), 3
         )
@@ -112,9 +112,9 @@ class LegalTest:
             tree_state = constraint.advance(tree_state, ids)
         logits = np.linspace(-9, 9, 6 * constraint.num_ids).reshape(2, 3, -1)
         logits = ops.cast(logits.astype("float32"), dtype)
-        legal_logits = constraint.legal_alone(logits, tree_state)
+        legal_logits = constraint.exclude_illegal(logits, tree_state)
         assert keras.backend.standardize_dtype(legal_logits.dtype) == "float32"
-        legal = ops.convert_to_numpy(constraint.legal(tree_state))
+        legal = ops.convert_to_numpy(constraint.find_legal(tree_state))
         logits = ops.convert_to_numpy(ops.cast(logits, "float32"))
         expected = np.where(legal, logits, -np.inf)
         np.testing.assert_array_equal(legal_logits, expected)
@@ -249,7 +249,7 @@ class SearchTest:
         limits = np.array([9, 14, 16, 5, 12], "int32")
         options = DecodeOptions(num_hypotheses=4)
         model = RandomModel(ONE_LEAF, seed=2)
-        constraint = TreeConstraint.of(ONE_LEAF)
+        constraint = TreeConstraint.from_vocabulary(ONE_LEAF)
         (growing, scores), (fixed, same) = (
             as_tuples(
                 *find_hypotheses(
@@ -291,20 +291,20 @@ class VocabularyTest:
         self, tmp_path, linearization
     ):
         tree = parse_tree("(TOP (S (NP (NN dog)) (VP (VBZ runs)) (. .)))")
-        symbols = symbols_of([tree], linearization)
+        symbols = collect_symbols([tree], linearization)
         vocabulary = train_subwords(
             ["a dog ( runs ) <b> ."] * 30, 300, tmp_path / "model", symbols
         )
-        assert linearization_of(vocabulary) == linearization
+        assert find_linearization(vocabulary) == linearization
         constraint = make_constraint(DecodeOptions(), vocabulary)
         bracket = "-LRB-" if linearization in WITH_WORDS else "(NPX"
         texts = ["dogs run . ", "a", f"  XX {bracket} <NP> -LRB- 漢字"]
         for text, ids in zip(texts, vocabulary.encode(texts)):
-            (number,) = constraint.num_leaves(np.array([ids]))
+            (number,) = constraint.count_leaves(np.array([ids]))
             is_whole = linearization not in WITH_WORDS
             assert number == (len(text.split()) if is_whole else len(ids) - 1)
         tree_state = constraint.begin(np.array([ids]), np.array([99]), 1)
-        legal = constraint.legal(
+        legal = constraint.find_legal(
             constraint.advance(tree_state, np.array([[0]]))
         )
         pieces = vocabulary.pieces(np.flatnonzero(legal))
@@ -326,6 +326,6 @@ class VocabularyTest:
             tmp_path / "model",
             symbols,
         )
-        assert linearization_of(vocabulary) is None
-        assert TreeConstraint.of(vocabulary) is None
+        assert find_linearization(vocabulary) is None
+        assert TreeConstraint.from_vocabulary(vocabulary) is None
         assert make_constraint(DecodeOptions(), None) is None

@@ -16,7 +16,7 @@ POOR = bleu_report(["a b c d e"], ["a b c d f"])
 
 LOWERCASE = bleu_report(["a b c d e"], ["a b c d f"], lowercase=True)
 INTL = bleu_report(["a b c d e"], ["a b c d f"], tokenize="intl")
-OWN = DecodeOptions.of(HPARAMS)
+OWN = DecodeOptions.from_hparams(HPARAMS)
 
 
 class ScoresTest:

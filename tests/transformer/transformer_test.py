@@ -274,7 +274,7 @@ class DecodedTest:
     def test_its_projection_is_the_logits(self, packed):
         model = make_transformer(packed=packed)
         features = {"inputs": INPUTS, "targets": TARGETS}
-        projected = model.logits(model.decoded(features))
+        projected = model.logits(model.decode(features))
         np.testing.assert_allclose(
             to_numpy(projected), logits_of(model), atol=1e-6
         )
@@ -286,7 +286,7 @@ class DecodedTest:
 
         def decoded(inputs, targets):
             features = {"inputs": inputs, "targets": targets}
-            return to_numpy(model.decoded(features, kept=kept))
+            return to_numpy(model.decode(features, kept=kept))
 
         kept = {"inputs": INPUTS > 0, "targets": TARGETS > 0}
         full = decoded(INPUTS, TARGETS)
@@ -304,14 +304,14 @@ class DecodedTest:
         features = {"inputs": INPUTS, "targets": TARGETS}
         padded = {**features, "inputs": np.where(INPUTS == 4, 0, INPUTS)}
         kept = {"inputs": INPUTS != 4, "targets": TARGETS > 0}
-        cut = to_numpy(model.decoded(features, kept=kept))
-        assert np.abs(cut - to_numpy(model.decoded(padded)))[0].max() > 1e-3
+        cut = to_numpy(model.decode(features, kept=kept))
+        assert np.abs(cut - to_numpy(model.decode(padded)))[0].max() > 1e-3
 
     def test_keeping_all_changes_no_bit(self):
         model = make_transformer()
         features = {"inputs": INPUTS, "targets": TARGETS}
         kept = {name: ids >= 0 for name, ids in features.items()}
         np.testing.assert_array_equal(
-            to_numpy(model.decoded(features, kept=kept)),
-            to_numpy(model.decoded(features)),
+            to_numpy(model.decode(features, kept=kept)),
+            to_numpy(model.decode(features)),
         )

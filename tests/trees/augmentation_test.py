@@ -14,7 +14,7 @@ from keras_transformer.trees.augmentation import PART_WORDS
 from keras_transformer.trees.augmentation import augment
 from keras_transformer.trees.tree import Tree
 from keras_transformer.trees.tree import parse_tree
-from keras_transformer.trees.tree import steps
+from keras_transformer.trees.tree import walk
 
 TREES = toy_trees("dev")[:100]
 NUM_ROUNDS = 4
@@ -47,7 +47,7 @@ def new_trees(turns):
 def rules(tree):
     """Returns the list of (label, labels of its children) of constituents."""
     expansions, open_nodes = [], [[]]
-    for step, label, _ in steps(tree):
+    for step, label, _ in walk(tree):
         if step == "close":
             children = open_nodes.pop()
             expansions.append((label, tuple(children)))

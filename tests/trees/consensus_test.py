@@ -12,13 +12,13 @@ from tree_examples import random_trees
 from tree_examples import sample
 
 from keras_transformer.trees.consensus import THRESHOLD
-from keras_transformer.trees.consensus import consensus
-from keras_transformer.trees.consensus import expected_f1
+from keras_transformer.trees.consensus import estimate_f1
+from keras_transformer.trees.consensus import find_consensus
 from keras_transformer.trees.parseval import parseval
 from keras_transformer.trees.tree import Tree
+from keras_transformer.trees.tree import build_trees
 from keras_transformer.trees.tree import parse_tree
-from keras_transformer.trees.tree import steps
-from keras_transformer.trees.tree import trees_of
+from keras_transformer.trees.tree import walk
 
 
 def random_parse(rng, num_words, marks=()):
@@ -45,7 +45,7 @@ def random_parses(seed, number=3, num_words=5, marks=()):
 
 
 def without_punctuation(tree):
-    (bare,) = trees_of(step for step in steps(tree) if step[1] != ",")
+    (bare,) = build_trees(step for step in walk(tree) if step[1] != ",")
     return bare
 
 
@@ -95,7 +95,7 @@ class ConsensusTest:
     def test_no_set_of_brackets_has_a_greater_expected_gain(self, seed):
         parses, weights = random_parses(seed, num_words=4)
         gain_of = gains(parses, weights)
-        tree = consensus(parses, weights)
+        tree = find_consensus(parses, weights)
         found = sum(gain_of[one] for one in numbered_brackets(tree))
         assert found == pytest.approx(greatest_gain(gain_of))
 
@@ -103,7 +103,7 @@ class ConsensusTest:
     def test_brackets_of_most_parses_are_always_chosen(self, seed):
         parses, weights = random_parses(seed, number=5, num_words=9)
         gain_of = gains(parses, weights)
-        tree = consensus(parses, weights)
+        tree = find_consensus(parses, weights)
         brackets = numbered_brackets(tree)
         assert min(map(gain_of.get, brackets)) > 0
         assert all(
@@ -112,97 +112,103 @@ class ConsensusTest:
             if gain + THRESHOLD > 1 - THRESHOLD
         )
         assert tree.words() == parses[0].words()
-        assert consensus(parses, [3 * weight for weight in weights]) == tree
+        assert (
+            find_consensus(parses, [3 * weight for weight in weights]) == tree
+        )
 
     def test_a_parse_with_most_of_the_weight_is_the_consensus(self):
         for tree in random_trees(100, tagged_words=TAGGED_WORDS[:7]):
-            assert consensus([tree], [0.2]) == tree
+            assert find_consensus([tree], [0.2]) == tree
         for seed in range(50):
             (first, *others), _ = random_parses(seed, number=4)
-            assert consensus([first, *others], [1.6, 0.5, 0.3, 0.2]) == first
+            assert (
+                find_consensus([first, *others], [1.6, 0.5, 0.3, 0.2]) == first
+            )
 
     @pytest.mark.parametrize("seed", range(50))
     def test_punctuation_does_not_matter_to_the_other_words(self, seed):
         parses, weights = random_parses(
             seed, number=4, num_words=9, marks=(0, 3, 4, 8)
         )
-        tree = consensus(parses, weights)
+        tree = find_consensus(parses, weights)
         assert tree.words() == parses[0].words()
         bare = list(map(without_punctuation, parses))
-        assert without_punctuation(tree) == consensus(bare, weights)
+        assert without_punctuation(tree) == find_consensus(bare, weights)
 
     @needs_sample
     def test_punctuation_keeps_its_place_in_the_treebank(self):
         for tree in sample()[:300]:
-            assert consensus([tree], [1]) == tree
+            assert find_consensus([tree], [1]) == tree
 
     def test_nothing_but_punctuation_is_as_in_the_likeliest_parse(self):
         parses = ["(TOP (X (. .) (. .)))", "(TOP (. .) (. .))"]
         trees = list(map(parse_tree, parses))
-        assert consensus(trees, [1, 2]) == trees[1]
+        assert find_consensus(trees, [1, 2]) == trees[1]
 
     def test_a_word_may_stand_without_a_root(self):
         trees = [parse_tree("(NN a)"), parse_tree("(VB a)")]
-        assert consensus(trees, [1, 2]) == trees[1]
+        assert find_consensus(trees, [1, 2]) == trees[1]
 
     def test_parses_without_agreement_leave_words_below_the_root(self):
         one = parse_tree("(TOP (A (B (X a) (X b)) (X c)))")
         other = parse_tree("(TOP (C (X a) (X b) (X c)))")
         third = parse_tree("(TOP (X a) (B (X b) (X c)))")
-        assert consensus([one, other, third], [1, 1, 1]) == parse_tree(
+        assert find_consensus([one, other, third], [1, 1, 1]) == parse_tree(
             "(TOP (X a) (X b) (X c))"
         )
 
     def test_a_parse_may_be_given_several_times(self):
         for seed in range(50):
             (first, *others), _ = random_parses(seed, marks=(0, 2))
-            once = consensus([*others, first], [1, 1, 3])
-            assert consensus([first, *others, first, first], [1] * 5) == once
+            once = find_consensus([*others, first], [1, 1, 3])
+            assert (
+                find_consensus([first, *others, first, first], [1] * 5) == once
+            )
 
     def test_chains_have_the_order_of_the_likeliest_parse(self):
         chains = ["(S (VP (X go)))", "(S (VP (X go)))", "(VP (S (X go)))"]
         trees = [parse_tree(f"(TOP {chain})") for chain in chains]
-        assert consensus(trees, [1, 1, 1]) == trees[0]
-        assert consensus(trees, [1, 1, 3]) == trees[2]
+        assert find_consensus(trees, [1, 1, 1]) == trees[0]
+        assert find_consensus(trees, [1, 1, 3]) == trees[2]
 
     def test_a_label_of_the_root_may_be_inside_a_tree(self):
         inside = parse_tree("(TOP (S (TOP (NP (X Ada)) (VP (X is))) (. .)))")
         without = parse_tree("(TOP (S (NP (X Ada)) (VP (X is)) (. .)))")
-        assert consensus([inside, without], [2, 1]) == inside
-        assert consensus([inside, without], [1, 2]) == without
+        assert find_consensus([inside, without], [2, 1]) == inside
+        assert find_consensus([inside, without], [1, 2]) == without
 
     @pytest.mark.parametrize("seed", range(20))
     def test_different_roots_are_as_good_as_the_same(self, seed):
         parses, _ = random_parses(seed, marks=(0, 4))
         weights = [3, 2, 2]
-        expected = consensus(parses, weights)
+        expected = find_consensus(parses, weights)
         roots = ["S", "X", "FRAG"]
         others = [tree._replace(label=r) for tree, r in zip(parses, roots)]
-        assert consensus(others, weights) == expected._replace(label="S")
+        assert find_consensus(others, weights) == expected._replace(label="S")
 
     def test_each_word_has_the_tag_with_the_greatest_weight(self):
         parses = ["(S (NN a) (NN b))", "(S (NN a) (VB b))", "(S (JJ a) (VB b))"]
-        tree = consensus(list(map(parse_tree, parses)), [0.4, 0.35, 0.25])
+        tree = find_consensus(list(map(parse_tree, parses)), [0.4, 0.35, 0.25])
         assert tree.tags() == ["NN", "VB"]
 
     def test_a_parse_without_tags_has_no_vote_on_them(self):
         parses = ["(S (NN a) (XX b))", "(S (XX a) (XX b))", "(S (XX a) (XX b))"]
-        tree = consensus(list(map(parse_tree, parses)), [1, 1, 1])
+        tree = find_consensus(list(map(parse_tree, parses)), [1, 1, 1])
         assert tree.tags() == ["NN", "XX"]
 
     @pytest.mark.parametrize("weights", [[1], [1, -1], [0, 0], [1, 1, 1]])
     def test_each_parse_needs_a_weight(self, weights):
         parses = [parse_tree("(S (NN a))"), parse_tree("(S (VB a))")]
         with pytest.raises(ValueError, match="a number for each of `trees`"):
-            consensus(parses, weights)
+            find_consensus(parses, weights)
 
 
 class ExpectedF1Test:
     def test_it_is_the_mean_of_parseval_by_weight(self):
         parses, weights = random_parses(1)
-        tree = consensus(parses, weights)
+        tree = find_consensus(parses, weights)
         repeated = [gold for gold in parses for _ in range(3)]
         mean = sum(parseval([gold], [tree]).f1 for gold in repeated) / 9
         assert 0 < mean < 100
-        assert expected_f1(tree, parses, [2, 2, 2]) == pytest.approx(mean)
-        assert expected_f1(tree, [tree, *parses], [1, 0, 0, 0]) == 100
+        assert estimate_f1(tree, parses, [2, 2, 2]) == pytest.approx(mean)
+        assert estimate_f1(tree, [tree, *parses], [1, 0, 0, 0]) == 100

@@ -1,6 +1,6 @@
 import pytest
 
-from keras_transformer.trees.constituents import smallest_constituents
+from keras_transformer.trees.constituents import find_smallest_constituents
 from keras_transformer.trees.tree import parse_tree
 
 
@@ -17,4 +17,4 @@ class SmallestConstituentsTest:
         ],
     )
     def test_the_innermost_of_several_words(self, text, spans):
-        assert smallest_constituents(parse_tree(text)) == spans
+        assert find_smallest_constituents(parse_tree(text)) == spans

@@ -5,10 +5,10 @@ import random
 
 import tree_examples
 
-from keras_transformer.trees.in_order import in_order
-from keras_transformer.trees.in_order import top_down
+from keras_transformer.trees.in_order import to_in_order
+from keras_transformer.trees.in_order import to_top_down
 from keras_transformer.trees.tree import parse_tree
-from keras_transformer.trees.tree import steps
+from keras_transformer.trees.tree import walk
 
 
 def shown(all_steps):
@@ -30,13 +30,13 @@ class InOrderTest:
             ("(A (x a) (B (C (x b)) (x c)))", "a A( b C( C) B( c B) A)"),
         ]:
             tree = parse_tree(text)
-            assert shown(in_order(steps(tree))) == expected
+            assert shown(to_in_order(walk(tree))) == expected
 
     def test_the_order_from_the_top_comes_back(self):
         trees = [*tree_examples.random_trees(), tree_examples.deep_tree()]
         for tree in trees:
-            from_the_top = list(steps(tree))
-            again = list(top_down(in_order(from_the_top)))
+            from_the_top = list(walk(tree))
+            again = list(to_top_down(to_in_order(from_the_top)))
             assert again == from_the_top
 
     def test_no_step_of_any_sequence_is_lost(self):
@@ -47,4 +47,4 @@ class InOrderTest:
         ]
         for _ in range(300):
             some_steps = rng.choices(kinds, k=rng.randrange(12))
-            assert sorted(top_down(some_steps)) == sorted(some_steps)
+            assert sorted(to_top_down(some_steps)) == sorted(some_steps)

@@ -10,8 +10,8 @@ import pytest
 from tree_examples import constituents
 from tree_examples import deep_tree
 
-from keras_transformer.trees.consensus import consensus
-from keras_transformer.trees.joining import joined_parses
+from keras_transformer.trees.consensus import find_consensus
+from keras_transformer.trees.joining import join_parses
 from keras_transformer.trees.joining import read_best_parses
 from keras_transformer.trees.joining import read_parses
 from keras_transformer.trees.tree import Tree
@@ -55,7 +55,7 @@ def join(tmp_path, *texts):
         write(tmp_path / f"{number}.tsv", text)
         for number, text in enumerate(texts)
     ]
-    return list(joined_parses(paths))
+    return list(join_parses(paths))
 
 
 class JoinedParsesTest:
@@ -76,7 +76,7 @@ class JoinedParsesTest:
                 weights += [
                     math.exp(score - top) / total for _, score in of_parser
                 ]
-            expected = consensus(trees, weights)
+            expected = find_consensus(trees, weights)
             assert constituents(tree) == constituents(expected)
             assert tree.words() == trees[0].words()
 

@@ -8,10 +8,10 @@ import tree_examples
 from keras_transformer.trees.linearization import delinearize
 from keras_transformer.trees.linearization import is_well_formed
 from keras_transformer.trees.linearization import linearize
+from keras_transformer.trees.symbols import collect_symbols
 from keras_transformer.trees.symbols import read_symbol
-from keras_transformer.trees.symbols import symbols_of
 from keras_transformer.trees.tree import parse_tree
-from keras_transformer.trees.tree import steps
+from keras_transformer.trees.tree import walk
 
 EACH_LINEARIZATION = pytest.mark.parametrize(
     "linearization", ["normalised", "tagged", "in_order"]
@@ -90,7 +90,7 @@ class LinearizeTest:
     @EACH_LINEARIZATION
     def test_symbols_are_all_that_trees_are_written_with(self, linearization):
         trees = tree_examples.random_trees(100)
-        symbols = symbols_of(trees, linearization)
+        symbols = collect_symbols(trees, linearization)
         used = {s for tree in trees for s in linearize(tree, linearization)}
         brackets = {
             "normalised": ["(TOP", ")TOP"],
@@ -107,7 +107,7 @@ class LinearizeTest:
         for tree in tree_examples.random_trees(100):
             for linearization in ("normalised", "tagged"):
                 written = linearize(tree, linearization)
-                whole = list(steps(tree))
+                whole = list(walk(tree))
                 if len(written) < len(whole):
                     whole = whole[1:-1]
                 for symbol, (step, label, _) in zip(

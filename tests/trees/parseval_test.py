@@ -5,8 +5,8 @@ from parse_pairs import PUNCTUATION
 from parse_pairs import is_doubled
 from parse_pairs import random_pairs
 
+from keras_transformer.trees.parseval import find_other_words
 from keras_transformer.trees.parseval import parseval
-from keras_transformer.trees.parseval import with_other_words
 from keras_transformer.trees.tree import Tree
 from keras_transformer.trees.tree import parse_tree
 
@@ -116,9 +116,9 @@ class ParsevalTest:
     def test_parses_of_other_words_are_told_apart_from_missing_ones(self):
         gold = parse_tree("(S (NN a) (NN b))")
         shorter = parse_tree("(S (NN a))")
-        assert with_other_words([gold] * 2, [gold, None]) == []
+        assert find_other_words([gold] * 2, [gold, None]) == []
         parses = [None, shorter, gold, shorter]
-        assert with_other_words([gold] * 4, parses) == [2, 4]
+        assert find_other_words([gold] * 4, parses) == [2, 4]
 
     def test_failed_sentence_without_brackets_is_no_exact_match(self):
         gold = parse_tree("(TOP (NN a))")

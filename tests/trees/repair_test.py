@@ -11,8 +11,8 @@ from keras_transformer.trees.linearization import is_well_formed
 from keras_transformer.trees.linearization import linearize
 from keras_transformer.trees.linearization import repair
 from keras_transformer.trees.repair import MAX_UNARY
-from keras_transformer.trees.symbols import symbol_kind
-from keras_transformer.trees.symbols import symbols_of
+from keras_transformer.trees.symbols import collect_symbols
+from keras_transformer.trees.symbols import read_symbol_kind
 
 EACH_LINEARIZATION = pytest.mark.parametrize(
     "linearization", ["normalised", "tagged", "in_order"]
@@ -33,7 +33,7 @@ class RepairTest:
     @EACH_LINEARIZATION
     def test_any_strings_become_a_tree_that_is_then_kept(self, linearization):
         rng = random.Random(4)
-        pieces = symbols_of(tree_examples.random_trees(20), linearization)
+        pieces = collect_symbols(tree_examples.random_trees(20), linearization)
         pieces += [
             "dog",
             "",
@@ -67,7 +67,7 @@ class RepairTest:
         for tree in tree_examples.random_trees():
             words = tree.words()
             symbols = linearize(tree, linearization)
-            kinds = [symbol_kind(symbol) for symbol in symbols]
+            kinds = [read_symbol_kind(symbol) for symbol in symbols]
             if ["open"] * 5 in [kinds[i : i + 5] for i in range(len(kinds))]:
                 continue  # once cut off, more of them than allowed share words
             num_cut += 1
@@ -88,7 +88,7 @@ class RepairTest:
             symbols = linearize(tree, linearization)
             number = len(tree.words())
             end = len(symbols)
-            while symbol_kind(symbols[end - 1]) == "close":
+            while read_symbol_kind(symbols[end - 1]) == "close":
                 end -= 1
                 assert repair(symbols[:end], number, linearization) == symbols
 

@@ -8,8 +8,8 @@ import tree_examples
 from keras_transformer.trees.linearization import linearize
 from keras_transformer.trees.symbols import LINEARIZATIONS
 from keras_transformer.trees.symbols import WITH_WORDS
-from keras_transformer.trees.symbols import linearization_of_symbols
-from keras_transformer.trees.symbols import symbols_of
+from keras_transformer.trees.symbols import collect_symbols
+from keras_transformer.trees.symbols import identify_linearization
 from keras_transformer.trees.target_text import is_tree
 from keras_transformer.trees.target_text import read_tree
 from keras_transformer.trees.target_text import write_tree
@@ -59,7 +59,7 @@ class TreeTextTest:
     @EACH_LINEARIZATION
     def test_any_text_is_read_as_a_tree_over_the_words(self, linearization):
         rng = random.Random(0)
-        pieces = symbols_of(TREES, linearization)
+        pieces = collect_symbols(TREES, linearization)
         pieces += ["dog", "(", "<", "XX", "/>"]
         for number in range(300):
             words = ["w"] * rng.randint(1, 6)
@@ -75,7 +75,7 @@ class LinearizationOfTest:
     @EACH_LINEARIZATION
     def test_symbols_tell_the_linearization(self, linearization):
         assert (
-            linearization_of_symbols(symbols_of(TREES, linearization))
+            identify_linearization(collect_symbols(TREES, linearization))
             == linearization
         )
 
@@ -95,4 +95,4 @@ class LinearizationOfTest:
         ],
     )
     def test_incomplete_symbols_have_no_linearization(self, symbols):
-        assert linearization_of_symbols(symbols.split()) is None
+        assert identify_linearization(symbols.split()) is None

@@ -8,7 +8,7 @@ import random
 import pytest
 
 from keras_transformer.trees.tree import Tree
-from keras_transformer.trees.tree import steps
+from keras_transformer.trees.tree import walk
 from keras_transformer.trees.treebank import read_treebank
 
 SAMPLE = pathlib.Path(__file__).parents[2] / "../shared/data/wsj_sample"
@@ -93,7 +93,7 @@ def sample():
 def constituents(tree):
     """Returns the list of (label, first word, end) of all constituents."""
     spans, starts, place = [], [], 0
-    for step, label, _ in steps(tree):
+    for step, label, _ in walk(tree):
         if step == "open":
             starts.append(place)
         elif step == "close":

@@ -7,13 +7,13 @@ import pytest
 import tree_examples
 
 from keras_transformer.trees.tree import Tree
+from keras_transformer.trees.tree import build_trees
 from keras_transformer.trees.tree import clean
 from keras_transformer.trees.tree import cut
 from keras_transformer.trees.tree import escape
 from keras_transformer.trees.tree import parse_tree
-from keras_transformer.trees.tree import steps
-from keras_transformer.trees.tree import trees_of
 from keras_transformer.trees.tree import unescape
+from keras_transformer.trees.tree import walk
 
 
 class TreeTest:
@@ -68,7 +68,7 @@ class TreeTest:
 
     def test_steps_build_the_tree_again(self):
         for tree in tree_examples.random_trees(50):
-            assert trees_of(steps(tree)) == [tree]
+            assert build_trees(walk(tree)) == [tree]
 
 
 def slowly_cleaned(tree):
@@ -158,7 +158,7 @@ class CleanTest:
         labels = {
             label
             for tree in sample
-            for step, label, _ in steps(tree)
+            for step, label, _ in walk(tree)
             if step == "open"
         }
         assert all(re.fullmatch("[A-Z]+", label) for label in labels)

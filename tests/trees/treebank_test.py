@@ -5,8 +5,8 @@ import tree_examples
 from tree_examples import write
 
 from keras_transformer.trees.treebank import fingerprint
+from keras_transformer.trees.treebank import list_treebank_files
 from keras_transformer.trees.treebank import read_treebank
-from keras_transformer.trees.treebank import treebank_files
 
 
 def read(*paths, bad=None):
@@ -91,10 +91,10 @@ class PathsTest:
 
     def test_other_files_of_a_directory_are_left_alone(self, tmp_path):
         sections = self.sections(tmp_path)
-        before = treebank_files([sections])
+        before = list_treebank_files([sections])
         for name in ("MERGE.LOG", "README", ".hidden.mrg", ".git/a.mrg"):
             write(tmp_path / "wsj" / name, "no tree")
-        assert treebank_files([sections]) == before
+        assert list_treebank_files([sections]) == before
 
     @pytest.mark.parametrize(
         "path, words",

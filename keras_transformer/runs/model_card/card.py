@@ -11,7 +11,7 @@ from keras_transformer.runs.model_card import facts
 from keras_transformer.runs.model_card import sections
 from keras_transformer.runs.model_card.cost import cost_rows
 from keras_transformer.runs.model_card.use import how_to_use
-from keras_transformer.trees.target_text import linearization_of
+from keras_transformer.trees.target_text import find_linearization
 
 FILE_NAME = "README.md"
 # The first line of a card begins with this in every version, so a later version
@@ -125,7 +125,7 @@ def _languages(data):
 
 
 def _title(run, data):
-    if linearization_of(run.vocabulary):
+    if find_linearization(run.vocabulary):
         return "A Transformer that parses English"
     languages = _languages(data)
     if languages and data.get("both_directions"):
@@ -140,7 +140,7 @@ def _title(run, data):
 def _summary(run, data):
     languages = _languages(data)
     task = "that turns one text into another"
-    if linearization_of(run.vocabulary):
+    if find_linearization(run.vocabulary):
         task = "that writes the constituency tree of an English sentence"
     elif languages and data.get("both_directions"):
         task = f"that translates between {languages[0]} and {languages[1]}"

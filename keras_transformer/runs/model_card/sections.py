@@ -7,7 +7,7 @@ from keras_transformer.markdown import code
 from keras_transformer.markdown import table
 from keras_transformer.runs.model_card import facts
 from keras_transformer.runs.model_card import scores
-from keras_transformer.trees.target_text import linearization_of
+from keras_transformer.trees.target_text import find_linearization
 
 _LIMITS_OF_TRANSLATION = [
     "A translation can read well and still be wrong. Words can be missing or "
@@ -239,7 +239,7 @@ def limits_section(run, data, extra_length):
         "worse output on other subjects and in other styles. The scores hold "
         "only for text like the training data.",
     ]
-    if linearization_of(run.vocabulary):
+    if find_linearization(run.vocabulary):
         limits += _LIMITS_OF_PARSING
     else:
         limits += _LIMITS_OF_TRANSLATION

@@ -2,7 +2,7 @@
 
 from keras_transformer.data.subwords import SOURCE_VOCABULARY_FILE
 from keras_transformer.data.subwords import VOCABULARY_FILE
-from keras_transformer.trees.target_text import linearization_of
+from keras_transformer.trees.target_text import find_linearization
 
 RUN = """\
 Install `keras_transformer` from a checkout of the project with `pip install .`,
@@ -164,7 +164,7 @@ def how_to_use(run, step, export, beam_size):
         beam_size: Integer, the beam that the model decodes with.
     """
     format = export.get("format")
-    linearization = linearization_of(run.vocabulary)
+    linearization = find_linearization(run.vocabulary)
     if format and linearization:
         return EXPORTED_PARSER.format(linearization=linearization)
     source_file = VOCABULARY_FILE

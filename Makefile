@@ -76,7 +76,7 @@ venv: .venv/installed-test
 	touch $@
 
 .venv/installed-test: setup.cfg pyproject.toml | .venv/bin/python
-	$(PIP) -e '.[test,jax,serving,ctranslate2]'
+	$(PIP) -e '.[test,jax,ctranslate2]'
 	touch .venv/installed $@
 
 clean:

@@ -29,14 +29,15 @@ _REST = (
 )
 # HTTP: the bytes on a new connection, and the status that must answer them. The
 # client disconnects in the middle of requests without a status.
+_POST = b"POST / HTTP/1.1\r\nHost: x\r\n"
 _HTTP = (
-    (b"GET http://[/x HTTP/1.1\r\n\r\n", 400),
+    (b"GET / HTTP/1.1\r\nX : y\r\n\r\n", 400),
     (b"\x16\x03\x01\x02\x00\x01\x00\r\n", 400),
-    (b"POST / HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n", 400),
-    (b"POST / HTTP/1.1\r\nContent-Length: 999999999\r\n\r\n", 413),
-    (b"GET /" + b"x" * 9999 + b" HTTP/1.1\r\n\r\n", 414),
-    (b"GET / HTTP/1.1\r\n" + b"X: y\r\n" * 999 + b"\r\n", 431),
-    (b"POST / HTTP/1.1\r\nContent-Length: 99\r\n\r\n{", None),
+    (_POST + b"Content-Length: 1\r\nContent-Length: 2\r\n\r\n", 400),
+    (_POST + b"Content-Length: 999999999\r\n\r\n", 413),
+    (b"GET /" + b"x" * 99_999 + b" HTTP/1.1\r\n", 431),
+    (b"GET / HTTP/1.1\r\n" + b"X: y\r\n" * 9999, 431),
+    (_POST + b"Content-Length: 99\r\n\r\n{", None),
     (b"GET", None),
 )
 
@@ -81,7 +82,6 @@ class Faults:
         ]
 
     def _add_grpc(self, address, model_name):
-        # Imported here because it needs the extra `serving`.
         import grpc
 
         call = functools.partial(_call, grpc.insecure_channel(address))
@@ -159,7 +159,7 @@ def _message(model_name, values):
 
 def _request(model_name, values):
     from keras_transformer.serving.messages import PredictRequest
-    from keras_transformer.serving.tensor_protos import to_proto
+    from keras_transformer.serving.messages import to_proto
 
     array = np.array(values)
     if array.dtype.kind == "U":

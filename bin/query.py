@@ -11,11 +11,12 @@ It prints the best translation of each on a line of its own, in order. With
 kt-decoder. The server needs a SavedModel for it, exported with a beam of at
 least 2.
 
+`https://` before the host encrypts the connection, with either protocol. The
+environment variable SSL_CERT_FILE names the certificates to trust, for example
+that of a server that has signed its own.
+
 While the server is still loading its model, the command ends with an error of
 one line.
-
-gRPC, the default protocol, needs `pip install '.[serving]'`. REST needs no
-extra package.
 """
 
 import functools
@@ -37,7 +38,7 @@ FLAGS = flags.define(
     flags.text(
         "server",
         "Host of the server. Append :PORT if the port is not the usual one, "
-        "which is 8500 for gRPC and 8501 for REST. REST also takes a URL.",
+        "which is 8500 for gRPC and 8501 for REST. REST also takes a path.",
         default="localhost",
     ),
     flags.choice(

@@ -10,8 +10,7 @@ The second command keeps running. Then, from another terminal:
         http://localhost:8501/v1/models/translate:predict
 
 The server answers the same requests as the TensorFlow Serving binary: REST on
---rest_api_port and gRPC on --port. The same clients work with both. gRPC needs
-`pip install '.[serving]'`; without it the server offers REST only.
+--rest_api_port and gRPC on --port. The same clients work with both.
 
 A version is any SavedModel, or a CTranslate2 model of kt-exporter, which needs
 `pip install '.[ctranslate2]'`. The latter is faster, and starts without
@@ -24,6 +23,8 @@ TensorFlow:
 The server serves all versions in --export_dir. A request that names no version
 gets the newest. A new version is loaded while the others serve, and takes over
 once it is ready. A version whose folder is deleted is dropped.
+
+--tls_certificate and --tls_key encrypt both protocols.
 
 The server puts sentences of concurrent requests into one batch. It writes one
 line to standard error once it is ready. While it loads the first version, GET
@@ -39,6 +40,7 @@ import threading
 from keras_transformer.bin.shared import command
 from keras_transformer.bin.shared import flags
 from keras_transformer.bin.shared.backend import load_backend
+from keras_transformer.errors import UserError
 
 FLAGS = flags.define(
     flags.path(
@@ -58,6 +60,14 @@ FLAGS = flags.define(
     flags.port("port", "Port of gRPC; 0 turns gRPC off.", default=8500),
     flags.port(
         "rest_api_port", "Port of REST; 0 turns REST off.", default=8501
+    ),
+    flags.path(
+        "tls_certificate",
+        "Certificate of this server, or a chain of them, in PEM. With it both "
+        "protocols are encrypted. Default: neither is.",
+    ),
+    flags.path(
+        "tls_key", "Private key of the certificate, without a password."
     ),
     flags.count(
         "max_batch_size",
@@ -79,36 +89,40 @@ FLAGS = flags.define(
 def main(argv):
     flags.require(FLAGS, "export_dir")
     if not FLAGS.model_name or set("/:") & set(FLAGS.model_name):
-        raise ValueError(
+        raise UserError(
             "`--model_name` must be a name without / and :, because addresses "
             f"of requests contain it. Received: {FLAGS.model_name!r}. Leave "
             "the flag out for `translate`."
         )
+    tls = None
+    if FLAGS.tls_certificate or FLAGS.tls_key:
+        flags.require(FLAGS, "tls_certificate", "tls_key")
+        tls = FLAGS.tls_certificate, FLAGS.tls_key
     # From here on, a signal during the slow start stops the server cleanly.
     stop_requested = _stop_on_signal()
     from keras_transformer.decoding.exported import export_format
     from keras_transformer.decoding.exported import require_ctranslate2
     from keras_transformer.decoding.served_model import open_model
-    from keras_transformer.serving import server as serving
+    from keras_transformer.serving.server import Server
     from keras_transformer.serving.versions import versions_in
 
-    # A wrong directory or port fails here, before TensorFlow loads.
-    paths = versions_in(FLAGS.export_dir)
-    ports = _ports(serving)
-    formats = set(map(export_format, paths.values()))
+    formats = set(map(export_format, versions_in(FLAGS.export_dir).values()))
     if formats == {"ctranslate2"}:
         require_ctranslate2()
-    if "saved_model" in formats:
-        load_backend("tensorflow")
-    server = serving.Server(
+    # A port that is taken and a bad certificate fail here, before TensorFlow
+    # loads.
+    server = Server(
         FLAGS.export_dir,
         FLAGS.model_name,
         FLAGS.host,
-        **ports,
+        **_select_ports(),
         max_batch_size=FLAGS.max_batch_size,
         batch_timeout_micros=FLAGS.batch_timeout_micros,
         open_model=open_model,
+        tls=tls,
     )
+    if "saved_model" in formats:
+        load_backend("tensorflow")
     server.start()
     version = server.service.find(FLAGS.model_name)[0]
     # Scripts wait for this line: the model answers from here on.
@@ -122,32 +136,24 @@ def main(argv):
     server.stop()
 
 
-def _ports(serving):
+def _select_ports():
     """Returns the ports to listen on, by the server's argument names."""
     ports = {
         name: FLAGS[name].value
         for name in ("port", "rest_api_port")
         if FLAGS[name].value
     }
-    if "port" in ports and not serving.has_grpc():
-        del ports["port"]
-        print(
-            "gRPC is off, because it needs `pip install '.[serving]'`.",
-            file=sys.stderr,
-        )
     if not ports:
-        raise ValueError(
+        raise UserError(
             "`port` or `rest_api_port` must be on. Received: "
             f"port={FLAGS.port}, rest_api_port={FLAGS.rest_api_port}. Add "
             "--rest_api_port=8501."
         )
     if len(set(ports.values())) != len(ports):
-        raise ValueError(
+        raise UserError(
             "`port` and `rest_api_port` must differ. Received: "
             f"{FLAGS.port} for both. Change one of them."
         )
-    for name, port in ports.items():
-        serving.check_port(name, FLAGS.host, port)
     return ports
 
 

@@ -11,7 +11,7 @@ from keras_transformer.decoding.ctranslate2_translator import (
     CTranslate2Translator,
 )
 from keras_transformer.decoding.threads import in_parallel
-from keras_transformer.serving.errors import invalid
+from keras_transformer.serving.errors import InvalidRequest
 from keras_transformer.serving.signature import Signature
 from keras_transformer.serving.signature import Tensor
 from keras_transformer.token_ids import END_ID
@@ -61,7 +61,7 @@ class CTranslate2Model:
         """The signatures in the protocol's own messages, by name."""
         # Imported here because few clients ask for them.
         from keras_transformer.serving.messages import SignatureDef
-        from keras_transformer.serving.tensor_protos import data_type
+        from keras_transformer.serving.messages import data_type
 
         definitions = {}
         for name, signature in self.signatures.items():
@@ -151,7 +151,7 @@ class CTranslate2Model:
 
     def _score(self, text, targets):
         if len(text) != len(targets):
-            raise invalid(refusals.NOT_PAIRED)
+            raise InvalidRequest(refusals.NOT_PAIRED)
         sides = (
             self._encode(text, "text"),
             self._encode(targets, "targets", self._targets),
@@ -196,12 +196,12 @@ class CTranslate2Model:
         try:
             texts = [text.decode() for text in array]
         except UnicodeDecodeError as error:
-            raise invalid(refusals.NOT_UTF8) from error
+            raise InvalidRequest(refusals.NOT_UTF8) from error
         texts = ["" if is_blank(text) else text for text in texts]
         encoded = (vocabulary or self._sources).encode(texts)
         longest = max(map(len, encoded), default=0)
         if name and longest > self.max_tokens:
-            raise invalid(refusals.too_long(name, self.max_tokens))
+            raise InvalidRequest(refusals.too_long(name, self.max_tokens))
         return [ids if text else [] for text, ids in zip(texts, encoded)]
 
     def _check_ids(self, inputs, lengths):
@@ -224,7 +224,7 @@ class CTranslate2Model:
             ),
         ):
             if not np.all(holds):
-                raise invalid(message)
+                raise InvalidRequest(message)
 
 
 def _signatures(num_hypotheses):

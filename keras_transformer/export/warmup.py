@@ -8,7 +8,7 @@ from keras_transformer.data import generation
 from keras_transformer.files.standard_error import silence_stderr
 from keras_transformer.runs.model_card import facts
 from keras_transformer.serving.messages import PredictionLog
-from keras_transformer.serving.tensor_protos import to_proto
+from keras_transformer.serving.messages import to_proto
 
 FILE_NAME = "tf_serving_warmup_requests"
 BATCH_SIZES = (1, 4, 16)

@@ -2,31 +2,47 @@
 
 import socket
 
+from keras_transformer.errors import UserError
 
-def host_and_port(host, port):
+
+def format_address(host, port):
     """Returns an address as text, in which an IPv6 host needs brackets.
 
     Example:
 
-    >>> host_and_port("::1", 8500)
+    >>> format_address("::1", 8500)
     '[::1]:8500'
     """
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
-def address_family(host):
-    """Returns the address family of a host, preferably IPv4.
+def bind(host, port):
+    """Returns a socket that is bound to an address but does not listen.
+
+    A host with several addresses is bound to one of IPv4 if there is any,
+    because clients try IPv4 at least.
 
     Raises:
-        ValueError: If the host has no address.
+        UserError: If the host has no address.
+        OSError: If the port is taken.
     """
     try:
-        addresses = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+        addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
-        raise ValueError(
+        raise UserError(
             "`host` must be a name or an address of this machine. Received: "
             f"host={host!r}. Use localhost, or 0.0.0.0 for all addresses."
         ) from error
-    families = [info[0] for info in addresses]
-    # "localhost" often has both, and clients try IPv4 at least.
-    return socket.AF_INET if socket.AF_INET in families else families[0]
+    family, kind, protocol, _, address = min(
+        addresses, key=lambda info: info[0] != socket.AF_INET
+    )
+    # asyncio sends small responses at once only if it knows the protocol.
+    bound = socket.socket(family, kind, protocol)
+    # A port stays in TIME_WAIT after its last use.
+    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        bound.bind(address)
+    except OSError:
+        bound.close()
+        raise
+    return bound

@@ -5,10 +5,10 @@ import concurrent.futures
 import threading
 import time
 
-from keras_transformer.serving.errors import QUEUE_FULL
+import numpy as np
+
+from keras_transformer.serving.errors import InvalidRequest
 from keras_transformer.serving.errors import RequestError
-from keras_transformer.serving.errors import invalid
-from keras_transformer.serving.joined_arrays import join
 
 MAX_TIMEOUTS = 10  # a batch waits at most this many single-call timeouts
 
@@ -22,16 +22,15 @@ class Batcher:
     calls run again one by one, so that only the faulty call gets the error.
 
     Args:
-        max_batch_size: Largest number of rows in a batch. Defaults to 32.
+        max_batch_size: Maximum number of rows in a batch. Defaults to 32.
         timeout_seconds: Seconds that a batch waits for one more call. Defaults
             to 0.002.
-        max_waiting: Largest number of rows that may wait in the queue; further
+        max_waiting: Maximum number of rows that may wait in the queue; further
             calls are refused. Defaults to 64 batches.
         num_threads: Number of threads that run functions. Defaults to 1.
 
     Example:
 
-    >>> import numpy as np
     >>> batcher = Batcher(timeout_seconds=0)
     >>> def double(arrays):
     ...     return {"doubled": 2 * arrays["number"]}
@@ -58,11 +57,7 @@ class Batcher:
         self.ensure_threads(num_threads)
 
     def ensure_threads(self, num_threads):
-        """Starts threads until there are this many.
-
-        Args:
-            num_threads: Number of threads that run functions.
-        """
+        """Starts threads that run functions until there are this many."""
         while len(self._threads) < num_threads:
             # A daemon, so that a process that fails before `close` can end.
             thread = threading.Thread(
@@ -94,14 +89,13 @@ class Batcher:
                 others or split; the function then gets exactly these arrays.
                 Defaults to None.
             timeout: Seconds to wait for the results. Defaults to no limit.
-            on_cancel: Function that registers a callback. The callback takes no
-                arguments and is to be called when the caller stops waiting.
-                Defaults to None.
+            on_cancel: Function that registers a callback, which takes no
+                arguments and is called when the caller stops waiting. Defaults
+                to None.
             lengths: List of floats, the length of each row as a fraction of the
-                greatest allowed length. A batch takes no more memory than one
-                row of length 1: its number of rows times the square of their
-                greatest length, as in attention, is at most 1. Defaults to no
-                limit.
+                maximum length. A batch takes no more memory than one row of
+                length 1: its number of rows times the square of their maximum
+                length, as in attention, is at most 1. Defaults to no limit.
 
         Returns:
             The function's results for these arrays. If other rows of the batch
@@ -137,11 +131,10 @@ class Batcher:
         if late and not failures:
             raise RequestError(
                 "DEADLINE_EXCEEDED",
-                f"The result must be there in {timeout:g} s. Received: none. "
-                "Allow more time, or send fewer sentences.",
+                f"No result within {timeout:g} s. Allow more time, or send "
+                "fewer sentences.",
             )
-        parts = [future.result() for future in failures or futures]
-        return join(parts)
+        return _concatenate([future.result() for future in failures or futures])
 
     def close(self, seconds=None):
         """Refuses new calls, finishes the earlier ones and ends the threads.
@@ -169,7 +162,8 @@ class Batcher:
         begin = 0
         for end in range(1, len(lengths) + 1):
             # One row more than a batch takes starts the next task.
-            if end < len(lengths) and self._fits(lengths[begin : end + 1]):
+            rows = lengths[begin : end + 1]
+            if end < len(lengths) and len(rows) <= self._max_rows(max(rows)):
                 continue
             part = {name: array[begin:end] for name, array in arrays.items()}
             longest = max(lengths[begin:end])
@@ -177,10 +171,7 @@ class Batcher:
             begin = end
         return tasks
 
-    def _fits(self, lengths):
-        return len(lengths) <= self._most_rows(max(lengths))
-
-    def _most_rows(self, longest):
+    def _max_rows(self, longest):
         """Returns how many rows of this length a batch takes, at least one."""
         if longest == 0:
             return self.max_batch_size
@@ -189,7 +180,7 @@ class Batcher:
     def _enqueue(self, tasks):
         num_rows = sum(task.num_rows for task in tasks)
         if num_rows > self.max_waiting:
-            raise invalid(
+            raise InvalidRequest(
                 f"A request must have at most {self.max_waiting} rows. "
                 f"Received: {num_rows}. Send several smaller requests."
             )
@@ -201,8 +192,7 @@ class Batcher:
             if self._num_rows + num_rows > self.max_waiting:
                 raise RequestError(
                     "UNAVAILABLE",
-                    f"{QUEUE_FULL}: {self._num_rows} rows are waiting. "
-                    "Try again later.",
+                    f"The queue is full: {self._num_rows} rows are waiting.",
                 )
             self._waiting.extend(tasks)
             self._num_rows += num_rows
@@ -247,7 +237,7 @@ class Batcher:
                 if self._is_closed:
                     return []
                 self._changed.wait()
-            # Callers that have just received an answer are about to call
+            # Callers that have just received a result are about to call
             # again, so the wait is counted from now and not from the arrival
             # of the oldest call.
             begin = time.monotonic()
@@ -271,17 +261,17 @@ class Batcher:
         num_rows = sum(task.num_rows for task in batch)
         longest = max(task.longest for task in batch)
         others = []
-        while self._waiting and num_rows < self._most_rows(longest):
+        while self._waiting and num_rows < self._max_rows(longest):
             task = self._waiting.popleft()
             all_rows = num_rows + task.num_rows
-            most_rows = self._most_rows(max(longest, task.longest))
-            if task.key == batch[0].key and all_rows <= most_rows:
+            max_rows = self._max_rows(max(longest, task.longest))
+            if task.key == batch[0].key and all_rows <= max_rows:
                 batch.append(task)
                 num_rows, longest = all_rows, max(longest, task.longest)
             else:  # another function or shape, too many rows or too long ones
                 others.append(task)
         self._waiting.extendleft(reversed(others))  # in their old order
-        return self._most_rows(longest) - num_rows
+        return self._max_rows(longest) - num_rows
 
 
 class _Task:
@@ -313,7 +303,8 @@ def _run_together(tasks):
         return False
     num_rows = sum(task.num_rows for task in tasks)
     try:
-        outputs = tasks[0].function(join([task.arrays for task in tasks]))
+        batch = _concatenate([task.arrays for task in tasks])
+        outputs = tasks[0].function(batch)
     except Exception:
         return False  # running them one by one shows which task is at fault
     # Results without a row for each argument cannot be divided among callers.
@@ -325,3 +316,27 @@ def _run_together(tasks):
         task.future.set_result({n: a[begin:end] for n, a in outputs.items()})
         begin = end
     return True
+
+
+def _concatenate(parts):
+    """Concatenates dictionaries of arrays along the first axis."""
+    if len(parts) == 1:
+        return parts[0]
+    joined = {}
+    for name in parts[0]:
+        arrays = [part[name] for part in parts]
+        shapes = [array.shape[1:] for array in arrays]
+        # Translations are as long as the longest of their batch, so parts may
+        # differ in width.
+        if len(set(shapes)) > 1:
+            widest = np.max(shapes, axis=0)
+            arrays = [_pad(array, widest) for array in arrays]
+        joined[name] = np.concatenate(arrays)  # (batch, ...)
+    return joined
+
+
+def _pad(array, shape):
+    blank = b"" if array.dtype == object else 0  # objects are strings
+    padded = np.full((len(array), *shape), blank, array.dtype)
+    padded[tuple(slice(size) for size in array.shape)] = array
+    return padded

@@ -6,14 +6,25 @@ import typing
 import urllib.parse
 import urllib.request
 
-from keras_transformer.serving import answers
-from keras_transformer.serving.addresses import host_and_port
-from keras_transformer.serving.grpc_client import GrpcClient
-from keras_transformer.serving.rest_client import RestClient
+from keras_transformer.errors import UserError
+from keras_transformer.serving import responses
+from keras_transformer.serving.addresses import format_address
 
 # The default ports of TF Serving.
 _PORTS = {"grpc": 8500, "rest": 8501}
 _HOST = re.compile(r"[\w.:%-]+")  # IPv6 has colons, and % before a zone
+
+
+class Address(typing.NamedTuple):
+    """Where a client finds its server."""
+
+    scheme: str  # http, or https for an encrypted connection
+    hostname: str
+    port: int
+    path: str
+
+    def __str__(self):
+        return format_address(self.hostname, self.port)
 
 
 def connect(
@@ -27,35 +38,38 @@ def connect(
 
     Args:
         server: Host name or address, followed by a colon and the port if that
-            is not the default port of the protocol. For REST it may also be a
-            URL. Defaults to "localhost".
-        protocol: "grpc", which needs the extra `serving`, or "rest". Defaults
-            to "grpc".
+            is not the default port of the protocol. `https://` before it
+            encrypts the connection. For REST, a path may follow. Defaults to
+            "localhost".
+        protocol: "grpc" or "rest". Defaults to "grpc".
         model_name: Name of the model on the server. Defaults to "translate".
         model_version: Integer number of the version to ask. Defaults to the
             newest version.
-        timeout_secs: Largest number of seconds to wait for an answer. Defaults
+        timeout_secs: Maximum number of seconds to wait for a response. Defaults
             to 10.
 
     Returns:
-        A client. Calling it with a list of texts returns an `Answer`; `close`
+        A client. Calling it with a list of texts returns a `Response`; `close`
         ends its connection. A second argument may list the terms that each
         translation must hold, in rows of equal length that are filled up with
         empty strings. A client belongs to a single thread.
 
     Raises:
-        ValueError: If the address is malformed or the extra is missing. Calls
-            of the client raise it when the server refuses the request or
-            cannot be reached.
+        UserError: If the address is malformed. Calls of the client raise it
+            when the server refuses the request or cannot be reached.
     """
     if protocol not in _PORTS:
-        raise ValueError(
+        raise UserError(
             "`protocol` must be grpc or rest. Received: "
             f"protocol={protocol!r}. Choose one of them."
         )
     address = _parse_address(server, protocol)
-    client = RestClient if protocol == "rest" else GrpcClient
-    return client(address, model_name, model_version, timeout_secs)
+    # Imported here because each needs packages that the other does without.
+    if protocol == "rest":
+        from keras_transformer.serving.rest_client import RestClient as Client
+    else:
+        from keras_transformer.serving.grpc_client import GrpcClient as Client
+    return Client(address, model_name, model_version, timeout_secs)
 
 
 def check_server(server, protocol, timeout_secs):
@@ -64,10 +78,10 @@ def check_server(server, protocol, timeout_secs):
     Args:
         server: Host name or address, see `connect`.
         protocol: "grpc" or "rest".
-        timeout_secs: Largest number of seconds to wait.
+        timeout_secs: Maximum number of seconds to wait.
 
     Raises:
-        ValueError: If the address is malformed or nobody listens there.
+        UserError: If the address is malformed or nobody listens there.
     """
     address = _parse_address(server, protocol)
     # A client behind a proxy may reach the server by the proxy alone.
@@ -77,45 +91,29 @@ def check_server(server, protocol, timeout_secs):
         place = (address.hostname, address.port)
         socket.create_connection(place, timeout_secs).close()
     except (BlockingIOError, TimeoutError) as error:
-        raise answers.too_late(address, timeout_secs) from error
+        raise responses.too_late(address, timeout_secs) from error
     except (OSError, UnicodeError) as error:
         reason = getattr(error, "strerror", None) or error
-        raise answers.unreachable(address, reason) from error
+        raise responses.unreachable(address, reason) from error
 
 
 def _parse_address(server, protocol):
     port = _PORTS[protocol]
-    # Its channel is not encrypted, as `https` would promise.
-    if protocol == "grpc" and "://" in server:
-        raise ValueError(
-            "`server` must be a host, or a host and a port, and not a URL with "
-            f"gRPC. Received: server={server!r}. Use for example "
-            f"localhost:{port}, or protocol=rest."
-        )
     try:
         url = urllib.parse.urlsplit(
             server if "://" in server else f"http://{server}"
         )
-        if url.scheme in ("http", "https") and _HOST.fullmatch(
-            url.hostname or ""
-        ):
+        is_url = url.scheme in ("http", "https")
+        has_path = protocol == "grpc" and url.path
+        if is_url and _HOST.fullmatch(url.hostname or "") and not has_path:
             default = 443 if url.scheme == "https" else port
-            return _Address(
+            return Address(
                 url.scheme, url.hostname, url.port or default, url.path
             )
     except ValueError:
         pass  # the port is not a number; the error below explains that
-    raise ValueError(
+    raise UserError(
         "`server` must be a host, or a host and a port. Received: "
-        f"server={server!r}. Use for example localhost:{port}."
+        f"server={server!r}. Use for example localhost:{port}, or "
+        f"https://localhost:{port} if the server has a certificate."
     )
-
-
-class _Address(typing.NamedTuple):
-    scheme: str
-    hostname: str
-    port: int
-    path: str
-
-    def __str__(self):
-        return host_and_port(self.hostname, self.port)

@@ -1,32 +1,16 @@
 """Errors that answer a request, with their gRPC codes and HTTP statuses."""
 
+from keras_transformer.errors import UserError
 from keras_transformer.serving import limits
-
-# How a server refuses a request for the moment; clients look for these.
-LOADING = "The model is still being loaded."
-QUEUE_FULL = "The queue is full"
 
 # The index of a name is its number in gRPC and in TensorFlow.
 CODES = (
-    "OK",
-    "CANCELLED",
-    "UNKNOWN",
-    "INVALID_ARGUMENT",
-    "DEADLINE_EXCEEDED",
-    "NOT_FOUND",
-    "ALREADY_EXISTS",
-    "PERMISSION_DENIED",
-    "RESOURCE_EXHAUSTED",
-    "FAILED_PRECONDITION",
-    "ABORTED",
-    "OUT_OF_RANGE",
-    "UNIMPLEMENTED",
-    "INTERNAL",
-    "UNAVAILABLE",
-    "DATA_LOSS",
+    *("OK", "CANCELLED", "UNKNOWN", "INVALID_ARGUMENT", "DEADLINE_EXCEEDED"),
+    *("NOT_FOUND", "ALREADY_EXISTS", "PERMISSION_DENIED"),
+    *("RESOURCE_EXHAUSTED", "FAILED_PRECONDITION", "ABORTED", "OUT_OF_RANGE"),
+    *("UNIMPLEMENTED", "INTERNAL", "UNAVAILABLE", "DATA_LOSS"),
     "UNAUTHENTICATED",
 )
-
 # As in TF Serving. Codes that are missing here are server errors: 500.
 _HTTP_STATUS = {
     "CANCELLED": 499,
@@ -45,8 +29,7 @@ _HTTP_STATUS = {
 }
 
 
-# A `ValueError`, because the commands report these in one line.
-class RequestError(ValueError):
+class RequestError(UserError):
     """A request that is answered with an error.
 
     Args:
@@ -70,6 +53,12 @@ class RequestError(ValueError):
         self.http_status = http_status or _HTTP_STATUS.get(code, 500)
 
 
-def invalid(message):
-    """Returns the `RequestError` for a malformed request."""
-    return RequestError("INVALID_ARGUMENT", message)
+class InvalidRequest(RequestError):
+    """A malformed request.
+
+    Args:
+        message: Text for the sender of the request.
+    """
+
+    def __init__(self, message):
+        super().__init__("INVALID_ARGUMENT", message)

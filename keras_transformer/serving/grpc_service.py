@@ -9,22 +9,22 @@ from google.protobuf.message import DecodeError
 
 from keras_transformer.serving import limits
 from keras_transformer.serving import messages
-from keras_transformer.serving.addresses import host_and_port
+from keras_transformer.serving.addresses import format_address
 from keras_transformer.serving.errors import CODES
+from keras_transformer.serving.errors import InvalidRequest
 from keras_transformer.serving.errors import RequestError
-from keras_transformer.serving.errors import invalid
 from keras_transformer.serving.signature import check_names
-from keras_transformer.serving.tensor_protos import to_array
-from keras_transformer.serving.tensor_protos import to_proto
 
 
-def make_server(service, host, port):
+def make_server(service, host, port, tls=None):
     """Creates a gRPC server without starting it.
 
     Args:
         service: `Service` that answers the requests.
         host: Host name or address to listen on.
         port: Integer port to listen on; 0 stands for any free port.
+        tls: Pair of paths of a certificate and its private key. Defaults to
+            None, which does not encrypt.
 
     Returns:
         The server, to be started by the caller, and its port.
@@ -32,65 +32,82 @@ def make_server(service, host, port):
     Raises:
         OSError: If the server cannot listen there.
     """
+    options = {
+        "grpc.max_receive_message_length": limits.MAX_BODY_BYTES,
+        "grpc.max_send_message_length": -1,
+        "grpc.max_allowed_incoming_connections": limits.MAX_GRPC_CONNECTIONS,
+        "grpc.max_concurrent_streams": limits.MAX_CALLS_OF_CONNECTION,
+        "grpc.max_connection_idle_ms": 1000 * limits.IDLE_SECONDS,
+        "grpc.max_connection_age_ms": 1000 * limits.GRPC_SECONDS,
+        "grpc.max_connection_age_grace_ms": 1000 * limits.GRPC_GRACE_SECONDS,
+        # Otherwise two servers could share a port unnoticed.
+        "grpc.so_reuseport": 0,
+    }
     server = grpc.server(
         # Each call holds a thread that waits for its results.
         concurrent.futures.ThreadPoolExecutor(limits.MAX_CALLS, "grpc"),
-        _handlers(service),
-        options=_options(),
+        _make_handlers(service),
+        options=list(options.items()),
         maximum_concurrent_rpcs=limits.MAX_CALLS,  # refused with a code
     )
+    address = format_address(host, port)
     try:
-        bound_port = server.add_insecure_port(host_and_port(host, port))
+        if tls is None:
+            return server, server.add_insecure_port(address)
+        certificate, key = map(_read_bytes, tls)
+        credentials = grpc.ssl_server_credentials([(key, certificate)])
+        return server, server.add_secure_port(address, credentials)
     except RuntimeError as error:  # how gRPC reports a taken port
         raise OSError(str(error)) from error
-    return server, bound_port
 
 
-def _options():
-    """Returns the options of a server."""
-    return [
-        ("grpc.max_receive_message_length", limits.MAX_BODY_BYTES),
-        ("grpc.max_send_message_length", -1),
-        ("grpc.max_allowed_incoming_connections", limits.MAX_GRPC_CONNECTIONS),
-        ("grpc.max_concurrent_streams", limits.MAX_CALLS_OF_CONNECTION),
-        ("grpc.max_connection_idle_ms", 1000 * limits.IDLE_SECONDS),
-        ("grpc.max_connection_age_ms", 1000 * limits.GRPC_SECONDS),
-        ("grpc.max_connection_age_grace_ms", 1000 * limits.GRPC_GRACE_SECONDS),
-        # Otherwise two servers could share a port unnoticed.
-        ("grpc.so_reuseport", 0),
-    ]
+def _read_bytes(path):
+    with open(path, "rb") as file:
+        return file.read()
 
 
-def _handlers(service):
+def _make_handlers(service):
     """Returns the handlers of all methods; other methods are unimplemented."""
-    answers = _Answers(service)
+    responder = _Responder(service)
+    methods = {
+        "PredictionService": {
+            "Predict": responder.predict,
+            "GetModelMetadata": responder.metadata,
+        },
+        "ModelService": {"GetModelStatus": responder.status},
+    }
     return [
         grpc.method_handlers_generic_handler(
-            f"tensorflow.serving.{name}",
+            f"tensorflow.serving.{service_name}",
             {
                 # The messages arrive as bytes. If gRPC parsed them, malformed
                 # ones would become internal errors with a traceback in the log.
-                method: grpc.unary_unary_rpc_method_handler(
-                    functools.partial(_answer, function)
+                name: grpc.unary_unary_rpc_method_handler(
+                    functools.partial(_respond, function)
                 )
-                for method, function in methods.items()
+                for name, function in functions.items()
             },
         )
-        for name, methods in (
-            (
-                "PredictionService",
-                {
-                    "Predict": answers.predict,
-                    "GetModelMetadata": answers.metadata,
-                },
-            ),
-            ("ModelService", {"GetModelStatus": answers.status}),
-        )
+        for service_name, functions in methods.items()
     ]
 
 
-class _Answers:
-    """Returns the message that answers the bytes of a request."""
+def _respond(function, content, context):
+    """Returns the bytes of a response, or ends the call with a code."""
+    try:
+        return function(content, context).SerializeToString()
+    except RequestError as error:
+        code, message = error.code, str(error)
+    except Exception as error:
+        code, message = "INTERNAL", repr(error)[: limits.MAX_MESSAGE_CHARACTERS]
+    # By this a client tells the server's UNAVAILABLE from its library's.
+    context.set_trailing_metadata([("server", "kt-serve")])
+    # Outside of the `try`, because `abort` raises an exception itself.
+    context.abort(getattr(grpc.StatusCode, code), message)
+
+
+class _Responder:
+    """Turns the bytes of a request into the message that answers it."""
 
     def __init__(self, service):
         self._service = service
@@ -106,11 +123,11 @@ class _Answers:
             _seconds_left(context),
             functools.partial(_call_at_end, context),
         )
-        response = messages.PredictResponse()
-        _fill_spec(response.model_spec, spec, version)
-        response.model_spec.signature_name = spec.signature_name
+        spec.version.value = version
+        spec.ClearField("version_label")
+        response = messages.PredictResponse(model_spec=spec)
         for name in output_names:
-            response.outputs[name].CopyFrom(to_proto(outputs[name]))
+            response.outputs[name].CopyFrom(messages.to_proto(outputs[name]))
         return response
 
     def _read(self, content):
@@ -123,7 +140,7 @@ class _Answers:
         output_names = list(request.output_filter) or list(signature.outputs)
         # Wrong names are refused before the model runs.
         if not set(output_names) <= set(signature.outputs):
-            raise invalid(
+            raise InvalidRequest(
                 f"The signature has the outputs {', '.join(signature.outputs)}."
                 " Received: output tensor alias not found in signature: "
                 f"{', '.join(output_names)}."
@@ -131,7 +148,7 @@ class _Answers:
         # One small message can stand for a large array, and many have names.
         check_names(signature.inputs, request.inputs)
         arrays = {
-            name: to_array(name, proto)
+            name: messages.to_array(name, proto)
             for name, proto in request.inputs.items()
         }
         copy = type(spec)()
@@ -143,7 +160,7 @@ class _Answers:
         # TF Serving knows no other field either.
         fields = list(request.metadata_field)
         if fields != ["signature_def"]:
-            raise invalid(
+            raise InvalidRequest(
                 "metadata_field must be signature_def. Received: "
                 f"{', '.join(fields) or 'none'}."
             )
@@ -156,7 +173,8 @@ class _Answers:
             content = definition.SerializeToString()
             signatures.signature_def[name].ParseFromString(content)
         response = messages.GetModelMetadataResponse()
-        _fill_spec(response.model_spec, request.model_spec, version)
+        response.model_spec.name = request.model_spec.name
+        response.model_spec.version.value = version
         response.metadata["signature_def"].Pack(signatures)
         return response
 
@@ -165,37 +183,34 @@ class _Answers:
         statuses = self._service.statuses(*_requested_model(request.model_spec))
         response = messages.GetModelStatusResponse()
         for number, status in statuses.items():
-            entry = response.model_version_status.add()
-            entry.version = number
-            entry.state = messages.STATES[status.state]
-            entry.status.error_code = CODES.index(status.code)
-            entry.status.error_message = status.message
+            response.model_version_status.add(
+                version=number,
+                state=status.state,
+                status={
+                    "error_code": CODES.index(status.code),
+                    "error_message": status.message,
+                },
+            )
         return response
-
-
-def _answer(function, content, context):
-    """Returns the bytes of an answer, or ends the call with an error's code."""
-    try:
-        return function(content, context).SerializeToString()
-    except RequestError as error:
-        code, message = error.code, str(error)
-    except Exception as error:
-        code, message = "INTERNAL", repr(error)[: limits.MAX_MESSAGE_CHARACTERS]
-    # Outside of the `try`, because `abort` raises an exception itself.
-    context.abort(getattr(grpc.StatusCode, code), message)
 
 
 def _parse(message_class, content):
     try:
         request = message_class.FromString(content)
     except DecodeError as error:
-        raise invalid(
+        raise InvalidRequest(
             f"A request must be a {message_class.__name__}. Received: "
             f"{len(content)} other bytes ({error})."
         ) from error
     if not request.HasField("model_spec"):
-        raise invalid("Missing ModelSpec")
+        raise InvalidRequest("Missing ModelSpec")
     return request
+
+
+def _requested_model(spec):
+    """Returns name, version and label of the requested model."""
+    version = spec.version.value if spec.HasField("version") else None
+    return spec.name, version, spec.version_label
 
 
 def _seconds_left(context):
@@ -210,14 +225,3 @@ def _call_at_end(context, function):
     # gRPC does not add functions to a call that has ended.
     if not context.add_callback(function):
         function()
-
-
-def _requested_model(spec):
-    """Returns name, version and label of the requested model."""
-    version = spec.version.value if spec.HasField("version") else None
-    return spec.name, version, spec.version_label
-
-
-def _fill_spec(spec, requested, version):
-    spec.name = requested.name
-    spec.version.value = version

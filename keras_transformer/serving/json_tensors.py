@@ -12,7 +12,7 @@ import typing
 
 import numpy as np
 
-from keras_transformer.serving.errors import invalid
+from keras_transformer.serving.errors import InvalidRequest
 from keras_transformer.serving.limits import MAX_AXES
 from keras_transformer.serving.signature import check_names
 
@@ -50,31 +50,35 @@ def parse_request(body):
         if _SURROGATE.search(body):
             json.dumps(request, ensure_ascii=False).encode()
     except UnicodeDecodeError as error:
-        raise invalid(f"JSON must be UTF-8. Received: {error}.") from error
+        raise InvalidRequest(
+            f"JSON must be UTF-8. Received: {error}."
+        ) from error
     except UnicodeEncodeError as error:
-        raise invalid(
+        raise InvalidRequest(
             "JSON Parse error: surrogates, \\ud800 to \\udfff, must be in "
             "pairs. Received: one alone."
         ) from error
     except RecursionError as error:  # a few thousand brackets are enough
-        raise invalid("JSON Parse error: nested too deeply.") from error
+        raise InvalidRequest("JSON Parse error: nested too deeply.") from error
     except ValueError as error:
-        raise invalid(f"JSON Parse error: {error}.") from error
+        raise InvalidRequest(f"JSON Parse error: {error}.") from error
     if not isinstance(request, dict):
-        raise invalid(f"JSON Value: {_shown(request)} is not an object.")
+        raise InvalidRequest(f"JSON Value: {_shown(request)} is not an object.")
     name = request.get("signature_name", "")
     if not isinstance(name, str):
-        raise invalid(f"'signature_name' must be a string: {_shown(name)}.")
+        raise InvalidRequest(
+            f"'signature_name' must be a string: {_shown(name)}."
+        )
     formats = [key for key in ("instances", "inputs") if key in request]
     if len(formats) != 1:
-        raise invalid(
+        raise InvalidRequest(
             "A request must have one of the keys 'instances' and 'inputs'. "
             f"Received: {', '.join(map(repr, formats)) or 'none'}."
         )
     is_row = formats == ["instances"]
     values = request[formats[0]]
     if is_row and (not isinstance(values, list) or not values):
-        raise invalid(
+        raise InvalidRequest(
             f"'instances' must be a list of one row or more: {_shown(values)}."
         )
     return JsonRequest(name, is_row, values)
@@ -95,7 +99,7 @@ def arrays_of(request, inputs):
     if request.is_row and _is_named(columns[0]):
         for number, row in enumerate(columns):
             if not _is_named(row):
-                raise invalid(
+                raise InvalidRequest(
                     "All instances must be objects if the first one is. "
                     f"Received: another value as instance {number}. Name the "
                     "inputs in each instance."
@@ -104,7 +108,7 @@ def arrays_of(request, inputs):
         columns = {name: [row[name] for row in columns] for name in inputs}
     elif not _is_named(columns) or request.is_row:
         if len(inputs) != 1:
-            raise invalid(
+            raise InvalidRequest(
                 "Values must be named because there are several inputs: "
                 f"{', '.join(sorted(inputs))}. Received: values without "
                 "names. Send an object with these keys."
@@ -142,7 +146,7 @@ def format_response(outputs, is_row):
     lengths = {array.shape[:1] for array in outputs.values()}
     if len(lengths) != 1 or () in lengths:
         shapes = {str(array.shape) for array in outputs.values()}
-        raise invalid(
+        raise InvalidRequest(
             "In row format, results must have a row for each instance. "
             f"Received: results of shapes {', '.join(sorted(shapes))}. Send "
             "'inputs' instead of 'instances'."
@@ -174,7 +178,7 @@ def _array(name, value, tensor):
         shape.append(len(inner))
         inner = inner[0] if inner else None
     if len(shape) > MAX_AXES:
-        raise invalid(
+        raise InvalidRequest(
             f"Input {name!r} must have at most {MAX_AXES} axes. Received: a "
             "list that is nested more deeply. Send fewer levels."
         )
@@ -196,7 +200,7 @@ def _flatten(name, value, shape, tensor, values):
         values.append(_scalar(name, value, tensor))
         return
     if not isinstance(value, list) or len(value) != shape[0]:
-        raise invalid(
+        raise InvalidRequest(
             f"Lists of input {name!r} must be equally long and deep. "
             f"Received: {_shown(value)} where {shape[0]} values were expected."
         )
@@ -237,7 +241,7 @@ def _scalar(name, value, tensor):
     else:
         converted = _float(value, dtype)
     if converted is None:
-        raise invalid(
+        raise InvalidRequest(
             f"JSON Value: {_shown(value)} of input {name!r} is not of expected "
             f"type: {tensor.type_name}."
         )
@@ -251,7 +255,9 @@ def _bytes(value):
         if isinstance(value, dict) and _is_base64(value):
             return base64.b64decode(value["b64"], validate=True)
     except ValueError as error:
-        raise invalid(f"JSON Value: {_shown(value)}: {error}.") from error
+        raise InvalidRequest(
+            f"JSON Value: {_shown(value)}: {error}."
+        ) from error
     return None
 
 

@@ -7,8 +7,7 @@ the time that the other clients need. `docs/serving.md` lists them for users.
 # Requests. 2,048 sentences, the most that may wait, have 2,000 bytes each
 # within this limit, which is also the default of gRPC.
 MAX_BODY_BYTES = 4 * 2**20
-# A client that has disconnected from REST is not noticed before its answer is
-# sent. What is left of its request after this time is not translated.
+# What is left of a request after this time is not translated.
 PREDICT_SECONDS = 300
 # SentencePiece makes pieces of at most 16 characters, and UTF-8 takes at most 4
 # bytes for one. A longer text is refused before its tokens are counted, because
@@ -22,35 +21,34 @@ MAX_AXES = 8
 MAX_REPEATED_VALUES = 2**16
 # gRPC refuses messages of 8 KiB, and writes an emoji with 12 bytes.
 MAX_MESSAGE_CHARACTERS = 500
+# A body of `[[],[],[],` becomes thirty times as large when it is parsed, so
+# only few are parsed at a time. Python runs one thread at a time anyway.
+MAX_PARSED_AT_ONCE = 2
 
 # HTTP.
-MAX_LINE_BYTES = 8 * 2**10  # of a request's first line
-MAX_HEADER_BYTES = 32 * 2**10
-MAX_HEADERS = 100
+MAX_HEADER_BYTES = 32 * 2**10  # that wait for the rest of the headers
 REQUEST_SECONDS = 30  # from the first byte of a request to its last one
-ANSWER_SECONDS = 30  # for the client to take the answer
+RESPONSE_SECONDS = 30  # for the client to take the response
 IDLE_SECONDS = 60  # between two requests on one connection
 LINGER_SECONDS = 2  # for the client to read why its connection is closed
-
-# Clients. Each connection of REST and each call of gRPC has a thread.
+# Each may wait for its results in a thread.
 MAX_CONNECTIONS = 256
-MAX_REFUSED = 64  # refused connections that stay open until they are read
 # A connection that has been idle for this time gives its place to a new one.
 MIN_IDLE_SECONDS = 1
-MAX_CALLS = 256
+MAX_PENDING_CONNECTIONS = 128  # a small number refuses bursts of clients
+
+# gRPC.
+MAX_CALLS = 256  # each holds a thread
 # HTTP/2 recommends no fewer. Two stalled clients cannot take all of the places.
 MAX_CALLS_OF_CONNECTION = 100
 # gRPC has no thread for a connection, so this limits only file descriptors.
 MAX_GRPC_CONNECTIONS = 512
 # gRPC limits neither the time for a request to arrive nor that for the client
-# to take the answer. A connection therefore takes no new calls after this time
-# (clients open another one unnoticed), and its last calls are ended after the
-# grace, which leaves time for any answer.
+# to take the response. A connection therefore takes no new calls after this
+# time (clients open another one unnoticed), and its last calls are ended after
+# the grace, which leaves time for any response.
 GRPC_SECONDS = 60
-GRPC_GRACE_SECONDS = PREDICT_SECONDS + ANSWER_SECONDS
-# A body of `[[],[],[],` becomes thirty times as large when it is parsed, so
-# only few are parsed at a time. Python runs one thread at a time anyway.
-MAX_PARSED_AT_ONCE = 2
+GRPC_GRACE_SECONDS = PREDICT_SECONDS + RESPONSE_SECONDS
 
 # Clients limit what they accept from a server, too.
-MAX_ANSWER_BYTES = 32 * 2**20
+MAX_RESPONSE_BYTES = 32 * 2**20

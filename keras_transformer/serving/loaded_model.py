@@ -5,14 +5,15 @@ import os
 
 import numpy as np
 
+from keras_transformer.errors import UserError
 from keras_transformer.files.records import read_record
 from keras_transformer.files.standard_error import silence_stderr
 from keras_transformer.serving.errors import CODES
 from keras_transformer.serving.errors import RequestError
 from keras_transformer.serving.messages import PredictionLog
+from keras_transformer.serving.messages import to_array
 from keras_transformer.serving.signature import Signature
 from keras_transformer.serving.signature import Tensor
-from keras_transformer.serving.tensor_protos import to_array
 from keras_transformer.serving.versions import SAVED_MODEL_FILE
 
 WARMUP_FILE = os.path.join("assets.extra", "tf_serving_warmup_requests")
@@ -42,7 +43,7 @@ class LoadedModel:
         # Before the import, which takes seconds and much memory.
         if not os.path.isfile(os.path.join(path, SAVED_MODEL_FILE)):
             # In lower case: `Versions` puts it in parentheses after the path.
-            raise ValueError("there is neither saved_model.pb nor model.bin")
+            raise UserError("there is neither saved_model.pb nor model.bin")
         import tensorflow as tf
         import tensorflow_text  # noqa: F401 - registers its operations
 

@@ -1,180 +1,164 @@
 """The messages of TF Serving's protocol, without TensorFlow.
 
 `tensorflow_serving.apis` defines the same messages, but it imports TensorFlow,
-which takes seconds. Here are the parts of them that a server or a client of
-text models uses. A message keeps the fields that its definition lacks, and
-passes them on.
+which takes seconds. `protocol.proto` defines the parts of them that a server or
+a client of text models uses. They are loaded from its compiled form, because
+the Python code that `protoc` writes depends on the version of protobuf.
 """
 
+import math
+import pathlib
+
+import numpy as np
 from google.protobuf import any_pb2
 from google.protobuf import descriptor_pb2
 from google.protobuf import descriptor_pool
 from google.protobuf import message_factory
 from google.protobuf import wrappers_pb2
 
-# The index of a name is its number.
-DATA_TYPES = (
-    *("INVALID", "FLOAT", "DOUBLE", "INT32", "UINT8", "INT16", "INT8"),
-    *("STRING", "COMPLEX64", "INT64", "BOOL", "QINT8", "QUINT8", "QINT32"),
-    *("BFLOAT16", "QINT16", "QUINT16", "UINT16", "COMPLEX128", "HALF"),
-    *("RESOURCE", "VARIANT", "UINT32", "UINT64"),
-)
-STATES = {
-    "UNKNOWN": 0,
-    "START": 10,
-    "LOADING": 20,
-    "AVAILABLE": 30,
-    "UNLOADING": 40,
-    "END": 50,
-}
-_ENUMS = {
-    "DataType": {f"DT_{n}": i for i, n in enumerate(DATA_TYPES)},
-    "State": STATES,
-}
-# For each message its fields, and for each field its number, its type, and
-# "repeated" or "map", which has keys of type string.
-_MESSAGES = {
-    "Dim": {"size": (1, "int64"), "name": (2, "string")},
-    "TensorShapeProto": {
-        "dim": (2, "Dim", "repeated"),
-        "unknown_rank": (3, "bool"),
-    },
-    "TensorProto": {
-        "dtype": (1, "DataType"),
-        "tensor_shape": (2, "TensorShapeProto"),
-        "tensor_content": (4, "bytes"),
-        "float_val": (5, "float", "repeated"),
-        "double_val": (6, "double", "repeated"),
-        "int_val": (7, "int32", "repeated"),
-        "string_val": (8, "bytes", "repeated"),
-        "scomplex_val": (9, "float", "repeated"),
-        "int64_val": (10, "int64", "repeated"),
-        "bool_val": (11, "bool", "repeated"),
-        "dcomplex_val": (12, "double", "repeated"),
-        "half_val": (13, "int32", "repeated"),
-        "uint32_val": (16, "uint32", "repeated"),
-        "uint64_val": (17, "uint64", "repeated"),
-    },
-    "TensorInfo": {
-        "name": (1, "string"),
-        "dtype": (2, "DataType"),
-        "tensor_shape": (3, "TensorShapeProto"),
-    },
-    "SignatureDef": {
-        "inputs": (1, "TensorInfo", "map"),
-        "outputs": (2, "TensorInfo", "map"),
-        "method_name": (3, "string"),
-        "defaults": (4, "TensorProto", "map"),
-    },
-    "ModelSpec": {
-        "name": (1, "string"),
-        "version": (2, "google.protobuf.Int64Value"),
-        "signature_name": (3, "string"),
-        "version_label": (4, "string"),
-    },
-    "PredictRequest": {
-        "model_spec": (1, "ModelSpec"),
-        "inputs": (2, "TensorProto", "map"),
-        "output_filter": (3, "string", "repeated"),
-    },
-    "PredictResponse": {
-        "outputs": (1, "TensorProto", "map"),
-        "model_spec": (2, "ModelSpec"),
-    },
-    "PredictLog": {
-        "request": (1, "PredictRequest"),
-        "response": (2, "PredictResponse"),
-    },
-    "PredictionLog": {"predict_log": (6, "PredictLog")},
-    "SignatureDefMap": {"signature_def": (1, "SignatureDef", "map")},
-    "GetModelMetadataRequest": {
-        "model_spec": (1, "ModelSpec"),
-        "metadata_field": (2, "string", "repeated"),
-    },
-    "GetModelMetadataResponse": {
-        "model_spec": (1, "ModelSpec"),
-        "metadata": (2, "google.protobuf.Any", "map"),
-    },
-    "GetModelStatusRequest": {"model_spec": (1, "ModelSpec")},
-    "StatusProto": {
-        "error_code": (1, "int32"),
-        "error_message": (2, "string"),
-    },
-    "ModelVersionStatus": {
-        "version": (1, "int64"),
-        "state": (2, "State"),
-        "status": (3, "StatusProto"),
-    },
-    "GetModelStatusResponse": {
-        "model_version_status": (1, "ModelVersionStatus", "repeated")
-    },
-}
-# `Any` names the message in it. All other names stay on this side of the wire.
-_PACKAGE = "tensorflow.serving"
-_FIELD = descriptor_pb2.FieldDescriptorProto
+from keras_transformer.serving import limits
+from keras_transformer.serving.errors import InvalidRequest
 
 
-def _make_classes():
-    """Returns the class of each message by its name."""
-    # A pool of their own, because TensorFlow may register the same names.
+def _load_pool():
+    compiled = pathlib.Path(__file__).with_name("protocol.binpb").read_bytes()
+    # Not the default pool, where TensorFlow registers the same names.
     pool = descriptor_pool.DescriptorPool()
-    file = descriptor_pb2.FileDescriptorProto(
-        name="keras_transformer.proto", package=_PACKAGE, syntax="proto3"
-    )
     for library in (any_pb2, wrappers_pb2):
         pool.AddSerializedFile(library.DESCRIPTOR.serialized_pb)
-        file.dependency.append(library.DESCRIPTOR.name)
-    for name, values in _ENUMS.items():
-        enum = file.enum_type.add(name=name)
-        for value_name, number in values.items():
-            enum.value.add(name=value_name, number=number)
-    for name, fields in _MESSAGES.items():
-        message = file.message_type.add(name=name)
-        for field_name, (number, kind, *label) in fields.items():
-            if label == ["map"]:
-                kind = _add_entry(message, name, field_name, kind)
-            _add_field(message, field_name, number, kind, bool(label))
-    pool.Add(file)
-    return {
-        name: message_factory.GetMessageClass(
-            pool.FindMessageTypeByName(f"{_PACKAGE}.{name}")
-        )
-        for name in _MESSAGES
-    }
+    for file in descriptor_pb2.FileDescriptorSet.FromString(compiled).file:
+        pool.Add(file)
+    return pool
 
 
-def _add_entry(message, name, field_name, kind):
-    """Adds the message that a map is a list of; returns its name."""
-    entry_name = field_name.title().replace("_", "") + "Entry"
-    entry = message.nested_type.add(name=entry_name)
-    entry.options.map_entry = True
-    _add_field(entry, "key", 1, "string", False)
-    _add_field(entry, "value", 2, kind, False)
-    return f"{name}.{entry_name}"
+def _message(name):
+    descriptor = _pool.FindMessageTypeByName(f"tensorflow.serving.{name}")
+    return message_factory.GetMessageClass(descriptor)
 
 
-def _add_field(message, name, number, kind, is_repeated):
-    label = _FIELD.LABEL_REPEATED if is_repeated else _FIELD.LABEL_OPTIONAL
-    field = message.field.add(name=name, number=number, label=label)
-    if kind in _ENUMS:
-        field.type = _FIELD.TYPE_ENUM
-    elif kind[0].islower() and "." not in kind:
-        field.type = _FIELD.Type.Value(f"TYPE_{kind.upper()}")
-        return
+_pool = _load_pool()
+GetModelMetadataRequest = _message("GetModelMetadataRequest")
+GetModelMetadataResponse = _message("GetModelMetadataResponse")
+GetModelStatusRequest = _message("GetModelStatusRequest")
+GetModelStatusResponse = _message("GetModelStatusResponse")
+PredictionLog = _message("PredictionLog")
+PredictRequest = _message("PredictRequest")
+PredictResponse = _message("PredictResponse")
+SignatureDef = _message("SignatureDef")
+SignatureDefMap = _message("SignatureDefMap")
+TensorProto = _message("TensorProto")
+_DATA_TYPES = {
+    name: value.number
+    for name, value in _pool.FindEnumTypeByName(
+        "tensorflow.serving.DataType"
+    ).values_by_name.items()
+}
+# For NumPy's name of each type: its name in the protocol, and the field of a
+# `TensorProto` with its values.
+_TYPES = {
+    "object": ("DT_STRING", "string_val"),
+    "float32": ("DT_FLOAT", "float_val"),
+    "float64": ("DT_DOUBLE", "double_val"),
+    "int32": ("DT_INT32", "int_val"),
+    "int64": ("DT_INT64", "int64_val"),
+    "bool": ("DT_BOOL", "bool_val"),
+    "uint8": ("DT_UINT8", "int_val"),
+    "int8": ("DT_INT8", "int_val"),
+    "uint16": ("DT_UINT16", "int_val"),
+    "int16": ("DT_INT16", "int_val"),
+    "uint32": ("DT_UINT32", "uint32_val"),
+    "uint64": ("DT_UINT64", "uint64_val"),
+    "float16": ("DT_HALF", "half_val"),
+    # NumPy knows this type once TensorFlow is imported.
+    "bfloat16": ("DT_BFLOAT16", "half_val"),
+    "complex64": ("DT_COMPLEX64", "scomplex_val"),
+    "complex128": ("DT_COMPLEX128", "dcomplex_val"),
+}
+_NAMES = {_DATA_TYPES[kind]: name for name, (kind, _) in _TYPES.items()}
+# Fields that hold several parts of a value, or its bits as an integer.
+_PARTS = {
+    "half_val": "uint16",
+    "scomplex_val": "float32",
+    "dcomplex_val": "float64",
+}
+# Clients without TensorFlow read the values of these types from their fields.
+# `tensor_content`, which holds those of other types, is hard to read for them.
+_IN_FIELDS = ("object", "float32", "float64", "int32", "int64", "bool")
+
+
+def data_type(dtype):
+    """Returns the number of a NumPy type in the protocol."""
+    return _DATA_TYPES[_TYPES[dtype.name][0]]
+
+
+def to_proto(array):
+    """Returns an array as a `TensorProto`."""
+    proto = TensorProto(dtype=data_type(array.dtype))
+    for size in array.shape:
+        proto.tensor_shape.dim.add().size = size
+    if array.dtype.name in _IN_FIELDS:
+        field = _TYPES[array.dtype.name][1]
+        getattr(proto, field).extend(array.ravel().tolist())
     else:
-        field.type = _FIELD.TYPE_MESSAGE
-    is_ours = not kind.startswith("google.")
-    field.type_name = f".{_PACKAGE}.{kind}" if is_ours else f".{kind}"
+        proto.tensor_content = array.tobytes()
+    return proto
 
 
-_classes = _make_classes()
-GetModelMetadataRequest = _classes["GetModelMetadataRequest"]
-GetModelMetadataResponse = _classes["GetModelMetadataResponse"]
-GetModelStatusRequest = _classes["GetModelStatusRequest"]
-GetModelStatusResponse = _classes["GetModelStatusResponse"]
-PredictionLog = _classes["PredictionLog"]
-PredictRequest = _classes["PredictRequest"]
-PredictResponse = _classes["PredictResponse"]
-SignatureDef = _classes["SignatureDef"]
-SignatureDefMap = _classes["SignatureDefMap"]
-TensorProto = _classes["TensorProto"]
+def to_array(name, proto):
+    """Returns the array in a `TensorProto`.
+
+    Args:
+        name: Name of the argument, for error messages.
+        proto: `TensorProto` to read, ours or TensorFlow's.
+
+    Raises:
+        RequestError: If the `TensorProto` does not describe an array.
+    """
+    sizes = tuple(axis.size for axis in proto.tensor_shape.dim)
+    # A single value may stand for any number of equal ones.
+    max_values = max(limits.MAX_REPEATED_VALUES, proto.ByteSize())
+    if (
+        len(sizes) > limits.MAX_AXES
+        or min(sizes, default=0) < 0
+        or math.prod(sizes) > max_values
+    ):
+        raise InvalidRequest(
+            f"Input {name!r} must have at most {limits.MAX_AXES} axes and as "
+            f"many values as its shape says. Received: shape {sizes}."
+        )
+    if proto.dtype not in _NAMES:
+        raise InvalidRequest(
+            f"Input {name!r} is not a tensor: its type, {proto.dtype}, is not "
+            "one of numbers or strings."
+        )
+    try:
+        values = _read_values(proto, _NAMES[proto.dtype], math.prod(sizes))
+        return values.reshape(sizes)
+    # NumPy raises these for values that do not fit their type, their number or
+    # a type that it does not know.
+    except (OverflowError, TypeError, ValueError) as error:
+        raise InvalidRequest(
+            f"Input {name!r} is not a tensor: {error}."
+        ) from error
+
+
+def _read_values(proto, type_name, size):
+    """Returns the values of a `TensorProto`, `(size,)` if they fit."""
+    dtype = np.dtype(type_name)
+    if proto.tensor_content:
+        # A copy, because these bytes cannot be written to.
+        return np.frombuffer(proto.tensor_content, dtype).copy()
+    field = _TYPES[type_name][1]
+    parts = np.array(getattr(proto, field), _PARTS.get(field, dtype))
+    values = parts.view(dtype) if field in _PARTS else parts
+    # The last value stands for all that are left out.
+    last = values[-1] if len(values) else b"" if dtype.kind == "O" else 0
+    missing = np.empty(max(0, size - len(values)), dtype)
+    if dtype.kind == "O" and len(missing) * len(last) > limits.MAX_BODY_BYTES:
+        raise ValueError(
+            f"its last string has {len(last)} bytes and stands for "
+            f"{len(missing)} more, which may have {limits.MAX_BODY_BYTES} "
+            "bytes together"
+        )
+    missing.fill(last)  # `np.full` would copy each string, without its zeros
+    return np.concatenate([values, missing])

@@ -1,217 +1,196 @@
-"""An HTTP server for TF Serving's REST interface."""
+"""TF Serving's REST interface, as an ASGI application."""
 
-import collections
-import io
-import socket
-import socketserver
+import asyncio
+import concurrent.futures
+import json
+import re
 import threading
-import time
+import urllib.parse
 
-from keras_transformer.serving import http_requests
 from keras_transformer.serving import json_tensors
 from keras_transformer.serving import limits
-from keras_transformer.serving.addresses import address_family
-from keras_transformer.serving.connections import Connections
-from keras_transformer.serving.deadline_reader import DeadlineReader
-from keras_transformer.serving.http_requests import HttpError
-from keras_transformer.serving.rest_paths import RestPaths
+from keras_transformer.serving.errors import InvalidRequest
+from keras_transformer.serving.errors import RequestError
+
+# Case is ignored as in TF Serving. Versions of up to 18 digits fit into the
+# 64-bit integers of its protocol.
+_PATH = re.compile(
+    "(?:https?://[^/]*)?"  # a client that goes through a proxy sends the URL
+    "/v1/models/(?P<name>[^/:]+)"
+    "(?:/versions/(?P<version>[0-9]{1,18})|/labels/(?P<label>[^/:]+))?"
+    "(?:/(?P<metadata>metadata)|:(?P<method>classify|regress|predict))?",
+    re.IGNORECASE,
+)
 
 
-class RestServer(socketserver.ThreadingTCPServer):
-    """Answers HTTP requests, with one thread for each connection.
+class RestApp:
+    """Answers HTTP requests; any ASGI server can run it.
 
     Args:
-        service: `Service` that answers the requests.
-        host: Host name or address to listen on.
-        port: Integer port to listen on; 0 stands for any free port.
-        max_connections: Largest number of open connections. Defaults to
-            `limits.MAX_CONNECTIONS`.
+        service: `Service` that gives the answers.
     """
 
-    request_queue_size = 128  # the default of 5 refuses bursts of clients
-    allow_reuse_address = True  # a port stays in TIME_WAIT after its last use
-    daemon_threads = True  # `stop` waits for them, but not for ever
-
-    def __init__(
-        self, service, host, port, max_connections=limits.MAX_CONNECTIONS
-    ):
-        self.paths = RestPaths(service)
-        self.is_stopping = False
-        self.connections = Connections(max_connections)
-        self._refused = collections.deque()  # times and connections
-        self.address_family = address_family(host)
-        super().__init__((host, port), _Handler, bind_and_activate=False)
-        try:
-            self.server_bind()
-        except OSError:
-            self.server_close()
-            raise
-        self.server_port = self.server_address[1]
-        # It checks every 0.05 s whether to stop.
-        self._thread = threading.Thread(
-            target=self.serve_forever, args=(0.05,), name="rest", daemon=True
+    def __init__(self, service):
+        self._service = service
+        self._parsing = threading.Semaphore(limits.MAX_PARSED_AT_ONCE)
+        # A request waits in a thread for its results, so no connection may
+        # lack one.
+        self._threads = concurrent.futures.ThreadPoolExecutor(
+            limits.MAX_CONNECTIONS, "rest"
         )
 
-    def start(self):
-        """Starts to answer in the background.
-
-        Until then the port is bound, but connections are refused.
-
-        Raises:
-            OSError: If another server listens on the port. Several can bind it.
-        """
+    async def __call__(self, scope, receive, send):
+        headers = [(b"content-type", b"application/json")]
+        status = 200
         try:
-            self.server_activate()
-        except OSError:
-            self.server_close()
-            raise
-        self._thread.start()
-
-    def stop(self, seconds):
-        """Refuses new requests and finishes the running ones.
-
-        Args:
-            seconds: Largest number of seconds to wait for running requests.
-        """
-        self.is_stopping = True  # answers now close their connection
-        self.shutdown()
-        self.socket.close()
-        self._close_refused(older_than=0)
-        self.connections.stop(seconds)
-
-    def get_request(self):
-        try:
-            return super().get_request()
-        except OSError:
-            # Probably too many files are open. The connection keeps waiting,
-            # and without this pause the server would retry without a break.
-            time.sleep(0.05)
-            raise
-
-    def process_request(self, request, client_address):
-        # Before its thread starts, so that `stop` sees every connection.
-        if self.connections.enter(request):
-            super().process_request(request, client_address)
-        else:
-            self._refuse(request)
-
-    def shutdown_request(self, request):
-        super().shutdown_request(request)
-        self.connections.leave(request)
-
-    def service_actions(self):
-        """Closes refused connections; the base class calls it regularly."""
-        self._close_refused(older_than=limits.LINGER_SECONDS)
-
-    def handle_error(self, request, client_address):
-        """Ignores clients that have disconnected."""
-
-    def _refuse(self, connection):
-        """Answers a connection for which there is no place, without a thread.
-
-        It stays open for a while, because closing it before the client has sent
-        its request would destroy the answer.
-        """
-        error = _too_many(self.connections.max_number)
-        try:
-            connection.setblocking(False)
-            connection.send(_format_error(error))
-            connection.shutdown(socket.SHUT_WR)
-        except OSError:
-            pass  # the client has disconnected
-        self._refused.append((time.monotonic(), connection))
-        if len(self._refused) > limits.MAX_REFUSED:
-            self._refused.popleft()[1].close()
-
-    def _close_refused(self, older_than):
-        latest = time.monotonic() - older_than
-        while self._refused and self._refused[0][0] <= latest:
-            self._refused.popleft()[1].close()
-
-
-class _Handler(socketserver.StreamRequestHandler):
-    disable_nagle_algorithm = True  # answers are small and must leave at once
-
-    def setup(self):
-        super().setup()
-        raw = self.rfile.detach()
-        self._reader = DeadlineReader(raw, self.connection)
-        self.rfile = io.BufferedReader(self._reader)
-
-    def handle(self):
-        try:
-            while self._waits_for_request() and self._answer_request():
-                pass
-        except (ConnectionError, TimeoutError):
-            pass  # there is no client left to answer
-
-    def _waits_for_request(self):
-        """Waits for the next request; returns whether one begins to arrive."""
-        self.server.connections.mark_idle(self.connection)
-        self._reader.deadline = time.monotonic() + limits.IDLE_SECONDS
-        return bool(self.rfile.peek(1))
-
-    def _answer_request(self):
-        """Answers a request; returns whether a further one may follow."""
-        self._reader.deadline = time.monotonic() + limits.REQUEST_SECONDS
-        try:
-            head, body = self._read()
-        except HttpError as error:
-            self._send(_format_error(error))
-            self._linger()
-            return False
-        status, answer = self.server.paths.answer(head.method, head.path, body)
-        closes = self.server.is_stopping or not head.keeps_alive
-        has_body = head.method != "HEAD"
-        self._send(
-            http_requests.format_answer(status, answer, closes, has_body)
+            body = await _read_body(scope, receive)
+            content = await self._respond(scope, body, receive)
+        except ConnectionAbortedError:
+            return  # there is no client left to answer
+        except asyncio.CancelledError:
+            status, content = 503, format_error("The server is stopping.")
+        except RequestError as error:
+            status, content = error.http_status, format_error(error)
+        except Exception as error:
+            status, content = 500, format_error(f"Internal: {error!r}")
+        headers.append((b"content-length", b"%d" % len(content)))
+        await send(
+            {
+                "type": "http.response.start",
+                "status": status,
+                "headers": headers,
+            }
         )
-        return not closes
+        await send({"type": "http.response.body", "body": content})
 
-    def _read(self):
-        connections = self.server.connections
+    async def _respond(self, scope, body, receive):
+        """Returns the content of a response, unless the client leaves first."""
+        ended = concurrent.futures.Future()
+
+        def on_cancel(callback):
+            ended.add_done_callback(lambda _: callback())
+
+        response = asyncio.get_running_loop().run_in_executor(
+            self._threads, self._read_and_answer, scope, body, on_cancel
+        )
+        disconnected = asyncio.ensure_future(receive())
         try:
-            head = http_requests.read_head(self.rfile)
-            if head.expects_continue:
-                self._send(b"HTTP/1.1 100 Continue\r\n\r\n")
-            body = http_requests.read_body(self.rfile, head.body_length)
-        except TimeoutError as error:
-            raise HttpError(
-                f"A request must arrive in {limits.REQUEST_SECONDS} s.", 408
-            ) from error
-        except ConnectionError:
-            if connections.mark_busy(self.connection):
-                raise
-            raise _too_many(connections.max_number) from None
-        if not connections.mark_busy(self.connection):
-            raise _too_many(connections.max_number)
-        return head, body
+            await asyncio.wait(
+                [response, disconnected],
+                return_when=asyncio.FIRST_COMPLETED,
+            )
+            if not response.done():
+                raise ConnectionAbortedError
+            return response.result()
+        finally:
+            disconnected.cancel()
+            ended.set_result(None)
 
-    def _send(self, content):
-        # The time for all of it: `sendall` does not begin anew for each part.
-        self.connection.settimeout(limits.ANSWER_SECONDS)
-        self.connection.sendall(content)
+    def _read_and_answer(self, scope, body, on_cancel):
+        method, path = scope["method"], scope["raw_path"].decode()
+        match = _PATH.fullmatch(path)
+        expected = match and (["POST"] if match["method"] else ["GET", "HEAD"])
+        if not match or method not in expected:
+            raise InvalidRequest(f"Malformed request: {method} {path}")
+        requested_model = (
+            urllib.parse.unquote(match["name"]),
+            int(match["version"]) if match["version"] else None,
+            urllib.parse.unquote(match["label"] or ""),
+        )
+        if match["metadata"]:
+            return self._metadata(*requested_model)
+        if not match["method"]:
+            return self._status(*requested_model)
+        if match["method"].lower() != "predict":
+            raise RequestError(
+                "UNIMPLEMENTED",
+                f"Only :predict is supported. Received: :{match['method']}",
+            )
+        return self._predict(requested_model, body, on_cancel)
 
-    def _linger(self):
-        """Reads what the client still sends, and drops it.
+    def _predict(self, requested_model, body, on_cancel):
+        service = self._service
+        with self._parsing:
+            request = json_tensors.parse_request(body)
+            _, model = service.find(*requested_model)
+            name, signature = service.signature(model, request.signature_name)
+            arrays = json_tensors.arrays_of(request, signature.inputs)
+            is_row = request.is_row
+            del request  # it is much larger than the arrays
+        outputs = service.predict(model, name, arrays, on_cancel=on_cancel)
+        return json_tensors.format_response(outputs, is_row)
 
-        Closing a connection with unread bytes would destroy the answer before
-        the client has read it.
-        """
-        self.connection.shutdown(socket.SHUT_WR)
-        self._reader.deadline = time.monotonic() + limits.LINGER_SECONDS
-        while self.rfile.read1(2**16):
-            pass
+    def _status(self, *requested_model):
+        statuses = [
+            {
+                "version": str(number),
+                "state": status.state,
+                "status": {
+                    "error_code": status.code,
+                    "error_message": status.message,
+                },
+            }
+            for number, status in self._service.statuses(
+                *requested_model
+            ).items()
+        ]
+        return json.dumps({"model_version_status": statuses}, indent=1).encode()
+
+    def _metadata(self, name, version, label):
+        from google.protobuf import json_format
+
+        version, model = self._service.find(name, version, label)
+        signatures = {
+            key: json_format.MessageToDict(
+                definition,
+                preserving_proto_field_name=True,
+                always_print_fields_with_no_presence=True,  # as TF Serving
+            )
+            for key, definition in sorted(model.signature_defs.items())
+        }
+        response = {
+            "model_spec": {
+                "name": name,
+                "signature_name": "",
+                "version": str(version),
+            },
+            "metadata": {"signature_def": {"signature_def": signatures}},
+        }
+        return json.dumps(response, indent=1).encode()
 
 
-def _too_many(max_connections):
-    return HttpError(
-        "The server cannot take the request: it is stopping, or all of its "
-        f"{max_connections} connections are in use. Try again later.",
-        503,
-    )
+def format_error(error):
+    """Returns the body of a response that reports an error."""
+    return json_tensors.dump({"error": str(error)})
 
 
-def _format_error(error):
-    body = json_tensors.dump({"error": str(error)})
-    return http_requests.format_answer(error.http_status, body, closes=True)
+async def _read_body(scope, receive):
+    headers = dict(scope["headers"])
+    length = headers.get(b"content-length")
+    if length is not None and b"transfer-encoding" in headers:
+        # A proxy could read the other one, and take a part of this request
+        # for the next.
+        raise InvalidRequest(
+            "A request must have a Content-Length or a Transfer-Encoding, not "
+            "both."
+        )
+    _check_size(int(length or 0))
+    body = bytearray()
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise ConnectionAbortedError
+        body += message["body"]
+        _check_size(len(body))
+        if not message["more_body"]:
+            return body
+
+
+def _check_size(num_bytes):
+    if num_bytes > limits.MAX_BODY_BYTES:
+        raise RequestError(
+            "INVALID_ARGUMENT",
+            f"A request must have at most {limits.MAX_BODY_BYTES} bytes. "
+            f"Received: {num_bytes}. Send several smaller requests.",
+            413,
+        )

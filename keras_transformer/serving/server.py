@@ -2,13 +2,14 @@
 
 import contextlib
 import gc
-import importlib.util
-import socket
+import ssl
 
-from keras_transformer.serving.addresses import address_family
-from keras_transformer.serving.addresses import host_and_port
+from keras_transformer.errors import UserError
+from keras_transformer.serving import grpc_service
+from keras_transformer.serving.addresses import format_address
 from keras_transformer.serving.batcher import Batcher
-from keras_transformer.serving.rest import RestServer
+from keras_transformer.serving.http_server import HttpServer
+from keras_transformer.serving.rest import RestApp
 from keras_transformer.serving.service import Service
 from keras_transformer.serving.versions import POLL_SECONDS
 from keras_transformer.serving.versions import Versions
@@ -36,16 +37,19 @@ class Server:
             gRPC off. Defaults to None.
         rest_api_port: Integer port for REST, with the same special values.
             Defaults to None.
-        max_batch_size: Largest number of rows of concurrent requests that run
+        max_batch_size: Maximum number of rows of concurrent requests that run
             together. Defaults to 32.
         batch_timeout_micros: Microseconds that a batch waits for one more
             request. Defaults to 2000.
         poll_seconds: Seconds between checks for new versions. Defaults to 1.
         open_model: Function that takes the path of a version and returns a
             model like `LoadedModel`. Defaults to one that opens SavedModels.
+        tls: Pair of paths of a certificate and its private key, which encrypt
+            both protocols. Defaults to None, which does not encrypt.
 
     Raises:
-        ValueError: If there is nothing to serve, or if a port is taken.
+        UserError: If there is nothing to serve, if a port is taken, or if the
+            certificate cannot be used.
     """
 
     def __init__(
@@ -59,8 +63,12 @@ class Server:
         batch_timeout_micros=2000,
         poll_seconds=POLL_SECONDS,
         open_model=open_saved_model,
+        tls=None,
     ):
+        if tls is not None:
+            _check_tls(*tls)
         self._host = host
+        self._tls = tls
         self._open_model = open_model
         self._versions = Versions(export_dir, self._load, poll_seconds)
         self._batcher = Batcher(
@@ -81,7 +89,7 @@ class Server:
         refuses all other requests as UNAVAILABLE.
 
         Raises:
-            ValueError: If no version can be loaded, or if another server began
+            UserError: If no version can be loaded, or if another server began
                 to listen on the port of REST since this one took it.
         """
         if self._rest:
@@ -108,8 +116,8 @@ class Server:
     def stop(self):
         """Refuses new requests, finishes running ones and frees the ports.
 
-        After `SECONDS_TO_FINISH`, it waits for the batches that run by then
-        alone, and refuses the other requests, too.
+        After `SECONDS_TO_FINISH`, it refuses the requests that still wait, and
+        waits for the batches that run by then.
         """
         # gRPC stops in the background while REST stops in this thread.
         grpc_stopped = None
@@ -128,11 +136,12 @@ class Server:
         """Returns the addresses of the server as text for people."""
         addresses = []
         if self._grpc:
-            place = host_and_port(self._host, self.port)
-            addresses.append(f"gRPC on {place}")
+            address = format_address(self._host, self.port)
+            addresses.append(f"gRPC on {address}")
         if self._rest:
-            place = host_and_port(self._host, self.rest_api_port)
-            addresses.append(f"REST on http://{place}")
+            scheme = "https" if self._tls else "http"
+            address = format_address(self._host, self.rest_api_port)
+            addresses.append(f"REST on {scheme}://{address}")
         return " and ".join(addresses)
 
     def _load(self, path):
@@ -148,38 +157,40 @@ class Server:
             with _explain_port_error(
                 "rest_api_port", self.rest_api_port, self._host
             ):
-                self._rest = RestServer(
-                    self.service, self._host, self.rest_api_port
+                self._rest = HttpServer(
+                    RestApp(self.service),
+                    self._host,
+                    self.rest_api_port,
+                    self._tls,
                 )
-            self.rest_api_port = self._rest.server_port
+            self.rest_api_port = self._rest.port
         if self.port is not None:
-            # Imported here because it needs the extra `serving`.
-            from keras_transformer.serving import grpc_service
-
             with _explain_port_error("port", self.port, self._host):
                 self._grpc, self.port = grpc_service.make_server(
-                    self.service, self._host, self.port
+                    self.service, self._host, self.port, self._tls
                 )
 
 
-def has_grpc():
-    """Returns whether the extra that gRPC needs is installed."""
-    return importlib.util.find_spec("grpc") is not None
-
-
-def check_port(flag, host, port):
-    """Raises a `ValueError` if a port is not free.
+def _check_tls(certificate, key):
+    """Raises a `UserError` if files cannot be used for TLS.
 
     Args:
-        flag: Name of the flag that sets the port.
-        host: Host name or address to listen on.
-        port: Integer port.
+        certificate: Path of a certificate, or a chain of them, in PEM.
+        key: Path of its private key in PEM, without a password.
     """
-    with _explain_port_error(flag, port, host):
-        with socket.socket(address_family(host)) as probe:
-            # As the server does: a port stays in TIME_WAIT after its last use.
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            probe.bind((host, port))
+    for path in (certificate, key):
+        open(path).close()  # names the file if it cannot be read
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    try:
+        # The empty password keeps OpenSSL from asking for one.
+        context.load_cert_chain(certificate, key, password="")
+    except ssl.SSLError as error:
+        raise UserError(
+            "`tls_certificate` and `tls_key` must be a certificate and its "
+            "private key in PEM, without a password. Received: "
+            f"tls_certificate={certificate!r}, tls_key={key!r} "
+            f"({error.reason or error}). Use the files of one pair."
+        ) from error
 
 
 @contextlib.contextmanager
@@ -187,7 +198,7 @@ def _explain_port_error(flag, port, host):
     try:
         yield
     except OSError as error:
-        raise ValueError(
+        raise UserError(
             f"`{flag}` must be a free port of this machine. Received: "
             f"{flag}={port} on {host} ({error.strerror or error}). Choose "
             "another port or host."

@@ -1,16 +1,17 @@
-"""The answers of the server, independent of the protocol."""
+"""The responses of the server, independent of the protocol."""
 
 from keras_transformer.serving import limits
+from keras_transformer.serving.errors import InvalidRequest
 from keras_transformer.serving.errors import RequestError
-from keras_transformer.serving.errors import invalid
 from keras_transformer.serving.signature import check_sizes
 from keras_transformer.serving.signature import row_lengths
-
-DEFAULT_SIGNATURE = "serving_default"
 
 
 class Service:
     """Finds the requested version and signature of a model and runs them.
+
+    All methods raise a `RequestError` for what is not there. Clients that know
+    TF Serving may look for its words in the message.
 
     Args:
         model_name: Name of the model in requests.
@@ -31,14 +32,8 @@ class Service:
             version: Integer number of the version. Defaults to the newest.
             label: Label of a version. TF Serving can label versions; this
                 server cannot, so every label is an error. Defaults to None.
-
-        Raises:
-            RequestError: If there is no such model or version, or if the server
-                is still loading the first one.
         """
-        if label:
-            raise invalid(f"Unrecognized servable version label: {label}")
-        # Clients that know TF Serving may look for its words in an error.
+        _check_label(label)
         try:
             if name != self.model_name:
                 raise RequestError("NOT_FOUND", "There is no such model.")
@@ -59,11 +54,8 @@ class Service:
         Args:
             model: `LoadedModel` to look it up in.
             name: Name of the signature; "" stands for the default.
-
-        Raises:
-            RequestError: If the model has no such signature.
         """
-        name = name or DEFAULT_SIGNATURE
+        name = name or "serving_default"
         if name not in model.signatures:
             names = ", ".join(sorted(model.signatures))
             raise RequestError(
@@ -82,16 +74,9 @@ class Service:
             model: `LoadedModel` to run.
             signature_name: Name of one of its signatures.
             arrays: Dictionary of arrays.
-            timeout: Seconds to wait for the results, which
-                `limits.PREDICT_SECONDS` limits in any case. Defaults to that.
-            on_cancel: Function that registers a callback. The callback takes no
-                arguments and is to be called when the caller stops waiting.
-                Defaults to None.
-
-        Raises:
-            RequestError: If the arrays do not fit the signature or are too
-                large, if the model rejects them, or if the time limit is
-                exceeded.
+            timeout: Seconds to wait for the results, at most
+                `limits.PREDICT_SECONDS`, which is the default.
+            on_cancel: See `Batcher.call`.
         """
         signature = model.signatures[signature_name]
         signature.check(arrays)
@@ -106,7 +91,7 @@ class Service:
         return self._batcher.call(
             # The model itself is in the key: two versions never share a batch.
             (model, signature_name),
-            lambda joined: model.call(signature_name, joined),
+            lambda batch: model.call(signature_name, batch),
             arrays,
             num_rows,
             timeout,
@@ -121,26 +106,22 @@ class Service:
             name: Name of the model.
             version: Integer number of the only version to return. Defaults to
                 all versions.
-            label: Label of a version, which is an error as in `find`. Defaults
-                to None.
-
-        Raises:
-            RequestError: If there is no such model or version.
+            label: As in `find`.
         """
-        if label:
-            raise invalid(f"Unrecognized servable version label: {label}")
+        _check_label(label)
         statuses = {}
         if name == self.model_name:
             statuses = self._versions.statuses()
-        if version is None:
-            if not statuses:
-                raise RequestError(
-                    "NOT_FOUND",
-                    f"Could not find any versions of model {name}",
-                )
+        if version in statuses:
+            return {version: statuses[version]}
+        if version is None and statuses:
             return statuses
-        if version not in statuses:
-            raise RequestError(
-                "NOT_FOUND", f"Could not find version {version} of model {name}"
-            )
-        return {version: statuses[version]}
+        versions = "any versions" if version is None else f"version {version}"
+        raise RequestError(
+            "NOT_FOUND", f"Could not find {versions} of model {name}"
+        )
+
+
+def _check_label(label):
+    if label:
+        raise InvalidRequest(f"Unrecognized servable version label: {label}")

@@ -5,7 +5,7 @@ import typing
 
 import numpy as np
 
-from keras_transformer.serving.errors import invalid
+from keras_transformer.serving.errors import InvalidRequest
 from keras_transformer.serving.limits import MAX_BYTES_PER_TOKEN
 
 
@@ -58,12 +58,12 @@ class Signature:
             # No conversion, as in TF Serving: it could lose digits unnoticed.
             if array.dtype != tensor.dtype:
                 type_name = Tensor(array.dtype, None).type_name
-                raise invalid(
+                raise InvalidRequest(
                     f"Input {name!r} must be of type {tensor.type_name}. "
                     f"Received: {type_name}."
                 )
             if not tensor.accepts(array.shape):
-                raise invalid(
+                raise InvalidRequest(
                     f"Input {name!r} must have shape {_shown(tensor.shape)}. "
                     f"Received: shape {_shown(array.shape)}."
                 )
@@ -103,7 +103,7 @@ def check_sizes(arrays, max_tokens):
             sizes, unit, most = array.shape[1:], "ids", max_tokens
         longest = max(sizes, default=0)
         if longest > most:
-            raise invalid(
+            raise InvalidRequest(
                 f"Each sentence of input {name!r} must have at most {most} "
                 f"{unit}, because the model takes {max_tokens} tokens. "
                 f"Received: {longest}. Split the sentence."
@@ -140,7 +140,7 @@ def check_names(inputs, names):
     missing = [name for name in inputs if name not in names]
     extra = [name for name in names if name not in inputs]
     if missing or extra:
-        raise invalid(
+        raise InvalidRequest(
             f"Inputs must be {_listed(inputs)}. Received: {_listed(names)}. "
             f"Missing but required: {_listed(missing)}. "
             f"Sent extra: {_listed(extra)}."

@@ -5,8 +5,8 @@ import os
 import threading
 import typing
 
+from keras_transformer.errors import UserError
 from keras_transformer.serving.errors import CODES
-from keras_transformer.serving.errors import LOADING
 from keras_transformer.serving.errors import RequestError
 
 POLL_SECONDS = 1.0
@@ -37,16 +37,18 @@ class Versions:
         poll_seconds: Seconds between checks of the directory. Defaults to 1.
 
     Raises:
-        ValueError: If the directory does not exist or has no versions.
+        UserError: If the directory does not exist or has no versions.
     """
 
     def __init__(self, directory, load, poll_seconds=POLL_SECONDS):
         self.directory = directory
         self._load = load
         self._poll_seconds = poll_seconds
+        # Both are replaced as a whole, because other threads read them
+        # without a lock.
         self._models = {}  # available models by number
-        self._is_starting = True  # until a version has been loaded
         self._statuses = dict.fromkeys(versions_in(directory), Status("START"))
+        self._is_starting = True  # until a version has been loaded
         self._failed = {}  # number: state of its files when it failed
         self._stopping = threading.Event()
         self._thread = threading.Thread(
@@ -54,28 +56,27 @@ class Versions:
         )
 
     def start(self):
-        """Loads the newest valid version.
+        """Loads the newest version that can be loaded.
 
         Raises:
-            ValueError: If no version can be loaded.
+            UserError: If there is none.
         """
         paths = versions_in(self.directory)
         self._statuses = dict.fromkeys(paths, Status("START"))
-        failed = []
-        for number in sorted(paths, reverse=True):
+        numbers = sorted(paths, reverse=True)
+        for position, number in enumerate(numbers):
             if self._load_version(number, paths[number]):
                 break
-            failed.append(number)
         else:
-            number = max(paths)
-            raise ValueError(
-                "A version must be a model that can be loaded. Received: "
-                f"{paths[number]} ({self._statuses[number].message}). Export "
-                "it again with kt-exporter."
+            newest = numbers[0]
+            raise UserError(
+                f"The model in {paths[newest]} cannot be loaded "
+                f"({self._statuses[newest].message}). Export it again with "
+                "kt-exporter."
             )
         # If none can be loaded, the error says so.
-        for number in failed:
-            _warn(number, self._statuses[number].message)
+        for failed in numbers[:position]:
+            _warn(failed, self._statuses[failed].message)
         self._is_starting = False
 
     def watch(self):
@@ -101,11 +102,13 @@ class Versions:
         models = self._models  # read once: the other thread replaces it
         if number is None and models:
             number = max(models)
-        if number not in models and self._is_starting:
-            raise RequestError("UNAVAILABLE", LOADING)
-        if number not in models:
-            raise RequestError("NOT_FOUND", "There is no such version.")
-        return number, models[number]
+        if number in models:
+            return number, models[number]
+        if self._is_starting:
+            raise RequestError(
+                "UNAVAILABLE", "The model is still being loaded."
+            )
+        raise RequestError("NOT_FOUND", "There is no such version.")
 
     def statuses(self):
         """Returns the `Status` of each version by its number, newest first."""
@@ -143,33 +146,34 @@ class Versions:
         """Loads a version and returns whether it succeeded."""
         # Read before loading, so that a change in the meantime is noticed.
         stamps = _file_stamps(path)
-        self._statuses = {**self._statuses, number: Status("LOADING")}
+        self._set_status(number, Status("LOADING"))
         try:
             model = self._load(path)
         # Any error in one version must not stop the others.
         except Exception as error:
             code = CODES[getattr(error, "error_code", CODES.index("UNKNOWN"))]
             message = " ".join(str(error).split()) or repr(error)
-            status = Status("END", code, message)
             self._failed[number] = stamps
             if self._models:
                 _warn(number, message)
-        else:
-            status = Status("AVAILABLE")
-            self._failed.pop(number, None)
-            if self._models:
-                _log.info("Version %d is loaded.", number)
-            # Replaced as a whole because other threads read it without a lock.
-            self._models = {**self._models, number: model}
-        self._statuses = {**self._statuses, number: status}
-        return status.state == "AVAILABLE"
+            self._set_status(number, Status("END", code, message))
+            return False
+        self._failed.pop(number, None)
+        if self._models:
+            _log.info("Version %d is loaded.", number)
+        self._models = {**self._models, number: model}
+        self._set_status(number, Status("AVAILABLE"))
+        return True
 
     def _unload(self, number):
         self._failed.pop(number, None)
         if number in self._models:
             _log.info("Version %d is gone.", number)
         self._models = {n: m for n, m in self._models.items() if n != number}
-        self._statuses = {**self._statuses, number: Status("END")}
+        self._set_status(number, Status("END"))
+
+    def _set_status(self, number, status):
+        self._statuses = {**self._statuses, number: status}
 
 
 def _warn(number, message):
@@ -183,16 +187,16 @@ def versions_in(directory):
     CTranslate2 itself, as version 0.1 of kt-exporter wrote it, is version 1.
 
     Raises:
-        ValueError: If the directory does not exist or has no versions.
+        UserError: If the directory does not exist or has no versions.
     """
     if not os.path.isdir(directory):
-        raise ValueError(
+        raise UserError(
             "`export_dir` must be a directory. Received: "
             f"export_dir={directory!r}. Write one with kt-exporter."
         )
     paths = _scan(directory)
     if not paths:
-        raise ValueError(
+        raise UserError(
             "`export_dir` must hold versions in folders 1, 2, and so on. "
             f"Received: {directory}, which has none. "
             + (

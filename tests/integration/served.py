@@ -9,8 +9,6 @@ import subprocess
 import sys
 import time
 
-from keras_transformer.serving.server import has_grpc
-
 
 def free_port():
     with socket.socket() as s:
@@ -23,10 +21,11 @@ class Served:
 
     def __init__(self, export_dir, *flags):
         self.rest = free_port()
-        self.grpc = free_port() if has_grpc() else 0
-        self.addresses = {"rest": f"localhost:{self.rest}"}
-        if self.grpc:
-            self.addresses["grpc"] = f"localhost:{self.grpc}"
+        self.grpc = free_port()
+        self.addresses = {
+            "rest": f"localhost:{self.rest}",
+            "grpc": f"localhost:{self.grpc}",
+        }
         self.process = subprocess.Popen(
             [
                 *(sys.executable, "-m", "keras_transformer.bin.serve"),

@@ -54,7 +54,7 @@ ROWS = [
     ),
     row(QUERY, says="terms.tsv"),
     row(QUERY, writes(FILE, b"a\tb\tc\n"), says="line 1, 'a\\tb\\tc'"),
-    row(QUERY, TERMS, says="no answer from localhost:1"),
+    row(QUERY, TERMS, says="No answer from localhost:1"),
     accepted(
         RUN + GLOSSARY + " --decode_to_file={box}/out.txt",
         writes(FILE, b"a\n" * 3 + b"b\tc  \r\n"),

@@ -92,7 +92,7 @@ class GlossaryTest:
         )
         assert (done.returncode, done.stdout) == (2, "")
         assert done.stderr.count("\n") == 1
-        check(done.stderr, "whose model has no signature with_terms")
+        check(done.stderr, "--glossary needs a SavedModel")
 
 
 class GrpcTest:

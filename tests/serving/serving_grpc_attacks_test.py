@@ -18,7 +18,7 @@ pytest.importorskip("tensorflow_serving")
 from tensorflow_serving.apis import predict_pb2  # noqa: E402
 from tensorflow_serving.apis import prediction_service_pb2_grpc  # noqa: E402
 
-from keras_transformer.serving import tensor_protos  # noqa: E402
+from keras_transformer.serving import messages  # noqa: E402
 
 CODES = grpc.StatusCode
 PREDICT = "tensorflow.serving.PredictionService/Predict"
@@ -204,7 +204,7 @@ class TensorTest:
         num_arrays = 0
         for proto in self.protos():
             try:
-                array = tensor_protos.to_array("x", proto)
+                array = messages.to_array("x", proto)
             except RequestError as error:
                 assert error.code == "INVALID_ARGUMENT"
             else:
@@ -218,23 +218,23 @@ class TensorTest:
         proto.int_val.append(7)
         axis = proto.tensor_shape.dim.add()
         axis.size = limits.MAX_REPEATED_VALUES
-        assert set(tensor_protos.to_array("x", proto)) == {7}
+        assert set(messages.to_array("x", proto)) == {7}
         axis.size += 1
         with pytest.raises(RequestError, match="as many values"):
-            tensor_protos.to_array("x", proto)
+            messages.to_array("x", proto)
 
     def test_one_string_stands_for_a_limited_number_of_bytes(self):
         proto = tensor_pb2.TensorProto(dtype=tf.string.as_datatype_enum)
         proto.string_val.append(b"ab\0\0")
         axis = proto.tensor_shape.dim.add()
         axis.size = limits.MAX_REPEATED_VALUES
-        array = tensor_protos.to_array("x", proto)
+        array = messages.to_array("x", proto)
         # With its zeros, and without a copy for each element.
         assert set(array) == {b"ab\0\0"}
         assert array[1] is array[-1]
         proto.string_val[0] = bytes(2**18)
         with pytest.raises(RequestError, match="262144 bytes and stands for"):
-            tensor_protos.to_array("x", proto)
+            messages.to_array("x", proto)
 
     def test_inputs_of_other_names_are_refused_unread(self, channel):
         message = request("a")
@@ -246,5 +246,5 @@ class TensorTest:
     def test_a_large_array_with_all_its_values_is_read(self):
         array = np.arange(limits.MAX_REPEATED_VALUES * 2, dtype=np.int32)
         proto = tf.make_tensor_proto(array)
-        back = tensor_protos.to_array("x", proto)
+        back = messages.to_array("x", proto)
         np.testing.assert_array_equal(back, array)

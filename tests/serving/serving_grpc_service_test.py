@@ -12,7 +12,7 @@ from tensorflow_serving.apis import model_service_pb2_grpc  # noqa: E402
 from tensorflow_serving.apis import predict_pb2  # noqa: E402
 from tensorflow_serving.apis import prediction_service_pb2_grpc  # noqa: E402
 
-from keras_transformer.serving import tensor_protos  # noqa: E402
+from keras_transformer.serving import messages  # noqa: E402
 
 CODES = grpc.StatusCode
 
@@ -176,7 +176,7 @@ class TensorTest:
         if dtype == "O":
             array = np.array([b"%d" % i for i in range(size)], "O")
             array = array.reshape(shape)
-        back = tensor_protos.to_array("x", tensor_protos.to_proto(array))
+        back = messages.to_array("x", messages.to_proto(array))
         assert back.dtype == array.dtype
         assert back.shape == shape
         np.testing.assert_array_equal(back, array)

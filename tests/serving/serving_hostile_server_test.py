@@ -6,9 +6,9 @@ import time
 
 import pytest
 
+from keras_transformer.errors import UserError
 from keras_transformer.serving import client
 from keras_transformer.serving import limits
-from keras_transformer.serving.server import has_grpc
 
 OK = b"HTTP/1.1 200 OK\r\n"
 
@@ -58,12 +58,9 @@ def error_of(port, protocol="rest", timeout_secs=10.0):
     ask = client.connect(
         f"localhost:{port}", protocol, timeout_secs=timeout_secs
     )
-    with contextlib.closing(ask), pytest.raises(ValueError) as error:
+    with contextlib.closing(ask), pytest.raises(UserError) as error:
         ask(["x"])
     message = str(error.value)
-    # Raised by this package, so that a command reports it in one line.
-    assert "serving" in str(error.traceback[-1].path)
-    assert "Received: " in message
     assert message.isprintable()
     assert len(message) < 600
     return message
@@ -103,7 +100,7 @@ class RestTest:
     )
     def test_an_answer_that_is_no_translation_is_an_error(self, serve, content):
         message = error_of(serve([content]))
-        assert "model that translates" in message or "HTTP" in message
+        assert "is no translation" in message or "HTTP" in message
 
     @pytest.mark.parametrize(
         "content",
@@ -119,7 +116,7 @@ class RestTest:
         ],
     )
     def test_an_answer_that_is_no_http_is_an_error(self, serve, content):
-        assert "A server must answer" in error_of(serve([content]))
+        assert "No answer from" in error_of(serve([content]))
 
     @pytest.mark.parametrize(
         "begin",
@@ -135,7 +132,7 @@ class RestTest:
     def test_a_dripping_answer_ends_in_time(self, serve, begin):
         port = serve([begin] + [b"1"] * 100, pause=0.05)
         start = time.monotonic()
-        assert "must answer in 0.3 s" in error_of(port, timeout_secs=0.3)
+        assert "within 0.3 s" in error_of(port, timeout_secs=0.3)
         assert time.monotonic() - start < 2
 
     @pytest.mark.parametrize(
@@ -149,7 +146,7 @@ class RestTest:
         ],
     )
     def test_an_endless_answer_is_cut_off(self, serve, begin, monkeypatch):
-        monkeypatch.setattr(limits, "MAX_ANSWER_BYTES", 2**20)
+        monkeypatch.setattr(limits, "MAX_RESPONSE_BYTES", 2**20)
         # Without a begin, an endless number of answers before the answer.
         block = b"1" * 2**16 if begin else b"HTTP/1.1 100 x\r\n\r\n" * 4000
         port = serve([begin] + [block] * 1000)
@@ -158,10 +155,9 @@ class RestTest:
     def test_an_error_cannot_send_commands_to_the_terminal(self, serve):
         error = {"error": "\x1b[2J\x07\n\ud800" + "x" * 10_000}
         message = error_of(serve([answer(error, b"HTTP/1.1 400 x\r\n")]))
-        assert "must accept the request. Received: 400, ?[2J? ?xxx" in message
+        assert "refused the request: 400, ?[2J? ?xxx" in message
 
 
-@pytest.mark.skipif(not has_grpc(), reason="the extra is not installed")
 class GrpcTest:
     @pytest.fixture
     def serve_answer(self):
@@ -225,7 +221,7 @@ class GrpcTest:
     ):
         content = self.response(**results).SerializeToString()
         message = error_of(serve_answer(content), "grpc")
-        assert "model that translates" in message
+        assert "is no translation" in message
 
     def test_malformed_messages_are_an_error(self, serve_answer, capfd):
         response = self.response(translations=[["y"]], scores=[[1.0]])
@@ -234,7 +230,7 @@ class GrpcTest:
         for content in (
             response.SerializeToString(),
             b"\xff" * 100,
-            b"x" * (limits.MAX_ANSWER_BYTES + 1),
+            b"x" * (limits.MAX_RESPONSE_BYTES + 1),
             "\x1b[2J\n" * 100,
         ):
             error_of(serve_answer(content), "grpc")
@@ -242,6 +238,6 @@ class GrpcTest:
 
     def test_a_server_of_another_protocol_is_an_error(self, serve):
         content = answer({"error": "not gRPC"})
-        assert "must answer" in error_of(
+        assert "No answer" in error_of(
             serve([content] * 10, pause=0.1), "grpc", timeout_secs=1
         )

@@ -1,10 +1,12 @@
 """Our messages are those of TF Serving, as far as they go."""
 
 import importlib
+import pathlib
 import subprocess
 import sys
 
 import pytest
+from google.protobuf import descriptor_pb2
 
 from keras_transformer.serving import messages
 
@@ -45,6 +47,23 @@ def assert_alike(ours, theirs):
 
 
 class MessagesTest:
+    def test_compiled_form_is_that_of_the_proto_file(self, tmp_path):
+        pytest.importorskip("grpc_tools")
+        folder = pathlib.Path(messages.__file__).parent
+        target = tmp_path / "protocol.binpb"
+        # The command that protocol.proto names.
+        subprocess.run(
+            [
+                *(sys.executable, "-m", "grpc_tools.protoc", "-I."),
+                *(f"--descriptor_set_out={target}", "protocol.proto"),
+            ],
+            cwd=folder,
+            check=True,
+        )
+        read = descriptor_pb2.FileDescriptorSet.FromString
+        committed = (folder / "protocol.binpb").read_bytes()
+        assert read(committed) == read(target.read_bytes())
+
     @pytest.mark.parametrize("name", MODULES)
     def test_fields_have_the_numbers_and_types_of_tensorflow(self, name):
         theirs = getattr(importlib.import_module(MODULES[name]), name)
@@ -63,7 +82,7 @@ class MessagesTest:
     def test_they_need_no_tensorflow(self):
         script = (
             "import sys\n"
-            "from keras_transformer.serving import tensor_protos\n"
+            "from keras_transformer.serving import messages\n"
             "print({'tensorflow', 'tensorflow_serving'} & set(sys.modules))\n"
         )
         done = subprocess.run(

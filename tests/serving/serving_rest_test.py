@@ -9,6 +9,7 @@ import pytest
 import toy_saved_model as toy
 
 from keras_transformer.serving import limits
+from keras_transformer.serving.server import NUM_BATCH_THREADS
 
 
 @pytest.fixture(scope="module")
@@ -45,6 +46,13 @@ def ask(connection):
         return response.status, json.loads(response.read())
 
     return ask
+
+
+def wait_until(condition):
+    end = time.monotonic() + 10
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.001)
 
 
 def raw(server, content):
@@ -210,50 +218,60 @@ class HttpTest:
         assert status == 413
         assert "must have at most" in answer["error"]
 
-    def test_a_body_of_unknown_length_is_refused(self, server):
-        answer = raw(
-            server,
-            b"POST /v1/models/toy:predict HTTP/1.1\r\nHost: x\r\n"
-            b"Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n",
-        )
-        assert answer.startswith(b"HTTP/1.1 411 ")
-        assert b'{"error": "A request needs a Content-Length."}' in answer
+    @pytest.mark.parametrize("num_bytes", [17, limits.MAX_BODY_BYTES + 1])
+    def test_a_body_can_arrive_in_chunks(self, ask, num_bytes):
+        body = b'{"inputs": ["x"]}'.ljust(num_bytes)
+        chunks = [body[i : i + 2**16] for i in range(0, num_bytes, 2**16)]
+        status, answer = ask("POST", "/v1/models/toy:predict", iter(chunks))
+        if num_bytes > limits.MAX_BODY_BYTES:
+            assert status == 413
+            assert "must have at most" in answer["error"]
+        else:
+            assert answer["outputs"]["translations"][0][0] == "2:X"
 
     @pytest.mark.parametrize(
         "content, status",
         [
             (b"hello\r\n\r\n", 400),
             (b"GET /v1/models/toy\r\n\r\n", 400),  # HTTP/0.9
-            (b"GET / HTTP/9.9\r\n\r\n", 505),
-            (b"GET http://[/x HTTP/1.1\r\n\r\n", 400),
-            (b"G" * 70_000 + b"\r\n", 414),
-            (b"GET / HTTP/1.1\r\n" + b"X: y\r\n" * 1000 + b"\r\n", 431),
+            (b"GET /v1/models/toy HTTP/1.1\r\n\r\n", 400),  # without a host
+            (b"GET http://[/x HTTP/1.0\r\nHost: x\r\n\r\n", 400),
+            (b"G" * 70_000 + b"\r\n", 431),
+            (b"GET / HTTP/1.1\r\nX: " + b"y" * 70_000, 431),
+            (b"GET / HTTP/1.1\r\nHost: x\r\nX : y\r\n\r\n", 400),
+            (b"GET / HTTP/1.1\r\nHost: x\r\nX: y\0\r\n\r\n", 400),
+            (b"GET / HTTP/1.1\r\nHost: x\r\nHost: y\r\n\r\n", 400),
+            (b"\x16\x03\x01\x02\0\x01\0\r\n", 400),  # the start of TLS
             (b"\0" * 1000 + b"\r\n", 400),
             (bytes(range(256)) * 10, 400),
+            (b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n", 400),
         ],
     )
     def test_malformed_http_gets_an_error_too(self, server, content, status):
         head, body = raw(server, content).split(b"\r\n\r\n")
         assert head.startswith(b"HTTP/1.1 %d " % status)
-        assert b"\r\nConnection: close" in head
+        assert b"\r\nconnection: close" in head.lower()
         assert list(json.loads(body)) == ["error"]
         assert b"\n" not in body
 
     def test_the_body_of_a_request_is_never_taken_for_another(self, server):
-        hidden = b"GET /v1/models/toy HTTP/1.1\r\n\r\n"
+        hidden = b"GET /v1/models/toy HTTP/1.1\r\nHost: x\r\n\r\n"
         for headers in (
             b"Content-Length: 0\r\nContent-Length: %d\r\n",
             b"Content-Length: 0\r\nTransfer-Encoding: chunked\r\nX: %d\r\n",
+            b"Transfer-Encoding: chunked\r\nContent-Length: %d\r\n",
             b"Content-Length : %d\r\n",
         ):
-            request = b"POST / HTTP/1.1\r\n" + headers % len(hidden) + b"\r\n"
-            answer = raw(server, request + hidden)
+            request = b"POST / HTTP/1.1\r\nHost: x\r\n" + headers + b"\r\n"
+            answer = raw(server, request % len(hidden) + hidden)
             assert answer.count(b"HTTP/1.1 ") == 1
             assert answer.startswith(b"HTTP/1.1 400 ")
 
     def test_requests_that_arrive_together_are_answered_in_order(self, server):
         paths = (b"toy/versions/1", b"none", b"toy/versions/2")
-        request = b"GET /v1/models/%s HTTP/1.1\r\nConnection: %s\r\n\r\n"
+        request = (
+            b"GET /v1/models/%s HTTP/1.1\r\nHost: x\r\nConnection: %s\r\n\r\n"
+        )
         options = (b"keep-alive", b"keep-alive", b"close")
         answer = raw(
             server, b"".join(request % each for each in zip(paths, options))
@@ -264,14 +282,18 @@ class HttpTest:
         assert third.startswith(b"200") and b'"version": "2"' in third
 
     def test_head_is_answered_as_get_without_a_body(self, server):
-        request = b"%s /v1/models/toy HTTP/1.1\r\nConnection: close\r\n\r\n"
-        head = raw(server, request % b"HEAD")
-        whole = raw(server, request % b"GET")
-        assert head.endswith(b"\r\n\r\n")
-        assert whole.startswith(head)
+        request = (
+            b"%s /v1/models/toy HTTP/1.1\r\nHost: x\r\n"
+            b"Connection: close\r\n\r\n"
+        )
+        head, nothing = raw(server, request % b"HEAD").split(b"\r\n\r\n")
+        whole, body = raw(server, request % b"GET").split(b"\r\n\r\n")
+        assert nothing == b""
+        assert b"content-length: %d" % len(body) in head
+        assert head.splitlines()[0] == whole.splitlines()[0]
 
     def test_a_disconnecting_client_does_no_harm(self, server, ask):
-        for end in (b"", b"Content-Length: 100\r\n\r\n{"):
+        for end in (b"", b"Host: x\r\nContent-Length: 100\r\n\r\n{"):
             with socket.create_connection(
                 ("localhost", server.rest_api_port)
             ) as s:
@@ -279,6 +301,33 @@ class HttpTest:
         assert (
             ask("POST", "/v1/models/toy:predict", {"inputs": ["x"]})[0] == 200
         )
+
+    def test_a_client_that_has_left_takes_its_sentences_along(
+        self, server, monkeypatch
+    ):
+        batcher = server._batcher
+        model = server.service.find("toy")[1]
+        calls = []
+
+        def count_call(name, arrays, call=model.call):
+            calls.append(name)
+            return call(name, arrays)
+
+        monkeypatch.setattr(model, "call", count_call)
+        # Each fills a batch, so that the last two have to wait.
+        body = json.dumps({"inputs": ["slow"] * batcher.max_batch_size})
+        clients = [
+            http.client.HTTPConnection("localhost", server.rest_api_port)
+            for _ in range(NUM_BATCH_THREADS + 2)
+        ]
+        for client in clients:
+            client.request("POST", "/v1/models/toy:predict", body)
+        wait_until(lambda: len(calls) == NUM_BATCH_THREADS)
+        wait_until(lambda: len(batcher._waiting) == 2)
+        for client in clients:
+            client.close()
+        wait_until(lambda: not batcher._waiting)
+        assert len(calls) == NUM_BATCH_THREADS
 
     def test_a_client_that_expects_continue_gets_it(self, server):
         body = b'{"inputs": ["x"]}'
@@ -309,9 +358,9 @@ class StopTest:
         stopping.start()
         response = busy.getresponse()
         assert response.status == 200
-        assert response.headers["Connection"] == "close"
         answer = json.loads(response.read())
         assert answer["outputs"]["translations"][0][0] == "1:SLOW"
+        assert busy.sock.recv(1) == b""
         stopping.join(20)
         assert not stopping.is_alive()
         assert time.monotonic() - begin < 20

@@ -1,23 +1,22 @@
-"""What a client accepts as an answer, and how it reports the rest."""
+"""What a client accepts as a response, and how it reports everything else."""
 
 import typing
 
-from keras_transformer.serving.errors import LOADING
-from keras_transformer.serving.errors import QUEUE_FULL
+from keras_transformer.errors import UserError
 
 # The signature of an export that takes the terms of a glossary.
 WITH_TERMS = "with_terms"
 
 
-class Answer(typing.NamedTuple):
+class Response(typing.NamedTuple):
     """Translations of some texts, with their scores."""
 
     translations: list  # a list of str for each text, best first
     scores: list  # a list of float for each text
 
 
-def checked_answer(translations, scores, num_texts):
-    """Returns the `Answer` in values that a server sent.
+def check_response(translations, scores, num_texts):
+    """Returns the `Response` in values that a server sent.
 
     Args:
         translations: Any value.
@@ -30,7 +29,7 @@ def checked_answer(translations, scores, num_texts):
 
     Example:
 
-    >>> checked_answer([["Ein Hund."]], [[-1]], 1).scores
+    >>> check_response([["Ein Hund."]], [[-1]], 1).scores
     [[-1.0]]
     """
     for rows in (translations, scores):
@@ -46,7 +45,7 @@ def checked_answer(translations, scores, num_texts):
         if not {int, float} >= set(map(type, numbers)):
             raise ValueError("a score that is no number")
     try:
-        return Answer(
+        return Response(
             translations, [[float(number) for number in row] for row in scores]
         )
     except OverflowError as error:
@@ -55,52 +54,54 @@ def checked_answer(translations, scores, num_texts):
 
 def unreachable(address, reason):
     """Returns the error for a server that cannot be reached."""
-    return ValueError(
-        f"A server must answer. Received: no answer from {address} "
-        f"({_printable(reason)}). Start kt-serve there, or correct --server "
-        "and --protocol."
+    return UserError(
+        f"No answer from {address} ({_printable(reason)}). Is kt-serve running "
+        "there? Check --server and --protocol."
     )
 
 
 def too_late(address, seconds):
     """Returns the error for a server that takes too long."""
-    return ValueError(
-        f"A server must answer in {seconds:g} s. Received: no whole answer "
-        f"from {address}. Raise the limit with --timeout_secs."
+    return UserError(
+        f"No answer from {address} within {seconds:g} s. Is kt-serve running "
+        "there? Allow more time with --timeout_secs."
     )
 
 
-def refused(address, reason):
-    """Returns the error for a server that answers with an error."""
-    if f'"{WITH_TERMS}" not found' in str(reason):
-        return ValueError(
-            "`--glossary` must go with a SavedModel that takes terms. "
-            f"Received: {address}, whose model has no signature {WITH_TERMS}. "
-            "Export the run again with --format=saved_model and a beam of at "
-            "least 2."
+def unavailable(address, reason):
+    """Returns the error for a server that cannot answer at the moment."""
+    return UserError(
+        f"The server at {address} cannot answer now: {_printable(reason)} Try "
+        "again in a moment."
+    )
+
+
+def refused(address, reason, has_terms):
+    """Returns the error for a server that refuses a request.
+
+    Args:
+        address: Address of the server.
+        reason: Text of the server's error.
+        has_terms: Boolean, whether the request lacked nothing but a model that
+            takes terms.
+    """
+    way_out = "Check --model_name, --model_version and the text."
+    if has_terms:
+        way_out = (
+            "--glossary needs a SavedModel that kt-exporter has written with a "
+            "beam of at least 2."
         )
-    if LOADING in str(reason):
-        return ValueError(
-            "A server must have loaded its model. Received: no translation "
-            f"from {address}, which is still loading it. Try again in a moment."
-        )
-    if QUEUE_FULL in str(reason):
-        return ValueError(
-            "A server must have room in its queue. Received: no translation "
-            f"from {address}, whose queue is full. Try again in a moment."
-        )
-    return ValueError(
-        f"The server must accept the request. Received: {_printable(reason)} "
-        f"from {address}. Check --model_name, --model_version and the text."
+    return UserError(
+        f"The server at {address} refused the request: {_printable(reason)} "
+        f"{way_out}"
     )
 
 
 def not_a_translator(address, received):
     """Returns the error for a server that answers with something else."""
-    return ValueError(
-        "The server must have a model that translates. Received: "
-        f"{_printable(received)} from {address}. Check --server and "
-        "--model_name."
+    return UserError(
+        f"The response of {address} is no translation: {_printable(received)}. "
+        "Check --server and --model_name."
     )
 
 

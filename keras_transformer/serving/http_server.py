@@ -1,0 +1,216 @@
+"""An HTTP server: uvicorn with limits for each client."""
+
+import asyncio
+import logging
+import sys
+import threading
+
+import h11
+import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from keras_transformer.serving import limits
+from keras_transformer.serving.addresses import bind
+from keras_transformer.serving.rest import format_error
+
+
+class HttpServer:
+    """Runs an ASGI application in a thread.
+
+    Args:
+        app: The application.
+        host: Host name or address to listen on.
+        port: Integer port to listen on; 0 stands for any free port.
+        tls: Pair of the paths of a certificate and its private key. Defaults
+            to None, which does not encrypt.
+
+    Raises:
+        OSError: If the server cannot listen there.
+    """
+
+    def __init__(self, app, host, port, tls=None):
+        self._config = uvicorn.Config(
+            app,
+            http=_Connection,
+            ws="none",
+            loop="asyncio",
+            lifespan="off",
+            log_config=None,
+            log_level=logging.CRITICAL,  # faulty requests are no news
+            access_log=False,
+            proxy_headers=False,
+            server_header=False,
+            headers=[("server", "kt-serve")],
+            timeout_keep_alive=limits.IDLE_SECONDS,
+            h11_max_incomplete_event_size=limits.MAX_HEADER_BYTES,
+            ssl_certfile=tls and tls[0],
+            ssl_keyfile=tls and tls[1],
+        )
+        self._config.load()
+        self._server = uvicorn.Server(self._config)
+        self._socket = bind(host, port)
+        self.port = self._socket.getsockname()[1]
+        self._thread = threading.Thread(
+            target=self._run, name="http", daemon=True
+        )
+
+    def start(self):
+        """Starts to answer in the background.
+
+        Until then the port is bound, but connections are refused.
+
+        Raises:
+            OSError: If another server listens on the port. Several can bind it.
+        """
+        try:
+            self._socket.listen(limits.MAX_PENDING_CONNECTIONS)
+        except OSError:
+            self._socket.close()
+            raise
+        self._thread.start()
+
+    def stop(self, seconds):
+        """Refuses new requests and finishes the running ones.
+
+        Args:
+            seconds: Maximum number of seconds to wait for running requests.
+        """
+        self._config.timeout_graceful_shutdown = seconds
+        self._server.should_exit = True
+        if self._thread.ident:  # None before `start`
+            self._thread.join(seconds + limits.LINGER_SECONDS)
+        self._socket.close()
+
+    def _run(self):
+        asyncio.run(self._server.serve([self._socket]))
+
+
+class _Connection(H11Protocol):
+    """A connection of uvicorn, with limits that keep a client from harm.
+
+    uvicorn waits for ever for a request to arrive and for its response to be
+    taken. Clients that stall could so keep out all others.
+    """
+
+    _deadline = None  # of the request that is arriving
+    _is_over = False  # whether what still arrives is dropped
+
+    def connection_made(self, transport):
+        super().connection_made(transport)
+        self._stuck = None
+        # Python then calls `pause_writing` as soon as bytes have to wait.
+        transport.set_write_buffer_limits(high=1)
+        self._waits_since = self.loop.time()
+        self._begin_request()
+        if len(self.connections) > 2 * limits.MAX_CONNECTIONS:
+            transport.abort()
+        elif len(self.connections) > limits.MAX_CONNECTIONS:
+            self._take_place()
+
+    def connection_lost(self, error):
+        super().connection_lost(error)
+        self._end_request()
+        self.resume_writing()
+
+    def data_received(self, data):
+        if self._is_over:
+            return
+        self._begin_request()
+        super().data_received(data)
+        if self.conn.their_state not in (h11.IDLE, h11.SEND_BODY):
+            self._end_request()
+
+    def on_response_complete(self):
+        self._waits_since = self.loop.time()
+        super().on_response_complete()
+        if self.conn.their_state is h11.SEND_BODY:
+            self._linger()  # the request was refused before all of it arrived
+
+    def pause_writing(self):
+        super().pause_writing()
+        self._stuck = self.loop.call_later(
+            limits.RESPONSE_SECONDS, self.transport.abort
+        )
+
+    def resume_writing(self):
+        super().resume_writing()
+        if self._stuck:
+            self._stuck.cancel()
+
+    def send_400_response(self, message):
+        # uvicorn calls this while it handles the error.
+        error = sys.exception()
+        self._refuse(
+            getattr(error, "error_status_hint", 400), f"Malformed HTTP: {error}"
+        )
+
+    def shutdown(self):
+        if self._deadline:
+            self._refuse(503, "The server is stopping.")
+        else:
+            super().shutdown()
+
+    def _begin_request(self):
+        if not self._deadline:
+            self._deadline = self.loop.call_later(
+                limits.REQUEST_SECONDS,
+                self._refuse,
+                408,
+                f"A request must arrive in {limits.REQUEST_SECONDS} s.",
+            )
+
+    def _end_request(self):
+        if self._deadline:
+            self._deadline.cancel()
+            self._deadline = None
+
+    def _take_place(self):
+        """Takes the place of the connection that has waited longest."""
+        waiting = [each for each in self.connections if each._is_waiting()]
+        longest = min(waiting, key=lambda each: each._waits_since)
+        # A new connection waits too, until its request arrives.
+        waits = self.loop.time() - longest._waits_since
+        if waits < limits.MIN_IDLE_SECONDS:
+            longest = self
+        longest._refuse(
+            503,
+            f"All of the server's {limits.MAX_CONNECTIONS} connections are in "
+            "use. Try again later.",
+        )
+
+    def _is_waiting(self):
+        """Returns whether no whole request is being answered."""
+        cycle = self.cycle
+        is_answering = cycle and not cycle.response_complete
+        return not self._is_over and (not is_answering or cycle.more_body)
+
+    def _refuse(self, status, message):
+        """Sends an error without the application, and closes the connection."""
+        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+            content = format_error(message)
+            for event in (
+                h11.Response(
+                    status_code=status,
+                    headers=[
+                        ("Content-Type", "application/json"),
+                        ("Content-Length", str(len(content))),
+                        ("Connection", "close"),
+                    ],
+                ),
+                h11.Data(data=content),
+                h11.EndOfMessage(),
+            ):
+                self.transport.write(self.conn.send(event))
+        self._linger()
+
+    def _linger(self):
+        """Closes the connection once the client has read the response.
+
+        Closing it with bytes that have not been read would destroy the
+        response on its way.
+        """
+        self._is_over = True
+        self._end_request()
+        if self.transport.can_write_eof():
+            self.transport.write_eof()
+        self.loop.call_later(limits.LINGER_SECONDS, self.transport.abort)

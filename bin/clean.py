@@ -106,7 +106,7 @@ def main(argv):
         Progress("pairs") as progress,
     ):
         pairs = text_files.read_pairs(FLAGS.source, FLAGS.target)
-        judged = cleaner.judged(pairs)
+        judged = cleaner.judge(pairs)
         while chunk := list(itertools.islice(judged, _PAIRS_AT_ONCE)):
             _write(chunk, *files)
             progress.add(len(chunk))

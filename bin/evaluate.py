@@ -63,7 +63,7 @@ def main(argv):
     texts = _texts(problem, output_dirs)
     from keras_transformer.decoding import ensembles
     from keras_transformer.evaluation import outputs
-    from keras_transformer.evaluation.by_corpus import report_of
+    from keras_transformer.evaluation.by_corpus import make_report
     from keras_transformer.evaluation.by_corpus import scores_by_corpus
 
     others = outputs.read_others(FLAGS.compare, texts) if FLAGS.compare else []
@@ -89,7 +89,7 @@ def main(argv):
     both = (hypotheses, others)
     _compare(names, both, texts.references, tokenize, texts, problem)
     if not FLAGS.test_set:
-        report = report_of(problem, tokenize, FLAGS.lowercase)
+        report = make_report(problem, tokenize, FLAGS.lowercase)
         for line in scores_by_corpus(texts, *both, report):
             print(line)
 

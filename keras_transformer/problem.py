@@ -6,7 +6,8 @@ from keras_transformer.data import generation
 from keras_transformer.data import text_files
 from keras_transformer.data.encoding import LocalEncoder
 from keras_transformer.data.generated_data import GeneratedData
-from keras_transformer.scoring.own_scores import checked_scores
+from keras_transformer.errors import UserError
+from keras_transformer.scoring.report import check_scores
 from keras_transformer.scoring.translations import bleu_report
 from keras_transformer.scoring.translations import ter_score
 
@@ -81,7 +82,7 @@ class Problem(GeneratedData):
         try:
             signature.bind("self", "split", "tmp_dir")
         except TypeError as error:
-            raise ValueError(
+            raise UserError(
                 "`text_pairs` must take a split and a directory. Received: "
                 f"{cls.__name__}.text_pairs{signature}. Define it as "
                 "text_pairs(self, split, tmp_dir)."
@@ -121,9 +122,9 @@ class Problem(GeneratedData):
             tmp_dir: Directory that holds the raw text or takes downloads.
 
         Raises:
-            ValueError: If the class of the problem does not define it.
+            UserError: If the class of the problem does not define it.
         """
-        raise ValueError(
+        raise UserError(
             "A problem must define `text_pairs`. Received: "
             f"problem={self.data_name} without it. Add the method "
             "text_pairs(self, split, tmp_dir), which yields pairs of str."
@@ -254,10 +255,10 @@ class Problem(GeneratedData):
             measure: Name of the measure.
 
         Raises:
-            ValueError: If a score is not a finite number, or its name is taken
+            UserError: If a score is not a finite number, or its name is taken
                 by a figure of the model.
         """
-        scores = checked_scores(self.score(hypotheses, references), self.name)
+        scores = check_scores(self.score(hypotheses, references), self.name)
         if self._adds_ter(measure):
             ter = ter_score(hypotheses, references)
             scores = {**scores, ter.name: ter.value}

@@ -6,6 +6,7 @@ import re
 import sys
 
 from keras_transformer import fields
+from keras_transformer.errors import UserError
 
 
 class Registry:
@@ -56,13 +57,12 @@ class Registry:
         """Returns what is registered under a name.
 
         Raises:
-            ValueError: If the name is unknown. The message holds up to three
+            UserError: If the name is unknown. The message holds up to three
                 similar names.
         """
         if name not in self.names():
-            raise ValueError(
-                f"`{self.kind}` must be a registered name. "
-                f"Received: {self.kind}={name!r}. "
+            raise UserError(
+                f"Unknown {self.kind} {name!r}. "
                 f"{fields.did_you_mean(str(name), self._entries)}"
                 "`kt-trainer --registry_help` lists all."
             )
@@ -77,7 +77,7 @@ class Registry:
 
     def _add(self, name, entry):
         if name in self._entries:
-            raise ValueError(
+            raise UserError(
                 f"`{self.kind}` names must be registered once. "
                 f"Received: {name!r} from module {entry.__module__}, already "
                 f"registered by module {self._entries[name].__module__}. "
@@ -139,7 +139,7 @@ def get_problem(name, data_dir=None):
         An instance of the registered subclass of `Problem`.
 
     Raises:
-        ValueError: If the name is unknown, or not that of such a class.
+        UserError: If the name is unknown, or not that of such a class.
     """
     base = base_name(name)
     if base == name:
@@ -172,7 +172,7 @@ def _problem_class(name):
 
     entry = problems.get(name)
     if not (isinstance(entry, type) and issubclass(entry, Problem)):
-        raise ValueError(
+        raise UserError(
             "A problem must be a subclass of `Problem`. Received: "
             f"problem={name!r}, under which {entry.__name__!r} is registered. "
             "Derive it from keras_transformer.problem.Problem."
@@ -184,7 +184,7 @@ def get_hparams(name):
     """Returns the `HParams` of a registered hparams set.
 
     Raises:
-        ValueError: If the name is unknown, or if its function returns something
+        UserError: If the name is unknown, or if its function returns something
             else.
 
     Example:
@@ -200,7 +200,7 @@ def get_hparams(name):
     if type(hparams) is not HParams:
         kind = type(hparams).__name__
         result = "nothing" if hparams is None else f"an object of type {kind}"
-        raise ValueError(
+        raise UserError(
             "The function of an hparams set must return an `HParams` itself. "
             f"Received: hparams_set={name!r}, which returns {result}. Return "
             "an `HParams`, for example by dataclasses.replace of another one, "
@@ -219,24 +219,24 @@ def import_usr_dir(path):
         path: Path of the directory.
 
     Raises:
-        ValueError: If it is not a directory with an `__init__.py`, or if its
+        UserError: If it is not a directory with an `__init__.py`, or if its
             name contains dots or is that of another module.
     """
     path = os.path.abspath(os.path.expanduser(path))
     if not os.path.isfile(os.path.join(path, "__init__.py")):
-        raise ValueError(
+        raise UserError(
             "`usr_dir` must be a directory that holds an `__init__.py`. "
             f"Received: usr_dir={path!r}. Create the file, with one import "
             "line for each of your modules that registers something."
         )
     parent, name = os.path.split(path)
     if not name or "." in name:
-        raise ValueError(
+        raise UserError(
             "`usr_dir` must have a name without dots, to be imported. "
             f"Received: usr_dir={path!r}. Rename the directory."
         )
     if _is_another_module(name, path):
-        raise ValueError(
+        raise UserError(
             "`usr_dir` must not have the name of another Python module. "
             f"Received: usr_dir={path!r}, but Python finds a module {name!r} "
             "in another place. Rename the directory."

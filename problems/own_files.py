@@ -3,6 +3,7 @@
 from keras_transformer.data import generation
 from keras_transformer.data import text_files
 from keras_transformer.data import vocabularies
+from keras_transformer.errors import UserError
 from keras_transformer.problem import Problem
 
 
@@ -50,7 +51,7 @@ class OwnFiles(Problem):
                 vocabulary. Defaults to `vocab_size`.
 
         Raises:
-            ValueError: If a file of "train" or "dev" is missing, or if "test"
+            UserError: If a file of "train" or "dev" is missing, or if "test"
                 has some of its files but not all.
         """
         # A split without any file is left out; half a split is an error.
@@ -104,7 +105,7 @@ class OwnFiles(Problem):
         after = self._described(generation.made_from(self, None))
         for name in {**before, **after}:
             if before.get(name) != after.get(name):
-                raise ValueError(
+                raise UserError(
                     "Each data_dir must hold the data of one set of files and "
                     f"one vocab_size. Received: {_assigned(name, after)} for "
                     f"{self.directory}, which was made with "
@@ -141,7 +142,7 @@ class OwnFiles(Problem):
         other_files = ", ".join(
             path for paths in files.values() for path in paths if path
         )
-        return ValueError(
+        return UserError(
             f"{self.data_name} must have {self.way_of_files} for train, for "
             f"dev and, if there is one, for test. Received: no {split}_{side} "
             f"beside {other_files or 'no other file'}. Add "

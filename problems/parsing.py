@@ -10,6 +10,7 @@ import itertools
 import os
 
 from keras_transformer.data import generation
+from keras_transformer.errors import UserError
 from keras_transformer.problem import Problem
 from keras_transformer.registry import register_problem
 from keras_transformer.trees import parseval
@@ -82,14 +83,14 @@ class ParsingProblem(Problem):
         raise self._not_from_words(f"{self.data_name}_both")
 
     def _not_from_words(self, name):
-        return ValueError(
+        return UserError(
             "A parsing problem must have the words as its source. "
             f"Received: {name}. Use {self.data_name}."
         )
 
     def generate(self, tmp_dir):
         if self.linearization in WITH_WORDS and not self.shared_vocabulary:
-            raise ValueError(
+            raise UserError(
                 "A tree that holds the words of its source needs their "
                 f"vocabulary. Received: linearization={self.linearization!r} "
                 f"and shared_vocabulary=False for {self.data_name}. Share it, "
@@ -216,7 +217,7 @@ class ParsingWsj(ParsingProblem):
         for split, expected in self.num_trees.items():
             num_trees = sum(1 for _ in self.trees(split, tmp_dir))
             if num_trees != expected:
-                raise ValueError(
+                raise UserError(
                     f"{self.data_name} must have {expected:,} trees for "
                     f"{split}. Received: {num_trees:,} trees in "
                     f"{', '.join(self._paths(split, tmp_dir))}. Place the "
@@ -232,7 +233,7 @@ class ParsingWsj(ParsingProblem):
         for path in (stem, stem + ".gz"):
             if os.path.exists(path):
                 return [path]
-        raise ValueError(
+        raise UserError(
             "`--tmp_dir` must hold the treebank, which is licensed. "
             f"Received: {tmp_dir} without wsj/ and without {stem}. Place the "
             "sections of LDC99T42 there, wsj/00 to wsj/24, or "
@@ -277,7 +278,7 @@ class ParsingWsjSemi(ParsingWsj):
         pattern = os.path.join(tmp_dir, "parsing_wsj_semi.*.trees")
         parsed = sorted(glob.glob(pattern) + glob.glob(pattern + ".gz"))
         if not parsed:
-            raise ValueError(
+            raise UserError(
                 "`--tmp_dir` must hold automatically parsed sentences beside "
                 f"the treebank. Received: {tmp_dir} without {pattern}. Place "
                 "files of one tree per line there, or use parsing_wsj."

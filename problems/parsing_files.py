@@ -1,6 +1,7 @@
 """Parsing learnt from the user's own treebank."""
 
 from keras_transformer.data.subwords import Subwords
+from keras_transformer.errors import UserError
 from keras_transformer.problems.own_files import OwnFiles
 from keras_transformer.problems.parsing import ParsingProblem
 from keras_transformer.registry import register_problem
@@ -73,19 +74,19 @@ class ParsingFiles(OwnFiles, ParsingProblem):
                 trains one.
 
         Raises:
-            ValueError: If the paths of "train" or "dev" are missing, if the
+            UserError: If the paths of "train" or "dev" are missing, if the
                 linearization is unknown or not that of the vocabulary, or if
                 there is a weight without parsed trees.
         """
         super().use_files(files, vocab_size)
         if treebank_weight not in (None, 1) and not parsed_trees:
-            raise ValueError(
+            raise UserError(
                 "`treebank_weight` must go with parsed trees. Received: "
                 f"treebank_weight={treebank_weight} alone. Add "
                 "--parsed_trees=FILE, or leave the weight out."
             )
         if linearization not in (None, *LINEARIZATIONS):
-            raise ValueError(
+            raise UserError(
                 "`linearization` must be one of "
                 f"{', '.join(LINEARIZATIONS)}. "
                 f"Received: linearization={linearization!r}. Use one of them."
@@ -102,7 +103,7 @@ class ParsingFiles(OwnFiles, ParsingProblem):
     def _check_vocabulary(self, path):
         theirs = find_linearization(Subwords(path))
         if theirs != self.linearization:
-            raise ValueError(
+            raise UserError(
                 "A given vocabulary must have the symbols of the "
                 f"linearization. Received: {path}, which has those of "
                 f"{theirs or 'no'} trees, with linearization="
@@ -138,7 +139,7 @@ class ParsingFiles(OwnFiles, ParsingProblem):
                 pass
         for tree in self.parsed_trees(None):
             if self.linearization == "tagged" and LEAF in tree.tags():
-                raise ValueError(
+                raise UserError(
                     "Parsed trees must have parts of speech for the tagged "
                     f"linearization. Received: {','.join(self._parsed_paths)}, "
                     f"where a word has the tag {LEAF}. Use another parser, or "

@@ -5,6 +5,7 @@ import os
 from keras_transformer.data import text_files
 from keras_transformer.data.bpe_symbols import joined
 from keras_transformer.data.bpe_symbols import read_symbols
+from keras_transformer.errors import UserError
 from keras_transformer.problems.wmt import TranslateWmt
 from keras_transformer.registry import register_problem
 
@@ -45,7 +46,7 @@ class TranslateEndeWmtBpe32k(TranslateWmt):
         return read_symbols(self._vocabulary_path(tmp_dir))
 
     def _download(self, tmp_dir):
-        raise ValueError(
+        raise UserError(
             "The corpus must be placed by hand, since its authors no longer "
             f"offer it. Received: tmp_dir={tmp_dir} without its files. "
             f"{self._way_out(tmp_dir)}"

@@ -13,6 +13,7 @@ from keras_transformer.data.corpora import check_distinct
 from keras_transformer.data.subwords import Subwords
 from keras_transformer.data.subwords import check_user_symbols
 from keras_transformer.data.tags import word_of
+from keras_transformer.errors import UserError
 from keras_transformer.problems.own_files import OwnFiles
 from keras_transformer.registry import register_problem
 
@@ -101,7 +102,7 @@ class TranslateFiles(OwnFiles):
                 `OwnFiles.use_files`.
 
         Raises:
-            ValueError: If text is missing or given twice, if a corpus has no
+            UserError: If text is missing or given twice, if a corpus has no
                 known format, or if the vocabulary or a symbol cannot be used.
         """
         if vocabulary:
@@ -145,7 +146,7 @@ class TranslateFiles(OwnFiles):
         elif not _is_plain_pair(train):
             fault = ", ".join(corpus.tagged_name for corpus in train)
         if path and fault:
-            raise ValueError(
+            raise UserError(
                 "`train_alignments` must go with one pair of training files "
                 "that is not cleaned and has no tag, because line n belongs to "
                 f"pair n. Received: train_alignments={path} with {fault}. Use "
@@ -208,7 +209,7 @@ class TranslateFiles(OwnFiles):
             # would be duplicates. One for all corpora finds those among them.
             cleaner = Cleaner(CleaningOptions(held_out=self._held_out()))
             self.cleaning_report = cleaner.report
-            corpora = [cleaner.kept(pairs) for pairs in corpora]
+            corpora = [cleaner.filter_pairs(pairs) for pairs in corpora]
         # Tags come last, because the rules of cleaning are for the text alone.
         return [
             corpus.tag_pairs(pairs)
@@ -260,7 +261,7 @@ class TranslateFiles(OwnFiles):
         alignments = token_links.read_alignments(self._alignments)
         num_lines = sum(1 for _ in alignments)
         if num_lines != num_pairs:
-            raise ValueError(
+            raise UserError(
                 "`train_alignments` must have a line for each training pair. "
                 f"Received: {self._alignments} with {num_lines:,} lines, for "
                 f"{num_pairs:,} pairs. Align the same text."
@@ -315,7 +316,7 @@ def _check_given_once(split, paths):
         if path
     ]
     if sides:
-        raise ValueError(
+        raise UserError(
             f"The text of {split} must be given in one way. Received: "
             f"--{split} and {' '.join(sides)}. Use either --{split}, or "
             f"--{split}_source and --{split}_target."

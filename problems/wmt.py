@@ -8,6 +8,7 @@ import os
 from keras_transformer.data import download
 from keras_transformer.data import generation
 from keras_transformer.data import text_files
+from keras_transformer.errors import UserError
 from keras_transformer.problem import Problem
 
 _logger = logging.getLogger(__name__)
@@ -58,7 +59,7 @@ class TranslateWmt(Problem):
         missing = [path for path in paths if not os.path.exists(path)]
         # Half a set of files is a mistake, not a reason to download the rest.
         if missing and len(missing) < len(paths):
-            raise ValueError(
+            raise UserError(
                 f"All files of {self.data_name} must exist, or none. "
                 f"Received: tmp_dir={tmp_dir} without "
                 f"{', '.join(map(os.path.basename, missing))}. "
@@ -111,7 +112,7 @@ class TranslateWmt(Problem):
         if expected is None or expected in counts:
             return
         received = " or ".join(f"{count:,}" for count in dict.fromkeys(counts))
-        raise ValueError(
+        raise UserError(
             f"The corpus must have {expected:,} pairs. Received: {place} with "
             f"{received}. {self._way_out(tmp_dir)} Other corpora are for "
             "translate_files."

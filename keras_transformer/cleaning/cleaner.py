@@ -5,9 +5,10 @@ import itertools
 
 from keras_transformer.cleaning import rules
 from keras_transformer.cleaning.duplicates import DuplicateRule
-from keras_transformer.cleaning.languages import wrong_language
-from keras_transformer.cleaning.normal_form import normal_form
+from keras_transformer.cleaning.duplicates import normal_form
+from keras_transformer.cleaning.languages import drop_wrong_language
 from keras_transformer.cleaning.report import Report
+from keras_transformer.errors import UserError
 from keras_transformer.fields import did_you_mean
 
 # Rules that look at duplicates hash many pairs in one call.
@@ -42,14 +43,14 @@ class CleaningOptions:
     def __post_init__(self):
         for name in self.rules:
             if name not in RULES:
-                raise ValueError(
+                raise UserError(
                     f"`rules` must be names of rules. Received: {name!r}. "
                     f"{did_you_mean(name, RULES)}Use some of: "
                     f"{', '.join(RULES)}. The rules script, language and "
                     "held_out follow from their own options."
                 )
         if self.max_ratio < 1:
-            raise ValueError(
+            raise UserError(
                 "`max_ratio` must be at least 1. Received: max_ratio="
                 f"{self.max_ratio}. Use a ratio such as 4, since the longer "
                 "side is compared with the shorter one."
@@ -57,7 +58,7 @@ class CleaningOptions:
 
 
 class Cleaner:
-    """Drops the pairs for which some rule says so.
+    """Drops the pairs that break a rule.
 
     A cleaner remembers the pairs it has seen, so each corpus needs a new one.
 
@@ -70,7 +71,8 @@ class Cleaner:
     Example:
 
     >>> cleaner = Cleaner()
-    >>> list(cleaner.kept([("Yes.", "Ja."), ("No.", ""), ("Yes.", "Ja.")]))
+    >>> pairs = [("Yes.", "Ja."), ("No.", ""), ("Yes.", "Ja.")]
+    >>> list(cleaner.filter_pairs(pairs))
     [('Yes.', 'Ja.')]
     >>> cleaner.report.dropped["duplicate"]
     1
@@ -80,29 +82,29 @@ class Cleaner:
         self._rules = _make_rules(options or CleaningOptions())
         self.report = Report([rule.name for rule in self._rules])
 
-    def kept(self, pairs):
+    def filter_pairs(self, pairs):
         """Yields the pairs of an iterable that no rule drops."""
-        for pair, name in self.judged(pairs):
+        for pair, name in self.judge(pairs):
             if name is None:
                 yield pair
 
-    def judged(self, pairs):
+    def judge(self, pairs):
         """Yields each pair with the name of the rule that drops it, or None."""
         pairs = iter(pairs)
         while chunk := list(itertools.islice(pairs, _PAIRS_AT_ONCE)):
-            names = self._judge(chunk)
+            names = self._find_rules(chunk)
             self.report.num_read += len(chunk)
             for pair, name in zip(chunk, names):
                 if name is not None:
                     self.report.add(pair, name)
                 yield pair, name
 
-    def _judge(self, pairs):
+    def _find_rules(self, pairs):
         names = [None] * len(pairs)
         left = range(len(pairs))  # positions of the pairs that passed so far
         for rule in self._rules:
-            marks = rule.marks([pairs[position] for position in left])
-            for position in itertools.compress(left, marks):
+            drops = rule.find_drops([pairs[position] for position in left])
+            for position in itertools.compress(left, drops):
                 names[position] = rule.name
             left = [position for position in left if names[position] is None]
         return names
@@ -112,28 +114,22 @@ def _make_rules(options):
     """Returns the rules of some options, in the order of `RULES`."""
     functions = {
         "empty": rules.is_empty,
-        "too_long": rules.too_long(options.max_length),
-        "length_ratio": rules.length_ratio(options.max_ratio),
+        "too_long": rules.drop_too_long(options.max_length),
+        "length_ratio": rules.drop_uneven(options.max_ratio),
         "identical": rules.is_identical,
         "encoding": rules.is_broken,
     }
-    made = [
-        rules.PairRule(name, function)
-        for name, function in functions.items()
-        if name in options.rules
-    ]
+    functions = {n: f for n, f in functions.items() if n in options.rules}
     scripts = options.source_scripts, options.target_scripts
     if any(scripts):
-        made.append(rules.PairRule("script", rules.wrong_script(*scripts)))
+        functions["script"] = rules.drop_wrong_script(*scripts)
     codes = options.source_language, options.target_language
     if any(codes):
-        made.append(rules.PairRule("language", wrong_language(*codes)))
+        functions["language"] = drop_wrong_language(*codes)
     if options.held_out:
-        made.append(
-            rules.PairRule("held_out", rules.held_out(options.held_out))
-        )
-    if "duplicate" in options.rules:
-        made.append(DuplicateRule("duplicate", str))
-    if "near_duplicate" in options.rules:
-        made.append(DuplicateRule("near_duplicate", normal_form))
+        functions["held_out"] = rules.drop_held_out(options.held_out)
+    made = [rules.PairRule(*item) for item in functions.items()]
+    for name, key in (("duplicate", str), ("near_duplicate", normal_form)):
+        if name in options.rules:
+            made.append(DuplicateRule(name, key))
     return made

@@ -1,10 +1,34 @@
-"""Rules that drop a pair because it occurred before."""
+"""The rule that drops pairs that occurred before, exactly or nearly."""
 
 import hashlib
+import unicodedata
 
 import numpy as np
 
-_HASH_BYTES = 8
+
+class _LettersOnly(dict):
+    """A table for `str.translate` that learns each character when it comes."""
+
+    def __missing__(self, code):
+        character = chr(code)
+        # Marks belong to the letters: they are the vowels of Hindi and Thai.
+        is_letter = unicodedata.category(character)[0] in "LM"
+        self[code] = character.casefold() if is_letter else None
+        return self[code]
+
+
+_LETTERS_ONLY = _LettersOnly()
+
+
+def normal_form(text):
+    """Returns a text without case, punctuation, digits and spaces.
+
+    Example:
+
+    >>> normal_form("Room 101, please!") == normal_form("room 7 PLEASE")
+    True
+    """
+    return unicodedata.normalize("NFKC", text).translate(_LETTERS_ONLY)
 
 
 class DuplicateRule:
@@ -29,11 +53,10 @@ class DuplicateRule:
         self._key = key
         self._hashes = HashSet()
 
-    def marks(self, pairs):
+    def find_drops(self, pairs):
         """Returns a list that tells for each pair whether it is dropped."""
-        key = self._key
         digests = b"".join(
-            _digest(f"{key(source)}\n{key(target)}") for source, target in pairs
+            _digest("\n".join(map(self._key, pair))) for pair in pairs
         )
         hashes = np.frombuffer(digests, np.uint64)
         return self._hashes.add(hashes).tolist()
@@ -41,7 +64,7 @@ class DuplicateRule:
 
 def _digest(text):
     # `hash` would be faster, but differs from process to process.
-    return hashlib.blake2b(text.encode(), digest_size=_HASH_BYTES).digest()
+    return hashlib.blake2b(text.encode(), digest_size=8).digest()
 
 
 class HashSet:

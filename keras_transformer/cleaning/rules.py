@@ -1,14 +1,15 @@
 """Rules that judge a pair of sentences by itself.
 
-Each function returns whether its rule drops a pair. A limit that a sentence of
-one or two words could break has a margin, so that no good short pair is lost.
+The functions `is_...` return whether their rule drops a pair, and `drop_...`
+return such a function for given limits. A limit that a sentence of one or two
+words could break has a margin, so that no good short pair is lost.
 """
 
 import dataclasses
 import re
 from collections.abc import Callable
 
-from keras_transformer.cleaning.normal_form import normal_form
+from keras_transformer.cleaning.duplicates import normal_form
 from keras_transformer.cleaning.scripts import is_mostly_in
 
 # Sides that are the same up to this length are often right: names, numbers,
@@ -43,7 +44,7 @@ class PairRule:
     name: str  # in `--rules` and in the report
     drops: Callable  # function of the source and the target
 
-    def marks(self, pairs):
+    def find_drops(self, pairs):
         """Returns a list that tells for each pair whether it is dropped."""
         return [self.drops(source, target) for source, target in pairs]
 
@@ -66,8 +67,8 @@ def is_identical(source, target):
     return source == target and len(source) > MAX_IDENTICAL_CHARACTERS
 
 
-def too_long(max_length):
-    """Returns a rule's function for sides of too many characters."""
+def drop_too_long(max_length):
+    """Returns the function of a rule against sides of too many characters."""
 
     def is_too_long(source, target):
         return len(source) > max_length or len(target) > max_length
@@ -75,12 +76,12 @@ def too_long(max_length):
     return is_too_long
 
 
-def length_ratio(max_ratio):
-    """Returns a rule's function for sides of too different lengths.
+def drop_uneven(max_ratio):
+    """Returns the function of a rule against sides of different lengths.
 
     Example:
 
-    >>> is_uneven = length_ratio(4)
+    >>> is_uneven = drop_uneven(4)
     >>> is_uneven("Help!", "¡Socorro! ¡Auxilio!")
     False
     >>> is_uneven("@@", "Young girls weave corn stalks.")
@@ -112,8 +113,8 @@ def _is_broken(text):
     return bool(_SUSPECT.search(text) and _BROKEN.search(text))
 
 
-def wrong_script(source_scripts, target_scripts):
-    """Returns a rule's function for sides in another script than expected.
+def drop_wrong_script(source_scripts, target_scripts):
+    """Returns the function of a rule against sides in another script.
 
     Args:
         source_scripts, target_scripts: Set of scripts of each side, or None
@@ -130,8 +131,8 @@ def wrong_script(source_scripts, target_scripts):
     return is_in_wrong_script
 
 
-def held_out(lines):
-    """Returns a rule's function for text that is in dev or test.
+def drop_held_out(lines):
+    """Returns the function of a rule against text that is in dev or test.
 
     The comparison ignores case, punctuation, digits and spaces.
 

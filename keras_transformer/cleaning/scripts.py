@@ -3,6 +3,7 @@
 import functools
 import unicodedata
 
+from keras_transformer.errors import UserError
 from keras_transformer.fields import did_you_mean
 
 # Those in use today: the recommended and the limited-use scripts of Unicode's
@@ -37,11 +38,11 @@ def parse_scripts(text, name):
             "`--source_script`".
 
     Raises:
-        ValueError: If a name is unknown.
+        UserError: If a name is unknown.
     """
     scripts = frozenset(part.strip().lower() for part in text.split(","))
     for script in sorted(scripts - set(SCRIPTS)):
-        raise ValueError(
+        raise UserError(
             f"{name} must be scripts, separated by commas. Received: "
             f"{script!r}. {did_you_mean(script, SCRIPTS)}Use some of: "
             f"{', '.join(SCRIPTS)}."

@@ -4,11 +4,11 @@ import functools
 import itertools
 
 from keras_transformer.data.corpora import with_tag
-from keras_transformer.scoring.aligned import aligned
+from keras_transformer.scoring.report import align_columns
 from keras_transformer.scoring.translations import bleu_report
 
 
-def report_of(problem, tokenize, lowercase):
+def make_report(problem, tokenize, lowercase):
     """Returns the function that scores a corpus; see `scores_by_corpus`."""
     if problem.measure != "bleu":
         return problem.report
@@ -62,4 +62,4 @@ def _table(rows):
                 cells.append(f"{gains[name]:+.2f}")
         lines.append(cells)
     # An empty line separates the table from what is printed above it.
-    return ["", *aligned(lines)]
+    return ["", *align_columns(lines)]

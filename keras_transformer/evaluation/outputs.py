@@ -7,6 +7,7 @@ from keras_transformer.data import text_files
 from keras_transformer.data.progress import Progress
 from keras_transformer.decoding import threads
 from keras_transformer.decoding.loading import load
+from keras_transformer.errors import UserError
 from keras_transformer.files.directories import check_directory
 from keras_transformer.files.writing import atomic_write
 from keras_transformer.files.writing import check_writable
@@ -34,7 +35,7 @@ def check_files(output_dir, name, evalb_files=False):
         evalb_files: Whether to write files for EVALB. Defaults to False.
 
     Raises:
-        ValueError: If one of them cannot be written.
+        UserError: If one of them cannot be written.
     """
     endings = ("txt", "gold", "test") if evalb_files else ("txt",)
     paths = [outputs_path(output_dir, name, ending) for ending in endings]
@@ -59,16 +60,15 @@ def read_others(path, texts):
         A list of strings.
 
     Raises:
-        ValueError: If the run has not decoded the text, or if the file has
+        UserError: If the run has not decoded the text, or if the file has
             another number of lines.
     """
     if os.path.isdir(path):
         run, path = path, outputs_path(path, texts.name)
         if not os.path.exists(path):
-            raise ValueError(
-                "A run to compare with must have decoded the same text. "
-                f"Received: {run}, which has no {path}. Decode the text with "
-                f"kt-evaluate --output_dir={run} first."
+            raise UserError(
+                f"{run} has not decoded the same text: {path} does not exist. "
+                f"Decode it with kt-evaluate --output_dir={run} first."
             )
     return text_files.read_as_many(
         path, len(texts.sources), f"the references of {texts.name}"

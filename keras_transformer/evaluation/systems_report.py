@@ -48,7 +48,7 @@ def write_systems_report(
     texts = systems.references if training_text is None else training_text
     better, worse = (
         [_example(sentence, systems, words) for sentence in sentences]
-        for sentences in analysis.greatest_differences(
+        for sentences in analysis.find_greatest_differences(
             systems.outputs, systems.references, words.lowercase
         )
     )
@@ -60,15 +60,15 @@ def write_systems_report(
         differences=differences,
         meaning=MEANING,
         side="reference" if sources is None else "source",
-        by_length=analysis.by_length(
+        by_length=analysis.score_by_length(
             sources or systems.references,
             systems.outputs,
             systems.references,
             words,
         ),
         counted_text="references" if training_text is None else "training text",
-        by_frequency=analysis.by_frequency(
-            systems.outputs, systems.references, words, words.counts(texts)
+        by_frequency=analysis.score_by_frequency(
+            systems.outputs, systems.references, words, words.count(texts)
         ),
         better=better,
         worse=worse,
@@ -97,7 +97,7 @@ def _example(sentence, systems, words):
     texts = [reference, *(outputs[place] for outputs in systems.outputs)]
     compared, *translations = words.tokenize_all(texts)
     # Words are shown as they are written, even if case is ignored.
-    _, *shown = dataclasses.replace(words, lowercase=False).of(texts)
+    _, *shown = dataclasses.replace(words, lowercase=False).tokenize_all(texts)
     return Example(
         sentence.number,
         systems.sources[place] if systems.sources else None,

@@ -4,6 +4,7 @@ import dataclasses
 
 from keras_transformer.data.split_files import text_path
 from keras_transformer.decoding.loading import load_checker
+from keras_transformer.errors import UserError
 from keras_transformer.scoring.test_sets import read_test_set
 from keras_transformer.trees.tree import parse_tree
 
@@ -29,15 +30,14 @@ def split_texts(problem, split):
         split: Name of the split, "dev" or "test".
 
     Raises:
-        ValueError: If the split is missing or empty.
+        UserError: If the split is missing or empty.
     """
     sources, references = problem.text_split(split)
     place = f"{problem.name}, split {split}"
     if not sources:
-        raise ValueError(
-            "A split to score must have at least one sentence. Received: "
-            f"{place} in {problem.directory}, which has none. Generate the "
-            "data again with kt-datagen."
+        raise UserError(
+            f"The split {split} in {problem.directory} has no sentences to "
+            "score. Generate the data again with kt-datagen."
         )
     # With both directions, half of the references are in either language.
     if len(problem.directions) > 1:
@@ -55,11 +55,11 @@ def test_set_texts(problem, test_set):
         test_set: Name of the set, such as "wmt14/full".
 
     Raises:
-        ValueError: If the problem is not one of raw text in the languages of
+        UserError: If the problem is not one of raw text in the languages of
             the set, or if the set can be neither found nor downloaded.
     """
     if problem.measure != "bleu" or problem.is_tokenized:
-        raise ValueError(
+        raise UserError(
             "`--test_set` must go with a problem that translates raw text, as "
             f"sacreBLEU's sets are. Received: --test_set={test_set} with the "
             f"problem {problem.name}. Use --split."
@@ -83,7 +83,7 @@ def check_texts(texts, problem, output_dirs):
         output_dirs: List with the directory of each run.
 
     Raises:
-        ValueError: If a sentence is too long, or if a reference is no tree
+        UserError: If a sentence is too long, or if a reference is no tree
             although the runs parse.
     """
     checker = load_checker(output_dirs, problem.measure == "f1")

@@ -35,7 +35,7 @@ class Sentence:
         return self.this - self.other
 
 
-def by_length(sources, systems, references, words):
+def score_by_length(sources, systems, references, words):
     """Scores two systems on sources of similar length with BLEU.
 
     Args:
@@ -64,7 +64,7 @@ def by_length(sources, systems, references, words):
     return groups
 
 
-def by_frequency(systems, references, words, frequencies):
+def score_by_frequency(systems, references, words, frequencies):
     """Scores two systems on words of similar frequency with F1.
 
     Args:
@@ -93,7 +93,7 @@ def by_frequency(systems, references, words, frequencies):
     return groups
 
 
-def greatest_differences(systems, references, lowercase=False):
+def find_greatest_differences(systems, references, lowercase=False):
     """Finds the sentences on which one of two systems is far better.
 
     Args:

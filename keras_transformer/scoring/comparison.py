@@ -4,7 +4,7 @@ import dataclasses
 import logging
 import os
 
-from keras_transformer.scoring.aligned import aligned
+from keras_transformer.scoring.report import align_columns
 from keras_transformer.scoring.words import bleu_metric
 
 NUM_SAMPLES = 1000
@@ -107,7 +107,7 @@ def comparison_text(differences, other_name):
     """
     rows = [HEAD, *((row.title, *row.cells) for row in differences)]
     width = max(len(title) for title, *_ in rows)
-    lines = [f"Other outputs: {other_name}", "", *aligned(rows)]
+    lines = [f"Other outputs: {other_name}", "", *align_columns(rows)]
     lines.append("")
     lines += [f"{row.title}: {row.in_words}." for row in differences]
     lines += [MEANING, ""]

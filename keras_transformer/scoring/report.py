@@ -1,6 +1,15 @@
-"""Scores side by side, and the table that shows them."""
+"""Scores side by side, their check, and the tables that show them."""
 
 import dataclasses
+import math
+import numbers
+
+from keras_transformer.errors import UserError
+from keras_transformer.fields import quote
+
+# The figures of the model, and the other entries of a file of scores.
+TAKEN_NAMES = ("loss", "perplexity", "accuracy")
+TAKEN_NAMES += ("step", "num_pairs", "decode", "lines")
 
 HEAD = ("", "score", "1-gram", "2-gram", "3-gram", "4-gram", "brevity penalty")
 
@@ -67,3 +76,62 @@ def _table_line(cells, width):
         f"{cell:>{max(6, len(head))}}" for cell, head in zip(rest, HEAD[1:])
     ]
     return "  ".join(columns)
+
+
+def check_scores(scores, problem_name):
+    """Returns the scores of a problem, a dictionary by name, as floats.
+
+    Args:
+        scores: What `score` of a problem returned, or the `scores` of its
+            `report`: a dictionary of name to finite number.
+        problem_name: Str, named in errors.
+
+    Raises:
+        UserError: If a score is not such a number, or its name is taken.
+    """
+    if not isinstance(scores, dict):
+        raise UserError(
+            "The scores of a problem must be a dictionary of names to numbers. "
+            f"Received: problem={problem_name} with {quote(scores)}. "
+            'Return for example {"bleu": 28.4}.'
+        )
+    for name, value in scores.items():
+        if name in TAKEN_NAMES:
+            raise UserError(
+                "A score must not have a name that is taken: "
+                f"{', '.join(TAKEN_NAMES)}. Received: "
+                f"problem={problem_name} with the score {name!r}. "
+                "Give the score another name."
+            )
+        if not _is_finite_number(value):
+            raise UserError(
+                "A score must be a finite number. Received: "
+                f"problem={problem_name}, {name}={quote(value)}. "
+                "Return a float, such as 28.4."
+            )
+    return {name: float(value) for name, value in scores.items()}
+
+
+def _is_finite_number(value):
+    # A bool of Python counts as a number.
+    is_real = isinstance(value, numbers.Real) and not isinstance(value, bool)
+    return is_real and math.isfinite(value)
+
+
+def align_columns(rows):
+    """Returns rows as lines, the first column to the left, others to the right.
+
+    Args:
+        rows: List of sequences of str, all of the same length.
+
+    Example:
+
+    >>> align_columns([("text", "BLEU"), ("a", "7.5")])
+    ['text  BLEU', 'a      7.5']
+    """
+    widths = [max(map(len, column)) for column in zip(*rows)]
+    lines = []
+    for first, *rest in rows:
+        cells = [f"{cell:>{w}}" for cell, w in zip(rest, widths[1:])]
+        lines.append("  ".join([f"{first:<{widths[0]}}", *cells]))
+    return lines

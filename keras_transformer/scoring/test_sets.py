@@ -3,6 +3,7 @@
 import os
 
 from keras_transformer.data import text_files
+from keras_transformer.errors import UserError
 from keras_transformer.fields import did_you_mean
 
 
@@ -21,7 +22,7 @@ def read_test_set(name, pair):
         A list of two lists of the same length, sources and references.
 
     Raises:
-        ValueError: If there is no such set, if it does not have these languages
+        UserError: If there is no such set, if it does not have these languages
             or one reference for each source, or if it cannot be downloaded.
     """
     _check(name, pair)
@@ -29,7 +30,7 @@ def read_test_set(name, pair):
     if not all(map(os.path.isfile, paths)):
         paths = _download(name, pair)
     if len(paths) != 2:
-        raise ValueError(
+        raise UserError(
             "A test set must have one reference for each sentence. Received: "
             f"--test_set={name}, which has {len(paths) - 1} for {pair}. Choose "
             "another set."
@@ -44,14 +45,14 @@ def _check(name, pair):
     from sacrebleu.dataset import DATASETS
 
     if name not in DATASETS:
-        raise ValueError(
+        raise UserError(
             "`--test_set` must be a test set of sacreBLEU. Received: "
             f"--test_set={name}. {did_you_mean(name, DATASETS, cutoff=0.4)}"
             "`sacrebleu --list` lists all."
         )
     pairs = DATASETS[name].langpairs
     if pair not in pairs:
-        raise ValueError(
+        raise UserError(
             "A test set must have the languages of the problem. Received: "
             f"--test_set={name} for {pair}; it has {', '.join(pairs)}. Choose "
             "another set."
@@ -75,9 +76,7 @@ def _download(name, pair):
     # sacreBLEU exits if a checksum or a certificate is wrong.
     except (OSError, SystemExit) as error:
         source, reference = _placed_files(name, pair)
-        raise ValueError(
-            "A test set must be in sacreBLEU's directory, or there must be a "
-            f"network to download it. Received: --test_set={name} ({error}). "
-            f"Place its text into {source} and {reference}, one sentence a "
-            "line."
+        raise UserError(
+            f"Cannot download --test_set={name}: {error}. Place its text into "
+            f"{source} and {reference}, one sentence a line."
         ) from error

@@ -2,6 +2,7 @@
 
 import dataclasses
 
+from keras_transformer.errors import UserError
 from keras_transformer.scoring import paper_bleu as paper
 from keras_transformer.scoring.report import Report
 from keras_transformer.scoring.report import Score
@@ -29,7 +30,7 @@ def bleu_report(hypotheses, references, tokenize="13a", lowercase=False):
         A `Report`.
 
     Raises:
-        ValueError: If there is nothing to score, if the two lists differ in
+        UserError: If there is nothing to score, if the two lists differ in
             length, or if sacreBLEU has no such tokenizer.
 
     Example:
@@ -82,7 +83,7 @@ def translation_report(
         A `Report`.
 
     Raises:
-        ValueError: As `bleu_report`.
+        UserError: As `bleu_report`.
     """
     _check(hypotheses, references, tokenize)
     scorer = _Scorer(hypotheses, references, lowercase, origin or {})
@@ -171,7 +172,7 @@ def _reason_to_leave_out(language, is_tokenized):
 
 def _check(hypotheses, references, tokenize):
     if len(hypotheses) != len(references) or not references:
-        raise ValueError(
+        raise UserError(
             "There must be as many hypotheses as references, and at least "
             f"one. Received: {len(hypotheses)} hypotheses and "
             f"{len(references)} references. Provide one line for each sentence."
@@ -179,7 +180,7 @@ def _check(hypotheses, references, tokenize):
     from sacrebleu.metrics import BLEU
 
     if tokenize not in BLEU.TOKENIZERS:
-        raise ValueError(
+        raise UserError(
             "`tokenize` must be the name of one of sacreBLEU's tokenizers. "
             f"Received: tokenize={tokenize!r}. Use one of "
             f"{', '.join(BLEU.TOKENIZERS)}."

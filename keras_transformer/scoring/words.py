@@ -13,17 +13,17 @@ class Words:
     tokenize: str = "13a"  # name of sacreBLEU's tokenizer
     lowercase: bool = False  # whether case is ignored
 
-    def of(self, texts):
+    def tokenize_all(self, texts):
         """Yields the tokens of each text, a list of strings."""
         metric = bleu_metric(self.tokenize, self.lowercase)
         for text in texts:
             text = text.lower() if self.lowercase else text
             yield metric.tokenizer(text).split()
 
-    def counts(self, texts):
+    def count(self, texts):
         """Returns how often each token occurs, a `Counter`."""
         counts = collections.Counter()
-        for tokens in self.of(texts):
+        for tokens in self.tokenize_all(texts):
             counts.update(tokens)
         return counts
 

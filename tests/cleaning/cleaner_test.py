@@ -39,7 +39,7 @@ ALL = CleaningOptions(
 
 class CleanerTest:
     def test_each_rule_drops_its_pair_and_no_good_one(self):
-        judged = list(Cleaner(ALL).judged([*GOOD, *BAD.values()]))
+        judged = list(Cleaner(ALL).judge([*GOOD, *BAD.values()]))
         assert judged == [
             *((pair, None) for pair in GOOD),
             *((pair, name) for name, pair in BAD.items()),
@@ -49,11 +49,9 @@ class CleanerTest:
         for name in RULES:
             others = tuple(other for other in RULES if other != name)
             cleaner = Cleaner(CleaningOptions(rules=others))
-            assert name not in {
-                rule for _, rule in cleaner.judged(BAD.values())
-            }
+            assert name not in {rule for _, rule in cleaner.judge(BAD.values())}
         nothing = Cleaner(CleaningOptions(rules=()))
-        assert list(nothing.kept(BAD.values())) == list(BAD.values())
+        assert list(nothing.filter_pairs(BAD.values())) == list(BAD.values())
 
     def test_near_duplicates_stay_by_default(self):
         assert set(RULES) - set(DEFAULT_RULES) == {"near_duplicate"}
@@ -61,28 +59,28 @@ class CleanerTest:
             ("You're here?", "Du bist da?"),
             ("You're here.", "Du bist da."),
         ]
-        assert list(Cleaner().kept(pairs)) == pairs
+        assert list(Cleaner().filter_pairs(pairs)) == pairs
 
     def test_a_dropped_pair_makes_no_later_one_a_duplicate(self):
         options = CleaningOptions(rules=("encoding", "near_duplicate"))
         pairs = [("Yes.\ufffd", "Ja."), ("Yes.", "Ja."), ("Yes!", "Ja!")]
-        names = [name for _, name in Cleaner(options).judged(pairs)]
+        names = [name for _, name in Cleaner(options).judge(pairs)]
         assert names == ["encoding", None, "near_duplicate"]
 
     def test_size_of_the_chunks_changes_nothing(self, monkeypatch):
         generator = random.Random(0)
         pairs = generator.choices([*GOOD, *BAD.values()], k=300)
         expected = Cleaner(ALL)
-        judged = list(expected.judged(pairs))
+        judged = list(expected.judge(pairs))
         for size in (1, 7, 300):
             monkeypatch.setattr(cleaner_module, "_PAIRS_AT_ONCE", size)
             cleaner = Cleaner(ALL)
-            assert list(cleaner.judged(pairs)) == judged
+            assert list(cleaner.judge(pairs)) == judged
             assert cleaner.report.samples == expected.report.samples
 
     def test_report_counts_what_was_judged(self):
         cleaner = Cleaner(ALL)
-        assert list(cleaner.kept([*GOOD, *BAD.values()])) == GOOD
+        assert list(cleaner.filter_pairs([*GOOD, *BAD.values()])) == GOOD
         assert cleaner.report.num_read == len(GOOD) + len(BAD)
         assert cleaner.report.num_kept == len(GOOD)
         assert cleaner.report.dropped == dict.fromkeys(BAD, 1)

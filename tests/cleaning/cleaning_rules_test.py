@@ -3,7 +3,7 @@
 import pytest
 
 from keras_transformer.cleaning import rules
-from keras_transformer.cleaning.normal_form import normal_form
+from keras_transformer.cleaning.duplicates import normal_form
 from keras_transformer.cleaning.scripts import SCRIPTS
 from keras_transformer.cleaning.scripts import is_mostly_in
 from keras_transformer.cleaning.scripts import parse_scripts
@@ -36,14 +36,14 @@ class EmptyTest:
 
 class LengthTest:
     def test_limit_is_the_largest_length_that_stays(self):
-        is_too_long = rules.too_long(5)
+        is_too_long = rules.drop_too_long(5)
         assert not is_too_long("x" * 5, "x" * 5)
         assert is_too_long("x" * 6, "x")
         assert is_too_long("x", "x" * 6)
 
     @pytest.mark.parametrize("num_characters", [1, 10, 100])
     def test_ratio_is_the_same_for_both_sides(self, num_characters):
-        is_uneven = rules.length_ratio(3)
+        is_uneven = rules.drop_uneven(3)
         limit = 3 * num_characters + rules.RATIO_MARGIN
         for longer, expected in ((limit, False), (limit + 1, True)):
             sides = "x" * num_characters, "x" * longer
@@ -123,11 +123,11 @@ class ScriptTest:
         assert is_mostly_in("1 + 1 = 2 ª", {"cyrillic"})
 
     def test_each_side_has_its_own_scripts(self):
-        drops = rules.wrong_script({"latin"}, {"cyrillic"})
+        drops = rules.drop_wrong_script({"latin"}, {"cyrillic"})
         assert not drops("Moscow", "Москва")
         assert drops("Москва", "Москва")
         assert drops("Moscow", "Moscow")
-        assert not rules.wrong_script({"latin"}, None)("Moscow", "Moscow")
+        assert not rules.drop_wrong_script({"latin"}, None)("Moscow", "Moscow")
 
     def test_unknown_script_is_an_error(self):
         assert parse_scripts("Han, hiragana", "s") == {"han", "hiragana"}
@@ -137,13 +137,13 @@ class ScriptTest:
 
 class HeldOutTest:
     def test_either_side_counts_in_its_normal_form(self):
-        drops = rules.held_out(["A man sleeps.", "Ein Mann schläft.", "!"])
+        drops = rules.drop_held_out(["A man sleeps.", "Ein Mann schläft.", "!"])
         assert drops("a man  sleeps", "Es schläft ein Mann.")
         assert drops("One man sleeps.", "EIN MANN SCHLÄFT!")
         assert not drops("A man sleeps late.", "Ein Mann schläft lange.")
 
     def test_text_without_letters_is_never_held_out(self):
-        assert not rules.held_out(["1, 2"])("3", "4")
+        assert not rules.drop_held_out(["1, 2"])("3", "4")
 
 
 class NormalFormTest:

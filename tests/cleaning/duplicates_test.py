@@ -4,7 +4,7 @@ import numpy as np
 
 from keras_transformer.cleaning.duplicates import DuplicateRule
 from keras_transformer.cleaning.duplicates import HashSet
-from keras_transformer.cleaning.normal_form import normal_form
+from keras_transformer.cleaning.duplicates import normal_form
 
 MANY = 200_000
 
@@ -42,13 +42,17 @@ class HashSetTest:
 class DuplicateRuleTest:
     def test_only_later_pairs_are_dropped(self):
         rule = DuplicateRule("duplicate", str)
-        assert rule.marks([("a", "b"), ("a", "c"), ("a", "b")]) == [0, 0, 1]
-        assert rule.marks([("a", "c"), ("a", "d")]) == [1, 0]
+        assert rule.find_drops([("a", "b"), ("a", "c"), ("a", "b")]) == [
+            0,
+            0,
+            1,
+        ]
+        assert rule.find_drops([("a", "c"), ("a", "d")]) == [1, 0]
 
     def test_both_sides_have_to_be_the_same(self):
         rule = DuplicateRule("duplicate", str)
         pairs = [("a", "b c"), ("a b", "c"), ("b c", "a"), ("", "a"), ("a", "")]
-        assert rule.marks(pairs) == [False] * 5
+        assert rule.find_drops(pairs) == [False] * 5
 
     def test_near_duplicates_differ_in_signs_only(self):
         rule = DuplicateRule("near_duplicate", normal_form)
@@ -57,7 +61,7 @@ class DuplicateRuleTest:
             ("its 4 10", "ES IST 4.10 UHR"),
             ("It's 3:10!", "Es ist bald 3.10 Uhr!"),
         ]
-        assert rule.marks(pairs) == [False, True, False]
+        assert rule.find_drops(pairs) == [False, True, False]
 
     def test_no_pair_is_no_error(self):
-        assert DuplicateRule("duplicate", str).marks([]) == []
+        assert DuplicateRule("duplicate", str).find_drops([]) == []

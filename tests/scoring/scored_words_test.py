@@ -32,7 +32,7 @@ class WordsTest:
         assert list(words.tokenize_all(["Is it good?"])) == [expected]
 
     def test_counts_are_over_all_texts(self):
-        counts = Words().counts(["a dog", "a cat, a dog"])
+        counts = Words().count(["a dog", "a cat, a dog"])
         assert counts == {"a": 3, "dog": 2, "cat": 1, ",": 1}
 
 

@@ -7,7 +7,7 @@ import os
 from keras_transformer.files.records import WHOLE
 from keras_transformer.files.records import read_record
 from keras_transformer.files.writing import atomic_write
-from keras_transformer.scoring.own_scores import checked_scores
+from keras_transformer.scoring.report import check_scores
 
 DIRECTORY = "scores"
 
@@ -44,13 +44,13 @@ def record_scores(run, split, step, num_pairs, decode, report):
         report: The report that the problem's `report` returned.
 
     Raises:
-        ValueError: If `checked_scores` refuses a score of the report.
+        ValueError: If `check_scores` refuses a score of the report.
     """
     entry = {
         "step": step,
         "num_pairs": num_pairs,
         "decode": dataclasses.asdict(decode),
-        **checked_scores(report.scores, run.problem_name),
+        **check_scores(report.scores, run.problem_name),
         "lines": report.lines,
     }
     entries = [

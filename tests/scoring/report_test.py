@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from keras_transformer.scoring.own_scores import checked_scores
+from keras_transformer.scoring.report import check_scores
 
 
 class CheckedScoresTest:
@@ -13,7 +13,7 @@ class CheckedScoresTest:
         "value", [3.5, 3, np.float32(3.5), np.float64(3.5), np.int64(3)]
     )
     def test_real_numbers_become_floats_of_python(self, value):
-        scores = checked_scores({"bleu": value}, "own")
+        scores = check_scores({"bleu": value}, "own")
         assert type(scores["bleu"]) is float
         assert json.loads(json.dumps(scores)) == {"bleu": value}
 
@@ -26,16 +26,16 @@ class CheckedScoresTest:
     )
     def test_anything_else_is_refused_with_the_names(self, value):
         with pytest.raises(ValueError, match="problem=own, f1=.*Return") as e:
-            checked_scores({"bleu": 3.5, "f1": value}, "own")
+            check_scores({"bleu": 3.5, "f1": value}, "own")
         assert "\n" not in str(e.value)
 
     @pytest.mark.parametrize("name", ["accuracy", "loss", "step", "lines"])
     def test_figures_and_entries_of_a_record_keep_their_names(self, name):
         message = f"loss, perplexity.*problem=own.*'{name}'.*another name"
         with pytest.raises(ValueError, match=message):
-            checked_scores({"bleu": 3.5, name: 2.0}, "own")
+            check_scores({"bleu": 3.5, name: 2.0}, "own")
 
     @pytest.mark.parametrize("scores", [None, 3.5, ["bleu"]])
     def test_scores_are_a_dictionary(self, scores):
         with pytest.raises(ValueError, match="dictionary.*problem=own"):
-            checked_scores(scores, "own")
+            check_scores(scores, "own")

@@ -36,16 +36,10 @@ class Registry:
         self._entries = {}
 
     def register(self, name=None):
-        """Registers the decorated class or function.
+        """Registers the decorated class or function and returns it.
 
-        Use the decorator bare, to register under the object's own name in snake
+        Use the decorator bare, to register under the object's name in snake
         case, or with a name of your choice.
-
-        Args:
-            name: Name to register under. Defaults to the object's own name.
-
-        Returns:
-            The decorated object itself, or a decorator if `name` is a string.
         """
         if callable(name):
             return self._add(snake_case(name.__name__), name)
@@ -54,12 +48,7 @@ class Registry:
         )
 
     def get(self, name):
-        """Returns what is registered under a name.
-
-        Raises:
-            UserError: If the name is unknown. The message holds up to three
-                similar names.
-        """
+        """Returns what is registered under a name."""
         if name not in self.names():
             raise UserError(
                 f"Unknown {self.kind} {name!r}. "
@@ -94,9 +83,7 @@ hparams_sets = Registry("hparams_set", package="keras_transformer.hparams")
 def register_problem(name=None):
     """Registers the decorated subclass of `Problem` and sets its name.
 
-    Args:
-        name: Name of the problem. Defaults to the class's own name in snake
-            case.
+    The name defaults to that of the class in snake case.
 
     Example:
 

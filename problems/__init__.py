@@ -4,8 +4,6 @@ from keras_transformer.problems import parsing  # noqa: F401
 from keras_transformer.problems import parsing_files  # noqa: F401
 from keras_transformer.problems import parsing_toy  # noqa: F401
 from keras_transformer.problems import synthetic  # noqa: F401
-from keras_transformer.problems import translate_ende  # noqa: F401
-from keras_transformer.problems import translate_ende_bpe  # noqa: F401
 from keras_transformer.problems import translate_ende_toy  # noqa: F401
-from keras_transformer.problems import translate_enfr  # noqa: F401
 from keras_transformer.problems import translate_files  # noqa: F401
+from keras_transformer.problems import translate_wmt  # noqa: F401

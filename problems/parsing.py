@@ -75,14 +75,14 @@ class ParsingProblem(Problem):
     def __init__(self, data_dir=None, reverse=False):
         super().__init__(data_dir, reverse)
         if reverse:
-            raise self._not_from_words(self.name)
+            raise self._direction_error(self.name)
         # Split, or "parsed": list of messages, one for each fault.
         self.bad = {}
 
     def use_both_directions(self):
-        raise self._not_from_words(f"{self.data_name}_both")
+        raise self._direction_error(f"{self.data_name}_both")
 
-    def _not_from_words(self, name):
+    def _direction_error(self, name):
         return UserError(
             "A parsing problem must have the words as its source. "
             f"Received: {name}. Use {self.data_name}."
@@ -234,10 +234,9 @@ class ParsingWsj(ParsingProblem):
             if os.path.exists(path):
                 return [path]
         raise UserError(
-            "`--tmp_dir` must hold the treebank, which is licensed. "
-            f"Received: {tmp_dir} without wsj/ and without {stem}. Place the "
-            "sections of LDC99T42 there, wsj/00 to wsj/24, or "
-            "parsing_wsj.{train,dev,test}.trees, plain or as .gz."
+            f"{tmp_dir} holds neither wsj/ nor {stem}. The treebank is "
+            "licensed: place the sections of LDC99T42 there, wsj/00 to wsj/24, "
+            "or parsing_wsj.{train,dev,test}.trees, plain or as .gz."
         )
 
 
@@ -279,8 +278,7 @@ class ParsingWsjSemi(ParsingWsj):
         parsed = sorted(glob.glob(pattern) + glob.glob(pattern + ".gz"))
         if not parsed:
             raise UserError(
-                "`--tmp_dir` must hold automatically parsed sentences beside "
-                f"the treebank. Received: {tmp_dir} without {pattern}. Place "
+                f"There are no automatically parsed sentences {pattern}. Place "
                 "files of one tree per line there, or use parsing_wsj."
             )
         return parsed

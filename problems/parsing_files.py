@@ -2,7 +2,7 @@
 
 from keras_transformer.data.subwords import Subwords
 from keras_transformer.errors import UserError
-from keras_transformer.problems.own_files import OwnFiles
+from keras_transformer.problems.files_problem import FilesProblem
 from keras_transformer.problems.parsing import ParsingProblem
 from keras_transformer.registry import register_problem
 from keras_transformer.trees.symbols import LEAF
@@ -14,7 +14,7 @@ from keras_transformer.trees.treebank import read_treebank
 
 
 @register_problem
-class ParsingFiles(OwnFiles, ParsingProblem):
+class ParsingFiles(FilesProblem, ParsingProblem):
     """Parsing learnt from a treebank of your own.
 
     `kt-datagen` reads the trees once, from `--train_trees` and the flags of the
@@ -146,9 +146,9 @@ class ParsingFiles(OwnFiles, ParsingProblem):
                     "another linearization."
                 )
 
-    def _described(self, made_from):
+    def _describe(self, made_from):
         # Where `settings` leaves the weight out, it is 1.
-        return {"treebank_weight": 1, **super()._described(made_from)}
+        return {"treebank_weight": 1, **super()._describe(made_from)}
 
     def _read(self, corpus, paths):
         """Yields the trees of a split, or of the corpus "parsed"."""

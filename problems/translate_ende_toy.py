@@ -14,9 +14,9 @@ from keras_transformer.problems.toy_language.clauses import ClauseWriter
 from keras_transformer.problems.toy_language.grammar import Clause
 from keras_transformer.problems.toy_language.grammar import english
 from keras_transformer.problems.toy_language.grammar import german
-from keras_transformer.problems.toy_language.verbs import ASK
-from keras_transformer.problems.toy_language.verbs import KNOW
-from keras_transformer.problems.toy_language.verbs import SAY
+from keras_transformer.problems.toy_language.lexicon import ASK
+from keras_transformer.problems.toy_language.lexicon import KNOW
+from keras_transformer.problems.toy_language.lexicon import SAY
 from keras_transformer.registry import register_problem
 
 NUM_PAIRS = {"train": 25_000, "dev": 500, "test": 500}

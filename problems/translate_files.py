@@ -14,12 +14,12 @@ from keras_transformer.data.subwords import Subwords
 from keras_transformer.data.subwords import check_user_symbols
 from keras_transformer.data.tags import word_of
 from keras_transformer.errors import UserError
-from keras_transformer.problems.own_files import OwnFiles
+from keras_transformer.problems.files_problem import FilesProblem
 from keras_transformer.registry import register_problem
 
 
 @register_problem
-class TranslateFiles(OwnFiles):
+class TranslateFiles(FilesProblem):
     """Translation learnt from parallel text files of your own.
 
     `kt-datagen` reads the files once, from `--train_source`, `--train_target`
@@ -81,7 +81,7 @@ class TranslateFiles(OwnFiles):
         """Sets the files, and whether to clean the training text.
 
         Args:
-            files, vocab_size: See `OwnFiles.use_files`.
+            files, vocab_size: See `FilesProblem.use_files`.
             clean: Whether to drop the training pairs that the default rules of
                 `kt-clean` drop or that occur in dev or test. Defaults to
                 False.
@@ -99,7 +99,7 @@ class TranslateFiles(OwnFiles):
             alignments: Path of the word alignments of the training text, one
                 line for each pair. Defaults to None.
             **vocabularies: `shared_vocabulary` and `source_vocab_size`, see
-                `OwnFiles.use_files`.
+                `FilesProblem.use_files`.
 
         Raises:
             UserError: If text is missing or given twice, if a corpus has no
@@ -267,8 +267,8 @@ class TranslateFiles(OwnFiles):
                 f"{num_pairs:,} pairs. Align the same text."
             )
 
-    def _described(self, made_from):
-        described = super()._described(made_from)
+    def _describe(self, made_from):
+        described = super()._describe(made_from)
         if "corpora" in described:
             described["corpora"] = " ".join(
                 f"--{split}={name}"
@@ -283,7 +283,7 @@ class TranslateFiles(OwnFiles):
         # Splits may have any number of files here, so each gets a number.
         return [f"file {n + 1}" for n in range(len(made_from["files"]))]
 
-    def _updated(self, manifest):
+    def _update(self, manifest):
         """Changes the weights of the corpora, on which no file depends."""
         train = manifest["splits"]["train"]
         # Data of earlier versions have one corpus, and no entry for it.

@@ -56,9 +56,6 @@ def stage_directory(path):
 
     Yields:
         The path.
-
-    Raises:
-        OSError: If the disk accepts no more data.
     """
     shutil.rmtree(path, ignore_errors=True)
     try:

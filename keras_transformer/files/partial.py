@@ -33,8 +33,7 @@ def open_resumable(path, settings, resume=False):
     kept.
 
     Args:
-        path: Path of the file to write or replace. If it is a symbolic link,
-            the file that it points to is meant.
+        path: Path of the file to write or replace, or of a link to it.
         settings: Dictionary of everything but the text that the lines depend
             on: str, numbers, booleans or None by name.
         resume: Whether to go on with the lines that an earlier process left, if
@@ -100,38 +99,28 @@ class PartialFile:
             self._write_record()
 
     def follow(self, name, lines):
-        """Returns the lines of an input that still have to be processed.
+        """Returns an iterator of the lines that still have to be processed.
 
         The lines before them are read and compared with those of the earlier
-        process.
+        process, which must be the same.
 
         Args:
             name: Name of the input, such as that of a flag.
             lines: Iterable of str, from the first line on. One of them belongs
                 to each line of the output, and no more may be read when
                 `writelines` is called.
-
-        Returns:
-            An iterator.
-
-        Raises:
-            UserError: If the earlier process had other lines.
         """
         self._hashes_of_inputs[name] = hashlib.sha256()
-        lines = self._hashed(name, lines)
+        lines = self._hash_lines(name, lines)
         for _ in itertools.islice(lines, self.num_lines):
             pass
         earlier = self._record["inputs"].get(name)
         if self.num_lines and self._hashes()[name] != earlier:
-            raise self._misfit(f"other text in {name}")
+            raise self._misfit_error(f"other text in {name}")
         return lines
 
     def writelines(self, lines):
-        """Writes lines, which from then on survive a stop.
-
-        Args:
-            lines: List of str, each with its line feed.
-        """
+        """Writes lines, each with its line feed, which then survive a stop."""
         content = "".join(lines).encode()
         with writing.explain_disk_errors(self._path):
             left = memoryview(content)
@@ -173,7 +162,7 @@ class PartialFile:
         earlier = self._record["settings"]
         for name in {**settings, **earlier}:
             if settings.get(name) != earlier.get(name):
-                raise self._misfit(
+                raise self._misfit_error(
                     f"{name}={settings.get(name)} in place of "
                     f"{name}={earlier.get(name)}"
                 )
@@ -183,9 +172,9 @@ class PartialFile:
                 self._hash.update(content)
                 left -= len(content)
         if left or self._hash.hexdigest() != self._record["sha256"]:
-            raise self._misfit("lines that were changed afterwards")
+            raise self._misfit_error("lines that were changed afterwards")
 
-    def _misfit(self, received):
+    def _misfit_error(self, received):
         return UserError(
             "`--resume` must have the text and the settings that the kept "
             f"lines were made with. Received: {received}, for "
@@ -193,7 +182,7 @@ class PartialFile:
             "start again."
         )
 
-    def _hashed(self, name, lines):
+    def _hash_lines(self, name, lines):
         for line in lines:
             self._hashes_of_inputs[name].update(f"{line}\n".encode())
             yield line

@@ -29,8 +29,7 @@ def check_writable(path, name="An output"):
             "An output".
 
     Raises:
-        UserError: If `path` exists and is not a file or may only be read, or
-            if its directory does not exist or may not be written to.
+        UserError: If it cannot be written.
         OSError: If the system rejects the path, for example as too long.
     """
     place = resolve_link(path)
@@ -142,14 +141,7 @@ def atomic_write_together(paths):
 
 @contextlib.contextmanager
 def explain_disk_errors(path):
-    """Explains the errors of a disk that accepts no more data.
-
-    Args:
-        path: Path of the file or directory that is being written.
-
-    Raises:
-        OSError: In place of such an error. Other errors stay as they are.
-    """
+    """Explains the errors of a disk that accepts no more data for `path`."""
     try:
         yield
     except OSError as error:
@@ -163,11 +155,7 @@ def explain_disk_errors(path):
 
 
 def synchronise(path):
-    """Waits until a directory and everything in it would survive a power cut.
-
-    Args:
-        path: Path of the directory.
-    """
+    """Waits until a directory and its content would survive a power cut."""
     for folder, _, names in os.walk(path):
         for name in names:
             _synchronise(os.path.join(folder, name))

@@ -7,8 +7,10 @@ from keras_transformer.problems.toy_language.grammar import MODALS
 from keras_transformer.problems.toy_language.grammar import MUST
 from keras_transformer.problems.toy_language.grammar import Clause
 from keras_transformer.problems.toy_language.lexicon import ADJECTIVES
+from keras_transformer.problems.toy_language.lexicon import BE
 from keras_transformer.problems.toy_language.lexicon import MOODS
 from keras_transformer.problems.toy_language.lexicon import NOUNS
+from keras_transformer.problems.toy_language.lexicon import VERBS
 from keras_transformer.problems.toy_language.phrases import FIRST_PERSON
 from keras_transformer.problems.toy_language.phrases import NO
 from keras_transformer.problems.toy_language.phrases import OWNERS
@@ -20,8 +22,6 @@ from keras_transformer.problems.toy_language.phrases import A
 from keras_transformer.problems.toy_language.phrases import NounPhrase
 from keras_transformer.problems.toy_language.phrases import Pronoun
 from keras_transformer.problems.toy_language.phrases import RelativePronoun
-from keras_transformer.problems.toy_language.verbs import BE
-from keras_transformer.problems.toy_language.verbs import VERBS
 
 ALL_TENSES = ("present", "now", "past", "future")
 SIMPLE_TENSES = ("present", "past")

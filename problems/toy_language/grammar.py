@@ -13,13 +13,13 @@ import dataclasses
 import re
 
 from keras_transformer.problems.toy_language.lexicon import Adjective
+from keras_transformer.problems.toy_language.lexicon import Verb
 from keras_transformer.problems.toy_language.phrases import NO
 from keras_transformer.problems.toy_language.phrases import THE
 from keras_transformer.problems.toy_language.phrases import NounPhrase
 from keras_transformer.problems.toy_language.phrases import Pronoun
 from keras_transformer.problems.toy_language.phrases import RelativePronoun
 from keras_transformer.problems.toy_language.phrases import join
-from keras_transformer.problems.toy_language.verbs import Verb
 
 _BE = {
     "present": {"I": "am", "he": "is", "they": "are"},

@@ -1,11 +1,10 @@
-"""Nouns and adjectives of the toy language pair: half of its dictionary.
+"""The dictionary of the toy language pair: nouns, adjectives and verbs.
 
-An entry of a noun looks as in a dictionary: singular and plural. In German the
-singular has its article, and a third form follows where the accusative and
-dative singular differ from it.
+`nouns.txt` and `verbs.txt` hold the entries and describe their form.
 """
 
 import dataclasses
+import importlib.resources
 
 _GENDERS = {"der": "masculine", "die": "feminine", "das": "neuter"}
 
@@ -33,32 +32,75 @@ class Adjective:
     stem: str = ""  # the part before endings, if it differs from `german`
 
 
-def read_table(table):
+@dataclasses.dataclass(frozen=True, eq=False)
+class Complement:
+    """An object that a verb requires, with its case."""
+
+    case: str
+    nouns: tuple
+    english_preposition: str
+    german_preposition: str
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Verb:
+    """A verb with its complements and its aspect.
+
+    An "activity" has a progressive form, an "event" has none ("I am finding"),
+    and a "state" takes no time at all ("I know him tomorrow").
+    """
+
+    aspect: str
+    subjects: tuple
+    complements: tuple
+    english: str
+    particle: str  # "up" in "pick up"
+    past: str
+    prefix: str  # "ab" in "abholen", "holt ... ab"
+    stem: str  # German infinitive without the prefix
+    third: str  # German 3rd person singular without the prefix
+    auxiliary: str  # of the German perfect tense: "hat" or "ist"
+    participle: str
+
+    @property
+    def infinitive(self):
+        return self.prefix + self.stem
+
+
+def read_lines(package, name):
+    """Returns the lines of a text file of a package, without its comments."""
+    file = importlib.resources.files(package).joinpath(name)
+    lines = file.read_text(encoding="utf-8").splitlines()
+    return [line for line in lines if not line.startswith("#")]
+
+
+def _read_table(lines):
     """Yields `(heading, rows)`; a row is two lists, English and German."""
-    for section in table.strip().split("\n\n"):
-        heading, *lines = section.splitlines()
-        rows = [line.split("=") for line in lines]
-        yield heading, [[split_fields(side) for side in row] for row in rows]
+    for section in "\n".join(lines).strip().split("\n\n"):
+        heading, *rows = section.splitlines()
+        yield (
+            heading,
+            [list(map(_split_fields, row.split("="))) for row in rows],
+        )
 
 
-def split_fields(text):
-    """Splits a text at its commas."""
+def _split_fields(text):
     return [field.strip() for field in text.split(",")]
 
 
-def union(groups, names):
+def _union(groups, names):
     """Returns the nouns of several groups, whose names spaces separate."""
     return sum((groups[name] for name in names.split()), ())
 
 
-def _read_nouns(table, unions):
+def _read_nouns(lines, unions):
     """Returns the groups of nouns, a dictionary of name to tuple."""
     groups = {}
-    for heading, rows in read_table(table):
+    for heading, rows in _read_table(lines):
         name, kind = heading.split(": ")
         groups[name] = tuple(_noun(kind, *row) for row in rows)
     for name, parts in unions.items():
-        groups[name] = union(groups, parts)
+        groups[name] = _union(groups, parts)
     return groups
 
 
@@ -69,104 +111,38 @@ def _noun(kind, english, german):
     return Noun(kind, *english, singular, german[1], gender, oblique)
 
 
-# The heading of a group is its name and the kind of its nouns.
+def _read_verbs(lines):
+    verbs = []
+    for heading, rows in _read_table(lines):
+        aspect, subjects, *complements = _split_fields(heading)
+        frame = (
+            aspect,
+            _union(NOUNS, subjects),
+            tuple(_complement(text) for text in complements),
+        )
+        verbs.extend(_verb(frame, *row) for row in rows)
+    return tuple(verbs)
+
+
+def _complement(text):
+    """Reads "of/von dative people" or "/ accusative people animals"."""
+    prepositions, case, nouns = text.split(maxsplit=2)
+    english, german = prepositions.split("/")
+    return Complement(case, _union(NOUNS, nouns), english, german)
+
+
+def _verb(frame, english, german):
+    base, _, particle = english[0].partition(" ")
+    past, _, _ = english[1].partition(" ")
+    prefix, _, stem = german[0].rpartition("|")
+    third, _, _ = german[1].partition(" ")
+    auxiliary, participle = german[2].split()
+    german_parts = prefix, stem, third, auxiliary, participle
+    return Verb(*frame, base, particle, past, *german_parts)
+
+
 NOUNS = _read_nouns(
-    """
-strangers: adult
-man, men = der Mann, Männer
-woman, women = die Frau, Frauen
-queen, queens = die Königin, Königinnen
-
-acquaintances: adult
-teacher, teachers = der Lehrer, Lehrer
-doctor, doctors = der Arzt, Ärzte
-neighbour, neighbours = der Nachbar, Nachbarn, Nachbarn
-farmer, farmers = der Bauer, Bauern, Bauern
-student, students = der Student, Studenten, Studenten
-friend, friends = der Freund, Freunde
-guest, guests = der Gast, Gäste
-uncle, uncles = der Onkel, Onkel
-aunt, aunts = die Tante, Tanten
-brother, brothers = der Bruder, Brüder
-sister, sisters = die Schwester, Schwestern
-grandfather, grandfathers = der Großvater, Großväter
-grandmother, grandmothers = die Großmutter, Großmütter
-
-children: child
-child, children = das Kind, Kinder
-boy, boys = der Junge, Jungen, Jungen
-girl, girls = das Mädchen, Mädchen
-
-animals: animal
-dog, dogs = der Hund, Hunde
-cat, cats = die Katze, Katzen
-horse, horses = das Pferd, Pferde
-bird, birds = der Vogel, Vögel
-cow, cows = die Kuh, Kühe
-mouse, mice = die Maus, Mäuse
-
-food: food
-apple, apples = der Apfel, Äpfel
-pear, pears = die Birne, Birnen
-egg, eggs = das Ei, Eier
-cake, cakes = der Kuchen, Kuchen
-sausage, sausages = die Wurst, Würste
-
-clothes: thing
-coat, coats = der Mantel, Mäntel
-jacket, jackets = die Jacke, Jacken
-shirt, shirts = das Hemd, Hemden
-dress, dresses = das Kleid, Kleider
-hat, hats = der Hut, Hüte
-
-dishes: thing
-plate, plates = der Teller, Teller
-cup, cups = die Tasse, Tassen
-glass, glasses = das Glas, Gläser
-
-texts: text
-letter, letters = der Brief, Briefe
-story, stories = die Geschichte, Geschichten
-book, books = das Buch, Bücher
-
-luggage: thing
-suitcase, suitcases = der Koffer, Koffer
-bag, bags = die Tasche, Taschen
-
-gifts: thing
-key, keys = der Schlüssel, Schlüssel
-flower, flowers = die Blume, Blumen
-picture, pictures = das Bild, Bilder
-clock, clocks = die Uhr, Uhren
-
-machines: thing
-computer, computers = der Computer, Computer
-lamp, lamps = die Lampe, Lampen
-radio, radios = das Radio, Radios
-
-vehicles: thing
-car, cars = das Auto, Autos
-bicycle, bicycles = das Fahrrad, Fahrräder
-
-openings: thing
-door, doors = die Tür, Türen
-window, windows = das Fenster, Fenster
-
-rooms: place
-kitchen, kitchens = die Küche, Küchen
-room, rooms = das Zimmer, Zimmer
-cellar, cellars = der Keller, Keller
-
-homes: place
-house, houses = das Haus, Häuser
-castle, castles = das Schloss, Schlösser
-village, villages = das Dorf, Dörfer
-city, cities = die Stadt, Städte
-
-outdoors: place
-park, parks = der Park, Parks
-garden, gardens = der Garten, Gärten
-""",
+    read_lines(__package__, "nouns.txt"),
     unions={
         "people": "strangers acquaintances children",
         "beings": "people animals",
@@ -200,3 +176,19 @@ ADJECTIVES = (
     Adjective("white", "weiß", "thing"),
 )
 MOODS = ADJECTIVES[:4]
+
+VERBS = _read_verbs(read_lines(__package__, "verbs.txt"))
+
+# Verbs that take a clause, "that ..." or "whether ...", and the copula.
+*SAY, ASK, BE = _read_verbs(
+    """
+state, people
+say, said = sagen, sagt, hat gesagt
+hope, hoped = hoffen, hofft, hat gehofft
+believe, believed = glauben, glaubt, hat geglaubt
+know, knew = wissen, weiß, hat gewusst
+ask, asked = fragen, fragt, hat gefragt
+be, was = sein, ist, ist gewesen
+""".splitlines()
+)
+KNOW = SAY[-1]

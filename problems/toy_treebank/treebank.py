@@ -11,8 +11,8 @@ import functools
 import itertools
 import random
 
-from keras_transformer.problems.toy_treebank.rules import Slot
-from keras_transformer.problems.toy_treebank.rules import grammar
+from keras_transformer.problems.toy_treebank.grammar import Slot
+from keras_transformer.problems.toy_treebank.grammar import read_grammar
 from keras_transformer.trees.tree import Tree
 
 NUM_TREES = {"train": 12_000, "dev": 300, "test": 300}
@@ -51,7 +51,7 @@ class TreeWriter:
                 list(itertools.accumulate(rule.weight for rule in rules)),
                 [rule.items for rule in rules],
             )
-            for symbol, rules in grammar().items()
+            for symbol, rules in read_grammar().items()
         }
 
     def sentence(self):

@@ -2,7 +2,7 @@
 
 import random
 
-from keras_transformer.problems.translate_ende_bpe import TranslateEndeWmtBpe32k
+from keras_transformer.problems.translate_wmt import TranslateEndeWmtBpe32k
 
 # By frequency, as in the original, with the special pieces of some copies.
 SYMBOLS = ["<unk>", "<s>", "</s>", ",", "the", "in", "@-@", "&quot;", "Res@@"]

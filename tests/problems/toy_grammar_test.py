@@ -5,7 +5,6 @@ import pytest
 from keras_transformer.problems.toy_language import grammar
 from keras_transformer.problems.toy_language import lexicon
 from keras_transformer.problems.toy_language import phrases
-from keras_transformer.problems.toy_language import verbs
 from keras_transformer.problems.toy_language.grammar import CAN
 from keras_transformer.problems.toy_language.grammar import WANT
 from keras_transformer.problems.toy_language.grammar import Clause
@@ -20,7 +19,7 @@ from keras_transformer.problems.toy_language.phrases import RelativePronoun
 
 NOUNS = {n.english: n for group in lexicon.NOUNS.values() for n in group}
 ADJECTIVES = {a.english: a for a in lexicon.ADJECTIVES}
-VERBS = {verb.infinitive: verb for verb in verbs.VERBS}
+VERBS = {verb.infinitive: verb for verb in lexicon.VERBS}
 MY, HIS, HER, OUR = phrases.OWNERS
 ME, US = phrases.FIRST_PERSON
 HIM, HER_OBJECT, THEM = phrases.THIRD_PERSON
@@ -38,7 +37,7 @@ def clause(subject, infinitive, *objects, **more):
 
 def being(subject, adjective, **more):
     predicate = ADJECTIVES[adjective]
-    return Clause(subject, verbs.BE, predicate=predicate, **more)
+    return Clause(subject, lexicon.BE, predicate=predicate, **more)
 
 
 def who(noun, plural=False):
@@ -217,5 +216,5 @@ class EnglishFormsTest:
         assert grammar._gerund(verb) == gerund
 
     def test_the_past_never_looks_like_the_present(self):
-        for verb in verbs.VERBS:
+        for verb in lexicon.VERBS:
             assert verb.past != verb.english

@@ -5,9 +5,9 @@ import sys
 
 import pytest
 
-from keras_transformer.problems.toy_treebank.lexicon import lexical_rules
-from keras_transformer.problems.toy_treebank.rules import Slot
-from keras_transformer.problems.toy_treebank.rules import grammar
+from keras_transformer.problems.toy_treebank.grammar import Slot
+from keras_transformer.problems.toy_treebank.grammar import make_lexical_rules
+from keras_transformer.problems.toy_treebank.grammar import read_grammar
 from keras_transformer.problems.toy_treebank.treebank import NUM_TREES
 from keras_transformer.problems.toy_treebank.treebank import toy_trees
 from keras_transformer.trees.tree import Tree
@@ -42,7 +42,7 @@ def readings(words):
         """Returns {end: trees of the symbol from the place to the end}."""
         if (symbol, place) not in readings_of:
             ends = readings_of[symbol, place] = {}
-            for rule in grammar()[symbol]:
+            for rule in read_grammar()[symbol]:
                 for end, trees in filled(rule.items, place):
                     ends.setdefault(end, {})[str(trees)] = trees
         return readings_of[symbol, place]
@@ -177,7 +177,7 @@ class ReadingTest:
             assert reading(" ".join(tree.words())) == expected
 
     def test_finds_two_where_a_rule_allows_two(self, monkeypatch):
-        rules = dict(grammar())
+        rules = dict(read_grammar())
         (twice,) = [rules["price"][0].items]
         rules["price"] = rules["price"] + [
             rules["price"][0]._replace(items=(Tree("X", twice),))
@@ -225,8 +225,8 @@ class GrammarTest:
             if symbol in reached:
                 continue
             reached.add(symbol)
-            assert grammar()[symbol], symbol
-            for rule in grammar()[symbol]:
+            assert read_grammar()[symbol], symbol
+            for rule in read_grammar()[symbol]:
                 items = list(rule.items)
                 while items:
                     item = items.pop()
@@ -237,13 +237,13 @@ class GrammarTest:
 
     def test_weights_count_whatever_the_rule_stands_for(self):
         weights = {}
-        for rule in grammar()["det sg"]:
+        for rule in read_grammar()["det sg"]:
             word = rule.items[0].children[0]
             weights[word] = rule.weight
         assert weights == {"the": 6, "a": 2, "this": 0.5, "every": 0.5}
 
     def test_no_verb_has_a_past_that_looks_like_its_infinitive(self):
-        rules = lexical_rules()
+        rules = make_lexical_rules()
         for symbol, verbs in rules.items():
             if symbol.startswith("verb") and symbol.endswith("VBD"):
                 bases = rules[symbol.removesuffix("VBD") + "VB"]

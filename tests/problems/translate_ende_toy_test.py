@@ -11,7 +11,7 @@ from keras_transformer.problems.toy_language.grammar import MODALS
 from keras_transformer.problems.toy_language.grammar import _german_present
 from keras_transformer.problems.toy_language.lexicon import ADJECTIVES
 from keras_transformer.problems.toy_language.lexicon import NOUNS
-from keras_transformer.problems.toy_language.verbs import VERBS
+from keras_transformer.problems.toy_language.lexicon import VERBS
 from keras_transformer.problems.translate_ende_toy import SentenceWriter
 
 ALL_NOUNS = sum(NOUNS.values(), ())

@@ -11,8 +11,8 @@ from tensorflow_datasets.translate import wmt as tfds_wmt
 from translation_dataset import TranslationDataset
 
 from keras_transformer import registry
-from keras_transformer.problems.translate_ende import TranslateEndeWmt14
-from keras_transformer.problems.translate_enfr import TranslateEnfrWmt14
+from keras_transformer.problems.translate_wmt import TranslateEndeWmt14
+from keras_transformer.problems.translate_wmt import TranslateEnfrWmt14
 
 COUNTS = {"train": 40, "dev": 3, "test": 2}
 PAIRS = {

@@ -1,13 +1,8 @@
-"""The grammar of the toy treebank, whose rules are read from text.
+"""The grammar of the toy treebank, which `grammar.txt` and `words.txt` hold.
 
-A line that ends with ":" begins a symbol; the rules that make the symbol follow
-it, on the same line or on the next ones. A rule lists trees, or nothing ("~"),
-with other symbols in square brackets. "can/must" stands for either word. The
-number before a rule is its weight among the rules of the symbol.
-
-A capital letter in a symbol is a variable. It stands for any of several words,
-the same one throughout the rule: "[np G sg] [likes sg]". A line that begins
-with a space continues the line before.
+The nouns and adjectives are those of the toy language pair and some more. The
+grammar chooses words by their groups: a verb takes nouns of certain groups, and
+"with a fork" goes with eating, "with cream" with a cake.
 """
 
 import functools
@@ -15,10 +10,12 @@ import itertools
 import re
 import typing
 
-from keras_transformer.problems.toy_treebank.clauses import CLAUSES
-from keras_transformer.problems.toy_treebank.lexicon import lexical_rules
-from keras_transformer.problems.toy_treebank.phrases import PHRASES
+from keras_transformer.problems.toy_language.lexicon import ADJECTIVES
+from keras_transformer.problems.toy_language.lexicon import NOUNS
+from keras_transformer.problems.toy_language.lexicon import read_lines
 from keras_transformer.trees.tree import Tree
+
+VERB_TAGS = ("VB", "VBZ", "VBD", "VBN", "VBG", "VBP")
 
 _VARIABLES = {
     "N": "sg pl",
@@ -52,14 +49,15 @@ class Rule(typing.NamedTuple):
 
 
 @functools.cache
-def grammar():
+def read_grammar():
     """Returns the rules of each symbol, words included: {symbol: [Rule]}."""
     rules = {
         symbol: [Rule(1, (Tree(tag, (word,)),)) for tag, word in words]
-        for symbol, words in lexical_rules().items()
+        for symbol, words in make_lexical_rules().items()
     }
     head = None
-    for line in (CLAUSES + PHRASES).replace("\n ", "").splitlines():
+    text = "\n".join(read_lines(__package__, "grammar.txt"))
+    for line in text.replace("\n ", "").splitlines():
         new_head, weight, text = _LINE.fullmatch(line).groups()
         head = new_head or head
         if text:
@@ -116,3 +114,52 @@ def _read(text):
         elif token != "~":
             stack[-1].append(token)
     return tuple(stack[0])
+
+
+def make_lexical_rules():
+    """Returns the words of each symbol: {symbol: [(tag, word), ...]}."""
+    words_of = _read_words()
+    rules = {}
+    for group, nouns in _pair_noun_forms(words_of["nouns"]):
+        for number, tag, place in (("sg", "NN", 0), ("pl", "NNS", 1)):
+            words = [(tag, noun[place]) for noun in nouns]
+            rules[f"noun {group} {number}"] = words
+    for group, adjectives in _group_adjectives(words_of["adjectives"]):
+        rules[f"adjective {group}"] = [("JJ", word) for word in adjectives]
+    for group, verbs in words_of["verbs"]:
+        for text in verbs:
+            base, *others = text.split()
+            words = [base, *(word.replace("-", base) for word in others), base]
+            for tag, word in zip(VERB_TAGS, words):
+                symbol = f"verb {group} {tag}"
+                rules.setdefault(symbol, []).append((tag, word))
+    return rules
+
+
+def _read_words():
+    """Returns the sections of `words.txt`: {title: [(group, [entry, ...])]}."""
+    sections = {}
+    for line in filter(None, read_lines(__package__, "words.txt")):
+        if line.startswith("["):
+            rows = sections.setdefault(line.strip("[]"), [])
+        else:
+            group, _, entries = line.partition(": ")
+            rows.append((group, entries.split(", ")))
+    return sections
+
+
+def _pair_noun_forms(rows):
+    """Yields each group with its nouns in the singular and the plural."""
+    for group, nouns in NOUNS.items():
+        yield group, [(noun.english, noun.english_plural) for noun in nouns]
+    for group, entries in rows:
+        yield group, [entry.split() for entry in entries]
+
+
+def _group_adjectives(rows):
+    """Yields each group of nouns with the adjectives that suit all of them."""
+    for group, nouns in NOUNS.items():
+        kinds = {noun.kind for noun in nouns}
+        suited = [a for a in ADJECTIVES if kinds <= set(a.kinds.split())]
+        yield group, [adjective.english for adjective in suited]
+    yield from rows

@@ -1,4 +1,4 @@
-"""The base class of problems with a user's own files."""
+"""The base class of problems that learn from the user's files."""
 
 from keras_transformer.data import generation
 from keras_transformer.data import text_files
@@ -7,7 +7,7 @@ from keras_transformer.errors import UserError
 from keras_transformer.problem import Problem
 
 
-class OwnFiles(Problem):
+class FilesProblem(Problem):
     """Generates data from files once; later commands need only the data.
 
     A subclass sets `sides`, writes `text_pairs` from the paths in `self.files`
@@ -60,7 +60,7 @@ class OwnFiles(Problem):
             missing = (None,) * len(self.sides)
             for side, path in zip(self.sides, files.get(split, missing)):
                 if not path:
-                    raise self._missing_file(split, side, files)
+                    raise self._missing_file_error(split, side, files)
         self.files = files
         self.vocab_size = vocab_size or self.vocab_size
         if shared_vocabulary is not None:
@@ -89,31 +89,32 @@ class OwnFiles(Problem):
             if not self.files:
                 return manifest
             self._check_unchanged(manifest)
-            return self._updated(manifest)
+            return self._update(manifest)
         if not self.files:
-            raise self._missing_file("train", self.sides[0], self.files)
+            raise self._missing_file_error("train", self.sides[0], self.files)
         # A fault in the last file must not appear after hours of generation.
         self.check_files()
         return super().generate(tmp_dir)
 
-    def _updated(self, manifest):
+    def _update(self, manifest):
         """Returns the manifest of existing data after changes to it alone."""
         return manifest
 
     def _check_unchanged(self, manifest):
-        before = self._described(manifest["made_from"])
-        after = self._described(generation.made_from(self, None))
+        before = self._describe(manifest["made_from"])
+        after = self._describe(generation.made_from(self, None))
         for name in {**before, **after}:
             if before.get(name) != after.get(name):
                 raise UserError(
                     "Each data_dir must hold the data of one set of files and "
-                    f"one vocab_size. Received: {_assigned(name, after)} for "
-                    f"{self.directory}, which was made with "
-                    f"{_assigned(name, before)}. Use the same flags or another "
-                    f"--data_dir, or remove {self.directory}."
+                    "one vocab_size. Received: "
+                    f"{_format_setting(name, after)} for {self.directory}, "
+                    f"which was made with {_format_setting(name, before)}. Use "
+                    "the same flags or another --data_dir, or remove "
+                    f"{self.directory}."
                 )
 
-    def _described(self, made_from):
+    def _describe(self, made_from):
         """Returns what the data depend on, by the names of the flags."""
         files = [
             f"{file['name']} (sha256 {file['sha256'][:16]})"
@@ -138,20 +139,20 @@ class OwnFiles(Problem):
         ]
         return [*names, *self.further_files]
 
-    def _missing_file(self, split, side, files):
+    def _missing_file_error(self, split, side, files):
         other_files = ", ".join(
             path for paths in files.values() for path in paths if path
         )
         return UserError(
-            f"{self.data_name} must have {self.way_of_files} for train, for "
-            f"dev and, if there is one, for test. Received: no {split}_{side} "
-            f"beside {other_files or 'no other file'}. Add "
+            f"{self.data_name} needs {self.way_of_files} for train, for dev "
+            "and, if there is one, for test. There is no "
+            f"{split}_{side} beside {other_files or 'any other file'}. Add "
             f"--{split}_{side}=FILE to kt-datagen"
             f"{self.other_way.format(split=split)}."
         )
 
 
-def _assigned(name, values):
+def _format_setting(name, values):
     """Returns the value of a name as text, such as "clean=True"."""
     value = values.get(name)
     return f"no value of {name}" if value is None else f"{name}={value}"

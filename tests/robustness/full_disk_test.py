@@ -32,5 +32,5 @@ class FullDiskTest:
             assert status == 2, message
             assert "Traceback" not in message
             assert last.startswith("kt-"), message
-            assert "Received: " in last and str(tmp_path) in last, message
+            assert "Cannot write " in last and str(tmp_path) in last, message
             assert "Make room" in last, message

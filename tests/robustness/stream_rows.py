@@ -10,7 +10,7 @@ DECODE = "kt-decoder --output_dir={run}"
 BLEU = "kt-evaluate --hypotheses={texts}/dev.de --references={texts}/dev.de"
 TEXT = b"a b\nc d\n" * 20
 CLOSED = {"shell": ">&-", "says": "Standard output"}
-FULL = {"shell": ">/dev/full", "says": "Received"}
+FULL = {"shell": ">/dev/full", "says": "Cannot write to standard output"}
 # `head` may end before all is written, so the status may be 0 or 1.
 HEAD = {"shell": "| head -1; true", "status": 0}
 MODEL = {"stdin": TEXT, "cpu_seconds": 60}

@@ -25,8 +25,8 @@ class Problem(GeneratedData):
             none is trained, because there is a `vocabulary_path` or because
             `bpe_symbols` returns the symbols. Defaults to 32000.
         shared_vocabulary: Whether source and target have one vocabulary. If
-            not, each has one of its own. Defaults to True.
-        source_vocab_size: Size of the source's own vocabulary. Defaults to
+            not, each has a separate one. Defaults to True.
+        source_vocab_size: Size of the source's vocabulary. Defaults to
             None, which means `vocab_size`.
         vocabulary_path: Path of a vocabulary file to use instead of training
             one. Defaults to None.
@@ -245,7 +245,7 @@ class Problem(GeneratedData):
         return self.report(hypotheses, references).scores
 
     def dev_scores(self, hypotheses, references, measure):
-        """Returns the scores that a training logs, by name.
+        """Returns the scores that are logged during training, by name.
 
         They are those of `score`. TER takes longer than all of them together,
         so it joins them only if it is the measure of the best checkpoint.

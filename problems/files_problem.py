@@ -47,7 +47,7 @@ class FilesProblem(Problem):
             vocab_size: Number of subwords. Defaults to that of the problem.
             shared_vocabulary: Whether source and target have one vocabulary.
                 Defaults to what the problem says.
-            source_vocab_size: Number of subwords of the source's own
+            source_vocab_size: Number of subwords of the source's
                 vocabulary. Defaults to `vocab_size`.
 
         Raises:

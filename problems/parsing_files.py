@@ -1,4 +1,4 @@
-"""Parsing learnt from the user's own treebank."""
+"""Parsing learnt from the user's treebank."""
 
 from keras_transformer.data.subwords import Subwords
 from keras_transformer.errors import UserError

@@ -1,4 +1,4 @@
-"""Translation learnt from the user's own parallel text files."""
+"""Translation learnt from the user's parallel text files."""
 
 import itertools
 

@@ -166,7 +166,7 @@ class TranslateEndeWmt14(TranslateWmt):
     Europarl v7, Common Crawl and News Commentary v9 for training, newstest2013
     for dev and newstest2014 for test. The paper reports BLEU 27.3 for base and
     28.4 for big, on tokens with compounds split. `translate_ende_wmt_bpe32k`
-    reads the paper's own files.
+    reads the paper's files.
 
     Files for `--tmp_dir` if they are not downloaded, each plain or with `.gz`,
     and their numbers of lines:
@@ -206,7 +206,7 @@ class TranslateEndeWmtT2t(TranslateWmt):
 
 @register_problem
 class TranslateEndeWmtBpe32k(TranslateWmt):
-    """English to German, the paper's own files: 4.5 million pairs, BPE symbols.
+    """English to German, the paper's files: 4.5 million pairs, BPE symbols.
 
     The authors published their text with Moses tokenisation and a byte-pair
     encoding as `wmt16_en_de.tar.gz`, whose original address is gone. The model

@@ -47,7 +47,7 @@ class CleaningOptions:
                     f"`rules` must be names of rules. Received: {name!r}. "
                     f"{did_you_mean(name, RULES)}Use some of: "
                     f"{', '.join(RULES)}. The rules script, language and "
-                    "held_out follow from their own options."
+                    "held_out follow from their options."
                 )
         if self.max_ratio < 1:
             raise UserError(

@@ -67,7 +67,7 @@ def stage_directory(path):
 
 
 @contextlib.contextmanager
-def replace_directory(path, check=None, own=None):
+def replace_directory(path, check=None, owned=None):
     """Makes an empty directory that gets the name of another one at the end.
 
     Until the block has ended without an error, the earlier directory stays in
@@ -79,7 +79,7 @@ def replace_directory(path, check=None, own=None):
         check: Function that raises an error if the earlier directory must
             stay. No other process replaces it between the check and the end of
             the block. Defaults to None.
-        own: Names of the entries that belong to the directory and disappear
+        owned: Names of the entries that belong to the directory and disappear
             with it. All others move to the new one. Defaults to None, which
             keeps nothing.
 
@@ -93,7 +93,7 @@ def replace_directory(path, check=None, own=None):
     outer = place + INCOMPLETE
     with locks.lock_directory(outer, wait=False, shown=path):
         try:
-            _finish_replacing(place, own)
+            _finish_replacing(place, owned)
             if check:
                 check()
             _remove_content(outer)
@@ -106,13 +106,13 @@ def replace_directory(path, check=None, own=None):
             if os.path.isdir(place):
                 os.rename(place, _outdated(place))
             move(aside, place)
-            _finish_replacing(place, own)
+            _finish_replacing(place, owned)
         finally:
             _remove_content(outer)
             os.rmdir(outer)
 
 
-def _finish_replacing(path, own):
+def _finish_replacing(path, owned):
     """Ends a replacement, perhaps one that a killed process began."""
     outdated = _outdated(path)
     if not os.path.isdir(outdated):
@@ -120,8 +120,8 @@ def _finish_replacing(path, own):
     if not os.path.lexists(path):
         os.rename(outdated, path)  # killed before the new one had the name
         return
-    for name in os.listdir(outdated) if own else ():
-        if name not in own and not os.path.lexists(os.path.join(path, name)):
+    for name in os.listdir(outdated) if owned else ():
+        if name not in owned and not os.path.lexists(os.path.join(path, name)):
             os.rename(os.path.join(outdated, name), os.path.join(path, name))
     shutil.rmtree(outdated)
 

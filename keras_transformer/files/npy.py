@@ -30,7 +30,7 @@ def read_header(file):
     Raises:
         ValueError: If it is not the header of an array of numbers. The message
             is a clause, such as "which is not an array of numbers", for the
-            caller's own message.
+            caller's message.
 
     Example:
 

@@ -62,7 +62,7 @@ def open_resumable(path, settings, resume=False):
                 output.leave(error)
                 raise
         finally:
-            # Only while the lock is held, so that it is our own file.
+            # Only while the lock is held, so that the file is ours.
             if os.path.exists(partial) and not os.path.getsize(partial):
                 _remove(partial)
             if not os.path.exists(partial):

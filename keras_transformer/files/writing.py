@@ -106,7 +106,7 @@ def atomic_write(path, mode="w"):
             os.fsync(file.fileno())
             move(aside, place)
         except BaseException:
-            # Only while the lock is held, so that it is our own file.
+            # Only while the lock is held, so that the file is ours.
             with contextlib.suppress(FileNotFoundError):
                 os.remove(aside)
             raise

@@ -102,7 +102,7 @@ def find_greatest_differences(systems, references, lowercase=False):
         lowercase: Whether to ignore case. Defaults to False.
 
     Returns:
-        Two lists of at most `NUM_SENTENCES` `Sentence`, the greatest difference
+        Two lists of at most `NUM_SENTENCES` `Sentence`, the largest difference
         of chrF first: those on which this system is better, and those on which
         the other is.
     """
@@ -122,7 +122,7 @@ def find_greatest_differences(systems, references, lowercase=False):
 
 
 def _ranges(bounds):
-    """Yields the name, the least and the greatest number of each range."""
+    """Yields the name, the smallest and the largest number of each range."""
     for before, high in zip(bounds, bounds[1:]):
         low = before + 1
         yield f"{low}" if low == high else f"{low} to {high}", low, high

@@ -93,7 +93,7 @@ def compare(hypotheses, others, references, tokenize="13a", lowercase=False):
     signatures, results = test()
     return [
         _difference(title, *results[name], signatures[name])
-        # sacreBLEU calls the scores by names of its own, in the same order.
+        # sacreBLEU uses other names for the scores, in the same order.
         for title, name in zip(metrics, signatures)
     ]
 

@@ -23,7 +23,7 @@ def tokenize(texts, language, is_tokenized=False):
     """Divides texts into the tokens that the paper's BLEU counts.
 
     They are those of Tensor2Tensor's `get_ende_bleu.sh`: Moses' tokens, in
-    which a hyphen inside a German word is a token of its own, `##AT##-##AT##`.
+    which a hyphen inside a German word is a separate token, `##AT##-##AT##`.
     Compounds of other languages remain whole.
 
     Args:

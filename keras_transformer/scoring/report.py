@@ -22,7 +22,7 @@ class Score:
     title: str  # for readers, such as "BLEU 13a"
     value: float
     signature: str  # how the score was computed, in sacreBLEU's notation
-    line: str  # sacreBLEU's own line: signature, score and parts
+    line: str  # sacreBLEU's line: signature, score and parts
     parts: tuple = ()  # of BLEU: four n-gram precisions, brevity penalty
 
     @property

@@ -215,7 +215,7 @@ def _parse(field, text):
 
 
 def _to_python(value):
-    """Returns a number of NumPy, such as `np.float32(0.5)`, as one of Python."""
+    """Returns a number of NumPy, such as `np.float32(0.5)`, as Python's."""
     if isinstance(value, bool):
         return value
     if isinstance(value, numbers.Integral):

@@ -197,7 +197,7 @@ class ParsingWsjTest:
             assert list(trees) == split_of(split)
 
     def test_without_a_treebank_it_says_what_is_needed(self, tmp_path):
-        with pytest.raises(ValueError, match="hold the treebank.*LDC99T42"):
+        with pytest.raises(ValueError, match="holds neither wsj.*LDC99T42"):
             ParsingWsj(str(tmp_path / "data")).generate(str(tmp_path))
         assert os.listdir(tmp_path) == []
 

@@ -182,7 +182,9 @@ class ReadingTest:
         rules["price"] = rules["price"] + [
             rules["price"][0]._replace(items=(Tree("X", twice),))
         ]
-        monkeypatch.setattr(sys.modules[__name__], "grammar", lambda: rules)
+        monkeypatch.setattr(
+            sys.modules[__name__], "read_grammar", lambda: rules
+        )
         words = "The price of the car rose 3 % .".split()
         assert len(readings(words)) == 2
 

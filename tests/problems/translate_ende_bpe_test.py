@@ -83,7 +83,9 @@ class TranslateEndeBpeTest:
 
     def test_one_missing_file_is_named(self, problem, lines, tmp_dir):
         (tmp_dir / "vocab.bpe.32000").unlink()
-        with pytest.raises(ValueError, match="without vocab.bpe.32000. Place"):
+        with pytest.raises(
+            ValueError, match="lacks some files.*: vocab.bpe.32000. Place"
+        ):
             problem.generate(str(tmp_dir))
 
     def test_another_count_is_an_error(self, problem, lines, tmp_dir):

@@ -89,7 +89,7 @@ class CleanerTest:
         "options, words",
         [
             ({"rules": ("empti",)}, "'empti'. Did you mean: empty"),
-            ({"rules": ("script",)}, "follow from their own options"),
+            ({"rules": ("script",)}, "follow from their options"),
             ({"max_ratio": 0.5}, "max_ratio=0.5"),
         ],
     )

@@ -150,7 +150,7 @@ class BadInputTest:
         "change, words",
         [
             ("--rules=empty,identica", "Did you mean: identical"),
-            ("--rules=script", "from their own options"),
+            ("--rules=script", "from their options"),
             ("--max_ratio=0.5", "max_ratio=0.5"),
             ("--source_script=roman", "'roman'"),
             ("--held_out=none", "none, which does not exist"),

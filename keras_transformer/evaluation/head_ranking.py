@@ -1,0 +1,80 @@
+"""Scores the heads of a run over the sentences of a split or a file."""
+
+import itertools
+
+from keras_transformer.data import text_files
+from keras_transformer.data.progress import Progress
+from keras_transformer.data.split_files import text_path
+from keras_transformer.errors import UserError
+from keras_transformer.trees.constituents import smallest_constituents
+from keras_transformer.trees.tree import parse_tree
+from keras_transformer.visualization.head_scores import HeadScorer
+
+SPLITS = ("dev", "test")
+NUM_SENTENCES = 200
+EXAMPLE_WORDS = range(8, 17)  # so that a picture is neither empty nor crowded
+
+
+def read_sentences(source, problem=None):
+    """Returns the first sentences to score heads over, and their constituents.
+
+    Args:
+        source: One of `SPLITS`, or the path of a text file.
+        problem: The `Problem` that has the split. Defaults to None, for a file.
+
+    Returns:
+        List of at most `NUM_SENTENCES` str that are not blank, and a list of
+        what `smallest_constituents` returns for each, or of empty tuples if
+        there are no trees.
+
+    Raises:
+        UserError: If there is no sentence, or if the data or a tree is faulty.
+    """
+    if problem:
+        pairs = _read_split(problem, source)
+    else:
+        pairs = ((text, ()) for text in text_files.read_lines(source))
+    pairs = (pair for pair in pairs if not text_files.is_blank(pair[0]))
+    pairs = list(itertools.islice(pairs, NUM_SENTENCES))
+    if not pairs:
+        raise UserError(
+            f"There is no sentence in {source}. Name a split, or a file with "
+            "one sentence per line."
+        )
+    return tuple(map(list, zip(*pairs)))
+
+
+def _read_split(problem, split):
+    sources, references = problem.text_split(split)
+    if problem.measure != "f1":
+        return ((source, ()) for source in sources)
+    path = text_path(problem.directory, split, "target")
+    return (
+        (source, smallest_constituents(parse_tree(tree, path, number)))
+        for number, (source, tree) in enumerate(zip(sources, references), 1)
+    )
+
+
+def score_heads(attention, constituents):
+    """Scores the heads over sentences.
+
+    Args:
+        attention: Iterable of pairs, the words of a sentence and the array of
+            the attention between them.
+        constituents: List that `read_sentences` returns.
+
+    Returns:
+        The `HeadScores`, and the pair of a sentence of medium length, or of the
+        first sentence if there is none.
+    """
+    scorer, example = HeadScorer(), None
+    with Progress("sentences", len(constituents)) as progress:
+        for (words, weights), spans in zip(attention, constituents):
+            scorer.add(weights, spans)
+            progress.add(1)
+            if example is None or (
+                len(words) in EXAMPLE_WORDS
+                and len(example[0]) not in EXAMPLE_WORDS
+            ):
+                example = words, weights
+    return scorer.scores(), example

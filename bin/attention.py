@@ -28,23 +28,89 @@ the scores as maps:
     kt-attention --output_dir=run/averaged --find=test --html=heads.html
 """
 
+import os
 import sys
 
-from keras_transformer import fields
-from keras_transformer.bin import attention_flags
-from keras_transformer.bin.attention_flags import FLAGS
+from keras_transformer import registry
 from keras_transformer.bin.shared import command
+from keras_transformer.bin.shared import flags
 from keras_transformer.bin.shared import model_flags
 from keras_transformer.bin.shared.backend import load_backend
-from keras_transformer.visualization.paper_figures import View
+from keras_transformer.bin.shared.text_io import check_output
+from keras_transformer.data import text_files
+from keras_transformer.errors import UserError
+from keras_transformer.visualization import paper_figures
+from keras_transformer.visualization.picture import check_picture_path
 from keras_transformer.visualization.words import join_weights
 from keras_transformer.visualization.words import join_words
 
+FLAGS = flags.define(
+    "output_dir",
+    "checkpoint_step",
+    flags.text("text", "Sentence whose attention is shown."),
+    flags.path("html", "HTML page to write. Default: none."),
+    flags.path(
+        "png", "Picture to write, a .png, .pdf or .svg file. Default: none."
+    ),
+    flags.group(
+        "All heads",
+        flags.choice(
+            "attention",
+            ["encoder", "decoder", "cross"],
+            "Attention in the picture: encoder, decoder or cross.",
+            default="cross",
+        ),
+        flags.text(
+            "target_text",
+            "Translation whose attention is shown. Default: the run's own "
+            "translation.",
+        ),
+        "beam_size",
+        "alpha",
+    ),
+    flags.group(
+        "A figure of the paper",
+        flags.choice(
+            "figure",
+            paper_figures.FIGURES,
+            "Figure to draw: 3, 4 or 5. Default: none, which shows all heads.",
+        ),
+        flags.count(
+            "layer", "Layer to show, from 1. Default: the next to last."
+        ),
+        flags.counts(
+            "heads",
+            "Heads to show, from 1, such as 5,6. Figures 4 and 5 take two. "
+            "Default: all heads in figure 3, those that attend most from the "
+            "word to another one in figure 4, and the sharpest in figure 5.",
+        ),
+        flags.text(
+            "word",
+            "Word that attends in figures 3 and 4, at its first place in the "
+            "sentence. Default: the one whose heads attend most to a distant "
+            "word.",
+        ),
+    ),
+    flags.group(
+        "A ranking of heads",
+        flags.path(
+            "find",
+            "Sentences to rank the heads over: dev or test, or a file with one "
+            "sentence per line. Default: none.",
+        ),
+    ),
+)
+# What the command can draw, and the flags that apply to it alone.
+FLAGS_OF = {
+    "all": ("attention", "target_text", "beam_size", "alpha"),
+    "figure": ("layer", "heads", "word"),
+    "find": (),
+}
 MAX_TOKENS = 256  # per sentence, so that a browser can show the page
 
 
 def main(argv):
-    attention_flags.check()
+    _check_flags()
     if FLAGS.find:
         _rank_heads()
     elif FLAGS.figure:
@@ -54,6 +120,41 @@ def main(argv):
     for name, path in (("Page", FLAGS.html), ("Picture", FLAGS.png)):
         if path:
             print(f"{name}: {path}", file=sys.stderr)
+
+
+def _check_flags():
+    """Checks all flags before anything is read."""
+    flags.require(FLAGS, "output_dir")
+    mode = "find" if FLAGS.find else "figure" if FLAGS.figure else "all"
+    place = "without --figure" if mode == "all" else f"with --{mode}"
+    others = [names for key, names in FLAGS_OF.items() if key != mode]
+    flags.refuse(FLAGS, sum(others, ()), f"has no effect {place}")
+    if FLAGS.find:
+        flags.refuse(FLAGS, ["text", "figure"], f"has no effect {place}")
+    else:
+        flags.require(FLAGS, "text")
+        if not FLAGS.html and not FLAGS.png:
+            raise UserError(
+                "`--html` or `--png` must be given. Received: neither. Add "
+                "--html=attention.html."
+            )
+    html, png = FLAGS.html, FLAGS.png
+    if html and png and os.path.realpath(html) == os.path.realpath(png):
+        raise UserError(
+            "`--html` and `--png` must be two files. Received: "
+            f"{png} for both. Give the page another name."
+        )
+    for name in ("html", "png"):
+        check_output(name, FLAGS, ["find"])
+    if png:
+        check_picture_path(png, "`--png`")
+    for name in ("text", "target_text"):
+        text = FLAGS[name].value
+        if text is not None and text_files.is_blank(text):
+            raise UserError(
+                f"`--{name}` must be a sentence. Received: --{name}={text!r}. "
+                "Put a sentence in quotes."
+            )
 
 
 def _draw_all_heads():
@@ -79,9 +180,11 @@ def _draw_all_heads():
 
 def _draw_figure():
     from keras_transformer.decoding.loading import load_checker
-    from keras_transformer.visualization import paper_figures
 
-    run, view = _run(), _view()
+    run = _run()
+    view = paper_figures.View(
+        FLAGS.figure, FLAGS.layer, FLAGS.heads, FLAGS.word
+    )
     checker = load_checker(FLAGS.output_dir)
     _check_lengths(checker, "text")
     words = _words(checker, FLAGS.text)
@@ -101,18 +204,21 @@ def _draw_figure():
 
 
 def _rank_heads():
-    from keras_transformer.bin import head_ranking
     from keras_transformer.decoding.loading import load_checker
+    from keras_transformer.evaluation import head_ranking
     from keras_transformer.visualization.head_table import head_table
 
-    run = _run()
+    run, problem = _run(), None
+    checker = load_checker(FLAGS.output_dir)
     # The sentences of a treebank are words with spaces between them.
-    is_treebank = (
-        FLAGS.find in head_ranking.SPLITS
-        and load_checker(FLAGS.output_dir).linearization is not None
-    )
-    checker = load_checker(FLAGS.output_dir, is_treebank)
-    sentences, constituents = head_ranking.read_sentences(run, FLAGS.find)
+    is_treebank = False
+    if FLAGS.find in head_ranking.SPLITS:
+        problem = registry.get_problem(
+            run.problem_name, run.record.get("data_dir")
+        )
+        is_treebank = checker.linearization is not None
+        checker = load_checker(FLAGS.output_dir, is_treebank)
+    sentences, constituents = head_ranking.read_sentences(FLAGS.find, problem)
     checker.check_lengths(sentences, FLAGS.find)
     attention = _word_attention(_load(is_treebank), sentences)
     scores, example = head_ranking.score_heads(attention, constituents)
@@ -136,20 +242,6 @@ def _word_attention(translator, texts):
         yield words, join_weights(weights, starts)
 
 
-def _view():
-    """Returns the `View` that the flags of the figure describe."""
-    heads = None
-    if FLAGS.heads:
-        try:
-            heads = [fields.parse_integer(n) for n in FLAGS.heads.split(",")]
-        except ValueError as error:
-            raise ValueError(
-                "`--heads` must be numbers separated by commas. Received: "
-                f"--heads={FLAGS.heads}. Write, for example, --heads=5,6."
-            ) from error
-    return View(FLAGS.figure, FLAGS.layer, heads, FLAGS.word)
-
-
 def _run():
     """Returns the run, whose checkpoint is checked."""
     from keras_transformer.runs.run_directory import RunDirectory
@@ -168,7 +260,7 @@ def _check_lengths(checker, *names):
             text = checker.symbols(text, f"`--{name}`")
         (num_tokens,) = checker.num_tokens([text], is_target)
         if num_tokens > MAX_TOKENS:
-            raise ValueError(
+            raise UserError(
                 f"`--{name}` must have at most {MAX_TOKENS} tokens. Received: "
                 f"{num_tokens:,} tokens. Use a shorter sentence."
             )

@@ -36,25 +36,102 @@ F1 follows the rules of EVALB. --evalb_files writes SPLIT.gold and SPLIT.test
 beside the outputs, as input for EVALB itself.
 """
 
+import os
 import sys
 
 from keras_transformer import registry
-from keras_transformer.bin import evaluate_flags
-from keras_transformer.bin.evaluate_flags import FLAGS
-from keras_transformer.bin.evaluate_flags import refuse
 from keras_transformer.bin.shared import command
 from keras_transformer.bin.shared import flags
 from keras_transformer.bin.shared import model_flags
 from keras_transformer.bin.shared.backend import load_backend
+from keras_transformer.bin.shared.text_io import check_output
 from keras_transformer.data import text_files
+from keras_transformer.errors import UserError
+from keras_transformer.files.reading import check_reachable
+from keras_transformer.scoring.paper_bleu import is_language
+
+OF_A_RUN = "Scoring a run or an ensemble"  # a group of flags
+OF_TEXT = ("tokenize", "language", "lowercase", "compare")
+FLAGS = flags.define(
+    flags.group(
+        OF_A_RUN,
+        "output_dir",
+        "checkpoint_step",
+        "data_dir",
+        flags.choice(
+            "split",
+            ["train", "dev", "test"],
+            "Split to decode: dev or test.",
+            default="test",
+        ),
+        flags.text(
+            "test_set",
+            "Test set of sacreBLEU to decode in place of a split, such as "
+            "wmt14/full. Default: none.",
+        ),
+        "beam_size",
+        "alpha",
+        "decode_hparams",
+        flags.switch(
+            "evalb_files",
+            "Also write the gold trees and the parsed trees for EVALB.",
+        ),
+    ),
+    flags.group(
+        "Scoring files",
+        flags.path(
+            "hypotheses",
+            "File of translations or trees to score, one per line. Default: "
+            "none, which decodes a split.",
+        ),
+        flags.path(
+            "references",
+            "File of references, one per line. Default: none, which decodes a "
+            "split.",
+        ),
+        flags.choice(
+            "measure",
+            ["bleu", "f1"],
+            "Scores to compute: bleu for text, f1 for trees.",
+            default="bleu",
+        ),
+    ),
+    flags.group(
+        "BLEU, chrF and TER",
+        flags.choice(
+            "tokenize",
+            ["13a", "none", "intl", "char", "zh"],
+            "Tokenizer of the first BLEU: 13a, none, intl, char or zh. "
+            "Default: 13a, or none if the problem's text is tokenised.",
+        ),
+        flags.text(
+            "language",
+            "Code of the language of the text, such as de, for the paper's "
+            "BLEU. Default: the problem's; none for files and translate_files, "
+            "which leaves that score out.",
+        ),
+        flags.switch("lowercase", "Score without regard to case."),
+        flags.path(
+            "compare",
+            "Other outputs for the same text, to be compared by paired "
+            "bootstrap: a file, or the directory of a run that kt-evaluate has "
+            "decoded the text with. Default: none.",
+        ),
+        flags.path(
+            "report",
+            "HTML file to write about where the outputs differ from those of "
+            "--compare. Default: none.",
+        ),
+    ),
+)
 
 
 def main(argv):
-    evaluate_flags.check()
+    _check_flags()
     # Scoring files needs neither a run nor the backend, so it starts at once.
     if FLAGS.hypotheses or FLAGS.references:
-        for flag in flags.group_by_title(FLAGS)[evaluate_flags.OF_A_RUN]:
-            refuse(flag.name, "a run to decode, not with --hypotheses")
+        of_run = [flag.name for flag in flags.group_by_title(FLAGS)[OF_A_RUN]]
+        _refuse(of_run, "a run to decode, not with --hypotheses")
         _score_files()
         return
     flags.require(FLAGS, "output_dir")
@@ -87,18 +164,48 @@ def main(argv):
     print("\n".join([report.text, "", *costs] if costs else [report.text]))
     names = (FLAGS.output_dir, FLAGS.compare)
     both = (hypotheses, others)
-    _compare(names, both, texts.references, tokenize, texts, problem)
+    references = texts.references
+    print(_compare(names, both, references, tokenize, texts, problem), end="")
     if not FLAGS.test_set:
         report = make_report(problem, tokenize, FLAGS.lowercase)
         for line in scores_by_corpus(texts, *both, report):
             print(line)
 
 
+def _check_flags():
+    """Checks the flags that need neither a run nor a file of text."""
+    if FLAGS.language and not is_language(FLAGS.language):
+        raise UserError(
+            "`--language` must be a code of two or three small letters. "
+            f"Received: --language={FLAGS.language}. Write a code such as de."
+        )
+    if path := FLAGS.compare:
+        check_reachable(path)
+        if not os.path.exists(path):
+            raise UserError(
+                "`--compare` must be a file of outputs or the directory of a "
+                f"run. Received: --compare={path}, which does not exist. Check "
+                "the path."
+            )
+        if FLAGS.hypotheses and os.path.isdir(path):
+            raise UserError(
+                "`--compare` must be a file if `--hypotheses` is one. "
+                f"Received: --compare={path}, which is a directory. Name a "
+                "file of outputs, such as decodes/test.txt of a run."
+            )
+    if FLAGS.report:
+        flags.require(FLAGS, "compare", by="report")
+        check_output("report", FLAGS, ("hypotheses", "references", "compare"))
+
+
+def _refuse(names, rule):
+    flags.refuse(FLAGS, names, f"must go with {rule}")
+
+
 def _score_files():
     flags.require(FLAGS, "hypotheses", "references")
     if FLAGS.measure == "f1":
-        for name in evaluate_flags.OF_TEXT:
-            refuse(name, "BLEU, not F1")
+        _refuse(OF_TEXT, "BLEU, not F1")
         from keras_transformer.trees import parseval
         from keras_transformer.trees.joining import read_best_parses
         from keras_transformer.trees.treebank import read_treebank
@@ -119,10 +226,9 @@ def _score_files():
         FLAGS.hypotheses, len(references), FLAGS.references
     )
     if not references:
-        raise ValueError(
-            "Files to score must have at least one line. Received: "
-            f"{FLAGS.hypotheses} and {FLAGS.references}, which are empty. "
-            "Check both paths."
+        raise UserError(
+            f"There is no line to score in {FLAGS.hypotheses} and "
+            f"{FLAGS.references}. Check both paths."
         )
     from keras_transformer.scoring.translations import translation_report
 
@@ -135,29 +241,38 @@ def _score_files():
     report = translation_report(
         hypotheses, references, FLAGS.language, tokenize, FLAGS.lowercase
     )
-    print(report.text)
     names = (FLAGS.hypotheses, FLAGS.compare)
-    _compare(names, (hypotheses, others), references, tokenize)
+    comparison = _compare(names, (hypotheses, others), references, tokenize)
+    # Printed last: the page survives a reader that closes the pipe.
+    print(f"{report.text}\n{comparison}", end="")
 
 
 def _compare(names, outputs, references, tokenize, texts=None, problem=None):
-    """Compares two systems; what is read from files has no `texts`."""
+    """Returns the comparison of two systems as text, and may write a page.
+
+    What is read from files has no `texts` and no `problem`.
+    """
     if not FLAGS.compare:
-        return
-    from keras_transformer.bin.comparison import compare
+        return ""
     from keras_transformer.evaluation.systems_report import Systems
+    from keras_transformer.evaluation.systems_report import compare_systems
 
     name = texts.name if texts else FLAGS.references
     sources = texts and texts.sources
     systems = Systems(name, names, outputs, references, sources)
-    compare(systems, tokenize, FLAGS.lowercase, FLAGS.report, problem)
+    text = compare_systems(
+        systems, tokenize, FLAGS.lowercase, FLAGS.report, problem
+    )
+    if FLAGS.report:
+        print(f"Page: {FLAGS.report}", file=sys.stderr)
+    return f"\n{text}\n"
 
 
 def _problem(output_dirs):
     """Checks the flags, and returns the problem of the runs."""
     # Only the token ids of the training text are kept, not the text itself.
     if FLAGS.split == "train":
-        raise ValueError(
+        raise UserError(
             "`--split` must be a split whose text is kept. Received: "
             "--split=train. Use dev or test."
         )
@@ -172,18 +287,17 @@ def _problem(output_dirs):
     if len(runs) == 1:
         check_model_card(run)
     else:
-        refuse("evalb_files", "a single run, whose directory gets the files")
+        _refuse(["evalb_files"], "a single run, whose directory gets the files")
     problem = registry.get_problem(
         run.problem_name, FLAGS.data_dir or run.record.get("data_dir")
     )
-    refuse("measure", "--hypotheses")
+    _refuse(["measure"], "--hypotheses")
     if problem.measure == "bleu":
-        refuse("evalb_files", "a parsing run")
+        _refuse(["evalb_files"], "a parsing run")
     else:
-        for name in evaluate_flags.OF_TEXT:
-            refuse(name, f"BLEU, not {problem.measure}")
+        _refuse(OF_TEXT, f"BLEU, not {problem.measure}")
     if problem.is_tokenized and FLAGS.tokenize not in (None, "none"):
-        refuse("tokenize", "text that is not tokenised already")
+        _refuse(["tokenize"], "text that is not tokenised already")
     # What is missing or out of range fails here, before the backend loads.
     changes = model_flags.decode_changes(FLAGS)
     load_checker(output_dirs).changed_options(**changes)
@@ -196,7 +310,7 @@ def _texts(problem, output_dirs):
     from keras_transformer.evaluation import texts
 
     if FLAGS.test_set:
-        refuse("split", "a problem's own data, not --test_set")
+        _refuse(["split"], "a problem's own data, not --test_set")
         text = texts.test_set_texts(problem, FLAGS.test_set)
     else:
         text = texts.split_texts(problem, FLAGS.split)

@@ -24,7 +24,7 @@ import sys
 
 from keras_transformer.bin.shared import command
 from keras_transformer.bin.shared import flags
-from keras_transformer.bin.shared import output_files
+from keras_transformer.bin.shared.text_io import check_output
 
 FLAGS = flags.define(
     flags.paths(
@@ -47,8 +47,7 @@ def main(argv):
         text_files.check_exists(path)
     output = contextlib.nullcontext(sys.stdout)
     if FLAGS.joined:
-        output_files.check_output("joined", FLAGS, ["parses"])
-        writing.check_writable(FLAGS.joined, "`--joined`")
+        check_output("joined", FLAGS, ["parses"])
         output = writing.atomic_write(FLAGS.joined)
     with (
         output as file,

@@ -5,7 +5,7 @@ import os
 from keras_transformer.bin.kt_decoder import constraints
 from keras_transformer.bin.shared import flags
 from keras_transformer.bin.shared import model_flags
-from keras_transformer.bin.shared import output_files
+from keras_transformer.bin.shared.text_io import check_output
 from keras_transformer.documents.document import FORMATS
 
 FLAGS = flags.define(
@@ -264,7 +264,7 @@ def _check_output():
             "`--resume` must go with `--decode_to_file`. Received: --resume "
             "alone. Name the output of the earlier call."
         )
-    output_files.check_output("decode_to_file", FLAGS, _INPUTS)
+    check_output("decode_to_file", FLAGS, _INPUTS)
 
 
 def _check_alone(name, *others):

@@ -92,7 +92,6 @@ def _read(path):
 def _output(path):
     """Yields a file for bytes; opened before the model is loaded."""
     if path:
-        writing.check_writable(path, "`--decode_to_file`")
         with writing.atomic_write(path, "wb") as file:
             yield file
         return

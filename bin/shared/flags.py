@@ -6,12 +6,8 @@ a help text. `group` puts flags under a title in the help:
 
     FLAGS = flags.define(
         "output_dir",
-        "checkpoint_step",
         flags.path("png", "PNG file to write. Default: none."),
-        flags.group(
-            "Sampling",
-            flags.whole("seed", "Seed of the sampler.", default=0),
-        ),
+        flags.group("Sampling", "beam_size", "alpha"),
     )
 
     def main(argv):
@@ -40,14 +36,14 @@ EVERYWHERE = ("usr_dir", "registry_help")
 EVERYWHERE_TITLE = "Flags of every command"
 
 
+# The conversions of absl also take "1_000", "0x10", digits of other scripts,
+# and NaN, which lies within all bounds.
 class _Integer(flags.IntegerParser):
-    # absl's own conversion also takes "1_000", "0x10" and other scripts.
     def convert(self, argument):
         return fields.parse_integer(str(argument))
 
 
 class _Number(flags.FloatParser):
-    # absl's own conversion also takes NaN, which lies within all bounds.
     def convert(self, argument):
         return fields.parse_number(str(argument))
 
@@ -145,6 +141,17 @@ def count_or(word, name, description, default=None):
     def convert(argument):
         return argument if argument == word else parser.parse(argument)
 
+    return _Flag(rule, _Parser(convert), name, description, default)
+
+
+def counts(name, description, default=None):
+    """Returns a flag that takes integers of at least 1, such as 5,6."""
+    parser = _Integer(1, fields.LARGEST)
+
+    def convert(argument):
+        return [parser.parse(number) for number in argument.split(",")]
+
+    rule = "numbers from 1 on, separated by commas"
     return _Flag(rule, _Parser(convert), name, description, default)
 
 
@@ -281,8 +288,8 @@ def shown(values, name):
     value = values[name].value
     if isinstance(value, bool):
         return f"--{name}" if value else f"--no{name}"
-    if isinstance(value, list):  # of paths
-        value = ",".join(value)
+    if isinstance(value, list):
+        value = ",".join(map(str, value))
     return f"--{name}={value}"
 
 

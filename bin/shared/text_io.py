@@ -1,11 +1,19 @@
-"""Files and standard input as lines of text."""
+"""The files and standard streams that commands read and write."""
 
 import contextlib
+import fnmatch
 import os
 import sys
 
+from keras_transformer.bin.shared import model_flags
 from keras_transformer.data import text_files
 from keras_transformer.errors import UserError
+from keras_transformer.files.writing import check_writable
+
+# Names of the files that a run or an export cannot do without.
+_MODEL_FILES = ("run.json", "hparams.json", "export.json", "config.json")
+_MODEL_FILES += ("*vocabulary.json", "*.model", "*.npz", "*.pb", "model.bin")
+_MODEL_FILES += ("vmap.txt", "variables.*")
 
 
 class TextInput:
@@ -107,3 +115,54 @@ def standard_output():
             f"{output.num_written:,} lines were written to standard output."
         )
         raise
+
+
+def check_output(name, values, inputs=()):
+    """Checks that an output can be written and replaces nothing of value.
+
+    That is an input, or a file of a model.
+
+    Args:
+        name: Name of the flag that names the output.
+        values: Flags of the command. The models are those of `output_dir`, if
+            it is one of them.
+        inputs: Names of the flags that name inputs.
+
+    Raises:
+        UserError: If it would replace one, or if it cannot be written.
+    """
+    output = values[name].value
+    if not output:
+        return
+    if os.path.exists(output):
+        _check_spares_inputs(name, values, inputs)
+        if "output_dir" in values and values.output_dir:
+            _check_spares_models(name, output, values)
+    check_writable(output, f"`--{name}`")
+
+
+def _check_spares_inputs(name, values, inputs):
+    output = values[name].value
+    for other in inputs:
+        paths = values[other].value or []
+        for path in [paths] if isinstance(paths, str) else paths:
+            if os.path.exists(path) and os.path.samefile(path, output):
+                raise UserError(
+                    f"`--{name}` must not be an input, which would be lost. "
+                    f"Received: {output}, the file of --{other}. Name another "
+                    "file."
+                )
+
+
+def _check_spares_models(name, output, values):
+    path = os.path.realpath(output)
+    file = os.path.basename(path)
+    if not any(fnmatch.fnmatch(file, pattern) for pattern in _MODEL_FILES):
+        return
+    for directory in model_flags.output_dirs(values):
+        if path.startswith(os.path.join(os.path.realpath(directory), "")):
+            raise UserError(
+                f"`--{name}` must not be a file of the model, which would be "
+                f"lost. Received: {output} with --output_dir={directory}. Name "
+                "another file."
+            )

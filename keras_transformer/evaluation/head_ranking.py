@@ -6,7 +6,7 @@ from keras_transformer.data import text_files
 from keras_transformer.data.progress import Progress
 from keras_transformer.data.split_files import text_path
 from keras_transformer.errors import UserError
-from keras_transformer.trees.constituents import smallest_constituents
+from keras_transformer.trees.constituents import find_smallest_constituents
 from keras_transformer.trees.tree import parse_tree
 from keras_transformer.visualization.head_scores import HeadScorer
 
@@ -24,8 +24,8 @@ def read_sentences(source, problem=None):
 
     Returns:
         List of at most `NUM_SENTENCES` str that are not blank, and a list of
-        what `smallest_constituents` returns for each, or of empty tuples if
-        there are no trees.
+        what `find_smallest_constituents` returns for each, or of empty tuples
+        if there are no trees.
 
     Raises:
         UserError: If there is no sentence, or if the data or a tree is faulty.
@@ -50,7 +50,7 @@ def _read_split(problem, split):
         return ((source, ()) for source in sources)
     path = text_path(problem.directory, split, "target")
     return (
-        (source, smallest_constituents(parse_tree(tree, path, number)))
+        (source, find_smallest_constituents(parse_tree(tree, path, number)))
         for number, (source, tree) in enumerate(zip(sources, references), 1)
     )
 

@@ -3,7 +3,7 @@
 import dataclasses
 
 from keras_transformer.scoring import analysis
-from keras_transformer.scoring.comparison import MEANING
+from keras_transformer.scoring import comparison
 from keras_transformer.scoring.words import Words
 from keras_transformer.scoring.words import match_orders
 from keras_transformer.visualization.systems_page import Example
@@ -26,6 +26,34 @@ class Systems:
     outputs: tuple  # two lists of strings
     references: list
     sources: list | None = None  # None if they are not known
+
+
+def compare_systems(systems, tokenize, lowercase, path=None, problem=None):
+    """Tests whether one of two systems is better, and may write a page.
+
+    Args:
+        systems: `Systems` to compare.
+        tokenize: Name of sacreBLEU's tokenizer for BLEU.
+        lowercase: Whether to ignore case.
+        path: Path of the page to write. Defaults to None, for no page.
+        problem: `Problem` whose training text has the frequencies of words.
+            Defaults to None, which counts words in the references.
+
+    Returns:
+        The comparison as text of several lines.
+    """
+    differences = comparison.compare(
+        *systems.outputs, systems.references, tokenize, lowercase
+    )
+    if path:
+        write_systems_report(
+            systems,
+            differences,
+            path,
+            Words(tokenize, lowercase),
+            problem and training_targets(problem),
+        )
+    return comparison.comparison_text(differences, systems.names[1])
 
 
 def write_systems_report(
@@ -52,13 +80,13 @@ def write_systems_report(
             systems.outputs, systems.references, words.lowercase
         )
     )
-    comparison = SystemsComparison(
+    page = SystemsComparison(
         text_name=systems.text_name,
         num_sentences=len(systems.references),
         this=this,
         other=other,
         differences=differences,
-        meaning=MEANING,
+        meaning=comparison.MEANING,
         side="reference" if sources is None else "source",
         by_length=analysis.score_by_length(
             sources or systems.references,
@@ -73,7 +101,7 @@ def write_systems_report(
         better=better,
         worse=worse,
     )
-    write_systems_page(comparison, path)
+    write_systems_page(page, path)
 
 
 def training_targets(problem):

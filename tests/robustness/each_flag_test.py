@@ -24,6 +24,7 @@ WRONG_VALUES = {
         beam_size=0
         checkpoint_step=last best
         figure=6 3 4 5
+        heads=1,x
         layer=0
         registry_help=2
     """,

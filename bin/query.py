@@ -69,9 +69,6 @@ def main(argv):
     from keras_transformer.serving import client
 
     glossary = Glossary.read(FLAGS.glossary) if FLAGS.glossary else None
-    # gRPC would try to connect again and again until the time is over.
-    if FLAGS.protocol == "grpc":
-        client.check_server(FLAGS.server, FLAGS.protocol, FLAGS.timeout_secs)
     server = client.connect(
         FLAGS.server,
         FLAGS.protocol,

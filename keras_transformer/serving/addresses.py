@@ -23,8 +23,7 @@ def bind(host, port):
     because clients try IPv4 at least.
 
     Raises:
-        UserError: If the host has no address.
-        OSError: If the port is taken.
+        UserError: If the host has no address, or if the port is taken.
     """
     try:
         addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
@@ -42,7 +41,15 @@ def bind(host, port):
     bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         bound.bind(address)
-    except OSError:
+    except OSError as error:
         bound.close()
-        raise
+        raise cannot_listen(host, port, error.strerror) from error
     return bound
+
+
+def cannot_listen(host, port, reason):
+    """Returns the error for a port that cannot be used."""
+    return UserError(
+        f"Cannot listen on {format_address(host, port)}: {reason}. Choose "
+        "another port or host."
+    )

@@ -22,12 +22,11 @@ class Batcher:
     calls run again one by one, so that only the faulty call gets the error.
 
     Args:
-        max_batch_size: Maximum number of rows in a batch. Defaults to 32.
-        timeout_seconds: Seconds that a batch waits for one more call. Defaults
-            to 0.002.
+        max_batch_size: Maximum number of rows in a batch.
+        timeout_seconds: Seconds that a batch waits for one more call.
         max_waiting: Maximum number of rows that may wait in the queue; further
             calls are refused. Defaults to 64 batches.
-        num_threads: Number of threads that run functions. Defaults to 1.
+        num_threads: Number of threads that run functions.
 
     Example:
 
@@ -87,15 +86,13 @@ class Batcher:
             arrays: Dictionary of arrays that all have `num_rows` rows.
             num_rows: Number of rows. None if the arrays cannot be joined with
                 others or split; the function then gets exactly these arrays.
-                Defaults to None.
-            timeout: Seconds to wait for the results. Defaults to no limit.
+            timeout: Seconds to wait for the results.
             on_cancel: Function that registers a callback, which takes no
-                arguments and is called when the caller stops waiting. Defaults
-                to None.
-            lengths: List of floats, the length of each row as a fraction of the
-                maximum length. A batch takes no more memory than one row of
-                length 1: its number of rows times the square of their maximum
-                length, as in attention, is at most 1. Defaults to no limit.
+                arguments and is called when the caller stops waiting.
+            lengths: Length of each row as a fraction of the maximum length. A
+                batch takes no more memory than one row of length 1: its number
+                of rows times the square of their maximum length, as in
+                attention, is at most 1.
 
         Returns:
             The function's results for these arrays. If other rows of the batch
@@ -139,9 +136,8 @@ class Batcher:
     def close(self, seconds=None):
         """Refuses new calls, finishes the earlier ones and ends the threads.
 
-        Args:
-            seconds: Seconds after which calls that still wait are refused, too.
-                Batches that run by then are finished. Defaults to no limit.
+        Calls that still wait after this many seconds are refused, too. Batches
+        that run by then are finished.
         """
         with self._changed:
             self._is_closed = True

@@ -1,13 +1,10 @@
 """Clients that ask a server for translations in TF Serving's protocol."""
 
 import re
-import socket
 import typing
 import urllib.parse
-import urllib.request
 
 from keras_transformer.errors import UserError
-from keras_transformer.serving import responses
 from keras_transformer.serving.addresses import format_address
 
 # The default ports of TF Serving.
@@ -70,31 +67,6 @@ def connect(
     else:
         from keras_transformer.serving.grpc_client import GrpcClient as Client
     return Client(address, model_name, model_version, timeout_secs)
-
-
-def check_server(server, protocol, timeout_secs):
-    """Checks that a server listens.
-
-    Args:
-        server: Host name or address, see `connect`.
-        protocol: "grpc" or "rest".
-        timeout_secs: Maximum number of seconds to wait.
-
-    Raises:
-        UserError: If the address is malformed or nobody listens there.
-    """
-    address = _parse_address(server, protocol)
-    # A client behind a proxy may reach the server by the proxy alone.
-    if urllib.request.getproxies():
-        return
-    try:
-        place = (address.hostname, address.port)
-        socket.create_connection(place, timeout_secs).close()
-    except (BlockingIOError, TimeoutError) as error:
-        raise responses.too_late(address, timeout_secs) from error
-    except (OSError, UnicodeError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise responses.unreachable(address, reason) from error
 
 
 def _parse_address(server, protocol):

@@ -54,11 +54,7 @@ class RequestError(UserError):
 
 
 class InvalidRequest(RequestError):
-    """A malformed request.
-
-    Args:
-        message: Text for the sender of the request.
-    """
+    """A malformed request."""
 
     def __init__(self, message):
         super().__init__("INVALID_ARGUMENT", message)

@@ -9,28 +9,17 @@ from google.protobuf.message import DecodeError
 
 from keras_transformer.serving import limits
 from keras_transformer.serving import messages
+from keras_transformer.serving.addresses import cannot_listen
 from keras_transformer.serving.addresses import format_address
-from keras_transformer.serving.errors import CODES
 from keras_transformer.serving.errors import InvalidRequest
 from keras_transformer.serving.errors import RequestError
 from keras_transformer.serving.signature import check_names
 
 
 def make_server(service, host, port, tls=None):
-    """Creates a gRPC server without starting it.
+    """Returns a gRPC server, which the caller starts, and its port.
 
-    Args:
-        service: `Service` that answers the requests.
-        host: Host name or address to listen on.
-        port: Integer port to listen on; 0 stands for any free port.
-        tls: Pair of paths of a certificate and its private key. Defaults to
-            None, which does not encrypt.
-
-    Returns:
-        The server, to be started by the caller, and its port.
-
-    Raises:
-        OSError: If the server cannot listen there.
+    The arguments are those of `HttpServer`, with the `Service` that answers.
     """
     options = {
         "grpc.max_receive_message_length": limits.MAX_BODY_BYTES,
@@ -58,7 +47,7 @@ def make_server(service, host, port, tls=None):
         credentials = grpc.ssl_server_credentials([(key, certificate)])
         return server, server.add_secure_port(address, credentials)
     except RuntimeError as error:  # how gRPC reports a taken port
-        raise OSError(str(error)) from error
+        raise cannot_listen(host, port, error) from error
 
 
 def _read_bytes(path):
@@ -164,14 +153,9 @@ class _Responder:
                 "metadata_field must be signature_def. Received: "
                 f"{', '.join(fields) or 'none'}."
             )
-        version, model = self._service.find(
+        version, signatures = self._service.metadata(
             *_requested_model(request.model_spec)
         )
-        signatures = messages.SignatureDefMap()
-        for name, definition in model.signature_defs.items():
-            # It may be TensorFlow's message, which has the same bytes.
-            content = definition.SerializeToString()
-            signatures.signature_def[name].ParseFromString(content)
         response = messages.GetModelMetadataResponse()
         response.model_spec.name = request.model_spec.name
         response.model_spec.version.value = version
@@ -180,18 +164,7 @@ class _Responder:
 
     def status(self, content, context):
         request = _parse(messages.GetModelStatusRequest, content)
-        statuses = self._service.statuses(*_requested_model(request.model_spec))
-        response = messages.GetModelStatusResponse()
-        for number, status in statuses.items():
-            response.model_version_status.add(
-                version=number,
-                state=status.state,
-                status={
-                    "error_code": CODES.index(status.code),
-                    "error_message": status.message,
-                },
-            )
-        return response
+        return self._service.status(*_requested_model(request.model_spec))
 
 
 def _parse(message_class, content):

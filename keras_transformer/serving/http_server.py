@@ -11,6 +11,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from keras_transformer.serving import limits
 from keras_transformer.serving.addresses import bind
+from keras_transformer.serving.addresses import cannot_listen
 from keras_transformer.serving.rest import format_error
 
 
@@ -25,10 +26,11 @@ class HttpServer:
             to None, which does not encrypt.
 
     Raises:
-        OSError: If the server cannot listen there.
+        UserError: If the server cannot listen there.
     """
 
     def __init__(self, app, host, port, tls=None):
+        certificate, key = tls or (None, None)
         self._config = uvicorn.Config(
             app,
             http=_Connection,
@@ -43,8 +45,8 @@ class HttpServer:
             headers=[("server", "kt-serve")],
             timeout_keep_alive=limits.IDLE_SECONDS,
             h11_max_incomplete_event_size=limits.MAX_HEADER_BYTES,
-            ssl_certfile=tls and tls[0],
-            ssl_keyfile=tls and tls[1],
+            ssl_certfile=certificate,
+            ssl_keyfile=key,
         )
         self._config.load()
         self._server = uvicorn.Server(self._config)
@@ -55,26 +57,17 @@ class HttpServer:
         )
 
     def start(self):
-        """Starts to answer in the background.
-
-        Until then the port is bound, but connections are refused.
-
-        Raises:
-            OSError: If another server listens on the port. Several can bind it.
-        """
+        """Starts to answer; until then the port is taken but refuses."""
         try:
             self._socket.listen(limits.MAX_PENDING_CONNECTIONS)
-        except OSError:
-            self._socket.close()
-            raise
+        # Several can bind a port, but only one can listen.
+        except OSError as error:
+            host, port = self._socket.getsockname()[:2]
+            raise cannot_listen(host, port, error.strerror) from error
         self._thread.start()
 
     def stop(self, seconds):
-        """Refuses new requests and finishes the running ones.
-
-        Args:
-            seconds: Maximum number of seconds to wait for running requests.
-        """
+        """Refuses new requests, and finishes others for up to `seconds`."""
         self._config.timeout_graceful_shutdown = seconds
         self._server.should_exit = True
         if self._thread.ident:  # None before `start`
@@ -86,18 +79,18 @@ class HttpServer:
 
 
 class _Connection(H11Protocol):
-    """A connection of uvicorn, with limits that keep a client from harm.
+    """A connection of uvicorn, with limits that uvicorn lacks.
 
     uvicorn waits for ever for a request to arrive and for its response to be
-    taken. Clients that stall could so keep out all others.
+    taken, so clients that stall could keep out all others.
     """
 
-    _deadline = None  # of the request that is arriving
+    _deadline = None  # the timer of the request that is arriving
+    _stuck = None  # the timer of a response that the client does not take
     _is_over = False  # whether what still arrives is dropped
 
     def connection_made(self, transport):
         super().connection_made(transport)
-        self._stuck = None
         # Python then calls `pause_writing` as soon as bytes have to wait.
         transport.set_write_buffer_limits(high=1)
         self._waits_since = self.loop.time()
@@ -138,11 +131,10 @@ class _Connection(H11Protocol):
             self._stuck.cancel()
 
     def send_400_response(self, message):
-        # uvicorn calls this while it handles the error.
+        # uvicorn calls this while it handles the error, which says more.
         error = sys.exception()
-        self._refuse(
-            getattr(error, "error_status_hint", 400), f"Malformed HTTP: {error}"
-        )
+        status = getattr(error, "error_status_hint", 400)
+        self._refuse(status, f"Malformed HTTP: {error or message}")
 
     def shutdown(self):
         if self._deadline:
@@ -169,10 +161,9 @@ class _Connection(H11Protocol):
         waiting = [each for each in self.connections if each._is_waiting()]
         longest = min(waiting, key=lambda each: each._waits_since)
         # A new connection waits too, until its request arrives.
-        waits = self.loop.time() - longest._waits_since
-        if waits < limits.MIN_IDLE_SECONDS:
-            longest = self
-        longest._refuse(
+        seconds = self.loop.time() - longest._waits_since
+        loser = longest if seconds >= limits.MIN_IDLE_SECONDS else self
+        loser._refuse(
             503,
             f"All of the server's {limits.MAX_CONNECTIONS} connections are in "
             "use. Try again later.",
@@ -188,15 +179,13 @@ class _Connection(H11Protocol):
         """Sends an error without the application, and closes the connection."""
         if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
             content = format_error(message)
+            headers = {
+                "Content-Type": "application/json",
+                "Content-Length": str(len(content)),
+                "Connection": "close",
+            }
             for event in (
-                h11.Response(
-                    status_code=status,
-                    headers=[
-                        ("Content-Type", "application/json"),
-                        ("Content-Length", str(len(content))),
-                        ("Connection", "close"),
-                    ],
-                ),
+                h11.Response(status_code=status, headers=list(headers.items())),
                 h11.Data(data=content),
                 h11.EndOfMessage(),
             ):

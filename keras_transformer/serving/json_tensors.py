@@ -1,8 +1,8 @@
 """Converts between JSON and arrays in TF Serving's row and column format.
 
 In row format, `instances` is a list with one item for each row. In column
-format, `inputs` holds each argument as a whole. The answer has the same format
-and holds `predictions` or `outputs`.
+format, `inputs` holds each argument as a whole. The response has the same
+format and holds `predictions` or `outputs`.
 """
 
 import base64
@@ -29,10 +29,7 @@ class JsonRequest(typing.NamedTuple):
 
 
 def parse_request(body):
-    """Returns the `JsonRequest` in the body of a request.
-
-    Args:
-        body: Bytes of the body.
+    """Returns the `JsonRequest` in the bytes of a body.
 
     Raises:
         RequestError: If the body is not a predict request.
@@ -42,26 +39,7 @@ def parse_request(body):
     >>> parse_request(b'{"instances": ["A dog"]}').values
     ['A dog']
     """
-    try:
-        # `json.loads` would guess the encoding of bytes.
-        request = json.loads(body.decode())
-        # Half a surrogate pair, "\\ud800", can be written in JSON and yet is no
-        # text, not even in an error message that quotes it.
-        if _SURROGATE.search(body):
-            json.dumps(request, ensure_ascii=False).encode()
-    except UnicodeDecodeError as error:
-        raise InvalidRequest(
-            f"JSON must be UTF-8. Received: {error}."
-        ) from error
-    except UnicodeEncodeError as error:
-        raise InvalidRequest(
-            "JSON Parse error: surrogates, \\ud800 to \\udfff, must be in "
-            "pairs. Received: one alone."
-        ) from error
-    except RecursionError as error:  # a few thousand brackets are enough
-        raise InvalidRequest("JSON Parse error: nested too deeply.") from error
-    except ValueError as error:
-        raise InvalidRequest(f"JSON Parse error: {error}.") from error
+    request = _parse_json(body)
     if not isinstance(request, dict):
         raise InvalidRequest(f"JSON Value: {_shown(request)} is not an object.")
     name = request.get("signature_name", "")
@@ -84,7 +62,7 @@ def parse_request(body):
     return JsonRequest(name, is_row, values)
 
 
-def arrays_of(request, inputs):
+def to_arrays(request, inputs):
     """Returns the arguments of a request as a dictionary of arrays.
 
     Args:
@@ -106,7 +84,7 @@ def arrays_of(request, inputs):
                 )
             check_names(inputs, row)
         columns = {name: [row[name] for row in columns] for name in inputs}
-    elif not _is_named(columns) or request.is_row:
+    elif request.is_row or not _is_named(columns):
         if len(inputs) != 1:
             raise InvalidRequest(
                 "Values must be named because there are several inputs: "
@@ -116,13 +94,13 @@ def arrays_of(request, inputs):
         columns = {name: columns for name in inputs}
     check_names(inputs, columns)
     return {
-        name: _array(name, columns[name], tensor)
+        name: _to_array(name, columns[name], tensor)
         for name, tensor in inputs.items()
     }
 
 
 def format_response(outputs, is_row):
-    """Returns the body of an answer as bytes.
+    """Returns the body of a response as bytes.
 
     A single result appears without its name. Results whose name ends in
     `_bytes` are encoded in base 64, because they need not be UTF-8.
@@ -137,7 +115,7 @@ def format_response(outputs, is_row):
     b'{"predictions": [0.2, 1.0]}'
     """
     columns = {
-        name: _plain(array, name.endswith("_bytes"))
+        name: _to_json(array, name.endswith("_bytes"))
         for name, array in outputs.items()
     }
     if not is_row:
@@ -163,6 +141,29 @@ def dump(value):
     return json.dumps(value, ensure_ascii=False).encode()
 
 
+def _parse_json(body):
+    try:
+        # `json.loads` would guess the encoding of bytes.
+        content = json.loads(body.decode())
+        # Half a surrogate pair, "\\ud800", can be written in JSON and yet is no
+        # text, not even in an error message that quotes it.
+        if _SURROGATE.search(body):
+            dump(content)
+        return content
+    except UnicodeDecodeError as error:
+        reason = f"JSON must be UTF-8. Received: {error}."
+    except UnicodeEncodeError:
+        reason = (
+            "JSON Parse error: surrogates, \\ud800 to \\udfff, must be in "
+            "pairs. Received: one alone."
+        )
+    except RecursionError:  # a few thousand brackets are enough
+        reason = "JSON Parse error: nested too deeply."
+    except ValueError as error:
+        reason = f"JSON Parse error: {error}."
+    raise InvalidRequest(reason)
+
+
 def _is_named(value):
     return isinstance(value, dict) and not _is_base64(value)
 
@@ -172,22 +173,29 @@ def _is_base64(value):
     return list(value) == ["b64"] and isinstance(value["b64"], str)
 
 
-def _array(name, value, tensor):
-    shape, inner = [], value
-    while isinstance(inner, list) and len(shape) <= MAX_AXES:
-        shape.append(len(inner))
-        inner = inner[0] if inner else None
-    if len(shape) > MAX_AXES:
+def _to_array(name, value, tensor):
+    # NumPy finds the shape of nested lists. Where they are not equally long
+    # and deep, it takes the inner lists for values.
+    objects = np.array(value, object)
+    if objects.ndim > MAX_AXES:
         raise InvalidRequest(
             f"Input {name!r} must have at most {MAX_AXES} axes. Received: a "
             "list that is nested more deeply. Send fewer levels."
         )
-    if inner is None and shape and shape[-1] == 0 and tensor.shape:
+    items = objects.ravel().tolist()
+    types = set(map(type, items))
+    if list in types:
+        raise InvalidRequest(
+            f"Lists of input {name!r} must be equally long and deep. "
+            f"Received: {_shown(value)}. Send a list for each."
+        )
+    shape = objects.shape
+    if not items and tensor.shape:
         # An empty list does not show how many axes would follow it.
-        rest = tensor.shape[len(shape) :]
-        shape += [size or 0 for size in rest]
-    values = []
-    _flatten(name, value, shape, tensor, values)
+        shape += tuple(size or 0 for size in tensor.shape[len(shape) :])
+    values = _convert_all(items, types, tensor.dtype)
+    if values is None:
+        values = [_convert(name, item, tensor) for item in items]
     # `np.array(values)` would turn bytes into strings of a fixed width, which
     # drops trailing zero bytes.
     array = np.empty(len(values), tensor.dtype)
@@ -195,29 +203,12 @@ def _array(name, value, tensor):
     return array.reshape(shape)  # (batch, ...), as the lists are nested
 
 
-def _flatten(name, value, shape, tensor, values):
-    if not shape:
-        values.append(_scalar(name, value, tensor))
-        return
-    if not isinstance(value, list) or len(value) != shape[0]:
-        raise InvalidRequest(
-            f"Lists of input {name!r} must be equally long and deep. "
-            f"Received: {_shown(value)} where {shape[0]} values were expected."
-        )
-    if len(shape) == 1 and (converted := _convert_all(value, tensor.dtype)):
-        values.extend(converted)
-        return
-    for item in value:
-        _flatten(name, item, shape[1:], tensor, values)
-
-
-def _convert_all(items, dtype):
+def _convert_all(items, types, dtype):
     """Converts texts or integers at once, which is much faster.
 
     Returns None if they must be converted one by one, for example because one
     of them is faulty.
     """
-    types = set(map(type, items))
     if dtype.kind == "O" and types == {str}:
         return [text.encode() for text in items]
     if dtype.kind in "iu" and types == {int}:
@@ -227,19 +218,19 @@ def _convert_all(items, dtype):
     return None
 
 
-def _scalar(name, value, tensor):
+def _convert(name, value, tensor):
     dtype = tensor.dtype
+    converted = None
     if dtype.kind == "O":
-        converted = _bytes(value)
+        converted = _to_bytes(value)
     elif dtype.kind == "b":
         converted = value if isinstance(value, bool) else None
-    elif dtype.kind in "iu":
+    # Not `isinstance`: in Python, true and false are integers too.
+    elif dtype.kind in "iu" and type(value) is int:
         limits = np.iinfo(dtype)
-        # Not `isinstance`: in Python, true and false are integers too.
-        fits = type(value) is int and limits.min <= value <= limits.max
-        converted = value if fits else None
-    else:
-        converted = _float(value, dtype)
+        converted = value if limits.min <= value <= limits.max else None
+    elif dtype.kind == "f" and type(value) in (int, float):
+        converted = _to_float(value, dtype)
     if converted is None:
         raise InvalidRequest(
             f"JSON Value: {_shown(value)} of input {name!r} is not of expected "
@@ -248,7 +239,7 @@ def _scalar(name, value, tensor):
     return converted
 
 
-def _bytes(value):
+def _to_bytes(value):
     try:
         if isinstance(value, str):
             return value.encode()
@@ -261,9 +252,7 @@ def _bytes(value):
     return None
 
 
-def _float(value, dtype):
-    if dtype.kind != "f" or type(value) not in (int, float):
-        return None
+def _to_float(value, dtype):
     try:
         converted = float(value)
     except OverflowError:
@@ -274,10 +263,10 @@ def _float(value, dtype):
     return None if is_too_large and np.isfinite(converted) else converted
 
 
-def _plain(array, is_binary):
+def _to_json(array, is_binary):
     """Returns an array as nested lists of JSON values."""
     if isinstance(array, np.ndarray) and array.ndim:
-        return [_plain(item, is_binary) for item in array]
+        return [_to_json(item, is_binary) for item in array]
     value = array.item() if hasattr(array, "item") else array
     if isinstance(value, bytes):
         if is_binary:

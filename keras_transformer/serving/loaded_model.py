@@ -23,18 +23,12 @@ _log = logging.getLogger(__name__)
 
 
 class LoadedModel:
-    """Loads a SavedModel of any origin.
+    """Loads a SavedModel of any origin from its directory.
 
     `CTranslate2Model` is the other kind of model that a server can load.
 
     The first calls of a graph are slow. The warm-up requests that are stored in
     the SavedModel therefore run at once.
-
-    Args:
-        path: Directory of the SavedModel.
-
-    Raises:
-        OSError, ValueError, tf.errors.OpError: If it cannot be loaded.
     """
 
     num_parallel = 1  # TensorFlow computes one batch with all cores
@@ -62,15 +56,7 @@ class LoadedModel:
         self._warm_up(os.path.join(path, WARMUP_FILE))
 
     def call(self, name, arrays):
-        """Runs a signature and returns its results as a dictionary of arrays.
-
-        Args:
-            name: Name of the signature.
-            arrays: Dictionary of arrays that fit the signature.
-
-        Raises:
-            RequestError: If the graph raises an error.
-        """
+        """Runs a signature on a dictionary of arrays; returns another one."""
         import tensorflow as tf
 
         try:

@@ -7,6 +7,8 @@ import re
 import threading
 import urllib.parse
 
+from google.protobuf import json_format
+
 from keras_transformer.serving import json_tensors
 from keras_transformer.serving import limits
 from keras_transformer.serving.errors import InvalidRequest
@@ -24,27 +26,22 @@ _PATH = re.compile(
 
 
 class RestApp:
-    """Answers HTTP requests; any ASGI server can run it.
-
-    Args:
-        service: `Service` that gives the answers.
-    """
+    """Answers HTTP requests by a `Service`; any ASGI server can run it."""
 
     def __init__(self, service):
         self._service = service
         self._parsing = threading.Semaphore(limits.MAX_PARSED_AT_ONCE)
-        # A request waits in a thread for its results, so no connection may
-        # lack one.
+        # A request waits in a thread for its results, so that none may be
+        # missing for a connection.
         self._threads = concurrent.futures.ThreadPoolExecutor(
             limits.MAX_CONNECTIONS, "rest"
         )
 
     async def __call__(self, scope, receive, send):
-        headers = [(b"content-type", b"application/json")]
         status = 200
         try:
             body = await _read_body(scope, receive)
-            content = await self._respond(scope, body, receive)
+            content = await self._respond_unless_left(scope, body, receive)
         except ConnectionAbortedError:
             return  # there is no client left to answer
         except asyncio.CancelledError:
@@ -53,17 +50,15 @@ class RestApp:
             status, content = error.http_status, format_error(error)
         except Exception as error:
             status, content = 500, format_error(f"Internal: {error!r}")
-        headers.append((b"content-length", b"%d" % len(content)))
-        await send(
-            {
-                "type": "http.response.start",
-                "status": status,
-                "headers": headers,
-            }
-        )
+        headers = [
+            (b"content-type", b"application/json"),
+            (b"content-length", b"%d" % len(content)),
+        ]
+        start = {"type": "http.response.start", "status": status}
+        await send({**start, "headers": headers})
         await send({"type": "http.response.body", "body": content})
 
-    async def _respond(self, scope, body, receive):
+    async def _respond_unless_left(self, scope, body, receive):
         """Returns the content of a response, unless the client leaves first."""
         ended = concurrent.futures.Future()
 
@@ -71,22 +66,22 @@ class RestApp:
             ended.add_done_callback(lambda _: callback())
 
         response = asyncio.get_running_loop().run_in_executor(
-            self._threads, self._read_and_answer, scope, body, on_cancel
+            self._threads, self._respond, scope, body, on_cancel
         )
-        disconnected = asyncio.ensure_future(receive())
+        left = asyncio.ensure_future(receive())
         try:
             await asyncio.wait(
-                [response, disconnected],
-                return_when=asyncio.FIRST_COMPLETED,
+                [response, left], return_when=asyncio.FIRST_COMPLETED
             )
             if not response.done():
                 raise ConnectionAbortedError
             return response.result()
         finally:
-            disconnected.cancel()
+            left.cancel()
+            response.cancel()  # its result is not awaited any more
             ended.set_result(None)
 
-    def _read_and_answer(self, scope, body, on_cancel):
+    def _respond(self, scope, body, on_cancel):
         method, path = scope["method"], scope["raw_path"].decode()
         match = _PATH.fullmatch(path)
         expected = match and (["POST"] if match["method"] else ["GET", "HEAD"])
@@ -100,7 +95,8 @@ class RestApp:
         if match["metadata"]:
             return self._metadata(*requested_model)
         if not match["method"]:
-            return self._status(*requested_model)
+            status = self._service.status(*requested_model)
+            return json.dumps(_to_dict(status), indent=1).encode()
         if match["method"].lower() != "predict":
             raise RequestError(
                 "UNIMPLEMENTED",
@@ -114,48 +110,17 @@ class RestApp:
             request = json_tensors.parse_request(body)
             _, model = service.find(*requested_model)
             name, signature = service.signature(model, request.signature_name)
-            arrays = json_tensors.arrays_of(request, signature.inputs)
+            arrays = json_tensors.to_arrays(request, signature.inputs)
             is_row = request.is_row
             del request  # it is much larger than the arrays
         outputs = service.predict(model, name, arrays, on_cancel=on_cancel)
         return json_tensors.format_response(outputs, is_row)
 
-    def _status(self, *requested_model):
-        statuses = [
-            {
-                "version": str(number),
-                "state": status.state,
-                "status": {
-                    "error_code": status.code,
-                    "error_message": status.message,
-                },
-            }
-            for number, status in self._service.statuses(
-                *requested_model
-            ).items()
-        ]
-        return json.dumps({"model_version_status": statuses}, indent=1).encode()
-
-    def _metadata(self, name, version, label):
-        from google.protobuf import json_format
-
-        version, model = self._service.find(name, version, label)
-        signatures = {
-            key: json_format.MessageToDict(
-                definition,
-                preserving_proto_field_name=True,
-                always_print_fields_with_no_presence=True,  # as TF Serving
-            )
-            for key, definition in sorted(model.signature_defs.items())
-        }
-        response = {
-            "model_spec": {
-                "name": name,
-                "signature_name": "",
-                "version": str(version),
-            },
-            "metadata": {"signature_def": {"signature_def": signatures}},
-        }
+    def _metadata(self, name, *requested_version):
+        version, signatures = self._service.metadata(name, *requested_version)
+        spec = {"name": name, "signature_name": "", "version": str(version)}
+        metadata = {"signature_def": _to_dict(signatures)}
+        response = {"model_spec": spec, "metadata": metadata}
         return json.dumps(response, indent=1).encode()
 
 
@@ -194,3 +159,11 @@ def _check_size(num_bytes):
             f"Received: {num_bytes}. Send several smaller requests.",
             413,
         )
+
+
+def _to_dict(message):
+    return json_format.MessageToDict(
+        message,
+        preserving_proto_field_name=True,
+        always_print_fields_with_no_presence=True,  # as TF Serving
+    )

@@ -1,11 +1,13 @@
 """A client that asks over HTTP."""
 
-import functools
-import http.client
-import io
+import http
 import json
+import socket
+import ssl
 import time
 import urllib.parse
+
+import h11
 
 from keras_transformer.serving import limits
 from keras_transformer.serving import responses
@@ -22,12 +24,8 @@ class RestClient:
     """
 
     def __init__(self, address, model_name, model_version, timeout_secs):
-        if address.scheme == "https":
-            connection_class = http.client.HTTPSConnection
-        else:
-            connection_class = http.client.HTTPConnection
         self._address = address
-        self._connection = connection_class(address.hostname, address.port)
+        self._socket = None
         # A model's name may contain a slash, which must not split the path.
         name = urllib.parse.quote(model_name, safe="")
         version = "" if model_version is None else f"/versions/{model_version}"
@@ -45,7 +43,7 @@ class RestClient:
         status, body = self._ask(json.dumps(request).encode())
         try:
             content = json.loads(body)
-            if status == 200:
+            if status == http.HTTPStatus.OK:
                 outputs = content["outputs"]
                 return responses.check_response(
                     outputs["translations"], outputs["scores"], len(texts)
@@ -67,7 +65,9 @@ class RestClient:
 
     def close(self):
         """Closes the connection; a further call opens a new one."""
-        self._connection.close()
+        if self._socket:
+            self._socket.close()
+            self._socket = None
 
     def _ask(self, request):
         """Returns the status and the body of the response to a request."""
@@ -81,79 +81,82 @@ class RestClient:
             # Errors of a name lookup or of an encoding have no `strerror`.
             reason = getattr(error, "strerror", None) or error
             raise responses.unreachable(self._address, reason) from error
-        # `http.client` raises a ValueError for some malformed lengths.
-        except (http.client.HTTPException, ValueError) as error:
+        except h11.RemoteProtocolError as error:
             self.close()
-            reason = f"it does not speak HTTP as expected: {error!r}"
+            reason = f"it does not speak HTTP as expected: {error}"
             raise responses.unreachable(self._address, reason) from error
 
     def _post(self, request, deadline):
-        is_reused = self._connection.sock is not None
-        try:
-            return self._post_once(request, deadline)
-        except (ConnectionError, http.client.BadStatusLine):
-            # A server may close a connection that was idle. Only then is
-            # a second attempt worthwhile.
-            self.close()
-            if not is_reused:
-                raise
-            return self._post_once(request, deadline)
+        if self._socket:
+            try:
+                return self._post_once(request, deadline)
+            except (ConnectionError, h11.RemoteProtocolError):
+                # A server may close a connection that was idle.
+                self.close()
+        self._connect(deadline)
+        return self._post_once(request, deadline)
+
+    def _connect(self, deadline):
+        address = self._address
+        self._socket = socket.create_connection(
+            (address.hostname, address.port), _seconds_left(deadline)
+        )
+        if address.scheme == "https":
+            context = ssl.create_default_context()
+            self._socket = context.wrap_socket(
+                self._socket, server_hostname=address.hostname
+            )
 
     def _post_once(self, request, deadline):
-        connection = self._connection
-        seconds_left = max(deadline - time.monotonic(), 0.001)
-        connection.timeout = seconds_left  # for the next connection
-        if connection.sock is not None:
-            connection.sock.settimeout(seconds_left)
-        connection.response_class = functools.partial(
-            _LimitedResponse, deadline=deadline
+        connection = h11.Connection(h11.CLIENT)
+        headers = {
+            "Host": str(self._address),
+            "Content-Type": "application/json",
+            "Content-Length": str(len(request)),
+        }
+        head = h11.Request(
+            method="POST", target=self._path, headers=list(headers.items())
         )
-        headers = {"Content-Type": "application/json"}
-        connection.request("POST", self._path, request, headers)
-        response = connection.getresponse()
-        # With a number, or Python would reserve the memory for as many bytes
-        # as the server announces.
-        return response.status, response.read(limits.MAX_RESPONSE_BYTES)
+        content = b"".join(
+            connection.send(event)
+            for event in (head, h11.Data(data=request), h11.EndOfMessage())
+        )
+        self._socket.settimeout(_seconds_left(deadline))
+        self._socket.sendall(content)
+        status, body = None, bytearray()
+        for event in self._receive(connection, deadline):
+            if isinstance(event, h11.Response):
+                status = event.status_code
+            elif isinstance(event, h11.Data):
+                body += event.data
+        if connection.our_state is h11.MUST_CLOSE:
+            self.close()
+        return status, bytes(body)
+
+    def _receive(self, connection, deadline):
+        """Yields the events of a response up to its end.
+
+        The timeout of a socket limits each read, and a server can send one
+        byte a second, so each read gets the time that is left of all.
+        """
+        num_bytes = 0
+        while True:
+            event = connection.next_event()
+            if event is h11.NEED_DATA:
+                self._socket.settimeout(_seconds_left(deadline))
+                content = self._socket.recv(2**16)
+                connection.receive_data(content)
+                num_bytes += len(content)
+                # Counted, because a server can send more than it announces.
+                if num_bytes > limits.MAX_RESPONSE_BYTES:
+                    raise h11.RemoteProtocolError(
+                        f"more than {limits.MAX_RESPONSE_BYTES} bytes"
+                    )
+            elif isinstance(event, h11.EndOfMessage):
+                return
+            else:
+                yield event
 
 
-class _LimitedResponse(http.client.HTTPResponse):
-    """A response with limits of its time and its bytes."""
-
-    def __init__(self, sock, *args, deadline, **options):
-        super().__init__(sock, *args, **options)
-        raw = self.fp.detach()
-        self.fp = io.BufferedReader(_LimitedReader(raw, sock, deadline))
-
-
-class _LimitedReader(io.RawIOBase):
-    """Reads from a socket up to a point in time and a number of bytes.
-
-    The timeout of a socket limits each read, and a server can send one byte a
-    second. A server can also send more bytes than it announces.
-    """
-
-    def __init__(self, raw, sock, deadline):
-        self._raw = raw
-        self._sock = sock
-        self._deadline = deadline
-        self._bytes_left = limits.MAX_RESPONSE_BYTES
-
-    def readable(self):
-        return True
-
-    def readinto(self, buffer):
-        seconds_left = self._deadline - time.monotonic()
-        if seconds_left <= 0:
-            raise TimeoutError("The time to read is over.")
-        self._sock.settimeout(seconds_left)
-        num_bytes = self._raw.readinto(buffer)
-        self._bytes_left -= num_bytes
-        if self._bytes_left < 0:
-            raise http.client.HTTPException(
-                f"more than {limits.MAX_RESPONSE_BYTES} bytes"
-            )
-        return num_bytes
-
-    def close(self):
-        self._raw.close()
-        super().close()
+def _seconds_left(deadline):
+    return max(deadline - time.monotonic(), 0.001)  # 0 would mean not to wait

@@ -1,6 +1,5 @@
 """The server of exported models, over REST and gRPC."""
 
-import contextlib
 import gc
 import ssl
 
@@ -9,6 +8,7 @@ from keras_transformer.serving import grpc_service
 from keras_transformer.serving.addresses import format_address
 from keras_transformer.serving.batcher import Batcher
 from keras_transformer.serving.http_server import HttpServer
+from keras_transformer.serving.loaded_model import LoadedModel
 from keras_transformer.serving.rest import RestApp
 from keras_transformer.serving.service import Service
 from keras_transformer.serving.versions import POLL_SECONDS
@@ -16,14 +16,6 @@ from keras_transformer.serving.versions import Versions
 
 NUM_BATCH_THREADS = 2  # one moves data while the other computes
 SECONDS_TO_FINISH = 30  # for running requests when the server stops
-
-
-def open_saved_model(path):
-    """Returns the `LoadedModel` in a directory."""
-    # Imported here because other models do without its packages.
-    from keras_transformer.serving.loaded_model import LoadedModel
-
-    return LoadedModel(path)
 
 
 class Server:
@@ -62,7 +54,7 @@ class Server:
         max_batch_size=32,
         batch_timeout_micros=2000,
         poll_seconds=POLL_SECONDS,
-        open_model=open_saved_model,
+        open_model=LoadedModel,
         tls=None,
     ):
         if tls is not None:
@@ -78,9 +70,15 @@ class Server:
         )
         self.service = Service(model_name, self._versions, self._batcher)
         self._rest = self._grpc = None
-        self.port, self.rest_api_port = port, rest_api_port
         # Ports are taken before the model is loaded, which may take minutes.
-        self._bind()
+        if rest_api_port is not None:
+            app = RestApp(self.service)
+            self._rest = HttpServer(app, host, rest_api_port, tls)
+            self.rest_api_port = self._rest.port
+        if port is not None:
+            self._grpc, self.port = grpc_service.make_server(
+                self.service, host, port, tls
+            )
 
     def start(self):
         """Starts to answer, and loads the newest version.
@@ -93,10 +91,7 @@ class Server:
                 to listen on the port of REST since this one took it.
         """
         if self._rest:
-            with _explain_port_error(
-                "rest_api_port", self.rest_api_port, self._host
-            ):
-                self._rest.start()
+            self._rest.start()
         if self._grpc:
             self._grpc.start()
         try:
@@ -152,24 +147,6 @@ class Server:
         self._batcher.ensure_threads(model.num_parallel)
         return model
 
-    def _bind(self):
-        if self.rest_api_port is not None:
-            with _explain_port_error(
-                "rest_api_port", self.rest_api_port, self._host
-            ):
-                self._rest = HttpServer(
-                    RestApp(self.service),
-                    self._host,
-                    self.rest_api_port,
-                    self._tls,
-                )
-            self.rest_api_port = self._rest.port
-        if self.port is not None:
-            with _explain_port_error("port", self.port, self._host):
-                self._grpc, self.port = grpc_service.make_server(
-                    self.service, self._host, self.port, self._tls
-                )
-
 
 def _check_tls(certificate, key):
     """Raises a `UserError` if files cannot be used for TLS.
@@ -190,16 +167,4 @@ def _check_tls(certificate, key):
             "private key in PEM, without a password. Received: "
             f"tls_certificate={certificate!r}, tls_key={key!r} "
             f"({error.reason or error}). Use the files of one pair."
-        ) from error
-
-
-@contextlib.contextmanager
-def _explain_port_error(flag, port, host):
-    try:
-        yield
-    except OSError as error:
-        raise UserError(
-            f"`{flag}` must be a free port of this machine. Received: "
-            f"{flag}={port} on {host} ({error.strerror or error}). Choose "
-            "another port or host."
         ) from error

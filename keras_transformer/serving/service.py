@@ -1,6 +1,7 @@
 """The responses of the server, independent of the protocol."""
 
 from keras_transformer.serving import limits
+from keras_transformer.serving import messages
 from keras_transformer.serving.errors import InvalidRequest
 from keras_transformer.serving.errors import RequestError
 from keras_transformer.serving.signature import check_sizes
@@ -99,27 +100,53 @@ class Service:
             lengths,
         )
 
-    def statuses(self, name, version=None, label=None):
-        """Returns the `Status` of each version by its number, newest first.
+    def status(self, name, version=None, label=None):
+        """Returns a `GetModelStatusResponse`, the newest version first.
 
         Args:
             name: Name of the model.
-            version: Integer number of the only version to return. Defaults to
-                all versions.
+            version: Integer number of the only version to tell about. Defaults
+                to all versions.
             label: As in `find`.
         """
         _check_label(label)
         statuses = {}
         if name == self.model_name:
             statuses = self._versions.statuses()
-        if version in statuses:
-            return {version: statuses[version]}
-        if version is None and statuses:
-            return statuses
-        versions = "any versions" if version is None else f"version {version}"
-        raise RequestError(
-            "NOT_FOUND", f"Could not find {versions} of model {name}"
-        )
+        if version is not None:
+            statuses = {n: s for n, s in statuses.items() if n == version}
+        if not statuses:
+            versions = "any versions"
+            if version is not None:
+                versions = f"version {version}"
+            raise RequestError(
+                "NOT_FOUND", f"Could not find {versions} of model {name}"
+            )
+        response = messages.GetModelStatusResponse()
+        for number, status in statuses.items():
+            response.model_version_status.add(
+                version=number,
+                state=status.state,
+                status={
+                    "error_code": status.code,
+                    "error_message": status.message,
+                },
+            )
+        return response
+
+    def metadata(self, name, version=None, label=None):
+        """Returns the number of a version and its `SignatureDefMap`.
+
+        Args:
+            name, version, label: As in `find`.
+        """
+        version, model = self.find(name, version, label)
+        signatures = messages.SignatureDefMap()
+        for key, definition in sorted(model.signature_defs.items()):
+            # It may be TensorFlow's message, which has the same bytes.
+            content = definition.SerializeToString()
+            signatures.signature_def[key].ParseFromString(content)
+        return version, signatures
 
 
 def _check_label(label):

@@ -47,11 +47,7 @@ class Signature:
     outputs: dict[str, Tensor]
 
     def check(self, arrays):
-        """Raises a `RequestError` if the arguments do not fit.
-
-        Args:
-            arrays: Dictionary of arrays. Strings are arrays of dtype object.
-        """
+        """Raises a `RequestError` if a dictionary of arrays does not fit."""
         check_names(self.inputs, arrays)
         for name, tensor in self.inputs.items():
             array = arrays[name]
@@ -93,33 +89,29 @@ def check_sizes(arrays, max_tokens):
     Args:
         arrays: Dictionary of arrays, of texts `(batch,)` or ids
             `(batch, length)`.
-        max_tokens: Largest number of tokens of a sentence.
+        max_tokens: Maximum number of tokens of a sentence.
     """
     max_bytes = MAX_BYTES_PER_TOKEN * max_tokens
     for name, array in arrays.items():
         if array.dtype == object:
-            sizes, unit, most = map(len, array.flat), "bytes", max_bytes
+            sizes, unit, limit = map(len, array.flat), "bytes", max_bytes
         else:
-            sizes, unit, most = array.shape[1:], "ids", max_tokens
+            sizes, unit, limit = array.shape[1:], "ids", max_tokens
         longest = max(sizes, default=0)
-        if longest > most:
+        if longest > limit:
             raise InvalidRequest(
-                f"Each sentence of input {name!r} must have at most {most} "
+                f"Each sentence of input {name!r} must have at most {limit} "
                 f"{unit}, because the model takes {max_tokens} tokens. "
                 f"Received: {longest}. Split the sentence."
             )
 
 
 def row_lengths(arrays, max_tokens):
-    """Returns the lengths of sentences as fractions of the greatest length.
+    """Returns the lengths of sentences as fractions of the maximum length.
 
     A text has at most as many tokens as bytes. If it has more bytes than the
-    model takes tokens, its length is 1, because the model refuses more.
-
-    Args:
-        arrays: Dictionary of arrays, of texts `(batch,)` or ids
-            `(batch, length)`, with the same number of rows.
-        max_tokens: Largest number of tokens of a sentence.
+    model takes tokens, its length is 1, because the model refuses more. The
+    arguments are those of `check_sizes`.
 
     Example:
 

@@ -32,12 +32,8 @@ class Versions:
 
     Args:
         directory: Path of a directory of versions, see `versions_in`.
-        load: Function that takes the path of a version and returns the model
-            to serve.
-        poll_seconds: Seconds between checks of the directory. Defaults to 1.
-
-    Raises:
-        UserError: If the directory does not exist or has no versions.
+        load: Function from the path of a version to the model to serve.
+        poll_seconds: Seconds between checks of the directory.
     """
 
     def __init__(self, directory, load, poll_seconds=POLL_SECONDS):
@@ -56,11 +52,7 @@ class Versions:
         )
 
     def start(self):
-        """Loads the newest version that can be loaded.
-
-        Raises:
-            UserError: If there is none.
-        """
+        """Loads the newest version that can be loaded."""
         paths = versions_in(self.directory)
         self._statuses = dict.fromkeys(paths, Status("START"))
         numbers = sorted(paths, reverse=True)
@@ -90,15 +82,7 @@ class Versions:
             self._thread.join()
 
     def get(self, number=None):
-        """Returns the number of a version and its model.
-
-        Args:
-            number: Integer number of the version. Defaults to the newest.
-
-        Raises:
-            RequestError: If the version is not available, with UNAVAILABLE as
-                long as none has been loaded.
-        """
+        """Returns the number of a version, or of the newest, and its model."""
         models = self._models  # read once: the other thread replaces it
         if number is None and models:
             number = max(models)

@@ -106,8 +106,9 @@ def start_server(export_dir, num_versions=1, **ports):
     server = Server(export_dir, "toy", **ports)
     server.start()
     server.watch()
-    while {s.state for s in server.service.statuses("toy").values()} != {
-        "AVAILABLE"
-    }:
+    while any(
+        version.state != version.AVAILABLE
+        for version in server.service.status("toy").model_version_status
+    ):
         time.sleep(0.01)
     return server

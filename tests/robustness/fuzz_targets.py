@@ -133,7 +133,7 @@ def json_bodies(content):
     request = json_tensors.parse_request(content)
     for inputs in (TEXT_INPUT, TWO_INPUTS):
         try:
-            arrays = json_tensors.arrays_of(request, inputs)
+            arrays = json_tensors.to_arrays(request, inputs)
         except RequestError as error:
             assert error.code in CODES
             json_tensors.dump({"error": str(error)})

@@ -109,7 +109,7 @@ class RestTest:
             b"\0" * 1000,
             b"HTTP/1.1 999999 x\r\n\r\n",
             b"HTTP/1.1 200 " + b"x" * 100_000,
-            OK + b"X: y\r\n" * 200 + b"\r\n",
+            OK + b"X: y\r\n" * 20_000,
             OK + b"X: " + b"y" * 100_000,
             OK + b"Transfer-Encoding: chunked\r\n\r\n-5\r\n{}\r\n",
             OK + b"Transfer-Encoding: chunked\r\n\r\nzz\r\n{}\r\n",
@@ -140,7 +140,6 @@ class RestTest:
         [
             OK + b"\r\n",
             OK + b"Content-Length: 99999999999\r\n\r\n",
-            OK + b"Transfer-Encoding: chunked\r\n\r\n-1\r\n",
             OK + b"Transfer-Encoding: chunked\r\n\r\nfffffffffff\r\n",
             b"",
         ],

@@ -15,7 +15,7 @@ IDS = {"inputs": Tensor(np.dtype("int32"), (None, None))}
 
 def arrays(value, inputs):
     body = value if isinstance(value, bytes) else json.dumps(value).encode()
-    return json_tensors.arrays_of(json_tensors.parse_request(body), inputs)
+    return json_tensors.to_arrays(json_tensors.parse_request(body), inputs)
 
 
 def refused(value, inputs, words):
@@ -99,7 +99,7 @@ class RequestTest:
         [
             ({"instances": [1]}, "not of expected type: string"),
             ({"instances": [None]}, "not of expected type: string"),
-            ({"instances": ["a", ["b"]]}, "not of expected type: string"),
+            ({"instances": ["a", ["b"]]}, "equally long and deep"),
             ({"instances": [["a"], "b"]}, "equally long and deep"),
             ({"instances": [{"b64": "???"}]}, "b64"),
             ({"instances": [{"b64": "\u0663QQ=="}]}, "b64"),

@@ -235,9 +235,9 @@ def _rank_heads():
 
 def _word_attention(translator, texts):
     """Yields the words of each text, and the encoder's attention to them."""
-    from keras_transformer.decoding.attention import encoder_attention
+    from keras_transformer.decoding.attention import compute_encoder_attention
 
-    for tokens, weights in encoder_attention(translator, texts):
+    for tokens, weights in compute_encoder_attention(translator, texts):
         words, starts = join_words(tokens, not translator.linearization)
         yield words, join_weights(weights, starts)
 
@@ -257,7 +257,7 @@ def _check_lengths(checker, *names):
         text = FLAGS[name].value or ""
         is_target = name == "target_text"
         if text and is_target and checker.linearization:
-            text = checker.symbols(text, f"`--{name}`")
+            text = checker.trees.write(text, f"`--{name}`")
         (num_tokens,) = checker.num_tokens([text], is_target)
         if num_tokens > MAX_TOKENS:
             raise UserError(
@@ -278,8 +278,8 @@ def _load(tokenized=False):
 def _words(checker, text):
     """Returns the words of a text, which need no model."""
     if checker.linearization:
-        return checker.words(text)
-    vocabulary = checker.source_vocabulary
+        return checker.trees.split(text)
+    vocabulary = checker.codec.source_vocabulary
     ids = vocabulary.encode([text])[0]
     return join_words(vocabulary.pieces(ids[:-1]))[0]
 
@@ -295,22 +295,11 @@ def _attention(translator):
         )
         print(translations[0])
         return translations[0], attentions[0]
-    from keras_transformer.decoding.attention import attention_of
-
     # One decoder pass over the target replaces the search for a translation.
-    text, target_text = FLAGS.text, FLAGS.target_text
-    # The model of a parser reads words and writes symbols instead of brackets.
-    if translator.linearization:
-        text = " ".join(translator.words(text))
-        target_text = translator.symbols(target_text)
-        translator = translator.translator
-    attention = attention_of(
-        translator.model,
-        translator.vocabulary,
-        *translator.source_vocabulary.encode([text]),
-        *translator.vocabulary.encode([target_text]),
-        translator.source_vocabulary,
-    )
+    attention = translator.engine.attend(
+        translator.encode([(1, FLAGS.text)]),
+        translator.encode_targets([(1, FLAGS.target_text)]),
+    )[0]
     return FLAGS.target_text, attention
 
 

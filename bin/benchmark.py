@@ -140,10 +140,13 @@ def _input():
 
 
 def _decode():
-    from keras_transformer.decoding.exported import export_format
+    from keras_transformer.decoding.exported import find_export_format
 
     flags.require(FLAGS, "decode_from_file")
-    if FLAGS.output_dir and export_format(FLAGS.output_dir) == "ctranslate2":
+    if (
+        FLAGS.output_dir
+        and find_export_format(FLAGS.output_dir) == "ctranslate2"
+    ):
         return _decode_with_ctranslate2()
     hparams, sources, make_model, vocabularies = (
         _trained() if FLAGS.output_dir else _untrained()
@@ -154,9 +157,9 @@ def _decode():
     import keras
 
     from keras_transformer.benchmark.decode import time_decoding
-    from keras_transformer.decoding import threads
+    from keras_transformer.decoding import batching
 
-    threads.give_each_a_core()  # as kt-decoder does
+    batching.give_each_a_core()  # as kt-decoder does
     precision = model_flags.decode_precision(FLAGS, hparams)
     figures = time_decoding(
         make_model(precision),
@@ -180,14 +183,12 @@ def _decode():
 def _decode_with_ctranslate2():
     from keras_transformer.benchmark import workload
     from keras_transformer.benchmark.decode_figures import time_export
-    from keras_transformer.decoding.ctranslate2_translator import (
-        CTranslate2Translator,
-    )
+    from keras_transformer.decoding.translator import Translator
 
     benchmark_flags.check_export()
     changes = model_flags.decode_changes(FLAGS)
     lines = workload.read_sentences(FLAGS.decode_from_file)
-    translator = CTranslate2Translator(FLAGS.output_dir)
+    translator = Translator.load(FLAGS.output_dir)
     options = translator.options.replace(**changes)
     # The numbers of lines let an error name the one that is too long.
     sources = translator.encode(list(enumerate(lines, 1)))
@@ -195,7 +196,7 @@ def _decode_with_ctranslate2():
     return {
         "output_dir": FLAGS.output_dir,
         "backend": "ctranslate2",
-        "precision": translator.record.get("precision"),
+        "precision": translator.engine.record.get("precision"),
         "decode": dataclasses.asdict(options),
         **figures,
     }
@@ -250,7 +251,7 @@ def _layers():
     from keras_transformer.benchmark import layer_report
     from keras_transformer.benchmark import layer_table
     from keras_transformer.data.progress import Progress
-    from keras_transformer.decoding import threads
+    from keras_transformer.decoding import batching
     from keras_transformer.files.directories import check_directory
 
     flags.require(FLAGS, "report_dir")
@@ -279,7 +280,7 @@ def _layers():
     settings = {
         "neighbourhood_size": FLAGS.neighbourhood_size,
         "backend": backend,
-        "cores": threads.num_cores(),
+        "cores": batching.count_cores(),
     }
     fits = layer_report.write_report(
         cells, FLAGS.report_dir, {**settings, **_versions()}

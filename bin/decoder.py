@@ -182,7 +182,7 @@ def _check_text(text, prefixes, checker, format):
 
 
 def _write(rows, output):
-    from keras_transformer.decoding.windows import WINDOW
+    from keras_transformer.decoding.texts import WINDOW
 
     # A translator yields the lines of a window one right after the other.
     while lines := list(itertools.islice(rows, WINDOW)):
@@ -211,7 +211,7 @@ def _check_pairs(checker, pairs):
 
 
 def _scores(translator, texts, alpha, report):
-    from keras_transformer.decoding.windows import WINDOW
+    from keras_transformer.decoding.texts import WINDOW
 
     while batch := list(itertools.islice(texts, WINDOW)):
         pairs = zip(*(text.split("\t") for text in batch))

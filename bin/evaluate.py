@@ -138,15 +138,15 @@ def main(argv):
     output_dirs = model_flags.output_dirs(FLAGS)
     problem = _problem(output_dirs)
     texts = _texts(problem, output_dirs)
-    from keras_transformer.decoding import ensembles
+    from keras_transformer.decoding.engines import keras_engine
     from keras_transformer.evaluation import outputs
     from keras_transformer.evaluation.by_corpus import make_report
     from keras_transformer.evaluation.by_corpus import scores_by_corpus
 
     others = outputs.read_others(FLAGS.compare, texts) if FLAGS.compare else []
     # Found once, because a training may write another checkpoint meanwhile.
-    steps = ensembles.find_steps(
-        ensembles.open_runs(output_dirs), FLAGS.checkpoint_step
+    steps = keras_engine.find_steps(
+        keras_engine.open_runs(output_dirs), FLAGS.checkpoint_step
     )
     load_backend()
     changes = model_flags.decode_changes(FLAGS)
@@ -276,12 +276,12 @@ def _problem(output_dirs):
             "`--split` must be a split whose text is kept. Received: "
             "--split=train. Use dev or test."
         )
-    from keras_transformer.decoding import ensembles
+    from keras_transformer.decoding.engines import keras_engine
     from keras_transformer.decoding.loading import check_loadable
     from keras_transformer.decoding.loading import load_checker
     from keras_transformer.runs.model_card import check_model_card
 
-    runs = ensembles.open_runs(output_dirs)
+    runs = keras_engine.open_runs(output_dirs)
     check_loadable(output_dirs, FLAGS.checkpoint_step)
     run = runs[0]
     if len(runs) == 1:
@@ -300,7 +300,7 @@ def _problem(output_dirs):
         _refuse(["tokenize"], "text that is not tokenised already")
     # What is missing or out of range fails here, before the backend loads.
     changes = model_flags.decode_changes(FLAGS)
-    load_checker(output_dirs).changed_options(**changes)
+    load_checker(output_dirs).change_options(**changes)
     return problem
 
 

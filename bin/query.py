@@ -19,17 +19,17 @@ While the server is still loading its model, the command ends with an error of
 one line.
 """
 
-import functools
 import itertools
 import sys
 
 from keras_transformer.bin.shared import command
 from keras_transformer.bin.shared import flags
 from keras_transformer.bin.shared import text_io
-from keras_transformer.decoding.glossary import Glossary
-from keras_transformer.decoding.glossary import in_rows
-from keras_transformer.decoding.glossary import obeying
-from keras_transformer.decoding.hypothesis import Hypothesis
+from keras_transformer.decoding.engines import Hypothesis
+from keras_transformer.decoding.steps.glossary import Glossary
+from keras_transformer.decoding.steps.glossary import fill_rows
+from keras_transformer.decoding.steps.glossary import find_missing_terms
+from keras_transformer.decoding.steps.glossary import merge_hypotheses
 
 FLAGS = flags.define(
     flags.text(
@@ -89,22 +89,26 @@ def main(argv):
 
 def _translate(server, texts, glossary):
     """Returns a list with the best `Hypothesis` of each text."""
-    terms = [glossary.find(text) if glossary else [] for text in texts]
-    translate = functools.partial(_ask, server)
-    return obeying(translate, texts, terms, blank="")
-
-
-def _ask(server, texts, terms):
-    """Translates texts, or with terms those texts that have any."""
-    chosen, rows = range(len(texts)), None
-    if terms:
-        chosen = [i for i, own in enumerate(terms) if own]
-        rows = in_rows([terms[i] for i in chosen])
-    answer = server([texts[i] for i in chosen], rows)
-    hypotheses = [[] for _ in texts]
-    for i, translations, scores in zip(chosen, *answer):
-        hypotheses[i] = [Hypothesis(translations[0], scores[0])]
+    hypotheses = _ask(server, texts)
+    if glossary:
+        terms = find_missing_terms(glossary, texts, hypotheses)
+        numbers = [i for i, required in enumerate(terms) if required]
+        if numbers:
+            rows = fill_rows([terms[i] for i in numbers])
+            constrained = [[] for _ in texts]
+            answers = _ask(server, [texts[i] for i in numbers], rows)
+            for i, answer in zip(numbers, answers):
+                constrained[i] = answer
+            hypotheses = merge_hypotheses(constrained, hypotheses, terms)
     return hypotheses
+
+
+def _ask(server, texts, terms=None):
+    """Returns the best `Hypothesis` that a server finds for each text."""
+    return [
+        [Hypothesis(translations[0], scores[0])]
+        for translations, scores in zip(*server(texts, terms))
+    ]
 
 
 def _requests():

@@ -100,13 +100,15 @@ def main(argv):
         tls = FLAGS.tls_certificate, FLAGS.tls_key
     # From here on, a signal during the slow start stops the server cleanly.
     stop_requested = _stop_on_signal()
-    from keras_transformer.decoding.exported import export_format
+    from keras_transformer.decoding.exported import find_export_format
     from keras_transformer.decoding.exported import require_ctranslate2
     from keras_transformer.decoding.served_model import open_model
     from keras_transformer.serving.server import Server
     from keras_transformer.serving.versions import versions_in
 
-    formats = set(map(export_format, versions_in(FLAGS.export_dir).values()))
+    formats = set(
+        map(find_export_format, versions_in(FLAGS.export_dir).values())
+    )
     if formats == {"ctranslate2"}:
         require_ctranslate2()
     # A port that is taken and a bad certificate fail here, before TensorFlow

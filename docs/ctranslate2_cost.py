@@ -1,4 +1,4 @@
-"""Compares CTranslate2Translator with plain ctranslate2.Translator.
+"""Compares CTranslate2Engine with plain ctranslate2.Translator.
 
     python docs/ctranslate2_cost.py EXPORT_INT8/1 test.en
 
@@ -21,11 +21,10 @@ import time
 import ctranslate2
 
 from keras_transformer.benchmark.workload import read_sentences
-from keras_transformer.decoding.ctranslate2_search import BATCH_ROWS
-from keras_transformer.decoding.ctranslate2_search import PATIENCE
-from keras_transformer.decoding.ctranslate2_translator import (
-    CTranslate2Translator,
-)
+from keras_transformer.decoding.engines.ctranslate2 import CTranslate2Engine
+from keras_transformer.decoding.engines.ctranslate2_search import BATCH_ROWS
+from keras_transformer.decoding.engines.ctranslate2_search import PATIENCE
+from keras_transformer.decoding.translator import Translator
 
 NUM_ROUNDS = 9
 
@@ -34,13 +33,13 @@ class Plain:
     """The fewest lines that translate text with CTranslate2 alone."""
 
     def __init__(self, path, ours):
-        threads = ours.num_threads
+        threads = ours.engine.num_threads
         self.engine = ctranslate2.Translator(
             path,
             inter_threads=threads,
             intra_threads=len(os.sched_getaffinity(0)) // threads,
         )
-        self.subwords = ours.vocabulary
+        self.subwords = ours.codec.vocabulary
         self.options = ours.options
 
     def __call__(self, lines, **settings):
@@ -78,7 +77,7 @@ def measured_seconds(translators, lines):
 
 def main(path, text_path):
     lines = read_sentences(text_path)
-    ours = CTranslate2Translator(path)
+    ours = Translator(CTranslate2Engine(path))
     plain = Plain(path, ours)
     print("| beam | this package | plain, same search | plain, by default |")
     print("| --- | --- | --- | --- |")

@@ -23,7 +23,7 @@ import matplotlib.pyplot as plt
 
 from keras_transformer.benchmark.decode import time_decoding
 from keras_transformer.benchmark.workload import read_sentences
-from keras_transformer.decoding import threads
+from keras_transformer.decoding import batching
 from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.runs.weights import load_model
 from keras_transformer.search.options import DecodeOptions
@@ -49,7 +49,7 @@ def sources_of_length(sources, length, number):
 
 
 def main(run_dir, text_path, picture_path):
-    threads.give_each_a_core()
+    batching.give_each_a_core()
     run = RunDirectory(run_dir)
     model = load_model(run)
     options = DecodeOptions.from_hparams(run.hparams)

@@ -18,8 +18,8 @@ import sys
 
 import sacrebleu
 
-from keras_transformer.decoding.glossary import Glossary
 from keras_transformer.decoding.loading import load
+from keras_transformer.decoding.steps.glossary import Glossary
 
 NUM_SENTENCES = 500
 

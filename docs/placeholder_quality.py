@@ -20,7 +20,7 @@ import sys
 import sacrebleu
 
 from keras_transformer.decoding.loading import load
-from keras_transformer.decoding.placeholders import Placeholders
+from keras_transformer.decoding.steps.placeholders import Placeholders
 
 NUM_SENTENCES = 1000
 ADDRESSES = ("https://example.org/a?b=1&c=d#e", "me@example.org")

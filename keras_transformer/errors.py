@@ -1,4 +1,7 @@
-"""The error that a user can mend."""
+"""The error that a user can mend, and the one about missing memory."""
+
+# TensorFlow and JAX raise these; neither is loaded in every process.
+_OUT_OF_MEMORY = ("ResourceExhaustedError", "RESOURCE_EXHAUSTED")
 
 
 class UserError(ValueError):
@@ -9,3 +12,11 @@ class UserError(ValueError):
     has three parts: the rule, what was received, and the way out. A message
     about an event says what happened, to what, and what to do.
     """
+
+
+def is_out_of_memory(error):
+    """Returns whether an exception says that memory is missing."""
+    text = f"{type(error).__name__} {error}"
+    return isinstance(error, MemoryError) or any(
+        word in text for word in _OUT_OF_MEMORY
+    )

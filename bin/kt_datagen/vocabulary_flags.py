@@ -5,7 +5,7 @@ import os
 from keras_transformer.bin.shared import flags
 from keras_transformer.data.subwords import SOURCE_VOCABULARY_FILE
 from keras_transformer.data.subwords import VOCABULARY_FILE
-from keras_transformer.decoding.exported import newest_version
+from keras_transformer.decoding.exported import find_newest_version
 
 NAMES = ["vocabulary", "symbols", "vocabulary_temperature", "tokenized"]
 NAMES += ["shared_vocabulary", "source_vocab_size"]
@@ -118,7 +118,7 @@ def find_vocabulary(path):
     """
     if os.path.exists(path) and not os.path.isdir(path):
         return path
-    newest = newest_version(path)
+    newest = find_newest_version(path)
     # A run, data or a CTranslate2 model; a SavedModel; a `data_dir`.
     for folder in (
         path,

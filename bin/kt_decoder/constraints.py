@@ -1,7 +1,7 @@
 """What `--glossary` and `--protect` prescribe for translations."""
 
-from keras_transformer.decoding import glossary
-from keras_transformer.decoding import placeholders
+from keras_transformer.decoding.steps import glossary
+from keras_transformer.decoding.steps import placeholders
 
 
 def read(flags):
@@ -11,7 +11,7 @@ def read(flags):
         flags: Flags of kt-decoder.
 
     Returns:
-        Dictionary of arguments of `TextTranslator.hypotheses`: `glossary` and
+        Dictionary of arguments of `Translator.hypotheses`: `glossary` and
         `protect`, as far as there are any.
 
     Raises:
@@ -41,9 +41,9 @@ def check(prescribed, options, linearization):
         ValueError: If it cannot.
     """
     if "glossary" in prescribed:
-        glossary.check_goes_with(prescribed["glossary"], options, linearization)
+        glossary.check_glossary(prescribed["glossary"], options, linearization)
     if "protect" in prescribed:
-        placeholders.check_goes_with(prescribed["protect"], linearization)
+        placeholders.check_protect(prescribed["protect"], linearization)
 
 
 def settings(prescribed):

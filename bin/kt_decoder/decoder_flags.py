@@ -210,14 +210,11 @@ def check_words(checker, changes):
         changes: Dictionary of decoding options that differ from the model's.
 
     Raises:
-        ValueError: If there is an ensemble, a parser or more than one
-            hypothesis.
+        ValueError: If there is a parser or more than one hypothesis.
     """
     for name in OF_WORDS:
         fault = ""
-        if len(model_flags.output_dirs(FLAGS)) > 1:
-            fault = f"an ensemble, --output_dir={FLAGS.output_dir}"
-        elif checker.linearization:
+        if checker.linearization:
             fault = f"a parsing run, {FLAGS.output_dir}"
         elif changes.get("num_hypotheses", 1) > 1:
             fault = f"num_hypotheses={changes['num_hypotheses']}"
@@ -303,11 +300,11 @@ def settings(steps, changes, prescribed):
 
 def _models(name):
     """Returns the real paths of the models that a flag names, or None."""
-    from keras_transformer.decoding.exported import newest_version
+    from keras_transformer.decoding.exported import find_newest_version
 
     if not FLAGS[name].value:
         return None
-    paths = map(newest_version, model_flags.directories(FLAGS[name].value))
+    paths = map(find_newest_version, model_flags.directories(FLAGS[name].value))
     models = ",".join(map(os.path.realpath, paths))
     return models.encode(errors="backslashreplace").decode()
 

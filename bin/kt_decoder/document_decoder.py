@@ -101,10 +101,10 @@ def _output(path):
 
 
 def _translate(source, flags, translator, changes, glossary):
-    from keras_transformer.decoding import long_texts
+    from keras_transformer.decoding.steps import long_texts
 
     max_tokens = long_texts.part_tokens(translator, flags.max_sentence_tokens)
-    parts = long_texts.parts_of(translator, source.sentences, max_tokens)
+    parts = long_texts.split_texts(translator, source.sentences, max_tokens)
     with Progress("sentences", sum(map(len, parts))) as progress:
         return long_texts.translate_in_parts(
             translator,
@@ -118,7 +118,7 @@ def _translate(source, flags, translator, changes, glossary):
 
 def _alignments(source, translations, translator):
     """Returns the alignments of the sentences that have markup to place."""
-    from keras_transformer.decoding.word_links import find_words
+    from keras_transformer.decoding.attention import find_words
 
     best = [translation.hypotheses[0] for translation in translations]
     alignments = [None] * len(best)
@@ -126,7 +126,9 @@ def _alignments(source, translations, translator):
         number
         for number, has_markup in enumerate(source.has_markup)
         # Only the translation of a whole sentence has ids.
-        if has_markup and best[number].ids and translator.has_attention
+        if has_markup
+        and best[number].ids
+        and translator.engine.capabilities.attention
     ]
     links = numbers and translator.word_links(
         [source.sentences[number] for number in numbers],

@@ -29,7 +29,7 @@ class LineFormat:
         """Returns the translator's method that finds the hypotheses."""
         if self._is_json or self._write_scores:
             return translator.hypotheses
-        return translator.unscored_hypotheses
+        return functools.partial(translator.hypotheses, scored=False)
 
     def text_of(self, line, number):
         """Returns the text of a line.
@@ -62,11 +62,11 @@ class LineFormat:
 
         Args:
             results: What `LongLines.results` yields.
-            translator: The `TextTranslator` that found them.
+            translator: The `Translator` that found them.
             prefixes: Iterable of str, one for each result. Defaults to None.
         """
         # Imported here because it needs NumPy, and bad input fails faster.
-        from keras_transformer.decoding.windows import WINDOW
+        from keras_transformer.decoding.texts import WINDOW
 
         results = iter(results)
         prefixes = prefixes or itertools.repeat("")
@@ -102,7 +102,7 @@ class LineFormat:
                 columns.append(f"{score:.6f}")
         of_words = of_words or {}
         if "alignments" in of_words:
-            from keras_transformer.decoding.word_links import format_pharaoh
+            from keras_transformer.decoding.attention import format_pharaoh
 
             columns.append(format_pharaoh(of_words["alignments"]))
         if "word_scores" in of_words:
@@ -140,13 +140,13 @@ class LineFormat:
         if "protect" not in self._prescribed:
             return None
         # Imported here because it imports Keras.
-        from keras_transformer.decoding.protected_texts import mask_of
+        from keras_transformer.decoding.steps.placeholders import make_mask
 
         placeholders = self._prescribed["protect"]
-        return mask_of(placeholders, self._prescribed.get("glossary"))
+        return make_mask(placeholders, self._prescribed.get("glossary"))
 
     def _with_warnings(self, text, translation, translator, prefix):
-        from keras_transformer.decoding.long_texts import limit_warnings
+        from keras_transformer.decoding.steps.long_texts import limit_warnings
 
         if translation.warnings:  # it is not the translation of a whole line
             return translation

@@ -14,7 +14,7 @@ class LongLines:
     as if the long ones were blank.
 
     Args:
-        counter: A `TextTranslator`, which counts tokens. It needs no model.
+        counter: A `Translator`, which counts tokens. It needs no model.
         flags: Flags of kt-decoder.
         text_of: Function of a line and its number that returns its text.
 
@@ -23,7 +23,7 @@ class LongLines:
     """
 
     def __init__(self, counter, flags, text_of):
-        from keras_transformer.decoding.long_texts import part_tokens
+        from keras_transformer.decoding.steps.long_texts import part_tokens
 
         self._counter = counter
         self._max_tokens = counter.max_tokens
@@ -42,7 +42,7 @@ class LongLines:
 
     def watched(self, lines):
         """Yields all lines of the input, and notes which are too long."""
-        from keras_transformer.decoding.windows import WINDOW
+        from keras_transformer.decoding.texts import WINDOW
 
         numbered = enumerate(lines, 1)
         # A translator reads a window at once, too.
@@ -71,11 +71,11 @@ class LongLines:
 
         Args:
             hypotheses_of_lines: Iterable of the hypotheses for `texts`.
-            translator: The `TextTranslator` that finds them.
+            translator: The `Translator` that finds them.
             changes: Dictionary of decoding options.
             glossary: A `Glossary`. Defaults to None.
         """
-        from keras_transformer.decoding import long_texts
+        from keras_transformer.decoding.steps import long_texts
 
         for hypotheses in hypotheses_of_lines:
             number, line = self._undecoded.popleft()
@@ -91,7 +91,7 @@ class LongLines:
             translation = long_texts.Translation(hypotheses, warnings)
             if warnings and self._is_splitting:
                 text = self._text_of(line, number)
-                parts = long_texts.parts_of(
+                parts = long_texts.split_texts(
                     translator, [text], self._max_tokens
                 )
                 (translation,) = long_texts.translate_in_parts(

@@ -4,8 +4,8 @@ import errno
 import os
 import traceback
 
-from keras_transformer.decoding.fitting_batches import is_out_of_memory
 from keras_transformer.errors import UserError
+from keras_transformer.errors import is_out_of_memory
 from keras_transformer.files.writing import CANNOT_WRITE
 
 TOO_MANY_FILES = {errno.EMFILE, errno.ENFILE}

@@ -6,9 +6,9 @@ import random
 import numpy as np
 
 from keras_transformer.benchmark.decode_figures import time_translation
-from keras_transformer.decoding import threads
-from keras_transformer.decoding.arrays import padded
-from keras_transformer.decoding.compiled_search import compile_search
+from keras_transformer.decoding import batching
+from keras_transformer.decoding.batching import pad
+from keras_transformer.decoding.engines.compiled_search import Replica
 from keras_transformer.transformer import POLICIES
 from keras_transformer.transformer import build_transformer
 
@@ -33,7 +33,7 @@ def time_decoding(
     target_length=0,
     by_length=True,
     num_passes=5,
-    vocabularies=(),
+    vocabularies=None,
 ):
     """Times the repeated translation of encoded sentences.
 
@@ -49,7 +49,7 @@ def time_decoding(
             or consecutive sentences. Defaults to True.
         num_passes: Number of measured passes over the sentences. Defaults to 5.
         vocabularies: `Vocabularies` of a run. If its targets are trees, they
-            constrain the search to well-formed ones. Defaults to none.
+            constrain the search to well-formed ones. Defaults to None.
 
     Returns:
         Dictionary of figures.
@@ -58,7 +58,7 @@ def time_decoding(
         # The end comes on top of the minimum. Together with the limit of
         # `target_length` in each batch, this forces the length.
         options = dataclasses.replace(options, min_length=target_length - 1)
-    search = compile_search(model, options, *vocabularies)
+    search = Replica(model).search(options, vocabularies, is_parser=True)
     # kt-decoder sorts too: similar lengths need less padding.
     order = sorted(sources, key=len) if by_length else sources
     batches = [
@@ -66,10 +66,10 @@ def time_decoding(
         for start in range(0, len(order), batch_size)
     ]
     search(*_batch(order[:1], options, target_length))  # the first translation
-    num_threads = threads.num_threads()
+    num_threads = batching.count_threads()
 
     def translate():
-        results = threads.in_parallel(
+        results = batching.run_in_parallel(
             lambda batch: search(*batch), batches, num_threads
         )
         return _count_tokens(results)
@@ -87,7 +87,7 @@ def time_decoding(
 
 def _count_tokens(results):
     """Returns the number of tokens in the best translations."""
-    return sum(np.count_nonzero(ids[:, 0]) for _, (ids, _) in results)
+    return sum(np.count_nonzero(ids[:, 0]) for ids, _ in results)
 
 
 def _batch(sources, options, target_length):
@@ -96,4 +96,4 @@ def _batch(sources, options, target_length):
     max_lengths = np.array(lengths, "int32") + options.extra_length
     if target_length:
         max_lengths[:] = target_length
-    return padded(sources), max_lengths
+    return pad(sources), max_lengths

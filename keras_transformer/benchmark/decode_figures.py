@@ -1,7 +1,7 @@
 """Times the translation of a text, whatever translates it."""
 
 from keras_transformer.benchmark import machine
-from keras_transformer.decoding.ctranslate2_search import BATCH_ROWS
+from keras_transformer.decoding.engines.ctranslate2_search import BATCH_ROWS
 from keras_transformer.engines.memory import process_peak_bytes
 
 
@@ -46,7 +46,7 @@ def time_export(translator, sources, options, num_passes=5):
     """Times a CTranslate2 model, which forms its batches itself.
 
     Args:
-        translator: `CTranslate2Translator`.
+        translator: `Translator` with a `CTranslate2Engine`.
         sources: List of lists of token ids, each with the end id.
         options: Dictionary of decoding options to change.
         num_passes: Number of measured passes over the sentences. Defaults to 5.
@@ -66,7 +66,7 @@ def time_export(translator, sources, options, num_passes=5):
         len(sources),
         num_passes,
         batch_size=BATCH_ROWS,
-        num_threads=translator.num_threads,
+        num_threads=translator.engine.num_threads,
         target_length=0,
-        num_parameters=translator.record.get("num_parameters"),
+        num_parameters=translator.engine.record.get("num_parameters"),
     )

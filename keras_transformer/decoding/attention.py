@@ -1,16 +1,28 @@
-"""The attention weights of a model for a sentence and its translation."""
+"""The attention of a model to a sentence, and the links between words.
 
+The links follow from cross-attention: which words of a translation belong to
+which words of its source.
+"""
+
+import re
 import typing
 
 import numpy as np
 
-from keras_transformer.decoding.arrays import padded
+from keras_transformer.decoding.batching import pad
 from keras_transformer.token_ids import END_ID
 from keras_transformer.token_ids import END_LABEL
 from keras_transformer.token_ids import PAD_ID
 
 START = "(start)"
 BATCH_ROWS = 20  # sentences whose attention is in memory at once
+SPACED_WORD = re.compile(r"\S+")
+# A run of letters and digits, or any other character except a space.
+WORD = re.compile(r"\w+|[^\w\s]")
+# The lowest alignment error on the toy language (`docs/alignments.md`).
+LAYER = -1
+MAX_ROWS = 16  # sentences whose attention is in memory at once
+MAX_CELLS = 2**21  # pairs of positions of such sentences
 
 
 class Attention(typing.NamedTuple):
@@ -41,14 +53,10 @@ class Attention(typing.NamedTuple):
         return [START, *self.target_tokens[:-1]]
 
     def of(self, kind):
-        """Returns the labels of queries and keys, and the weights.
+        """Returns two lists of labels, of queries and keys, and the weights.
 
         Args:
             kind: "encoder", "decoder" or "cross".
-
-        Returns:
-            Two lists of str, and an array of shape
-            `(num_layers, num_heads, query_len, key_len)`.
         """
         return {
             "encoder": (self.source_tokens, self.source_tokens, self.encoder),
@@ -57,32 +65,22 @@ class Attention(typing.NamedTuple):
         }[kind]
 
 
-def attention_of(
-    model, vocabulary, source_ids, target_ids, source_vocabulary=None
-):
-    """Runs a model on a pair of sentences and returns its attention weights.
+def compute_attention(model, vocabularies, source_ids, target_ids):
+    """Runs a model on a pair of sentences and returns its `Attention`.
 
     The target is forced: the model predicts each token from the tokens before
     it, even where it would have chosen others.
 
     Args:
         model: A built `Transformer`.
-        vocabulary: The `Subwords` of the targets.
-        source_ids: List of ids with the end id. Padding is dropped.
-        target_ids: List of ids with the end id. Padding is dropped.
-        source_vocabulary: The `Subwords` of the sources. Defaults to None,
-            which means `vocabulary`.
-
-    Returns:
-        An `Attention`.
-
-    Raises:
-        ValueError: If one of the two lists holds no token.
+        vocabularies: Its `Vocabularies`.
+        source_ids, target_ids: Lists of ids with the end id. Padding is
+            dropped.
     """
-    # Imported here because `Attention` is also read without Keras.
+    # Imported here because exported models run without Keras.
     from keras import ops
 
-    pair = [_without_padding(ids) for ids in (source_ids, target_ids)]
+    pair = [_drop_padding(ids) for ids in (source_ids, target_ids)]
     for name, ids in zip(("source_ids", "target_ids"), pair):
         if not ids:
             raise ValueError(
@@ -90,68 +88,281 @@ def attention_of(
                 "the text with `Subwords.encode`, which adds the end id."
             )
     # One sentence at a time has no padding, so every weight is worth showing.
-    inputs, targets = (np.array([ids], "int32") for ids in pair)
-    logits, weights = model(
-        {"inputs": inputs, "targets": targets},
-        return_weights=True,
-        training=False,
-    )
-    log_probs = ops.log_softmax(ops.cast(logits[0], "float32"))
-    log_probs = ops.convert_to_numpy(log_probs)  # (target_len, vocab_size)
+    weights, log_probs = _predict(model, [pair])
     arrays = {
         kind: np.stack([ops.convert_to_numpy(layer)[0] for layer in layers])
         for kind, layers in weights.items()
     }  # (num_layers, num_heads, query_len, key_len)
-    vocabularies = source_vocabulary or vocabulary, vocabulary
-    tokens = map(_labels, vocabularies, pair)
-    chosen = log_probs[np.arange(len(pair[1])), pair[1]]  # (target_len,)
-    return Attention(*tokens, **arrays, log_probs=chosen)
+    tokens = map(_label, reversed(vocabularies), pair)
+    return Attention(*tokens, **arrays, log_probs=log_probs[0])
 
 
-def encoder_attention(translator, texts):
-    """Yields the attention of the encoder for each sentence.
+def compute_encoder_attention(translator, texts):
+    """Yields the tokens of each text and the attention of the encoder.
 
     Args:
-        translator: A `Translator`, or a `Parser` around one.
+        translator: A `Translator` or a `Parser` of a run.
         texts: List of str.
 
     Yields:
-        List of str, the tokens of the source, and an array of shape
+        List of str, and an array of shape
         `(num_layers, num_heads, source_len, source_len)`.
     """
     from keras import ops
 
-    if translator.linearization:
-        texts = list(map(translator.spaced, texts))
-        translator = translator.translator
-    vocabulary = translator.source_vocabulary
-    sources = vocabulary.encode(texts)
+    engine = translator.engine
+    vocabulary = engine.codec.source_vocabulary
+    sources = vocabulary.encode(translator.prepare(texts))
     for start in range(0, len(sources), BATCH_ROWS):
         batch = sources[start : start + BATCH_ROWS]
         # The encoder does not depend on the targets. There are two, because
         # Keras warns of a softmax over a single one.
-        targets = np.full((len(batch), 2), END_ID, "int32")
-        _, weights = translator.model(
-            {"inputs": padded(batch), "targets": targets},
-            return_weights=True,
-            training=False,
+        weights, _ = _predict(
+            engine.model, [(ids, [END_ID] * 2) for ids in batch]
         )
         layers = [ops.convert_to_numpy(layer) for layer in weights["encoder"]]
         for row, ids in enumerate(batch):
             size = len(ids)
             sentence = [layer[row, :, :size, :size] for layer in layers]
-            yield _labels(vocabulary, ids), np.stack(sentence)
+            yield _label(vocabulary, ids), np.stack(sentence)
 
 
-def _without_padding(ids):
+def _drop_padding(ids):
     ids = [int(id_) for id_ in ids]
     while ids and ids[-1] == PAD_ID:
         ids.pop()
     return ids
 
 
-def _labels(vocabulary, ids):
+def _label(vocabulary, ids):
     return [
         END_LABEL if id_ == END_ID else piece
         for id_, piece in zip(ids, vocabulary.pieces(ids))
     ]
+
+
+class Word(typing.NamedTuple):
+    """A word and its place in a text."""
+
+    text: str
+    start: int
+    stop: int
+
+
+class WordLinks(typing.NamedTuple):
+    """How much each word of a translation attends to each word of its source.
+
+    The weights are those of cross-attention where the tokens of the translation
+    are predicted. They are the mean over the heads of a layer and over the
+    tokens of the target word, and the sum over the tokens of the source word.
+    White space counts as a part of the word after it.
+    """
+
+    source_words: list  # of `Word`
+    target_words: list  # of `Word`
+    weights: np.ndarray  # (number of target words, number of source words)
+    # The log-probability of each target word, the sum of those of its tokens.
+    # The end belongs to the last word, so all of them together have the
+    # log-probability of the translation, its score without a length penalty.
+    scores: list = ()
+
+    def find_pairs(self):
+        """Links each word of the translation to the word it attends to most.
+
+        Returns:
+            List of pairs (source word, target word) of their numbers from 0, in
+            the order of the target.
+        """
+        if not self.source_words:
+            return []
+        return [(int(row.argmax()), i) for i, row in enumerate(self.weights)]
+
+    def find_mutual_pairs(self):
+        """Links words that attend most to each other, see `find_pairs`.
+
+        Attention often rests on punctuation, although it translates no word.
+        Words are therefore linked only with words, and other characters only
+        with other characters.
+        """
+        if not self.source_words:
+            return []
+        sides = [
+            [word.text[0].isalnum() for word in words]
+            for words in (self.target_words, self.source_words)
+        ]
+        weights = self.weights * np.equal.outer(*sides)
+        best_targets = weights.argmax(axis=0)
+        return [
+            (source, target)
+            for source, target in self._replace(weights=weights).find_pairs()
+            if best_targets[source] == target and weights[target, source] > 0
+        ]
+
+    def find_span(self, start, end):
+        """Returns the part of the translation that belongs to a source part.
+
+        It is around all words that attend most to a word of the part, or else
+        around the word that attends most to the part. An empty part stands for
+        the word that follows it, or after the last word for the end.
+        """
+        sources = [
+            i
+            for i, word in enumerate(self.source_words)
+            if word.stop > start and (word.start < end or start == end)
+        ]
+        if start == end:
+            sources = sources[:1]
+        if not self.target_words or not sources:
+            place = self.target_words[-1].stop if self.target_words else 0
+            return place, place
+        chosen = np.flatnonzero(
+            np.isin(np.argmax(self.weights, axis=1), sources)
+        )
+        if not len(chosen):
+            strongest = self.weights[:, sources].max(axis=1)
+            chosen = [np.argmax(strongest)]
+        first, last = (
+            self.target_words[chosen[0]],
+            self.target_words[chosen[-1]],
+        )
+        return first.start, last.stop
+
+    def drop_source(self, place):
+        """Returns the links of the source text behind a place in it."""
+        numbers = [
+            i for i, word in enumerate(self.source_words) if word.start >= place
+        ]
+        words = [
+            Word(text, start - place, stop - place)
+            for text, start, stop in map(self.source_words.__getitem__, numbers)
+        ]
+        weights = self.weights[:, numbers]
+        return self._replace(source_words=words, weights=weights)
+
+
+def find_words(text, pattern):
+    """Returns the `Word`s of a text that a pattern such as `WORD` matches."""
+    return [Word(match[0], *match.span()) for match in pattern.finditer(text)]
+
+
+def format_pharaoh(pairs):
+    """Writes pairs of words in Pharaoh's format.
+
+    Example:
+
+    >>> format_pharaoh([(0, 0), (2, 1)])
+    '0-0 2-1'
+    """
+    return " ".join(f"{source}-{target}" for source, target in pairs)
+
+
+def find_links(
+    model, vocabularies, source_ids, target_ids, pattern, layer=LAYER
+):
+    """Finds the `WordLinks` of sentences and their translations.
+
+    Args:
+        model: A built `Transformer`.
+        vocabularies: Its `Vocabularies`.
+        source_ids, target_ids: Lists of lists of ids, those of the sources with
+            the end id.
+        pattern: Compiled regular expression of a word, such as `WORD`.
+        layer: Integer, the layer of the decoder from 0, or from -1 backwards.
+            Defaults to the last.
+    """
+    from keras import ops
+
+    pairs = [
+        (_extend_to_two(source), _extend_to_two(target))
+        for source, target in zip(source_ids, target_ids, strict=True)
+    ]
+    links = []
+    for batch in _split_batches(pairs):
+        weights, log_probs = _predict(model, batch)
+        heads = ops.cast(weights["cross"][layer], "float32")
+        weights = ops.convert_to_numpy(ops.mean(heads, axis=1))
+        # (batch, target_len, source_len)
+        links += [
+            _link_words(vocabularies, pattern, *row)
+            for row in zip(batch, weights, log_probs)
+        ]
+    return links
+
+
+def _extend_to_two(ids):
+    # Attention needs a token, and Keras warns of a softmax over a single one.
+    return [*ids, *[END_ID] * max(0, 2 - len(ids))]
+
+
+def _split_batches(pairs):
+    """Yields lists of successive pairs that fit into memory together."""
+    batch, longest = [], 0
+    for pair in pairs:
+        longest = max(longest, *map(len, pair))
+        num_rows = len(batch) + 1
+        if batch and (num_rows > MAX_ROWS or num_rows * longest**2 > MAX_CELLS):
+            yield batch
+            batch, longest = [], max(map(len, pair))
+        batch.append(pair)
+    if batch:
+        yield batch
+
+
+def _predict(model, pairs):
+    """Runs a model on pairs of ids.
+
+    Returns:
+        The weights of all layers, and the log-probabilities of the target ids,
+        of shape `(batch, target_len)`.
+    """
+    from keras import ops
+
+    inputs, targets = map(pad, zip(*pairs))
+    logits, weights = model(
+        {"inputs": inputs, "targets": targets},
+        return_weights=True,
+        training=False,
+    )
+    log_probs = ops.log_softmax(ops.cast(logits, "float32"))
+    log_probs = ops.take_along_axis(log_probs, targets[:, :, None], axis=-1)
+    return weights, ops.convert_to_numpy(log_probs)[:, :, 0]
+
+
+def _link_words(vocabularies, pattern, pair, weights, log_probs):
+    sides = map(_share_out, reversed(vocabularies), pair, (pattern, pattern))
+    (source_words, of_source), (target_words, of_target) = sides
+    scores = log_probs[: len(of_target)] @ of_target
+    # Attention to and from the end id says nothing about words.
+    num_sources, num_targets = (len(ids) - (ids[-1] == END_ID) for ids in pair)
+    of_target, of_source = of_target[:num_targets], of_source[:num_sources]
+    weights = of_target.T @ weights[:num_targets, :num_sources] @ of_source
+    weights /= np.maximum(of_target.sum(axis=0), 1e-9)[:, None]
+    return WordLinks(source_words, target_words, weights, scores.tolist())
+
+
+def _share_out(vocabulary, ids, pattern):
+    """Returns the words that ids spell, and the share of each id in each word.
+
+    The shares are an array of shape `(len(ids), number of words)`. Its rows sum
+    to 1, because white space belongs to the word after it, and what has no
+    text, such as the end, to the word before it.
+    """
+    beginnings = [ids[:number] for number in range(len(ids) + 1)]
+    *texts, text = vocabulary.decode(beginnings)
+    words = find_words(text, pattern)
+    shares = np.zeros((len(ids), len(words)))
+    if not words:
+        return words, shares
+    stops = [word.stop for word in words]
+    owners = np.searchsorted(stops, np.arange(len(text)), side="right")
+    owners = np.minimum(owners, len(words) - 1)  # of each character
+    places = np.array([*map(len, texts), len(text)])
+    # The first bytes of a character can decode to more text than all of them.
+    places = np.minimum.accumulate(places[::-1])[::-1].tolist()
+    for row, start, stop in zip(shares, places, places[1:]):
+        if stop <= start:
+            start = min(max(start - 1, 0), len(text) - 1)
+            stop = start + 1
+        of_token = owners[start:stop]
+        np.add.at(row, of_token, 1 / len(of_token))
+    return words, shares

@@ -1,13 +1,16 @@
-"""Recognises exported models by the files in their directories."""
+"""What exported models have in common: files, records and input errors."""
 
 import importlib.util
 import os
 import re
 
 from keras_transformer.data.subwords import VOCABULARY_FILE
+from keras_transformer.errors import UserError
 from keras_transformer.files.reading import file_error
 from keras_transformer.files.records import read_record
 from keras_transformer.search.options import DecodeOptions
+from keras_transformer.token_ids import END_ID
+from keras_transformer.token_ids import PAD_ID
 from keras_transformer.trees.symbols import LINEARIZATIONS
 
 EXPORT_FILE = "export.json"
@@ -30,28 +33,80 @@ _RECORD = {
 # What an error about a damaged file says.
 REMEDY = "Export the run again."
 
+# What an exported model says about inputs that it refuses. The graph of a
+# SavedModel and a served model of CTranslate2 use the same words, so that a
+# client reads the same error from both.
+# The search takes memory in proportion to their squares and cubes, and a server
+# must not run out of it.
+MAX_TERMS = 64  # of a text
+MAX_TERM_TOKENS = 32
+NOT_UTF8 = (
+    "Text must be UTF-8. Received: other bytes. Convert it, for example with "
+    "iconv -t UTF-8."
+)
+NOT_PAIRED = (
+    "`targets` must have one entry for each text. Received: batches of two "
+    "sizes. Send one target for each text."
+)
+NOT_A_LIST_EACH = (
+    "`terms` must have one row for each text. Received: batches of two sizes. "
+    "Send a row of empty strings for a text without terms."
+)
+_WAY_OUT = f"Pad rows with {PAD_ID} on the right."
+NO_END = (
+    f"`inputs` must have {END_ID}, the end id, as the last id of each row and "
+    f"nowhere else. Received: other rows. {_WAY_OUT}"
+)
+EARLY_PADDING = (
+    f"`inputs` must hold {PAD_ID} only after the end id. Received: a {PAD_ID} "
+    f"before it. {_WAY_OUT}"
+)
+
 # The names that TensorFlow Serving accepts as versions.
 _VERSION = re.compile(r"[1-9]\d*")
 
 
-def export_format(path):
-    """Returns the format of the exported model in a directory.
+def list_directories(path):
+    """Returns the path of a model, or an iterable of paths, as a list."""
+    paths = [path] if isinstance(path, str | os.PathLike) else list(path or ())
+    if not paths or not all(map(os.fspath, paths)):
+        raise UserError(
+            "`output_dir` must name a directory for each model. Received: "
+            f"{', '.join(map(repr, paths)) or 'no directories'}. Name one run, "
+            "or the runs of an ensemble."
+        )
+    return paths
 
-    Args:
-        path: A directory that kt-exporter wrote, or any other path.
 
-    Returns:
-        "saved_model", "ctranslate2", or None if the directory holds no
-        exported model.
+def find_format(paths):
+    """Returns the format of a list of directories, or None for runs.
+
+    Raises:
+        UserError: If one of several models is an exported one.
     """
-    newest = newest_version(path)
+    formats = list(map(find_export_format, paths))
+    if len(paths) == 1:
+        return formats[0]
+    for path, format in zip(paths, formats):
+        if format:
+            raise UserError(
+                "Each model of an ensemble must be a run. Received: "
+                f"{path}, which is an exported model. Name the directory of "
+                "its run."
+            )
+    return None
+
+
+def find_export_format(path):
+    """Returns "saved_model", "ctranslate2", or None for no exported model."""
+    newest = find_newest_version(path)
     for format, name in FILES.items():
         if os.path.isfile(os.path.join(newest, name)):
             return format
     return None
 
 
-def versions(export_dir):
+def list_versions(export_dir):
     """Returns the numbers of the versions in a directory, ascending.
 
     Example:
@@ -61,7 +116,7 @@ def versions(export_dir):
     >>> os.mkdir(os.path.join(export_dir, "10"))
     >>> os.mkdir(os.path.join(export_dir, "9"))
     >>> os.mkdir(os.path.join(export_dir, "11.incomplete"))
-    >>> versions(export_dir)
+    >>> list_versions(export_dir)
     [9, 10]
     """
     if not os.path.isdir(export_dir):
@@ -75,31 +130,23 @@ def is_version(name):
     return bool(_VERSION.fullmatch(name)) and int(name) < 2**63
 
 
-def newest_version(path):
-    """Returns the directory of the newest version.
+def find_newest_version(path):
+    """Returns the directory of the newest version in a directory.
 
-    Args:
-        path: Directory of versions. Any other path is returned unchanged, and
-            so is a model of CTranslate2 without versions, as version 0.1 of
-            this package wrote it.
+    Any other path is returned unchanged, and so is a model of CTranslate2
+    without versions, as version 0.1 of this package wrote it.
     """
     if os.path.isfile(os.path.join(path, CTRANSLATE2_FILE)):
         return path
-    numbers = versions(path)
+    numbers = list_versions(path)
     return os.path.join(path, str(numbers[-1])) if numbers else path
 
 
 def read_export(path):
     """Reads `export.json`, the record of an exported model.
 
-    Args:
-        path: Path of the file.
-
     Returns:
         The record, a dictionary, and the `DecodeOptions` in it.
-
-    Raises:
-        ValueError: If the file is not one that kt-exporter wrote.
     """
     record = read_record(path, _RECORD, REMEDY)
     try:
@@ -108,23 +155,17 @@ def read_export(path):
         fault = f"where `decode` is wrong ({error})"
         raise file_error(path, fault, REMEDY) from error
     except ValueError as error:
-        raise ValueError(f"{error} The value is in {path}.") from error
+        raise UserError(f"{error} The value is in {path}.") from error
 
 
 def check_exportable(options):
-    """Checks that an exported model can decode with options.
+    """Raises a `UserError` if options ask for minimum Bayes risk.
 
     A SavedModel cannot compute chrF. CTranslate2 returns equal samples once, so
     it does not tell how often they were drawn.
-
-    Args:
-        options: A `DecodeOptions`.
-
-    Raises:
-        ValueError: If they ask for minimum Bayes risk.
     """
     if options.mbr_samples:
-        raise ValueError(
+        raise UserError(
             "`mbr_samples` must go with a run, since an exported model cannot "
             "choose among samples. Received: mbr_samples="
             f"{options.mbr_samples}. Name the directory of the run, or leave "
@@ -139,13 +180,34 @@ def is_ctranslate2(path):
 
 
 def require_ctranslate2():
-    """Checks that CTranslate2 is installed.
-
-    Raises:
-        ValueError: If it is not installed.
-    """
+    """Raises a `UserError` if CTranslate2 is not installed."""
     if importlib.util.find_spec("ctranslate2") is None:
-        raise ValueError(
-            "CTranslate2 must be installed. Received: no package called "
-            "ctranslate2. Install it with pip install '.[ctranslate2]'."
+        raise UserError(
+            "CTranslate2 is not installed. Install it with pip install "
+            "'.[ctranslate2]'."
         )
+
+
+def too_long(name, max_tokens):
+    """Says that a sentence of an input has too many tokens."""
+    return (
+        f"`{name}` must have at most {max_tokens} tokens each, with the end. "
+        "Received: a longer one. Split it."
+    )
+
+
+def too_many_in_terms(most, name):
+    """Says that a text has too many terms, or a term too many tokens."""
+    owner = "text" if name == "terms" else "term"
+    return (
+        f"`terms` must have at most {most} {name} for each {owner}. Received: "
+        "more. Send fewer or shorter terms."
+    )
+
+
+def unknown_ids(vocab_size):
+    """Says that ids are not in the vocabulary."""
+    return (
+        f"`inputs` must be ids from 0 to {vocab_size - 1}. Received: other "
+        "ids. Use the vocabulary of the model."
+    )

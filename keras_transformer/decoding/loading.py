@@ -2,109 +2,24 @@
 
 import os
 
-from keras_transformer.decoding import ensembles
-from keras_transformer.decoding.exported import EXPORT_FILE
-from keras_transformer.decoding.exported import check_exportable
-from keras_transformer.decoding.exported import export_format
-from keras_transformer.decoding.exported import newest_version
-from keras_transformer.decoding.exported import read_export
+from keras_transformer.decoding import exported
+from keras_transformer.decoding.engines import check_capabilities
 from keras_transformer.decoding.parser import Parser
 from keras_transformer.decoding.parser import find_tagger
-from keras_transformer.decoding.saved_model_translator import check_options
-from keras_transformer.decoding.saved_model_translator import check_saved_model
+from keras_transformer.decoding.steps.target_tag import TargetTag
 from keras_transformer.decoding.translator import Translator
-
-# Flags of kt-decoder that an exported model does not support.
-_UNSUPPORTED = {
-    "ctranslate2": (
-        "checkpoint_step",
-        "glossary",
-        "precision",
-        "protect",
-        "protected_patterns",
-        "rerank_by",
-        "write_alignments",
-        "write_word_scores",
-    ),
-    "saved_model": (
-        "checkpoint_step",
-        "precision",
-        "prefix_file",
-        "protect",
-        "protected_patterns",
-        "random_seed",
-        "rerank_by",
-        "write_alignments",
-        "write_word_scores",
-    ),
-}
+from keras_transformer.decoding.translator import open_engine
+from keras_transformer.errors import UserError
 
 
-def check_loadable(path, step=None):
-    """Checks what can be checked of a model without its backend.
-
-    Commands call it before they load the backend, which takes seconds. A model
-    of CTranslate2 needs no backend and is checked when it is loaded.
-
-    Args:
-        path, step: As for `load`.
-
-    Returns:
-        The format of an exported model, or None for runs.
-
-    Raises:
-        ValueError: If a directory holds no model that can be loaded, or if the
-            runs of an ensemble have different vocabularies.
-    """
-    paths = ensembles.directories(path)
-    format = ensembles.format_of(paths)
-    if format == "saved_model":
-        check_saved_model(paths[0])
-    elif format is None:
-        # Imported here because an exported model starts faster without it.
-        from keras_transformer.runs.weights import check_checkpoint
-
-        runs = ensembles.open_runs(paths)
-        for run, own_step in zip(runs, ensembles.steps_of(runs, step)):
-            check_checkpoint(run, own_step)
-    return format
-
-
-def check_export(path, chosen, options):
-    """Checks that an exported model can do what a user asks for.
-
-    Args:
-        path: Directory of an exported model.
-        chosen: Dictionary of the flags of kt-decoder that are not at their
-            defaults.
-        options: Dictionary of decoding options.
-
-    Raises:
-        ValueError: If it would ignore one of them, or refuse it later.
-    """
-    format = export_format(path)
-    for name in _UNSUPPORTED[format]:
-        if name in chosen:
-            raise ValueError(
-                f"`--{name}` must go with a run, since this export does not "
-                f"support it. Received: --{name}={chosen[name]} with {path}. "
-                "Remove it, or name the directory of the run."
-            )
-    if format == "ctranslate2":
-        record_path = os.path.join(newest_version(path), EXPORT_FILE)
-        _, exported = read_export(record_path)
-        check_exportable(exported.replace(**options))
-        return
-    record, exported = check_saved_model(path)
-    check_options(path, exported, options)
-    if "tokenized" in chosen and not record.get("linearization"):
-        raise ValueError(
-            "`--tokenized` must go with a model that parses. Received: "
-            f"--tokenized with {path}, which translates. Remove it."
-        )
-
-
-def load(path, step=None, precision="float32", tokenized=False):
+def load(
+    path,
+    step=None,
+    precision="float32",
+    tokenized=False,
+    target_language=None,
+    reranker=None,
+):
     """Opens a run or an exported model as a translator or a parser.
 
     Args:
@@ -118,14 +33,15 @@ def load(path, step=None, precision="float32", tokenized=False):
             "float32".
         tokenized: Whether a parser takes words with spaces between them
             instead of raw text. Defaults to False.
+        target_language: Tag that the model was trained with, such as "fr",
+            which is put before each text. Defaults to None.
+        reranker: A `Reranker`. Defaults to None.
 
     Returns:
-        A `Parser` if the model was trained to parse. Otherwise a `Translator`,
-        `SavedModelTranslator` or `CTranslate2Translator`, which are called
-        alike.
+        A `Parser` if the model was trained to parse. Otherwise a `Translator`.
 
     Raises:
-        ValueError: If a directory holds no model that can be loaded, if the
+        UserError: If a directory holds no model that can be loaded, if the
             runs of an ensemble have different vocabularies, or if `tokenized`
             is True for a model that translates.
 
@@ -134,47 +50,103 @@ def load(path, step=None, precision="float32", tokenized=False):
         model = load("runs/ende")
         model(["A dog is running."])  # ["Ein Hund läuft."]
         ensemble = load(["runs/ende1", "runs/ende2"])
+        french = load("runs/many", target_language="fr")
     """
-    path = ensembles.directories(path)  # an iterator can be read only once
-    translator = Translator.load(path, step, precision)
-    tagger = find_tagger(translator, path, step)
-    return _of_kind(translator, tokenized, tagger)
+    paths = exported.list_directories(path)
+    engine = open_engine(paths, step, precision)
+    tagger = find_tagger(engine, paths, step)
+    return _assemble(engine, tokenized, target_language, reranker, tagger)
 
 
-def load_checker(path, tokenized=False):
+def load_checker(path, tokenized=False, target_language=None, reranker=None):
     """Opens the vocabulary of runs, to check text before the model is loaded.
 
     Args:
-        path: Directory or list of directories, see `load`.
-        tokenized: Boolean, see `load`.
+        path, tokenized, target_language, reranker: See `load`.
 
     Returns:
         A `Translator` or `Parser` without a model, which can do what needs the
-        vocabulary alone, such as `check_lengths` and `num_tokens`. None for an
-        exported model.
-
-    Raises:
-        ValueError: See `load`.
+        vocabulary alone; see `texts.Preparation`. None for an exported model.
     """
-    paths = ensembles.directories(path)
-    if ensembles.format_of(paths):
+    paths = exported.list_directories(path)
+    if exported.find_format(paths):
         return None
-    run = ensembles.open_runs(paths)[0]
-    translator = Translator(
-        None,
-        run.vocabulary,
-        run.hparams,
-        source_vocabulary=run.source_vocabulary,
-    )
-    return _of_kind(translator, tokenized)
+    # Imported here because an exported model starts faster without it.
+    from keras_transformer.decoding.engines.keras_engine import KerasEngine
+
+    engine = KerasEngine.without_model(paths)
+    return _assemble(engine, tokenized, target_language, reranker)
 
 
-def _of_kind(translator, tokenized, tagger=None):
-    if translator.linearization:
-        return Parser(translator, tokenized, tagger)
+def check_loadable(path, step=None):
+    """Checks what can be checked of a model without its backend.
+
+    Commands call it before they load the backend, which takes seconds. A model
+    of CTranslate2 needs no backend and is checked when it is loaded.
+
+    Args:
+        path, step: As for `load`.
+
+    Returns:
+        The format of an exported model, or None for runs.
+    """
+    paths = exported.list_directories(path)
+    format = exported.find_format(paths)
+    # Imported here because each needs packages that the others do without.
+    if format == "saved_model":
+        from keras_transformer.decoding.engines import saved_model
+
+        saved_model.check_saved_model(paths[0])
+    elif format is None:
+        from keras_transformer.decoding.engines import keras_engine
+        from keras_transformer.runs.weights import check_checkpoint
+
+        runs = keras_engine.open_runs(paths)
+        for run, step_of_run in zip(runs, keras_engine.list_steps(runs, step)):
+            check_checkpoint(run, step_of_run)
+    return format
+
+
+def check_export(path, chosen, options):
+    """Checks that an exported model can do what a user asks for.
+
+    Args:
+        path: Directory of an exported model.
+        chosen: Dictionary of the flags of kt-decoder that are not at their
+            defaults.
+        options: Dictionary of decoding options.
+    """
+    if exported.find_export_format(path) == "ctranslate2":
+        from keras_transformer.decoding.engines import ctranslate2
+
+        check_capabilities(ctranslate2.CTRANSLATE2, chosen, "--")
+        check_capabilities(ctranslate2.CTRANSLATE2, options)
+        directory = exported.find_newest_version(path)
+        record_path = os.path.join(directory, exported.EXPORT_FILE)
+        exported.read_export(record_path)[1].replace(**options)
+        return
+    from keras_transformer.decoding.engines import saved_model
+
+    capabilities = saved_model.read_capabilities(path)
+    check_capabilities(capabilities, chosen, "--")
+    check_capabilities(capabilities, options)
+    record, _ = saved_model.check_saved_model(path)
+    if "tokenized" in chosen and not record.get("linearization"):
+        raise UserError(
+            "`--tokenized` must go with a model that parses. Received: "
+            f"--tokenized with {path}, which translates. Remove it."
+        )
+
+
+def _assemble(engine, tokenized, target_language, reranker, tagger=None):
+    steps = []
+    if target_language:
+        steps = [TargetTag(target_language, engine.codec)]
+    if engine.linearization and not reranker:
+        return Parser(engine, tokenized, tagger, steps)
     if tokenized:
-        raise ValueError(
+        raise UserError(
             "`tokenized` must go with a model that parses. Received: a model "
             "that translates. Leave it out."
         )
-    return translator
+    return Translator(engine, steps, reranker)

@@ -7,7 +7,7 @@ import numpy as np
 from keras import layers
 from keras import ops
 
-from keras_transformer.decoding.arrays import padded
+from keras_transformer.decoding.batching import pad
 from keras_transformer.files.reading import file_error
 from keras_transformer.files.writing import atomic_write
 from keras_transformer.runs.checkpoint_file import read_arrays
@@ -61,13 +61,7 @@ class Tagger:
 
 
 def make_head(num_inputs, num_tags):
-    """Returns a new head: word states in, logits of the tags out.
-
-    Args:
-        num_inputs: Integer size of a word's state, `2 * d_model`. The hidden
-            layer has the same size.
-        num_tags: Integer number of tags.
-    """
+    """Returns a new head: word states of size `2 * d_model` in, logits out."""
     return keras.Sequential(
         [
             keras.Input((num_inputs,)),
@@ -88,8 +82,8 @@ def word_states(model, vocabulary, sentences):
         sentences: List of lists of words, none of them empty.
 
     Returns:
-        Float32 array of shape `(num_words, 2 * d_model)`, the words of all
-        sentences in order: the outputs at the first and at the last subword.
+        Float32 array of shape `(num_words, 2 * d_model)`, the outputs at the
+        first and at the last subword of each word of all sentences.
     """
     # The subwords of a word are the same in every sentence.
     words = iter(vocabulary.encode([w for words in sentences for w in words]))
@@ -102,7 +96,7 @@ def word_states(model, vocabulary, sentences):
             # A word without subwords takes the place of what follows it.
             ends.append((row, first, max(first, len(source) - 1)))
         sources.append([*source, END_ID])
-    encoded, _ = model.encode(padded(sources))
+    encoded, _ = model.encode(pad(sources))
     encoded = ops.convert_to_numpy(ops.cast(encoded, "float32"))
     rows, firsts, lasts = np.array(ends).T
     return np.concatenate([encoded[rows, firsts], encoded[rows, lasts]], axis=1)
@@ -129,18 +123,12 @@ def save_tagger(tagger, run, step):
 
 
 def load_tagger(run, step, model):
-    """Opens the tagger for a checkpoint of a run.
+    """Opens the tagger for a checkpoint of a run; None if there is none.
 
     Args:
         run: A `RunDirectory` of a parser.
         step: Integer step of the checkpoint.
         model: The `Transformer` with its weights.
-
-    Returns:
-        A `Tagger`, or None if `kt-tagger` has trained none.
-
-    Raises:
-        ValueError: If its file is damaged or belongs to another model.
     """
     path = tagger_path(run, step)
     if not os.path.lexists(path):

@@ -1,6 +1,23 @@
 """Opens an exported model for a server."""
 
-from keras_transformer.decoding.exported import export_format
+import functools
+
+import numpy as np
+
+from keras_transformer.data.text_files import is_blank
+from keras_transformer.decoding import exported
+from keras_transformer.decoding.batching import pad
+from keras_transformer.decoding.batching import run_in_parallel
+from keras_transformer.decoding.engines.ctranslate2 import CTranslate2Engine
+from keras_transformer.decoding.translator import Translator
+from keras_transformer.errors import UserError
+from keras_transformer.serving.errors import InvalidRequest
+from keras_transformer.serving.signature import Signature
+from keras_transformer.serving.signature import Tensor
+from keras_transformer.token_ids import END_ID
+from keras_transformer.token_ids import PAD_ID
+
+_WARMUP_TOKENS = 8
 
 
 def open_model(path):
@@ -12,17 +29,237 @@ def open_model(path):
 
     Returns:
         A `LoadedModel` or a `CTranslate2Model`, which are called alike.
-
-    Raises:
-        Exception: If the model cannot be loaded.
     """
-    # Imported here because each needs packages that the other does without.
-    if export_format(path) == "ctranslate2":
-        from keras_transformer.decoding.ctranslate2_model import (
-            CTranslate2Model,
-        )
-
+    if exported.find_export_format(path) == "ctranslate2":
         return CTranslate2Model(path)
+    # Imported here because a CTranslate2 model needs no TensorFlow.
     from keras_transformer.serving.loaded_model import LoadedModel
 
     return LoadedModel(path)
+
+
+class CTranslate2Model:
+    """Loads a CTranslate2 model of kt-exporter for a server.
+
+    Its signatures, results and errors are those of the SavedModel of the same
+    run, so a client cannot tell which of them answers. It needs no TensorFlow.
+    `LoadedModel` is the other kind of model that a server can load.
+    """
+
+    def __init__(self, path):
+        self._translator = Translator(CTranslate2Engine(path))
+        self._check_search(path)
+        self._sources = self._translator.codec.source_vocabulary
+        self._targets = self._translator.codec.vocabulary
+        self._num_hypotheses = self._translator.options.num_hypotheses
+        self.signatures = _signatures(self._num_hypotheses)
+        if self._sources.sha256 != self._targets.sha256:
+            self.signatures["target_lengths"] = self.signatures["lengths"]
+        self.max_tokens = self._translator.max_tokens
+        self.num_parallel = self._translator.engine.num_threads
+        self._functions = {
+            "serving_default": self._translate,
+            "ids": self._translate_ids,
+            "score": self._score,
+            "lengths": self._lengths,
+            "target_lengths": self._target_lengths,
+        }
+        # Before the version is available, so that no client waits for it.
+        self._warm_up()
+
+    @functools.cached_property
+    def signature_defs(self):
+        """The signatures in the protocol's own messages, by name."""
+        # Imported here because few clients ask for them.
+        from keras_transformer.serving.messages import SignatureDef
+        from keras_transformer.serving.messages import data_type
+
+        definitions = {}
+        for name, signature in self.signatures.items():
+            definition = SignatureDef(method_name="tensorflow/serving/predict")
+            sides = (
+                (definition.inputs, signature.inputs),
+                (definition.outputs, signature.outputs),
+            )
+            for infos, tensors in sides:
+                for key, tensor in tensors.items():
+                    infos[key].name = f"{name}_{key}:0"
+                    infos[key].dtype = data_type(tensor.dtype)
+                    for size in tensor.shape:
+                        infos[key].tensor_shape.dim.add().size = size or -1
+            definitions[name] = definition
+        return definitions
+
+    def call(self, name, arrays):
+        """Runs a signature and returns its results as a dictionary of arrays.
+
+        Raises:
+            RequestError: If the model refuses the arrays.
+        """
+        return self._functions[name](**arrays)
+
+    def _check_search(self, path):
+        translator = self._translator
+        if translator.linearization and translator.options.constrained:
+            raise UserError(
+                f"CTranslate2 cannot constrain the search of {path} to trees, "
+                "as a server needs it. Export the run with "
+                "--format=saved_model, or with "
+                "--decode_hparams=constrained=false."
+            )
+
+    def _warm_up(self):
+        """Translates a few tokens in each thread, whose first call is slow."""
+        first = self._sources.vocab_size // 2  # skips bytes
+        ids = [*range(first, first + _WARMUP_TOKENS), END_ID]
+
+        def translate(_):
+            self._translator.translate_ids([ids], extra_length=0)
+
+        for _ in run_in_parallel(
+            translate, range(self.num_parallel), self.num_parallel
+        ):
+            pass
+
+    def _translate(self, text):
+        sources = self._encode(text, "text")
+        rows = self._translator.translate_ids(sources)
+        shape = len(rows), self._num_hypotheses
+        translations = np.full(shape, b"", object)
+        for row, hypotheses in enumerate(rows):
+            for column, hypothesis in enumerate(hypotheses):
+                translations[row, column] = hypothesis.text.encode()
+        scores = self._scores(sources, rows)
+        return {"translations": translations, "scores": scores}
+
+    def _translate_ids(self, inputs):
+        lengths = np.count_nonzero(inputs != PAD_ID, axis=1)  # (batch,)
+        self._check_ids(inputs, lengths)
+        sources = [
+            row[:length].tolist() for row, length in zip(inputs, lengths)
+        ]
+        rows = self._translator.translate_ids(sources)
+        # A row of padding has no ids at all, and so has a missing hypothesis.
+        flat = [
+            hypotheses[column].ids if column < len(hypotheses) else []
+            for hypotheses in rows
+            for column in range(self._num_hypotheses)
+        ]
+        extra_length = self._translator.options.extra_length
+        limits = [len(ids) + extra_length if ids else 1 for ids in sources]
+        # One more row gives the array the length that the longest could have.
+        longest = max(limits, default=1)
+        outputs = pad([*flat, [PAD_ID] * longest])[:-1]
+        shape = len(rows), self._num_hypotheses, longest
+        return {
+            "outputs": outputs.reshape(shape),
+            "scores": self._scores(sources, rows),
+        }
+
+    def _score(self, text, targets):
+        if len(text) != len(targets):
+            raise InvalidRequest(exported.NOT_PAIRED)
+        sides = (
+            self._encode(text, "text"),
+            self._encode(targets, "targets", self._targets),
+        )
+        # A blank text is the end alone.
+        scores = self._translator.score_ids(
+            *([ids or [END_ID] for ids in side] for side in sides)
+        )
+        scores = [
+            score if source else 0.0 for score, source in zip(scores, sides[0])
+        ]
+        return {"scores": np.array(scores, "float32")}
+
+    def _lengths(self, text, vocabulary=None):
+        encoded = self._encode(text, vocabulary=vocabulary)
+        lengths = [len(ids) or 1 for ids in encoded]
+        return {"lengths": np.array(lengths, "int32")}
+
+    def _target_lengths(self, text):
+        return self._lengths(text, self._targets)
+
+    def _scores(self, sources, rows):
+        """Returns scores of shape `(batch, num_hypotheses)`."""
+        # A score of -inf fills the place of a hypothesis that does not exist.
+        scores = np.full((len(rows), self._num_hypotheses), -np.inf, "float32")
+        for row, (source, hypotheses) in enumerate(zip(sources, rows)):
+            scores[row, : len(hypotheses)] = [one.score for one in hypotheses]
+            if not source:
+                scores[row] = 0.0
+        return scores
+
+    def _encode(self, array, name=None, vocabulary=None):
+        """Returns the ids of texts, an array of bytes; a blank text has none.
+
+        Args:
+            name: Name of the input, whose lengths are checked. Defaults to
+                None, which checks none.
+            vocabulary: The `Subwords`. Defaults to that of the sources.
+        """
+        try:
+            texts = [text.decode() for text in array]
+        except UnicodeDecodeError as error:
+            raise InvalidRequest(exported.NOT_UTF8) from error
+        texts = ["" if is_blank(text) else text for text in texts]
+        encoded = (vocabulary or self._sources).encode(texts)
+        longest = max(map(len, encoded), default=0)
+        if name and longest > self.max_tokens:
+            raise InvalidRequest(exported.too_long(name, self.max_tokens))
+        return [ids if text else [] for text, ids in zip(texts, encoded)]
+
+    def _check_ids(self, inputs, lengths):
+        vocab_size = self._sources.vocab_size
+        places = np.arange(inputs.shape[1])[None, :]
+        is_last = places == lengths[:, None] - 1
+        for message, holds in (
+            (
+                exported.too_long("inputs", self.max_tokens),
+                lengths <= self.max_tokens,
+            ),
+            (
+                exported.unknown_ids(vocab_size),
+                (inputs >= 0) & (inputs < vocab_size),
+            ),
+            (exported.NO_END, is_last == (inputs == END_ID)),
+            (
+                exported.EARLY_PADDING,
+                (inputs != PAD_ID) == (places < lengths[:, None]),
+            ),
+        ):
+            if not np.all(holds):
+                raise InvalidRequest(message)
+
+
+def _signatures(num_hypotheses):
+    """Returns the `Signature`s of a model, a dictionary by name."""
+
+    def tensor(dtype, *shape):
+        return Tensor(np.dtype(dtype), shape)
+
+    texts = tensor(object, None)
+    scores = tensor("float32", None, num_hypotheses)
+    return {
+        "serving_default": Signature(
+            {"text": texts},
+            {
+                "translations": tensor(object, None, num_hypotheses),
+                "scores": scores,
+            },
+        ),
+        "ids": Signature(
+            {"inputs": tensor("int32", None, None)},
+            {
+                "outputs": tensor("int32", None, num_hypotheses, None),
+                "scores": scores,
+            },
+        ),
+        "score": Signature(
+            {"text": texts, "targets": texts},
+            {"scores": tensor("float32", None)},
+        ),
+        "lengths": Signature(
+            {"text": texts}, {"lengths": tensor("int32", None)}
+        ),
+    }

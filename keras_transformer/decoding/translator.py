@@ -1,55 +1,43 @@
-"""Translates sentences with a trained model: encode, search, decode."""
+"""Translates sentences: prepare, encode, search, decode, finish, choose."""
+
+import dataclasses
+import functools
 
 import numpy as np
 
 from keras_transformer import fields
-from keras_transformer.decoding import ensembles
-from keras_transformer.decoding import glossary as glossaries
-from keras_transformer.decoding import placeholders
-from keras_transformer.decoding import threads
-from keras_transformer.decoding.arrays import Sentences
-from keras_transformer.decoding.hypothesis import Hypothesis
-from keras_transformer.decoding.hypothesis import with_texts
-from keras_transformer.decoding.minimum_bayes_risk import chosen
-from keras_transformer.decoding.protected_texts import protected_hypotheses
-from keras_transformer.decoding.replicas import Replica
-from keras_transformer.decoding.replicas import Replicas
-from keras_transformer.decoding.replicas import load_replicas
-from keras_transformer.decoding.text_translator import TextTranslator
-from keras_transformer.decoding.windows import encode
-from keras_transformer.decoding.windows import encode_prefixes
-from keras_transformer.decoding.windows import windows
-from keras_transformer.decoding.word_links import SPACED_WORD
-from keras_transformer.decoding.word_links import find_links
-from keras_transformer.search.options import DecodeOptions
-from keras_transformer.token_ids import END_ID
-from keras_transformer.trees.target_text import find_linearization
+from keras_transformer.decoding import exported
+from keras_transformer.decoding.attention import SPACED_WORD
+from keras_transformer.decoding.batching import Sentences
+from keras_transformer.decoding.engines import Hypothesis
+from keras_transformer.decoding.engines import check_capabilities
+from keras_transformer.decoding.selection import select_hypotheses
+from keras_transformer.decoding.steps.glossary import check_glossary
+from keras_transformer.decoding.steps.glossary import find_missing_terms
+from keras_transformer.decoding.steps.glossary import merge_hypotheses
+from keras_transformer.decoding.steps.placeholders import Protection
+from keras_transformer.decoding.steps.placeholders import check_protect
+from keras_transformer.decoding.texts import Preparation
+from keras_transformer.decoding.texts import check_pairs
+from keras_transformer.decoding.texts import prepare_texts
+from keras_transformer.decoding.texts import read_windows
 
 
-class Translator(TextTranslator):
-    """Translates sentences with a trained model.
+class Translator(Preparation):
+    """Translates lists of sentences.
 
     Sentences of similar lengths are decoded together, as many as the memory
     allows. Each sentence gets the translation that it would get alone, and the
     order is that of the input. A batch that does not fit into memory is halved.
     A translation has at most `extra_length` tokens more than its source.
 
-    The search is compiled at the first call. It reads the current weights of
-    the model, so a translator can follow a model through its training.
-    `Translator.load` decodes on all GPUs of the machine, with a copy of the
-    model on each.
+    An engine searches, and steps change the texts before the search and the
+    hypotheses after it. `load` puts all of them together.
 
     Args:
-        model: A built `Transformer`, or an `Ensemble` of several.
-        vocabulary: The `Subwords` of the targets.
-        hparams: The model's `HParams`, which set the defaults of `beam_size`,
-            `alpha` and `extra_length`.
-        num_threads: Integer, the number of batches that are decoded side by
-            side. Defaults to 1.
-        source_vocabulary: The `Subwords` of the sources. Defaults to None,
-            which means `vocabulary`.
-        replicas: List of `Replica` that decode, the first with `model`.
-            Defaults to None, which means `model` alone.
+        engine: A `KerasEngine`, `SavedModelEngine` or `CTranslate2Engine`.
+        steps: List of `Step`. Defaults to none.
+        reranker: A `Reranker`, which reorders the hypotheses. Defaults to None.
 
     Example:
 
@@ -59,34 +47,16 @@ class Translator(TextTranslator):
         translator(["A dog."], temperature=0.8, top_k=10, seed=3)
     """
 
-    def __init__(
-        self,
-        model,
-        vocabulary,
-        hparams,
-        num_threads=1,
-        source_vocabulary=None,
-        replicas=None,
-    ):
-        self.model = model
-        self.vocabulary = vocabulary
-        self.source_vocabulary = source_vocabulary or vocabulary
-        self._replicas = Replicas(
-            replicas or [Replica(model)],
-            num_threads,
-            (vocabulary, self.source_vocabulary),
-        )
-        self.num_threads = num_threads
-        self.options = DecodeOptions.from_hparams(hparams)
-        self.linearization = find_linearization(vocabulary)
-        self.trained_length = hparams.max_length
+    def __init__(self, engine, steps=(), reranker=None):
+        super().__init__(engine, steps, reranker)
+        if reranker:
+            reranker.check_translator(self)
 
     @classmethod
     def load(cls, path, step=None, precision="float32"):
         """Opens a run, an ensemble or an exported model as a translator.
 
-        `loading.load` returns a `Parser` for a model that parses; this method
-        returns the translator inside it.
+        For a model that parses, `loading.load` returns a `Parser`.
 
         Args:
             path: Directory that kt-trainer, kt-avg-checkpoints or kt-exporter
@@ -95,36 +65,100 @@ class Translator(TextTranslator):
             step: Integer step of a run's checkpoint, or "best". For an ensemble
                 it can be a list with an entry for each run. Defaults to the
                 newest.
-            precision: "float32", "bfloat16" or "float16", the precision that
-                a run's model computes in. An exported model has its own.
-                Defaults to "float32".
+            precision: "float32", "bfloat16" or "float16", the precision of a
+                run's model. An exported model has its own. Defaults to
+                "float32".
+        """
+        return cls(
+            open_engine(exported.list_directories(path), step, precision)
+        )
+
+    def __call__(
+        self,
+        texts,
+        num_hypotheses=None,
+        return_scores=False,
+        return_attention=False,
+        return_alignments=False,
+        return_word_scores=False,
+        prefixes=None,
+        seed=0,
+        **options,
+    ):
+        """Translates a list of sentences.
+
+        Args:
+            texts: List of str.
+            num_hypotheses: Integer, the number of translations of each
+                sentence. Defaults to None, which returns the best one alone.
+            return_scores: Whether to return the scores as well.
+            return_attention: Whether to return the `Attention` of the best
+                translations as well.
+            return_alignments: Whether to return the links between the words of
+                the best translations and their texts as well. Words are
+                separated by spaces; see `WordLinks.find_pairs`.
+            return_word_scores: Whether to return the log-probabilities of the
+                words of the best translations as well, see `WordLinks.scores`.
+            prefixes: List of str, one for each text, that the translations
+                begin with. Defaults to None.
+            seed: Integer seed of the sampler. Defaults to 0.
+            **options: Other fields of `DecodeOptions` to change, such as
+                `beam_size` (1 is greedy), `alpha` or `temperature`. Also
+                `glossary`, a `Glossary` whose terms the translations obey, and
+                `protect`, the `Placeholders` that they keep, which goes
+                without `prefixes`, attention, alignments and word scores.
 
         Returns:
-            A `Translator`, `SavedModelTranslator` or `CTranslate2Translator`,
-            which are called alike.
+            List of str. With `num_hypotheses` it is a list of lists of str,
+            best first. The translation of a blank text is empty.
+
+            With one of the flags, a tuple that begins with this list. What
+            the flags add follows in the order of the flags. The scores are
+            nested in the same way and are log-probabilities divided by the
+            length penalty; with `mbr_samples` they are mean chrF, or mean F1
+            of trees. Everything else is a list with one entry for each text.
         """
-        paths = ensembles.directories(path)
-        format = ensembles.format_of(paths)
-        if format == "ctranslate2":
-            from keras_transformer.decoding import ctranslate2_translator
-
-            return ctranslate2_translator.CTranslate2Translator(paths[0])
-        if format == "saved_model":
-            from keras_transformer.decoding import saved_model_translator
-
-            return saved_model_translator.SavedModelTranslator(paths[0])
-        runs = ensembles.open_runs(paths)
-        replicas = load_replicas(
-            lambda: ensembles.load_model(runs, step, precision)
+        of_words = {
+            "return_attention": return_attention,
+            "return_alignments": return_alignments,
+            "return_word_scores": return_word_scores,
+        }
+        check_capabilities(self.engine.capabilities, of_words)
+        if protect := options.get("protect"):
+            check_protect(protect, self.linearization, **of_words)
+        hypotheses = list(
+            self.hypotheses(
+                texts,
+                prefixes=prefixes,
+                seed=seed,
+                scored=return_scores,
+                num_hypotheses=num_hypotheses,
+                **options,
+            )
         )
-        return cls(
-            replicas[0].model,
-            runs[0].vocabulary,
-            runs[0].hparams,
-            max(threads.num_threads(), len(replicas)),
-            runs[0].source_vocabulary,
-            replicas,
-        )
+        results = [_nest(hypotheses, "text", num_hypotheses)]
+        if return_scores:
+            results.append(_nest(hypotheses, "score", num_hypotheses))
+        if return_attention:
+            results.append(self.attention(texts, hypotheses))
+        if return_alignments or return_word_scores:
+            links = self.word_links(texts, hypotheses)
+        if return_alignments:
+            results.append([each.find_pairs() for each in links])
+        if return_word_scores:
+            results.append([each.scores for each in links])
+        return results[0] if len(results) == 1 else tuple(results)
+
+    def translate(self, texts, report=None, **options):
+        """Yields the best translation of each sentence, a str.
+
+        Args:
+            texts: Iterable of str.
+            report: Function, see `hypotheses`. Defaults to None.
+            **options: See `hypotheses`.
+        """
+        for best, *_ in self.hypotheses(texts, report, scored=False, **options):
+            yield best.text
 
     def hypotheses(
         self,
@@ -135,47 +169,69 @@ class Translator(TextTranslator):
         start=0,
         glossary=None,
         protect=None,
+        scored=True,
         **options,
     ):
-        if glossary:
-            glossaries.check_goes_with(
-                glossary, self.changed_options(**options), self.linearization
-            )
-        if protect:
-            placeholders.check_goes_with(protect, self.linearization)
-            placeholders.check_alone(prefixes=prefixes)
-            options = dict(options, glossary=glossary)
-            yield from protected_hypotheses(
-                self, protect, texts, start, report=report, seed=seed, **options
-            )
-            return
-        fields.check_seed(seed)
+        """Yields the hypotheses of each sentence.
+
+        The texts are read in windows. A large file therefore need not fit into
+        memory, and the first translations come early.
+
+        Args:
+            texts: Iterable of str.
+            report: Function that is called with the number of sentences after
+                each batch. Defaults to None.
+            prefixes: Iterable of str, one for each text. Defaults to None.
+            seed: Integer seed of the sampler. Defaults to 0.
+            start: Integer, the number of texts before these, a multiple of
+                `texts.WINDOW`. The hypotheses are then those of a call with
+                all the texts. Defaults to 0.
+            glossary: A `Glossary`. Defaults to None.
+            protect: `Placeholders`. Defaults to None.
+            scored: Whether the scores are needed. An engine that is faster
+                without them leaves them None. Defaults to True.
+            **options: Fields of `DecodeOptions` to change.
+
+        Yields:
+            List of `Hypothesis` for each text, best first.
+        """
+        options = self.change_options(**options)
+        steps = self._combine_steps(options, prefixes, seed, glossary, protect)
+        searched = options
+        if self.reranker:
+            # It needs all hypotheses of the beam, and adds to their scores.
+            searched, scored = self.reranker.widen(options), True
+        # Each sentence has a seed of its own, so its samples do not depend on
+        # its batch.
         generator = np.random.default_rng(seed)
         generator.integers(2**31, size=start, dtype="int32")
-        for window, own_prefixes in windows(texts, prefixes, start):
-            # Each sentence has a seed of its own, so its samples do not depend
-            # on its batch.
-            seeds = generator.integers(2**31, size=len(window), dtype="int32")
-            prefix_ids = encode_prefixes(self.vocabulary, window, own_prefixes)
-
-            def translate(sources, terms):
-                if terms:
-                    terms = glossaries.encode_terms(self.vocabulary, terms)
-                # The second search, for terms, adds no sentences.
-                own_report = None if terms else report
-                return self.translate_ids(
-                    sources, own_report, prefix_ids, seeds, terms, **options
+        for window, prefixes_of_window in read_windows(texts, prefixes, start):
+            numbers, raw_texts = zip(*window)
+            prepared, memories = prepare_texts(steps, raw_texts)
+            window = list(zip(numbers, prepared))
+            sources = self.codec.encode(window)
+            search = functools.partial(
+                self.translate_ids,
+                prefixes=self.codec.encode_prefixes(window, prefixes_of_window),
+                seeds=generator.integers(
+                    2**31, size=len(window), dtype="int32"
+                ),
+                seed=int(seed) + numbers[0] - 1,
+                scored=scored,
+                **dataclasses.asdict(searched),
+            )
+            hypotheses = search(sources, report)
+            if glossary:
+                hypotheses = self._enforce_terms(
+                    glossary, window, sources, hypotheses, search
                 )
-
-            sources = self.encode(window)
-            terms = glossaries.find_terms(glossary, window)
-            yield from glossaries.obeying(translate, sources, terms, blank=[])
-
-    def encode(self, numbered):
-        return encode(self.source_vocabulary, numbered)
-
-    def encode_targets(self, numbered):
-        return encode(self.vocabulary, numbered)
+            for step, memory in zip(reversed(steps), reversed(memories)):
+                hypotheses = step.finish(hypotheses, memory)
+            if self.reranker:
+                hypotheses = self.reranker.reorder(
+                    raw_texts, hypotheses, options
+                )
+            yield from hypotheses
 
     def translate_ids(
         self,
@@ -184,90 +240,160 @@ class Translator(TextTranslator):
         prefixes=None,
         seeds=None,
         terms=None,
+        seed=None,
+        scored=True,
         **options,
     ):
         """Translates sentences that are encoded already.
 
         Args:
-            sources: List of lists of ids with the end id. An empty list stands
-                for a blank sentence.
-            report: Function, see `hypotheses`. Defaults to None.
-            prefixes: List of lists of ids without the end id. Defaults to
-                None.
-            seeds: Int32 array of shape `(batch,)`, the seed of the sampler for
-                each sentence. Defaults to zeros.
-            terms: List with the terms that each translation must hold, which
-                are lists of ids without the end id. Defaults to None.
+            sources: List of what `encode` returns.
+            report, scored: See `hypotheses`.
+            prefixes, terms, seeds, seed: See `Sentences`. Default to None.
             **options: Fields of `DecodeOptions` to change.
 
         Returns:
-            List of lists of `Hypothesis`, best first. An empty source has one
+            List of lists of `Hypothesis`, best first. A blank source has one
             empty hypothesis.
         """
-        options = self.changed_options(**options)
-        searched = self._replicas.search(
-            Sentences(sources, prefixes, seeds, terms),
-            options.to_search_options(),
-            self.linearization,
-        )
+        options = self.change_options(**options)
+        sentences = Sentences(sources, prefixes, terms, seeds, seed)
         results = [[Hypothesis("", 0.0, [])] for _ in sources]
-        for batch, hypotheses in searched:
-            for i, own in zip(batch, with_texts(hypotheses, self.vocabulary)):
-                results[i] = chosen(own, options)
+        for batch, hypotheses in self.engine.search(
+            sentences, options.to_search_options(), scored
+        ):
+            decoded = self.codec.decode(hypotheses)
+            for i, each in zip(batch, decoded):
+                results[i] = select_hypotheses(each, options)
             if report:
                 report(len(batch))
         if report:  # blank sentences are in no batch
-            report(sum(not ids for ids in sources))
+            report(sum(not source for source in sources))
         return results
 
+    def score(self, texts, translations, alpha=None):
+        """Scores translations as the search would score them.
+
+        Args:
+            texts: List of str.
+            translations: List of str, one for each text.
+            alpha: Float, exponent of the length penalty. Defaults to the
+                model's.
+
+        Returns:
+            List of float: log-probabilities divided by the length penalty, and
+            0 for a blank text. With a reranker, its scores.
+        """
+        check_pairs(texts, translations)
+        scores = self.score_ids(
+            self.encode(list(enumerate(texts, 1))),
+            self.encode_targets(list(enumerate(translations, 1))),
+            alpha,
+        )
+        if self.reranker:
+            alpha = self.options.alpha if alpha is None else alpha
+            return self.reranker.add_scores(texts, translations, scores, alpha)
+        return scores
+
     def score_ids(self, sources, targets, alpha=None):
+        """Scores translations that are encoded already, see `score`.
+
+        Args:
+            sources: List of what `encode` returns.
+            targets: List of what `encode_targets` returns, one for each source.
+            alpha: Float, see `score`.
+        """
         # Trees get the scores of a search that is not constrained, because a
         # constrained one redistributes the probability of illegal symbols.
-        alpha = self.options.alpha if alpha is None else alpha
-        scored = self._replicas.score(sources, targets, alpha, self.options)
+        options = self.change_options(alpha=alpha)
         scores = [0.0] * len(sources)
-        for batch, batch_scores in scored:
-            for i, score in zip(batch, batch_scores):
+        for batch, scores_of_batch in self.engine.score(
+            sources, targets, options
+        ):
+            for i, score in zip(batch, scores_of_batch):
                 scores[i] = score
         return scores
 
-    @property
-    def has_attention(self):
-        from keras_transformer.search.ensemble import Ensemble
-
-        return not isinstance(self.model, Ensemble)
-
     def attention(self, texts, hypotheses):
-        from keras_transformer.decoding.attention import attention_of
+        """Returns the `Attention` of the best translation of each text.
 
-        self._check_single("return_attention")
+        Args:
+            texts: List of str.
+            hypotheses: List of what `hypotheses` yields for these texts.
+        """
+        check_capabilities(self.engine.capabilities, {"return_attention": True})
         sources = self.encode(list(enumerate(texts, 1)))
-        # Attention needs a token, and a blank text has the end alone.
-        return [
-            attention_of(
-                self.model,
-                self.vocabulary,
-                ids or [END_ID],
-                best.ids or [END_ID],
-                self.source_vocabulary,
-            )
-            for ids, (best, *_) in zip(sources, hypotheses)
-        ]
-
-    def word_links(self, texts, hypotheses, pattern=SPACED_WORD):
-        self._check_single("return_alignments")
-        return find_links(
-            self.model,
-            self.vocabulary,
-            self.encode(list(enumerate(texts, 1))),
-            [best.ids for best, *_ in hypotheses],
-            pattern,
-            self.source_vocabulary,
+        return self.engine.attend(
+            sources, [best.ids for best, *_ in hypotheses]
         )
 
-    def _check_single(self, name):
-        if not self.has_attention:
-            raise ValueError(
-                f"`{name}` needs a single model. Received: an ensemble. Load "
-                "one of its runs."
-            )
+    def word_links(self, texts, hypotheses, pattern=SPACED_WORD):
+        """Returns the `WordLinks` of the best translation of each text.
+
+        Args:
+            texts, hypotheses: As for `attention`.
+            pattern: Compiled regular expression of a word. Defaults to words
+                that are separated by spaces.
+        """
+        check_capabilities(
+            self.engine.capabilities, {"return_alignments": True}
+        )
+        sources = self.encode(list(enumerate(texts, 1)))
+        target_ids = [best.ids for best, *_ in hypotheses]
+        links = self.engine.link_words(sources, target_ids, pattern)
+        for step in reversed(self.steps):
+            links = list(map(step.finish_links, links))
+        return links
+
+    def _combine_steps(self, options, prefixes, seed, glossary, protect):
+        """Checks the arguments of a call, and returns its steps."""
+        changes = {"glossary": glossary, "protect": protect}
+        changes |= {"prefixes": prefixes, "seed": seed}
+        check_capabilities(self.engine.capabilities, changes)
+        fields.check_seed(seed)
+        if glossary:
+            check_glossary(glossary, options, self.linearization)
+        if not protect:
+            return self.steps
+        # A tag such as <fr> looks like something that has to be kept.
+        tags = {"tag": step.tag for step in self.steps}
+        check_protect(protect, self.linearization, prefixes=prefixes, **tags)
+        return [*self.steps, Protection(protect, glossary, self.engine)]
+
+    def _enforce_terms(self, glossary, window, sources, hypotheses, search):
+        """Searches again for what lacks terms of a glossary."""
+        texts = [text for _, text in window]
+        terms = find_missing_terms(glossary, texts, hypotheses)
+        if not any(terms):
+            return hypotheses
+        constrained = search(
+            [source if each else [] for source, each in zip(sources, terms)],
+            terms=self.codec.encode_terms(window, terms),
+        )
+        return merge_hypotheses(constrained, hypotheses, terms)
+
+
+def open_engine(paths, step=None, precision="float32"):
+    """Opens the engine of a list of directories, see `Translator.load`."""
+    # Imported here because each needs packages that the others do without.
+    format = exported.find_format(paths)
+    if format == "ctranslate2":
+        from keras_transformer.decoding.engines.ctranslate2 import (
+            CTranslate2Engine,
+        )
+
+        return CTranslate2Engine(paths[0])
+    if format == "saved_model":
+        from keras_transformer.decoding.engines.saved_model import (
+            SavedModelEngine,
+        )
+
+        return SavedModelEngine(paths[0])
+    from keras_transformer.decoding.engines.keras_engine import KerasEngine
+
+    return KerasEngine.load(paths, step, precision)
+
+
+def _nest(hypotheses, field, num_hypotheses):
+    values = [[getattr(one, field) for one in each] for each in hypotheses]
+    return values if num_hypotheses else [best for best, *_ in values]

@@ -5,7 +5,7 @@ import sys
 
 from keras_transformer.data import text_files
 from keras_transformer.data.progress import Progress
-from keras_transformer.decoding import threads
+from keras_transformer.decoding import batching
 from keras_transformer.decoding.loading import load
 from keras_transformer.errors import UserError
 from keras_transformer.files.directories import check_directory
@@ -89,7 +89,7 @@ def decode(texts, problem, output_dirs, steps, changes):
     Returns:
         A list of strings.
     """
-    threads.give_each_a_core()
+    batching.give_each_a_core()
     # The sentences of a treebank are words with spaces between them.
     tokenized = problem.measure == "f1"
     translator = load(output_dirs, steps, tokenized=tokenized)
@@ -139,9 +139,10 @@ def _write_evalb_files(texts, outputs, output_dir):
 
 
 def _report_trees(parser, num_sentences):
-    share = parser.num_malformed / num_sentences
+    num_malformed = parser.trees.num_malformed
+    share = num_malformed / num_sentences
     print(
-        f"Malformed and repaired: {parser.num_malformed} of {num_sentences} "
+        f"Malformed and repaired: {num_malformed} of {num_sentences} "
         f"({share:.1%}).",
         file=sys.stderr,
     )

@@ -3,7 +3,7 @@
 import tensorflow as tf
 import tensorflow_text
 
-from keras_transformer.decoding import refusals
+from keras_transformer.decoding import exported
 from keras_transformer.token_ids import END_ID
 
 # The characters that `str.isspace` accepts, in the syntax of RE2.
@@ -37,7 +37,7 @@ def tokenize(tokenizer, text):
     """
     # ICU replaces invalid bytes by U+FFFD and changes nothing else.
     legible = tf.strings.unicode_transcode(text, "UTF-8", "UTF-8")
-    is_legible = assert_all(tf.equal(text, legible), refusals.NOT_UTF8)
+    is_legible = assert_all(tf.equal(text, legible), exported.NOT_UTF8)
     with tf.control_dependencies([is_legible]):
         blank = tf.strings.regex_full_match(text, _BLANK)
         ids = tokenizer.tokenize(tf.where(blank, "", text))

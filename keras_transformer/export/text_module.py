@@ -4,7 +4,7 @@ import functools
 
 import tensorflow as tf
 
-from keras_transformer.decoding import refusals
+from keras_transformer.decoding import exported
 from keras_transformer.export.graph_text import assert_all
 from keras_transformer.export.graph_text import decode
 from keras_transformer.export.graph_text import new_tokenizer
@@ -121,14 +121,14 @@ class TextModule(tf.Module):
     def _translate_with_terms(self, text, terms):
         sizes = tf.shape(text)[0], tf.shape(terms)[0]
         checks = [
-            tf.debugging.assert_equal(*sizes, refusals.NOT_A_LIST_EACH),
-            _at_most(refusals.MAX_TERMS, tf.shape(terms)[1], "terms"),
+            tf.debugging.assert_equal(*sizes, exported.NOT_A_LIST_EACH),
+            _at_most(exported.MAX_TERMS, tf.shape(terms)[1], "terms"),
         ]
         sources, targets = self._tokenizers()
         with tf.control_dependencies(checks):
             ids = term_ids(targets, terms)
         # `term_ids` adds a column.
-        most = refusals.MAX_TERM_TOKENS
+        most = exported.MAX_TERM_TOKENS
         check = _at_most(most, tf.shape(ids)[2] - 1, "tokens")
         with tf.control_dependencies([check]):
             ids = tf.identity(ids)
@@ -159,7 +159,7 @@ class TextModule(tf.Module):
 
     def _score_texts(self, text, targets):
         sizes = tf.shape(text)[0], tf.shape(targets)[0]
-        same = tf.debugging.assert_equal(*sizes, refusals.NOT_PAIRED)
+        same = tf.debugging.assert_equal(*sizes, exported.NOT_PAIRED)
         of_source, of_target = self._tokenizers()
         # In a graph, a check runs only if something depends on it.
         with tf.control_dependencies([same]):
@@ -194,14 +194,14 @@ class TextModule(tf.Module):
             self._check_lengths(lengths, "inputs"),
             assert_all(
                 (inputs >= 0) & (inputs < self._vocab_size),
-                refusals.unknown_ids(self._vocab_size),
+                exported.unknown_ids(self._vocab_size),
             ),
             assert_all(
-                tf.equal(last, tf.equal(inputs, END_ID)), refusals.NO_END
+                tf.equal(last, tf.equal(inputs, END_ID)), exported.NO_END
             ),
             assert_all(
                 tf.equal(real, places < lengths[:, None]),
-                refusals.EARLY_PADDING,
+                exported.EARLY_PADDING,
             ),
         ]
         # Only operations that are made inside the block wait for the checks.
@@ -212,13 +212,13 @@ class TextModule(tf.Module):
         # The 0 is the maximum of an empty batch.
         longest = tf.reduce_max(tf.concat([lengths, [0]], axis=0))  # scalar
         return tf.debugging.assert_less_equal(
-            longest, self._max_tokens, refusals.too_long(name, self._max_tokens)
+            longest, self._max_tokens, exported.too_long(name, self._max_tokens)
         )
 
 
 def _at_most(most, number, name):
     return tf.debugging.assert_less_equal(
-        number, most, refusals.too_many_in_terms(most, name)
+        number, most, exported.too_many_in_terms(most, name)
     )
 
 

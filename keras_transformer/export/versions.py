@@ -5,10 +5,10 @@ import dataclasses
 import os
 import shutil
 
-from keras_transformer.decoding.exported import export_format
+from keras_transformer.decoding.exported import find_export_format
 from keras_transformer.decoding.exported import is_ctranslate2
 from keras_transformer.decoding.exported import is_version
-from keras_transformer.decoding.exported import versions
+from keras_transformer.decoding.exported import list_versions
 from keras_transformer.errors import UserError
 from keras_transformer.files import directories
 from keras_transformer.files import locks
@@ -41,7 +41,7 @@ def new_version(export_dir):
     _check_content(export_dir)
     with locks.lock_directory(export_dir, wait=False):
         _remove_leftovers(export_dir)
-        number = max(versions(export_dir), default=0) + 1
+        number = max(list_versions(export_dir), default=0) + 1
         path = os.path.join(export_dir, str(number))
         # The name is not a number, so no server loads the directory early.
         with directories.stage_directory(path + writing.INCOMPLETE) as aside:
@@ -69,7 +69,7 @@ def check_export_dir(export_dir, format):
         )
     _check_content(export_dir)
     # TensorFlow Serving would try to load the newest version in any format.
-    if export_format(export_dir) not in (None, format):
+    if find_export_format(export_dir) not in (None, format):
         raise UserError(
             "`export_dir` must hold versions of one format. Received: "
             f"export_dir={export_dir!r} with versions that are not of the "

@@ -4,6 +4,7 @@ import contextlib
 import math
 
 from keras_transformer.data.batch_plan import padded_batches
+from keras_transformer.decoding.engines.keras_engine import KerasEngine
 from keras_transformer.decoding.translator import Translator
 from keras_transformer.runs import variables
 
@@ -35,10 +36,12 @@ class Evaluator:
         self.engine = engine
         self.hparams = hparams
         self.translator = Translator(
-            engine.model,
-            problem.vocabulary,
-            hparams,
-            source_vocabulary=problem.source_vocabulary,
+            KerasEngine(
+                engine.model,
+                problem.vocabulary,
+                hparams,
+                source_vocabulary=problem.source_vocabulary,
+            )
         )
 
     def __call__(self, must_stop=lambda: False):

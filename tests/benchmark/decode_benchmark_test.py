@@ -48,8 +48,8 @@ class TimeDecodingTest:
     ):
         translator = make_translator(make_vocabulary(vocabulary_path))
         figures = decode.time_decoding(
-            translator.model,
-            translator.vocabulary.encode(SENTENCES),
+            translator.engine.model,
+            translator.codec.vocabulary.encode(SENTENCES),
             DecodeOptions(beam_size=2),
             batch_size=2,
             target_length=5,
@@ -64,10 +64,10 @@ class TimeDecodingTest:
     @pytest.mark.slow
     def test_without_a_forced_length_the_model_decides(self, vocabulary_path):
         translator = make_translator(make_vocabulary(vocabulary_path))
-        sources = translator.vocabulary.encode(SENTENCES)
+        sources = translator.codec.vocabulary.encode(SENTENCES)
         options = DecodeOptions(beam_size=2, extra_length=4)
         figures = decode.time_decoding(
-            translator.model, sources, options, num_passes=1
+            translator.engine.model, sources, options, num_passes=1
         )
         hypotheses = translator.translate_ids(sources, beam_size=2)
         expected = np.mean([len(best.ids) for best, *_ in hypotheses])

@@ -15,7 +15,7 @@ from layer_checks import weights_by_path
 
 from keras_transformer.data.subwords import train_subwords
 from keras_transformer.decoding.attention import START
-from keras_transformer.decoding.attention import attention_of
+from keras_transformer.decoding.attention import compute_attention
 from keras_transformer.token_ids import END_LABEL
 from keras_transformer.transformer import Transformer
 
@@ -109,7 +109,7 @@ class AttentionOfTest:
             positional_encoding="learned",
             num_decoder_layers=decoder_depth,
         )
-        attention = attention_of(model, vocabulary, *ids)
+        attention = compute_attention(model, [vocabulary] * 2, *ids)
         expected = recomputed(model, *map(np.array, ids), norm)
         for kind in KINDS:
             array = getattr(attention, kind)
@@ -119,7 +119,7 @@ class AttentionOfTest:
     def test_each_row_sums_to_one_and_none_sees_the_future(
         self, vocabulary, ids
     ):
-        attention = attention_of(make(), vocabulary, *ids)
+        attention = compute_attention(make(), [vocabulary] * 2, *ids)
         source, target = map(len, ids)
         for kind, shape in (
             ("encoder", (2, 2, source, source)),
@@ -133,10 +133,10 @@ class AttentionOfTest:
 
     def test_padding_is_left_out_and_changes_nothing(self, vocabulary, ids):
         model = make()
-        padded = attention_of(
-            model, vocabulary, np.array([*ids[0], 0, 0]), [*ids[1], 0]
+        padded = compute_attention(
+            model, [vocabulary] * 2, np.array([*ids[0], 0, 0]), [*ids[1], 0]
         )
-        expected = attention_of(model, vocabulary, *ids)
+        expected = compute_attention(model, [vocabulary] * 2, *ids)
         assert padded[:2] == expected[:2]
         for array, other in zip(padded[2:], expected[2:], strict=True):
             np.testing.assert_array_equal(array, other)
@@ -144,7 +144,8 @@ class AttentionOfTest:
     def test_dropout_is_off(self, vocabulary, ids):
         model = make(dropout=0.5, attention_dropout=0.5)
         first, second = (
-            attention_of(model, vocabulary, *ids).cross for _ in range(2)
+            compute_attention(model, [vocabulary] * 2, *ids).cross
+            for _ in range(2)
         )
         np.testing.assert_array_equal(first, second)
 
@@ -152,14 +153,14 @@ class AttentionOfTest:
     def test_an_empty_sentence_is_an_error(self, vocabulary, ids, name):
         sentences = {"source_ids": ids[0], "target_ids": ids[1], name: [0]}
         with pytest.raises(ValueError, match=f"`{name}` must hold a token"):
-            attention_of(make(), vocabulary, **sentences)
+            compute_attention(make(), [vocabulary] * 2, **sentences)
 
 
 class LabelsTest:
     def test_pieces_spell_the_sentence_and_the_end_comes_last(
         self, vocabulary, ids
     ):
-        attention = attention_of(make(), vocabulary, *ids)
+        attention = compute_attention(make(), [vocabulary] * 2, *ids)
         for tokens, text in (
             (attention.source_tokens, SOURCE),
             (attention.target_tokens, TARGET),
@@ -176,19 +177,19 @@ class LabelsTest:
         So key i of the decoder is not target token i, but the one before.
         """
         model = make()
-        attention = attention_of(model, vocabulary, *ids)
+        attention = compute_attention(model, [vocabulary] * 2, *ids)
         queries, keys, _ = attention.of("decoder")
         assert queries == attention.target_tokens
         assert keys == [START, *queries[:-1]]
         changed = list(ids[1])
         changed[1] = 1 + ids[1][1]
-        other = attention_of(model, vocabulary, ids[0], changed)
+        other = compute_attention(model, [vocabulary] * 2, ids[0], changed)
         differs = np.any(attention.decoder != other.decoder, axis=(0, 1, 3))
         assert keys[2] == queries[1]
         np.testing.assert_array_equal(differs, np.arange(len(keys)) >= 2)
 
     def test_each_kind_has_its_labels(self, vocabulary, ids):
-        attention = attention_of(make(), vocabulary, *ids)
+        attention = compute_attention(make(), [vocabulary] * 2, *ids)
         for kind in KINDS:
             queries, keys, weights = attention.of(kind)
             assert weights.shape[2:] == (len(queries), len(keys))
@@ -204,7 +205,7 @@ class LabelsTest:
             "targets": np.array([ids[1]]),
         }
         _, weights = model(features, return_weights=True)
-        attention = attention_of(model, vocabulary, *ids)
+        attention = compute_attention(model, [vocabulary] * 2, *ids)
         for kind in KINDS:
             np.testing.assert_array_equal(
                 getattr(attention, kind),

@@ -5,13 +5,13 @@ import numpy as np
 import pytest
 from small_transformer import make_transformer
 
-from keras_transformer.decoding.batches import plan_batches
-from keras_transformer.decoding.batches import search_costs
-from keras_transformer.decoding.cache_budget import HELD_SHARE
-from keras_transformer.decoding.cache_budget import LOGITS_BYTES
-from keras_transformer.decoding.cache_budget import cache_positions
-from keras_transformer.decoding.cache_budget import free_bytes
-from keras_transformer.decoding.cache_budget import position_bytes
+from keras_transformer.decoding.batching import plan_batches
+from keras_transformer.decoding.batching import search_costs
+from keras_transformer.decoding.engines.compiled_search import HELD_SHARE
+from keras_transformer.decoding.engines.compiled_search import LOGITS_BYTES
+from keras_transformer.decoding.engines.compiled_search import cache_positions
+from keras_transformer.decoding.engines.compiled_search import position_bytes
+from keras_transformer.decoding.engines.compiled_search import read_free_bytes
 from keras_transformer.search.ensemble import Ensemble
 from keras_transformer.search.options import DecodeOptions
 
@@ -89,5 +89,6 @@ class CachePositionsTest:
         assert cache_positions(1, 1000) == 1
 
     def test_a_processor_has_no_budget_of_its_own(self):
-        assert free_bytes(None) is None
-        assert free_bytes(keras.distribution.list_devices("cpu")[0]) is None
+        assert read_free_bytes(None) is None
+        device = keras.distribution.list_devices("cpu")[0]
+        assert read_free_bytes(device) is None

@@ -9,11 +9,10 @@ import pathlib
 
 import pytest
 
-from keras_transformer.decoding import ctranslate2_translator
-from keras_transformer.decoding.ctranslate2_model import CTranslate2Model
-from keras_transformer.decoding.ctranslate2_translator import (
-    CTranslate2Translator,
-)
+from keras_transformer.decoding.engines import ctranslate2 as ctranslate2_engine
+from keras_transformer.decoding.engines.ctranslate2 import CTranslate2Engine
+from keras_transformer.decoding.served_model import CTranslate2Model
+from keras_transformer.decoding.translator import Translator
 
 pytest.importorskip("ctranslate2")
 
@@ -28,18 +27,18 @@ class DevicesTest:
         self, device, monkeypatch
     ):
         monkeypatch.setattr(COUNT, lambda: 3)
-        placement = ctranslate2_translator._placement(device)
+        placement = ctranslate2_engine._placement(device)
         assert placement == {"device_index": [0, 1, 2], "inter_threads": 1}
 
     def test_a_processor_is_no_gpu(self, monkeypatch):
         monkeypatch.setattr(COUNT, lambda: 3)
-        assert "device_index" not in ctranslate2_translator._placement("cpu")
+        assert "device_index" not in ctranslate2_engine._placement("cpu")
 
     def test_two_batches_at_a_time_find_what_one_finds(self, monkeypatch):
-        one = CTranslate2Translator(str(EXPORTED), device="cpu")
+        one = Translator(CTranslate2Engine(str(EXPORTED), device="cpu"))
         expected = one(LETTERS, return_scores=True)
         monkeypatch.setattr(
-            ctranslate2_translator,
+            ctranslate2_engine,
             "_placement",
             lambda device: {
                 "device_index": [0],
@@ -47,8 +46,8 @@ class DevicesTest:
                 "intra_threads": 1,
             },
         )
-        two = CTranslate2Translator(str(EXPORTED), device="cpu")
-        assert two.num_threads == 2
+        two = Translator(CTranslate2Engine(str(EXPORTED), device="cpu"))
+        assert two.engine.num_threads == 2
         translations, scores = two(LETTERS, return_scores=True)
         assert translations == expected[0]
         assert scores == pytest.approx(expected[1], abs=1e-4)

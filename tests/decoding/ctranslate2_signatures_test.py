@@ -11,7 +11,7 @@ from google.protobuf import json_format
 from small_translators import make_run
 from small_translators import make_tree_vocabulary
 
-from keras_transformer.decoding.ctranslate2_model import CTranslate2Model
+from keras_transformer.decoding.served_model import CTranslate2Model
 from keras_transformer.export.ctranslate2 import export_ctranslate2
 from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.search.options import DecodeOptions
@@ -170,12 +170,12 @@ class CTranslate2ModelTest:
         assert first in messages[1] or second in messages[0]
 
     def test_all_threads_have_work(self, ours):
-        assert ours.num_parallel == ours._translator.num_threads >= 1
+        assert ours.num_parallel == ours._translator.engine.num_threads >= 1
 
 
 class ManyHypothesesTest:
     def test_missing_ones_have_no_text_and_an_infinite_score(self, copied):
-        """As the SavedModel fills the places, see `SavedModelTranslator`."""
+        """As the SavedModel fills the places, see `SavedModelEngine`."""
         record = json.loads((copied / "export.json").read_text())
         record["decode"].update(num_hypotheses=3, beam_size=3, extra_length=0)
         (copied / "export.json").write_text(json.dumps(record))

@@ -18,10 +18,11 @@ from small_translators import make_translator
 from small_translators import make_tree_vocabulary
 from small_translators import make_vocabulary
 
-from keras_transformer.decoding import replicas
-from keras_transformer.decoding import windows
-from keras_transformer.decoding.compiled_search import compile_search
-from keras_transformer.decoding.hypothesis import _until_end
+from keras_transformer.decoding import batching
+from keras_transformer.decoding import texts as windows
+from keras_transformer.decoding.engines.compiled_search import compile_search
+from keras_transformer.decoding.engines.keras_engine import KerasEngine
+from keras_transformer.decoding.engines.keras_engine import cut_after_end
 from keras_transformer.decoding.translator import Translator
 from keras_transformer.hparam import HParams
 from keras_transformer.runs import variables
@@ -42,7 +43,7 @@ def vocabulary(tmp_path_factory):
 @pytest.fixture
 def copier(vocabulary):
     model = CopyingModel(vocabulary.vocab_size)
-    return Translator(model, vocabulary, HParams(beam_size=2))
+    return Translator(KerasEngine(model, vocabulary, HParams(beam_size=2)))
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +58,7 @@ class TranslatorTest:
     def test_blank_lines_give_empty_lines_without_the_model(self, copier):
         assert copier(["", " ", "\t", "\u3000"]) == [""] * 4
         assert copier([]) == []
-        assert not copier.model.shapes
+        assert not copier.engine.model.shapes
 
     def test_one_str_is_an_error(self, copier):
         with pytest.raises(ValueError, match="one str, 'a dog'.*list"):
@@ -89,7 +90,7 @@ class TranslatorTest:
         copier(TEXTS)
         copier(TEXTS[:1])
         copier(TEXTS[:2])
-        assert copier.model.shapes == [(None, None)]
+        assert copier.engine.model.shapes == [(None, None)]
 
     @pytest.mark.skipif(TENSORFLOW, reason="jax.jit")
     def test_jax_traces_the_search_for_few_shapes(self, copier):
@@ -98,16 +99,16 @@ class TranslatorTest:
         for number in range(1, 8):
             ids_of(copier, sources[:number])
         shapes = [(1, 16), (2, 16), (4, 16), (4, 32), (8, 32)]
-        assert copier.model.shapes == shapes
+        assert copier.engine.model.shapes == shapes
 
     def test_new_weights_are_followed_without_another_trace(self, copier):
         sources = [[5, 6, END_ID]]
         assert ids_of(copier, sources) == sources
-        bias = np.zeros(copier.model.vocab_size, "float32")
+        bias = np.zeros(copier.engine.model.vocab_size, "float32")
         bias[END_ID] = 99.0
-        copier.model.bias.assign(bias)
+        copier.engine.model.bias.assign(bias)
         assert ids_of(copier, sources) == [[END_ID]]
-        assert len(copier.model.shapes) == 1
+        assert len(copier.engine.model.shapes) == 1
 
     @pytest.mark.parametrize("beam_size", [1, 3])
     def test_batches_and_order_do_not_change_the_text(
@@ -118,11 +119,11 @@ class TranslatorTest:
         assert len(set(together)) > 2
         backwards = translator(texts[::-1], beam_size=beam_size)
         assert backwards[::-1] == together
-        monkeypatch.setattr(replicas, "CACHE_POSITIONS", 1)
+        monkeypatch.setattr(batching, "CACHE_POSITIONS", 1)
         assert translator(texts, beam_size=beam_size) == together
 
     def test_batches_keep_to_the_budget(self, translator, monkeypatch):
-        monkeypatch.setattr(replicas, "CACHE_POSITIONS", 100)
+        monkeypatch.setattr(batching, "CACHE_POSITIONS", 100)
         lengths = [3, 30, 7, 7, 200, 1, 1, 2]
         sources = [[5] * (n - 1) + [END_ID] for n in lengths]
         sizes = []
@@ -134,7 +135,7 @@ class TranslatorTest:
             assert size == 1 or size * (longest + 4) * 2 <= 100
 
     def test_a_beam_of_one_is_the_argmax_of_the_whole_model(self, translator):
-        source = translator.vocabulary.encode(["two women run"])[0]
+        source = translator.codec.vocabulary.encode(["two women run"])[0]
         limit = len(source) + translator.options.extra_length
         target = []
         while END_ID not in target and len(target) < limit - 1:
@@ -143,7 +144,7 @@ class TranslatorTest:
                 "inputs": np.array([source]),
                 "targets": np.array([padded]),
             }
-            logits = ops.convert_to_numpy(translator.model(features))
+            logits = ops.convert_to_numpy(translator.engine.model(features))
             target.append(int(np.argmax(logits[0, len(target)])))
         if END_ID not in target:
             target.append(END_ID)
@@ -160,7 +161,7 @@ class TranslatorTest:
     def test_a_model_in_training_is_followed(self, translator):
         texts = ["two women", "a dog runs"]
         before = translator(texts)
-        embeddings = translator.model.embedding.embeddings
+        embeddings = translator.engine.model.embedding.embeddings
         values = embeddings.numpy()
         embeddings.assign(values[::-1])
         assert translator(texts) != before
@@ -174,7 +175,8 @@ class TranslatorTest:
 
     def test_a_length_penalty_favours_long_translations(self, vocabulary):
         model = HesitantModel(vocabulary.vocab_size)
-        translator = Translator(model, vocabulary, HParams(beam_size=2))
+        engine = KerasEngine(model, vocabulary, HParams(beam_size=2))
+        translator = Translator(engine)
         sources = [[5, END_ID]]
         (short,) = ids_of(translator, sources, alpha=0.0)
         (long,) = ids_of(translator, sources, alpha=3.0)
@@ -248,7 +250,9 @@ class TranslatorOnJaxTest:
         sequences, scores = search_with(weights)
         on_jax = np.load(tmp_path / "on_jax.npz")
         for row, expected in zip(on_jax["arr_0"], sequences, strict=True):
-            assert _until_end(row) == _until_end(expected)
+            assert cut_after_end(row.tolist()) == cut_after_end(
+                expected.tolist()
+            )
         np.testing.assert_allclose(on_jax["arr_1"], scores, rtol=0, atol=1e-4)
 
 

@@ -12,8 +12,9 @@ from small_translators import make_translator
 from small_translators import make_tree_vocabulary
 from small_translators import make_vocabulary
 
-from keras_transformer.decoding import ensembles
+from keras_transformer.decoding import exported
 from keras_transformer.decoding import load
+from keras_transformer.decoding.engines.keras_engine import KerasEngine
 from keras_transformer.decoding.loading import check_loadable
 from keras_transformer.decoding.loading import load_checker
 from keras_transformer.decoding.parser import Parser
@@ -40,9 +41,9 @@ class LoadTest:
     def test_a_list_of_runs_is_an_ensemble(self, runs):
         ensemble, first = load(runs), load(runs[0])
         assert type(ensemble) is Translator
-        assert type(ensemble.model) is Ensemble
+        assert type(ensemble.engine.model) is Ensemble
         assert ensemble.options == first.options
-        sources = ensemble.vocabulary.encode(TEXTS[:2])
+        sources = ensemble.codec.vocabulary.encode(TEXTS[:2])
         hypotheses = [best for best, *_ in ensemble.translate_ids(sources)]
         targets = [hypothesis.ids for hypothesis in hypotheses]
         scores = [hypothesis.score for hypothesis in hypotheses]
@@ -52,12 +53,12 @@ class LoadTest:
         assert not np.any(np.isclose(alone, scores, rtol=1e-3))
 
     def test_a_list_of_one_run_is_the_run(self, runs):
-        assert type(load(runs[:1]).model) is Transformer
-        assert type(load([pathlib.Path(runs[0])]).model) is Transformer
-        assert type(load(iter(runs[:1])).model) is Transformer
+        assert type(load(runs[:1]).engine.model) is Transformer
+        assert type(load([pathlib.Path(runs[0])]).engine.model) is Transformer
+        assert type(load(iter(runs[:1])).engine.model) is Transformer
 
     def test_each_run_has_its_own_step(self, runs):
-        assert type(load(runs, [7, None]).model) is Ensemble
+        assert type(load(runs, [7, None]).engine.model) is Ensemble
         with pytest.raises(ValueError, match="must hold step 8"):
             load(runs, [7, 8])
         with pytest.raises(ValueError, match="1 steps of 2 runs"):
@@ -65,10 +66,10 @@ class LoadTest:
 
     def test_parsing_runs_make_one_parser(self, tmp_path):
         vocabulary = make_tree_vocabulary(tmp_path / "vocabulary")
-        model = make_translator(vocabulary).model
-        single = Parser(Translator(model, vocabulary, HPARAMS))
+        model = make_translator(vocabulary).engine.model
+        single = Parser(KerasEngine(model, vocabulary, HPARAMS))
         ensemble = Parser(
-            Translator(Ensemble([model, model]), vocabulary, HPARAMS)
+            KerasEngine(Ensemble([model, model]), vocabulary, HPARAMS)
         )
         texts = ["a dog runs", "two women"]
         trees, scores = ensemble(texts, return_scores=True)
@@ -99,7 +100,7 @@ class RefusalsTest:
     @pytest.mark.parametrize("paths", [None, [], [""], ["run", ""]])
     def test_every_model_needs_a_directory(self, paths):
         with pytest.raises(ValueError, match="a directory for each model"):
-            ensembles.directories(paths)
+            exported.list_directories(paths)
 
     def test_attention_is_that_of_a_single_model(self, runs):
         with pytest.raises(ValueError, match="one of its runs"):

@@ -10,12 +10,13 @@ from small_translators import make_run
 from small_translators import make_translator
 from small_translators import make_tree_vocabulary
 from small_translators import make_vocabulary
+from small_translators import rerank_translator
 
-from keras_transformer.decoding.glossary import Glossary
-from keras_transformer.decoding.glossary import holds
-from keras_transformer.decoding.glossary import obeying
-from keras_transformer.decoding.hypothesis import Hypothesis
-from keras_transformer.decoding.reranking import Reranker
+from keras_transformer.decoding.engines import Hypothesis
+from keras_transformer.decoding.steps.glossary import Glossary
+from keras_transformer.decoding.steps.glossary import find_missing_terms
+from keras_transformer.decoding.steps.glossary import holds
+from keras_transformer.decoding.steps.glossary import merge_hypotheses
 from keras_transformer.decoding.translator import Translator
 from keras_transformer.search.lexical_constraint import MISSING_ID
 
@@ -130,42 +131,36 @@ class HoldsTest:
         assert holds(translation, terms) == expected
 
 
-class ObeyingTest:
-    FREE = {
-        "one": [Hypothesis("a b", -1.0), Hypothesis("a c", -2.0)],
-        "two": [Hypothesis("a b", -1.0), Hypothesis("a c", -2.0)],
-        "three": [Hypothesis("b", -1.0), Hypothesis("c", -2.0)],
-        "four": [Hypothesis("b", -1.0), Hypothesis("c", -4.0)],
-        "": [Hypothesis("", 0.0)],
-    }
-    CONSTRAINED = {
-        "two": [Hypothesis("c", -1.5), Hypothesis("b c", -3.0)],
-        "three": [Hypothesis("x", -5.0), Hypothesis("y x", -6.0)],
-        "four": [Hypothesis("c", -4.0), Hypothesis("b c", -5.0)],
-        "": [Hypothesis("", 0.0)],
-    }
+class TermsTest:
+    FREE = [
+        [Hypothesis("a b", -1.0), Hypothesis("a c", -2.0)],
+        [Hypothesis("a b", -1.0), Hypothesis("a c", -2.0)],
+        [Hypothesis("b", -1.0), Hypothesis("c", -2.0)],
+        [Hypothesis("", 0.0)],
+        [Hypothesis("b", -1.0), Hypothesis("c", -4.0)],
+    ]
+    CONSTRAINED = [
+        [],
+        [Hypothesis("c", -1.5), Hypothesis("b c", -3.0)],
+        [Hypothesis("x", -5.0), Hypothesis("y x", -6.0)],
+        [],
+        [Hypothesis("c", -4.0), Hypothesis("b c", -5.0)],
+    ]
+    TERMS = [[], ["c"], ["x"], [], ["c"]]
+
+    def test_only_what_lacks_a_term_is_searched_again(self):
+        glossary = Glossary({"one": "a", "two": "c", "three": "x", "four": "c"})
+        texts = ["one", "two", "three", "", "four"]
+        assert find_missing_terms(glossary, texts, self.FREE) == self.TERMS
 
     def test_both_searches_give_their_best_hypotheses(self):
-        calls = []
-
-        def translate(sentences, terms):
-            calls.append((sentences, terms))
-            table = self.CONSTRAINED if terms else self.FREE
-            return [list(table[sentence]) for sentence in sentences]
-
-        sentences = ["one", "two", "three", "", "four"]
-        terms = [["a"], ["c"], ["x"], [], ["c"]]
-        results = obeying(translate, sentences, terms, blank="")
-        assert calls == [
-            (sentences, None),
-            (["", "two", "three", "", "four"], [[], ["c"], ["x"], [], ["c"]]),
-        ]
+        results = merge_hypotheses(self.CONSTRAINED, self.FREE, self.TERMS)
         assert results == [
-            self.FREE["one"],
+            self.FREE[0],
             [Hypothesis("c", -1.5), Hypothesis("a c", -2.0)],
-            self.CONSTRAINED["three"],
-            self.FREE[""],
-            self.CONSTRAINED["four"],
+            self.CONSTRAINED[2],
+            self.FREE[3],
+            self.CONSTRAINED[4],
         ]
 
 
@@ -219,7 +214,7 @@ class TranslatorTest:
         texts = [TEXTS[0], TEXTS[3]]
         results = list(translator.hypotheses(texts, glossary=GLOSSARY))
         scores = translator.score_ids(
-            translator.vocabulary.encode(texts),
+            translator.codec.vocabulary.encode(texts),
             [best.ids for best, *_ in results],
         )
         assert scores == pytest.approx(
@@ -227,7 +222,7 @@ class TranslatorTest:
         )
 
     def test_a_reranker_obeys_it(self, translator):
-        reranker = Reranker(translator, translator)
+        reranker = rerank_translator(translator, translator)
         assert_obeys(reranker(TEXTS, glossary=GLOSSARY, extra_length=20))
 
     @pytest.mark.parametrize(

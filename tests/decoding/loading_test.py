@@ -16,14 +16,11 @@ from small_translators import make_vocabulary
 import keras_transformer
 from keras_transformer import decoding
 from keras_transformer.decoding import load
-from keras_transformer.decoding.ctranslate2_translator import (
-    CTranslate2Translator,
-)
+from keras_transformer.decoding.engines.ctranslate2 import CTranslate2Engine
+from keras_transformer.decoding.engines.keras_engine import KerasEngine
+from keras_transformer.decoding.engines.saved_model import SavedModelEngine
 from keras_transformer.decoding.loading import check_export
 from keras_transformer.decoding.parser import Parser
-from keras_transformer.decoding.saved_model_translator import (
-    SavedModelTranslator,
-)
 from keras_transformer.decoding.translator import Translator
 from keras_transformer.search.options import DecodeOptions
 
@@ -41,10 +38,10 @@ def parser_run(tmp_path_factory):
     return make_run(path / "run", vocabulary)
 
 
-def assert_parses(parser, translator_class):
+def assert_parses(parser, engine_class):
     assert type(parser) is Parser
-    assert type(parser.translator) is translator_class
-    assert not parser.tokenized
+    assert type(parser.engine) is engine_class
+    assert parser.trees.split("don't") == ["do", "n't"]
     (tree,) = parser(["a dog runs"], num_hypotheses=1)[0]
     assert tree.startswith("(TOP ") and "dog)" in tree
 
@@ -53,29 +50,30 @@ class TranslatorTest:
     @pytest.mark.parametrize(
         "name, cls",
         [
-            ("run", Translator),
-            ("averaged", Translator),
+            ("run", KerasEngine),
+            ("averaged", KerasEngine),
             pytest.param(
-                "saved_model", SavedModelTranslator, marks=only_tensorflow
+                "saved_model", SavedModelEngine, marks=only_tensorflow
             ),
             pytest.param(
-                "saved_model/1", SavedModelTranslator, marks=only_tensorflow
+                "saved_model/1", SavedModelEngine, marks=only_tensorflow
             ),
-            ("ctranslate2", CTranslate2Translator),
+            ("ctranslate2", CTranslate2Engine),
         ],
     )
     def test_each_kind_of_model_translates(self, name, cls):
-        if cls is CTranslate2Translator:
+        if cls is CTranslate2Engine:
             pytest.importorskip("ctranslate2")
         translator = load(str(FIXTURES / name))
-        assert type(translator) is cls
+        assert type(translator) is Translator
+        assert type(translator.engine) is cls
         assert translator(["a b c", ""]) == ["a b c", ""]
 
     def test_step_and_precision_are_the_requested_ones(self):
         path = str(FIXTURES / "run")
         with pytest.raises(ValueError, match="must hold step 7"):
             load(path, 7)
-        model = load(path, "best", "bfloat16").model
+        model = load(path, "best", "bfloat16").engine.model
         assert model.compute_dtype == "bfloat16"
 
     @only_tensorflow
@@ -120,14 +118,15 @@ class CheckExportTest:
             check_export(str(directory), {}, options)
             with pytest.raises(ValueError, match="Received: .*temperature"):
                 check_export(str(directory), {}, {"temperature": 0, **options})
-            with pytest.raises(ValueError, match="`mbr_samples` must go with"):
+            with pytest.raises(ValueError, match="not support `mbr_samples`"):
                 check_export(str(directory), {}, {"mbr_samples": 8})
 
 
 class ParserTest:
     def test_a_run_that_parses_is_a_parser(self, parser_run):
-        assert_parses(load(parser_run.path), Translator)
-        assert load(parser_run.path, tokenized=True).tokenized
+        assert_parses(load(parser_run.path), KerasEngine)
+        tokenized = load(parser_run.path, tokenized=True)
+        assert tokenized.trees.split("don't") == ["don't"]
 
     @only_tensorflow
     @pytest.mark.slow
@@ -135,7 +134,7 @@ class ParserTest:
         from keras_transformer.export.saved_model import export_saved_model
 
         path = export_saved_model(parser_run, str(tmp_path / "export"))
-        assert_parses(load(path), SavedModelTranslator)
+        assert_parses(load(path), SavedModelEngine)
 
     def test_its_ctranslate2_model_is_a_parser(self, parser_run, tmp_path):
         pytest.importorskip("ctranslate2")
@@ -143,7 +142,7 @@ class ParserTest:
 
         path = str(tmp_path / "export")
         export_ctranslate2(parser_run, path, DecodeOptions(extra_length=4))
-        assert_parses(load(path), CTranslate2Translator)
+        assert_parses(load(path), CTranslate2Engine)
 
 
 class PackageTest:

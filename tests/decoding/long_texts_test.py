@@ -7,8 +7,9 @@ from small_translators import HPARAMS
 from small_translators import CopyingModel
 from small_translators import make_vocabulary
 
-from keras_transformer.decoding import long_texts
-from keras_transformer.decoding.clauses import split_long
+from keras_transformer.decoding.engines.keras_engine import KerasEngine
+from keras_transformer.decoding.steps import long_texts
+from keras_transformer.decoding.steps.long_texts import split_long
 from keras_transformer.decoding.translator import Translator
 
 
@@ -68,13 +69,13 @@ def translator(tmp_path_factory):
         tmp_path_factory.mktemp("vocabulary") / "a.model"
     )
     model = CopyingModel(vocabulary.vocab_size)
-    return Translator(model, vocabulary, HPARAMS)
+    return Translator(KerasEngine(model, vocabulary, HPARAMS))
 
 
 class TranslateInPartsTest:
     def test_parts_are_joined_and_noted(self, translator):
         texts = ["a dog runs over the street", "", "two women"]
-        parts = long_texts.parts_of(translator, texts, 6)
+        parts = long_texts.split_texts(translator, texts, 6)
         assert len(parts[0]) > 1 and parts[1:] == [[""], ["two women"]]
         counts = []
         translations = long_texts.translate_in_parts(

@@ -16,10 +16,10 @@ from small_translators import make_tree_vocabulary
 from small_translators import make_vocabulary
 
 from keras_transformer.decoding import load
-from keras_transformer.decoding.hypothesis import Hypothesis
-from keras_transformer.decoding.minimum_bayes_risk import by_agreement
-from keras_transformer.decoding.minimum_bayes_risk import sentence_chrf
+from keras_transformer.decoding.engines import Hypothesis
 from keras_transformer.decoding.parser import Parser
+from keras_transformer.decoding.selection import compute_chrf
+from keras_transformer.decoding.selection import sort_by_agreement
 from keras_transformer.trees.consensus import find_consensus
 from keras_transformer.trees.parseval import parseval
 from keras_transformer.trees.tree import parse_tree
@@ -60,7 +60,7 @@ def spell(sequence):
 class SentenceChrfTest:
     def test_scores_are_those_of_sacrebleu(self):
         expected = [[chrf(text, other) for other in TEXTS] for text in TEXTS]
-        np.testing.assert_allclose(sentence_chrf(TEXTS), expected, rtol=1e-12)
+        np.testing.assert_allclose(compute_chrf(TEXTS), expected, rtol=1e-12)
 
     def test_random_texts_score_as_with_sacrebleu(self):
         generator = np.random.default_rng(0)
@@ -69,7 +69,7 @@ class SentenceChrfTest:
             for _ in range(20)
         ]
         expected = [[chrf(text, other) for other in texts] for text in texts]
-        np.testing.assert_allclose(sentence_chrf(texts), expected, rtol=1e-12)
+        np.testing.assert_allclose(compute_chrf(texts), expected, rtol=1e-12)
 
 
 class ByAgreementTest:
@@ -78,7 +78,7 @@ class ByAgreementTest:
     )
     def test_the_order_is_that_of_plain_loops(self, texts):
         expected = plain_choice(texts)
-        ordered = by_agreement(samples_of(texts))
+        ordered = sort_by_agreement(samples_of(texts))
         assert {one.text for one in ordered} == set(texts)
         assert len(ordered) == len(set(texts))
         scores = [one.score for one in ordered]
@@ -88,7 +88,7 @@ class ByAgreementTest:
         assert scores == sorted(scores, reverse=True)
 
     def test_among_equals_the_earlier_sample_comes_first(self):
-        ordered = by_agreement(samples_of(["abc", "xyz", "abc", "xyz"]))
+        ordered = sort_by_agreement(samples_of(["abc", "xyz", "abc", "xyz"]))
         assert [one.text for one in ordered] == ["abc", "xyz"]
         assert [one.ids for one in ordered] == [[0], [1]]
 
@@ -106,7 +106,7 @@ class ByAgreementTest:
         ]
         np.testing.assert_allclose(np.sum(probabilities), 1.0, rtol=1e-5)
         texts = list(map(spell, SEQUENCES))
-        expected = dict(zip(texts, sentence_chrf(texts) @ probabilities))
+        expected = dict(zip(texts, compute_chrf(texts) @ probabilities))
         sequences, _ = search(
             model,
             inputs=INPUTS[:1],
@@ -114,7 +114,9 @@ class ByAgreementTest:
             temperature=1.0,
             num_hypotheses=1000,
         )
-        ordered = by_agreement(samples_of(map(spell, sequences[0].tolist())))
+        ordered = sort_by_agreement(
+            samples_of(map(spell, sequences[0].tolist()))
+        )
         assert ordered[0].text == max(expected, key=expected.get)
         # Scores are from 0 to 100, so their deviation is at most 50.
         tolerance = 4 * 50 / 1000**0.5
@@ -146,7 +148,7 @@ class TranslatorTest:
     def test_a_ctranslate2_model_refuses(self):
         pytest.importorskip("ctranslate2")
         path = pathlib.Path(__file__).parents[1] / "fixtures/v0.1/ctranslate2"
-        with pytest.raises(ValueError, match="mbr_samples=4. Name the"):
+        with pytest.raises(ValueError, match="mbr_samples=4. Use the"):
             load(str(path))(["a b c"], mbr_samples=4)
 
 
@@ -155,7 +157,7 @@ class ParserTest:
     def parser(self, tmp_path_factory):
         folder = tmp_path_factory.mktemp("vocabulary")
         vocabulary = make_tree_vocabulary(folder / "model", "lexicalised")
-        return Parser(make_translator(vocabulary))
+        return Parser(make_translator(vocabulary).engine)
 
     @pytest.fixture(scope="class")
     def drawn(self, parser):
@@ -178,8 +180,8 @@ class ParserTest:
         hypotheses = list(parser.hypotheses(SENTENCES, mbr_samples=8, seed=3))
         for (hypothesis,) in hypotheses:
             text = hypothesis.text
-            decoded = parser.translator.vocabulary.decode([hypothesis.ids])
-            assert decoded == [text and parser.symbols(text)]
+            decoded = parser.codec.vocabulary.decode([hypothesis.ids])
+            assert decoded == [text and parser.trees.write(text)]
         assert len(parser.attention(SENTENCES, hypotheses)) == len(SENTENCES)
 
     def test_there_is_one_consensus_alone(self, parser):

@@ -9,12 +9,12 @@ from small_translators import make_translator
 from small_translators import make_tree_vocabulary
 from small_translators import make_vocabulary
 
-from keras_transformer.decoding.glossary import Glossary
-from keras_transformer.decoding.placeholders import Placeholders
-from keras_transformer.decoding.placeholders import restore
-from keras_transformer.decoding.word_links import WORD
-from keras_transformer.decoding.word_links import WordLinks
-from keras_transformer.decoding.word_links import find_words
+from keras_transformer.decoding.attention import WORD
+from keras_transformer.decoding.attention import WordLinks
+from keras_transformer.decoding.attention import find_words
+from keras_transformer.decoding.steps.glossary import Glossary
+from keras_transformer.decoding.steps.placeholders import Placeholders
+from keras_transformer.decoding.steps.placeholders import restore
 from keras_transformer.documents.inline_tags import TAG
 
 KEPT = ["{name}", "%s", "%d", "%(count)d", "%.2f", "{0}"]

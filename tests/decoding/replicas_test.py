@@ -13,7 +13,7 @@ from small_translators import TEXTS
 from small_translators import make_run
 from small_translators import make_vocabulary
 
-from keras_transformer.decoding.threads import shared_out
+from keras_transformer.decoding.batching import BatchRunner
 from keras_transformer.decoding.translator import Translator
 
 # Prints what two devices find, and the devices that held the results.
@@ -41,7 +41,7 @@ def noting(tensor):
 translator = Translator.load(path)
 weights = [
     str(replica.model.variables[0].value.device)[-5:].lower()
-    for replica in translator._replicas.replicas
+    for replica in translator.engine.replicas
 ]
 keras.ops.convert_to_numpy = noting
 translations, scores = translator(texts, return_scores=True)
@@ -70,7 +70,7 @@ class ReplicasTest:
         weights, devices, translations, scores, given = results
         assert weights == devices == ["cpu:0", "cpu:1"]
         translator = Translator.load(run.path)
-        assert len(translator._replicas.replicas) == 1
+        assert len(translator.engine.replicas) == 1
         expected, expected_scores = translator(TEXTS, return_scores=True)
         assert translations == expected
         assert scores == pytest.approx(expected_scores, abs=1e-5)
@@ -83,25 +83,42 @@ class SharedOutTest:
     def test_no_worker_has_more_than_its_share(self, num_threads):
         lock, busy, most = threading.Lock(), {"a": 0, "b": 0}, {"a": 0, "b": 0}
 
-        def work(worker, item):
-            with lock:
-                busy[worker] += 1
-                most[worker] = max(most[worker], busy[worker])
-            time.sleep(0.001 * (item % 3))
-            with lock:
-                busy[worker] -= 1
-            return worker
+        def make_worker(name):
+            def work(item):
+                with lock:
+                    busy[name] += 1
+                    most[name] = max(most[name], busy[name])
+                time.sleep(0.001 * (item % 3))
+                with lock:
+                    busy[name] -= 1
+                return [name]
 
-        results = list(shared_out(work, range(30), ["a", "b"], num_threads))
-        assert [item for item, _ in results] == list(range(30))
-        workers = {worker for _, worker in results}
+            return work
+
+        results = list(
+            BatchRunner(num_threads).run(
+                list(map(make_worker, "ab")),
+                lambda batch: batch,
+                list,
+                costs=[1] * 30,
+                budget=1,
+                describe=str,
+            )
+        )
+        assert [item for (item,), _ in results] == list(range(30))
+        workers = {worker for _, (worker,) in results}
         assert workers == ({"a"} if num_threads == 1 else {"a", "b"})
         assert max(most.values()) <= -(-num_threads // 2)
 
     def test_an_error_reaches_the_caller(self):
-        def fail(worker, item):
+        def fail(item):
             raise ValueError(f"item {item}")
 
         for num_threads in (1, 2):
-            with pytest.raises(ValueError, match="item 5"):
-                list(shared_out(fail, [5, 6], ["a", "b"], num_threads))
+            runner = BatchRunner(num_threads)
+            with pytest.raises(ValueError, match="item 0"):
+                list(
+                    runner.run(
+                        [fail, fail], lambda batch: batch, list, [1, 1], 1, str
+                    )
+                )

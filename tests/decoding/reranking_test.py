@@ -11,8 +11,9 @@ from small_translators import HPARAMS
 from small_translators import make_translator
 from small_translators import make_tree_vocabulary
 from small_translators import make_vocabulary
+from small_translators import rerank_translator
 
-from keras_transformer.decoding.reranking import Reranker
+from keras_transformer.decoding.engines.keras_engine import KerasEngine
 from keras_transformer.decoding.translator import Translator
 from keras_transformer.token_ids import END_ID as END
 
@@ -41,7 +42,7 @@ class WordVocabulary:
 def tiny_translators():
     """Returns a translator of each tiny model, one for each direction."""
     return [
-        Translator(model, WordVocabulary(), HPARAMS)
+        Translator(KerasEngine(model, WordVocabulary(), HPARAMS))
         for model in make_tiny_models()
     ]
 
@@ -61,7 +62,7 @@ class EnumerationTest:
         weight, alpha = 0.3, 0.8
         forward, reverse = tiny_translators()
         text, source = "one ten", np.array([[3, 5, END]], "int32")
-        (hypotheses,) = Reranker(forward, reverse, weight).hypotheses(
+        (hypotheses,) = rerank_translator(forward, reverse, weight).hypotheses(
             [text],
             beam_size=ALL,
             num_hypotheses=ALL,
@@ -69,9 +70,9 @@ class EnumerationTest:
             alpha=alpha,
         )
         sources, outputs = np.repeat(source, ALL, axis=0), padded_sequences()
-        scores = scores_by_numpy(forward.model, sources, outputs, alpha)
+        scores = scores_by_numpy(forward.engine.model, sources, outputs, alpha)
         scores += weight * scores_by_numpy(
-            reverse.model, outputs, sources, alpha
+            reverse.engine.model, outputs, sources, alpha
         )
         expected = np.argsort(-scores)
         assert [tuple(one.ids) for one in hypotheses] == [
@@ -90,14 +91,16 @@ class RerankerTest:
     def test_without_weight_the_order_stays(self, translators):
         texts = ["one ten", "", "two two one", "ten"]
         options = {"num_hypotheses": 3, "beam_size": 3, "return_scores": True}
-        found, scores = Reranker(*translators, weight=0.0)(texts, **options)
+        found, scores = rerank_translator(*translators, weight=0.0)(
+            texts, **options
+        )
         expected, same = translators[0](texts, **options)
         assert found == expected
         for each, theirs in zip(scores, same):
             np.testing.assert_allclose(each, theirs, atol=1e-5)
 
     def test_the_best_of_the_beam_is_returned(self, translators):
-        reranker = Reranker(*translators, weight=2.0)
+        reranker = rerank_translator(*translators, weight=2.0)
         texts = ["one ten", "", "two two one", "ten"]
         options = {"beam_size": 6, "return_scores": True}
         several, scores = reranker(texts, num_hypotheses=6, **options)
@@ -116,12 +119,16 @@ class RerankerTest:
         self, translators
     ):
         forward, reverse = translators
-        limited = Translator(reverse.model, WordVocabulary(), HPARAMS)
+        limited = Translator(reverse.engine)
         texts = ["one ten", "", "two two one"]
         options = {"beam_size": 6, "num_hypotheses": 6, "return_scores": True}
-        every, every_scores = Reranker(forward, reverse)(texts, **options)
+        every, every_scores = rerank_translator(forward, reverse)(
+            texts, **options
+        )
         for limited.max_tokens in (2, 3):
-            found, scores = Reranker(forward, limited)(texts, **options)
+            found, scores = rerank_translator(forward, limited)(
+                texts, **options
+            )
             for row in (0, 2):
                 expected = [
                     (text, pytest.approx(score, rel=1e-5))
@@ -131,11 +138,11 @@ class RerankerTest:
                 assert 0 < len(expected) < 6
                 assert list(zip(found[row], scores[row])) == expected
         limited.max_tokens = 0
-        found = Reranker(forward, limited)(texts, **options)
+        found = rerank_translator(forward, limited)(texts, **options)
         assert found == forward(texts, **options)
 
     def test_all_samples_are_reordered(self, translators):
-        reranker = Reranker(*translators)
+        reranker = rerank_translator(*translators)
         options = {"temperature": 1.0, "num_hypotheses": 5, "seed": 1}
         (drawn,) = translators[0](["one ten"], **options)
         (ordered,) = reranker(["one ten"], **options)
@@ -143,11 +150,11 @@ class RerankerTest:
 
     def test_what_cannot_be_reordered_is_refused(self, translators, tmp_path):
         trees = make_tree_vocabulary(tmp_path / "trees")
-        parser = Translator(None, trees, HPARAMS)
+        parser = Translator(KerasEngine(None, trees, HPARAMS))
         for pair in ((parser, translators[0]), (translators[0], parser)):
             with pytest.raises(ValueError, match="one that parses"):
-                Reranker(*pair)
-        reranker = Reranker(*translators)
+                rerank_translator(*pair)
+        reranker = rerank_translator(*translators)
         with pytest.raises(ValueError, match="mbr_samples=4. Use temperature"):
             reranker(["one"], mbr_samples=4)
         with pytest.raises(ValueError, match="one str, 'one'"):
@@ -157,6 +164,6 @@ class RerankerTest:
         forward = make_translator(make_vocabulary(tmp_path / "forward"))
         reverse = make_translator(make_tree_vocabulary(tmp_path / "reverse"))
         reverse.linearization = None  # its symbols count as text
-        reranker = Reranker(forward, reverse)
+        reranker = rerank_translator(forward, reverse)
         texts = ["a dog runs", "two women"]
         assert len(reranker.score(texts, texts[::-1])) == 2

@@ -9,6 +9,8 @@ import sys
 import keras
 import pytest
 
+from keras_transformer.decoding.engines.saved_model import SavedModelEngine
+
 if keras.backend.backend() != "tensorflow":
     pytest.skip("SavedModels are TensorFlow's", allow_module_level=True)
 
@@ -18,9 +20,6 @@ from small_translators import TEXTS
 from small_translators import make_run
 from small_translators import make_tree_vocabulary
 
-from keras_transformer.decoding.saved_model_translator import (
-    SavedModelTranslator,
-)
 from keras_transformer.decoding.translator import Translator
 from keras_transformer.export.saved_model import export_saved_model
 from keras_transformer.search.options import DecodeOptions
@@ -33,7 +32,7 @@ LETTERS = ["a b c", "", "b", "c c a a b", " \u3000", "d a"]
 
 @pytest.fixture(scope="module")
 def translator():
-    return SavedModelTranslator(str(EXPORTED))
+    return Translator(SavedModelEngine(str(EXPORTED)))
 
 
 def limited(signature):
@@ -47,18 +46,20 @@ def limited(signature):
     return call
 
 
-class SavedModelTranslatorTest:
+class SavedModelEngineTest:
     def test_options_are_those_of_the_export(self, translator):
         assert translator(["a"], beam_size=2, alpha=0.6) == translator(["a"])
-        with pytest.raises(ValueError, match="beam_size=3.*has 2.*Export"):
+        with pytest.raises(
+            ValueError, match="beam_size=3 instead of 2.*Export"
+        ):
             translator(["a"], beam_size=3)
-        with pytest.raises(ValueError, match="num_hypotheses=2.*has 1"):
+        with pytest.raises(ValueError, match="num_hypotheses=2 instead of 1"):
             translator(["a"], num_hypotheses=2)
         with pytest.raises(ValueError, match="return_attention"):
             translator(["a"], return_attention=True)
 
     def test_nothing_is_logged(self, capfd):
-        SavedModelTranslator(str(EXPORTED))(LETTERS)
+        Translator(SavedModelEngine(str(EXPORTED)))(LETTERS)
         assert capfd.readouterr() == ("", "")
 
     def test_overlong_text_is_an_error_that_names_it(self, translator):
@@ -74,13 +75,13 @@ class SavedModelTranslatorTest:
         assert sum(counts) == len(LETTERS) * 3
 
     def test_a_batch_that_does_not_fit_is_halved(self):
-        small = SavedModelTranslator(str(EXPORTED))
+        small = Translator(SavedModelEngine(str(EXPORTED)))
         expected = small(LETTERS), small.score(LETTERS, LETTERS[::-1])
         names = ("lengths", "serving_default", "score")
-        signatures = {name: small._signatures[name] for name in names}
+        signatures = {name: small.engine._signatures[name] for name in names}
         for name in names[1:]:
             signatures[name] = limited(signatures[name])
-        small._signatures = signatures
+        small.engine._signatures = signatures
         assert small(LETTERS) == expected[0]
         scores = small.score(LETTERS, LETTERS[::-1])
         assert scores == pytest.approx(expected[1], abs=1e-5)
@@ -126,8 +127,8 @@ class SavedModelTranslatorTest:
         if target.is_dir():
             (target,) = target.glob("*.data*")
         target.write_bytes(target.read_bytes()[:1000])
-        with pytest.raises(ValueError, match=f"whole.*{file}"):
-            SavedModelTranslator(str(path))
+        with pytest.raises(ValueError, match=f"damaged.*{file}"):
+            Translator(SavedModelEngine(str(path)))
 
 
 class TreesTest:
@@ -143,7 +144,7 @@ class TreesTest:
         options = DecodeOptions(beam_size=3, num_hypotheses=2, extra_length=0)
         path = export_saved_model(run, str(tmp_path / "export"), options)
         texts = ["a dog", *TEXTS[:4], "dog"]
-        trees = SavedModelTranslator(path)(texts, num_hypotheses=2)
+        trees = Translator(SavedModelEngine(path))(texts, num_hypotheses=2)
         assert trees == Translator.load(run.path)(
             texts, num_hypotheses=2, beam_size=3, extra_length=0
         )

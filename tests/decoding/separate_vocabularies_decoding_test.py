@@ -10,13 +10,13 @@ from small_translators import TEXTS
 from small_translators import make_run
 from small_translators import make_tree_vocabulary
 from small_translators import make_vocabulary
+from small_translators import rerank_translator
 
 from keras_transformer.data.subwords import train_subwords
-from keras_transformer.decoding.attention import attention_of
-from keras_transformer.decoding.glossary import Glossary
+from keras_transformer.decoding.attention import compute_attention
 from keras_transformer.decoding.loading import load
 from keras_transformer.decoding.loading import load_checker
-from keras_transformer.decoding.reranking import Reranker
+from keras_transformer.decoding.steps.glossary import Glossary
 from keras_transformer.runs.averaging import average_run
 from keras_transformer.search.options import DecodeOptions
 
@@ -78,12 +78,11 @@ class SeparateVocabulariesDecodingTest:
 
     def test_attention_shows_the_pieces_of_each_side(self, translator):
         source, target = "two women", "ことば"
-        attention = attention_of(
-            translator.model,
-            translator.vocabulary,
-            *translator.source_vocabulary.encode([source]),
-            *translator.vocabulary.encode([target]),
-            translator.source_vocabulary,
+        attention = compute_attention(
+            translator.engine.model,
+            translator.codec.vocabularies,
+            *translator.codec.source_vocabulary.encode([source]),
+            *translator.codec.vocabulary.encode([target]),
         )
         shown = attention.source_tokens, attention.target_tokens
         for tokens, text in zip(shown, (source, target)):
@@ -111,7 +110,9 @@ class SeparateVocabulariesDecodingTest:
     def test_reranking_exchanges_text(self, run, tmp_path, latin, kana):
         reverse = make_run(tmp_path / "reverse", latin, UNTIED, kana)
         translator, reverse = load(run.path), load(reverse.path)
-        scores = Reranker(translator, reverse).score(TEXTS, TARGETS, 0.0)
+        scores = rerank_translator(translator, reverse).score(
+            TEXTS, TARGETS, 0.0
+        )
         forward = translator.score(TEXTS, TARGETS, 0.0)
         assert scores[0] < forward[0]
         assert scores[0] - forward[0] == pytest.approx(
@@ -129,7 +130,9 @@ class SeparateVocabulariesDecodingTest:
         self, run, tmp_path, latin, kana
     ):
         reverse = make_run(tmp_path / "reverse", latin, UNTIED, kana)
-        checker = Reranker(load_checker(run.path), load_checker(reverse.path))
+        checker = rerank_translator(
+            load_checker(run.path), load_checker(reverse.path)
+        )
         checker.check_translations(["ことば" * 500])
         with pytest.raises(ValueError, match="at most"):
             checker.check_translations(["a dog " * 1000])

@@ -13,9 +13,8 @@ from small_translators import make_kana_vocabulary
 from small_translators import make_run
 from small_translators import make_vocabulary
 
-from keras_transformer.decoding.ctranslate2_translator import (
-    CTranslate2Translator,
-)
+from keras_transformer.decoding.engines.ctranslate2 import CTranslate2Engine
+from keras_transformer.decoding.translator import Translator
 from keras_transformer.export.ctranslate2 import export_ctranslate2
 from keras_transformer.export.shortlist import Shortlist
 from keras_transformer.export.shortlist import learn_shortlist
@@ -55,7 +54,7 @@ def export(run, tmp_path_factory):
         directory = str(tmp_path_factory.mktemp("export") / "out")
         options = DecodeOptions.from_hparams(run.hparams)
         path = export_ctranslate2(run, directory, options, shortlist=chosen)
-        translator = CTranslate2Translator(path)
+        translator = Translator(CTranslate2Engine(path))
         translator.path = path
         return translator
 
@@ -170,7 +169,7 @@ class ExportTest:
         path = export_ctranslate2(
             run, str(tmp_path / "out"), DecodeOptions(), shortlist=learnt
         )
-        translator = CTranslate2Translator(path)
+        translator = Translator(CTranslate2Engine(path))
         (best,) = next(translator.hypotheses(["a dog"]))
         assert set(best.ids) <= allowed(learnt, latin, ["a dog"])
 
@@ -195,7 +194,7 @@ class SilentIdsTest:
         path = export_ctranslate2(
             run, str(tmp_path / "out"), DecodeOptions(), shortlist=chosen
         )
-        translator = CTranslate2Translator(path)
+        translator = Translator(CTranslate2Engine(path))
         engine, pieces = translator._search.engine, latin.pieces
         sources = [pieces(ids[:-1]) for ids in latin.encode(TEXTS) if ids[1:]]
         results = engine.translate_batch(sources, use_vmap=True)
@@ -231,4 +230,4 @@ class FilesTest:
         else:
             (copied / "vmap.txt").write_bytes(content)
         with pytest.raises(ValueError, match="vmap.txt.*Export the run again"):
-            CTranslate2Translator(str(copied))
+            Translator(CTranslate2Engine(str(copied)))

@@ -13,8 +13,8 @@ from small_translators import CopyingModel
 from small_translators import make_translator
 from small_translators import make_vocabulary
 
-from keras_transformer.decoding import replicas
-from keras_transformer.decoding import windows
+from keras_transformer.decoding import batching
+from keras_transformer.decoding import texts as windows
 from keras_transformer.search.beam_search import beam_search
 from keras_transformer.search.beams import gather_beams
 from keras_transformer.search.hypotheses import find_hypotheses
@@ -74,7 +74,7 @@ class OptionsTest:
 
     @pytest.mark.parametrize("alpha", [0.0, 0.6])
     def test_scoring_gives_the_scores_of_the_search(self, translator, alpha):
-        sources = translator.vocabulary.encode(
+        sources = translator.codec.vocabulary.encode(
             [text for text in TEXTS if text.strip()]
         )
         results = translator.translate_ids(
@@ -98,7 +98,7 @@ class OptionsTest:
         texts = ["a dog runs", "", "two women on the street", "a book"]
         scores = translator.score(texts, texts[::-1])
         assert scores[1] == 0.0
-        monkeypatch.setattr(replicas, "CACHE_POSITIONS", 2)
+        monkeypatch.setattr(batching, "CACHE_POSITIONS", 2)
         alone = translator.score(texts, texts[::-1])
         np.testing.assert_allclose(alone, scores, atol=1e-5)
         with pytest.raises(ValueError, match="3 translations of 4 texts"):
@@ -112,7 +112,7 @@ class OptionsTest:
         first = translator(texts, seed=1, **options)
         assert first != translator(texts, seed=2, **options)
         assert len({text for each in first for text in each}) > 5
-        monkeypatch.setattr(replicas, "CACHE_POSITIONS", 1)
+        monkeypatch.setattr(batching, "CACHE_POSITIONS", 1)
         assert translator(texts, seed=1, **options) == first
 
     @pytest.mark.slow
@@ -145,7 +145,9 @@ class OptionsTest:
             translator(texts, prefixes=prefixes[:2])
 
     def test_no_translation_is_shorter_than_the_minimum(self, translator):
-        sources = translator.vocabulary.encode(["a dog runs", "two women"])
+        sources = translator.codec.vocabulary.encode(
+            ["a dog runs", "two women"]
+        )
         for least in (0, 4):
             translated = translator.translate_ids(sources, min_length=least)
             assert all(len(best.ids) > least for best, *_ in translated)
@@ -155,8 +157,8 @@ class OptionsTest:
         translations, attention = translator(texts, return_attention=True)
         assert translations == translator(texts)
         for text, best, one in zip(texts, translations, attention):
-            (ids,) = translator.vocabulary.encode([text])
-            assert one.source_tokens[:-1] == translator.vocabulary.pieces(
+            (ids,) = translator.codec.vocabulary.encode([text])
+            assert one.source_tokens[:-1] == translator.codec.vocabulary.pieces(
                 ids[:-1]
             )
             assert one.cross.shape[-1] == len(ids)
@@ -252,9 +254,11 @@ class CacheTest:
     @pytest.mark.parametrize("size", [0, 4])
     def test_cached_and_uncached_search_find_the_same(self, translator, size):
         hparams = dataclasses.replace(HPARAMS, neighbourhood_size=size)
-        model = make_translator(translator.vocabulary, hparams).model
+        model = make_translator(
+            translator.codec.vocabulary, hparams
+        ).engine.model
         generator = np.random.default_rng(0)
-        vocab_size = translator.vocabulary.vocab_size
+        vocab_size = translator.codec.vocabulary.vocab_size
         inputs = generator.integers(3, vocab_size, (4, 6), "int32")
         inputs[:, 1:] *= np.arange(5) < np.array([[5, 3, 1, 0]]).T
         limits = np.array([9, 7, 5, 4], "int32")
@@ -294,10 +298,12 @@ class FixedShapesTest:
     ):
         """Compares the search with the one that JAX runs, of fixed shapes."""
         hparams = dataclasses.replace(HPARAMS, neighbourhood_size=size)
-        model = make_translator(translator.vocabulary, hparams).model
+        model = make_translator(
+            translator.codec.vocabulary, hparams
+        ).engine.model
         options = DecodeOptions(num_hypotheses=3, **options)
         generator = np.random.default_rng(0)
-        vocab_size = translator.vocabulary.vocab_size
+        vocab_size = translator.codec.vocabulary.vocab_size
         inputs = generator.integers(3, vocab_size, (6, 9), "int32")
         inputs[:, 1:] *= np.arange(8) < np.array([[8, 7, 3, 5, 1, 0]]).T
         limits = np.array([12, 9, 5, 3, 2, 1], "int32")

@@ -8,16 +8,17 @@ from small_translators import HPARAMS
 from small_translators import TEXTS
 from small_translators import make_translator
 from small_translators import make_vocabulary
+from small_translators import tag_translator
 
 from keras_transformer.data.subwords import train_subwords
-from keras_transformer.decoding.attention import attention_of
-from keras_transformer.decoding.tagging import TaggingTranslator
-from keras_transformer.decoding.word_links import SPACED_WORD
-from keras_transformer.decoding.word_links import WORD
-from keras_transformer.decoding.word_links import WordLinks
-from keras_transformer.decoding.word_links import find_links
-from keras_transformer.decoding.word_links import find_words
-from keras_transformer.decoding.word_links import format_pharaoh
+from keras_transformer.decoding.attention import SPACED_WORD
+from keras_transformer.decoding.attention import WORD
+from keras_transformer.decoding.attention import WordLinks
+from keras_transformer.decoding.attention import compute_attention
+from keras_transformer.decoding.attention import find_links
+from keras_transformer.decoding.attention import find_words
+from keras_transformer.decoding.attention import format_pharaoh
+from keras_transformer.decoding.engines.keras_engine import KerasEngine
 from keras_transformer.search.ensemble import Ensemble
 from keras_transformer.token_ids import WORD_START
 
@@ -40,14 +41,13 @@ def translator(tmp_path_factory):
     )
 
 
-def links_of(translator, model=None, pattern=SPACED_WORD, **options):
+def links_of(translator, pattern=SPACED_WORD, **options):
     return find_links(
-        model or translator.model,
-        translator.vocabulary,
-        translator.source_vocabulary.encode(SOURCES),
-        translator.vocabulary.encode(TARGETS),
+        translator.engine.model,
+        translator.codec.vocabularies,
+        translator.codec.source_vocabulary.encode(SOURCES),
+        translator.codec.vocabulary.encode(TARGETS),
         pattern,
-        translator.source_vocabulary,
         **options,
     )
 
@@ -69,15 +69,17 @@ class FindLinksTest:
     def test_weights_and_scores_are_those_of_the_tokens(
         self, translator, layer
     ):
-        vocabularies = translator.vocabulary, translator.source_vocabulary
+        vocabularies = (
+            translator.codec.vocabulary,
+            translator.codec.source_vocabulary,
+        )
         links = links_of(translator, layer=layer)
         for source, target, each in zip(SOURCES, TARGETS, links):
-            attention = attention_of(
-                translator.model,
-                vocabularies[0],
+            attention = compute_attention(
+                translator.engine.model,
+                vocabularies,
                 vocabularies[1].encode([source])[0],
                 vocabularies[0].encode([target])[0],
-                vocabularies[1],
             )
             cross = attention.cross[layer]
             rows = tokens_of_words(attention.target_tokens)
@@ -110,8 +112,18 @@ class FindLinksTest:
             np.testing.assert_array_equal(one.weights, other.weights)
 
     def test_of_an_ensemble_the_first_model_counts(self, translator):
-        ensemble = Ensemble([translator.model, translator.model])
-        links = links_of(translator, model=ensemble)
+        models = [translator.engine.model, translator.engine.model]
+        engine = KerasEngine(
+            Ensemble(models),
+            translator.codec.vocabulary,
+            HPARAMS,
+            source_vocabulary=translator.codec.source_vocabulary,
+        )
+        links = engine.link_words(
+            translator.codec.source_vocabulary.encode(SOURCES),
+            translator.codec.vocabulary.encode(TARGETS),
+            SPACED_WORD,
+        )
         assert links[0].find_pairs() == links_of(translator)[0].find_pairs()
 
     def test_many_sentences_have_the_links_that_each_has_alone(
@@ -120,15 +132,14 @@ class FindLinksTest:
         sources, targets = (SOURCES * 14)[:40], (TARGETS * 14)[:40]
         targets[7] = " ".join(TARGETS * 30)
         ids = (
-            translator.source_vocabulary.encode(sources),
-            translator.vocabulary.encode(targets),
+            translator.codec.source_vocabulary.encode(sources),
+            translator.codec.vocabulary.encode(targets),
         )
-        rest = SPACED_WORD, translator.source_vocabulary
-        model = translator.model, translator.vocabulary
-        together = find_links(*model, *ids, *rest)
+        model = translator.engine.model, translator.codec.vocabularies
+        together = find_links(*model, *ids, SPACED_WORD)
         for place in (0, 7, 8, 39):
             pair = [side[place : place + 1] for side in ids]
-            (alone,) = find_links(*model, *pair, *rest)
+            (alone,) = find_links(*model, *pair, SPACED_WORD)
             np.testing.assert_allclose(
                 together[place].weights, alone.weights, atol=1e-5
             )
@@ -178,7 +189,7 @@ class TranslatorTest:
     def test_word_scores_sum_to_the_score_without_a_penalty(self, translator):
         translations, scores = translator(SOURCES, return_word_scores=True)
         totals = translator.score_ids(
-            translator.source_vocabulary.encode(SOURCES),
+            translator.codec.source_vocabulary.encode(SOURCES),
             [best.ids for best, *_ in translator.hypotheses(SOURCES)],
             alpha=0,
         )
@@ -209,7 +220,7 @@ class TranslatorTest:
         path = str(tmp_path / "vocabulary")
         vocabulary = train_subwords(TEXTS * 20, 312, path, ["<fr>"])
         translator = make_translator(vocabulary)
-        french = TaggingTranslator(translator, "fr")
+        french = tag_translator(translator, "fr")
         texts = TEXTS[:3]
         hypotheses = list(french.hypotheses(texts))
         by_hand = translator.word_links(

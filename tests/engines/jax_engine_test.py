@@ -163,7 +163,7 @@ import sys
 import numpy as np
 from engine_updates import train
 from jax_engine_test import HPARAMS, evaluated, make_from
-from keras_transformer.decoding.compiled_search import compile_search
+from keras_transformer.decoding.engines.compiled_search import compile_search
 from keras_transformer.search.options import DecodeOptions
 
 engine = make_from(np.load("state.npz"), 4, consistency=sys.argv[1])

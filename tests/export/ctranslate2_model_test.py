@@ -13,9 +13,8 @@ import pytest
 from keras import ops
 
 from keras_transformer.data.subwords import train_subwords
-from keras_transformer.decoding.ctranslate2_translator import (
-    CTranslate2Translator,
-)
+from keras_transformer.decoding.engines.ctranslate2 import CTranslate2Engine
+from keras_transformer.decoding.translator import Translator
 from keras_transformer.export.ctranslate2 import QUANTIZATIONS
 from keras_transformer.export.ctranslate2 import export_ctranslate2
 from keras_transformer.hparam import HParams
@@ -191,7 +190,7 @@ class ExportCtranslate2Test:
         path = export_ctranslate2(
             run, str(tmp_path / "out"), DecodeOptions(), None, quantization
         )
-        translations = CTranslate2Translator(path)(recorded["texts"])
+        translations = Translator(CTranslate2Engine(path))(recorded["texts"])
         assert translations == [best for best, *_ in expected]
 
     def test_bfloat16_rounds_to_the_nearest(self):
@@ -236,11 +235,13 @@ class ExportCtranslate2Test:
             "sys.modules.update(tensorflow=None, keras=None)\n"
             "from keras_transformer.search.options import DecodeOptions\n"
             "from keras_transformer.export import ctranslate2 as export\n"
-            "from keras_transformer.decoding import ctranslate2_translator\n"
+            "from keras_transformer.decoding.engines.ctranslate2 import "
+            "CTranslate2Engine\n"
+            "from keras_transformer.decoding.translator import Translator\n"
             "from keras_transformer.runs.run_directory import RunDirectory\n"
             "run, out = RunDirectory(sys.argv[1]), sys.argv[2]\n"
             "export.export_ctranslate2(run, out, DecodeOptions())\n"
-            "translate = ctranslate2_translator.CTranslate2Translator(out)\n"
+            "translate = Translator(CTranslate2Engine(out))\n"
             "print(len(translate(['a dog', ''])))\n"
         )
         arguments = [run.path, str(tmp_path / "out")]

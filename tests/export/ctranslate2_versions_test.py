@@ -6,9 +6,8 @@ import resource
 
 import pytest
 
-from keras_transformer.decoding.ctranslate2_translator import (
-    CTranslate2Translator,
-)
+from keras_transformer.decoding.engines.ctranslate2 import CTranslate2Engine
+from keras_transformer.decoding.translator import Translator
 from keras_transformer.export.ctranslate2 import export_ctranslate2
 from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.search.options import DecodeOptions
@@ -36,8 +35,14 @@ class VersionsTest:
         assert small < large
         assert sorted(os.listdir(out)) == ["1", "2", "README.md"]
         assert os.listdir(tmp_path) == ["out"]
-        assert CTranslate2Translator(out).record["precision"] == "float32"
-        assert CTranslate2Translator(first).record["precision"] == "int8"
+        assert (
+            Translator(CTranslate2Engine(out)).engine.record["precision"]
+            == "float32"
+        )
+        assert (
+            Translator(CTranslate2Engine(first)).engine.record["precision"]
+            == "int8"
+        )
 
     def test_a_model_without_a_version_stays_and_is_read(self, run, tmp_path):
         """Version 0.1 wrote the files into `export_dir` itself."""
@@ -49,7 +54,7 @@ class VersionsTest:
             export_ctranslate2(run, str(out), DecodeOptions())
         assert not (out / "1").exists()
         (out / "2").mkdir()  # is no version, beside the files of a model
-        assert CTranslate2Translator(str(out))(["a dog"])
+        assert Translator(CTranslate2Engine(str(out)))(["a dog"])
 
     def test_versions_of_another_format_are_refused(self, run, tmp_path):
         (tmp_path / "1").mkdir()

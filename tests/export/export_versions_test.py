@@ -17,8 +17,8 @@ class VersionsTest:
         for _ in range(11):
             with versions.new_version(str(path)) as (aside, _):
                 open(os.path.join(aside, "file"), "w").close()
-        assert exported.versions(path) == list(range(1, 12))
-        assert exported.newest_version(str(path)) == str(path / "11")
+        assert exported.list_versions(path) == list(range(1, 12))
+        assert exported.find_newest_version(str(path)) == str(path / "11")
 
     def test_no_number_is_there_before_the_end(self, tmp_path):
         with versions.new_version(str(tmp_path)) as (aside, path):
@@ -54,7 +54,7 @@ class VersionsTest:
         process.send_signal(signal.SIGKILL)
         process.communicate()
         assert os.listdir(tmp_path) == ["1.incomplete"]
-        assert exported.versions(tmp_path) == []
+        assert exported.list_versions(tmp_path) == []
         with versions.new_version(str(tmp_path)) as (aside, _):
             assert os.listdir(aside) == []
         assert os.listdir(tmp_path) == ["1"]

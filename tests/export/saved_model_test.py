@@ -8,6 +8,8 @@ import keras
 import numpy as np
 import pytest
 
+from keras_transformer.decoding.engines.saved_model import SavedModelEngine
+
 if keras.backend.backend() != "tensorflow":
     pytest.skip("SavedModels are TensorFlow's", allow_module_level=True)
 
@@ -16,10 +18,7 @@ from small_translators import make_run
 from tensorflow.core.protobuf import saved_model_pb2
 
 from keras_transformer.data.subwords import train_subwords
-from keras_transformer.decoding.glossary import Glossary
-from keras_transformer.decoding.saved_model_translator import (
-    SavedModelTranslator,
-)
+from keras_transformer.decoding.steps.glossary import Glossary
 from keras_transformer.decoding.translator import Translator
 from keras_transformer.export.saved_model import export_saved_model
 from keras_transformer.hparam import HParams
@@ -69,7 +68,7 @@ def signatures(exported):
 
 @pytest.fixture(scope="module")
 def translator(exported):
-    return SavedModelTranslator(exported)
+    return Translator(SavedModelEngine(exported))
 
 
 def graph_of(path):
@@ -174,7 +173,7 @@ class GraphTest:
             for op in ops_reached(name, functions_of(path))
         )
         with pytest.raises(ValueError, match="saved_model_ids"):
-            SavedModelTranslator(path)
+            Translator(SavedModelEngine(path))
 
 
 class SignaturesTest:

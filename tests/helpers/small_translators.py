@@ -8,6 +8,9 @@ from keras import ops
 
 from keras_transformer.data.subwords import train_subwords
 from keras_transformer.data.vocabularies import Vocabularies
+from keras_transformer.decoding.engines.keras_engine import KerasEngine
+from keras_transformer.decoding.selection import Reranker
+from keras_transformer.decoding.steps.target_tag import TargetTag
 from keras_transformer.decoding.translator import Translator
 from keras_transformer.hparam import HParams
 from keras_transformer.runs import variables
@@ -103,8 +106,22 @@ def make_translator(vocabulary, hparams=HPARAMS, source_vocabulary=None):
     softmax_weights = model.embedding.softmax_weights
     softmax_weights.assign(scales * softmax_weights)
     return Translator(
-        model, vocabulary, hparams, source_vocabulary=source_vocabulary
+        KerasEngine(
+            model, vocabulary, hparams, source_vocabulary=source_vocabulary
+        )
     )
+
+
+def tag_translator(translator, tag):
+    """Returns a translator that puts a tag before each text."""
+    steps = [TargetTag(tag, translator.codec)]
+    return Translator(translator.engine, steps)
+
+
+def rerank_translator(translator, reverse, weight=1.0):
+    """Returns a translator whose hypotheses a reverse one reorders."""
+    reranker = Reranker(reverse, weight)
+    return Translator(translator.engine, translator.steps, reranker)
 
 
 def make_run(path, vocabulary, hparams=HPARAMS, source_vocabulary=None):
@@ -116,7 +133,7 @@ def make_run(path, vocabulary, hparams=HPARAMS, source_vocabulary=None):
         hparams,
         *vocabularies.model_bytes,
     )
-    model = make_translator(vocabulary, hparams, source_vocabulary).model
+    model = make_translator(vocabulary, hparams, source_vocabulary).engine.model
     run.checkpoints.save(7, variables.read(variables.model_variables(model)))
     return run
 

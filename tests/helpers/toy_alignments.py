@@ -9,7 +9,7 @@ import dataclasses
 import itertools
 import re
 
-from keras_transformer.decoding.word_links import format_pharaoh
+from keras_transformer.decoding.attention import format_pharaoh
 from keras_transformer.problems import translate_ende_toy as toy
 from keras_transformer.problems.toy_language import grammar
 from keras_transformer.problems.toy_language.phrases import NounPhrase

@@ -12,7 +12,7 @@ from commands import call
 
 from keras_transformer.bin import attention
 from keras_transformer.bin import evaluate
-from keras_transformer.decoding.attention import attention_of
+from keras_transformer.decoding.attention import compute_attention
 from keras_transformer.decoding.translator import Translator
 
 TEXT = "a b c d"
@@ -24,8 +24,10 @@ def translator(trained_run):
 
 
 def expected(translator, text, target):
-    ids = translator.vocabulary.encode([text, target])
-    return attention_of(translator.model, translator.vocabulary, *ids)
+    ids = translator.codec.vocabulary.encode([text, target])
+    return compute_attention(
+        translator.engine.model, translator.codec.vocabularies, *ids
+    )
 
 
 def assert_page_shows(path, attention):

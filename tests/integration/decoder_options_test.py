@@ -8,7 +8,7 @@ from commands import assert_fails
 from commands import call
 
 from keras_transformer.bin import decoder
-from keras_transformer.decoding.word_links import format_pharaoh
+from keras_transformer.decoding.attention import format_pharaoh
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""kt-decoder: stops that keep what is done, --resume, pipes and refusals."""
+"""kt-decoder: stops that keep what is done, --resume, pipes and exported."""
 
 import contextlib
 import importlib.util
@@ -18,7 +18,7 @@ from commands import call
 from processes import environment
 
 from keras_transformer.bin import decoder
-from keras_transformer.decoding import windows
+from keras_transformer.decoding import texts
 from keras_transformer.files.partial import PartialFile
 from keras_transformer.files.partial import open_resumable
 
@@ -39,7 +39,7 @@ needs_ctranslate2 = pytest.mark.skipif(
 @pytest.fixture
 def small_windows(monkeypatch):
     """Lets the decoder read and write eight sentences at a time."""
-    monkeypatch.setattr(windows, "WINDOW", 8)
+    monkeypatch.setattr(texts, "WINDOW", 8)
 
 
 @pytest.fixture

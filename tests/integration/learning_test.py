@@ -9,10 +9,10 @@ from toy_alignments import alignment_error_rate
 
 from keras_transformer import hparam
 from keras_transformer import registry
+from keras_transformer.decoding.attention import SPACED_WORD
+from keras_transformer.decoding.attention import find_links
 from keras_transformer.decoding.parser import Parser
 from keras_transformer.decoding.translator import Translator
-from keras_transformer.decoding.word_links import SPACED_WORD
-from keras_transformer.decoding.word_links import find_links
 from keras_transformer.runs.averaging import average_run
 from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.training.trainer import Trainer
@@ -100,10 +100,10 @@ def trained_error_rate(problem, path, num_updates, **hparams):
     translator = Translator.load(run.path)
     sources, targets, gold = zip(*aligned_pairs(150))
     links = find_links(
-        translator.model,
-        translator.vocabulary,
-        translator.vocabulary.encode(sources),
-        translator.vocabulary.encode(targets),
+        translator.engine.model,
+        translator.codec.vocabularies,
+        translator.codec.vocabulary.encode(sources),
+        translator.codec.vocabulary.encode(targets),
         SPACED_WORD,
     )
     return alignment_error_rate(

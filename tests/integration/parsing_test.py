@@ -16,6 +16,7 @@ from keras_transformer.bin import exporter
 from keras_transformer.bin import trainer
 from keras_transformer.decoding.loading import load_checker
 from keras_transformer.decoding.parser import Parser
+from keras_transformer.decoding.translator import Translator
 from keras_transformer.problems.toy_treebank.treebank import toy_trees
 from keras_transformer.trees.tree import parse_tree
 
@@ -160,17 +161,19 @@ class DecodeTest:
             WORDS,
             ["Dogs", "bark", "."],
         ]
-        assert parser.num_malformed > 0
+        assert parser.trees.num_malformed > 0
         parser = Parser.load(run)
         parser(sources)
-        assert parser.num_malformed == 0
+        assert parser.trees.num_malformed == 0
 
     def test_a_tree_is_scored_by_its_symbols(self, run):
         parser = Parser.load(run)
         tree = "(TOP (S (NP (NNS Dogs)) (VP (VBP bark)) (. .)))"
         (score,) = parser.score(["Dogs bark."], [tree])
-        symbols = parser.symbols(tree)
-        (expected,) = parser.translator.score(["Dogs bark ."], [symbols])
+        symbols = parser.trees.write(tree)
+        (expected,) = Translator(parser.engine).score(
+            ["Dogs bark ."], [symbols]
+        )
         assert score == pytest.approx(expected)
         assert len(symbols.split()) == 9
 

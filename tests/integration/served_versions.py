@@ -7,9 +7,8 @@ import shutil
 import pytest
 import toy_saved_model as toy
 
-from keras_transformer.decoding.ctranslate2_translator import (
-    CTranslate2Translator,
-)
+from keras_transformer.decoding.engines.ctranslate2 import CTranslate2Engine
+from keras_transformer.decoding.translator import Translator
 from keras_transformer.export.ctranslate2 import export_ctranslate2
 from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.search.options import DecodeOptions
@@ -57,7 +56,7 @@ class CTranslate2Versions(ToyVersions):
             f"{self.aside}{version}",
             DecodeOptions(beam_size=1, min_length=8 * version),
         )
-        translations = CTranslate2Translator(path)(self.texts)
+        translations = Translator(CTranslate2Engine(path))(self.texts)
         for text, translation in zip(self.texts, translations):
             self.expected[text, translation] = str(version)
         os.rename(path, os.path.join(self.export_dir, str(version)))

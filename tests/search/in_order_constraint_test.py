@@ -8,11 +8,12 @@ from random_trees import RandomModel
 from random_trees import as_tuples
 from random_trees import assert_legal_is_what_comes_next
 
-from keras_transformer.decoding.compiled_search import compile_search
+from keras_transformer.decoding.engines.compiled_search import compile_search
 from keras_transformer.search import tree_state as state_module
 from keras_transformer.search.options import DecodeOptions
 from keras_transformer.search.tree_constraint import PIECE
 from keras_transformer.search.tree_constraint import TreeConstraint
+from keras_transformer.search.tree_constraint import make_constraint
 
 WITH_LEAF = InOrderPieces()
 NO_LEAF = InOrderPieces(leaves=())
@@ -77,7 +78,11 @@ class SearchTest:
         inputs = NO_LEAF.sources(*numbers)
         limits = np.array([9, 60, 9, 300, 40], "int32")
         options = DecodeOptions(**more).replace(num_hypotheses=4)
-        find = compile_search(RandomModel(NO_LEAF), options, NO_LEAF)
+        find = compile_search(
+            RandomModel(NO_LEAF),
+            options,
+            constraint=make_constraint(options, NO_LEAF),
+        )
         found, _ = as_tuples(
             *find(inputs, limits, seeds=np.arange(5, dtype="int32"))
         )
@@ -93,7 +98,11 @@ class SearchTest:
     def test_unary_loops_are_bounded(self, room):
         opening, closing = 3, 4
         model = RandomModel(NO_LEAF, bias={opening: 30.0, closing: 20.0})
-        find = compile_search(model, DecodeOptions(), NO_LEAF)
+        find = compile_search(
+            model,
+            DecodeOptions(),
+            constraint=make_constraint(DecodeOptions(), NO_LEAF),
+        )
         inputs = NO_LEAF.sources(1)
         ((ids,),), _ = as_tuples(*find(inputs, np.array([room], "int32")))
         assert WITH_LEAF.is_tree(bare(ids, NO_LEAF.words_of(inputs[0])), 1)

@@ -23,7 +23,7 @@ TERMS = {
 ALL = [terms for kind in TERMS.values() for terms in kind]
 
 
-def padded(terms):
+def pad(terms):
     """Returns terms as an array of shape `(batch, num_terms, term_len)`."""
     array = np.zeros((len(terms), 3, 4), "int32")
     for row, own in zip(array, terms):
@@ -33,7 +33,7 @@ def padded(terms):
 
 
 def constraint_of(terms, continues_word=NO_WORDS, ends_word=~NO_WORDS):
-    terms = ops.convert_to_tensor(padded(terms))
+    terms = ops.convert_to_tensor(pad(terms))
     return LexicalConstraint(terms, continues_word, ends_word)
 
 

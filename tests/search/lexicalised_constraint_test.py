@@ -12,11 +12,12 @@ from random_trees import assert_is_all_best_first
 from random_trees import assert_legal_is_what_comes_next
 from random_trees import legal_after
 
-from keras_transformer.decoding.compiled_search import compile_search
+from keras_transformer.decoding.engines.compiled_search import compile_search
 from keras_transformer.search import tree_state as state_module
 from keras_transformer.search.options import DecodeOptions
 from keras_transformer.search.tree_constraint import PIECE
 from keras_transformer.search.tree_constraint import TreeConstraint
+from keras_transformer.search.tree_constraint import make_constraint
 
 ONE_LEAF = Pieces()
 NO_LEAF = Pieces(leaves=())
@@ -70,7 +71,9 @@ class SearchTest:
         wide = len(trees) + 7
         options = DecodeOptions(alpha=0.3).replace(num_hypotheses=wide)
         model = RandomModel(no_leaf, seed=1)
-        find = compile_search(model, options, no_leaf)
+        find = compile_search(
+            model, options, constraint=make_constraint(options, no_leaf)
+        )
         (hypotheses,), (scores,) = as_tuples(
             *find(inputs, np.array([12], "int32"))
         )
@@ -90,7 +93,11 @@ class SearchTest:
         inputs = NO_LEAF.sources(*numbers)
         limits = np.array([1, 60, 9, 4, 300, 40], "int32")
         options = DecodeOptions(**more).replace(num_hypotheses=4)
-        find = compile_search(RandomModel(NO_LEAF), options, NO_LEAF)
+        find = compile_search(
+            RandomModel(NO_LEAF),
+            options,
+            constraint=make_constraint(options, NO_LEAF),
+        )
         sequences, scores = find(
             inputs, limits, seeds=np.arange(6, dtype="int32")
         )

@@ -7,7 +7,7 @@ from enumeration import make_tiny_models
 from layer_checks import softmax
 from small_transformer import logits_of
 
-from keras_transformer.decoding.compiled_search import compile_scoring
+from keras_transformer.decoding.engines.compiled_search import compile_scoring
 from keras_transformer.search.ensemble import Ensemble
 from keras_transformer.search.hypotheses import CHUNK_ROWS
 from keras_transformer.search.hypotheses import score_targets

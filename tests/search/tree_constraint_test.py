@@ -16,7 +16,7 @@ from random_trees import assert_legal_is_what_comes_next
 from random_trees import legal_after
 
 from keras_transformer.data.subwords import train_subwords
-from keras_transformer.decoding.compiled_search import compile_search
+from keras_transformer.decoding.engines.compiled_search import compile_search
 from keras_transformer.search import tree_state as state_module
 from keras_transformer.search.hypotheses import find_hypotheses
 from keras_transformer.search.options import DecodeOptions
@@ -39,7 +39,9 @@ IN_ORDER = InOrderPieces(leaves=())
 
 def search(model, vocabulary, inputs, limits, options, **more):
     """Returns each sentence's hypotheses as tuples, and their scores."""
-    find = compile_search(model, options, vocabulary)
+    find = compile_search(
+        model, options, constraint=make_constraint(options, vocabulary)
+    )
     return as_tuples(*find(inputs, np.array(limits, "int32"), **more))
 
 
@@ -50,7 +52,9 @@ def n_best(vocabulary, beam_size):
         beam_size=beam_size, num_hypotheses=beam_size
     )
     model = RandomModel(vocabulary, seed=beam_size)
-    find = compile_search(model, options, vocabulary)
+    find = compile_search(
+        model, options, constraint=make_constraint(options, vocabulary)
+    )
     return model, lambda inputs, limits: as_tuples(
         *find(inputs, np.array(limits, "int32"))
     )
@@ -276,7 +280,9 @@ class SearchTest:
 
     def test_prefixes_and_a_minimum_length_are_errors(self):
         search = compile_search(
-            RandomModel(ONE_LEAF), DecodeOptions(), ONE_LEAF
+            RandomModel(ONE_LEAF),
+            DecodeOptions(),
+            constraint=make_constraint(DecodeOptions(), ONE_LEAF),
         )
         inputs = ONE_LEAF.sources(2)
         with pytest.raises(ValueError, match="`prefixes`.*constrained=false"):

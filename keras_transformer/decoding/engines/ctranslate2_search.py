@@ -21,7 +21,8 @@ import contextlib
 import dataclasses
 import itertools
 
-from keras_transformer.decoding.hypothesis import Hypothesis
+from keras_transformer.decoding.engines import Hypothesis
+from keras_transformer.errors import UserError
 from keras_transformer.token_ids import END_ID
 from keras_transformer.token_ids import NEVER_WRITTEN
 
@@ -40,7 +41,7 @@ class Request:
 
     source: list  # ids with the end id
     prefix: list  # ids that the translation begins with, without the end id
-    limit: int  # greatest length of the translation with its end id
+    limit: int  # maximum length of the translation with its end id
     log_probs: dict = None  # tuple of ids to log-probability; None = unknown
 
     def is_cut(self):
@@ -54,7 +55,7 @@ class Request:
             for ids in self.log_probs
         )
 
-    def end(self):
+    def end_at_limit(self):
         """Ends every hypothesis at the limit or before."""
         ended = {}
         for ids, log_prob in self.log_probs.items():
@@ -63,7 +64,7 @@ class Request:
             ended[ids] = log_prob
         self.log_probs = ended
 
-    def best(self, options):
+    def select(self, options):
         """Returns the best `num_hypotheses` without their texts, best first."""
         # Only a search for a single hypothesis may leave its score unknown.
         if None in self.log_probs.values():
@@ -82,16 +83,16 @@ class Request:
 
 
 @contextlib.contextmanager
-def _told_of_libraries():
+def _explain_missing_libraries():
     """Says what to do if CTranslate2 sees a GPU but no library for it."""
     try:
         yield
     except RuntimeError as error:
         if "Library " not in str(error):
             raise
-        raise ValueError(
-            "CTranslate2 must find the libraries of CUDA to use a GPU. "
-            f"Received: {' '.join(str(error).split())}. Install "
+        raise UserError(
+            "CTranslate2 does not find the libraries of CUDA to use a GPU: "
+            f"{' '.join(str(error).split())}. Install "
             "nvidia-cublas-cu12 and name its folder in LD_LIBRARY_PATH, or "
             "set CUDA_VISIBLE_DEVICES=-1 to use the processor."
         ) from error
@@ -102,12 +103,11 @@ class CTranslate2Search:
 
     Args:
         engine: A `ctranslate2.Translator`.
-        source_pieces: List of str, the text of each id of the sources.
-        pieces: List of str, the text of each id of the targets.
-        adds_end: Boolean, whether the engine adds the end to each source.
-        has_shortlist: Boolean, whether the engine has a shortlist of target
-            subwords, which searches without a prefix then keep to. Defaults
-            to False.
+        source_pieces, pieces: Lists of str, the text of each id of the sources
+            and of the targets.
+        adds_end: Whether the engine adds the end to each source.
+        has_shortlist: Whether the engine has a shortlist of target subwords,
+            which searches without a prefix then keep to. Defaults to False.
     """
 
     def __init__(
@@ -120,16 +120,16 @@ class CTranslate2Search:
         self.has_shortlist = has_shortlist
         self.ids = {piece: id_ for id_, piece in enumerate(pieces)}
 
-    @_told_of_libraries()
+    @_explain_missing_libraries()
     def __call__(self, requests, options, scored=True):
         """Finds the hypotheses of sentences.
 
         Args:
             requests: List of `Request`.
             options: A `DecodeOptions`.
-            scored: Boolean, whether the scores are needed. If they are not,
-                greedy search and a single sample leave them None, which saves
-                a softmax over the vocabulary at each step. Defaults to True.
+            scored: Whether the scores are needed. If they are not, greedy
+                search and a single sample leave them None, which saves a
+                softmax over the vocabulary at each step. Defaults to True.
 
         Returns:
             For each request a list of `Hypothesis` without text, best first.
@@ -158,22 +158,18 @@ class CTranslate2Search:
             ]
             self._find(silent, options, scored, suppress=True)
         for request in requests:
-            request.end()
+            request.end_at_limit()
             # The scores of a shortlist are not those of the whole vocabulary,
             # so the hypotheses of a request are compared by one of the two.
             if self.has_shortlist and None in request.log_probs.values():
                 request.log_probs = dict.fromkeys(request.log_probs)
         if scored:
             self.score(requests)
-        return [request.best(options) for request in requests]
+        return [request.select(options) for request in requests]
 
-    @_told_of_libraries()
+    @_explain_missing_libraries()
     def score(self, requests):
-        """Computes the log-probabilities that are unknown.
-
-        Args:
-            requests: List of `Request` with `log_probs`, which are filled in.
-        """
+        """Computes the log-probabilities that are unknown in requests."""
         unknown = [
             (request, ids)
             for request in requests
@@ -197,19 +193,18 @@ class CTranslate2Search:
         """Searches for hypotheses of requests that are sorted by limit.
 
         Args:
-            by_limit: List of `Request`, whose `log_probs` are filled in.
-            options: A `DecodeOptions`.
-            scored: Boolean, whether the search gives log-probabilities.
-            suppress: Boolean, whether to exclude the ids of `NEVER_WRITTEN`.
-                The log-probabilities then stay unknown. Defaults to False.
+            suppress: Whether to exclude the ids of `NEVER_WRITTEN`. The
+                log-probabilities then stay unknown. Defaults to False.
         """
-        self._run(_batches(by_limit), options, scored, suppress)
+        self._run(_split_batches(by_limit), options, scored, suppress)
         if options.beam_size > 1 and not options.temperature:
             # A sentence that reached the limit of its batch, or exceeded its
             # own, is searched again together with those of the same limit.
             cut = [request for request in by_limit if request.is_cut()]
             for _, group in itertools.groupby(cut, lambda one: one.limit):
-                self._run(_batches(list(group)), options, scored, suppress)
+                self._run(
+                    _split_batches(list(group)), options, scored, suppress
+                )
 
     def _run(self, batches, options, scored, suppress):
         # All batches start before the first result is awaited, so that each of
@@ -226,8 +221,8 @@ class CTranslate2Search:
                     request.log_probs = dict.fromkeys(request.log_probs)
 
     def _start(self, batch, options, scored, suppress):
-        """Starts to translate a batch, up to its greatest limit."""
-        # Our limit counts the end, which `Request.end` adds to what is cut.
+        """Starts to translate a batch, up to its maximum limit."""
+        # Our limit counts the end, which `end_at_limit` adds to what is cut.
         limit = max(1, max(request.limit for request in batch) - 1)
         arguments = {
             "beam_size": options.beam_size,
@@ -292,7 +287,7 @@ class CTranslate2Search:
         return [self.pieces[id_] for id_ in ids]
 
 
-def _batches(requests):
+def _split_batches(requests):
     """Yields batches of requests that are sorted by limit."""
     while requests:
         # All rows are padded to the longest, so it decides how many fit.

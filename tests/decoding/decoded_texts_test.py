@@ -1,6 +1,4 @@
-"""Every kind of translator can be called like the others."""
-
-import inspect
+"""Numbers of tokens and limits, with steps and with a reranker."""
 
 import exported_translators
 import pytest
@@ -9,50 +7,16 @@ from small_translators import TEXTS
 from small_translators import CopyingModel
 from small_translators import make_translator
 from small_translators import make_vocabulary
+from small_translators import rerank_translator
+from small_translators import tag_translator
 
 from keras_transformer.data.subwords import train_subwords
-from keras_transformer.decoding import long_texts
-from keras_transformer.decoding.ctranslate2_translator import (
-    CTranslate2Translator,
-)
-from keras_transformer.decoding.parser import Parser
-from keras_transformer.decoding.reranking import Reranker
-from keras_transformer.decoding.saved_model_translator import (
-    SavedModelTranslator,
-)
-from keras_transformer.decoding.tagging import TaggingTranslator
-from keras_transformer.decoding.text_translator import TextTranslator
+from keras_transformer.decoding import texts as windows
+from keras_transformer.decoding.engines.ctranslate2 import CTranslate2Engine
+from keras_transformer.decoding.engines.keras_engine import KerasEngine
+from keras_transformer.decoding.steps import long_texts
+from keras_transformer.decoding.texts import numbered_texts
 from keras_transformer.decoding.translator import Translator
-
-KINDS = (
-    Translator,
-    SavedModelTranslator,
-    CTranslate2Translator,
-    Parser,
-    Reranker,
-    TaggingTranslator,
-)
-
-
-def optional_arguments(kind, method):
-    parameters = inspect.signature(getattr(kind, method)).parameters.values()
-    return [each.name for each in parameters if each.default is not each.empty]
-
-
-def methods_with_options():
-    functions = inspect.getmembers(TextTranslator, inspect.isfunction)
-    names = [name for name, _ in functions if not name.startswith("_")]
-    return [each for each in names if optional_arguments(TextTranslator, each)]
-
-
-class TextTranslatorTest:
-    @pytest.mark.parametrize("method", methods_with_options())
-    @pytest.mark.parametrize("kind", KINDS)
-    def test_methods_have_the_options_of_the_base_class(self, kind, method):
-        theirs = inspect.signature(getattr(kind, method))
-        if "arguments" not in theirs.parameters:  # passed on as they are
-            ours = optional_arguments(TextTranslator, method)
-            assert optional_arguments(kind, method)[: len(ours)] == ours
 
 
 class LimitsTest:
@@ -63,8 +27,8 @@ class LimitsTest:
         path = str(tmp_path / "a.model")
         vocabulary = train_subwords(texts, 290, path, ["<fr>"])
         model = CopyingModel(vocabulary.vocab_size)
-        plain = Translator(model, vocabulary, HPARAMS)
-        french = TaggingTranslator(plain, "fr")
+        plain = Translator(KerasEngine(model, vocabulary, HPARAMS))
+        french = tag_translator(plain, "fr")
         lengths = plain.num_tokens(texts)
         assert french.num_tokens(texts, of_targets=True) == lengths
         (translation,) = long_texts.translate_in_parts(french, [["two women"]])
@@ -76,7 +40,7 @@ class LimitsTest:
         vocabulary = make_vocabulary(tmp_path / "a.model")
         letters = train_subwords(TEXTS * 20, 290, str(tmp_path / "b.model"))
         forward, reverse = map(make_translator, (vocabulary, letters))
-        reranker = Reranker(forward, reverse)
+        reranker = rerank_translator(forward, reverse)
         texts = ["two women"]
         assert forward.num_tokens(texts) < reverse.num_tokens(texts)
         assert reranker.num_tokens(texts) == reverse.num_tokens(texts)
@@ -106,9 +70,46 @@ class LimitsTest:
     def test_an_export_to_ctranslate2_ends_at_its_last_position(self, tmp_path):
         pytest.importorskip("ctranslate2")
         ours = exported_translators.make_translator(tmp_path)
-        theirs = CTranslate2Translator(ours.exported)
-        theirs.max_tokens = 6
+        theirs = Translator(CTranslate2Engine(ours.exported))
+        theirs.engine.max_length = 6
         text = exported_translators.WORDS[0]
         options = {"extra_length": 99, "min_length": 6}
         ((best,),) = theirs.hypotheses([text], **options)
         assert len(best.ids) == theirs.length_limit(text, **options) == 6
+
+
+class NumberedTextsTest:
+    def test_the_first_has_the_number_after_the_start(self):
+        texts = iter(["a", "b"])
+        assert list(numbered_texts(texts, 7)) == [(8, "a"), (9, "b")]
+
+    @pytest.mark.parametrize(
+        "texts, message",
+        [
+            ("a b", "one str, 'a b'. Put it into a list"),
+            (["a", None], "text 2 is None. Pass an empty str"),
+            ([b"a"], "text 1 is b'a'"),
+            (["a", "\udcff"], r"text 2, '\\udcff', .* errors='replace'"),
+        ],
+    )
+    def test_what_is_no_text_is_an_error_with_its_number(self, texts, message):
+        with pytest.raises(ValueError, match=message):
+            list(numbered_texts(texts))
+
+
+class WindowsTest:
+    def test_each_text_has_its_prefix(self, monkeypatch):
+        monkeypatch.setattr(windows, "WINDOW", 2)
+        texts, prefixes = ["a", "b", "c"], ["x", "", "z"]
+        assert list(windows.read_windows(texts, prefixes, start=4)) == [
+            ([(5, "a"), (6, "b")], ["x", ""]),
+            ([(7, "c")], ["z"]),
+        ]
+
+    @pytest.mark.parametrize(
+        "prefixes, message",
+        [(["x"], "none for text 2"), (["x", "y", "z"], "more of them")],
+    )
+    def test_another_number_of_prefixes_is_an_error(self, prefixes, message):
+        with pytest.raises(ValueError, match=message):
+            list(windows.read_windows(["a", "b"], prefixes))

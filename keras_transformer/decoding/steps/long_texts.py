@@ -1,13 +1,23 @@
-"""Translations of texts that may be too long for the model."""
+"""Texts that are too long for the model, translated in parts."""
 
+import re
 import typing
 
-from keras_transformer.decoding.clauses import split_long
-from keras_transformer.decoding.hypothesis import Hypothesis
+from keras_transformer.decoding.engines import Hypothesis
 
 TOO_LONG = "too_long"  # the text is not translated
 SPLIT = "split"  # it is translated in parts
 REACHED_LIMIT = "reached_limit"  # a translation may be cut off
+# Where to divide a text, the best places first: after the end of a sentence,
+# between clauses, after a comma, before a conjunction, between words.
+_PLACES = [
+    r"(?<=[.!?…])\s+",
+    r"(?<=[;:])\s+",
+    r"(?<=,)\s+",
+    r"\s+(?=(?:and|but|or|because|which|that|und|aber|oder|weil|sondern|y|e|o"
+    r"|pero|porque|que|et|ou|mais|car)\s)",
+    r"\s+",
+]
 
 
 class Translation(typing.NamedTuple):
@@ -18,24 +28,17 @@ class Translation(typing.NamedTuple):
 
 
 def part_tokens(translator, max_tokens=None):
-    """Returns the greatest number of tokens of a part of a text.
+    """Returns the maximum number of tokens of a part of a text.
 
-    Args:
-        translator: A `TextTranslator`.
-        max_tokens: Integer, the user's choice. Defaults to None, the length of
-            the longest sentences that the model was trained with.
+    It is the user's choice, or the length of the longest sentences that the
+    model was trained with.
     """
     limit = max_tokens or translator.trained_length
     return min(limit, translator.max_tokens)
 
 
-def parts_of(translator, texts, max_tokens):
+def split_texts(translator, texts, max_tokens):
     """Divides the texts that are too long, between clauses where possible.
-
-    Args:
-        translator: A `TextTranslator`.
-        texts: List of str.
-        max_tokens: Integer, the greatest number of tokens of a part.
 
     Returns:
         List with the parts of each text, lists of str.
@@ -54,13 +57,11 @@ def translate_in_parts(
     the mean of the parts.
 
     Args:
-        translator: A `TextTranslator`.
-        parts_of_texts: List of lists of str, see `parts_of`.
+        translator: A `Translator`.
+        parts_of_texts: List of lists of str, see `split_texts`.
         report: Function that is called with the number of parts after each
             batch. Defaults to None.
-        seed: Integer seed of the sampler. Defaults to 0.
-        glossary: A `Glossary`, see `TextTranslator`. Defaults to None.
-        **options: Fields of `DecodeOptions` to change.
+        seed, glossary, **options: See `Translator.hypotheses`.
 
     Returns:
         List of `Translation`.
@@ -70,12 +71,13 @@ def translate_in_parts(
         parts, report, seed=seed, glossary=glossary, **options
     )
     return [
-        _joined(
+        _join(
             [
                 Translation(
-                    of_part, limit_warnings(translator, part, of_part, options)
+                    each_part,
+                    limit_warnings(translator, part, each_part, options),
                 )
-                for part, of_part in zip(each, hypotheses)
+                for part, each_part in zip(each, hypotheses)
             ]
         )
         for each in parts_of_texts
@@ -86,7 +88,7 @@ def limit_warnings(translator, text, hypotheses, options, prefix=""):
     """Returns the warning that a translation may be cut off, or no warning.
 
     Args:
-        translator: The `TextTranslator` that found the hypotheses.
+        translator: The `Translator` that found the hypotheses.
         text: The source as the model reads it, a str.
         hypotheses: List of `Hypothesis`.
         options: Dictionary of the options that were changed.
@@ -103,7 +105,7 @@ def limit_warnings(translator, text, hypotheses, options, prefix=""):
     return [REACHED_LIMIT] if is_cut else []
 
 
-def _joined(parts):
+def _join(parts):
     """Returns the translation of a text from those of its parts."""
     if len(parts) == 1:
         return parts[0]
@@ -119,3 +121,57 @@ def _joined(parts):
         )
     limits = [warning for part in parts for warning in part.warnings]
     return Translation(hypotheses, [SPLIT, *limits[:1]])
+
+
+def split_long(text, max_tokens, num_tokens):
+    """Divides a text into parts that are short enough.
+
+    Args:
+        text: Str.
+        max_tokens: Integer, the maximum number of tokens of a part.
+        num_tokens: Function of a list of texts that returns their numbers of
+            tokens, the end token included.
+
+    Returns:
+        List of str, the parts with text. A single character that has more
+        tokens is a part by itself.
+
+    Example:
+
+    >>> split_long("I came, I saw; I won.", 4, lambda texts: [
+    ...     len(text.split()) for text in texts])
+    ['I came, I saw;', 'I won.']
+    """
+    (count,) = num_tokens([text])
+    if count <= max_tokens:
+        return [text]
+    for pattern in _PLACES:
+        pieces = [piece for piece in re.split(pattern, text) if piece]
+        if len(pieces) > 1:
+            return _pack(pieces, max_tokens, num_tokens)
+    middle = len(text) // 2
+    if not middle:
+        return [text]
+    halves = text[:middle], text[middle:]
+    return [
+        part
+        for half in halves
+        for part in split_long(half, max_tokens, num_tokens)
+    ]
+
+
+def _pack(pieces, max_tokens, num_tokens):
+    """Joins neighbours as long as they fit, and divides what does not fit."""
+    parts, room = [], 0
+    # The sum over pieces is an upper limit, since each counts an end.
+    for piece, count in zip(pieces, num_tokens(pieces)):
+        if count > max_tokens:
+            parts += split_long(piece, max_tokens, num_tokens)
+            room = 0
+        elif count <= room:
+            parts[-1] += f" {piece}"
+            room -= count
+        else:
+            parts.append(piece)
+            room = max_tokens - count
+    return parts

@@ -1,15 +1,14 @@
 """Terms of a text and the translations that they must have."""
 
 import hashlib
-import itertools
 import json
 import re
 
 from keras_transformer import fields
 from keras_transformer.data.tags import end_of_tag
 from keras_transformer.data.text_files import read_lines
-from keras_transformer.decoding.windows import encode
-from keras_transformer.decoding.word_links import WORD
+from keras_transformer.decoding.attention import WORD
+from keras_transformer.errors import UserError
 
 
 class Glossary:
@@ -47,29 +46,25 @@ class Glossary:
     def read(cls, path):
         """Reads a glossary from a file.
 
-        Args:
-            path: Path of a text file. Each line has a source term, a tab and
-                its translation. A term alone on its line is not translated.
-
-        Returns:
-            A `Glossary`.
+        Each line has a source term, a tab and its translation. A term alone on
+        its line is not translated.
 
         Raises:
-            ValueError: If there is no such file, or if a line is malformed or
+            UserError: If there is no such file, or if a line is malformed or
                 contradicts an earlier one.
         """
         terms = {}
         for number, line in enumerate(read_lines(path), 1):
             source, *targets = (" ".join(x.split()) for x in line.split("\t"))
             if not source or len(targets) > 1 or not all(targets):
-                raise ValueError(
+                raise UserError(
                     "`--glossary` must have a term, or a term, a tab and its "
                     f"translation on each line. Received: {path}, line "
                     f"{number}, {line[:60]!r}. Correct the line."
                 )
             target = targets[0] if targets else None
             if terms.setdefault(source, target) != target:
-                raise ValueError(
+                raise UserError(
                     "`--glossary` must have one translation for each term. "
                     f"Received: {path}, line {number} with another one for "
                     f"{source!r}. Remove one of the two lines."
@@ -83,11 +78,9 @@ class Glossary:
         return hashlib.sha256(content.encode(errors="replace")).hexdigest()
 
     def find(self, text):
-        """Returns the target terms of a text, a list of str.
+        """Returns the target terms of a text, as often as they are in it.
 
-        Args:
-            text: Str. Terms that occur twice are returned twice. A tag before
-                it, such as `<fr>`, is not a part of it.
+        A tag before the text, such as `<fr>`, is not a part of it.
         """
         matches = list(WORD.finditer(text, end_of_tag(text)))
         words = [match[0] for match in matches]
@@ -121,86 +114,69 @@ class Glossary:
         return start, None
 
 
-def check_goes_with(glossary, options, linearization):
-    """Checks that a model can obey a glossary with its options.
-
-    Args:
-        glossary: A `Glossary`.
-        options: A `DecodeOptions`.
-        linearization: The linearization of a parsing model, or None.
+def check_glossary(glossary, options, linearization):
+    """Checks that a search with these options can obey a glossary.
 
     Raises:
-        ValueError: If the glossary is of another type, or if the model parses,
+        UserError: If the glossary is of another type, or if the model parses,
             samples, or searches with a single beam.
     """
     if not isinstance(glossary, Glossary):
-        raise ValueError(
+        raise UserError(
             "`glossary` must be a `Glossary`. Received: glossary="
             f"{fields.quote(glossary)}. Write Glossary({{term: translation}})."
         )
     if linearization:
-        raise ValueError(
+        raise UserError(
             "`glossary` must go with a model that translates. Received: a "
             "model that parses. Leave it out."
         )
     if options.temperature or options.mbr_samples:
-        raise ValueError(
+        raise UserError(
             "`glossary` must go with beam search. Received: temperature="
             f"{options.temperature}, mbr_samples={options.mbr_samples}. Leave "
             "them out, or the glossary."
         )
     if options.beam_size < 2:
-        raise ValueError(
+        raise UserError(
             "`glossary` must go with a beam of at least 2, since the beams "
             "are divided among hypotheses with few and with many terms. "
             f"Received: beam_size={options.beam_size}. Use for example 8."
         )
 
 
-def find_terms(glossary, window):
-    """Returns the target terms of each text, a list of lists of str.
-
-    Args:
-        glossary: A `Glossary`, or None for no terms.
-        window: List of pairs (number, text).
-    """
-    return [glossary.find(text) if glossary else [] for _, text in window]
-
-
-def obeying(translate, sentences, terms, blank):
-    """Translates sentences so that the translations hold their terms.
+def find_missing_terms(glossary, texts, hypotheses):
+    """Returns the terms of the texts whose translations lack one of them.
 
     A sentence whose hypotheses hold its terms anyway keeps them. Only the
-    others are translated again, by a search under the constraint. Those of
-    their first hypotheses that hold the terms stay among the best, since both
-    searches give the same scores.
+    others have to be translated again, by a search under the constraint.
 
     Args:
-        translate: Function of sentences and, for each, a list of terms. With
-            None for the terms it searches freely. It returns a list of
-            `Hypothesis`, best first, for each sentence.
-        sentences: List of what `translate` takes.
-        terms: List of lists of str, one for each sentence.
-        blank: A sentence that `translate` does not search for.
+        glossary: A `Glossary`.
+        texts: List of str.
+        hypotheses: List of lists of `Hypothesis`, one for each text.
 
     Returns:
-        List of lists of `Hypothesis`, best first.
+        List of lists of str, empty for a text without missing terms.
     """
-    results = translate(sentences, None)
-    missing = {
-        i
-        for i, (free, own) in enumerate(zip(results, terms))
-        if not all(holds(hypothesis.text, own) for hypothesis in free)
-    }
-    if not missing:
-        return results
-    constrained = translate(
-        [x if i in missing else blank for i, x in enumerate(sentences)],
-        [own if i in missing else [] for i, own in enumerate(terms)],
-    )
-    for i in missing:
-        results[i] = _merged(constrained[i], results[i], terms[i])
-    return results
+    terms = map(glossary.find, texts)
+    return [
+        required if not all(holds(one.text, required) for one in each) else []
+        for required, each in zip(terms, hypotheses)
+    ]
+
+
+def merge_hypotheses(constrained, free, terms):
+    """Puts the hypotheses of both searches together, best first.
+
+    Those of the free search that hold the terms stay among the best, since
+    both searches give the same scores. A text without terms keeps those of the
+    free search, and any other has as many as the constrained search found.
+    """
+    return [
+        _merge(*row) if row[2] else row[1]
+        for row in zip(constrained, free, terms)
+    ]
 
 
 def holds(translation, terms):
@@ -231,8 +207,13 @@ def _count(term, text):
     return len(re.findall(rf"(?<!\w)(?={words}(?!\w))", text))
 
 
-def _merged(constrained, free, terms):
-    """Returns as many hypotheses as the constrained search found."""
+def fill_rows(terms):
+    """Returns lists of terms as rows of one length, with empty str."""
+    longest = max(map(len, terms))
+    return [[*each, *[""] * (longest - len(each))] for each in terms]
+
+
+def _merge(constrained, free, terms):
     texts = {hypothesis.text for hypothesis in constrained}
     others = [
         hypothesis
@@ -243,25 +224,3 @@ def _merged(constrained, free, terms):
         [*constrained, *others], key=lambda each: each.score, reverse=True
     )
     return best_first[: len(constrained)]
-
-
-def encode_terms(vocabulary, terms):
-    """Returns the ids of terms, without the end id.
-
-    Args:
-        vocabulary: A `Subwords`.
-        terms: List of lists of str.
-
-    Returns:
-        List of lists of lists of ids.
-    """
-    distinct = sorted(set(itertools.chain.from_iterable(terms)))
-    encoded = encode(vocabulary, list(enumerate(distinct, 1)))
-    ids_of = {term: ids[:-1] for term, ids in zip(distinct, encoded)}
-    return [[ids_of[term] for term in own] for own in terms]
-
-
-def in_rows(terms):
-    """Returns lists of terms as rows of one length, with empty str."""
-    longest = max(map(len, terms))
-    return [[*own, *[""] * (longest - len(own))] for own in terms]

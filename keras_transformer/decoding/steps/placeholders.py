@@ -1,13 +1,17 @@
 """Parts of a text that come out of its translation as they are."""
 
+import functools
 import re
 import typing
 
 from keras_transformer import fields
 from keras_transformer.data.text_files import read_lines
+from keras_transformer.decoding.attention import WORD
+from keras_transformer.decoding.steps import Step
 from keras_transformer.documents.inline_tags import TAG
 from keras_transformer.documents.inline_tags import insert_marks
 from keras_transformer.documents.inline_tags import make_mark
+from keras_transformer.errors import UserError
 
 # What is protected by default, beside tags and addresses.
 PATTERNS = (
@@ -49,12 +53,8 @@ class Placeholders:
 
     Args:
         patterns: Iterable of str, the regular expressions of placeholders. What
-            they match is never a tag, and empty matches do not count. Defaults
-            to `PATTERNS`.
+            they match is never a tag. Defaults to `PATTERNS`.
         name: What an error message calls them. Defaults to "`patterns`".
-
-    Raises:
-        ValueError: If a pattern is malformed, or matches an empty text.
 
     Example:
 
@@ -72,37 +72,25 @@ class Placeholders:
 
     @classmethod
     def read(cls, path):
-        """Reads patterns from a file.
-
-        Args:
-            path: Path of a text file with one regular expression on each line.
-
-        Returns:
-            `Placeholders`.
-
-        Raises:
-            ValueError: If there is no such file, or if a line is malformed.
-        """
+        """Reads patterns from a file, one regular expression on each line."""
         return cls(read_lines(path), path)
 
     def mask(self, text, taken=()):
         """Takes placeholders and tags out of a text.
 
+        Placeholders for which there are not enough names are treated as tags.
+
         Args:
             text: Str.
             taken: Collection of str, names that may not stand for a
                 placeholder. Defaults to none.
-
-        Returns:
-            A `Masked`. Placeholders for which there are not enough names are
-            treated as tags.
         """
         free = [
             name for name in STAND_INS if name not in text and name not in taken
         ]
         masked, stand_ins, tags, done = "", {}, [], 0
-        for start, end, is_placeholder in self._found(text):
-            masked = _joined(masked, text[done:start])
+        for start, end, is_placeholder in self._find_spans(text):
+            masked = _append(masked, text[done:start])
             done = end
             if is_placeholder and free:
                 name = free.pop(0)
@@ -111,10 +99,10 @@ class Placeholders:
             else:
                 around = text[:start][-1:], text[end : end + 1]
                 tags.append(make_mark(text[start:end], len(masked), *around))
-        masked = _joined(masked, text[done:])
+        masked = _append(masked, text[done:])
         return Masked(masked.rstrip(), stand_ins, tags)
 
-    def _found(self, text):
+    def _find_spans(self, text):
         """Returns the start, end and kind of what a text holds, in order.
 
         Of two that overlap, the first counts. An address is longer by the rest
@@ -139,6 +127,68 @@ class Placeholders:
         ]
 
 
+class Protection(Step):
+    """Takes what has to be kept out of texts, and puts it back by attention."""
+
+    def __init__(self, placeholders, glossary, engine):
+        self._mask = make_mask(placeholders, glossary)
+        self._engine = engine
+
+    def prepare(self, texts):
+        masked = list(map(self._mask, texts))
+        return [one.text for one in masked], masked
+
+    def finish(self, hypotheses, memory):
+        links = self._find_links(memory, hypotheses)
+        return [
+            [
+                one._replace(
+                    text=restore(
+                        masked, one.text, links.get((masked.text, one.text))
+                    )
+                )
+                for one in each
+            ]
+            for masked, each in zip(memory, hypotheses)
+        ]
+
+    def _find_links(self, all_masked, hypotheses):
+        """Returns the `WordLinks` that are needed, by both texts."""
+        needed = {
+            (masked.text, one.text): one
+            for masked, each in zip(all_masked, hypotheses)
+            for one in each
+            if needs_links(masked, one.text)
+        }
+        sources = [(source, source) for source, _ in needed]
+        links = self._engine.link_words(
+            self._engine.codec.encode(sources),
+            [one.ids for one in needed.values()],
+            WORD,
+        )
+        return dict(zip(needed, links))
+
+
+def make_mask(placeholders, glossary=None):
+    """Returns the function of a text that masks it for a translation.
+
+    A word of the glossary cannot stand for a placeholder. It would be
+    translated as a term, or a term would become the placeholder.
+    """
+    terms = glossary.terms if glossary else {}
+    targets = filter(None, terms.values())
+    words = WORD.findall("\n".join([*terms, *targets]))
+    # A small term may begin with a capital letter at the start of a text, and
+    # a stand-in may have an ending.
+    words = {*words, *map(str.capitalize, words)}
+    taken = {
+        name
+        for name in STAND_INS
+        if any(word.startswith(name) for word in words)
+    }
+    return functools.partial(placeholders.mask, taken=taken)
+
+
 def needs_links(masked, translation):
     """Tells whether `restore` needs `WordLinks`."""
     missing = _missing(masked, translation)
@@ -153,9 +203,6 @@ def restore(masked, translation, links=None):
         translation: Translation of `masked.text`, a str.
         links: Their `WordLinks`, if `needs_links`. Without words everything
             goes to the end.
-
-    Returns:
-        Str.
     """
 
     def put_back(text):
@@ -179,41 +226,29 @@ def restore(masked, translation, links=None):
     return insert_marks(put_back(translation), marks, find_span)
 
 
-def check_goes_with(protect, linearization):
+def check_protect(protect, linearization, **others):
     """Checks that a model can keep placeholders.
 
     Args:
         protect: A `Placeholders`.
-        linearization: The linearization of a parsing model, or None.
-
-    Raises:
-        ValueError: If `protect` is of another type, or if the model parses: a
-            tree has no placeholders.
+        linearization: The linearization of a parsing model, or None. A tree
+            has no placeholders.
+        **others: Arguments of the translator by name that are about the texts
+            themselves, which `protect` changes.
     """
     if not isinstance(protect, Placeholders):
-        raise ValueError(
+        raise UserError(
             "`protect` must be a `Placeholders`. Received: protect="
             f"{fields.quote(protect)}. Write Placeholders()."
         )
     if linearization:
-        raise ValueError(
+        raise UserError(
             "`protect` must go with a model that translates. Received: a model "
             "that parses. Leave it out."
         )
-
-
-def check_alone(**others):
-    """Checks that `protect` goes without arguments about the texts themselves.
-
-    Args:
-        **others: Other arguments of the translator by name.
-
-    Raises:
-        ValueError: If one of them is given.
-    """
     for name, value in others.items():
         if value:
-            raise ValueError(
+            raise UserError(
                 f"`protect` must go without `{name}`, since it changes the "
                 f"texts that the model reads. Received: protect and {name}="
                 f"{value!r:.40}. Leave one of them out."
@@ -234,7 +269,7 @@ def _name(name):
     return re.compile(rf"(?<!\w){name}(?P<ending>[^\W\d_]{{0,2}})(?!\w)")
 
 
-def _joined(text, part):
+def _append(text, part):
     """Appends a part of a text, with single spaces."""
     part = re.sub(r"\s+", " ", part)
     return text + (part.lstrip() if text[-1:] in ("", " ") else part)
@@ -245,12 +280,12 @@ def _compile(pattern, place):
         compiled = re.compile(pattern)
     # Huge numbers overflow, and thousands of brackets nest too deep.
     except (re.error, OverflowError, RecursionError) as error:
-        raise ValueError(
+        raise UserError(
             "A protected pattern must be a regular expression of Python. "
             f"Received: {place}, {pattern[:60]!r} ({error}). Correct it."
         ) from error
     if compiled.match(""):
-        raise ValueError(
+        raise UserError(
             "A protected pattern must not match the empty text. Received: "
             f"{place}, {pattern[:60]!r}. Correct it, for example with + in the "
             "place of *."

@@ -10,7 +10,8 @@ from small_translators import TEXTS
 from small_translators import make_translator
 from small_translators import make_vocabulary
 
-from keras_transformer.decoding.fitting_batches import FittingBatches
+from keras_transformer.decoding.batching import BatchRunner
+from keras_transformer.decoding.engines.keras_engine import KerasEngine
 from keras_transformer.decoding.translator import Translator
 
 pytestmark = pytest.mark.skipif(
@@ -64,18 +65,18 @@ def large(tmp_path_factory):
 
 
 def on_small_devices(translator, most_rows, num_devices=1, fail=refuse):
-    (replica,) = translator._replicas.replicas
+    (replica,) = translator.engine.replicas
     devices = [
         SmallDevice(replica, most_rows, fail) for _ in range(num_devices)
     ]
-    small = Translator(
-        translator.model,
-        translator.vocabulary,
+    engine = KerasEngine(
+        translator.engine.model,
+        translator.codec.vocabulary,
         HPARAMS,
         num_threads=num_devices,
         replicas=devices,
     )
-    return small, devices
+    return Translator(engine), devices
 
 
 class TranslatorTest:
@@ -117,39 +118,45 @@ class TranslatorTest:
 
     def test_a_sentence_that_does_not_fit_is_named(self, large):
         small, _ = on_small_devices(large, 0)
-        message = "must fit.*one of [0-9]+ tokens, 'the man reads a very.*Use a"
+        message = (
+            "Out of memory.*one of [0-9]+ tokens, 'the man reads a very.*Use a"
+        )
         with pytest.raises(ValueError, match=message):
             small(TEXTS)
         with pytest.raises(ValueError, match=message):
             small.score(TEXTS, TEXTS)
 
 
-class FittingBatchesTest:
+def prepare(batch):
+    return [batch]
+
+
+class BatchRunnerTest:
     @pytest.mark.parametrize("num_threads", [1, 2, 3])
     @pytest.mark.parametrize("memory", [4, 5, 9, 30, 100])
     def test_every_sentence_has_its_own_result(self, memory, num_threads):
         """Runs sentences whose cost is known on a device that counts it."""
         costs = [3, 1, 4, 0, 1, 2, 4, 3, 2, 4]
 
-        def square(_, batch):
+        def square(batch):
             most = max(costs[i] for i in batch)
             if len(batch) * most > memory:
                 refuse()
             return [i**2 for i in batch]
 
-        batches = FittingBatches(num_threads)
+        runner = BatchRunner(num_threads)
         for _ in range(2):
             found = {}
-            for batch, results in batches.run(
-                square, [None], costs, 100, describe=str
+            for batch, results in runner.run(
+                [square], prepare, list, costs, 100, describe=str
             ):
                 found |= dict(zip(batch, results, strict=True))
             costly = [i for i, cost in enumerate(costs) if cost]
             assert found == {i: i**2 for i in costly}
 
     def test_other_errors_are_not_caught(self):
-        def fail(_, batch):
+        def fail(batch):
             raise KeyError("key")
 
         with pytest.raises(KeyError):
-            list(FittingBatches(1).run(fail, [None], [1, 1], 9, str))
+            list(BatchRunner(1).run([fail], prepare, list, [1, 1], 9, str))

@@ -5,12 +5,12 @@ from small_translators import TEXTS
 from small_translators import make_run
 from small_translators import make_translator
 from small_translators import make_vocabulary
+from small_translators import rerank_translator
+from small_translators import tag_translator
 
 from keras_transformer.data.subwords import train_subwords
 from keras_transformer.decoding.loading import load_checker
-from keras_transformer.decoding.placeholders import Placeholders
-from keras_transformer.decoding.reranking import Reranker
-from keras_transformer.decoding.tagging import TaggingTranslator
+from keras_transformer.decoding.steps.placeholders import Placeholders
 
 
 @pytest.fixture(scope="module")
@@ -28,20 +28,20 @@ def by_hand(texts):
     return [f"<fr> {text}" if text.strip() else text for text in texts]
 
 
-class TaggingTranslatorTest:
+class TargetTagTest:
     def test_it_translates_texts_that_begin_with_the_tag(self, translator):
-        french = TaggingTranslator(translator, "fr")
+        french = tag_translator(translator, "fr")
         expected = translator(by_hand(TEXTS), return_scores=True)
         assert french(TEXTS, return_scores=True) == expected
-        spanish = TaggingTranslator(translator, "es")
+        spanish = tag_translator(translator, "es")
         assert spanish(TEXTS, return_scores=True)[1] != expected[1]
 
     def test_blank_texts_stay_blank(self, translator):
-        french = TaggingTranslator(translator, "fr")
+        french = tag_translator(translator, "fr")
         assert french(["", "  "]) == ["", ""]
 
     def test_scores_and_lengths_are_those_with_the_tag(self, translator):
-        french = TaggingTranslator(translator, "fr")
+        french = tag_translator(translator, "fr")
         expected = translator.score(by_hand(TEXTS), TEXTS)
         assert french.score(TEXTS, TEXTS) == expected
         lengths = translator.num_tokens(TEXTS[:2])
@@ -49,13 +49,13 @@ class TaggingTranslatorTest:
 
     def test_targets_are_encoded_without_the_tag(self, translator):
         numbered = list(enumerate(TEXTS, 1))
-        french = TaggingTranslator(translator, "fr")
-        for each in french, Reranker(french, translator):
+        french = tag_translator(translator, "fr")
+        for each in french, rerank_translator(french, translator):
             assert each.encode_targets(numbered) == translator.encode(numbered)
 
     def test_a_reranker_scores_texts_without_the_tag(self, translator):
-        french = TaggingTranslator(translator, "fr")
-        reranker = Reranker(french, translator)
+        french = tag_translator(translator, "fr")
+        reranker = rerank_translator(french, translator)
         texts, translations = TEXTS[:2], ["a book", "dogs"]
         forth = translator.score(by_hand(texts), translations)
         back = translator.score(translations, texts)
@@ -65,7 +65,9 @@ class TaggingTranslatorTest:
 
     def test_a_reverse_model_may_need_a_tag(self, translator):
         """Then it reads the translations with the tag."""
-        reranker = Reranker(translator, TaggingTranslator(translator, "fr"))
+        reranker = rerank_translator(
+            translator, tag_translator(translator, "fr")
+        )
         texts, translations = TEXTS[:2], ["a book", "dogs"]
         forth = translator.score(texts, translations)
         back = translator.score(by_hand(translations), texts)
@@ -75,20 +77,20 @@ class TaggingTranslatorTest:
 
     def test_a_tag_that_the_model_lacks_is_an_error(self, translator, tmp_path):
         with pytest.raises(ValueError, match="Received: it, but <it> has no"):
-            TaggingTranslator(translator, "it")
+            tag_translator(translator, "it")
         run = make_run(tmp_path / "run", make_vocabulary(tmp_path / "v"))
         with pytest.raises(ValueError, match="<fr> has no id"):
-            TaggingTranslator(load_checker(run.path), "fr")
+            tag_translator(load_checker(run.path), "fr")
 
     @pytest.mark.parametrize("tag", ["", "f r", "<fr>", "f" * 33, "à"])
     def test_what_is_no_tag_is_an_error(self, translator, tag):
         with pytest.raises(ValueError, match="must be at most 32 letters"):
-            TaggingTranslator(translator, tag)
+            tag_translator(translator, tag)
 
     def test_placeholders_are_refused_because_the_tag_looks_like_one(
         self, translator
     ):
-        french = TaggingTranslator(translator, "fr")
+        french = tag_translator(translator, "fr")
         for scored in (False, True):
             with pytest.raises(ValueError, match="go without `tag`.*tag='fr'"):
                 french(["a"], return_scores=scored, protect=Placeholders())

@@ -1,0 +1,304 @@
+"""Batches of sentences: which go together, how many fit, how they run.
+
+Sentences of similar lengths go into a batch, as many as the memory allows.
+Several batches run side by side, on the cores of a processor or on several
+GPUs.
+"""
+
+import contextlib
+import itertools
+import logging
+import math
+import os
+import queue
+import typing
+from concurrent import futures
+
+import numpy as np
+
+from keras_transformer.errors import UserError
+from keras_transformer.errors import is_out_of_memory
+
+# The most keys that a layer's cache holds: rows x beam_size x length. This is
+# the best number on a processor; see `cache_positions` for a GPU.
+CACHE_POSITIONS = 16384
+# A tree has at most 4.0 symbols a word in 3,669 sentences of the Wall Street
+# Journal, so it is at most three times longer than its sentence, plus one.
+TREE_GROWTH = 3
+MAX_THREADS = 8
+_log = logging.getLogger(__name__)
+
+
+class Sentences(typing.NamedTuple):
+    """Encoded sentences, and what a search takes into account for each."""
+
+    sources: list  # what `Codec.encode` returned; a blank one is empty
+    prefixes: list = None  # of lists of ids without the end id
+    terms: list = None  # of lists of encoded terms
+    seeds: np.ndarray = None  # of the sampler, int32 of shape (num_sentences,)
+    seed: int = None  # one for all, where a sampler has a single seed
+
+    def arrays(self, batch, extra_length):
+        """Returns the arguments of `compile_search`'s function for a batch."""
+        sources = [self.sources[i] for i in batch]
+        prefixes = [self.prefixes[i] if self.prefixes else [] for i in batch]
+        limits = [
+            length_limit(len(source), len(prefix) + 1, extra_length)
+            for source, prefix in zip(sources, prefixes)
+        ]
+        terms = None
+        if self.terms:
+            terms = pad_terms([self.terms[i] for i in batch])
+        return (
+            pad(sources),
+            np.array(limits, "int32"),
+            pad(prefixes) if self.prefixes else None,
+            None if self.seeds is None else self.seeds[batch],
+            terms,
+        )
+
+
+def length_limit(source_len, prefix_len, extra_length):
+    """Returns the maximum number of tokens of a translation.
+
+    Args:
+        source_len: Integer number of tokens of the source, the end included.
+        prefix_len: Integer number of tokens of the prefix and an end. A prefix
+            can be longer than its source.
+        extra_length: Integer, see `DecodeOptions`.
+    """
+    return max(source_len, prefix_len) + extra_length
+
+
+def pad(sequences):
+    """Returns lists of ids as one int32 array, `(batch, length)`, with 0s."""
+    longest = max(map(len, sequences))
+    array = np.zeros((len(sequences), longest), "int32")
+    for row, ids in zip(array, sequences):
+        row[: len(ids)] = ids
+    return array
+
+
+def pad_terms(terms):
+    """Returns the ids of terms, a list of lists for each sentence, as an array.
+
+    It has the shape `(batch, num_terms, term_len)`. It is None without terms.
+    """
+    num_terms = max(map(len, terms))
+    if not num_terms:
+        return None
+    rows = [each + [[]] * (num_terms - len(each)) for each in terms]
+    flat = pad(list(itertools.chain.from_iterable(rows)))
+    return flat.reshape(len(terms), num_terms, -1)
+
+
+def search_costs(lengths, options, linearization):
+    """Returns the largest number of cache positions each search can take.
+
+    A blank sentence has no tokens, and costs 0. The number of words limits the
+    length of a tree, whatever `extra_length` allows.
+    """
+    beams = options.num_beams
+    growth = TREE_GROWTH if linearization and options.constrained else math.inf
+    return [
+        (n + min(options.extra_length, growth * n)) * beams if n else 0
+        for n in lengths
+    ]
+
+
+def scoring_costs(sources, targets):
+    """Returns how many positions each pair takes, and 0 for a blank source."""
+    return [
+        max(len(source), len(target)) if source else 0
+        for source, target in zip(sources, targets, strict=True)
+    ]
+
+
+def plan_batches(costs, budget, num_threads=1, fitting_rows=lambda rows: rows):
+    """Yields the indices of the items that go into each batch.
+
+    The most expensive items come first, so that similar ones go together and
+    no thread starts a long batch at the end.
+
+    Args:
+        costs: List of integers. An item that costs 0 is left out.
+        budget: Integer, the limit on a batch's size times its highest cost.
+            An item that costs more than the budget gets a batch of its own.
+        num_threads: Integer number of threads. There are at least as many
+            batches if there are as many items. Defaults to 1.
+        fitting_rows: Function that takes the maximum size that fits and
+            returns the size of the batch. Defaults to the identity.
+
+    Example:
+
+    >>> list(plan_batches([1, 3, 0, 2, 1], budget=4))
+    [[1], [3, 0], [4]]
+    """
+    order = [i for i, cost in enumerate(costs) if cost]
+    order.sort(key=lambda i: costs[i], reverse=True)
+    # Rounded up. No thread stays idle while one large batch holds all items.
+    rows_per_thread = -(-len(order) // num_threads)
+    while order:
+        rows = fitting_rows(max(1, budget // costs[order[0]]))
+        rows = min(rows_per_thread, rows)
+        yield order[:rows]
+        order = order[rows:]
+
+
+class BatchRunner:
+    """Runs batches side by side, and halves those that do not fit into memory.
+
+    Batches are planned for a budget, which estimates the memory. What turns out
+    to fit is remembered as a share of the budget, so it holds for batches of
+    another budget too.
+
+    Args:
+        num_threads: Integer, the number of batches that run at the same time.
+    """
+
+    def __init__(self, num_threads):
+        self.num_threads = num_threads
+        self._share = math.inf  # of the budget, that a batch may have
+
+    def run(self, workers, prepare, read, costs, budget, describe, **options):
+        """Runs all sentences in batches.
+
+        Args:
+            workers: List of functions of a batch's inputs, one for each device.
+                They share the threads evenly.
+            prepare: Function of a batch, a list of numbers of sentences, that
+                returns the inputs of a worker.
+            read: Function of what a worker returned that returns a list with
+                the result of each sentence.
+            costs, budget, **options: See `plan_batches`.
+            describe: Function of the number of a sentence that returns how an
+                error message describes it.
+
+        Returns:
+            Iterator over pairs of a batch and the list of its results.
+
+        Raises:
+            UserError: If a single sentence does not fit into memory.
+        """
+        idle = queue.SimpleQueue()
+        for worker in itertools.islice(
+            itertools.cycle(workers), self.num_threads
+        ):
+            idle.put(worker)
+
+        def run_batch(batch):
+            """Returns pairs of a part of the batch and its results."""
+            finished, waiting = [], [batch]
+            worker = idle.get()
+            try:
+                while waiting:
+                    part = waiting.pop()
+                    share = len(part) * max(costs[i] for i in part) / budget
+                    if len(part) == 1 or share <= self._share:
+                        try:
+                            results = read(worker(*prepare(part)))
+                            finished.append((part, results))
+                            continue
+                        except Exception as error:
+                            self._note(error, part, share, describe)
+                    # The exception held memory, so it is gone by now.
+                    middle = len(part) // 2
+                    waiting += [part[middle:], part[:middle]]
+            finally:
+                idle.put(worker)
+            return finished
+
+        fitting = max(1, int(min(1, self._share) * budget))
+        planned = plan_batches(costs, fitting, self.num_threads, **options)
+        return itertools.chain.from_iterable(
+            run_in_parallel(run_batch, planned, self.num_threads)
+        )
+
+    def _note(self, error, batch, share, describe):
+        """Remembers that a batch does not fit; raises any other error."""
+        if not is_out_of_memory(error):
+            raise error
+        if len(batch) == 1:
+            raise UserError(
+                f"Out of memory: a sentence, {describe(*batch)}, does not fit "
+                "even by itself. Use a smaller beam_size or extra_length, or "
+                "divide the sentence."
+            ) from error
+        larger_half = len(batch) - len(batch) // 2
+        self._share = min(self._share, share * larger_half / len(batch))
+        _log.warning(
+            "A batch of %d sentences does not fit into memory. It is halved, "
+            "and so are later ones of its size.",
+            len(batch),
+        )
+
+
+def run_in_parallel(function, items, num_threads):
+    """Yields the function's result for each item, in the order of the items.
+
+    A decoding step consists of many small operations, which gain little from a
+    second core. Two batches at once on a core each are 1.4 times as fast as one
+    after the other on both cores. Threads suffice, because the backends release
+    Python's lock while they compute.
+    """
+    if num_threads == 1:
+        # No pool: a caller that stops early leaves the other items untouched.
+        for item in items:
+            yield function(item)
+        return
+    pool = futures.ThreadPoolExecutor(num_threads)
+    try:
+        calls = [pool.submit(function, item) for item in items]
+        for call in calls:
+            yield call.result()
+    finally:
+        # A caller that stops early does not wait for the other batches.
+        pool.shutdown(cancel_futures=True)
+
+
+def count_threads():
+    """Returns how many batches to decode side by side with a Keras model.
+
+    TensorFlow on a processor decodes one batch on each core. JAX has threads of
+    its own, and one batch keeps a GPU busy.
+    """
+    import keras
+
+    if keras.backend.backend() != "tensorflow":
+        return 1
+    return count_tensorflow_threads()
+
+
+def count_tensorflow_threads():
+    """Returns how many batches to decode side by side with TensorFlow."""
+    import tensorflow as tf
+
+    if tf.config.list_physical_devices("GPU"):
+        return 1
+    return min(MAX_THREADS, count_cores())
+
+
+def give_each_a_core():
+    """Limits each operation of TensorFlow to the cores of one thread.
+
+    This suits a process that only translates many batches, because a single
+    sentence takes longer. It has no effect once TensorFlow has computed
+    something.
+    """
+    num_batches = count_threads()
+    if num_batches > 1:
+        import tensorflow as tf
+
+        # TensorFlow refuses the setting once it has computed something.
+        with contextlib.suppress(RuntimeError):
+            tf.config.threading.set_intra_op_parallelism_threads(
+                count_cores() // num_batches
+            )
+
+
+def count_cores():
+    """Returns how many cores this process may use."""
+    # A container or `taskset` can allow fewer cores than the machine has.
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

@@ -1,0 +1,353 @@
+"""A model on a device, with searches that the backend compiles as a whole."""
+
+import contextlib
+import functools
+
+import keras
+import numpy as np
+from keras import ops
+
+from keras_transformer.decoding import batching
+from keras_transformer.errors import UserError
+from keras_transformer.search.hypotheses import find_hypotheses
+from keras_transformer.search.hypotheses import score_targets
+from keras_transformer.search.lexical_constraint import LexicalConstraint
+from keras_transformer.search.lexical_constraint import find_word_boundaries
+from keras_transformer.search.tree_constraint import make_constraint
+
+# JAX compiles a program for each shape, which takes seconds. Lengths are
+# therefore rounded up to multiples of this number.
+LENGTH_STEP = 16
+TERM_STEP = 4  # the same for the lengths of terms
+
+
+# The part of the free memory that the largest batch fills with what it holds
+# throughout. The rest is for what one layer computes at a time, above all the
+# encoder's attention over long sentences, and for copies of growing caches.
+HELD_SHARE = 1 / 8
+# A step needs four float32 numbers for each logit: the logit itself, and what
+# the search computes from it.
+LOGITS_BYTES = 4 * 4
+
+
+class Replica:
+    """A model on a device, with the functions that are compiled for it.
+
+    Args:
+        model: A built `Transformer` or an `Ensemble`.
+        device: Keras' name of the device, such as "gpu:1". Defaults to None,
+            which leaves the choice to the backend.
+    """
+
+    def __init__(self, model, device=None):
+        self.model = model
+        self._device = device
+        self._free_bytes = read_free_bytes(device)
+        self._compiled = {}  # by `DecodeOptions` and by alpha
+
+    def search(self, options, vocabularies=None, is_parser=False):
+        """Returns the compiled search, constrained to trees for a parser."""
+        if options not in self._compiled:
+            vocabulary, constraint = None, None
+            if vocabularies:
+                vocabulary = vocabularies.targets
+            if vocabularies and is_parser:
+                constraint = make_constraint(options, *vocabularies)
+            self._compiled[options] = compile_search(
+                self.model,
+                options,
+                vocabulary,
+                constraint,
+                self._device,
+            )
+        return self._compiled[options]
+
+    def scoring(self, alpha):
+        """Returns the compiled scoring, see `compile_scoring`."""
+        if alpha not in self._compiled:
+            self._compiled[alpha] = compile_scoring(
+                self.model, alpha, self._device
+            )
+        return self._compiled[alpha]
+
+    def cache_positions(self, options):
+        """Returns how many positions the caches of a batch may hold."""
+        if self._free_bytes is None:
+            return batching.CACHE_POSITIONS
+        return cache_positions(
+            self._free_bytes, position_bytes(self.model, options)
+        )
+
+
+def load_replicas(load_model):
+    """Loads a model once for each device that decodes.
+
+    These are all GPUs of the machine, or all processors that the backend was
+    told to divide the machine's processor into.
+    """
+    devices = keras.distribution.list_devices()
+    if devices == ["cpu:0"]:
+        devices = [None]
+    replicas = []
+    for device in devices:
+        with _device_scope(device):
+            replicas.append(Replica(load_model(), device))
+    return replicas
+
+
+def compile_search(
+    model, options, vocabulary=None, constraint=None, device=None
+):
+    """Makes a function that translates batches with a model.
+
+    The function reads the current weights of the model, so it can follow a
+    model through its training. TensorFlow compiles it once for all shapes. JAX
+    compiles it for each shape, so batches are padded to a few shapes there,
+    which changes no result.
+
+    Args:
+        model: A built `Transformer` or an `Ensemble`.
+        options: A `DecodeOptions`.
+        vocabulary: The `Subwords` of the targets, if there are terms.
+        constraint: A `TreeConstraint`, see `make_constraint`, or None.
+        device: Keras' name of the device to search on, or None.
+
+    Returns:
+        A function of int32 arrays that returns those of `find_hypotheses`:
+        - `inputs`, source ids of shape `(batch, input_len)`;
+        - `limits`, the maximum lengths of the translations, `(batch,)`;
+        - `prefixes`, ids of shape `(batch, prefix_len)`, or None;
+        - `seeds` of the sampler, of shape `(batch,)`, or None;
+        - `terms`, ids of shape `(batch, num_terms, term_len)`, or None.
+    """
+
+    def search(inputs, limits, prefixes, seeds, terms=None, fixed_length=None):
+        lexical = None
+        if terms is not None:
+            lexical = LexicalConstraint(
+                terms, *find_word_boundaries(vocabulary)
+            )
+        return find_hypotheses(
+            model,
+            inputs,
+            limits,
+            options,
+            prefixes,
+            seeds,
+            fixed_length,
+            constraint,
+            lexical,
+        )
+
+    backend = keras.backend.backend()
+    search_with_terms = search
+    if backend == "tensorflow":
+        # The ranks of inputs, limits, prefixes, seeds and terms.
+        search_with_terms = _compile_with_tensorflow(search, [2, 1, 2, 1, 3])
+        search = _compile_with_tensorflow(search, [2, 1, 2, 1])
+    elif backend == "jax":
+        search_with_terms = search = _compile_with_jax(search, model)
+
+    def search_arrays(inputs, limits, prefixes=None, seeds=None, terms=None):
+        if prefixes is not None and constraint:
+            raise UserError(
+                "`prefixes` must be None if the output is a tree. Received: "
+                "prefixes. Leave them out, or use constrained=false."
+            )
+        # With these stand-ins, one compiled function serves all calls.
+        if prefixes is None:
+            prefixes = np.zeros((len(inputs), 0), "int32")
+        if seeds is None:
+            seeds = np.zeros(len(inputs), "int32")
+        run, arrays = search, [inputs, limits, prefixes, seeds]
+        if terms is not None:
+            run, arrays = search_with_terms, [*arrays, terms]
+        with _device_scope(device):
+            return tuple(map(ops.convert_to_numpy, run(*arrays)))
+
+    return search_arrays
+
+
+def compile_scoring(model, alpha, device=None):
+    """Makes a function that scores batches of translations.
+
+    Returns:
+        A function of source ids of shape `(batch, input_len)` and target ids of
+        shape `(batch, target_len)`, both int32 with the end id. It returns the
+        scores that the search would give, an array of shape `(batch,)`.
+    """
+
+    def score(inputs, targets):
+        return score_targets(model, inputs, targets, alpha)
+
+    backend = keras.backend.backend()
+    if backend == "tensorflow":
+        score = _compile_with_tensorflow(score, [2, 2])
+    elif backend == "jax":
+        score = _compile_scoring_with_jax(score, model)
+
+    def score_arrays(*pair):
+        with _device_scope(device):
+            return ops.convert_to_numpy(score(*pair))
+
+    return score_arrays
+
+
+def fitting_rows(rows):
+    """Returns how many rows to decode together if at most `rows` fit."""
+    if keras.backend.backend() != "jax":
+        return max(1, rows)
+    # On JAX a batch is padded to a power of 2, so any other size wastes rows.
+    return 1 << max(1, rows).bit_length() - 1  # greatest power of 2
+
+
+def _device_scope(device):
+    """Returns a context in which a backend places everything on a device."""
+    return keras.device(device) if device else contextlib.nullcontext()
+
+
+def _compile_with_tensorflow(function, ranks):
+    import tensorflow as tf
+
+    # Without sizes in the signature, one trace serves all shapes.
+    signature = [tf.TensorSpec([None] * rank, tf.int32) for rank in ranks]
+    return tf.function(function, input_signature=signature, autograph=False)
+
+
+def _compile_with_jax(search, model):
+    run = _jit(search, model)
+
+    def search_padded(inputs, limits, prefixes, seeds, terms=None):
+        batch, input_len = inputs.shape
+        missing = _count_missing_rows(batch)
+        positions = _round_up(input_len)
+        # The tree constraint raises limits that are too small for a tree.
+        limit = max(int(limits.max()), input_len + 2)
+        sequences, scores = run(
+            _pad(inputs, missing, positions),
+            # A limit of 1 ends the rows of padding at the first step.
+            np.pad(limits, (0, missing), constant_values=1),
+            _pad(prefixes, missing, _round_up(prefixes.shape[1])),
+            np.pad(seeds, (0, missing)),
+            None if terms is None else _pad_terms(terms, missing),
+            fixed_length=_round_up(positions + limit - input_len),
+        )
+        # (batch, num_hypotheses, length), (batch, num_hypotheses)
+        return sequences[:batch], scores[:batch]
+
+    return search_padded
+
+
+def _compile_scoring_with_jax(score, model):
+    run = _jit(score, model)
+
+    def score_padded(*pair):
+        batch = len(pair[0])
+        missing = _count_missing_rows(batch)
+        return run(
+            *(_pad(ids, missing, _round_up(ids.shape[1])) for ids in pair)
+        )[:batch]
+
+    return score_padded
+
+
+def _jit(function, model):
+    """Compiles a function that takes the model's weights at each call."""
+    import jax
+
+    # The weights are arguments, because jax.jit would make constants of the
+    # variables that a function reads. A length must be known when JAX compiles.
+    @functools.partial(jax.jit, static_argnames="fixed_length")
+    def run(values, *arrays, **static):
+        mapping = list(zip(model.variables, values))
+        with keras.StatelessScope(state_mapping=mapping):
+            return function(*arrays, **static)
+
+    return lambda *arrays, **static: run(
+        [variable.value for variable in model.variables], *arrays, **static
+    )
+
+
+def _count_missing_rows(batch):
+    """Returns how many rows fill a batch up to the next power of two."""
+    return (1 << (batch - 1).bit_length()) - batch
+
+
+def _pad(ids, missing, length):
+    return np.pad(ids, [(0, missing), (0, length - ids.shape[1])])
+
+
+def _pad_terms(terms, missing):
+    _, num_terms, term_len = terms.shape
+    missing_ids = _round_up(term_len, TERM_STEP) - term_len
+    widths = (missing, _count_missing_rows(num_terms), missing_ids)
+    return np.pad(terms, [(0, width) for width in widths])
+
+
+def _round_up(length, step=LENGTH_STEP):
+    return -(-length // step) * step
+
+
+def cache_positions(free_bytes, position_bytes):
+    """Returns how many positions the caches of a batch may hold on a GPU.
+
+    Example:
+
+    >>> cache_positions(free_bytes=8_000_000_000, position_bytes=25_000)
+    40000
+    """
+    return max(1, int(HELD_SHARE * free_bytes / position_bytes))
+
+
+def position_bytes(model, options):
+    """Returns how many bytes a search holds for one position of one beam."""
+    models = getattr(model, "models", [model])
+    return sum(_position_bytes(one, options) for one in models)
+
+
+def _position_bytes(model, options):
+    attention = model.decoder.stack[0].self_attention
+    width = attention.num_heads * (attention.d_k + attention.d_v)
+    number_bytes = 2 if model.compute_dtype.endswith("16") else 4
+    target_bytes = model.decoder.num_layers * width * number_bytes
+    # The beams share the keys and values of the source, which has no more
+    # positions than the limit of its translations.
+    source_bytes = target_bytes / options.num_beams
+    # A beam has the logits of one position. The shortest limit shares them out
+    # among the fewest positions.
+    shortest = 1 + options.extra_length
+    logits_bytes = LOGITS_BYTES * model.vocab_size / shortest
+    return target_bytes + source_bytes + logits_bytes
+
+
+def read_free_bytes(device):
+    """Returns the free bytes of a device; None if nothing limits or tells."""
+    if device is None or device.startswith("cpu"):
+        return None
+    backend = keras.backend.backend()
+    if backend == "tensorflow":
+        return _read_free_tensorflow_bytes(device)
+    return _read_free_jax_bytes(device) if backend == "jax" else None
+
+
+def _read_free_tensorflow_bytes(device):
+    import tensorflow as tf
+
+    # No public function tells the limit.
+    from tensorflow.python.client import device_lib
+
+    limits = {
+        local.name.removeprefix("/device:").lower(): local.memory_limit
+        for local in device_lib.list_local_devices()
+    }
+    taken = tf.config.experimental.get_memory_info(device.upper())["current"]
+    return limits[device] - taken if device in limits else None
+
+
+def _read_free_jax_bytes(device):
+    import jax
+
+    platform, _, number = device.partition(":")
+    local = jax.devices(platform)[int(number)]
+    memory = local.memory_stats()
+    return memory and memory["bytes_limit"] - memory["bytes_in_use"]

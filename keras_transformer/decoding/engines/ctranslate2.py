@@ -1,0 +1,243 @@
+"""Searches with a model that was exported to CTranslate2."""
+
+import os
+
+from keras_transformer.data import vocabularies
+from keras_transformer.data.subwords import SOURCE_VOCABULARY_FILE
+from keras_transformer.data.subwords import VOCABULARY_FILE
+from keras_transformer.data.text_files import sha256
+from keras_transformer.decoding import batching
+from keras_transformer.decoding.engines import Capabilities
+from keras_transformer.decoding.engines.ctranslate2_search import (
+    CTranslate2Search,
+)
+from keras_transformer.decoding.engines.ctranslate2_search import Request
+from keras_transformer.decoding.exported import CTRANSLATE2_FILE
+from keras_transformer.decoding.exported import EXPORT_FILE
+from keras_transformer.decoding.exported import REMEDY
+from keras_transformer.decoding.exported import SHORTLIST_FILE
+from keras_transformer.decoding.exported import find_newest_version
+from keras_transformer.decoding.exported import is_ctranslate2
+from keras_transformer.decoding.exported import read_export
+from keras_transformer.decoding.exported import require_ctranslate2
+from keras_transformer.decoding.texts import Codec
+from keras_transformer.errors import UserError
+from keras_transformer.files.reading import check_file
+from keras_transformer.files.reading import file_error
+from keras_transformer.files.records import read_record
+from keras_transformer.processor import processor_flags
+from keras_transformer.token_ids import END_ID
+from keras_transformer.trees.target_text import find_linearization
+
+SETTINGS_FILE = "config.json"
+TOKENS_FILE = "{}_vocabulary.json"
+CTRANSLATE2 = Capabilities(
+    "A CTranslate2 model", "the run's directory", prefixes=True, seeds=True
+)
+
+
+class CTranslate2Engine:
+    """Searches with a model that was exported to CTranslate2.
+
+    It needs neither TensorFlow nor Keras. It gives the same translations and
+    scores as the run, apart from rounding and from the rare sentence whose
+    search ends differently; see `ctranslate2_search`. The same seed draws other
+    samples.
+
+    If the export has a shortlist, a translation consists of the subwords that
+    it lists for the sources of the batch, and its score is that among these.
+    Translations with a prefix, samples and scores of given translations use all
+    subwords.
+
+    Args:
+        path: Directory of a version, or of several, of which the newest is
+            loaded.
+        device: "cpu", "cuda", which is all GPUs of the machine, or "auto",
+            which prefers them. Defaults to "auto".
+        compute_type: The number format to compute in, such as "int8". Defaults
+            to the format that the model is stored in, or the nearest one in
+            which the device computes without overflow.
+    """
+
+    capabilities = CTRANSLATE2
+    trained_length = 256  # an export does not record that of its run
+
+    def __init__(self, path, device="auto", compute_type="default"):
+        require_ctranslate2()
+        path = find_newest_version(path)
+        if not is_ctranslate2(path):
+            raise UserError(
+                f"{path} holds no CTranslate2 model of kt-exporter: "
+                f"{CTRANSLATE2_FILE}, {EXPORT_FILE} or {VOCABULARY_FILE} is "
+                "missing. Export the run again with --format=ctranslate2."
+            )
+        self.record, self.options = read_export(os.path.join(path, EXPORT_FILE))
+        # The ids of another vocabulary would give wrong text and no error.
+        both = vocabularies.read(
+            path,
+            self.record["vocabulary_sha256"],
+            self.record.get("source_vocabulary_sha256"),
+        )
+        # CTranslate2's table of positions ends at this length.
+        self.max_length = self.record["max_tokens"]
+        self.codec = Codec(both, self.max_length)
+        self.linearization = find_linearization(both.targets)
+        self._path = path
+        self._device = device
+        self._compute_type = compute_type
+        self._pieces = self._read_pieces()
+        self._adds_end = self._read_adds_end()
+        self._has_shortlist = self._check_shortlist()
+        self._search = self._new_search()
+        self.num_threads = self._search.engine.num_translators
+
+    def search(self, sentences, options, scored=True):
+        """Searches for the hypotheses of sentences, see `KerasEngine.search`.
+
+        Several threads may call it at the same time. Without `scored`, scores
+        may be None; see `CTranslate2Search`.
+        """
+        search = self._search
+        if options.temperature and sentences.seed is not None:
+            search = self._new_search(sentences.seed)
+        sources, prefixes = sentences.sources, sentences.prefixes
+        batch = [i for i, source in enumerate(sources) if source]
+        requests = []
+        for i in batch:
+            prefix = prefixes[i] if prefixes else []
+            limit = batching.length_limit(
+                len(sources[i]), len(prefix) + 1, options.extra_length
+            )
+            limit = min(limit, self.max_length)
+            requests.append(Request(sources[i], prefix, limit))
+        # CTranslate2 forms and runs its batches itself.
+        yield batch, search(requests, options, scored)
+
+    def score(self, sources, targets, options):
+        """Scores translations of sentences, see `KerasEngine.score`."""
+        options = options.replace(num_hypotheses=1)
+        batch = [i for i, source in enumerate(sources) if source]
+        requests = [
+            Request(
+                sources[i],
+                [],
+                len(targets[i]) + 1,  # a limit that cuts nothing
+                {tuple(targets[i] or [END_ID]): None},
+            )
+            for i in batch
+        ]
+        self._search.score(requests)
+        yield batch, [one.select(options)[0].score for one in requests]
+
+    def _may_overflow(self):
+        """Returns whether products of integers may exceed their range.
+
+        On an x86 processor without VNNI, CTranslate2 adds pairs of products of
+        8-bit numbers in 16 bits, without an error where they do not fit.
+        """
+        is_integer = self.record.get("precision", "").startswith("int")
+        flags = processor_flags()
+        has_vnni = any("vnni" in flag for flag in flags)
+        on_processor = not _count_gpus(self._device)
+        return is_integer and on_processor and flags and not has_vnni
+
+    def _new_search(self, seed=None):
+        import ctranslate2
+
+        compute_type = self._compute_type
+        if compute_type == "default" and self._may_overflow():
+            compute_type = "float32"
+        placement = _placement(self._device)
+        if seed is not None:
+            # A thread reads the seed when it draws its first sample. A new
+            # engine with a single thread makes the samples repeatable.
+            # 2**32 - 1 would draw other samples at each call.
+            ctranslate2.set_random_seed(seed % (2**32 - 1))
+            placement = {"inter_threads": 1, "intra_threads": 1}
+        try:
+            engine = ctranslate2.Translator(
+                str(self._path),
+                device=self._device,
+                compute_type=compute_type,
+                **placement,
+            )
+        except Exception as error:  # a damaged model raises many kinds
+            message = " ".join(str(error).split())
+            raise UserError(
+                f"CTranslate2 cannot load {self._path} with device="
+                f"{self._device!r} and compute_type={compute_type!r}. It says: "
+                f"{message}. Export the run again, or change the device or the "
+                "compute type."
+            ) from error
+        return CTranslate2Search(
+            engine, *self._pieces, self._adds_end, self._has_shortlist
+        )
+
+    def _read_pieces(self):
+        """Returns the text of each id, by which CTranslate2 knows tokens.
+
+        They are two lists, one of the source and one of the target.
+        """
+        both = [
+            vocabulary.all_pieces()
+            for vocabulary in reversed(self.codec.vocabularies)
+        ]
+        names = [
+            ("source", SOURCE_VOCABULARY_FILE),
+            ("target", VOCABULARY_FILE),
+        ]
+        if both[0] == both[1]:
+            names = [("shared", VOCABULARY_FILE)]
+        for (name, vocabulary_file), pieces in zip(names, both):
+            path = os.path.join(self._path, TOKENS_FILE.format(name))
+            if read_record(path, [str], REMEDY) != pieces:
+                fault = f"which differs from {vocabulary_file}"
+                raise file_error(path, fault, REMEDY)
+        return both
+
+    def _check_shortlist(self):
+        """Returns whether the export has a shortlist of target subwords."""
+        expected = self.record.get("shortlist_sha256")
+        if expected is None:
+            return False
+        path = os.path.join(self._path, SHORTLIST_FILE)
+        check_file(path, REMEDY)
+        # A part of one would exclude good translations, without any error.
+        if sha256(path) != expected:
+            fault = f"whose SHA-256 is not the one in {EXPORT_FILE}"
+            raise file_error(path, fault, REMEDY)
+        return True
+
+    def _read_adds_end(self):
+        """Returns whether CTranslate2 adds the end to each source.
+
+        Exports of version 0.1 do not ask for it.
+        """
+        path = os.path.join(self._path, SETTINGS_FILE)
+        shape = {"add_source_eos?": bool}
+        settings = read_record(path, shape, REMEDY)
+        return settings.get("add_source_eos", False)
+
+
+def _placement(device):
+    """Returns the devices and threads of a `ctranslate2.Translator`.
+
+    Each GPU of the machine has a copy of the model and translates one batch at
+    a time. On a processor, one batch on each core is faster than one batch on
+    all cores.
+    """
+    num_gpus = _count_gpus(device)
+    if num_gpus:
+        return {"device_index": list(range(num_gpus)), "inter_threads": 1}
+    num_cores = batching.count_cores()
+    num_threads = min(num_cores, batching.MAX_THREADS)
+    return {
+        "inter_threads": num_threads,
+        "intra_threads": num_cores // num_threads,
+    }
+
+
+def _count_gpus(device):
+    import ctranslate2
+
+    return 0 if device == "cpu" else ctranslate2.get_cuda_device_count()

@@ -1,0 +1,285 @@
+"""Searches with the model of a run, or an ensemble of runs, on Keras."""
+
+import dataclasses
+
+import numpy as np
+
+from keras_transformer.data.vocabularies import Vocabularies
+from keras_transformer.decoding import batching
+from keras_transformer.decoding.attention import compute_attention
+from keras_transformer.decoding.attention import find_links
+from keras_transformer.decoding.engines import Capabilities
+from keras_transformer.decoding.engines import Hypothesis
+from keras_transformer.decoding.texts import Codec
+from keras_transformer.errors import UserError
+from keras_transformer.runs.run_directory import RunDirectory
+from keras_transformer.search.options import DecodeOptions
+from keras_transformer.token_ids import END_ID
+from keras_transformer.trees.target_text import find_linearization
+
+ENSEMBLE = Capabilities(
+    "An ensemble",
+    "one of its runs",
+    checkpoints=True,
+    choice_of_samples=True,
+    glossary=True,
+    placeholders=True,
+    prefixes=True,
+    reranking=True,
+    seeds=True,
+)
+# Only a single model has attention that can be shown.
+RUN = dataclasses.replace(
+    ENSEMBLE, description="A run", remedy="another run", attention=True
+)
+
+
+class KerasEngine:
+    """Searches with a model on each device of the machine.
+
+    The search is compiled at the first call. It reads the current weights of
+    the model, so an engine can follow a model through its training.
+
+    Args:
+        model: A built `Transformer`, an `Ensemble` of several, or None where
+            nothing is searched.
+        vocabulary: The `Subwords` of the targets.
+        hparams: The model's `HParams`, which set the defaults of decoding.
+        num_threads: Integer, the number of batches at the same time.
+        source_vocabulary: The `Subwords` of the sources. Defaults to None,
+            which means `vocabulary`.
+        replicas: List of `Replica`, the first with `model`. Defaults to None,
+            which means `model` alone.
+    """
+
+    max_length = None
+
+    def __init__(
+        self,
+        model,
+        vocabulary,
+        hparams,
+        num_threads=1,
+        source_vocabulary=None,
+        replicas=None,
+    ):
+        self.model = model
+        self.codec = Codec(
+            Vocabularies(vocabulary, source_vocabulary or vocabulary)
+        )
+        self.capabilities = ENSEMBLE if hasattr(model, "models") else RUN
+        self.options = DecodeOptions.from_hparams(hparams)
+        self.linearization = find_linearization(vocabulary)
+        self.trained_length = hparams.max_length
+        self.num_threads = num_threads
+        self.replicas = replicas or []
+        if model is not None and not replicas:
+            self.replicas = [_compiler().Replica(model)]
+        self._runner = batching.BatchRunner(num_threads)
+
+    @classmethod
+    def load(cls, paths, step=None, precision="float32"):
+        """Opens a list of runs, with a copy of the model on each GPU."""
+        runs = open_runs(paths)
+        replicas = _compiler().load_replicas(
+            lambda: load_model(runs, step, precision)
+        )
+        return cls(
+            replicas[0].model,
+            runs[0].vocabulary,
+            runs[0].hparams,
+            max(batching.count_threads(), len(replicas)),
+            runs[0].source_vocabulary,
+            replicas,
+        )
+
+    @classmethod
+    def without_model(cls, paths):
+        """Opens the vocabularies of runs, for what needs no model."""
+        run = open_runs(paths)[0]
+        engine = cls(
+            None,
+            run.vocabulary,
+            run.hparams,
+            source_vocabulary=run.source_vocabulary,
+        )
+        engine.capabilities = ENSEMBLE if len(paths) > 1 else RUN
+        return engine
+
+    def search(self, sentences, options, scored=True):
+        """Searches for the hypotheses of sentences.
+
+        Args:
+            sentences: A `Sentences`.
+            options: A `DecodeOptions`.
+            scored: Ignored, since scores cost nothing here.
+
+        Returns:
+            Iterator over pairs of a batch and the list of its lists of
+            `Hypothesis`, without texts.
+        """
+        searches = [
+            replica.search(
+                options, self.codec.vocabularies, bool(self.linearization)
+            )
+            for replica in self.replicas
+        ]
+        lengths = map(len, sentences.sources)
+        return self._run(
+            searches,
+            lambda batch: sentences.arrays(batch, options.extra_length),
+            read_hypotheses,
+            sentences.sources,
+            batching.search_costs(lengths, options, self.linearization),
+            self._min_positions(options),
+        )
+
+    def score(self, sources, targets, options):
+        """Scores translations of sentences.
+
+        Args:
+            sources, targets: Lists of lists of ids with the end id. A blank one
+                has none.
+            options: A `DecodeOptions`, whose `alpha` counts.
+
+        Returns:
+            Iterator over pairs of a batch and the list of its scores.
+        """
+
+        def pad_pairs(batch):
+            # A blank translation is the end alone.
+            return [
+                batching.pad([side[i] or [END_ID] for i in batch])
+                for side in (sources, targets)
+            ]
+
+        return self._run(
+            [replica.scoring(options.alpha) for replica in self.replicas],
+            pad_pairs,
+            np.ndarray.tolist,
+            sources,
+            batching.scoring_costs(sources, targets),
+            # Encoder and decoder hold all positions at once.
+            max(1, self._min_positions(options) // 2),
+        )
+
+    def attend(self, sources, target_ids):
+        """Returns the `Attention` of each sentence and its translation."""
+        # Attention needs a token, and a blank text has the end alone.
+        return [
+            compute_attention(
+                self.model,
+                self.codec.vocabularies,
+                source or [END_ID],
+                target or [END_ID],
+            )
+            for source, target in zip(sources, target_ids, strict=True)
+        ]
+
+    def link_words(self, sources, target_ids, pattern):
+        """Returns the `WordLinks` of sentences and their translations."""
+        # An ensemble links words by the attention of its first model.
+        (model, *_) = getattr(self.model, "models", [self.model])
+        return find_links(
+            model, self.codec.vocabularies, sources, target_ids, pattern
+        )
+
+    def _min_positions(self, options):
+        """Returns how many positions a batch may have on every replica."""
+        return min(one.cache_positions(options) for one in self.replicas)
+
+    def _run(self, workers, prepare, read, sources, costs, budget):
+        return self._runner.run(
+            workers,
+            prepare,
+            read,
+            costs,
+            budget,
+            lambda i: self.codec.describe(sources[i]),
+            fitting_rows=_compiler().fitting_rows,
+        )
+
+
+def read_hypotheses(arrays):
+    """Returns the hypotheses of each sentence of a batch, without texts.
+
+    Args:
+        arrays: Ids of shape `(batch, num_hypotheses, length)`, and scores of
+            shape `(batch, num_hypotheses)`.
+    """
+    sequences, scores = arrays
+    # A score of -inf fills the place of a hypothesis that does not exist.
+    return [
+        [
+            Hypothesis("", score, cut_after_end(sequence.tolist()))
+            for sequence, score in zip(*row)
+            if score > float("-inf")
+        ]
+        for row in zip(sequences, scores.tolist())
+    ]
+
+
+def cut_after_end(ids):
+    """Returns the ids up to the first end id, or all without one."""
+    return ids[: ids.index(END_ID) + 1] if END_ID in ids else ids
+
+
+def open_runs(paths):
+    """Opens one run, or the runs of an ensemble, as `RunDirectory`s."""
+    first, *others = map(RunDirectory, paths)
+    for other in others:
+        if other.vocabularies.model_bytes != first.vocabularies.model_bytes:
+            raise UserError(
+                "The runs of an ensemble must have the same vocabulary. "
+                f"Received: {first.path} and {other.path} with different "
+                "ones. Train both on the data of one problem."
+            )
+    return [first, *others]
+
+
+def load_model(runs, step=None, precision="float32"):
+    """Builds the model of a run, or the `Ensemble` of several.
+
+    Args:
+        runs: List that `open_runs` returned.
+        step, precision: See `Translator.load`.
+    """
+    # Imported here because they load Keras.
+    from keras_transformer.runs import weights
+    from keras_transformer.search.ensemble import Ensemble
+
+    models = [
+        weights.load_model(run, step, precision)
+        for run, step in zip(runs, list_steps(runs, step))
+    ]
+    return models[0] if len(models) == 1 else Ensemble(models)
+
+
+def list_steps(runs, step):
+    """Returns the step of each run: a list as it is, or one step for all."""
+    steps = list(step) if isinstance(step, list | tuple) else [step] * len(runs)
+    if len(steps) != len(runs):
+        raise UserError(
+            "`step` must have one entry for each run. Received: "
+            f"{len(steps)} steps of {len(runs)} runs. Pass equally many."
+        )
+    return steps
+
+
+def find_steps(runs, step=None):
+    """Returns the integer step of each run's checkpoint.
+
+    The numbers stay the same while the runs train on.
+    """
+    return [
+        run.checkpoints.find(step)
+        for run, step in zip(runs, list_steps(runs, step))
+    ]
+
+
+def _compiler():
+    """Returns the module `compiled_search`."""
+    # Imported here because a vocabulary is opened before Keras is loaded.
+    from keras_transformer.decoding.engines import compiled_search
+
+    return compiled_search

@@ -1,0 +1,275 @@
+"""Searches with an exported SavedModel, whose vocabulary is inside it."""
+
+import dataclasses
+import itertools
+import os
+
+from keras_transformer.data.text_files import is_blank
+from keras_transformer.decoding import batching
+from keras_transformer.decoding.engines import Capabilities
+from keras_transformer.decoding.engines import Hypothesis
+from keras_transformer.decoding.exported import EXPORT_FILE
+from keras_transformer.decoding.exported import MAX_TERM_TOKENS
+from keras_transformer.decoding.exported import MAX_TERMS
+from keras_transformer.decoding.exported import SAVED_MODEL_FILE
+from keras_transformer.decoding.exported import find_newest_version
+from keras_transformer.decoding.exported import read_export
+from keras_transformer.decoding.steps.glossary import fill_rows
+from keras_transformer.decoding.texts import check_length
+from keras_transformer.errors import UserError
+from keras_transformer.files.standard_error import silence_stderr
+
+EXPORT_PATH = os.path.join("assets.extra", EXPORT_FILE)
+
+
+@dataclasses.dataclass(frozen=True)
+class CountedText:
+    """What stands for an encoded sentence: a text and its number of tokens.
+
+    Its length is the number of tokens, as that of a list of ids is, and 0 for
+    a blank text.
+    """
+
+    number: int  # of the sentence, for error messages
+    text: str
+    num_tokens: int
+
+    def __len__(self):
+        return self.num_tokens
+
+
+class SavedModelEngine:
+    """Searches with a model that was exported as a SavedModel.
+
+    It gives the translations of its run, with the options that the model was
+    exported with. It needs TensorFlow and tensorflow-text, but not this
+    package's layers.
+
+    Args:
+        path: Directory of a version, or of several, of which the newest is
+            loaded.
+    """
+
+    max_length = None
+    trained_length = 256  # an export does not record that of its run
+
+    def __init__(self, path):
+        self.path = find_newest_version(path)
+        self.record, self.options = check_saved_model(path)
+        self.linearization = self.record.get("linearization")
+        self.capabilities = read_capabilities(path)
+        self._signatures = _load_signatures(self.path)
+        if "with_terms" not in self._signatures:
+            self.capabilities = dataclasses.replace(
+                self.capabilities,
+                description=f"{self.capabilities.description}, which an "
+                "earlier version of this package wrote,",
+                glossary=False,
+            )
+        self.codec = SavedModelCodec(self._signatures, self.record)
+        self.num_threads = batching.count_tensorflow_threads()
+        self._runner = batching.BatchRunner(self.num_threads)
+
+    def search(self, sentences, options, scored=True):
+        """Searches for the hypotheses of sentences, see `KerasEngine.search`.
+
+        Of the options, `num_hypotheses` counts. All else is as the model was
+        exported.
+        """
+        sources, terms = sentences.sources, sentences.terms
+
+        def prepare(batch):
+            texts = {"text": [sources[i].text for i in batch]}
+            if terms:
+                texts["terms"] = fill_rows([terms[i] for i in batch])
+            return [texts]
+
+        def read(outputs):
+            rows = zip(outputs["translations"], outputs["scores"].tolist())
+            return [
+                _read_hypotheses(*row)[: options.num_hypotheses] for row in rows
+            ]
+
+        return self._runner.run(
+            [self._signature("with_terms" if terms else "serving_default")],
+            prepare,
+            read,
+            batching.search_costs(
+                map(len, sources), self.options, self.linearization
+            ),
+            batching.CACHE_POSITIONS,
+            lambda i: self.codec.describe(sources[i]),
+        )
+
+    def score(self, sources, targets, options):
+        """Scores translations of sentences, see `KerasEngine.score`."""
+
+        def prepare(batch):
+            return [
+                {
+                    "text": [sources[i].text for i in batch],
+                    "targets": [targets[i].text for i in batch],
+                }
+            ]
+
+        return self._runner.run(
+            [self._signature("score")],
+            prepare,
+            lambda outputs: outputs["scores"].tolist(),
+            batching.scoring_costs(sources, targets),
+            # Texts and translations are in memory at once.
+            batching.CACHE_POSITIONS // 2,
+            lambda i: self.codec.describe(sources[i]),
+        )
+
+    def _signature(self, name):
+        """Returns a function of a dictionary of lists of str."""
+        return lambda texts: _call(self._signatures[name], texts)
+
+
+class SavedModelCodec:
+    """Counts the tokens of texts by the vocabularies inside a SavedModel.
+
+    It has the methods of `texts.Codec`. An encoded sentence is a `CountedText`,
+    and hypotheses come with their texts.
+
+    Args:
+        signatures: Dictionary of the functions of the SavedModel.
+        record: What `export.json` says of it.
+    """
+
+    def __init__(self, signatures, record):
+        self._signatures = signatures
+        self.max_tokens = record["max_tokens"]
+
+    def num_tokens(self, texts, of_targets=False):
+        name = "lengths"
+        if of_targets and "target_lengths" in self._signatures:
+            name = "target_lengths"
+        outputs = _call(self._signatures[name], {"text": texts})
+        return outputs["lengths"].tolist()
+
+    def encode(self, numbered, of_targets=False):
+        lengths = self.num_tokens([text for _, text in numbered], of_targets)
+        for (number, text), length in zip(numbered, lengths):
+            check_length(number, text, length, self.max_tokens)
+        return [
+            CountedText(number, text, 0 if is_blank(text) else length)
+            for (number, text), length in zip(numbered, lengths)
+        ]
+
+    def encode_prefixes(self, window, prefixes):
+        return None  # `Capabilities` refuse prefixes
+
+    def encode_terms(self, window, terms):
+        distinct = sorted(set(itertools.chain.from_iterable(terms)))
+        # Each number counts the end of a sentence, too.
+        numbers = self.num_tokens(distinct, of_targets=True)
+        num_tokens = dict(zip(distinct, numbers))
+        for (number, _), each in zip(window, terms):
+            longest = max((num_tokens[term] - 1 for term in each), default=0)
+            if len(each) > MAX_TERMS or longest > MAX_TERM_TOKENS:
+                raise UserError(
+                    f"An export takes at most {MAX_TERMS} terms of a glossary "
+                    f"in a sentence, and {MAX_TERM_TOKENS} tokens in a term. "
+                    f"Received: sentence {number} with {len(each)} terms, the "
+                    f"longest of {longest} tokens. Use the run's directory."
+                )
+        return terms
+
+    def decode(self, rows):
+        return rows
+
+    def describe(self, source):
+        return f"sentence {source.number}, {source.text[:20]!r}..."
+
+
+def read_capabilities(path):
+    """Returns the `Capabilities` of a SavedModel; reads only its record."""
+    _, options = check_saved_model(path)
+    return Capabilities(
+        f"The SavedModel in {path}",
+        "the run's directory",
+        glossary=True,
+        fixed_options=options,
+    )
+
+
+def check_saved_model(path):
+    """Checks what can be checked of a SavedModel without TensorFlow.
+
+    Returns:
+        Its record and its `DecodeOptions`; see `read_export`.
+    """
+    directory = find_newest_version(path)
+    for name in (SAVED_MODEL_FILE, EXPORT_PATH):
+        if not os.path.isfile(os.path.join(directory, name)):
+            raise UserError(
+                f"{path} holds no SavedModel of kt-exporter: {name} is "
+                "missing. Export the run with kt-exporter."
+            )
+    record, options = read_export(os.path.join(directory, EXPORT_PATH))
+    if not record.get("of_text"):
+        raise UserError(
+            "A SavedModel must take text to translate with it. Received: "
+            f"{directory!r}, which was exported with "
+            "--format=saved_model_ids. Use --format=saved_model."
+        )
+    return record, options
+
+
+def _call(signature, texts):
+    """Calls a signature with lists of texts by name; returns NumPy arrays."""
+    import tensorflow as tf
+
+    # TensorFlow takes an empty list for numbers unless told the type.
+    tensors = {
+        key: tf.constant(value, tf.string) for key, value in texts.items()
+    }
+    outputs = signature(**tensors)
+    return {key: tensor.numpy() for key, tensor in outputs.items()}
+
+
+def _load_signatures(path):
+    """Returns the functions of a SavedModel, a dictionary by name."""
+    # Imported here because TensorFlow takes seconds.
+    import tensorflow as tf
+
+    try:
+        import tensorflow_text  # noqa: F401 (registers SentencePiece's ops)
+    except ModuleNotFoundError as error:
+        raise UserError(
+            "A SavedModel needs tensorflow-text, but there is no module "
+            f"{error.name}. Run pip install tensorflow-text."
+        ) from error
+    try:
+        # TensorFlow logs a fingerprint that it cannot read, but needs none.
+        # SentencePiece logs at the first use of each vocabulary.
+        with silence_stderr():
+            signatures = tf.saved_model.load(path).signatures
+            for name in ("lengths", "target_lengths"):
+                if name in signatures:
+                    signatures[name](text=tf.constant([""]))
+        missing = {"serving_default", "lengths"} - set(signatures)
+    # TensorFlow reports a damaged file by errors of very many kinds.
+    except Exception as error:
+        reason = " ".join(str(error).split())[:200]
+        raise UserError(
+            f"The SavedModel in {path} is damaged: {SAVED_MODEL_FILE} or "
+            f"variables cannot be read ({reason}). Export the run again."
+        ) from error
+    if missing:
+        raise UserError(
+            f"The SavedModel in {path} lacks signatures of kt-exporter: "
+            f"{', '.join(sorted(missing))}. Export the run again."
+        )
+    return signatures
+
+
+def _read_hypotheses(texts, scores):
+    # A score of -inf fills the place of a hypothesis that does not exist.
+    return [
+        Hypothesis(text.decode(), score)
+        for text, score in zip(texts, scores)
+        if score > float("-inf")
+    ]

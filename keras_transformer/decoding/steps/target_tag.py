@@ -1,0 +1,44 @@
+"""The tag before each text, such as the language to translate into."""
+
+from keras_transformer.data.tags import check_tag
+from keras_transformer.data.tags import tagged
+from keras_transformer.data.tags import word_of
+from keras_transformer.decoding.steps import Step
+from keras_transformer.errors import UserError
+
+
+class TargetTag(Step):
+    """Puts a tag before each text; a blank text stays blank.
+
+    Args:
+        tag: Str, one of the tags that the model was trained with.
+        codec: The `Codec` of the model's engine.
+
+    Raises:
+        UserError: If the model's vocabulary does not have the tag.
+
+    Example:
+
+        engine = load("runs/many").engine
+        french = Translator(engine, [TargetTag("fr", engine.codec)])
+        french(["A dog runs."])  # translates "<fr> A dog runs."
+    """
+
+    def __init__(self, tag, codec):
+        check_tag(tag, "`target_language`")
+        self.tag = tag
+        # One token for the tag, and one for the end.
+        if codec.num_tokens([word_of(tag)]) != [2]:
+            raise UserError(
+                "`target_language` must be a tag that the model was trained "
+                f"with. Received: {tag}, but {word_of(tag)} has no id in the "
+                "vocabulary. Name a tag that kt-datagen was given, such as fr "
+                "in --train=news.en,news.fr@fr."
+            )
+
+    def prepare(self, texts):
+        return [tagged(text, self.tag) for text in texts], None
+
+    def finish_links(self, links):
+        place = len(word_of(self.tag)) + 1  # behind the tag and a space
+        return links.drop_source(place)

@@ -1,0 +1,334 @@
+"""Texts that are read in windows, and the ids that stand for them."""
+
+import itertools
+
+from keras_transformer.data.text_files import is_blank
+from keras_transformer.decoding.batching import length_limit
+from keras_transformer.decoding.engines import check_capabilities
+from keras_transformer.errors import UserError
+from keras_transformer.search.options import MAX_SOURCE_TOKENS
+
+WINDOW = 1024  # sentences that are read, and sorted by length, together
+
+
+def check_texts(texts, name="texts"):
+    """Raises a `UserError` if `texts` is a single text."""
+    # A str is iterable too: each of its characters would be a sentence.
+    if isinstance(texts, str):
+        raise UserError(
+            f"`{name}` must be a list of str. Received: one str, "
+            f"{texts[:40]!r}. Put it into a list."
+        )
+
+
+def numbered_texts(texts, start=0, name="texts"):
+    """Yields pairs (number, text), the first with the number `start + 1`.
+
+    Args:
+        texts: Iterable of str.
+        start: Integer, the number of texts before these. Defaults to 0.
+        name: The user's name for the texts. Defaults to "texts".
+
+    Raises:
+        UserError: If `texts` is a str, or if one of them is not or holds a
+            surrogate.
+    """
+    check_texts(texts, name)
+    for number, text in enumerate(texts, start + 1):
+        if not isinstance(text, str):
+            raise UserError(
+                f"`{name}` must be a list of str. Received: text {number} is "
+                f"{text!r:.40}. Pass an empty str for a blank text."
+            )
+        if not _is_unicode(text):
+            raise UserError(
+                f"`{name}` must be Unicode. Received: text {number}, "
+                f"{ascii(text):.40}, with a surrogate that stands for no "
+                "character. Decode it with errors='replace'."
+            )
+        yield number, text
+
+
+def _is_unicode(text):
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def check_pairs(texts, translations):
+    """Raises a `UserError` unless there is one translation for each text."""
+    for name, values in (("texts", texts), ("translations", translations)):
+        for _ in numbered_texts(values, name=name):
+            pass
+    if len(texts) != len(translations):
+        raise UserError(
+            "`translations` must have one entry for each text. Received: "
+            f"{len(translations)} translations of {len(texts)} texts. Pass "
+            "equally many."
+        )
+
+
+def split_windows(items):
+    """Yields lists of the next `WINDOW` items; the last may have fewer."""
+    items = iter(items)
+    while window := list(itertools.islice(items, WINDOW)):
+        yield window
+
+
+def read_windows(texts, prefixes=None, start=0):
+    """Yields texts and their prefixes in windows.
+
+    Args:
+        texts, start: See `numbered_texts`.
+        prefixes: Iterable of str, one for each text. Defaults to None.
+
+    Yields:
+        List of pairs (number, text), and the list of their prefixes or None.
+    """
+    numbered = numbered_texts(texts, start)  # errors count sentences from 1
+    if prefixes is not None:
+        checked = numbered_texts(prefixes, start, "prefixes")
+        prefixes = (prefix for _, prefix in checked)
+    for window in split_windows(numbered):
+        if prefixes is None:
+            yield window, None
+            continue
+        window_prefixes = list(itertools.islice(prefixes, len(window)))
+        if len(window_prefixes) < len(window):
+            raise UserError(
+                "`prefixes` must have one entry for each text. Received: none "
+                f"for text {window[len(window_prefixes)][0]}. Pass an empty "
+                "prefix where a translation is free."
+            )
+        yield window, window_prefixes
+    if prefixes is not None and next(prefixes, None) is not None:
+        raise UserError(
+            "`prefixes` must have one entry for each text. Received: more of "
+            "them than texts. Leave the others out."
+        )
+
+
+def check_length(number, text, length, max_tokens=MAX_SOURCE_TOKENS):
+    """Checks that a sentence is not too long for the model or the memory.
+
+    Args:
+        number: Integer position of the sentence in the input, from 1, or a
+            str that names the input and the line.
+        text: The sentence, a str.
+        length: Integer number of its tokens.
+        max_tokens: Integer, the maximum. Defaults to `MAX_SOURCE_TOKENS`.
+    """
+    if length > max_tokens:
+        place = number if isinstance(number, str) else f"sentence {number}"
+        raise UserError(
+            f"A sentence must have at most {max_tokens:,} tokens. Received: "
+            f"{place} with {length:,}, {text[:20]!r}... Put one sentence on "
+            "a line."
+        )
+
+
+class Codec:
+    """Encodes texts with the vocabularies of a model, and decodes ids.
+
+    Each engine has a codec. That of a SavedModel has the same methods, but its
+    vocabularies are inside the model; see `engines.saved_model`. What they
+    encode a sentence to has its number of tokens as its length, and 0 for a
+    blank one.
+
+    Args:
+        vocabularies: `Vocabularies` of the model.
+        max_tokens: Integer, the maximum number of tokens of a text, the end
+            included. Defaults to `MAX_SOURCE_TOKENS`.
+    """
+
+    def __init__(self, vocabularies, max_tokens=MAX_SOURCE_TOKENS):
+        self.vocabularies = vocabularies
+        self.vocabulary, self.source_vocabulary = vocabularies
+        self.max_tokens = max_tokens
+
+    def num_tokens(self, texts, of_targets=False):
+        """Returns the number of tokens of each text, however long it is."""
+        return list(map(len, self._side(of_targets).encode(texts)))
+
+    def encode(self, numbered, of_targets=False):
+        """Encodes (number, text) pairs, and checks their lengths.
+
+        Returns:
+            List of lists of ids with the end id. A blank text gives an empty
+            list.
+        """
+        encoded = self._side(of_targets).encode([text for _, text in numbered])
+        for (number, text), ids in zip(numbered, encoded):
+            check_length(number, text, len(ids), self.max_tokens)
+        # A blank text encodes to the end id alone, which is not worth a search.
+        return [
+            [] if is_blank(text) else ids
+            for (_, text), ids in zip(numbered, encoded)
+        ]
+
+    def encode_prefixes(self, window, prefixes):
+        """Encodes a list of prefixes, or None, without the end id."""
+        if prefixes is None:
+            return None
+        numbered = [(n, prefix) for (n, _), prefix in zip(window, prefixes)]
+        return [ids[:-1] for ids in self.encode(numbered, of_targets=True)]
+
+    def encode_terms(self, window, terms):
+        """Encodes the terms of the sentences of a window, without the end id.
+
+        Args:
+            window: List of pairs (number, text).
+            terms: List of lists of str, one for each sentence.
+        """
+        distinct = sorted(set(itertools.chain.from_iterable(terms)))
+        numbered = list(enumerate(distinct, 1))
+        encoded = self.encode(numbered, of_targets=True)
+        ids_of = {term: ids[:-1] for term, ids in zip(distinct, encoded)}
+        return [[ids_of[term] for term in each] for each in terms]
+
+    def decode(self, rows):
+        """Returns lists of `Hypothesis` with the texts of their ids."""
+        # One call for all, because each call starts threads of its own.
+        texts = iter(
+            self.vocabulary.decode([one.ids for row in rows for one in row])
+        )
+        # A model can spell a line feed in bytes, but a translation must remain
+        # one line.
+        return [
+            [one._replace(text=next(texts).replace("\n", " ")) for one in row]
+            for row in rows
+        ]
+
+    def describe(self, source):
+        """Returns words that name an encoded source in an error message."""
+        (text,) = self.source_vocabulary.decode([source])
+        return f"one of {len(source):,} tokens, {text[:20]!r}..."
+
+    def _side(self, of_targets):
+        return self.vocabulary if of_targets else self.source_vocabulary
+
+
+def prepare_texts(steps, texts):
+    """Prepares the texts of a window with steps, in their order.
+
+    Returns:
+        List of as many str, and the list of what each step has to remember.
+    """
+    memories = []
+    for step in steps:
+        texts, memory = step.prepare(texts)
+        memories.append(memory)
+    return texts, memories
+
+
+class Preparation:
+    """Prepares, counts and encodes the texts of a translator.
+
+    This is the part of a `Translator` that needs no model. Commands check their
+    input with it before they load one.
+
+    Attributes:
+        options: The `DecodeOptions` that apply unless a call changes them.
+        linearization: The linearization of a parsing model, or None.
+        max_tokens: The maximum number of tokens of a text, the end included.
+        trained_length: The number of tokens up to which the model was trained.
+    """
+
+    def __init__(self, engine, steps, reranker):
+        self.engine = engine
+        self.codec = engine.codec
+        self.steps = list(steps)
+        self.reranker = reranker
+        self.options = engine.options
+        self.linearization = engine.linearization
+        self.max_tokens = engine.codec.max_tokens
+        self.trained_length = engine.trained_length
+
+    def prepare(self, texts):
+        """Returns a list of texts as the steps prepare them."""
+        return prepare_texts(self.steps, texts)[0]
+
+    def encode(self, numbered):
+        """Encodes (number, text) pairs of sources, and checks their lengths."""
+        if self.reranker:
+            self.reranker.reverse.encode_targets(numbered)
+        numbers, texts = _unzip(numbered)
+        return self.codec.encode(list(zip(numbers, self.prepare(texts))))
+
+    def encode_targets(self, numbered):
+        """Encodes (number, text) pairs of targets, and checks their lengths."""
+        if self.reranker:
+            self.reranker.reverse.encode(numbered)
+        numbers, texts = _unzip(numbered)
+        for step in self.steps:
+            texts = step.prepare_targets(texts)
+        return self.codec.encode(list(zip(numbers, texts)), of_targets=True)
+
+    def num_tokens(self, texts, of_targets=False):
+        """Returns the number of tokens of each text, however long it is."""
+        if of_targets:
+            return self.codec.num_tokens(texts, of_targets=True)
+        counts = self.codec.num_tokens(self.prepare(texts))
+        if self.reranker:
+            reverse = self.reranker.reverse.num_tokens(texts, of_targets=True)
+            counts = list(map(max, counts, reverse))
+        return counts
+
+    def check_lengths(self, texts, name="the input"):
+        """Reads texts to the end and checks that none is too long.
+
+        Args:
+            texts: Iterable of str.
+            name: What an error message calls them, such as their file.
+
+        Returns:
+            The number of texts.
+        """
+        return _check_lengths(self.encode, texts, name)
+
+    def check_translations(self, translations, name="the input"):
+        """Checks texts as `check_lengths` does, for the side of the target."""
+        return _check_lengths(self.encode_targets, translations, name)
+
+    def change_options(self, **changes):
+        """Returns the translator's options with some of them changed.
+
+        Raises:
+            UserError: If the model cannot decode with these options.
+        """
+        options = self.options.replace(**changes)
+        check_capabilities(self.engine.capabilities, changes)
+        if self.reranker and options.mbr_samples:
+            raise UserError(
+                "`mbr_samples` must be 0 with reranking, which orders the "
+                f"samples itself. Received: mbr_samples={options.mbr_samples}. "
+                "Use temperature=1 and num_hypotheses in its place."
+            )
+        return options
+
+    def length_limit(self, text, prefix="", **options):
+        """Returns the maximum number of tokens of a text's translation.
+
+        Args:
+            text, prefix: The text and what its translation begins with, str.
+            **options: Fields of `DecodeOptions` to change.
+        """
+        (source_len,) = self.codec.num_tokens(self.prepare([text]))
+        (prefix_len,) = self.num_tokens([prefix], True) if prefix else (1,)
+        extra_length = self.change_options(**options).extra_length
+        limit = length_limit(source_len, prefix_len, extra_length)
+        return min(limit, self.engine.max_length or limit)
+
+
+def _check_lengths(encode, texts, name):
+    count = 0
+    for window, _ in read_windows(texts):
+        encode([(f"{name}, line {n}", text) for n, text in window])
+        count += len(window)
+    return count
+
+
+def _unzip(numbered):
+    return [number for number, _ in numbered], [text for _, text in numbered]

@@ -1,5 +1,6 @@
 # make demo          Train on a toy language, translate, and print BLEU.
 # make demo-parsing  Train on a toy treebank, parse, and print F1.
+# make check         Check the style; run the fast unit tests. A minute and a half.
 # make test          Check the style; run the unit and integration tests.
 # make test-slow     Run the tests that train a model or take minutes.
 # make fuzz          Feed the readers of files and requests with hostile bytes.
@@ -19,7 +20,11 @@ FUZZED = trees hparams manifests checkpoints runs evaluations timed_steps \
 	json_bodies vocabularies
 SECONDS ?= 600
 
-.PHONY: demo demo-parsing test test-slow fuzz lint venv clean
+# The folders that train, search, export, serve or start processes take minutes.
+SLOW_FOLDERS = integration robustness benchmark decoding engines export \
+	serving sweep training
+
+.PHONY: demo demo-parsing check test test-slow fuzz lint venv clean
 
 demo: .venv/installed
 	$(BIN)/kt-trainer --problem=translate_ende_toy --generate_data \
@@ -45,6 +50,10 @@ demo-parsing: .venv/installed
 	@head -n 3 demo/data/parsing_toy/test.source.txt \
 		| $(BIN)/kt-decoder --output_dir=demo/parser --tokenized
 	$(BIN)/kt-evaluate --output_dir=demo/parser --split=test
+
+check: lint
+	$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not slow" \
+		$(addprefix --ignore=tests/,$(SLOW_FOLDERS))
 
 test: lint
 	$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not slow"

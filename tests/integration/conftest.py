@@ -2,6 +2,7 @@
 
 import dataclasses
 import fcntl
+import importlib.util
 import io
 import os
 import shutil
@@ -18,7 +19,7 @@ HPARAMS = hparam.HParams(
     d_ff=128,
     num_heads=4,
     dropout=0.0,
-    batch_tokens=2048,
+    batch_tokens=1024,
     learning_rate=0.7,
     warmup_steps=200,
     beam_size=2,
@@ -68,12 +69,32 @@ def trained_run(make_run, copy_data, tmp_path_factory):
     def train():
         run = make_run()
         problem = registry.get_problem("copy", copy_data)
-        Trainer(problem, run, eval_frequency=300).train(900)
+        Trainer(problem, run, eval_frequency=200).train(600)
         return run.path
 
     path = tmp_path_factory.mktemp("runs") / "trained"
     shutil.copytree(made_once(tmp_path_factory, "trained_run", train), path)
     return os.fspath(path)
+
+
+@pytest.fixture(scope="session")
+def quick_model(trained_run, tmp_path_factory):
+    """Path of the trained run's model for CTranslate2, or else of the run.
+
+    Tests of what a command reads and writes use it, because it starts in a
+    tenth of a second and the run in two.
+    """
+    if importlib.util.find_spec("ctranslate2") is None:
+        return trained_run
+    from keras_transformer.export.ctranslate2 import export_ctranslate2
+    from keras_transformer.runs.run_directory import RunDirectory
+    from keras_transformer.search.options import DecodeOptions
+
+    run = RunDirectory(trained_run)
+    path = str(tmp_path_factory.mktemp("quick") / "model")
+    return export_ctranslate2(
+        run, path, DecodeOptions.from_hparams(run.hparams)
+    )
 
 
 def made_once(tmp_path_factory, name, make):

@@ -40,10 +40,10 @@ class DecoderCommandTest:
         assert target.read_text(encoding="utf-8") == "\n".join(COPIED) + "\n"
         assert sorted(os.listdir(tmp_path)) == ["source.txt", "target.txt"]
 
-    def test_it_works_in_a_pipe(self, trained_run):
+    def test_it_works_in_a_pipe(self, quick_model):
         result = call_apart(
             "decoder",
-            f"--output_dir={trained_run}",
+            f"--output_dir={quick_model}",
             input="\n".join(LINES).encode(),  # no end of line at the end
         )
         assert result.returncode == 0, result.stderr
@@ -53,26 +53,26 @@ class DecoderCommandTest:
 
     @pytest.mark.parametrize("flag", [[], ["--decode_from_file=-"]])
     def test_standard_input_is_the_default(
-        self, trained_run, type_in, capsys, flag
+        self, quick_model, type_in, capsys, flag
     ):
         type_in(b"a b c\r\n\r\nx y z\n")
-        assert call(decoder, f"--output_dir={trained_run}", *flag) == 0
+        assert call(decoder, f"--output_dir={quick_model}", *flag) == 0
         assert capsys.readouterr().out == "a b c\n\nx y z\n"
 
-    def test_only_line_feeds_end_a_line(self, trained_run, type_in, capsys):
+    def test_only_line_feeds_end_a_line(self, quick_model, type_in, capsys):
         type_in("a b\u2028c\x0bd\x85e\x0cf\n".encode())
-        assert call(decoder, f"--output_dir={trained_run}") == 0
+        assert call(decoder, f"--output_dir={quick_model}") == 0
         assert capsys.readouterr().out.count("\n") == 1
 
-    def test_no_input_gives_no_output(self, trained_run, type_in, capsys):
+    def test_no_input_gives_no_output(self, quick_model, type_in, capsys):
         type_in(b"")
-        assert call(decoder, f"--output_dir={trained_run}") == 0
+        assert call(decoder, f"--output_dir={quick_model}") == 0
         assert capsys.readouterr().out == ""
 
-    def test_interactive_answers_each_line(self, trained_run, type_in, capsys):
+    def test_interactive_answers_each_line(self, quick_model, type_in, capsys):
         type_in(b"a b c\n\nx y z\n")
         status = call(
-            decoder, f"--output_dir={trained_run}", "--decode_interactive"
+            decoder, f"--output_dir={quick_model}", "--decode_interactive"
         )
         assert status == 0
         assert capsys.readouterr().out == "a b c\n\nx y z\n"
@@ -87,9 +87,9 @@ class DecoderCommandTest:
         )
         assert capsys.readouterr().out.count("\n") == 2
 
-    def test_interactive_answers_before_the_input_ends(self, trained_run):
+    def test_interactive_answers_before_the_input_ends(self, quick_model):
         command = [sys.executable, "-m", "keras_transformer.bin.decoder"]
-        flags = [f"--output_dir={trained_run}", "--decode_interactive"]
+        flags = [f"--output_dir={quick_model}", "--decode_interactive"]
         process = subprocess.Popen(
             command + flags,
             stdin=subprocess.PIPE,
@@ -105,10 +105,10 @@ class DecoderCommandTest:
         process.communicate(timeout=300)
         assert process.returncode == 0
 
-    def test_beam_and_alpha_can_be_given(self, trained_run, type_in, capsys):
+    def test_beam_and_alpha_can_be_given(self, quick_model, type_in, capsys):
         type_in(b"a b c\n")
         status = call(
-            decoder, f"--output_dir={trained_run}", "--beam_size=3", "--alpha=0"
+            decoder, f"--output_dir={quick_model}", "--beam_size=3", "--alpha=0"
         )
         assert status == 0
         assert capsys.readouterr().out == "a b c\n"

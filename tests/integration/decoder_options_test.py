@@ -1,5 +1,6 @@
 """kt-decoder: n-best lists, scores, samples, prefixes and pairs to score."""
 
+import functools
 import json
 import shutil
 
@@ -13,18 +14,25 @@ from keras_transformer.decoding.attention import format_pharaoh
 
 @pytest.fixture
 def run_decoder(trained_run, type_in, capsys):
-    def decode(text, *flags):
+    """Function that returns the columns of what a model writes."""
+
+    def decode(text, *flags, model=trained_run):
         type_in(text.encode())
-        assert call(decoder, f"--output_dir={trained_run}", *flags) == 0
+        assert call(decoder, f"--output_dir={model}", *flags) == 0
         output = capsys.readouterr().out
         return [line.split("\t") for line in output.split("\n")[:-1]]
 
     return decode
 
 
+@pytest.fixture
+def run_quick_model(run_decoder, quick_model):
+    return functools.partial(run_decoder, model=quick_model)
+
+
 class HypothesesTest:
-    def test_hypotheses_and_their_scores_are_columns(self, run_decoder):
-        rows = run_decoder(
+    def test_hypotheses_and_their_scores_are_columns(self, run_quick_model):
+        rows = run_quick_model(
             "a b c\n\nq w e\n",
             "--decode_hparams=num_hypotheses=3",
             "--write_scores",
@@ -37,16 +45,16 @@ class HypothesesTest:
         assert len(set(rows[2][::2])) == 3
 
     def test_the_score_of_a_pair_is_that_of_the_search(
-        self, run_decoder, tmp_path
+        self, run_quick_model, tmp_path
     ):
-        rows = run_decoder(
+        rows = run_quick_model(
             "a b c\nq w e r\n", "--decode_hparams=beam_size=2", "--write_scores"
         )
         pairs = tmp_path / "pairs.tsv"
         pairs.write_text(
             "".join(f"{text}\t{text}\n" for text, _ in rows), encoding="utf-8"
         )
-        scores = run_decoder("", f"--score_file={pairs}")
+        scores = run_quick_model("", f"--score_file={pairs}")
         for (_, expected), (score,) in zip(rows, scores, strict=True):
             assert float(score) == pytest.approx(float(expected), abs=1e-4)
 
@@ -77,11 +85,11 @@ class HypothesesTest:
             assert format_pharaoh(fields["alignments"]) == pairs
             assert fields["word_scores"] == list(map(float, scores.split()))
 
-    def test_samples_follow_the_seed(self, run_decoder):
+    def test_samples_follow_the_seed(self, run_quick_model):
         flags = ["--decode_hparams=temperature=3,num_hypotheses=4"]
-        first = run_decoder("a b c\n", *flags, "--random_seed=1")
-        assert first == run_decoder("a b c\n", *flags, "--random_seed=1")
-        assert first != run_decoder("a b c\n", *flags, "--random_seed=2")
+        first = run_quick_model("a b c\n", *flags, "--random_seed=1")
+        assert first == run_quick_model("a b c\n", *flags, "--random_seed=1")
+        assert first != run_quick_model("a b c\n", *flags, "--random_seed=2")
 
     def test_the_score_of_minimum_bayes_risk_is_chrf(self, run_decoder):
         flags = ["--decode_hparams=mbr_samples=8,top_k=1", "--write_scores"]
@@ -90,11 +98,11 @@ class HypothesesTest:
         assert rows == [["a b c", "100.000000"], ["", "0.000000"]]
 
     def test_translations_begin_with_the_lines_of_a_file(
-        self, run_decoder, tmp_path
+        self, run_quick_model, tmp_path
     ):
         prefixes = tmp_path / "prefixes.txt"
         prefixes.write_text("x y\n\n", encoding="utf-8")
-        rows = run_decoder("a b c\nq w e\n", f"--prefix_file={prefixes}")
+        rows = run_quick_model("a b c\nq w e\n", f"--prefix_file={prefixes}")
         assert rows[0][0].startswith("x y")
         assert rows[1] == ["q w e"]
 
@@ -104,11 +112,11 @@ class HypothesesTest:
 
 class EnsembleTest:
     def test_commas_separate_the_runs_of_an_ensemble(
-        self, trained_run, tmp_path, type_in, capsys
+        self, trained_run, quick_model, tmp_path, type_in, capsys
     ):
         # A comma in the name of a directory that exists separates nothing.
         odd = tmp_path / "runs, old"
-        shutil.copytree(trained_run, odd)
+        shutil.copytree(quick_model, odd)
         for output_dir in (odd, f"{trained_run},{trained_run}"):
             type_in(b"a b c\n\nq w e\n")
             assert call(decoder, f"--output_dir={output_dir}") == 0
@@ -117,11 +125,11 @@ class EnsembleTest:
 
 class RerankingTest:
     def test_a_reverse_run_adds_its_score(
-        self, run_decoder, trained_run, tmp_path
+        self, run_decoder, trained_run, quick_model
     ):
         flags = ["--write_scores", "--decode_hparams=num_hypotheses=2"]
         text = "a b c\n\nq w e\n"
-        forward = run_decoder(text, *flags)
+        forward = run_decoder(text, *flags, model=quick_model)
         # Copying is its own opposite, so each copy gets its own score twice.
         rows = run_decoder(text, *flags, f"--rerank_by={trained_run}")
         assert [row[0] for row in rows] == ["a b c", "", "q w e"]

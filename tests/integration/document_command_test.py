@@ -24,12 +24,12 @@ MARKDOWN = "# a b c\n\n- q *w* e\n- `x y`\n\n> m n\n> o p"
 def translate(trained_run, tmp_path):
     """Function that translates a document and returns status and text."""
 
-    def run(name, text, *flags):
+    def run(name, text, *flags, model=trained_run):
         source, target = tmp_path / name, tmp_path / f"out-{name}"
         source.write_bytes(text.encode())
         status = call(
             decoder,
-            f"--output_dir={trained_run}",
+            f"--output_dir={model}",
             "--document",
             f"--decode_from_file={source}",
             f"--decode_to_file={target}",
@@ -61,22 +61,26 @@ class DocumentCommandTest:
         text = "<p>a b <i>c</i></p>"
         assert translate("a.txt", text, "--document_format=html")[1] == text
 
-    def test_a_long_sentence_is_translated_in_parts(self, translate, capsys):
+    def test_a_long_sentence_is_translated_in_parts(
+        self, translate, quick_model, capsys
+    ):
         text = "a b c d e f g h i j k l m n\n"
-        assert translate("a.txt", text, "--max_sentence_tokens=8") == (3, text)
+        flag = "--max_sentence_tokens=8"
+        assert translate("a.txt", text, flag, model=quick_model) == (3, text)
         errors = capsys.readouterr().err
         assert "warning: sentence 1" in errors and "in parts" in errors
 
-    def test_a_document_passes_through_a_pipe(self, trained_run):
+    def test_a_document_passes_through_a_pipe(self, quick_model):
+        text = MARKDOWN.replace("*", "")  # no markup within a sentence
         result = call_apart(
             "decoder",
-            f"--output_dir={trained_run}",
+            f"--output_dir={quick_model}",
             "--document",
             "--document_format=markdown",
-            input=MARKDOWN.encode(),
+            input=text.encode(),
         )
         assert result.returncode == 0, result.stderr
-        assert result.stdout.decode() == MARKDOWN
+        assert result.stdout.decode() == text
         assert b"3 of 3 sentences in" in result.stderr
 
     def test_a_missing_library_is_one_line(

@@ -49,6 +49,7 @@ class EarlyStoppingTest:
         assert signatures.startswith("Signatures: BLEU|")
         assert "; TER|" in signatures
 
+    @pytest.mark.slow
     def test_the_loss_decides_for_a_problem_without_its_measure(
         self, make_run, monkeypatch
     ):
@@ -70,6 +71,7 @@ class EarlyStoppingTest:
         for step in (20, 30):
             assert train(run, step, **options)[0].step == step
 
+    @pytest.mark.slow
     def test_training_continues_while_the_loss_falls(self, make_run):
         run = make_run(**TINY)
         trainer, _ = train(

@@ -24,12 +24,12 @@ needs_ctranslate2 = pytest.mark.skipif(
 
 
 @pytest.fixture
-def run_decoder(trained_run, type_in, capsys):
+def run_decoder(quick_model, type_in, capsys):
     """Function that returns the status, the lines and the messages."""
 
-    def decode(text, *flags):
+    def decode(text, *flags, model=quick_model):
         type_in(text.encode())
-        status = call(decoder, f"--output_dir={trained_run}", *flags)
+        status = call(decoder, f"--output_dir={model}", *flags)
         captured = capsys.readouterr()
         return status, captured.out.split("\n")[:-1], captured.err
 
@@ -42,15 +42,15 @@ class LongLinesTest:
     ):
         status, lines, errors = run_decoder(f"a b\n{LONG}\nc d\n")
         assert (status, lines) == (3, ["a b", "", "c d"])
-        assert "warning: line 2 has 5,001 tokens, more than 4,096" in errors
+        assert "warning: line 2 has 5,001 tokens, more than " in errors
 
     def test_a_file_is_treated_as_a_pipe_is(
-        self, trained_run, tmp_path, capsys
+        self, quick_model, tmp_path, capsys
     ):
         source, target = tmp_path / "in.txt", tmp_path / "out.txt"
         source.write_text(f"a b\n{LONG}\nc d\n")
         flags = [f"--decode_from_file={source}", f"--decode_to_file={target}"]
-        assert call(decoder, f"--output_dir={trained_run}", *flags) == 3
+        assert call(decoder, f"--output_dir={quick_model}", *flags) == 3
         assert target.read_text() == "a b\n\nc d\n"
         assert "line 2" in capsys.readouterr().err
 
@@ -121,7 +121,7 @@ class JsonLinesTest:
         assert first["translation"] == json.loads(row)["translation"]
         assert first["score"] > second["score"]
 
-    def test_warnings_say_what_became_of_a_line(self, run_decoder):
+    def test_warnings_say_what_became_of_a_line(self, run_decoder, trained_run):
         text = f'"{LONG}"\n"a b"\n'
         status, rows, _ = run_decoder(text, "--format=jsonl")
         assert status == 3
@@ -139,7 +139,8 @@ class JsonLinesTest:
         assert json.loads(row)["warnings"] == ["reached_limit"]
         # The model does not read the address.
         line = '"a b https://example.org/a/b/c/d/e/f/g/h"\n'
-        _, (row,), _ = run_decoder(line, *flags, "--protect")
+        flags.append("--protect")
+        _, (row,), _ = run_decoder(line, *flags, model=trained_run)
         assert json.loads(row)["warnings"] == ["reached_limit"]
 
     def test_a_translation_longer_than_its_line_may_have_a_longer_prefix(

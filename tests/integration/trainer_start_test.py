@@ -130,6 +130,7 @@ class AutoTest:
 
 
 class BothDirectionsFirstTest:
+    @pytest.mark.slow
     def test_one_direction_starts_anew_from_the_weights_of_both(
         self, copy_data, tmp_path, capsys
     ):
@@ -280,9 +281,9 @@ class FailedStartTest:
     def test_a_resumed_run_needs_its_warm_start_no_more(
         self, trained_run, capsys
     ):
-        flags = (f"--output_dir={trained_run}", "--train_steps=900")
+        flags = (f"--output_dir={trained_run}", "--train_steps=600")
         assert call(trainer, *flags, "--warm_start_from=removed") == 0
-        assert '{"step": 900' in capsys.readouterr().out
+        assert '{"step": 600' in capsys.readouterr().out
 
     def test_a_failed_start_keeps_its_warm_start(
         self, make_run, copy_data, capsys

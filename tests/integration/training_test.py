@@ -68,12 +68,12 @@ class TrainerTest:
 
     def test_each_evaluation_has_a_checkpoint(self, trained_run):
         steps = RunDirectory(trained_run).checkpoints.steps
-        assert steps == [300, 600, 900]
+        assert steps == [200, 400, 600]
 
     def test_leaves_curve_samples_and_tensorboard(self, trained_run):
         names = os.listdir(trained_run)
         assert {"learning_curve.png", "samples", "tensorboard"} <= set(names)
-        path = os.path.join(trained_run, "samples", "step-900.txt")
+        path = os.path.join(trained_run, "samples", "step-600.txt")
         with open(path, encoding="utf-8") as file:
             assert file.read().count("translation ") == 5
 
@@ -194,7 +194,7 @@ class WarmStartTest:
     ):
         run = make_run()
         trainer, _ = train(run, 0, warm_start_from=trained_run)
-        assert f"of step 900 of {trained_run}." in capsys.readouterr().err
+        assert f"of step 600 of {trained_run}." in capsys.readouterr().err
         assert trainer.step == int(trainer.engine.optimizer.iterations) == 0
         theirs = load_model(RunDirectory(trained_run))
         for name, value in weights_of(theirs).items():

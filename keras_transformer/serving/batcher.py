@@ -33,7 +33,7 @@ class Batcher:
     >>> batcher = Batcher(timeout_seconds=0)
     >>> def double(arrays):
     ...     return {"doubled": 2 * arrays["number"]}
-    >>> batcher.call("double", double, {"number": np.array([1, 2])}, 2)
+    >>> batcher.submit("double", double, {"number": np.array([1, 2])}, 2).wait()
     {'doubled': array([2, 4])}
     >>> batcher.close()
     """
@@ -51,7 +51,7 @@ class Batcher:
         self._waiting = collections.deque()
         self._num_rows = 0  # of all waiting tasks
         self._changed = threading.Condition()
-        self._is_closed = False
+        self.is_closed = False
         self._threads = []
         self.ensure_threads(num_threads)
 
@@ -67,17 +67,8 @@ class Batcher:
             self._threads.append(thread)
             thread.start()
 
-    def call(
-        self,
-        key,
-        function,
-        arrays,
-        num_rows=None,
-        timeout=None,
-        on_cancel=None,
-        lengths=None,
-    ):
-        """Runs a function on arrays, together with other calls if possible.
+    def submit(self, key, function, arrays, num_rows=None, lengths=None):
+        """Lets a function run on arrays, together with other calls if possible.
 
         Args:
             key: Hashable value that is equal for all calls of one function.
@@ -86,22 +77,18 @@ class Batcher:
             arrays: Dictionary of arrays that all have `num_rows` rows.
             num_rows: Number of rows. None if the arrays cannot be joined with
                 others or split; the function then gets exactly these arrays.
-            timeout: Seconds to wait for the results.
-            on_cancel: Function that registers a callback, which takes no
-                arguments and is called when the caller stops waiting.
             lengths: Length of each row as a fraction of the maximum length. A
                 batch takes no more memory than one row of length 1: its number
                 of rows times the square of their maximum length, as in
                 attention, is at most 1.
 
         Returns:
-            The function's results for these arrays. If other rows of the batch
-            have longer trailing axes, the results are padded to that size with
-            zeros or empty strings.
+            A `Call`, whose results are the function's for these arrays. If
+            other rows of the batch have longer trailing axes, the results are
+            padded to that size with zeros or empty strings.
 
         Raises:
-            RequestError: If the call is refused or exceeds its time limit.
-            Exception: Whatever the function raises.
+            RequestError: If the call is refused.
         """
         if not num_rows:
             # A fresh object equals no other key: the task stays alone.
@@ -110,28 +97,21 @@ class Batcher:
             lengths = lengths or [0] * num_rows
             tasks = self._split(key, function, arrays, lengths)
         self._enqueue(tasks)
-        futures = [task.future for task in tasks]
-        if on_cancel:
-            on_cancel(lambda: self._cancel(tasks))
-        done, late = concurrent.futures.wait(
-            futures, timeout, concurrent.futures.FIRST_EXCEPTION
-        )
-        # The rest is not needed after a timeout or the first failure.
-        self._cancel(tasks)
-        if any(future.cancelled() for future in done):
-            if self._is_closed:
-                raise _stopping()
-            raise RequestError(
-                "CANCELLED", "The caller has stopped waiting for the result."
-            )
-        failures = [future for future in done if future.exception()]
-        if late and not failures:
-            raise RequestError(
-                "DEADLINE_EXCEEDED",
-                f"No result within {timeout:g} s. Allow more time, or send "
-                "fewer sentences.",
-            )
-        return _concatenate([future.result() for future in failures or futures])
+        return Call(self, tasks)
+
+    def cancel(self, tasks):
+        """Ends the tasks that do not run yet and takes them out of the queue.
+
+        A task that a thread has taken for its next batch is dropped there.
+        """
+        with self._changed:
+            ended = {task for task in tasks if task.future.cancel()}
+            ended &= set(self._waiting)
+            for task in ended:
+                self._waiting.remove(task)
+                self._num_rows -= task.num_rows
+                # Wakes the caller. Allowed once, so not for tasks of a batch.
+                task.future.set_running_or_notify_cancel()
 
     def close(self, seconds=None):
         """Refuses new calls, finishes the earlier ones and ends the threads.
@@ -140,13 +120,13 @@ class Batcher:
         that run by then are finished.
         """
         with self._changed:
-            self._is_closed = True
+            self.is_closed = True
             self._changed.notify_all()
         if seconds is not None:
             end = time.monotonic() + seconds
             for thread in self._threads:
                 thread.join(max(0, end - time.monotonic()))
-            self._cancel(list(self._waiting))
+            self.cancel(list(self._waiting))
         for thread in self._threads:
             thread.join()
 
@@ -181,7 +161,7 @@ class Batcher:
                 f"Received: {num_rows}. Send several smaller requests."
             )
         with self._changed:
-            if self._is_closed:
+            if self.is_closed:
                 raise _stopping()
             # Refusing at once lets clients retry elsewhere; a longer queue
             # would only turn the overload into timeouts.
@@ -193,20 +173,6 @@ class Batcher:
             self._waiting.extend(tasks)
             self._num_rows += num_rows
             self._changed.notify_all()
-
-    def _cancel(self, tasks):
-        """Ends the tasks that do not run yet and takes them out of the queue.
-
-        A task that a thread has taken for its next batch is dropped there.
-        """
-        with self._changed:
-            ended = {task for task in tasks if task.future.cancel()}
-            ended &= set(self._waiting)
-            for task in ended:
-                self._waiting.remove(task)
-                self._num_rows -= task.num_rows
-                # Wakes the caller. Allowed once, so not for tasks of a batch.
-                task.future.set_running_or_notify_cancel()
 
     def _work(self):
         while self._run_next_batch():
@@ -230,7 +196,7 @@ class Batcher:
         """Waits for the next batch; it is empty once the batcher is closed."""
         with self._changed:
             while not self._waiting:
-                if self._is_closed:
+                if self.is_closed:
                     return []
                 self._changed.wait()
             # Callers that have just received a result are about to call
@@ -246,7 +212,7 @@ class Batcher:
                 wait_seconds = (
                     min(last_arrival + self._timeout, latest) - time.monotonic()
                 )
-                if free_rows <= 0 or wait_seconds <= 0 or self._is_closed:
+                if free_rows <= 0 or wait_seconds <= 0 or self.is_closed:
                     break
                 self._changed.wait(wait_seconds)
             self._num_rows -= sum(task.num_rows for task in batch)
@@ -268,6 +234,55 @@ class Batcher:
                 others.append(task)
         self._waiting.extendleft(reversed(others))  # in their old order
         return self._max_rows(longest) - num_rows
+
+
+class Call:
+    """What a caller waits for: the parts of a call and their futures."""
+
+    def __init__(self, batcher, tasks):
+        self._batcher = batcher
+        self._tasks = tasks
+        self.futures = [task.future for task in tasks]
+
+    def cancel(self):
+        """Drops the parts that do not run yet."""
+        self._batcher.cancel(self._tasks)
+
+    def wait(self, timeout=None):
+        """Waits for the results, and returns them as `result` does."""
+        concurrent.futures.wait(
+            self.futures, timeout, concurrent.futures.FIRST_EXCEPTION
+        )
+        return self.result(timeout)
+
+    def result(self, timeout=None):
+        """Returns the results if they are there, and ends the call.
+
+        Args:
+            timeout: Seconds that the caller has waited, for the message.
+
+        Raises:
+            RequestError: If they are not, or if the call has been cancelled.
+            Exception: Whatever the function raises.
+        """
+        done = [future for future in self.futures if future.done()]
+        is_late = len(done) < len(self.futures)
+        # The rest is not needed after a timeout or the first failure.
+        self.cancel()
+        if any(future.cancelled() for future in done):
+            if self._batcher.is_closed:
+                raise _stopping()
+            raise RequestError(
+                "CANCELLED", "The caller has stopped waiting for the result."
+            )
+        failures = [future for future in done if future.exception()]
+        if is_late and not failures:
+            raise RequestError(
+                "DEADLINE_EXCEEDED",
+                f"No result within {timeout:g} s. Allow more time, or send "
+                "fewer sentences.",
+            )
+        return _concatenate([future.result() for future in failures or done])
 
 
 class _Task:

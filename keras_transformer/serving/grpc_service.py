@@ -105,13 +105,11 @@ class _Responder:
     def predict(self, content, context):
         with self._parsing:
             spec, version, model, output_names, arrays = self._read(content)
-        outputs = self._service.predict(
-            model,
-            spec.signature_name,
-            arrays,
-            _seconds_left(context),
-            functools.partial(_call_at_end, context),
-        )
+        call = self._service.submit(model, spec.signature_name, arrays)
+        # gRPC does not add functions to a call that has ended.
+        if not context.add_callback(call.cancel):
+            call.cancel()
+        outputs = call.wait(_seconds_left(context))
         spec.version.value = version
         spec.ClearField("version_label")
         response = messages.PredictResponse(model_spec=spec)
@@ -187,14 +185,8 @@ def _requested_model(spec):
 
 
 def _seconds_left(context):
-    """Returns the time until the deadline of a call, or None without one."""
+    """Returns the time until the deadline of a call, or until our limit."""
     seconds = context.time_remaining()
-    # gRPC may report a missing deadline as a huge number.
-    has_deadline = seconds is not None and seconds < threading.TIMEOUT_MAX
-    return max(seconds, 0) if has_deadline else None
-
-
-def _call_at_end(context, function):
-    # gRPC does not add functions to a call that has ended.
-    if not context.add_callback(function):
-        function()
+    if seconds is None:
+        return limits.PREDICT_SECONDS
+    return min(max(seconds, 0), limits.PREDICT_SECONDS)

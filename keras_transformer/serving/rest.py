@@ -4,7 +4,6 @@ import asyncio
 import concurrent.futures
 import json
 import re
-import threading
 import urllib.parse
 
 from google.protobuf import json_format
@@ -30,18 +29,16 @@ class RestApp:
 
     def __init__(self, service):
         self._service = service
-        self._parsing = threading.Semaphore(limits.MAX_PARSED_AT_ONCE)
-        # A request waits in a thread for its results, so that none may be
-        # missing for a connection.
+        # For bodies that would keep all other requests waiting.
         self._threads = concurrent.futures.ThreadPoolExecutor(
-            limits.MAX_CONNECTIONS, "rest"
+            limits.MAX_PARSED_AT_ONCE, "rest"
         )
 
     async def __call__(self, scope, receive, send):
         status = 200
         try:
             body = await _read_body(scope, receive)
-            content = await self._respond_unless_left(scope, body, receive)
+            content = await self._respond(scope, body, receive)
         except ConnectionAbortedError:
             return  # there is no client left to answer
         except asyncio.CancelledError:
@@ -58,30 +55,7 @@ class RestApp:
         await send({**start, "headers": headers})
         await send({"type": "http.response.body", "body": content})
 
-    async def _respond_unless_left(self, scope, body, receive):
-        """Returns the content of a response, unless the client leaves first."""
-        ended = concurrent.futures.Future()
-
-        def on_cancel(callback):
-            ended.add_done_callback(lambda _: callback())
-
-        response = asyncio.get_running_loop().run_in_executor(
-            self._threads, self._respond, scope, body, on_cancel
-        )
-        left = asyncio.ensure_future(receive())
-        try:
-            await asyncio.wait(
-                [response, left], return_when=asyncio.FIRST_COMPLETED
-            )
-            if not response.done():
-                raise ConnectionAbortedError
-            return response.result()
-        finally:
-            left.cancel()
-            response.cancel()  # its result is not awaited any more
-            ended.set_result(None)
-
-    def _respond(self, scope, body, on_cancel):
+    async def _respond(self, scope, body, receive):
         method, path = scope["method"], scope["raw_path"].decode()
         match = _PATH.fullmatch(path)
         expected = match and (["POST"] if match["method"] else ["GET", "HEAD"])
@@ -102,19 +76,30 @@ class RestApp:
                 "UNIMPLEMENTED",
                 f"Only :predict is supported. Received: :{match['method']}",
             )
-        return self._predict(requested_model, body, on_cancel)
+        return await self._predict(requested_model, body, receive)
 
-    def _predict(self, requested_model, body, on_cancel):
-        service = self._service
-        with self._parsing:
-            request = json_tensors.parse_request(body)
-            _, model = service.find(*requested_model)
-            name, signature = service.signature(model, request.signature_name)
-            arrays = json_tensors.to_arrays(request, signature.inputs)
-            is_row = request.is_row
-            del request  # it is much larger than the arrays
-        outputs = service.predict(model, name, arrays, on_cancel=on_cancel)
-        return json_tensors.format_response(outputs, is_row)
+    async def _predict(self, requested_model, body, receive):
+        is_large = len(body) > limits.MAX_BYTES_WITHOUT_THREAD
+
+        async def run(function, *arguments):
+            if not is_large:
+                return function(*arguments)
+            loop = asyncio.get_running_loop()
+            return await loop.run_in_executor(
+                self._threads, function, *arguments
+            )
+
+        call, is_row = await run(self._submit, requested_model, body)
+        await _wait(call, receive)
+        outputs = call.result(limits.PREDICT_SECONDS)
+        return await run(json_tensors.format_response, outputs, is_row)
+
+    def _submit(self, requested_model, body):
+        request = json_tensors.parse_request(body)
+        _, model = self._service.find(*requested_model)
+        name, signature = self._service.signature(model, request.signature_name)
+        arrays = json_tensors.to_arrays(request, signature.inputs)
+        return self._service.submit(model, name, arrays), request.is_row
 
     def _metadata(self, name, *requested_version):
         version, signatures = self._service.metadata(name, *requested_version)
@@ -127,6 +112,27 @@ class RestApp:
 def format_error(error):
     """Returns the body of a response that reports an error."""
     return json_tensors.dump({"error": str(error)})
+
+
+async def _wait(call, receive):
+    """Waits for the results of a call, unless the client leaves first."""
+    results = asyncio.gather(*map(asyncio.wrap_future, call.futures))
+    # asyncio logs exceptions that nobody reads, and `call` raises them later.
+    results.add_done_callback(lambda done: done.cancelled() or done.exception())
+    left = asyncio.ensure_future(receive())
+    try:
+        await asyncio.wait(
+            [results, left],
+            timeout=limits.PREDICT_SECONDS,
+            return_when=asyncio.FIRST_COMPLETED,
+        )
+        if left.done() and not results.done():
+            raise ConnectionAbortedError
+    except BaseException:
+        call.cancel()
+        raise
+    finally:
+        left.cancel()
 
 
 async def _read_body(scope, receive):

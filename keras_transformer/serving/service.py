@@ -1,6 +1,5 @@
 """The responses of the server, independent of the protocol."""
 
-from keras_transformer.serving import limits
 from keras_transformer.serving import messages
 from keras_transformer.serving.errors import InvalidRequest
 from keras_transformer.serving.errors import RequestError
@@ -66,18 +65,13 @@ class Service:
             )
         return name, model.signatures[name]
 
-    def predict(
-        self, model, signature_name, arrays, timeout=None, on_cancel=None
-    ):
-        """Runs a signature and returns its results as a dictionary of arrays.
+    def submit(self, model, signature_name, arrays):
+        """Lets a signature run; returns the `Call`.
 
         Args:
             model: `LoadedModel` to run.
             signature_name: Name of one of its signatures.
             arrays: Dictionary of arrays.
-            timeout: Seconds to wait for the results, at most
-                `limits.PREDICT_SECONDS`, which is the default.
-            on_cancel: See `Batcher.call`.
         """
         signature = model.signatures[signature_name]
         signature.check(arrays)
@@ -87,16 +81,12 @@ class Service:
             check_sizes(arrays, model.max_tokens)
             if num_rows:
                 lengths = row_lengths(arrays, model.max_tokens)
-        if timeout is None or timeout > limits.PREDICT_SECONDS:
-            timeout = limits.PREDICT_SECONDS
-        return self._batcher.call(
+        return self._batcher.submit(
             # The model itself is in the key: two versions never share a batch.
             (model, signature_name),
             lambda batch: model.call(signature_name, batch),
             arrays,
             num_rows,
-            timeout,
-            on_cancel,
             lengths,
         )
 

@@ -9,6 +9,11 @@ from keras_transformer.serving.batcher import Batcher
 from keras_transformer.serving.errors import RequestError
 
 
+def run_call(batcher, *arguments, timeout=None, **options):
+    """Submits a call and waits for its results."""
+    return batcher.submit(*arguments, **options).wait(timeout)
+
+
 def numbers(*values):
     return {"number": np.array(values)}
 
@@ -62,7 +67,7 @@ def pool():
 def block_thread(batcher, doubler, pool):
     """Keeps the only thread busy so that calls queue up."""
     doubler.block()
-    future = pool.submit(batcher.call, "blocker", doubler, numbers(0), 1)
+    future = pool.submit(run_call, batcher, "blocker", doubler, numbers(0), 1)
     assert doubler.entered.wait(60)
     return future
 
@@ -80,7 +85,7 @@ class BatcherTest:
         calls = [list(range(i, i + i % 5 + 1)) for i in range(14, 214)]
         futures = [
             pool.submit(
-                batcher.call, "double", doubler, numbers(*call), len(call)
+                run_call, batcher, "double", doubler, numbers(*call), len(call)
             )
             for call in calls
         ]
@@ -101,7 +106,7 @@ class BatcherTest:
             return arrays
 
         calls = [
-            pool.submit(batcher.call, key, meet, numbers(key), 1)
+            pool.submit(run_call, batcher, key, meet, numbers(key), 1)
             for key in range(3)
         ]
         for key, call in enumerate(calls):
@@ -113,7 +118,7 @@ class BatcherTest:
         batcher = make(max_batch_size=4)
         blocker = block_thread(batcher, doubler, pool)
         futures = [
-            pool.submit(batcher.call, "double", doubler, numbers(i), 1)
+            pool.submit(run_call, batcher, "double", doubler, numbers(i), 1)
             for i in range(1, 7)
         ]
         wait_for_rows(batcher, 6)
@@ -126,7 +131,7 @@ class BatcherTest:
         batcher = make(max_batch_size=8)
         blocker = block_thread(batcher, doubler, pool)
         futures = {
-            i: pool.submit(batcher.call, "double", doubler, numbers(i), 1)
+            i: pool.submit(run_call, batcher, "double", doubler, numbers(i), 1)
             for i in (11, 12, 13, 14)
         }
         wait_for_rows(batcher, 4)
@@ -151,7 +156,7 @@ class BatcherTest:
             ("double", np.array([[6, 7]])),
         ]
         for count, (key, array) in enumerate(calls, 1):
-            pool.submit(batcher.call, key, doubler, {"number": array}, 1)
+            pool.submit(run_call, batcher, key, doubler, {"number": array}, 1)
             wait_for_rows(batcher, count)
         doubler.go.set()
         blocker.result(60)
@@ -160,15 +165,17 @@ class BatcherTest:
 
     def test_a_call_of_many_rows_runs_in_parts(self, make, doubler):
         batcher = make(max_batch_size=4)
-        result = batcher.call("double", doubler, numbers(*range(10)), 10)
+        result = run_call(batcher, "double", doubler, numbers(*range(10)), 10)
         assert result["doubled"].tolist() == [2 * i for i in range(10)]
         assert [len(batch) for batch in doubler.batches] == [4, 4, 2]
 
     def test_long_rows_run_in_small_batches(self, make, doubler, pool):
         batcher = make(max_batch_size=4, timeout_seconds=0)
         lengths = [0.1, 0.1, 0.6, 0.1, 1, 0.7, 0.7, 0.1, 0.1, 0.1, 0.1, 0.1]
-        results = batcher.call(
-            *("double", doubler, numbers(*range(12)), 12), lengths=lengths
+        results = run_call(
+            batcher,
+            *("double", doubler, numbers(*range(12)), 12),
+            lengths=lengths,
         )
         assert results["doubled"].tolist() == list(range(0, 24, 2))
         assert all(
@@ -183,15 +190,15 @@ class BatcherTest:
     ):
         batcher = make(max_batch_size=8, timeout_seconds=0)
         doubler.block()
-        pool.submit(batcher.call, "double", doubler, numbers(0), 1)
+        pool.submit(run_call, batcher, "double", doubler, numbers(0), 1)
         doubler.entered.wait(60)
         calls = []
         for number, length in enumerate((0.7, 0.1, 0.7, 0.1, 0.1), 1):
             calls.append(
                 pool.submit(
-                    batcher.call,
-                    *("double", doubler, numbers(number), 1, None, None),
-                    [length],
+                    run_call,
+                    batcher,
+                    *("double", doubler, numbers(number), 1, [length]),
                 )
             )
             while len(batcher._waiting) < number:
@@ -208,12 +215,12 @@ class BatcherTest:
             return {"text": text, "ones": np.ones(text.shape, np.int32)}
 
         batcher = make(max_batch_size=2)
-        result = batcher.call("repeat", repeat, numbers(1, 1, 3), 3)
+        result = run_call(batcher, "repeat", repeat, numbers(1, 1, 3), 3)
         assert result["text"].tolist()[0] == [b"x", b"", b""]
         assert result["ones"].tolist() == [[1, 0, 0], [1, 0, 0], [1, 1, 1]]
 
     def test_arrays_without_rows_are_passed_as_they_are(self, make, doubler):
-        result = make().call("double", doubler, {"number": np.array(3)})
+        result = run_call(make(), "double", doubler, {"number": np.array(3)})
         assert result["doubled"] == 6
 
     def test_a_function_that_mixes_rows_is_run_for_each_caller(
@@ -226,7 +233,7 @@ class BatcherTest:
 
         blocker = block_thread(batcher, doubler, pool)
         futures = [
-            pool.submit(batcher.call, "total", total, numbers(i, i), 2)
+            pool.submit(run_call, batcher, "total", total, numbers(i, i), 2)
             for i in (1, 2)
         ]
         wait_for_rows(batcher, 4)
@@ -238,27 +245,31 @@ class BatcherTest:
         batcher = make(max_batch_size=2, max_waiting=3)
         blocker = block_thread(batcher, doubler, pool)
         waiting = pool.submit(
-            batcher.call, "double", doubler, numbers(1, 2, 3), 3
+            run_call, batcher, "double", doubler, numbers(1, 2, 3), 3
         )
         wait_for_rows(batcher, 3)
         with pytest.raises(RequestError, match="queue is full") as error:
-            batcher.call("double", doubler, numbers(4), 1)
+            run_call(batcher, "double", doubler, numbers(4), 1)
         assert error.value.code == "UNAVAILABLE"
         doubler.go.set()
         assert waiting.result(60)["doubled"].tolist() == [2, 4, 6]
         assert blocker.result(60)["doubled"].tolist() == [0]
-        assert batcher.call("double", doubler, numbers(4), 1)["doubled"] == [8]
+        assert run_call(batcher, "double", doubler, numbers(4), 1)[
+            "doubled"
+        ] == [8]
 
     def test_a_call_larger_than_the_queue_is_invalid(self, make, doubler):
         with pytest.raises(RequestError, match="at most 3 rows") as error:
-            make(max_waiting=3).call("double", doubler, numbers(*range(4)), 4)
+            run_call(
+                make(max_waiting=3), "double", doubler, numbers(*range(4)), 4
+            )
         assert error.value.code == "INVALID_ARGUMENT"
 
     def test_a_call_that_is_too_late_is_not_run(self, make, doubler, pool):
         batcher = make()
         blocker = block_thread(batcher, doubler, pool)
         with pytest.raises(RequestError) as error:
-            batcher.call("double", doubler, numbers(1), 1, timeout=0.01)
+            run_call(batcher, "double", doubler, numbers(1), 1, timeout=0.01)
         assert error.value.code == "DEADLINE_EXCEEDED"
         doubler.go.set()
         blocker.result(60)
@@ -268,22 +279,16 @@ class BatcherTest:
     def test_a_cancelled_call_is_not_run(self, make, doubler, pool):
         batcher = make(max_batch_size=1, timeout_seconds=0)
         doubler.block()
-        first = pool.submit(batcher.call, "double", doubler, numbers(1), 1)
+        first = pool.submit(run_call, batcher, "double", doubler, numbers(1), 1)
         doubler.entered.wait(60)
-        cancels = []
-        second = pool.submit(
-            batcher.call,
-            *("double", doubler, numbers(2), 1, None),
-            lambda cancel: cancels.append(cancel) or cancel(),
-        )
-        while not cancels:
-            time.sleep(0.001)
+        second = batcher.submit("double", doubler, numbers(2), 1)
+        second.cancel()
         doubler.go.set()
         with pytest.raises(RequestError) as error:
-            second.result()
+            second.wait()
         assert error.value.code == "CANCELLED"
         assert first.result()["doubled"].tolist() == [2]
-        cancels[0]()  # as gRPC does at the end of every call
+        second.cancel()  # as gRPC does at the end of every call
         assert doubler.batches == [[1]]
 
     def test_closing_finishes_waiting_calls_and_refuses_new_ones(
@@ -292,7 +297,7 @@ class BatcherTest:
         batcher = make(max_batch_size=1)
         block_thread(batcher, doubler, pool)
         futures = [
-            pool.submit(batcher.call, "double", doubler, numbers(i), 1)
+            pool.submit(run_call, batcher, "double", doubler, numbers(i), 1)
             for i in range(5)
         ]
         wait_for_rows(batcher, 5)
@@ -301,13 +306,13 @@ class BatcherTest:
         closing.result(60)
         assert all(future.result(60) for future in futures)
         with pytest.raises(RequestError, match="stopping"):
-            batcher.call("double", doubler, numbers(1), 1)
+            run_call(batcher, "double", doubler, numbers(1), 1)
 
     def test_an_idle_thread_waits_for_further_calls(self, make, doubler, pool):
         batcher = make(max_batch_size=2, timeout_seconds=60)
         begin = time.monotonic()
         futures = [
-            pool.submit(batcher.call, "double", doubler, numbers(i), 1)
+            pool.submit(run_call, batcher, "double", doubler, numbers(i), 1)
             for i in (1, 2)
         ]
         concurrent.futures.wait(futures, 50)

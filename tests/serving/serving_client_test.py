@@ -8,6 +8,7 @@ import toy_saved_model as toy
 
 from keras_transformer.errors import UserError
 from keras_transformer.serving import client
+from keras_transformer.serving import limits
 
 
 @pytest.fixture(scope="module")
@@ -93,6 +94,13 @@ class ClientTest:
         ask = connect(timeout_secs=0.2)
         with pytest.raises(UserError, match="within 0.2 s"):
             ask(["slow"])
+
+    def test_the_server_limits_the_time_of_a_request(
+        self, connect, monkeypatch
+    ):
+        monkeypatch.setattr(limits, "PREDICT_SECONDS", 0.2)
+        with pytest.raises(UserError, match="within"):
+            connect()(["slow"])
 
     def test_an_unknown_host_is_an_error(self, connect):
         for name in ("nowhere.invalid", "a..b", "x" * 99, "[::1]:1"):

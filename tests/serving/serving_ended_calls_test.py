@@ -13,6 +13,11 @@ from keras_transformer.serving.batcher import Batcher
 from keras_transformer.serving.errors import RequestError
 
 
+def run_call(batcher, *arguments, timeout=None, **options):
+    """Submits a call and waits for its results."""
+    return batcher.submit(*arguments, **options).wait(timeout)
+
+
 def numbers(*values):
     return {"number": np.array(values)}
 
@@ -47,7 +52,7 @@ class MemoryTest:
         weakref.finalize(gate, freed.set)
         with concurrent.futures.ThreadPoolExecutor(num_calls) as pool:
             for _ in range(num_calls):
-                pool.submit(batcher.call, "gate", gate, numbers(1), 1)
+                pool.submit(run_call, batcher, "gate", gate, numbers(1), 1)
             assert gate.entered.wait(60)
             gate.is_open.set()
         del gate
@@ -61,7 +66,9 @@ class QueueTest:
         """Keeps the only thread of the batcher busy."""
         gate = Gate()
         with concurrent.futures.ThreadPoolExecutor(4) as pool:
-            running = pool.submit(batcher.call, "gate", gate, numbers(0), 1)
+            running = pool.submit(
+                run_call, batcher, "gate", gate, numbers(0), 1
+            )
             assert gate.entered.wait(60)
             yield pool
             gate.is_open.set()
@@ -69,32 +76,28 @@ class QueueTest:
 
     def test_a_late_call_leaves_the_queue(self, batcher, blocked):
         with pytest.raises(RequestError) as error:
-            batcher.call("late", Gate(), numbers(*range(9)), 9, timeout=0.01)
+            run_call(
+                batcher, "late", Gate(), numbers(*range(9)), 9, timeout=0.01
+            )
         assert error.value.code == "DEADLINE_EXCEEDED"
         assert (batcher._num_rows, len(batcher._waiting)) == (0, 0)
 
     def test_a_cancelled_call_returns_while_all_threads_are_busy(
         self, batcher, blocked
     ):
-        cancels = []
-        call = blocked.submit(
-            batcher.call,
-            *("cancelled", Gate(), numbers(*range(9)), 9, None),
-            cancels.append,
-        )
-        while not cancels:
-            time.sleep(0.001)
-        other = blocked.submit(batcher.call, "other", dict, numbers(1), 1)
-        cancels[0]()
-        assert call.exception(5).code == "CANCELLED"
-        cancels[0]()  # as gRPC does at the end of every call
-        while not batcher._waiting:
-            time.sleep(0.001)
+        call = batcher.submit("cancelled", Gate(), numbers(*range(9)), 9)
+        waiting = blocked.submit(call.wait)
+        other = batcher.submit("other", dict, numbers(1), 1)
+        call.cancel()
+        assert waiting.exception(5).code == "CANCELLED"
+        call.cancel()  # as gRPC does at the end of every call
         assert batcher._num_rows == len(batcher._waiting) == 1
-        assert not other.done()
+        assert not any(future.done() for future in other.futures)
 
     def test_closing_refuses_in_time_what_still_waits(self, batcher, blocked):
-        waiting = blocked.submit(batcher.call, "waiting", dict, numbers(1), 1)
+        waiting = blocked.submit(
+            run_call, batcher, "waiting", dict, numbers(1), 1
+        )
         while not batcher._waiting:
             time.sleep(0.001)
         closing = blocked.submit(batcher.close, 0.1)

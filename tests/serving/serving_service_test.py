@@ -1,7 +1,6 @@
 import numpy as np
 import pytest
 
-from keras_transformer.serving import limits
 from keras_transformer.serving.batcher import Batcher
 from keras_transformer.serving.errors import RequestError
 from keras_transformer.serving.service import Service
@@ -43,19 +42,12 @@ class PredictTest:
         for max_tokens, batches in ((100, 4), (200, 1), (None, 1)):
             model = Lengths(max_tokens)
             arrays = texts(100, 100, 100, 100)
-            results = service.predict(model, "lengths", arrays)
+            results = service.submit(model, "lengths", arrays).wait()
             assert results["lengths"].tolist() == [100] * 4
             assert len(model.batches) == batches
 
     def test_a_sentence_that_is_too_long_never_reaches_the_model(self, service):
         model = Lengths(10)
         with pytest.raises(RequestError, match="at most 640 bytes"):
-            service.predict(model, "lengths", texts(1, 641))
+            service.submit(model, "lengths", texts(1, 641))
         assert model.batches == []
-
-    def test_a_request_has_a_time_limit(self, service, monkeypatch):
-        monkeypatch.setattr(limits, "PREDICT_SECONDS", 0)
-        for timeout in (None, 1000):
-            with pytest.raises(RequestError) as error:
-                service.predict(Lengths(None), "lengths", texts(1), timeout)
-            assert error.value.code == "DEADLINE_EXCEEDED"

@@ -105,7 +105,7 @@ def _train():
     import keras
 
     from keras_transformer.benchmark.train import time_training
-    from keras_transformer.engines.precision import resolve_precision
+    from keras_transformer.engines.make_engine import resolve_precision
 
     precision = resolve_precision(FLAGS.precision)
     figures = time_training(
@@ -126,7 +126,6 @@ def _train():
 
 
 def _input():
-    from keras_transformer.benchmark.input_speed import time_input
     from keras_transformer.data.subwords import Subwords
 
     hparams = _hparams()
@@ -135,8 +134,17 @@ def _input():
         flags.require(FLAGS, "vocabulary")
         vocabulary = Subwords(FLAGS.vocabulary)
     token_pairs, _ = _text()
+    load_backend()
+    import keras
+
+    from keras_transformer.benchmark.input_speed import time_input
+
     figures = time_input(hparams, token_pairs, FLAGS.num_passes, vocabulary)
-    return {"packed": hparams.packed, **figures}
+    return {
+        "packed": hparams.packed,
+        "backend": keras.backend.backend(),
+        **figures,
+    }
 
 
 def _decode():

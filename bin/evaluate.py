@@ -222,7 +222,7 @@ def _score_files():
             )
         return
     references = list(text_files.read_lines(FLAGS.references))
-    hypotheses = text_files.read_as_many(
+    hypotheses = text_files.read_parallel_lines(
         FLAGS.hypotheses, len(references), FLAGS.references
     )
     if not references:
@@ -234,7 +234,7 @@ def _score_files():
 
     others = []
     if FLAGS.compare:
-        others = text_files.read_as_many(
+        others = text_files.read_parallel_lines(
             FLAGS.compare, len(references), FLAGS.references
         )
     tokenize = FLAGS.tokenize or "13a"

@@ -56,7 +56,7 @@ def main(argv):
     cluster.check_backend(read_backend())
     # The chief alone writes, and the other machines share the directory.
     _, worker = cluster.read_cluster()
-    with start.locked_run(FLAGS.output_dir, is_chief=worker == 0):
+    with start.lock_run(FLAGS.output_dir, is_chief=worker == 0):
         return _train(is_chief=worker == 0)
 
 
@@ -92,7 +92,7 @@ def _train(is_chief):
     # Loading the backend takes seconds, so bad input has failed above.
     load_backend()
     from keras_transformer.engines.make_engine import make_engine
-    from keras_transformer.engines.precision import resolve_precision
+    from keras_transformer.engines.make_engine import resolve_precision
     from keras_transformer.training.trainer import Trainer
 
     record["precision"] = resolve_precision(record["precision"])

@@ -5,7 +5,10 @@ import inspect
 from keras_transformer.data import generation
 from keras_transformer.data import text_files
 from keras_transformer.data.encoding import LocalEncoder
+from keras_transformer.data.encoding import encode_stream
 from keras_transformer.data.generated_data import GeneratedData
+from keras_transformer.data.subwords import Subwords
+from keras_transformer.data.vocabularies import Vocabularies
 from keras_transformer.errors import UserError
 from keras_transformer.scoring.report import check_scores
 from keras_transformer.scoring.translations import bleu_report
@@ -125,9 +128,9 @@ class Problem(GeneratedData):
             UserError: If the class of the problem does not define it.
         """
         raise UserError(
-            "A problem must define `text_pairs`. Received: "
-            f"problem={self.data_name} without it. Add the method "
-            "text_pairs(self, split, tmp_dir), which yields pairs of str."
+            f"Problem {self.data_name} does not define `text_pairs`. Add the "
+            "method text_pairs(self, split, tmp_dir), which yields pairs of "
+            "str."
         )
 
     def text_corpora(self, split, tmp_dir):
@@ -225,6 +228,79 @@ class Problem(GeneratedData):
             The manifest, a dictionary with the counts of pairs and tokens.
         """
         return generation.generate(self, tmp_dir)
+
+    def streaming_dataset(
+        self,
+        split,
+        tmp_dir,
+        batch_tokens=4096,
+        max_length=256,
+        seed=0,
+        shuffle_buffer=100_000,
+        num_replicas=1,
+    ):
+        """Returns batches of text that is read and encoded during training.
+
+        Choose it for text that is too large to generate data from; `dataset`
+        is faster and resumes exactly. The text is that of `text_corpora`, any
+        number of corpora, of which up to 16 are read by turns. It needs a
+        vocabulary: the file `vocabulary_path`, or else that of generated data.
+        The weights of corpora have no effect.
+
+        "train" is shuffled and has no end, so `model.fit` needs
+        `steps_per_epoch`. Any other split comes once, in order. Under a
+        `MirroredStrategy`, pass its `num_replicas_in_sync` as `num_replicas`.
+
+        Args:
+            split: Name of the split, one of `splits`.
+            tmp_dir: Directory that holds the raw text.
+            batch_tokens: Largest number of source positions, and of target
+                positions, of a batch. Defaults to 4096.
+            max_length: Length of the longest sentence to keep, in tokens, at
+                most `batch_tokens / num_replicas`. Defaults to 256.
+            seed: Integer seed of the order. Defaults to 0.
+            shuffle_buffer: Number of pairs in memory among which the next one
+                is drawn. Defaults to 100,000.
+            num_replicas: The number of rows of each batch is a multiple of
+                this; empty rows fill up the last batches. Defaults to 1.
+
+        Returns:
+            A `tf.data.Dataset` of `({"inputs": inputs, "targets": targets},
+            targets)`, with int32 ids of shapes `(batch, input_len)` and
+            `(batch, target_len)`.
+
+        Raises:
+            UserError: If a sentence of `max_length` does not fit into the
+                share of a replica.
+        """
+        if max_length * num_replicas > batch_tokens:
+            raise UserError(
+                "`max_length` must be at most `batch_tokens` divided by "
+                f"`num_replicas`. Received: max_length={max_length}, "
+                f"batch_tokens={batch_tokens}, num_replicas={num_replicas}. "
+                "Raise batch_tokens."
+            )
+        # Imported here because it needs TensorFlow, unlike the rest.
+        from keras_transformer.data.dataset import make_streaming_dataset
+
+        if self.vocabulary_path:
+            shared = Subwords(self.vocabulary_path)
+            vocabularies = Vocabularies(shared, shared)
+        else:
+            vocabularies = self.vocabularies
+
+        def read_corpus(number):
+            corpus = self.text_corpora(split, tmp_dir)[number]
+            yield from encode_stream(self, corpus, vocabularies, max_length)
+
+        return make_streaming_dataset(
+            read_corpus,
+            len(self.text_corpora(split, tmp_dir)),
+            batch_tokens,
+            seed if split == "train" else None,
+            shuffle_buffer,
+            num_replicas,
+        )
 
     def report(self, hypotheses, references):
         """Scores outputs against the references.

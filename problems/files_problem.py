@@ -102,7 +102,7 @@ class FilesProblem(Problem):
 
     def _check_unchanged(self, manifest):
         before = self._describe(manifest["made_from"])
-        after = self._describe(generation.made_from(self, None))
+        after = self._describe(generation.describe_origin(self, None))
         for name in {**before, **after}:
             if before.get(name) != after.get(name):
                 raise UserError(

@@ -113,7 +113,7 @@ class TranslateFiles(FilesProblem):
             _check_given_once(split, files.get(split, ()))
             check_distinct(parts)
             for corpus in parts:
-                parallel_files.kind_of(corpus.paths)
+                parallel_files.detect_kind(corpus.paths)
         paths = {
             split: tuple(path for corpus in parts for path in corpus.paths)
             for split, parts in corpora.items()

@@ -8,7 +8,7 @@ import os
 from keras_transformer.data import download
 from keras_transformer.data import generation
 from keras_transformer.data import text_files
-from keras_transformer.data.bpe_symbols import joined
+from keras_transformer.data.bpe_symbols import join_symbols
 from keras_transformer.data.bpe_symbols import read_symbols
 from keras_transformer.errors import UserError
 from keras_transformer.problem import Problem
@@ -234,7 +234,7 @@ class TranslateEndeWmtBpe32k(TranslateWmt):
 
     def text_split(self, split):
         sources, references = super().text_split(split)
-        return sources, [joined(reference) for reference in references]
+        return sources, [join_symbols(reference) for reference in references]
 
     def bpe_symbols(self, tmp_dir):
         return read_symbols(self._vocabulary_path(tmp_dir))
@@ -291,7 +291,7 @@ class TranslateEnfrWmt14(TranslateWmt):
 
 
 def _unescape(pair):
-    return tuple(map(text_files.unescaped, pair))
+    return tuple(map(text_files.unescape, pair))
 
 
 def _has_changed(files, manifest):

@@ -83,7 +83,7 @@ def _read(path):
         with open(path, "rb") as file:
             content = file.read()
     # Raises an error that names the line of a faulty byte.
-    for _ in text_files.lines_of(io.BytesIO(content), name, exact=True):
+    for _ in text_files.split_lines(io.BytesIO(content), name, exact=True):
         pass
     return content.decode()
 

@@ -50,7 +50,7 @@ def parse_corpus(text):
     if not (names and is_tag(tag)):
         names, tag = files, None
     paths = tuple(os.path.expanduser(path) for path in names.split(","))
-    parallel_files.kind_of(paths)
+    parallel_files.detect_kind(paths)
     # A whole weight stays an integer in messages and in the manifest.
     return Corpus(paths, int(number) if number % 1 == 0 else number, tag)
 
@@ -145,7 +145,7 @@ def languages_of(values, corpora):
         ValueError: If there are languages without a TMX file.
     """
     languages = tuple(values[name].value or None for name in LANGUAGE_FLAGS)
-    kinds = {parallel_files.kind_of(corpus.paths) for corpus in corpora}
+    kinds = {parallel_files.detect_kind(corpus.paths) for corpus in corpora}
     if any(languages) and "tmx" not in kinds:
         raise ValueError(
             "Languages must go with a TMX file. Received: source_language="

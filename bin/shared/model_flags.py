@@ -90,6 +90,6 @@ def decode_precision(values, hparams):
         return values.precision
     if hparams.d_model < WIDE:
         return "float32"
-    from keras_transformer.engines.precision import resolve_precision
+    from keras_transformer.engines.make_engine import resolve_precision
 
     return resolve_precision("auto")

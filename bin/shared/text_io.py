@@ -72,7 +72,7 @@ def standard_input():
     check_standard_input()
     # The text layer of standard input would end lines at a lone `\r`, too, and
     # could not tell the line of a faulty byte.
-    return text_files.lines_of(sys.stdin.buffer, "standard input")
+    return text_files.split_lines(sys.stdin.buffer, "standard input")
 
 
 def check_standard_input():

@@ -4,20 +4,23 @@ import itertools
 import statistics
 import time
 
+import keras
+
 from keras_transformer.benchmark import machine
 from keras_transformer.data.batch_plan import plan_batches
 from keras_transformer.data.packing import plan_packed
-from keras_transformer.data.prefetch import prefetched
-from keras_transformer.data.training_pairs import TrainingPairs
-from keras_transformer.data.update_batches import Layout
-from keras_transformer.data.update_batches import update_batches
+from keras_transformer.data.prefetch import prefetch
+from keras_transformer.data.subword_sampling import TrainingPairs
+from keras_transformer.data.update_batches import UpdateBatches
 from keras_transformer.data.update_size import update_positions
 
 
 def time_input(hparams, token_pairs, num_passes=5, vocabulary=None):
     """Times the batches of whole epochs: planning, padding and prefetching.
 
-    With `subword_dropout`, planning includes the segmentation of the text.
+    They are made as for a run on the current backend of Keras: by tf.data with
+    TensorFlow, and by a thread with JAX. With `subword_dropout`, planning
+    includes the segmentation of the text.
 
     Args:
         hparams: `HParams` that set the size of the batches.
@@ -41,7 +44,7 @@ def time_input(hparams, token_pairs, num_passes=5, vocabulary=None):
     planning_seconds = []
 
     def plan(epoch):
-        pairs = training_pairs.of_epoch(epoch, positions)
+        pairs = training_pairs.for_epoch(epoch, positions)
         return pairs, make_plan(
             pairs.inputs.lengths,
             pairs.targets.lengths,
@@ -56,11 +59,7 @@ def time_input(hparams, token_pairs, num_passes=5, vocabulary=None):
             begin = time.perf_counter()
             pairs, planned = plan(epoch)
             planning_seconds.append(time.perf_counter() - begin)
-            batches = update_batches(
-                pairs, planned, Layout(), seed=0, epoch=epoch
-            )
-            for _ in prefetched(batches):
-                pass
+            _consume(UpdateBatches(pairs, planned, epoch=epoch))
 
     _, first = plan(0)  # every epoch drops the same long pairs
     num_pairs = len(token_pairs.inputs) - first.num_dropped
@@ -82,3 +81,16 @@ def time_input(hparams, token_pairs, num_passes=5, vocabulary=None):
         "num_batches": len(first),
         **passes.figures(),
     }
+
+
+def _consume(batches):
+    """Takes all batches as the engine of the backend does."""
+    if keras.backend.backend() == "tensorflow":
+        # Imported here because JAX does without TensorFlow.
+        from keras_transformer.data.dataset import make_update_dataset
+
+        made = make_update_dataset(batches).take(len(batches))
+    else:
+        made = prefetch(batches)
+    for _ in made:
+        pass

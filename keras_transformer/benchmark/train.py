@@ -8,7 +8,7 @@ from keras_transformer.benchmark import workload
 from keras_transformer.cost.arithmetic import training_flops
 from keras_transformer.cost.devices import matrix_peak
 from keras_transformer.data.update_batches import Layout
-from keras_transformer.data.update_batches import update_batches
+from keras_transformer.data.update_batches import UpdateBatches
 from keras_transformer.data.update_size import update_positions
 from keras_transformer.engines.cluster import read_cluster
 from keras_transformer.engines.make_engine import make_engine
@@ -48,8 +48,9 @@ def time_training(
         hparams.packed,
     )
     engine = _make_engine(hparams, vocab_size, precision, num_devices, xla)
-    layout = Layout.of(plan, hparams.batch_tokens, engine)
-    batches = list(update_batches(token_pairs, plan, layout, seed=0, epoch=0))
+    layout = Layout.from_plan(plan, hparams.batch_tokens, engine)
+    updates = UpdateBatches(token_pairs, plan, layout)
+    batches = list(engine.feed(updates))
     startup_seconds = _warm_up(engine, batches)
     losses = []
     passes = machine.timed_passes(
@@ -57,21 +58,15 @@ def time_training(
         num_passes,
     )
     peak_bytes = engine.peak_bytes()  # before the large matrices below
-    num_tokens = sum(float(batch["num_tokens"]) for batch in batches)
+    lengths = [updates.size(number).lengths for number in range(len(updates))]
+    num_tokens = sum(float(pairs[:, 1].sum()) for pairs in lengths)
     speed, speed_range = passes.rate(num_tokens)
-    count = functools.partial(
-        training_flops,
-        hparams.model,
-        vocab_size,
-        num_passes=hparams.passes_per_update,
-    )
-    flops = sum(rows * count([lengths]) for rows, *lengths in plan.shapes)
-    token_flops = sum(count(batch["lengths"]) for batch in batches)
+    flops = _count_flops(hparams, vocab_size, plan, lengths)
     return {
         "target_tokens_per_second": round(speed, 1),
         "target_tokens_per_second_range": [round(x, 1) for x in speed_range],
         "step_ms": round(1000 * num_tokens / speed / len(batches), 2),
-        **_arithmetic(engine, precision, passes, flops, token_flops),
+        **_arithmetic(engine, precision, passes, *flops),
         "padding_share": round(plan.padding_share, 4),
         "startup_seconds": round(startup_seconds, 2),
         "peak_memory_bytes": peak_bytes,
@@ -81,6 +76,18 @@ def time_training(
         "num_devices": engine.num_replicas,
         **passes.figures(),
     }
+
+
+def _count_flops(hparams, vocab_size, plan, lengths):
+    """Returns the operations of a pass with padding, and without it."""
+    count = functools.partial(
+        training_flops,
+        hparams.model,
+        vocab_size,
+        num_passes=hparams.passes_per_update,
+    )
+    flops = sum(rows * count([row]) for rows, *row in plan.shapes)
+    return flops, sum(map(count, lengths))
 
 
 def _arithmetic(engine, precision, passes, flops, token_flops):

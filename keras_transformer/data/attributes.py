@@ -2,21 +2,14 @@
 
 from keras_transformer.data import subwords
 from keras_transformer.data.corpora import MAX_WEIGHT
+from keras_transformer.errors import UserError
 
 
 def check_attributes(problem, tmp_dir):
-    """Checks the class attributes that a user's own problem sets.
-
-    Args:
-        problem: A `Problem`.
-        tmp_dir: Directory that holds the raw text or takes downloads.
-
-    Raises:
-        ValueError: For the first attribute with a wrong value.
-    """
+    """Raises a `UserError` for the first class attribute with a wrong value."""
     for name, is_met, rule, example in _rules(problem, tmp_dir):
         if not is_met:
-            raise ValueError(
+            raise UserError(
                 f"`{name}` of a problem must be {rule}. Received: "
                 f"{type(problem).__name__}.{name} = {getattr(problem, name)!r}."
                 f" Write for example {name} = {example}."
@@ -28,23 +21,14 @@ def check_attributes(problem, tmp_dir):
     )
 
 
-def checked_corpora(problem, split, tmp_dir):
-    """Returns what a problem says of the corpora of a split, checked.
-
-    Args:
-        problem: A `Problem`.
-        split: Name of the split.
-        tmp_dir: Directory that holds the raw text or takes downloads.
-
-    Raises:
-        ValueError: If not every corpus has a description, or one is wrong.
-    """
+def check_corpora(problem, split, tmp_dir):
+    """Returns what a problem says of the corpora of a split, checked."""
     described = problem.describe_corpora(split)
     if not described:
         return []
     num_corpora = len(problem.text_corpora(split, tmp_dir))
     if len(described) != num_corpora or not all(map(_is_described, described)):
-        raise ValueError(
+        raise UserError(
             "`describe_corpora` of a problem must return a dictionary for each "
             "corpus of `text_corpora`, with a text as `name`, a list of texts "
             f"as `sha256` and a `weight` above 0 and at most {MAX_WEIGHT:,}. "

@@ -7,6 +7,7 @@ import numpy as np
 from keras_transformer.data.buckets import MAX_SHAPES
 from keras_transformer.data.buckets import choose_buckets
 from keras_transformer.data.buckets import count_cells
+from keras_transformer.errors import UserError
 
 EMPTY_ROW = -1
 
@@ -82,7 +83,7 @@ def plan_batches(
     epoch=0,
     shuffle=True,
     fixed_shapes=False,
-    chosen=None,
+    pair_numbers=None,
 ):
     """Sorts the sentence pairs of an epoch into batches of similar lengths.
 
@@ -98,10 +99,8 @@ def plan_batches(
     hour later.
 
     Args:
-        input_lengths: Integer array of shape `(pairs,)`, the number of tokens
-            of each source sentence.
-        target_lengths: Integer array of shape `(pairs,)`, the number of tokens
-            of each target sentence.
+        input_lengths, target_lengths: Integer arrays of shape `(pairs,)`, the
+            numbers of tokens of each source and of each target sentence.
         batch_tokens: Largest number of source positions, and of target
             positions, of a batch, padding included.
         max_length: Length of the longest sentence to keep, in tokens. Defaults
@@ -114,24 +113,25 @@ def plan_batches(
             are multiples of 8, and their number of rows is as large as
             `batch_tokens` allows, whatever the number of pairs. Defaults to
             False.
-        chosen: Integer array, the numbers of the pairs of the epoch; a number
-            may occur several times. Defaults to None, which is every pair once.
+        pair_numbers: Integer array, the numbers of the pairs of the epoch; a
+            number may occur several times. Defaults to None, which is every
+            pair once.
 
     Returns:
         A `BatchPlan`.
 
     Raises:
-        ValueError: If a kept sentence is longer than `batch_tokens`.
+        UserError: If a kept sentence is longer than `batch_tokens`.
     """
     kept, kept_lengths, num_dropped = select_pairs(
-        input_lengths, target_lengths, max_length, chosen
+        input_lengths, target_lengths, max_length, pair_numbers
     )
     check_longest(kept_lengths, batch_tokens)
     if not len(kept):
-        return empty_plan(num_dropped)
+        return make_empty_plan(num_dropped)
     lengths, max_shapes = kept_lengths, MAX_SHAPES
     if fixed_shapes:
-        lengths, max_shapes = _rounded_up(lengths, batch_tokens), FEW_SHAPES
+        lengths, max_shapes = _round_up(lengths, batch_tokens), FEW_SHAPES
     cells, cell_of_pair = count_cells(lengths)
     bucket_of_cell, limits = choose_buckets(cells, batch_tokens, max_shapes)
     bucket_of_pair = bucket_of_cell[cell_of_pair]
@@ -148,17 +148,17 @@ def plan_batches(
         for pairs, limit in zip(np.split(by_bucket, ends[:-1]), limits)
     ]
     shapes = [(pairs.shape[1], *limit) for pairs, limit in zip(buckets, limits)]
-    order = _order_of_batches(buckets)
+    order = _number_batches(buckets)
     if shuffle:
         generator.shuffle(order)
         if epoch == 0:
-            order = _biggest_first(order, shapes)
+            order = _move_biggest_first(order, shapes)
     return BatchPlan(
         buckets, shapes, order, kept_lengths.sum(axis=0), num_dropped
     )
 
 
-def empty_plan(num_dropped):
+def make_empty_plan(num_dropped):
     """Returns the plan of no batches."""
     order = np.zeros((0, 2), np.int64)
     return BatchPlan([], [], order, np.zeros(2, np.int64), num_dropped)
@@ -169,9 +169,7 @@ def pad_batch(token_pairs, indices, shape):
 
     Args:
         token_pairs: The `TokenPairs` that the plan was made for.
-        indices: Integer array of shape `(rows,)` or `(rows, pairs_per_row)`
-            with the numbers of the pairs; -1 means no pair.
-        shape: Tuple `(rows, input_len, target_len)`, the shape of the batch.
+        indices, shape: An item of the plan.
 
     Returns:
         A tuple `(inputs, targets)` of int32 arrays of shapes
@@ -179,22 +177,19 @@ def pad_batch(token_pairs, indices, shape):
     """
     _, input_len, target_len = shape
     return (
-        token_pairs.inputs.padded(indices, input_len),
-        token_pairs.targets.padded(indices, target_len),
+        token_pairs.inputs.pad(indices, input_len),
+        token_pairs.targets.pad(indices, target_len),
     )
 
 
-def padded_batches(token_pairs, plan):
+def pad_batches(token_pairs, plan):
     """Yields the padded batches of a plan."""
     for indices, shape in plan:
         yield pad_batch(token_pairs, indices, shape)
 
 
-def select_pairs(input_lengths, target_lengths, max_length, chosen=None):
+def select_pairs(input_lengths, target_lengths, max_length, pair_numbers=None):
     """Selects the pairs that are not too long.
-
-    Args:
-        input_lengths, target_lengths, max_length, chosen: See `plan_batches`.
 
     Returns:
         A tuple of the numbers of the kept pairs, of shape `(kept,)`, their
@@ -203,7 +198,7 @@ def select_pairs(input_lengths, target_lengths, max_length, chosen=None):
     lengths = np.array(
         [input_lengths, target_lengths], np.int64
     ).T  # (pairs, 2)
-    kept = np.arange(len(lengths)) if chosen is None else chosen
+    kept = np.arange(len(lengths)) if pair_numbers is None else pair_numbers
     num_pairs = len(kept)
     if max_length is not None:
         kept = kept[lengths[kept].max(axis=1) <= max_length]
@@ -211,19 +206,10 @@ def select_pairs(input_lengths, target_lengths, max_length, chosen=None):
 
 
 def check_longest(lengths, tokens, name="batch_tokens"):
-    """Checks that a batch has room for every sentence.
-
-    Args:
-        lengths: Integer array of shape `(pairs, 2)`.
-        tokens: Number of tokens on either side of a batch.
-        name: Name of the hparam that sets it. Defaults to "batch_tokens".
-
-    Raises:
-        ValueError: If a sentence is longer.
-    """
+    """Raises a `UserError` if a sentence is longer than a side of a batch."""
     longest = lengths.max(initial=0)
     if longest > tokens:
-        raise ValueError(
+        raise UserError(
             f"`{name}` must be at least the number of tokens of the longest "
             f"sentence. Received: {name}={tokens}, longest sentence={longest} "
             f"tokens. Raise {name} or lower max_length."
@@ -233,13 +219,14 @@ def check_longest(lengths, tokens, name="batch_tokens"):
 def lay_out(rows_of_pairs, most_rows, full_shape=False):
     """Divides rows among batches that all have the same number of rows.
 
+    With `full_shape` each has `most_rows`. Otherwise the number is as small as
+    the number of batches allows, so a batch has at most one empty row.
+
     Args:
         rows_of_pairs: Integer array of shape `(all_rows,)` or
             `(all_rows, pairs_per_row)`.
         most_rows: Largest number of rows of a batch.
-        full_shape: Whether every batch has `most_rows` rows. Otherwise the
-            number of rows is as small as the number of batches allows, so that
-            a batch has at most one empty row. Defaults to False.
+        full_shape: See above. Defaults to False.
 
     Returns:
         Integer array of shape `(num_batches, rows, ...)`, filled up with -1.
@@ -258,13 +245,13 @@ def lay_out(rows_of_pairs, most_rows, full_shape=False):
     return by_row.swapaxes(0, 1)
 
 
-def _rounded_up(lengths, batch_tokens):
+def _round_up(lengths, batch_tokens):
     """Rounds lengths up to multiples, as far as a sentence fits a batch."""
     multiples = -(-lengths // LENGTH_MULTIPLE) * LENGTH_MULTIPLE
     return np.minimum(multiples, batch_tokens)
 
 
-def _order_of_batches(buckets):
+def _number_batches(buckets):
     """Returns `(bucket, batch in the bucket)` of every batch, in order."""
     return np.array(
         [
@@ -275,7 +262,7 @@ def _order_of_batches(buckets):
     )  # (num_batches, 2)
 
 
-def _biggest_first(order, shapes):
+def _move_biggest_first(order, shapes):
     """Moves a batch of the shape that needs the most memory to the front."""
     # Attention grows with the square of the length, so of two shapes with the
     # same number of positions the longer one needs more memory.

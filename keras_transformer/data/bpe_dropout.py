@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from keras_transformer.data.pair_table import PairTable
 from keras_transformer.data.token_arrays import TokenSequences
+from keras_transformer.errors import UserError
 from keras_transformer.token_ids import END_ID
 from keras_transformer.token_ids import PAD_ID
 from keras_transformer.token_ids import WORD_START
@@ -13,18 +13,13 @@ class BpeDropout:
     """Segments words by byte-pair encoding with left-out merges.
 
     A word begins as its characters. Before each merge, every possible merge is
-    left out with probability `dropout`, and the best of the others is applied.
-    The word is finished when none remains (Algorithm 1 of Provilkov et al.,
-    2020). Without dropout this is SentencePiece's own segmentation.
-
-    Bytes, and symbols that a problem defines, are neither split nor merged.
-
-    Args:
-        vocabulary: The `Subwords`, a byte-pair encoding.
-        dropout: Probability of leaving out a merge (p), less than 1.
+    left out with probability `dropout` (p < 1), and the best of the others is
+    applied. The word is finished when none remains (Algorithm 1 of Provilkov et
+    al., 2020). Without dropout this is SentencePiece's own segmentation. Bytes,
+    and symbols that a problem defines, are neither split nor merged.
 
     Raises:
-        ValueError: If the vocabulary is not a byte-pair encoding within words.
+        UserError: If the vocabulary is not a byte-pair encoding within words.
     """
 
     def __init__(self, vocabulary, dropout):
@@ -43,7 +38,7 @@ class BpeDropout:
         self._by_rank = np.array([*by_rank, PAD_ID], np.int32)
         self._no_merge = len(by_rank)  # a rank behind all others
         self._merges = _make_merges(ids, by_rank)
-        self._spellings = TokenSequences.of_lists(
+        self._spellings = TokenSequences.from_lists(
             [
                 [ids[character] for character in text]
                 if text in ids and all(character in ids for character in text)
@@ -57,27 +52,15 @@ class BpeDropout:
         self.starts_word[END_ID] = True
 
     def spell(self, words):
-        """Returns words as their characters.
-
-        Args:
-            words: `TokenSequences` of pieces.
-
-        Returns:
-            `TokenSequences` of the same number of words.
-        """
+        """Returns words, `TokenSequences` of pieces, as their characters."""
         ends = np.append(0, np.cumsum(self._spellings.lengths[words.ids]))
-        characters = self._spellings.concatenated(words.ids)
+        characters = self._spellings.concatenate(words.ids)
         return TokenSequences(characters, ends[words.offsets])
 
     def first_ranks(self, words):
-        """Returns the ranks of the merges of characters.
+        """Returns the rank of the merge of each character with the next one.
 
-        Args:
-            words: `TokenSequences` of characters, as `spell` returns them.
-
-        Returns:
-            `TokenSequences` of the rank of the merge of each character with the
-            next one; a last character has none.
+        A last character has none. Both are `TokenSequences` of the same words.
         """
         followers = np.append(words.ids[1:], PAD_ID)
         ranks = self._merges.find(words.ids, followers)
@@ -88,10 +71,8 @@ class BpeDropout:
         """Yields a random segmentation of each word.
 
         Args:
-            characters: Integer array of shape `(characters, words)`, a word in
-                each column.
-            ranks: Integer array of that shape, the rank of the merge of each
-                character with the next one.
+            characters: Integer array of shape `(characters, words)`.
+            ranks: Array of that shape, as `first_ranks` returns them.
             generator: NumPy `Generator` that draws the merges to leave out.
 
         Yields:
@@ -118,14 +99,8 @@ class BpeDropout:
     def _choose_merges(self, ranks, generator):
         """Chooses the best merge of each word among those not left out.
 
-        Args:
-            ranks: Integer array of shape `(pairs, words)`, the rank of the
-                merge of each piece with the next one.
-            generator: NumPy `Generator`.
-
-        Returns:
-            Two integer arrays of shape `(words,)`: the ranks of the chosen
-            merges, and which pair each of them merges.
+        Returns two arrays of shape `(words,)`: the ranks of these merges, and
+        which pair of pieces each of them merges.
         """
         num_pairs, num_words = ranks.shape
         # Of two equal merges the first one is better, as in SentencePiece.
@@ -142,17 +117,9 @@ class BpeDropout:
         return np.divmod(best, num_pairs)
 
     def _merge(self, pieces, ranks, merged, at):
-        """Merges one pair of each word.
+        """Merges the pair number `at` of each word into the piece `merged`.
 
-        Args:
-            pieces: Integer array of shape `(pieces, words)`.
-            ranks: Integer array of shape `(pieces - 1, words)`.
-            merged: Integer array of shape `(words,)`, the pieces to put in
-                place of a pair.
-            at: Integer array of shape `(words,)`, which pair it is.
-
-        Returns:
-            New `pieces` and `ranks`, each one row shorter.
+        Returns new `pieces` and `ranks`, each one row shorter.
         """
         columns = np.arange(len(at))
         pieces, ranks = _drop_behind(pieces, at), _drop_behind(ranks, at)
@@ -192,7 +159,7 @@ def _read_model(vocabulary):
     spec = model.trainer_spec
     if spec.model_type != spec.BPE:
         name = spec.ModelType.Name(spec.model_type).lower()
-        raise ValueError(
+        raise UserError(
             "`subword_dropout` needs a vocabulary that is a byte-pair "
             f"encoding. Received: a SentencePiece model of type {name}. Leave "
             "subword_dropout at 0, or use another problem."
@@ -204,9 +171,85 @@ def _check_pieces(texts):
     # The words of a sentence are segmented one by one.
     for text in texts:
         if WORD_START in text[1:]:
-            raise ValueError(
+            raise UserError(
                 "`subword_dropout` needs a vocabulary whose pieces are within "
                 f"words. Received: a SentencePiece model with {text[:40]!r}. "
                 "Leave subword_dropout at 0, or train the vocabulary with "
                 "--split_by_whitespace=true."
             )
+
+
+# With one entry in four, most look-ups end at the first place.
+_PLACES_PER_PAIR = 4
+# An odd number near 2**63 / golden ratio spreads the codes evenly (Knuth).
+_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
+_EMPTY = -1
+
+
+class PairTable:
+    """Maps pairs of ids to numbers.
+
+    It is a hash table with linear probing. A look-up of an array is a few
+    operations of NumPy. Ids are at least 0 and less than 2**31; pairs that the
+    table lacks have the number `default`.
+
+    Example:
+
+    >>> table = PairTable(np.array([5]), np.array([7]), np.array([3]), -1)
+    >>> table.find(np.array([5, 7]), np.array([7, 5])).tolist()
+    [3, -1]
+    """
+
+    def __init__(self, lefts, rights, numbers, default):
+        num_bits = max(1, int(_PLACES_PER_PAIR * len(lefts)).bit_length())
+        self._shift = np.uint64(64 - num_bits)
+        self._last = 2**num_bits - 1
+        self._codes = np.full(2**num_bits, _EMPTY, np.int64)
+        self._numbers = np.full(2**num_bits, default, np.int32)
+        codes = _encode_pairs(lefts, rights)
+        places = self._places(codes)
+        while len(codes):
+            is_free = self._codes[places] == _EMPTY
+            # Where several codes meet, one of them is written.
+            self._codes[places[is_free]] = codes[is_free]
+            is_placed = self._codes[places] == codes
+            self._numbers[places[is_placed]] = numbers[is_placed]
+            codes, numbers = codes[~is_placed], numbers[~is_placed]
+            places = self._next(places[~is_placed])
+
+    def find(self, lefts, rights):
+        """Returns the numbers of pairs, an array of the shape of both sides."""
+        codes = _encode_pairs(lefts, rights)
+        places = self._places(codes)
+        there = self._codes[places]
+        # The number of an empty place is the default.
+        numbers = self._numbers[places]
+        is_other = (there != codes) & (there != _EMPTY)
+        if is_other.any():
+            numbers[is_other] = self._find_next(
+                codes[is_other], places[is_other]
+            )
+        return numbers
+
+    def _find_next(self, codes, places):
+        """Returns the numbers of codes that are not at these places."""
+        numbers = np.empty(len(codes), np.int32)
+        left = np.arange(len(codes))
+        while len(left):
+            places = self._next(places)
+            there = self._codes[places]
+            is_end = (there == codes[left]) | (there == _EMPTY)
+            numbers[left[is_end]] = self._numbers[places[is_end]]
+            left, places = left[~is_end], places[~is_end]
+        return numbers
+
+    def _places(self, codes):
+        hashes = codes.astype(np.uint64) * _MULTIPLIER
+        return (hashes >> self._shift).astype(np.int64)
+
+    def _next(self, places):
+        return (places + 1) & self._last
+
+
+def _encode_pairs(lefts, rights):
+    return np.asarray(lefts, np.int64) << 32 | rights

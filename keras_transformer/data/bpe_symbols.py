@@ -12,6 +12,7 @@ import sentencepiece
 
 from keras_transformer.data.subwords import Subwords
 from keras_transformer.data.text_files import read_lines
+from keras_transformer.errors import UserError
 from keras_transformer.token_ids import END_ID
 from keras_transformer.token_ids import FIRST_SYMBOL_ID
 from keras_transformer.token_ids import PAD_ID
@@ -25,12 +26,12 @@ _SPECIAL = {"<unk>", "<s>", "</s>"}
 _STAND_IN = "\U0010fffd"
 
 
-def joined(text):
+def join_symbols(text):
     """Returns text without its byte-pair encoding.
 
     Example:
 
-    >>> joined("Res@@ um@@ ption of the session")
+    >>> join_symbols("Res@@ um@@ ption of the session")
     'Resumption of the session'
     """
     return text.replace(JOINT, "")
@@ -39,14 +40,10 @@ def joined(text):
 def read_symbols(path):
     """Reads a list of symbols, one on each line, as subword-nmt makes it.
 
-    Args:
-        path: Path of the file. Names of special pieces in it are left out.
-
-    Returns:
-        List of the symbols.
+    Names of special pieces are left out.
 
     Raises:
-        ValueError: If a line is no symbol or occurs twice, or if there is none.
+        UserError: If a line is no symbol or occurs twice, or if there is none.
     """
     symbols = {}
     for number, line in enumerate(read_lines(path), 1):
@@ -60,7 +57,7 @@ def read_symbols(path):
 
 
 def _not_symbols(received):
-    return ValueError(
+    return UserError(
         "A list of symbols must have one on each line, each once. Received: "
         f"{received}. Restore the file from a copy."
     )
@@ -70,15 +67,8 @@ def write_symbols(symbols, model_path):
     """Writes a vocabulary that gives each symbol an id, in their order.
 
     It encodes symbols with spaces between them. A run of other words becomes
-    one unknown id. It decodes to `joined` text. Whatever reads the file as a
-    SentencePiece model, such as an exported model, does the same.
-
-    Args:
-        symbols: List of distinct symbols without spaces.
-        model_path: Path of the file to write.
-
-    Returns:
-        The vocabulary, a `Subwords`.
+    one unknown id. It decodes to text without the encoding. Whatever reads the
+    file as a SentencePiece model, such as an exported model, does the same.
     """
     model = _model_without_symbols()
     for symbol in symbols:

@@ -11,16 +11,10 @@ MAX_SHAPES = 32
 def count_cells(lengths):
     """Groups the pairs by their lengths.
 
-    The pairs of one cell have the same source length and the same target
-    length.
-
-    Args:
-        lengths: Integer array of shape `(pairs, 2)`.
-
     Returns:
         A tuple of two integer arrays: the cells, of shape `(cells, 3)`, with
-        the source length, the target length and the number of pairs of each;
-        and the cell of each pair, of shape `(pairs,)`.
+        a source length, a target length and the number of pairs that have
+        both; and the cell of each pair, of shape `(pairs,)`.
     """
     # One number stands for both lengths: for a million pairs, `np.unique` takes
     # 0.1 s on numbers and 4.8 s on rows of two.
@@ -40,11 +34,6 @@ def choose_buckets(cells, batch_tokens, max_shapes=MAX_SHAPES):
     Begins with one bucket of all cells. Each step cuts one bucket in two, at
     the source or target length where the cut saves the most padding.
 
-    Args:
-        cells: Integer array of shape `(cells, 3)`, from `count_cells`.
-        batch_tokens: Largest number of positions of a batch on either side.
-        max_shapes: Largest number of buckets. Defaults to `MAX_SHAPES`.
-
     Returns:
         A tuple of the bucket of each cell, an integer array of shape
         `(cells,)`, and the list of the shapes `(input_len, target_len)` that
@@ -52,7 +41,7 @@ def choose_buckets(cells, batch_tokens, max_shapes=MAX_SHAPES):
     """
     num_tokens = cells[:, 2] @ cells[:, :2].sum(axis=1)
     buckets = [np.arange(len(cells))]
-    cuts = [_best_cut(cells, buckets[0], batch_tokens)]
+    cuts = [_find_best_cut(cells, buckets[0], batch_tokens)]
     while len(buckets) < max_shapes:
         best = max(range(len(cuts)), key=lambda bucket: cuts[bucket][0])
         saving, low, high = cuts[best]
@@ -60,8 +49,8 @@ def choose_buckets(cells, batch_tokens, max_shapes=MAX_SHAPES):
             break
         buckets[best] = low
         buckets.append(high)
-        cuts[best] = _best_cut(cells, low, batch_tokens)
-        cuts.append(_best_cut(cells, high, batch_tokens))
+        cuts[best] = _find_best_cut(cells, low, batch_tokens)
+        cuts.append(_find_best_cut(cells, high, batch_tokens))
     bucket_of_cell = np.empty(len(cells), np.int64)
     for number, bucket in enumerate(buckets):
         bucket_of_cell[bucket] = number
@@ -69,7 +58,7 @@ def choose_buckets(cells, batch_tokens, max_shapes=MAX_SHAPES):
     return bucket_of_cell, limits
 
 
-def _best_cut(cells, bucket, batch_tokens):
+def _find_best_cut(cells, bucket, batch_tokens):
     """Returns `(saved positions, cells below, cells above)` of the best cut."""
     best = 0, None, None
     num_pairs, uncut = cells[bucket, 2].sum(), cells[bucket, :2].max(axis=0)

@@ -10,6 +10,7 @@ import numpy as np
 from keras_transformer.data import text_files
 from keras_transformer.data.tags import check_tag
 from keras_transformer.data.tags import tagged
+from keras_transformer.errors import UserError
 
 MAX_WEIGHT = 1_000
 
@@ -24,7 +25,7 @@ class Corpus:
     'europarl.en.gz,europarl.de.gz'
     """
 
-    paths: tuple  # of one or two str; see `parallel_files.kind_of`
+    paths: tuple  # of one or two str; see `parallel_files.detect_kind`
     weight: float = 1  # number of times an epoch goes through the corpus
     tag: str | None = None  # the tag before each source; see `tags`
 
@@ -32,7 +33,7 @@ class Corpus:
         if self.tag is not None:
             check_tag(self.tag, f"The tag of {self.name}")
         if not 0 < self.weight <= MAX_WEIGHT:
-            raise ValueError(
+            raise UserError(
                 "The weight of a corpus must be above 0 and at most "
                 f"{MAX_WEIGHT:,}. Received: weight={self.weight} of "
                 f"{self.name}. Write 3 for three times an epoch, or 0.5 for "
@@ -68,12 +69,6 @@ class Corpus:
 def with_tag(name, tag):
     """Returns the name of a corpus with its tag, if there is one.
 
-    Args:
-        name: Str.
-        tag: Str, or None.
-
-    Example:
-
     >>> with_tag("news.tsv", "fr")
     'news.tsv@fr'
     """
@@ -81,16 +76,12 @@ def with_tag(name, tag):
 
 
 def check_distinct(corpora):
-    """Checks that no corpus is listed twice.
-
-    Raises:
-        ValueError: If one is.
-    """
+    """Raises a `UserError` if a corpus is listed twice."""
     seen = set()
     for corpus in corpora:
         files = tuple(map(os.path.realpath, corpus.paths))
         if files in seen:
-            raise ValueError(
+            raise UserError(
                 "Each corpus must be given once. Received: "
                 f"{','.join(corpus.paths)} twice. Give it a weight instead, "
                 f"such as --train={','.join(corpus.paths)}:2."

@@ -1,12 +1,68 @@
-"""Batches as a `tf.data.Dataset` for `model.fit`."""
+"""Batches as a `tf.data.Dataset`, for updates and for `model.fit`.
+
+The plan of an epoch is NumPy, so that TensorFlow and JAX see the same batches.
+A dataset begins with the numbers of planned batches and maps each to its padded
+arrays. Several calls of this function run at the same time, ahead of the
+updates, and their results keep the order of the plan.
+"""
 
 import itertools
+import weakref
 
-from keras_transformer.data.batch_plan import padded_batches
+from keras_transformer.data import batch_plan
+
+ID_BYTES = 4
+MAX_OPEN_CORPORA = 16  # number of corpora that a stream reads by turns
 
 
-def make_dataset(token_pairs, plan_epoch):
-    """Returns the padded batches of one epoch after another.
+def make_update_dataset(batches, start=0):
+    """Returns the batches of an epoch as a trainer's engine takes them.
+
+    An element is the part of one replica. The replicas of this worker take
+    consecutive elements, as `strategy.distribute_datasets_from_function` hands
+    them out. Element after element repeats the batches from `start` on for
+    ever, because TensorFlow would handle the end of a dataset by itself, with
+    parts of fixed shapes. The consumer knows the number of batches.
+
+    Args:
+        batches: An `UpdateBatches`, to which the caller keeps a reference as
+            long as it uses the dataset.
+        start: Number of the first batch. Defaults to 0.
+
+    Returns:
+        A dataset of dictionaries, those of `UpdateBatches` without the axis of
+        the replicas.
+    """
+    import tensorflow as tf
+
+    num_rounds, _, first, num_local = batches.layout
+    spec = {
+        "inputs": tf.TensorSpec((num_rounds, None, None), tf.int32),
+        "targets": tf.TensorSpec((num_rounds, None, None), tf.int32),
+        "seeds": tf.TensorSpec((num_rounds, None), tf.int32),
+        "num_tokens": tf.TensorSpec((), tf.float32),
+    }
+    if batches.links is not None:
+        spec["links"] = tf.TensorSpec((num_rounds, None, None, None), tf.bool)
+
+    # TensorFlow never forgets a Python function. A weak reference lets the plan
+    # of an epoch go when its consumer has finished with it.
+    reference = weakref.ref(batches)
+
+    def read(part):
+        number, replica = divmod(int(part), num_local)
+        replica += first
+        batch = reference().read(number, slice(replica, replica + 1))
+        num_tokens = batch.pop("num_tokens")
+        parts = {name: array[:, 0] for name, array in batch.items()}
+        return {**parts, "num_tokens": num_tokens}
+
+    parts = tf.data.Dataset.range(num_local * start, num_local * len(batches))
+    return _map_to_arrays(parts.repeat(), read, spec)
+
+
+def make_fit_dataset(token_pairs, plan_epoch):
+    """Returns the padded batches of one epoch after another for `model.fit`.
 
     Args:
         token_pairs: The `TokenPairs` of a split.
@@ -17,25 +73,174 @@ def make_dataset(token_pairs, plan_epoch):
         A dataset of known cardinality of `({"inputs": inputs, "targets":
         targets}, targets)`. Each new iteration over it is the next epoch.
     """
-    # Imported here because everything else about data is plain NumPy.
     import tensorflow as tf
 
     epochs = itertools.count()
+    plans = {}
 
-    # It delivers 300,000 pairs a second, many times what a training consumes.
-    def batches():
-        yield from padded_batches(token_pairs, plan_epoch(next(epochs)))
+    def begin_epoch():
+        epoch = next(epochs)
+        plans[epoch] = plan_epoch(epoch)
+        # Batches of the last epoch may still be in the making.
+        plans.pop(epoch - 2, None)
+        return epoch
+
+    def read(epoch, number):
+        batch = plans[int(epoch)][int(number)]
+        inputs, targets = batch_plan.pad_batch(token_pairs, *batch)
+        return {"inputs": inputs, "targets": targets}
+
+    num_batches = len(plan_epoch(0))
+
+    def numbers(_):
+        epoch = tf.numpy_function(begin_epoch, [], tf.int64)
+        return tf.data.Dataset.range(num_batches).map(lambda n: (epoch, n))
 
     ids = tf.TensorSpec((None, None), tf.int32)
+    planned = tf.data.Dataset.range(1).flat_map(numbers)
     # Without a known cardinality, `fit` counts one update too many in every
     # epoch, which shifts the learning rate.
+    planned = planned.apply(
+        tf.data.experimental.assert_cardinality(num_batches)
+    )
+    batches = _map_to_arrays(planned, read, {"inputs": ids, "targets": ids})
+    return batches.map(lambda batch: (batch, batch["targets"]))
+
+
+def make_streaming_dataset(
+    read_corpus,
+    num_corpora,
+    batch_tokens,
+    seed=None,
+    shuffle_buffer=1,
+    num_replicas=1,
+):
+    """Returns padded batches of text that is read while a model trains.
+
+    No plan is made, so memory holds nothing but the shuffle buffer and the
+    batches in the making. The corpora are read by turns, in another order in
+    each epoch. `bucket_by_sequence_length` gathers pairs of similar lengths,
+    between the boundaries of Tensor2Tensor, until they fill `batch_tokens`
+    positions on either side.
+
+    Args:
+        read_corpus: Function that takes the number of a corpus and yields its
+            pairs in chunks. A chunk is a tuple of two lists of equal length,
+            the int32 ids of each source and of each target as bytes.
+        num_corpora: Number of corpora.
+        batch_tokens: Largest number of source positions, and of target
+            positions, of a batch; a single longer pair makes a batch.
+        seed: Integer seed of the order. Defaults to None, which yields all
+            pairs once, unshuffled. Otherwise the dataset is infinite.
+        shuffle_buffer: Number of pairs among which the next one is drawn.
+            Defaults to 1.
+        num_replicas: The number of rows of each batch is a multiple of this.
+            Empty rows fill up the last batches. Defaults to 1.
+
+    Returns:
+        A dataset of `({"inputs": inputs, "targets": targets}, targets)`.
+    """
+    import tensorflow as tf
+
+    # The ids of a sentence are one string, so that unbatching, shuffling and
+    # bucketing move two scalars for each pair, whatever its length. A whole
+    # batch of strings becomes an array of padded ids at once.
+    ids = tf.TensorSpec((None,), tf.string)
+
+    def read(number):
+        return tf.data.Dataset.from_generator(
+            read_corpus, args=[number], output_signature=(ids, ids)
+        )
+
+    corpora = tf.data.Dataset.range(num_corpora)
+    if seed is not None:
+        corpora = corpora.shuffle(num_corpora, seed).repeat()
+    pairs = (
+        corpora.interleave(
+            read,
+            cycle_length=min(num_corpora, MAX_OPEN_CORPORA),
+            num_parallel_calls=tf.data.AUTOTUNE,
+            deterministic=True,
+        )
+        .prefetch(tf.data.AUTOTUNE)
+        .unbatch()
+    )
+    if seed is not None:
+        pairs = pairs.shuffle(shuffle_buffer, seed)
+    return _bucket_pairs(pairs, batch_tokens, num_replicas)
+
+
+def _bucket_pairs(pairs, batch_tokens, num_replicas):
+    """Makes padded batches of a dataset of pairs of ids as strings."""
+    import tensorflow as tf
+
+    def length(*pair):
+        return tf.reduce_max(tf.strings.length(tf.stack(pair))) // ID_BYTES
+
+    def pad(*sides):
+        missing = -tf.shape(sides[0])[0] % num_replicas
+        inputs, targets = (
+            _decode_ids(tf.pad(side, [(0, missing)])) for side in sides
+        )
+        return {"inputs": inputs, "targets": targets}, targets
+
+    boundaries = _bucket_boundaries(batch_tokens)
+    rows = [
+        max(batch_tokens // longest // num_replicas, 1) * num_replicas
+        for longest in [*boundaries, batch_tokens]
+    ]
     return (
-        tf.data.Dataset.from_generator(batches, output_signature=(ids, ids))
-        .apply(tf.data.experimental.assert_cardinality(len(plan_epoch(0))))
-        .map(_model_arguments)
+        pairs.bucket_by_sequence_length(
+            length,
+            # TensorFlow takes the first length that a bucket excludes.
+            [longest + 1 for longest in boundaries],
+            rows,
+        )
+        .map(pad, num_parallel_calls=tf.data.AUTOTUNE, deterministic=True)
         .prefetch(tf.data.AUTOTUNE)
     )
 
 
-def _model_arguments(inputs, targets):
-    return {"inputs": inputs, "targets": targets}, targets
+def _bucket_boundaries(batch_tokens):
+    """Returns the greatest lengths of buckets as Tensor2Tensor chooses them."""
+    boundaries = [8]
+    while (following := max(boundaries[-1] + 1, int(1.1 * boundaries[-1]))) < (
+        batch_tokens
+    ):
+        boundaries.append(following)
+    return boundaries
+
+
+def _decode_ids(strings):
+    """Returns padded ids of shape `(rows, length)` of the ids as strings."""
+    import tensorflow as tf
+
+    longest = tf.reduce_max(tf.strings.length(strings))
+    return tf.io.decode_raw(strings, tf.int32, fixed_length=longest)
+
+
+def _map_to_arrays(dataset, read, spec):
+    """Maps numbers to the dictionary of arrays that a NumPy function returns.
+
+    Args:
+        dataset: Dataset of integers, or of tuples of them.
+        read: Function that takes them and returns the dictionary.
+        spec: Dictionary of the `tf.TensorSpec` of each array.
+    """
+    import tensorflow as tf
+
+    def in_order(*numbers):
+        arrays = read(*numbers)
+        return [arrays[name] for name in spec]
+
+    def to_tensors(*numbers):
+        dtypes = [array.dtype for array in spec.values()]
+        arrays = tf.numpy_function(in_order, numbers, dtypes, stateful=False)
+        return {
+            name: tf.ensure_shape(array, spec[name].shape)
+            for name, array in zip(spec, arrays)
+        }
+
+    return dataset.map(
+        to_tensors, num_parallel_calls=tf.data.AUTOTUNE, deterministic=True
+    ).prefetch(tf.data.AUTOTUNE)

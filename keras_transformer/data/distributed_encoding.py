@@ -12,6 +12,7 @@ import numpy as np
 from keras_transformer.data.encoding import encode_chunk
 from keras_transformer.data.subwords import Subwords
 from keras_transformer.data.token_arrays import TokenSequences
+from keras_transformer.errors import UserError
 
 # The runners of Apache Beam, by the names that users call them.
 RUNNERS = {
@@ -41,16 +42,15 @@ class DistributedEncoder:
             none.
 
     Raises:
-        ValueError: If Apache Beam is not installed, or if the runner cannot
+        UserError: If Apache Beam is not installed, or if the runner cannot
             start with these options.
     """
 
     def __init__(self, runner, arguments=()):
         if importlib.util.find_spec("apache_beam") is None:
-            raise ValueError(
-                "Every runner but local needs Apache Beam. Received: "
-                f"runner={runner} without the package apache-beam. Install it "
-                "with pip install '.[beam]'."
+            raise UserError(
+                f"The runner {runner} needs the package apache-beam, which is "
+                "not installed. Install it with pip install '.[beam]'."
             )
         from apache_beam.options import pipeline_options
 
@@ -67,7 +67,7 @@ class DistributedEncoder:
         """Yields the encoded texts of each chunk; see `LocalEncoder.encode`.
 
         Raises:
-            ValueError: If the workers did not encode all texts.
+            UserError: If the workers did not encode all texts.
         """
         place = self._temp_location or directory
         # Its name is new, so workers of a killed command cannot write to it.
@@ -96,10 +96,9 @@ class DistributedEncoder:
                 _file_systems().get_filesystem(self._temp_location)
         except (ImportError, ValueError) as error:
             reason = str(error).strip(".")
-            raise ValueError(
-                "A runner must have the pipeline options and the packages that "
-                f"it needs. Received: {self._runner}, which reports: {reason}. "
-                "Correct --pipeline_options, or install what is missing."
+            raise UserError(
+                f"{self._runner} cannot start: {reason}. Correct "
+                "--pipeline_options, or install what is missing."
             ) from error
 
     def _new_pipeline(self):
@@ -126,10 +125,6 @@ def encode_file(models, path):
     """Encodes the texts in a file and writes their ids to a file beside it.
 
     A worker calls it, and perhaps a second one for the same file.
-
-    Args:
-        models: Tuple of the contents of the vocabulary's file of each side.
-        path: Path of a chunk of texts in JSON.
     """
     encoded = encode_chunk(_vocabularies(models), json.loads(_read(path)))
     arrays = {}
@@ -158,10 +153,9 @@ def _read_encoded(path, size):
     ]
     encoded_size = [len(side) for side in sides]
     if encoded_size != size:
-        raise ValueError(
-            "Workers must encode all texts of a chunk. Received: "
-            f"{_ids_path(path)} with {encoded_size} texts instead of {size}. "
-            "Start again."
+        raise UserError(
+            f"The workers did not encode all texts: {_ids_path(path)} has "
+            f"{encoded_size} instead of {size}. Start again."
         )
     return sides
 

@@ -7,6 +7,8 @@ their folder. Nothing else in this package downloads or extracts.
 
 import textwrap
 
+from keras_transformer.errors import UserError
+
 _TFDS_SPLITS = {"train": "train", "dev": "validation", "test": "test"}
 _BATCH = 1024  # examples of a call into TensorFlow; single ones are 10x slower
 
@@ -17,16 +19,15 @@ def prepare_tfds(name, tmp_dir, way_out):
     Args:
         name: Name of the dataset and its configuration, such as
             "wmt14_translate/de-en".
-        tmp_dir: Directory for downloads and prepared data. A directory that
-            tensorflow_datasets has filled before, such as
-            `~/tensorflow_datasets`, is used as it is.
+        tmp_dir: Directory for downloads and prepared data, perhaps one that
+            tensorflow_datasets has filled before.
         way_out: Sentence that tells the user what to do if this fails.
 
     Returns:
         A `tensorflow_datasets` builder with its data on the disk.
 
     Raises:
-        ValueError: If the data are not available, for whatever reason.
+        UserError: If the data are not available, for whatever reason.
     """
     # Imported here because it loads TensorFlow, which most problems do without.
     try:
@@ -38,23 +39,15 @@ def prepare_tfds(name, tmp_dir, way_out):
     # checksums, disk, imports.
     except Exception as error:
         reason = textwrap.shorten(str(error), 200, placeholder=" ...")
-        raise ValueError(
-            "The corpus must be downloaded or placed by hand. Received: "
-            f"tensorflow_datasets {name} in {tmp_dir} failed with "
+        raise UserError(
+            f"tensorflow_datasets could not prepare {name} in {tmp_dir}: "
             f"{type(error).__name__}: {reason}. {way_out}"
         ) from error
     return builder
 
 
 def tfds_pairs(builder, split, source, target):
-    """Yields the pairs of a split in the order of the files on the disk.
-
-    Args:
-        builder: Builder that `prepare_tfds` returned.
-        split: Name of the split: "train", "dev" or "test".
-        source: Language code of the source side.
-        target: Language code of the target side.
-    """
+    """Yields the pairs of a split in the order of the files on the disk."""
     import tensorflow_datasets as tfds
 
     examples = builder.as_dataset(

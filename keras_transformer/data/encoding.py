@@ -4,11 +4,22 @@ An encoder is an object with the method `encode` of `LocalEncoder`. Whatever the
 encoder, the same chunks give the same ids in the same order.
 """
 
+import collections
+import collections.abc
 import contextlib
+import hashlib
+import itertools
 
-from keras_transformer.data.prefetch import prefetched
+import numpy as np
+
+from keras_transformer.data.prefetch import prefetch
+from keras_transformer.data.progress import Progress
+from keras_transformer.data.token_arrays import TokenArrayWriter
 from keras_transformer.data.token_arrays import TokenSequences
 from keras_transformer.data.token_arrays import ids_dtype
+from keras_transformer.data.token_arrays import ids_path
+from keras_transformer.data.token_arrays import text_path
+from keras_transformer.errors import UserError
 
 
 class LocalEncoder:
@@ -28,7 +39,7 @@ class LocalEncoder:
             A list with the `TokenSequences` of each side.
         """
         # A thread reads and cleans the next chunks while these are encoded.
-        with contextlib.closing(prefetched(chunks)) as chunks:
+        with contextlib.closing(prefetch(chunks)) as chunks:
             for chunk in chunks:
                 yield encode_chunk(vocabularies, chunk)
 
@@ -42,15 +53,210 @@ def encode_chunk(vocabularies, chunk):
 
 
 def encode_texts(vocabulary, texts):
-    """Encodes texts.
-
-    Args:
-        vocabulary: A `Subwords`.
-        texts: List of strings.
-
-    Returns:
-        A `TokenSequences`, whose ids are as narrow as the vocabulary allows.
-    """
-    return TokenSequences.of_lists(
+    """Returns texts as `TokenSequences`, with ids as narrow as possible."""
+    return TokenSequences.from_lists(
         vocabulary.encode(texts), ids_dtype(vocabulary.vocab_size)
     )
+
+
+# The number of pairs that are encoded together. It is fixed, so chunks do not
+# depend on the number of workers.
+PAIRS_IN_CHUNK = 20_000
+PAIRS_IN_STREAM = 1_000  # that many are read and encoded at a time
+
+
+def encode_split(problem, split, tmp_dir, vocabularies, directory, described):
+    """Encodes a split and returns its entry in the manifest.
+
+    `described` is what the problem says of each corpus of the split. It is
+    empty for a single corpus of no name.
+    """
+    source_first = list(reversed(vocabularies))
+    sides = [
+        SideWriter(directory, split, side, vocabulary.vocab_size, to_encode)
+        for side, vocabulary, to_encode in zip(
+            ("source", "target"),
+            source_first,
+            (str, problem.target_text),
+        )
+    ]
+    corpora = problem.text_corpora(split, tmp_dir)
+    corpus_counts = [collections.Counter() for _ in corpora]
+    # The other splits are small, so they never leave this machine.
+    encoder = problem.encoder if split == "train" else LocalEncoder()
+    with contextlib.ExitStack() as stack:
+        progress = stack.enter_context(Progress("pairs", label=split))
+        for side in sides:
+            stack.enter_context(side)
+        chunks = itertools.chain.from_iterable(
+            _prepare_chunks(problem, pairs, sides, counts, progress)
+            for pairs, counts in zip(corpora, corpus_counts)
+        )
+        # Closed before the sides, whose texts it reads.
+        encoded_chunks = stack.enter_context(
+            contextlib.closing(encoder.encode(source_first, chunks, directory))
+        )
+        for encoded in encoded_chunks:
+            for side, sequences in zip(sides, encoded, strict=True):
+                side.append(sequences)
+    counts = sum(corpus_counts, collections.Counter())
+    check_number(counts["pairs"], problem, split)
+    source, target = sides
+    return {
+        "pairs": counts["pairs"],
+        "dropped": {
+            "empty_side": counts["empty_side"],
+            **problem.num_left_out(split),
+        },
+        "source_tokens": source.num_tokens,
+        "target_tokens": target.num_tokens,
+        "source_sha256": source.sha256,
+        "target_sha256": target.sha256,
+        **_describe_counts(described, corpus_counts),
+    }
+
+
+def _prepare_chunks(problem, pairs, sides, counts, progress):
+    """Yields the texts to encode in chunks, a list for each side."""
+    pairs = iter(pairs)
+    while chunk := list(itertools.islice(pairs, PAIRS_IN_CHUNK)):
+        kept = list(select_complete_pairs(problem, chunk))
+        for number, side in enumerate(sides):
+            # The checksum covers dropped pairs too, because it identifies the
+            # raw text.
+            side.hash([pair[number] for pair in chunk])
+        counts.update(pairs=len(kept), empty_side=len(chunk) - len(kept))
+        progress.add(len(chunk))
+        yield [
+            side.prepare([pair[number] for pair in kept])
+            for number, side in enumerate(sides)
+        ]
+
+
+def encode_stream(problem, corpus, vocabularies, max_length):
+    """Yields the ids of a corpus in chunks, in the directions of a problem.
+
+    A chunk is a tuple of two lists of equal length, the int32 ids of each
+    source and of each target as bytes. Pairs with a sentence of more than
+    `max_length` tokens are left out.
+    """
+    pairs = select_complete_pairs(problem, corpus)
+    while chunk := list(itertools.islice(pairs, PAIRS_IN_STREAM)):
+        sources, targets = zip(*chunk)
+        texts = {
+            "source": sources,
+            "target": list(map(problem.target_text, targets)),
+        }
+        sides = [
+            [text for side in sides for text in texts[side]]
+            for sides in zip(*problem.directions)
+        ]
+        encoded = zip(
+            vocabularies.sources.encode(sides[0]),
+            vocabularies.targets.encode(sides[1]),
+        )
+        kept = [
+            [np.array(ids, np.int32).tobytes() for ids in pair]
+            for pair in encoded
+            if max(map(len, pair)) <= max_length
+        ]
+        if kept:
+            yield tuple(map(list, zip(*kept)))
+
+
+def _describe_counts(described, corpus_counts):
+    """Returns what the manifest says of the corpora of a split."""
+    if not described:
+        return {}
+    return {
+        "corpora": [
+            {**entry, "pairs": counts["pairs"]}
+            for entry, counts in zip(described, corpus_counts, strict=True)
+        ]
+    }
+
+
+def select_complete_pairs(problem, pairs):
+    """Yields the pairs that have text on both sides.
+
+    Raises:
+        UserError: If a problem of the user yields something else.
+    """
+    if not isinstance(pairs, collections.abc.Iterable):
+        raise _make_pair_error(problem, pairs)
+    for pair in pairs:
+        if not _is_pair(pair):
+            raise _make_pair_error(problem, pair)
+        if problem.is_complete(*pair):
+            yield pair
+
+
+def _is_pair(pair):
+    if not isinstance(pair, tuple | list) or len(pair) != 2:
+        return False
+    return isinstance(pair[0], str) and isinstance(pair[1], str)
+
+
+def _make_pair_error(problem, value):
+    return UserError(
+        f"`text_pairs` must yield pairs of str. Received: {value!r:.60} from "
+        f"problem={problem.data_name}. Write `yield source, target`."
+    )
+
+
+def check_number(num_pairs, problem, split):
+    """Raises a `UserError` for a split without pairs."""
+    if not num_pairs:
+        raise UserError(
+            f"The split {split} of problem {problem.data_name} has no pair of "
+            "non-empty sentences. Check its raw text."
+        )
+
+
+class SideWriter(contextlib.ExitStack):
+    """Writes one side of a split: ids, and raw text unless it is "train".
+
+    Nothing reads the raw text of "train" again, and it may be huge. The
+    function `to_encode` returns the text to encode for a raw text.
+    """
+
+    def __init__(self, directory, split, side, vocab_size, to_encode):
+        super().__init__()
+        self._to_encode = to_encode
+        self._sha256 = hashlib.sha256()
+        self._ids = self.enter_context(
+            TokenArrayWriter(ids_path(directory, split, side), vocab_size)
+        )
+        self._text = None
+        if split != "train":
+            path = text_path(directory, split, side)
+            self._text = self.enter_context(
+                open(path, "w", encoding="utf-8", newline="\n")
+            )
+
+    def hash(self, texts):
+        """Adds texts to the checksum, whether they are written or not."""
+        lines = "".join(text + "\n" for text in texts)
+        self._sha256.update(lines.encode("utf-8"))
+
+    def prepare(self, texts):
+        """Writes raw texts unless of "train"; returns those to encode."""
+        if self._text:
+            for text in texts:
+                # A line break inside a sentence would misalign the two sides.
+                self._text.write(text.replace("\n", " ") + "\n")
+        return [self._to_encode(text) for text in texts]
+
+    def append(self, sequences):
+        """Writes the ids of encoded texts, a `TokenSequences`."""
+        self._ids.extend(sequences)
+
+    @property
+    def num_tokens(self):
+        """Number of tokens written so far."""
+        return self._ids.num_tokens
+
+    @property
+    def sha256(self):
+        """SHA-256 of the raw text as a file of lines, in hexadecimal."""
+        return self._sha256.hexdigest()

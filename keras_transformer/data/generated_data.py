@@ -9,10 +9,10 @@ from keras_transformer.data import batch_plan
 from keras_transformer.data import corpora
 from keras_transformer.data import generation
 from keras_transformer.data import packing
-from keras_transformer.data import split_files
 from keras_transformer.data import token_arrays
 from keras_transformer.data import update_size
 from keras_transformer.data import vocabularies
+from keras_transformer.errors import UserError
 from keras_transformer.files.reading import file_error
 
 # Largest number of positions of a batch for evaluation. The logits of such a
@@ -48,9 +48,8 @@ class GeneratedData(vocabularies.HasVocabularies):
     def directory(self):
         """Directory that holds the data of this problem."""
         if self.data_dir is None:
-            raise ValueError(
-                "A problem must know where its data are. Received: "
-                f"data_dir=None for problem {self.name}. Pass data_dir."
+            raise UserError(
+                f"`data_dir` of problem {self.name} is not set. Pass data_dir."
             )
         return os.path.join(self.data_dir, self.data_name)
 
@@ -59,17 +58,15 @@ class GeneratedData(vocabularies.HasVocabularies):
         """The manifest that `generate` wrote: counts and checksums."""
         manifest = generation.read_manifest(self.directory)
         if manifest is None:
-            raise ValueError(
-                "The data of a problem must be generated before use. "
-                f"Received: problem={self.name}, no "
-                f"{generation.MANIFEST_FILE} in {self.directory}. "
-                f"{self._way_to_data()}"
+            raise UserError(
+                f"No data of problem {self.name}: {self.directory} has no "
+                f"{generation.MANIFEST_FILE}. {self._suggest_data()}"
             )
         if "source_vocab_sha256" in manifest:
             vocabularies.check_one_direction(self)
         return manifest
 
-    def _way_to_data(self):
+    def _suggest_data(self):
         place = os.path.abspath(self.data_dir)
         around, name = os.path.split(place)
         if name == self.data_name and generation.read_manifest(place):
@@ -94,7 +91,7 @@ class GeneratedData(vocabularies.HasVocabularies):
     def token_pairs(self, split):
         """Returns the ids of inputs and targets of a split, a `TokenPairs`."""
         counts = self._counts(split)
-        tokens = split_files.read_ids(self.directory, split)
+        tokens = token_arrays.read_ids(self.directory, split)
         # Checking reads all ids, so it is done once for the same data.
         if self._checked.get(split) != counts:
             sides = reversed(self.directions[0])
@@ -103,7 +100,7 @@ class GeneratedData(vocabularies.HasVocabularies):
             self._checked[split] = counts
         return token_arrays.TokenPairs(
             *(
-                token_arrays.joined([tokens[side] for side in sides])
+                token_arrays.join_sequences([tokens[side] for side in sides])
                 for sides in zip(*self.directions)
             )
         )
@@ -134,7 +131,7 @@ class GeneratedData(vocabularies.HasVocabularies):
         """
         return self._counts(split).get("corpora", [])
 
-    def chosen_pairs(self, split, seed=0, epoch=0):
+    def choose_epoch_pairs(self, split, seed=0, epoch=0):
         """Chooses the pairs of an epoch by the weights of their corpora.
 
         Args:
@@ -168,7 +165,7 @@ class GeneratedData(vocabularies.HasVocabularies):
         """
         num_pairs = self._counts(split)["pairs"]
         texts = {
-            side: split_files.read_text(self.directory, split, side, num_pairs)
+            side: token_arrays.read_text(self.directory, split, side, num_pairs)
             for side in ("source", "target")
         }
         return tuple(
@@ -183,7 +180,7 @@ class GeneratedData(vocabularies.HasVocabularies):
             hparams: An `HParams`; see `update_size.update_positions`.
         """
         return update_size.update_positions(
-            hparams, self.token_pairs("train"), self.chosen_pairs("train")
+            hparams, self.token_pairs("train"), self.choose_epoch_pairs("train")
         )
 
     def batches(
@@ -232,17 +229,16 @@ class GeneratedData(vocabularies.HasVocabularies):
             seed=seed,
             epoch=epoch,
             shuffle=split == "train" if shuffle is None else shuffle,
-            chosen=self.chosen_pairs(split, seed, epoch),
+            pair_numbers=self.choose_epoch_pairs(split, seed, epoch),
             **options,
         )
         if not len(plan) and not plan.num_dropped:
-            raise ValueError(
-                "A split must hold at least one sentence pair. Received: "
-                f"problem={self.name}, split={split} without any. Generate "
-                "the data from more text."
+            raise UserError(
+                f"The split {split} of problem {self.name} has no sentence "
+                "pair. Generate the data from more text."
             )
         if not len(plan):
-            raise ValueError(
+            raise UserError(
                 "`max_length` must leave at least one sentence pair. Received: "
                 f"max_length={max_length}, problem={self.name}, split={split}, "
                 f"{plan.num_dropped} pairs, all longer. Raise max_length."
@@ -260,7 +256,7 @@ class GeneratedData(vocabularies.HasVocabularies):
         longest = max(side.lengths.max(initial=0) for side in pairs)
         # Unlike in training, `max_length` leaves nothing out.
         if longest > batch_tokens:
-            raise ValueError(
+            raise UserError(
                 "`batch_tokens` must be at least the number of tokens of the "
                 "longest sentence of dev. Received: batch_tokens="
                 f"{batch_tokens}, longest sentence={longest} tokens, problem="
@@ -304,14 +300,14 @@ class GeneratedData(vocabularies.HasVocabularies):
         if split == "train" and any(
             corpus["weight"] % 1 for corpus in self._training_corpora
         ):
-            raise ValueError(
+            raise UserError(
                 "A dataset must have corpora of whole weights, because "
                 "`model.fit` expects as many batches in every epoch. Received: "
                 f"{' '.join(self.corpus_weights)}. Use kt-trainer, or change "
                 "the weights with kt-datagen."
             )
         # Imported here because it needs TensorFlow, unlike the rest.
-        from keras_transformer.data.dataset import make_dataset
+        from keras_transformer.data.dataset import make_fit_dataset
 
         def plan_epoch(epoch):
             return self.batches(
@@ -324,12 +320,12 @@ class GeneratedData(vocabularies.HasVocabularies):
                 fixed_shapes=fixed_shapes,
             )
 
-        return make_dataset(self.token_pairs(split), plan_epoch)
+        return make_fit_dataset(self.token_pairs(split), plan_epoch)
 
     def _counts(self, split):
         splits = self.manifest["splits"]
         if split not in splits:
-            raise ValueError(
+            raise UserError(
                 "`split` must be the name of a generated split. Received: "
                 f"split={split}, problem={self.name}. Use one of: "
                 f"{', '.join(splits)}."

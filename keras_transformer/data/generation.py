@@ -13,14 +13,15 @@ from keras_transformer.data import text_files
 from keras_transformer.data import token_links
 from keras_transformer.data import vocabularies
 from keras_transformer.data.attributes import check_attributes
-from keras_transformer.data.attributes import checked_corpora
+from keras_transformer.data.attributes import check_corpora
 from keras_transformer.data.bpe_symbols import write_symbols
-from keras_transformer.data.split_encoding import check_number
-from keras_transformer.data.split_encoding import complete_pairs
-from keras_transformer.data.split_encoding import encode_split
+from keras_transformer.data.encoding import check_number
+from keras_transformer.data.encoding import encode_split
+from keras_transformer.data.encoding import select_complete_pairs
 from keras_transformer.data.subwords import VOCABULARY_FILE
 from keras_transformer.data.token_arrays import REMEDY
-from keras_transformer.data.vocabulary_sample import sample_corpora
+from keras_transformer.data.vocabularies import sample_corpora
+from keras_transformer.errors import UserError
 from keras_transformer.files import directories
 from keras_transformer.files import locks
 from keras_transformer.files import writing
@@ -75,7 +76,7 @@ def generate(problem, tmp_dir):
         problem, so the same text gives the same bytes.
 
     Raises:
-        ValueError: If a split has no pairs, or if a class attribute, the
+        UserError: If a split has no pairs, or if a class attribute, the
             settings or the described corpora of the problem have a wrong value.
     """
     directories.check_directory(problem.directory, "The folder of the data")
@@ -84,7 +85,7 @@ def generate(problem, tmp_dir):
     aside = problem.directory + ".unfinished"
     with locks.lock_directory(problem.data_dir):
         shutil.rmtree(aside, ignore_errors=True)
-        depends_on = made_from(problem, tmp_dir)
+        depends_on = describe_origin(problem, tmp_dir)
         manifest = read_manifest(problem.directory)
         if manifest and manifest["made_from"] == depends_on:
             _logger.info("%s is complete already.", problem.directory)
@@ -105,7 +106,7 @@ def read_manifest(directory):
     """Returns the manifest in a directory, or None if there is none.
 
     Raises:
-        ValueError: If it is not one that `generate` wrote.
+        UserError: If it is not one that `generate` wrote.
         PermissionError: If the directory may not be searched.
     """
     path = os.path.join(directory, MANIFEST_FILE)
@@ -116,7 +117,7 @@ def read_manifest(directory):
     return read_record(path, _MANIFEST, REMEDY)
 
 
-def made_from(problem, tmp_dir):
+def describe_origin(problem, tmp_dir):
     """Returns everything that the data depend on, as a dictionary."""
     vocabulary_path = problem.vocabulary_path
     settings = _settings(problem)
@@ -124,7 +125,7 @@ def made_from(problem, tmp_dir):
         "problem": problem.data_name,
         "splits": list(problem.splits),
         "vocab_size": None if vocabulary_path else problem.vocab_size,
-        **_own_source_size(problem),
+        **_describe_source_size(problem),
         "vocab_sha256": (
             text_files.sha256(vocabulary_path) if vocabulary_path else None
         ),
@@ -141,7 +142,7 @@ def _settings(problem):
         # JSON turns a tuple into a list, which is not equal to it.
         return json.loads(json.dumps(settings, allow_nan=False))
     except (TypeError, ValueError) as error:
-        raise ValueError(
+        raise UserError(
             "`settings` of a problem must return what JSON can hold. Received: "
             f"{fields.quote(settings)} from problem={problem.data_name}. "
             "Return a dictionary of texts and numbers."
@@ -157,7 +158,7 @@ def _vocabulary_settings(problem):
     }
 
 
-def _own_source_size(problem):
+def _describe_source_size(problem):
     """Returns the entry of a source vocabulary; none if it is shared."""
     if problem.shared_vocabulary:
         return {}
@@ -170,7 +171,7 @@ def _write_data(problem, tmp_dir, directory):
     """Writes vocabularies and splits; returns their part of the manifest."""
     # A fault in one of them must not appear after hours of encoding.
     described = {
-        split: checked_corpora(problem, split, tmp_dir)
+        split: check_corpora(problem, split, tmp_dir)
         for split in problem.splits
     }
     both = _make_vocabularies(problem, tmp_dir, directory)
@@ -200,7 +201,7 @@ def _make_vocabularies(problem, tmp_dir, directory):
     if problem.shared_vocabulary:
         shared = _make_vocabulary(problem, tmp_dir, directory)
         return vocabularies.Vocabularies(shared, shared)
-    pairs = _training_sample(problem, tmp_dir)
+    pairs = _sample_training_text(problem, tmp_dir)
     return vocabularies.train_separate(problem, pairs, tmp_dir, directory)
 
 
@@ -215,7 +216,7 @@ def _make_vocabulary(problem, tmp_dir, directory):
     if symbols:
         return write_symbols(symbols, path)
     start = time.monotonic()
-    pairs = _training_sample(problem, tmp_dir)
+    pairs = _sample_training_text(problem, tmp_dir)
     texts = (
         text
         for source, target in pairs
@@ -237,11 +238,11 @@ def _make_vocabulary(problem, tmp_dir, directory):
     return vocabulary
 
 
-def _training_sample(problem, tmp_dir):
+def _sample_training_text(problem, tmp_dir):
     """Returns the pairs that vocabularies are trained on."""
     pairs = sample_corpora(
         [
-            complete_pairs(problem, corpus)
+            select_complete_pairs(problem, corpus)
             for corpus in problem.text_corpora("train", tmp_dir)
         ],
         MAX_VOCABULARY_PAIRS,
@@ -260,7 +261,7 @@ def _check_symbols(vocabulary, problem, tmp_dir):
         elif len(ids) > 2:  # one for the symbol and one for the end
             fault = f"spells {symbol} by {len(ids) - 1} subwords"
         if fault:
-            raise ValueError(
+            raise UserError(
                 "A given vocabulary must have one id for each tag and symbol. "
                 f"Received: {problem.vocabulary_path}, which {fault}. Train a "
                 "vocabulary of this text."

@@ -25,7 +25,7 @@ def plan_packed(
     seed=0,
     epoch=0,
     shuffle=True,
-    chosen=None,
+    pair_numbers=None,
 ):
     """Packs the sentence pairs of an epoch into rows of one length.
 
@@ -36,36 +36,21 @@ def plan_packed(
 
     Which lengths share a row is the same in every epoch of the same pairs, and
     so are the shape and the number of the batches. Which pairs of these lengths
-    share a row, and the order of the rows, is a pure function of the arguments.
-
-    Args:
-        input_lengths: Integer array of shape `(pairs,)`, the number of tokens
-            of each source sentence.
-        target_lengths: Integer array of shape `(pairs,)`, the number of tokens
-            of each target sentence.
-        batch_tokens: Largest number of source positions, and of target
-            positions, of a batch, padding included.
-        max_length: Length of the longest sentence to keep, in tokens. Defaults
-            to None, which keeps all.
-        seed: Integer seed of the random order, at least 0. Defaults to 0.
-        epoch: Number of the epoch. Each epoch has its own order. Defaults to 0.
-        shuffle: Whether to shuffle. Otherwise every epoch is the same.
-            Defaults to True.
-        chosen: Integer array, the numbers of the pairs of the epoch; a number
-            may occur several times. Defaults to None, which is every pair once.
+    share a row, and the order of the rows, is a pure function of the arguments,
+    which are those of `plan_batches`.
 
     Returns:
         A `BatchPlan` whose indices have shape `(rows, pairs_per_row)`.
 
     Raises:
-        ValueError: If a kept sentence is longer than `batch_tokens`.
+        UserError: If a kept sentence is longer than `batch_tokens`.
     """
     kept, lengths, num_dropped = batch_plan.select_pairs(
-        input_lengths, target_lengths, max_length, chosen
+        input_lengths, target_lengths, max_length, pair_numbers
     )
     batch_plan.check_longest(lengths, batch_tokens)
     if not len(kept):
-        return batch_plan.empty_plan(num_dropped)
+        return batch_plan.make_empty_plan(num_dropped)
     capacity = _choose_capacity(lengths, batch_tokens)
     cells, cell_of_pair = buckets.count_cells(lengths)
     rows = _choose_rows(cells, capacity)  # (all_rows, pairs_per_row)
@@ -85,15 +70,11 @@ def plan_packed(
     )
 
 
-def packed_positions(lengths, tokens):
+def find_packed_positions(lengths, tokens):
     """Finds the `batch_tokens` of batches that hold `tokens` on average.
 
-    Args:
-        lengths: Integer array of shape `(pairs, 2)`.
-        tokens: Mean number of tokens on the side that has more of them.
-
-    Returns:
-        An integer. The mean is as near to `tokens` as whole rows allow.
+    That is the mean number of tokens on the side that has more of them, as near
+    to `tokens` as whole rows allow.
     """
     capacity = _choose_capacity(lengths, tokens)
     cells, _ = buckets.count_cells(lengths)
@@ -123,13 +104,8 @@ def _choose_capacity(lengths, batch_tokens):
 def _choose_rows(cells, capacity):
     """Combines pairs of all lengths into rows that are as full as possible.
 
-    Args:
-        cells: Integer array of shape `(cells, 3)`, from `count_cells`.
-        capacity: Tuple `(input_len, target_len)` of a row.
-
-    Returns:
-        Integer array of shape `(all_rows, pairs_per_row)` with the cell of
-        each pair; -1 means no pair.
+    Returns an integer array of shape `(all_rows, pairs_per_row)` with the cell
+    of each pair; -1 means no pair.
     """
     packer = _Packer(cells, capacity)
     chosen, repeats = zip(*iter(packer.next_row, None))

@@ -5,28 +5,23 @@ import re
 import xml.etree.ElementTree
 
 from keras_transformer.data import text_files
+from keras_transformer.errors import UserError
 
 _LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
 _LINES_AT_ONCE = 100
 
 
-def kind_of(paths):
-    """Returns the kind of the files of a corpus.
+def detect_kind(paths):
+    """Returns the kind of the files of a corpus: "text", "tsv" or "tmx".
 
     The ending of a single file tells its kind, apart from ".gz".
 
-    Args:
-        paths: Tuple of one or two paths.
-
-    Returns:
-        "text" for two text files, otherwise "tsv" or "tmx".
-
     Raises:
-        ValueError: If there are more files, or one with another ending.
+        UserError: If there are more files, or one with another ending.
 
     Example:
 
-    >>> kind_of(("news.en", "news.de")), kind_of(("news.tmx.gz",))
+    >>> detect_kind(("news.en", "news.de")), detect_kind(("news.tmx.gz",))
     ('text', 'tmx')
     """
     if len(paths) == 2 and all(paths):
@@ -36,7 +31,7 @@ def kind_of(paths):
         for kind in ("tsv", "tmx"):
             if stem.endswith(f".{kind}"):
                 return kind
-    raise ValueError(
+    raise UserError(
         "A corpus must be two files with a comma in between, or one file that "
         f"ends in .tsv or .tmx, each perhaps with .gz. Received: "
         f"{','.join(paths)}. Name it like news.en,news.de or like news.tsv."
@@ -47,15 +42,15 @@ def read_pairs(paths, languages=(None, None)):
     """Yields the `(source, target)` of each pair of a corpus.
 
     Args:
-        paths: Tuple of one or two paths; see `kind_of`.
+        paths: Tuple of one or two paths; see `detect_kind`.
         languages: Tuple of the codes of the source and target language. Only
             TMX needs it.
 
     Raises:
-        ValueError: If the files are not such parallel text. The message names
+        UserError: If the files are not such parallel text. The message names
             the file and, where there is one, the line.
     """
-    kind = kind_of(paths)
+    kind = detect_kind(paths)
     if kind == "text":
         return text_files.read_pairs(*paths)
     if kind == "tsv":
@@ -67,20 +62,18 @@ def check_pairs(paths, languages=(None, None)):
     """Reads a corpus to the end, which raises an error at any fault.
 
     Raises:
-        ValueError: As for `read_pairs`, or if no pair has text on both sides.
+        UserError: As for `read_pairs`, or if no pair has text on both sides.
     """
     num_pairs, has_text = 0, False
     for pair in read_pairs(paths, languages):
         num_pairs += 1
         has_text = has_text or not any(map(text_files.is_blank, pair))
     if not has_text:
-        found = "no pairs"
-        if num_pairs:
-            found = f"{num_pairs:,} pairs, all of them empty on one side"
-        raise ValueError(
-            "A corpus must have at least one pair with text on both sides. "
-            f"Received: {','.join(paths)} with {found}. Check that these are "
-            "the right files."
+        content = f"{num_pairs:,} pairs with an empty side"
+        raise UserError(
+            f"{','.join(paths)} has no pair with text on both sides, but "
+            f"{content if num_pairs else 'nothing at all'}. Check that these "
+            "are the right files."
         )
 
 
@@ -89,7 +82,7 @@ def _read_tsv(path):
         # Some corpora separate their documents by empty lines.
         columns = ["", ""] if text_files.is_blank(line) else line.split("\t")
         if len(columns) != 2:
-            raise ValueError(
+            raise UserError(
                 "Each line of a TSV file must be a source and a target with "
                 f"one tab in between. Received: {path}, line {number}, with "
                 f"{len(columns) - 1} tabs. Check the file, or choose two "
@@ -100,9 +93,9 @@ def _read_tsv(path):
 
 def _read_tmx(path, languages):
     if not all(languages):
-        raise ValueError(
+        raise UserError(
             "A TMX file must go with the languages to take from it. Received: "
-            f"{path} with {_named(languages)}. Add --source_language=en "
+            f"{path} with {_describe(languages)}. Add --source_language=en "
             "--target_language=de, for example."
         )
     seen, num_pairs = set(), 0
@@ -112,24 +105,24 @@ def _read_tmx(path, languages):
         try:
             sides = [_text_in(variants, language) for language in languages]
         except RecursionError as error:
-            raise ValueError(
-                "A segment of a TMX file must not have hundreds of elements "
-                f"within each other. Received: {path}, unit {number}, with "
-                "more of them. Remove the unit, or its <hi> elements."
+            raise UserError(
+                f"{path}, unit {number} has hundreds of elements within each "
+                "other. Remove the unit, or its <hi> elements."
             ) from error
         # A file of many languages may lack some of them in a unit.
         if None not in sides:
             num_pairs += 1
             yield tuple(sides)
     if not num_pairs:
-        raise ValueError(
-            "A TMX file must have units in both languages. Received: "
-            f"{path} with the languages {', '.join(sorted(seen)) or 'none'}, "
-            f"and {_named(languages)}. Name two languages of the file."
+        raise UserError(
+            f"{path} has no unit in both languages. Received: "
+            f"{_describe(languages)}, while the file has "
+            f"{', '.join(sorted(seen)) or 'none'}. Name two languages of the "
+            "file."
         )
 
 
-def _named(languages):
+def _describe(languages):
     source, target = (language or "(not given)" for language in languages)
     return f"source_language={source} and target_language={target}"
 
@@ -154,9 +147,9 @@ def _translation_units(path):
     except xml.etree.ElementTree.ParseError as error:
         line, _ = error.position
         fault = str(error).split(":")[0]
-        raise ValueError(
-            f"A TMX file must be well-formed XML. Received: {path}, line "
-            f"{line}: {fault}. Export or copy it again."
+        raise UserError(
+            f"{path}, line {line} is not well-formed XML: {fault}. Export or "
+            "copy the file again."
         ) from error
 
 

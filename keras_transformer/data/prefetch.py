@@ -5,22 +5,15 @@ import sys
 import threading
 
 
-def prefetched(iterable, depth=2):
+def prefetch(iterable, depth=2):
     """Yields the items of an iterable, computed ahead by a background thread.
 
-    Use it where the device would wait while a batch is prepared. The thread
-    starts with the first item. It ends with the last one, or when this
-    generator is closed; closing waits for the item in progress. An exception
-    of the iterable is raised here, after the items before it.
+    The thread starts with the first item and computes up to `depth` of them
+    ahead. It ends with the last one, or when this generator is closed; closing
+    waits for the item in progress. An exception of the iterable is raised here,
+    after the items before it.
 
-    Args:
-        iterable: The items, such as a generator.
-        depth: Largest number of items to compute ahead, at least 1. Defaults
-            to 2.
-
-    Example:
-
-    >>> list(prefetched(range(3)))
+    >>> list(prefetch(range(3)))
     [0, 1, 2]
     """
     results = queue.SimpleQueue()  # (item, exception, whether it is the end)

@@ -5,10 +5,6 @@ import typing
 import numpy as np
 
 from keras_transformer.data.bpe_dropout import BpeDropout
-from keras_transformer.data.distinct_words import IDS_AT_ONCE
-from keras_transformer.data.distinct_words import DistinctWords
-from keras_transformer.data.distinct_words import parts
-from keras_transformer.data.distinct_words import sums
 from keras_transformer.data.token_arrays import TokenPairs
 from keras_transformer.data.token_arrays import TokenSequences
 
@@ -37,9 +33,6 @@ class SubwordSampler:
         seed: Integer seed, at least 0.
         source_vocabulary: The `Subwords` of the sources. Defaults to None,
             which means `vocabulary`.
-
-    Raises:
-        ValueError: If a vocabulary is not a byte-pair encoding within words.
     """
 
     def __init__(
@@ -58,18 +51,11 @@ class SubwordSampler:
             ]
 
     def sample(self, epoch, longest):
-        """Returns the pairs of an epoch.
+        """Returns the pairs of an epoch, `TokenPairs`.
 
         They are a pure function of the arguments and of those of the class. A
-        pair keeps its stored segmentation if one of its sides is longer than
-        `longest` in the stored or in the sampled segmentation.
-
-        Args:
-            epoch: Number of the epoch.
-            longest: Largest number of tokens of a sentence.
-
-        Returns:
-            `TokenPairs` of the same number of pairs.
+        pair keeps its stored segmentation if one of its sides has more than
+        `longest` tokens in the stored or in the sampled segmentation.
         """
         # The trailing 2 keeps this generator apart from those that order the
         # epoch and seed its rows.
@@ -80,7 +66,7 @@ class SubwordSampler:
             for side in sampler.sample(generator)
         ]
         stored = np.stack([side.lengths for side in self._stored])
-        sampled = np.stack([_sampled_lengths(side) for side in sides])
+        sampled = np.stack([_measure_sampled(side) for side in sides])
         is_stored = np.maximum(stored, sampled).max(axis=0) > longest
         lengths = np.where(is_stored, stored, sampled)  # (2, pairs)
         return TokenPairs(
@@ -100,13 +86,7 @@ class _SampledSide(typing.NamedTuple):
 
 
 class _WordSampler:
-    """Draws segmentations of the distinct words of sides with one vocabulary.
-
-    Args:
-        sides: Sequence of `TokenSequences`.
-        vocabulary: Their `Subwords`.
-        dropout: Probability of leaving out a merge.
-    """
+    """Draws segmentations of the words of sides with one vocabulary."""
 
     def __init__(self, sides, vocabulary, dropout):
         self._bpe = BpeDropout(vocabulary, dropout)
@@ -129,20 +109,13 @@ class _WordSampler:
         num_used = np.zeros(len(num_drawn), np.int64)
         for side in self._sides:
             _take_turns(side.ids, first, num_drawn, num_used)
-        lengths = self._characters.lengths_of(drawn_words)
+        lengths = self._characters.count_tokens(drawn_words)
         self._groups = [
-            len(num_drawn) + group for group in _groups_of_equal(lengths)
+            len(num_drawn) + group for group in _group_equal(lengths)
         ]
 
     def sample(self, generator):
-        """Draws the segmentations of an epoch.
-
-        Args:
-            generator: NumPy generator.
-
-        Returns:
-            List with a `_SampledSide` for each side.
-        """
+        """Draws the segmentations of an epoch, a `_SampledSide` a side."""
         segmentations = self._draw(generator)
         return [
             _SampledSide(numbers, segmentations, self._word_of)
@@ -168,7 +141,7 @@ class _WordSampler:
         for group in self._groups:
             words = self._word_of[group]
             matrices = [
-                sequences.concatenated(words).reshape(len(words), -1).T
+                sequences.concatenate(words).reshape(len(words), -1).T
                 for sequences in (self._characters, self._first_ranks)
             ]  # (characters, words)
             for columns, pieces in self._bpe.segment(*matrices, generator):
@@ -186,11 +159,8 @@ class _WordSampler:
 class _SampledSequences(TokenSequences):
     """Token sequences that are put together from segmentations of words.
 
-    Args:
-        side: A `_SampledSide`.
-        lengths: Integer array of shape `(sequences,)`, the numbers of tokens.
-        is_stored: Boolean array of shape `(sequences,)`, whether a sequence has
-            the stored segmentations.
+    `lengths` are the numbers of tokens, and `is_stored` says which sequences
+    have the stored segmentations, both of shape `(sequences,)`.
     """
 
     def __init__(self, side, lengths, is_stored):
@@ -200,26 +170,21 @@ class _SampledSequences(TokenSequences):
         self._word_of = side.word_of
         self._is_stored = is_stored
 
-    def concatenated(self, indices):
-        numbers = self._numbers.concatenated(indices)
+    def concatenate(self, indices):
+        numbers = self._numbers.concatenate(indices)
         is_stored = np.repeat(
-            self._is_stored[indices], self._numbers.lengths_of(indices)
+            self._is_stored[indices], self._numbers.count_tokens(indices)
         )
         numbers = np.where(is_stored, self._word_of[numbers], numbers)
-        return self._segmentations.concatenated(numbers)
+        return self._segmentations.concatenate(numbers)
 
 
 def _take_turns(words, first, num_drawn, num_used):
-    """Replaces each word by the number of its next segmentation.
+    """Replaces each word, in place, by the number of its next segmentation.
 
-    Args:
-        words: Integer array of shape `(words,)`, which is changed.
-        first: Integer array, the number of the first segmentation of each
-            distinct word.
-        num_drawn: Integer array, the number of segmentations of each; 0 means
-            the stored one.
-        num_used: Integer array, the number of occurrences of each before these;
-            they are added to it.
+    `first`, `num_drawn` and `num_used` hold a number for each distinct word:
+    its first segmentation, how many there are (0 means the stored one), and how
+    many occurrences came before. These occurrences are added to `num_used`.
     """
     for part in _slices(words):
         order = np.argsort(part, kind="stable")
@@ -232,21 +197,21 @@ def _take_turns(words, first, num_drawn, num_used):
         part[order] = first[word] + earlier % np.maximum(1, num_drawn[word])
 
 
-def _sampled_lengths(side):
+def _measure_sampled(side):
     """Returns the lengths of the sequences of a `_SampledSide`."""
     numbers, lengths = side.numbers, side.segmentations.lengths
     return np.concatenate(
         [
             sums(
-                lengths[numbers.concatenated(chosen)],
-                numbers.lengths_of(chosen),
+                lengths[numbers.concatenate(chosen)],
+                numbers.count_tokens(chosen),
             )
             for chosen in parts(numbers)
         ]
     )
 
 
-def _groups_of_equal(lengths):
+def _group_equal(lengths):
     """Yields the places of equal lengths, not too many together."""
     order = np.argsort(lengths, kind="stable")
     ends = np.flatnonzero(np.diff(lengths[order])) + 1
@@ -260,3 +225,109 @@ def _slices(array):
     """Yields consecutive parts of an array of bounded size."""
     for start in range(0, len(array), IDS_AT_ONCE):
         yield array[start : start + IDS_AT_ONCE]
+
+
+IDS_AT_ONCE = 2**21  # number of ids that are worked on together
+
+
+class DistinctWords:
+    """Numbers the distinct words of token sequences.
+
+    A word is a run of ids from one that starts a word to the next such one. The
+    number of a word of one id is this id. The others are numbered as they come.
+    `starts_word` says of each id whether it starts a word.
+    """
+
+    def __init__(self, starts_word):
+        self._starts_word = starts_word
+        self._numbers = {}  # of words of several ids, as bytes
+
+    def number(self, sequences):
+        """Returns the words of `TokenSequences` by their numbers."""
+        numbers, num_words = [], []
+        for chosen in parts(sequences):
+            ids = sequences.concatenate(chosen).astype(np.int32)
+            lengths = sequences.count_tokens(chosen)
+            is_start = self._starts_word[ids]
+            is_start[np.cumsum(lengths) - lengths] = True
+            numbers.append(self._number_part(ids, np.flatnonzero(is_start)))
+            num_words.append(sums(is_start, lengths))
+        offsets = np.append(0, np.cumsum(np.concatenate(num_words)))
+        return TokenSequences(np.concatenate(numbers), offsets)
+
+    def _number_part(self, ids, starts):
+        """Returns the numbers of the words that start at some of the ids."""
+        numbers = ids[starts]
+        ends = np.append(starts[1:], len(ids))
+        content, width = ids.tobytes(), ids.itemsize
+        first = len(self._starts_word)
+        several = np.flatnonzero(ends - starts > 1)
+        numbers[several] = [
+            self._numbers.setdefault(
+                content[start:end], first + len(self._numbers)
+            )
+            for start, end in zip(
+                (width * starts[several]).tolist(),
+                (width * ends[several]).tolist(),
+            )
+        ]
+        return numbers
+
+    def spellings(self):
+        """Returns the ids of every word, `TokenSequences` by number."""
+        single = np.arange(len(self._starts_word), dtype=np.int32)
+        several = np.frombuffer(b"".join(self._numbers), np.int32)
+        lengths = [len(word) // single.itemsize for word in self._numbers]
+        ends = len(single) + np.cumsum(lengths, dtype=np.int64)
+        offsets = np.concatenate([np.arange(len(single) + 1), ends])
+        return TokenSequences(np.concatenate([single, several]), offsets)
+
+
+def parts(sequences):
+    """Yields the numbers of consecutive sequences with a bounded sum of ids."""
+    num_parts = int(sequences.offsets[-1]) // IDS_AT_ONCE + 1
+    limits = IDS_AT_ONCE * np.arange(1, num_parts)
+    bounds = np.searchsorted(sequences.offsets, limits).tolist()
+    for start, end in zip([0, *bounds], [*bounds, len(sequences)]):
+        if start < end:
+            yield np.arange(start, end)
+
+
+def sums(values, lengths):
+    """Returns the sums of consecutive runs of values of these lengths."""
+    totals = np.append(0, np.cumsum(values, dtype=np.int64))
+    ends = np.cumsum(lengths)
+    return totals[ends] - totals[ends - lengths]
+
+
+class TrainingPairs:
+    """Returns the training pairs of each epoch.
+
+    With `subword_dropout` every epoch has segmentations of its own. Without it
+    all epochs have the stored ones, and no vocabulary is needed.
+    """
+
+    def __init__(
+        self, token_pairs, vocabulary, hparams, seed, source_vocabulary=None
+    ):
+        self._stored = token_pairs
+        self._max_length = hparams.max_length
+        self._sampler = None
+        if hparams.subword_dropout:
+            self._sampler = SubwordSampler(
+                token_pairs,
+                vocabulary,
+                hparams.subword_dropout,
+                seed,
+                source_vocabulary,
+            )
+
+    def for_epoch(self, epoch, positions):
+        """Returns the `TokenPairs` of an epoch.
+
+        No sampled sentence exceeds `positions`, those of a side of an update.
+        """
+        if self._sampler is None:
+            return self._stored
+        longest = min(self._max_length, positions)
+        return self._sampler.sample(epoch, longest)

@@ -6,6 +6,7 @@ import re
 
 import sentencepiece
 
+from keras_transformer.errors import UserError
 from keras_transformer.files.reading import read_bytes
 from keras_transformer.token_ids import END_ID
 from keras_transformer.token_ids import FIRST_BYTE
@@ -36,7 +37,7 @@ class Subwords:
             None, which accepts any.
 
     Raises:
-        ValueError: If the file is not such a model, or another one.
+        UserError: If the file is not such a model, or another one.
     """
 
     def __init__(self, model_path, sha256=None):
@@ -46,11 +47,10 @@ class Subwords:
         # With another vocabulary a model would translate into nonsense,
         # without any error.
         if sha256 not in (None, actual):
-            raise ValueError(
-                "A vocabulary must be the one of its model or its data. "
-                f"Received: {model_path} with sha256={actual} instead of "
-                f"{sha256}. Restore the file from a copy, or write its "
-                "directory again."
+            raise UserError(
+                f"{model_path} is not the vocabulary of its model or its data: "
+                f"its SHA-256 is {actual} instead of {sha256}. Restore the "
+                "file from a copy, or write its directory again."
             )
         self._load(content, model_path)
 
@@ -70,10 +70,9 @@ class Subwords:
             self.all_pieces()
         # SentencePiece's own message may not be text either.
         except (RuntimeError, UnicodeDecodeError) as error:
-            raise ValueError(
-                "A vocabulary must be a SentencePiece model. Received: "
-                f"{origin}, which SentencePiece cannot read. Name another "
-                "file."
+            raise UserError(
+                f"SentencePiece cannot read {origin} as a vocabulary. Name "
+                "another file."
             ) from error
         ids = (
             self._processor.pad_id(),
@@ -81,7 +80,7 @@ class Subwords:
             self._processor.unk_id(),
         )
         if ids != (PAD_ID, END_ID, UNKNOWN_ID):
-            raise ValueError(
+            raise UserError(
                 f"A vocabulary must have the ids pad={PAD_ID}, end={END_ID}, "
                 f"unknown={UNKNOWN_ID}. Received: {origin} with pad={ids[0]}, "
                 f"end={ids[1]}, unknown={ids[2]}. Train it with "
@@ -112,9 +111,6 @@ class Subwords:
 
         Returns:
             List of lists of ids, each with the end id as its last.
-
-        Raises:
-            ValueError: If `texts` is a single text.
         """
         # A str is iterable too: each of its characters would be a text.
         if isinstance(texts, str):
@@ -170,7 +166,7 @@ def train_subwords(texts, vocab_size, model_path, symbols=(), user_symbols=()):
         The vocabulary, a `Subwords`.
 
     Raises:
-        ValueError: If the text is too short for a vocabulary of this size, or
+        UserError: If the text is too short for a vocabulary of this size, or
             has too many different characters.
     """
     model = io.BytesIO()
@@ -208,14 +204,9 @@ def check_user_symbols(
 ):
     """Checks that texts can be symbols of a vocabulary.
 
-    Args:
-        symbols: Tuple or list of strings.
-        way_out: Sentence at the end of an error. Defaults to one that names the
-            flag of kt-datagen.
-
     Raises:
-        ValueError: If one of them is empty, has a space, occurs twice, or is a
-            piece that every vocabulary has.
+        UserError: If one of them is empty, has a space, occurs twice, or is a
+            piece that every vocabulary has. `way_out` is its last sentence.
     """
     seen = set()
     for symbol in symbols:
@@ -227,7 +218,7 @@ def check_user_symbols(
         elif symbol in seen:
             fault = "which occurs twice"
         if fault:
-            raise ValueError(
+            raise UserError(
                 "Each symbol must be a text of its own without spaces. "
                 f"Received: {symbol!r}, {fault}. {way_out}"
             )
@@ -239,15 +230,6 @@ def sample_evenly(items, limit):
 
     One pass is enough, and the number of items need not be known. If there are
     at least `limit` items, the sample holds at least half of `limit`.
-
-    Args:
-        items: An iterable.
-        limit: Largest size of the sample.
-
-    Returns:
-        List of the sampled items.
-
-    Example:
 
     >>> sample_evenly(range(10), 4)
     [0, 4, 8]
@@ -279,18 +261,17 @@ def _vocab_size_error(vocab_size, message):
     too_high = re.search(r"too high.*<= (\d+)", message)
     too_low = re.search(r"required_chars\. \d+ vs (\d+)", message)
     if too_high:
-        return ValueError(
+        return UserError(
             "`vocab_size` must not exceed what the training text supports. "
             f"{received} Use at most {too_high[1]}, or more text."
         )
     if too_low:
-        return ValueError(
+        return UserError(
             "`vocab_size` must leave room for bytes and characters. "
             f"{received} Use at least {too_low[1]}."
         )
     report = " ".join(message.split()).rstrip(".")
-    return ValueError(
-        "SentencePiece must be able to train on the text. "
-        f"{received} SentencePiece reports: {report}. Use more text, or "
-        "another vocab_size."
+    return UserError(
+        f"SentencePiece cannot train a vocabulary of {vocab_size} on this "
+        f"text: {report}. Use more text, or another vocab_size."
     )

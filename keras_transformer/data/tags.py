@@ -9,23 +9,16 @@ of the tag `fr` is `<fr>`, and it has one id of its own in the vocabulary.
 import re
 
 from keras_transformer.data.text_files import is_blank
+from keras_transformer.errors import UserError
 
 MAX_LENGTH = 32  # of a tag, in characters
 _TAG = rf"[A-Za-z0-9_-]{{1,{MAX_LENGTH}}}"
 
 
 def check_tag(tag, name):
-    """Checks that a tag is short and made of letters, digits, - and _.
-
-    Args:
-        tag: Str.
-        name: What the message calls it.
-
-    Raises:
-        ValueError: If it is not.
-    """
+    """Raises a `UserError` about `name` unless its text can be a tag."""
     if not is_tag(tag):
-        raise ValueError(
+        raise UserError(
             f"{name} must be at most {MAX_LENGTH} letters, digits, hyphens or "
             f"underscores. Received: {tag!r}. Write a code such as fr."
         )
@@ -41,12 +34,10 @@ def word_of(tag):
     return f"<{tag}>"
 
 
-def end_of_tag(text):
+def find_tag_end(text):
     """Returns where a text begins behind its tag, 0 if it has no tag.
 
-    Example:
-
-    >>> end_of_tag("<fr> A dog."), end_of_tag("A dog.")
+    >>> find_tag_end("<fr> A dog."), find_tag_end("A dog.")
     (5, 0)
     """
     match = re.match(f"{word_of(_TAG)} ", text)

@@ -7,6 +7,7 @@ import itertools
 import os
 import zlib
 
+from keras_transformer.errors import UserError
 from keras_transformer.files.reading import check_reachable
 
 MAX_LINE_BYTES = 16 * 2**20  # far more than any sentence or tree has
@@ -22,15 +23,15 @@ def read_lines(path, errors="strict", exact=False):
     r"""Yields the lines of a text file without their line ends.
 
     The file may be a pipe, such as `<(command)` of a shell, which can be read
-    only once. See `lines_of` for what a line is.
+    only once. See `split_lines` for what a line is.
 
     Args:
         path: Path of a file of UTF-8 text, which may be gzip-compressed.
-        errors: See `lines_of`.
-        exact: See `lines_of`.
+        errors: See `split_lines`.
+        exact: See `split_lines`.
 
     Raises:
-        ValueError: If the file does not exist, is not UTF-8, or holds damaged
+        UserError: If the file does not exist, is not UTF-8, or holds damaged
             compressed data. The message names the file and the line.
     """
     check_exists(path)
@@ -39,10 +40,10 @@ def read_lines(path, errors="strict", exact=False):
         if file.peek(len(_GZIP_START)).startswith(_GZIP_START):
             yield from _decompressed_lines(file, path, errors, exact)
         else:
-            yield from lines_of(file, path, errors, exact)
+            yield from split_lines(file, path, errors, exact)
 
 
-def lines_of(file, name, errors="strict", exact=False):
+def split_lines(file, name, errors="strict", exact=False):
     r"""Yields the lines of an open file without their line ends.
 
     Only the byte `\n` ends a line, as for `wc -l`. Unicode's other line
@@ -60,7 +61,7 @@ def lines_of(file, name, errors="strict", exact=False):
             Defaults to False.
 
     Raises:
-        ValueError: If a line is not UTF-8 or too long. The lines before it are
+        UserError: If a line is not UTF-8 or too long. The lines before it are
             yielded.
     """
     number = 0
@@ -68,7 +69,7 @@ def lines_of(file, name, errors="strict", exact=False):
     while line := file.readline(MAX_LINE_BYTES + 1):
         number += 1
         if len(line) > MAX_LINE_BYTES:
-            raise ValueError(
+            raise UserError(
                 f"A line of text must have at most {MAX_LINE_BYTES:,} bytes. "
                 f"Received: {name}, line {number}, which has more. Check that "
                 "this is text with one sentence on a line."
@@ -81,14 +82,14 @@ def lines_of(file, name, errors="strict", exact=False):
         try:
             text = line.decode(errors=errors)
         except UnicodeDecodeError as error:
-            raise not_text(name, number, line, error.start) from error
+            raise encoding_error(name, number, line, error.start) from error
         # UTF-16 without a byte order mark is full of them.
         if errors == "strict" and "\0" in text:
-            raise not_text(name, number, line, line.index(b"\0"))
+            raise encoding_error(name, number, line, line.index(b"\0"))
         yield text
 
 
-def not_text(name, number, line, position):
+def encoding_error(name, number, line, position):
     """Returns the error about a line that is not UTF-8 text.
 
     Args:
@@ -100,10 +101,10 @@ def not_text(name, number, line, position):
     marks = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
     is_utf16 = (number == 1 and line.startswith(marks)) or not line[position]
     encoding = "UTF-16" if is_utf16 else "ISO-8859-1"
-    return ValueError(
-        f"Text must be UTF-8. Received: {name}, line {number}, where byte "
-        f"{position + 1} is 0x{line[position]:02x}. Convert the text, for "
-        f"example with iconv -f {encoding} -t UTF-8."
+    return UserError(
+        f"{name}, line {number} is not UTF-8: byte {position + 1} is "
+        f"0x{line[position]:02x}. Convert the text, for example with iconv -f "
+        f"{encoding} -t UTF-8."
     )
 
 
@@ -111,7 +112,7 @@ def _decompressed_lines(file, path, errors, exact):
     number = 0
     content = gzip.GzipFile(fileobj=file)
     try:
-        lines = lines_of(content, path, errors, exact)
+        lines = split_lines(content, path, errors, exact)
         for number, line in enumerate(lines, 1):
             size = content.tell()
             # The position in a pipe is not known.
@@ -119,15 +120,15 @@ def _decompressed_lines(file, path, errors, exact):
                 _check_ratio(path, file.tell(), size)
             yield line
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise ValueError(
-            f"A gzip file must be whole. Received: {path}, damaged after "
-            f"line {number}. Copy or compress it again."
+        raise UserError(
+            f"The gzip file {path} is damaged after line {number}. Copy or "
+            "compress it again."
         ) from error
 
 
 def _check_ratio(path, compressed_size, size):
     if size > MAX_GZIP_RATIO * compressed_size:
-        raise ValueError(
+        raise UserError(
             f"A gzip file of text must be at most {MAX_GZIP_RATIO} times "
             f"smaller than its text. Received: {path}, where {size:,} bytes "
             f"come from {compressed_size:,}. Check that this is text; "
@@ -135,20 +136,16 @@ def _check_ratio(path, compressed_size, size):
         )
 
 
-def read_as_many(path, num_lines, other):
-    """Returns the lines of a file that must have as many of them as another.
-
-    Args:
-        path: Path of the file.
-        num_lines: Number of lines of the other text.
-        other: What error messages call the other text, usually its path.
+def read_parallel_lines(path, num_lines, other):
+    """Returns the lines of a file, as many as another text has.
 
     Raises:
-        ValueError: If it has another number of lines.
+        UserError: If it has another number. The message calls the other text
+            `other`, usually its path.
     """
     lines = list(read_lines(path))
     if len(lines) != num_lines:
-        raise ValueError(
+        raise UserError(
             "Files of the same text must have the same number of lines. "
             f"Received: {path} with {len(lines):,} lines and {other} with "
             f"{num_lines:,} lines. Name the file for this text."
@@ -156,12 +153,12 @@ def read_as_many(path, num_lines, other):
     return lines
 
 
-def unescaped(text):
+def unescape(text):
     """Returns a text with the entities of SGML, such as `&amp;`, as characters.
 
     Example:
 
-    >>> unescaped("&quot;R&amp;D&quot;")
+    >>> unescape("&quot;R&amp;D&quot;")
     '"R&D"'
     """
     # Imported here because it imports much, and few texts come from SGML.
@@ -175,10 +172,10 @@ def read_pairs(source_path, target_path, exact=False):
 
     Args:
         source_path, target_path: Paths of the files.
-        exact: See `lines_of`.
+        exact: See `split_lines`.
 
     Raises:
-        ValueError: If one file ends before the other. The message names both
+        UserError: If one file ends before the other. The message names both
             files and their numbers of lines.
     """
     paths = (source_path, target_path)
@@ -193,7 +190,7 @@ def read_pairs(source_path, target_path, exact=False):
             number + (line is not None) + sum(1 for _ in side)
             for line, side in zip(pair, sides)
         ]
-        raise ValueError(
+        raise UserError(
             "Parallel files must have the same number of lines. Received: "
             f"{paths[0]} with {counts[0]:,} lines and {paths[1]} with "
             f"{counts[1]:,} lines. Align them again: line n of one file must "
@@ -221,32 +218,24 @@ def fingerprints(paths):
 
 
 def check_exists(path):
-    """Checks that a path names a file or a pipe.
+    """Raises a `UserError` unless a path names a file or a pipe.
 
-    Raises:
-        ValueError: If it does not.
-        PermissionError: If a directory on the way may not be searched.
+    A closed directory on the way raises a PermissionError.
     """
     check_reachable(path)
     if not os.path.exists(path) or os.path.isdir(path):
         state = "is a directory" if os.path.isdir(path) else "does not exist"
-        raise ValueError(
-            f"Text must be a file. Received: {path}, which {state}. "
-            "Check the path."
+        raise UserError(
+            f"Cannot read {path}, which {state}. Name a file of text."
         )
 
 
 def check_rereadable(paths):
-    """Checks that files can be read more than once.
-
-    Raises:
-        ValueError: If one of them is a pipe or a device.
-    """
+    """Raises a `UserError` if one of the files is a pipe or a device."""
     for path in paths:
         if os.path.exists(path) and not os.path.isfile(path):
-            raise ValueError(
-                "Text to generate data from must be in regular files, because "
-                f"it is read more than once. Received: {path}, which is a "
-                "directory, a pipe or a device. Write the text to a file "
-                "first."
+            raise UserError(
+                f"Cannot read {path} more than once, which is a directory, a "
+                "pipe or a device. Data are generated in several passes, so "
+                "write the text to a file first."
             )

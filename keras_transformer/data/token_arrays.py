@@ -2,6 +2,7 @@
 
 import array
 import itertools
+import math
 import os
 import typing
 
@@ -10,6 +11,7 @@ import numpy as np
 from keras_transformer.files import npy
 from keras_transformer.files.reading import check_file
 from keras_transformer.files.reading import file_error
+from keras_transformer.files.reading import read_text as read_text_file
 from keras_transformer.token_ids import END_ID
 from keras_transformer.token_ids import PAD_ID
 
@@ -35,7 +37,7 @@ class TokenSequences:
         self.offsets = offsets
 
     @classmethod
-    def of_lists(cls, lists, dtype=np.int32):
+    def from_lists(cls, lists, dtype=np.int32):
         """Returns the sequences of a list of lists of ids."""
         ids = np.fromiter(itertools.chain.from_iterable(lists), dtype)
         offsets = np.zeros(len(lists) + 1, np.int64)
@@ -49,34 +51,20 @@ class TokenSequences:
         # Indexing a range handles negative numbers, and raises the IndexError
         # that ends an iteration.
         index = range(len(self))[index]
-        return self.concatenated(np.array([index])).astype(np.int32)
+        return self.concatenate(np.array([index])).astype(np.int32)
 
     @property
     def lengths(self):
         """Number of tokens of each sequence, of shape `(sequences,)`."""
         return np.diff(self.offsets)
 
-    def lengths_of(self, indices):
-        """Returns the numbers of tokens of the chosen sequences.
-
-        Args:
-            indices: Integer array, the numbers of sequences.
-
-        Returns:
-            Integer array of the same shape.
-        """
+    def count_tokens(self, indices):
+        """Returns the numbers of tokens of the sequences with these numbers."""
         return self.offsets[indices + 1] - self.offsets[indices]
 
-    def concatenated(self, indices):
-        """Returns the ids of the chosen sequences, one after another.
-
-        Args:
-            indices: Integer array of shape `(chosen,)`.
-
-        Returns:
-            Integer array of shape `(ids,)`.
-        """
-        lengths = self.lengths_of(indices)
+    def concatenate(self, indices):
+        """Returns the ids of some sequences, one after another."""
+        lengths = self.count_tokens(indices)
         # The position of every id in the file, without a loop over sequences:
         # a running count, shifted for each sequence to its start.
         positions = np.arange(lengths.sum()) + np.repeat(
@@ -84,8 +72,8 @@ class TokenSequences:
         )
         return self.ids[positions]
 
-    def padded(self, indices, length):
-        """Returns the chosen sequences as one padded array.
+    def pad(self, indices, length):
+        """Returns some sequences as one padded array.
 
         Args:
             indices: Integer array of shape `(rows,)`, or `(rows,
@@ -100,10 +88,10 @@ class TokenSequences:
         if indices.ndim == 1:
             indices = indices[:, None]  # (rows, 1)
         is_sequence = indices >= 0
-        lengths = np.where(is_sequence, self.lengths_of(indices), 0)
+        lengths = np.where(is_sequence, self.count_tokens(indices), 0)
         row_lengths = lengths.sum(axis=1)
         padded = np.full((len(indices), length), PAD_ID, np.int32)
-        padded[np.arange(length) < row_lengths[:, None]] = self.concatenated(
+        padded[np.arange(length) < row_lengths[:, None]] = self.concatenate(
             indices[is_sequence]
         )
         return padded
@@ -119,7 +107,7 @@ class TokenArray(TokenSequences):
         path: Path without suffix that a `TokenArrayWriter` wrote to.
 
     Raises:
-        ValueError: If the two files do not agree with each other.
+        UserError: If the two files do not agree with each other.
     """
 
     def __init__(self, path):
@@ -139,12 +127,8 @@ class TokenArray(TokenSequences):
     def check(self, num_sentences, vocab_size):
         """Checks that these are encoded sentences; reads all ids once.
 
-        Args:
-            num_sentences: Number of sentences.
-            vocab_size: Number of different ids.
-
         Raises:
-            ValueError: If there is another number of them, or if one does not
+            UserError: If there is another number of them, or if one does not
                 end with the end id or holds an id outside the vocabulary.
         """
         fault = None
@@ -191,13 +175,10 @@ class TokenPairs(typing.NamedTuple):
     targets: TokenSequences
 
 
-def joined(parts):
-    """Returns the sequences of several `TokenSequences`, one after another.
+def join_sequences(parts):
+    """Returns the sequences of one or two `TokenSequences`, one after another.
 
     Nothing is read or copied, except for the offsets.
-
-    Args:
-        parts: List of one or two `TokenSequences`.
     """
     if len(parts) == 1:
         return parts[0]
@@ -268,3 +249,38 @@ def ids_dtype(vocab_size):
     """Returns the NumPy type of ids in a file."""
     # All usual vocabularies fit into 16 bits, which halves the file.
     return np.uint16 if vocab_size <= 1 << 16 else np.int32
+
+
+def ids_path(directory, split, side):
+    """Returns the path of the token ids of a "source" or "target" side."""
+    return os.path.join(directory, f"{split}.{side}")
+
+
+def read_ids(directory, split):
+    """Returns the token ids of both sides, a dictionary of `TokenArray`."""
+    return {
+        side: TokenArray(ids_path(directory, split, side))
+        for side in ("source", "target")
+    }
+
+
+def text_path(directory, split, side):
+    """Returns the path of the raw text of a "source" or "target" side."""
+    return os.path.join(directory, f"{split}.{side}.txt")
+
+
+def read_text(directory, split, side, num_lines):
+    """Returns the lines of the raw text of a side, a list of strings.
+
+    Raises:
+        UserError: If the file is not as it was written, with `num_lines` lines.
+    """
+    path = text_path(directory, split, side)
+    text = read_text_file(path, REMEDY, max_bytes=math.inf)
+    # `splitlines` also splits at rarer characters, which may stand inside a
+    # sentence.
+    lines = text.split("\n")[:-1]
+    if len(lines) != num_lines:
+        fault = f"with {len(lines):,} lines instead of {num_lines:,}"
+        raise file_error(path, fault, REMEDY)
+    return lines

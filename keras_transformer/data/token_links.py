@@ -9,11 +9,12 @@ import re
 
 import numpy as np
 
-from keras_transformer.data import split_files
+from keras_transformer.data import token_arrays
 from keras_transformer.data.text_files import read_lines
 from keras_transformer.data.token_arrays import REMEDY
 from keras_transformer.data.token_arrays import TokenArray
 from keras_transformer.data.token_arrays import TokenArrayWriter
+from keras_transformer.errors import UserError
 from keras_transformer.files.reading import file_error
 from keras_transformer.token_ids import END_ID
 from keras_transformer.token_ids import WORD_START
@@ -35,12 +36,12 @@ def read_alignments(path):
         List of pairs of integers, perhaps empty.
 
     Raises:
-        ValueError: If a line is malformed.
+        UserError: If a line is malformed.
     """
     for number, line in enumerate(read_lines(path), 1):
         line = " ".join(line.split())
         if not _LINE.fullmatch(line):
-            raise ValueError(
+            raise UserError(
                 "A word alignment must be pairs of word numbers such as 0-0 "
                 f"2-1. Received: {path}, line {number}, {line[:40]!r}. Correct "
                 "the line."
@@ -61,10 +62,10 @@ def write_links(directory, vocabularies, alignments):
             str, and its list of pairs of words, one for each training pair.
 
     Raises:
-        ValueError: If a link is to a word that the sentence lacks, or if there
+        UserError: If a link is to a word that the sentence lacks, or if there
             are no links at all.
     """
-    sides = split_files.read_ids(directory, "train").values()
+    sides = token_arrays.read_ids(directory, "train").values()
     starts = [
         np.array([piece.startswith(WORD_START) for piece in v.all_pieces()])
         for v in reversed(vocabularies)
@@ -72,33 +73,26 @@ def write_links(directory, vocabularies, alignments):
     path = os.path.join(directory, FILE)
     with TokenArrayWriter(path, _MOST_POSITIONS) as writer:
         for *pair, (origin, links) in zip(*sides, alignments, strict=True):
-            words = [_words_of(*side) for side in zip(pair, starts)]
-            writer.append(_token_links(words, links, origin))
+            words = [_number_words(*side) for side in zip(pair, starts)]
+            writer.append(_link_tokens(words, links, origin))
         num_positions = writer.num_tokens
     if not num_positions:
-        raise ValueError(
-            "Word alignments must have at least one link. Received: a "
-            "--train_alignments file with none. Align the text again, or leave "
-            "the flag out."
+        raise UserError(
+            "The file of --train_alignments has no link at all. Align the text "
+            "again, or leave the flag out."
         )
 
 
 def read_links(problem):
-    """Returns the links of a problem's training pairs.
-
-    Args:
-        problem: A `Problem` with generated data.
-
-    Returns:
-        A `TokenSequences`.
+    """Returns the links of a problem's training pairs, a `TokenSequences`.
 
     Raises:
-        ValueError: If the data have no word alignments, or if the problem is a
+        UserError: If the data have no word alignments, or if the problem is a
             `_rev` or `_both` variant.
     """
     settings = problem.manifest["made_from"].get("settings", {})
     if SETTING not in settings or problem.name != problem.data_name:
-        raise ValueError(
+        raise UserError(
             "`guided_alignment` must go with data that have word alignments, "
             f"in their own direction. Received: problem={problem.name} in "
             f"{problem.data_dir}, which has none in that direction. Use "
@@ -113,15 +107,14 @@ def read_links(problem):
     return links
 
 
-def dense_links(links, rows, shape):
-    """Returns the links of a batch as one array.
+def densify_links(links, rows, shape):
+    """Returns the links of a batch as one boolean array.
 
     Args:
         links: What `read_links` returns.
         rows: Integer array of shape `(rows,)`, the number of the pair of each
             row; -1 means no pair.
-        shape: Tuple `(rows, input_len, target_len)`, the shape of the batch, as
-            in `BatchPlan`.
+        shape: The shape of the batch, as in `BatchPlan`.
 
     Returns:
         Boolean array of shape `(rows, target_len, input_len)`.
@@ -130,12 +123,14 @@ def dense_links(links, rows, shape):
     dense = np.zeros((len(rows), target_len, input_len), bool)
     (places,) = np.nonzero(rows >= 0)
     pairs = rows[places]
-    sources, targets = links.concatenated(pairs).reshape(-1, 2).T
-    dense[np.repeat(places, links.lengths_of(pairs) // 2), targets, sources] = 1
+    sources, targets = links.concatenate(pairs).reshape(-1, 2).T
+    dense[
+        np.repeat(places, links.count_tokens(pairs) // 2), targets, sources
+    ] = 1
     return dense
 
 
-def _words_of(ids, starts):
+def _number_words(ids, starts):
     """Returns the number of the word of each token, without the end."""
     ids = ids[:-1] if ids[-1] == END_ID else ids
     is_start = starts[ids]
@@ -143,14 +138,14 @@ def _words_of(ids, starts):
     return np.cumsum(is_start) - 1
 
 
-def _token_links(words, links, origin):
+def _link_tokens(words, links, origin):
     """Returns the positions of all linked tokens, one after another."""
     positions = []
     for link in sorted(set(links)):
         linked = [np.flatnonzero(w == n) for w, n in zip(words, link)]
         if not all(map(len, linked)):
             sizes = [int(of_side.max(initial=-1)) + 1 for of_side in words]
-            raise ValueError(
+            raise UserError(
                 "A word alignment must link words of its pair. Received: "
                 f"{origin} with {link[0]}-{link[1]}, where the source has "
                 f"{sizes[0]} words and the target {sizes[1]}. Correct the "

@@ -6,7 +6,7 @@ import typing
 import numpy as np
 
 from keras_transformer.data import batch_plan
-from keras_transformer.data.token_links import dense_links
+from keras_transformer.data.token_links import densify_links
 
 
 class Layout(typing.NamedTuple):
@@ -18,7 +18,7 @@ class Layout(typing.NamedTuple):
     local_replicas: int = 1  # number of replicas that this worker feeds
 
     @classmethod
-    def of(cls, plan, batch_tokens, engine):
+    def from_plan(cls, plan, batch_tokens, engine):
         """Divides the batches of a plan among an engine's replicas.
 
         There are as few rounds of accumulation as `batch_tokens` allows, and
@@ -43,66 +43,114 @@ class Layout(typing.NamedTuple):
         )
 
 
-def update_batches(token_pairs, plan, layout, seed, epoch, start=0, links=None):
-    """Yields the batches of a plan, divided for gradient accumulation.
+class UpdateSize(typing.NamedTuple):
+    """The size of an update on all workers together."""
 
-    The rows of a batch go in order to the replicas of the first round, then to
-    those of the second, and so on, in parts of equal size. Empty rows fill the
-    last parts. An update therefore sees the same rows, each with the same seed,
-    in every layout. Only the parts of this worker's replicas are read.
+    lengths: np.ndarray  # source and target length of each pair, (pairs, 2)
+    rows: int  # rows of all parts, empty ones included
+    input_len: int
+    target_len: int
+
+
+class UpdateBatches:
+    """The batches of an epoch, divided for gradient accumulation.
+
+    A batch is a pure function of its number, so several threads can make
+    batches at the same time, and a resumed run makes the same ones. The rows of
+    a batch go in order to the replicas of the first round, then to those of the
+    second, and so on, in parts of equal size. Empty rows fill the last parts.
+    An update therefore sees the same rows, each with the same seed, in every
+    layout.
+
+    `batches[number]` holds the parts of all replicas of this worker. It is a
+    dictionary of "inputs" and "targets", int32 arrays of shapes `(num_rounds,
+    local_replicas, rows, input_len)` and `(num_rounds, local_replicas, rows,
+    target_len)`; "seeds", an int32 array of shape `(num_rounds, local_replicas,
+    rows)` with a random number for each row, and 0 for an empty row; and
+    "num_tokens", a float32 with the number of target tokens of all workers.
+    With `links` there is also "links", a boolean array of shape `(num_rounds,
+    local_replicas, rows, target_len, input_len)`.
 
     Args:
         token_pairs: The `TokenPairs` that the plan was made for.
         plan: The `BatchPlan` of an epoch.
-        layout: A `Layout`.
-        seed: Integer seed of the training run.
+        layout: A `Layout`. Defaults to a single part.
+        seed: Integer seed of the training run. Defaults to 0.
         epoch: Number of the epoch. Seed, epoch and the number of the batch
-            determine the seeds of its rows.
-        start: Number of the first batch. Defaults to 0.
+            determine the seeds of its rows. Defaults to 0.
         links: The `TokenSequences` of `token_links`. Defaults to None.
-
-    Yields:
-        Dictionaries with five entries: "inputs" and "targets", int32 arrays of
-        shapes `(num_rounds, local_replicas, rows, input_len)` and
-        `(num_rounds, local_replicas, rows, target_len)`; "seeds", an int32
-        array of shape `(num_rounds, local_replicas, rows)` with a random
-        number for each row, and 0 for an empty row; "lengths", an integer array
-        of shape `(pairs, 2)` with the source and target lengths of the pairs of
-        all workers; and "num_tokens", a float32 with the number of target
-        tokens of all workers. With `links` also "links", a boolean array of
-        shape `(num_rounds, local_replicas, rows, target_len, input_len)`.
     """
-    for number in range(start, len(plan)):
-        indices, shape = plan[number]
-        lengths = _lengths(token_pairs, indices)  # (pairs, 2)
-        seeds = _draw_seeds(indices, (seed, epoch, number))
-        local = _local_part(indices, layout, batch_plan.EMPTY_ROW)
-        rows = local.reshape(-1, *indices.shape[1:])  # (local_rows, ...)
-        inputs, targets = batch_plan.pad_batch(token_pairs, rows, shape)
+
+    def __init__(
+        self, token_pairs, plan, layout=Layout(), seed=0, epoch=0, links=None
+    ):
+        self.plan = plan
+        self.layout = layout
+        self.links = links
+        self._token_pairs = token_pairs
+        self._position = (seed, epoch)
+
+    def __len__(self):
+        return len(self.plan)
+
+    def __getitem__(self, number):
+        first, num_local = self.layout[2:]
+        return self.read(number, slice(first, first + num_local))
+
+    def size(self, number):
+        """Returns the `UpdateSize` of a batch."""
+        indices, (rows, input_len, target_len) = self.plan[number]
+        num_parts = self.layout.num_rounds * self.layout.num_replicas
+        filled_rows = math.ceil(rows / num_parts) * num_parts
+        return UpdateSize(
+            self._lengths(indices), filled_rows, input_len, target_len
+        )
+
+    def read(self, number, replicas):
+        """Returns the parts of some replicas of a batch.
+
+        Args:
+            number: Number of the batch.
+            replicas: Slice of the numbers of all replicas.
+        """
+        indices, shape = self.plan[number]
+        seeds = _draw_seeds(indices, (*self._position, number))
+        parts = self._divide(indices, replicas, batch_plan.EMPTY_ROW)
+        rows = parts.reshape(-1, *indices.shape[1:])  # (rows, ...)
+        inputs, targets = batch_plan.pad_batch(self._token_pairs, rows, shape)
+        # Of all workers, because the loss is the mean over all tokens.
+        num_tokens = self._lengths(indices)[:, 1].sum()
         batch = {
             "inputs": inputs.reshape(
-                *local.shape[:3], -1
-            ),  # (num_rounds, local_replicas, rows, input_len)
+                *parts.shape[:3], -1
+            ),  # (num_rounds, replicas, rows, input_len)
             "targets": targets.reshape(
-                *local.shape[:3], -1
-            ),  # (num_rounds, local_replicas, rows, target_len)
-            "seeds": _local_part(seeds, layout, 0),
-            "lengths": lengths,
-            # Of all workers, because the loss is the mean over all tokens.
-            "num_tokens": np.float32(lengths[:, 1].sum()),
+                *parts.shape[:3], -1
+            ),  # (num_rounds, replicas, rows, target_len)
+            "seeds": self._divide(seeds, replicas, 0),
+            "num_tokens": np.float32(num_tokens),
         }
-        if links is not None:
-            dense = dense_links(links, rows, shape)
+        if self.links is not None:
+            dense = densify_links(self.links, rows, shape)
             batch["links"] = dense.reshape(
-                *local.shape[:3], *dense.shape[1:]
-            )  # (num_rounds, local_replicas, rows, target_len, input_len)
-        yield batch
+                *parts.shape[:3], *dense.shape[1:]
+            )  # (num_rounds, replicas, rows, target_len, input_len)
+        return batch
 
+    def _lengths(self, indices):
+        pairs = indices[indices >= 0]
+        sides = [side.count_tokens(pairs) for side in self._token_pairs]
+        return np.stack(sides, axis=1)  # (pairs, 2)
 
-def _lengths(token_pairs, indices):
-    pairs = indices[indices >= 0]
-    sides = (token_pairs.inputs, token_pairs.targets)
-    return np.stack([side.lengths_of(pairs) for side in sides], axis=1)
+    def _divide(self, rows, replicas, empty):
+        """Returns parts of shape `(num_rounds, replicas, rows, ...)`."""
+        num_rounds, num_replicas, *_ = self.layout
+        num_missing = -len(rows) % (num_rounds * num_replicas)
+        missing = np.full((num_missing, *rows.shape[1:]), empty, rows.dtype)
+        parts = np.concatenate([rows, missing]).reshape(
+            num_rounds, num_replicas, -1, *rows.shape[1:]
+        )  # (num_rounds, num_replicas, rows, ...)
+        return parts[:, replicas]
 
 
 def _draw_seeds(indices, position):
@@ -117,15 +165,3 @@ def _draw_seeds(indices, position):
     pairs = indices.reshape(len(indices), -1)  # (rows, pairs_per_row)
     is_empty = pairs.max(axis=1) < 0
     return np.where(is_empty, np.int32(0), seeds)
-
-
-def _local_part(rows, layout, empty):
-    """Returns parts of shape `(num_rounds, local_replicas, rows, ...)`."""
-    num_parts = layout.num_rounds * layout.num_replicas
-    num_missing = -len(rows) % num_parts
-    missing = np.full((num_missing, *rows.shape[1:]), empty, rows.dtype)
-    parts = np.concatenate([rows, missing]).reshape(
-        layout.num_rounds, layout.num_replicas, -1, *rows.shape[1:]
-    )  # (num_rounds, num_replicas, rows, ...)
-    last = layout.first_replica + layout.local_replicas
-    return parts[:, layout.first_replica : last]

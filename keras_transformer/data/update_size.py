@@ -9,26 +9,18 @@ from keras_transformer.data import buckets
 from keras_transformer.data import packing
 
 
-def update_positions(hparams, token_pairs, chosen=None):
+def update_positions(hparams, token_pairs, pair_numbers=None):
     """Returns the number of positions per side of an update.
 
     If `effective_batch_tokens` is set, an update is as large as it must be to
     hold that many real tokens on its fuller side, on average over an epoch.
     Otherwise an update is one batch of `batch_tokens` positions. The number
     depends on the lengths and the hyper-parameters alone, so every epoch and
-    every machine has the same one.
-
-    Args:
-        hparams: An `HParams`.
-        token_pairs: `TokenPairs` to train on.
-        chosen: Integer array, the numbers of the pairs of an epoch. Defaults to
-            None, which is every pair once.
-
-    Returns:
-        An integer, the `batch_tokens` of `plan_batches` or `plan_packed`.
+    every machine has the same one. `pair_numbers` are those of the pairs of an
+    epoch, None for every pair once.
 
     Raises:
-        ValueError: If a sentence is longer than `effective_batch_tokens`, or
+        UserError: If a sentence is longer than `effective_batch_tokens`, or
             without that, than `batch_tokens`.
     """
     select = functools.partial(
@@ -44,17 +36,21 @@ def update_positions(hparams, token_pairs, chosen=None):
         batch_plan.check_longest(all_lengths, hparams.batch_tokens)
         return hparams.batch_tokens
     batch_plan.check_longest(all_lengths, tokens, "effective_batch_tokens")
-    _, lengths, _ = select(chosen)
+    _, lengths, _ = select(pair_numbers)
     # One update cannot see more than there is.
     tokens = min(tokens, int(lengths.sum(axis=0).max()))
     if not tokens:
         return hparams.effective_batch_tokens
-    find = packing.packed_positions if hparams.packed else _padded_positions
-    # The chosen pairs together can be shorter than the longest one of all.
+    find = (
+        packing.find_packed_positions
+        if hparams.packed
+        else _find_padded_positions
+    )
+    # The pairs of an epoch can be shorter than the longest one of all.
     return max(find(lengths, tokens), int(all_lengths.max()))
 
 
-def _padded_positions(lengths, tokens):
+def _find_padded_positions(lengths, tokens):
     """Finds the positions of padded batches that hold `tokens` on average."""
     cells, _ = buckets.count_cells(lengths)
     total = lengths.sum(axis=0).max()

@@ -1,5 +1,6 @@
 """The vocabularies of source and target, which may be one."""
 
+import itertools
 import os
 import typing
 
@@ -7,6 +8,8 @@ from keras_transformer.data import subwords
 from keras_transformer.data.subwords import SOURCE_VOCABULARY_FILE
 from keras_transformer.data.subwords import VOCABULARY_FILE
 from keras_transformer.data.subwords import Subwords
+from keras_transformer.data.subwords import sample_evenly
+from keras_transformer.errors import UserError
 from keras_transformer.files.writing import atomic_write
 
 FILES = (VOCABULARY_FILE, SOURCE_VOCABULARY_FILE)
@@ -72,19 +75,13 @@ class HasVocabularies:
 
 
 def read(directory, sha256, source_sha256):
-    """Reads the vocabularies in a directory.
+    """Reads the vocabularies in a directory, a `Vocabularies`.
 
-    Args:
-        directory: Path of the directory.
-        sha256: SHA-256 of the vocabulary of the targets; None accepts any.
-        source_sha256: SHA-256 of that of the sources, or None if the two share
-            one.
-
-    Returns:
-        A `Vocabularies`.
+    The SHA-256 of the targets may be None, which accepts any. That of the
+    sources is None if the two share a vocabulary.
 
     Raises:
-        ValueError: If a file is missing or has another SHA-256.
+        UserError: If a file is missing or has another SHA-256.
     """
     targets = Subwords(os.path.join(directory, VOCABULARY_FILE), sha256)
     if source_sha256 is None:
@@ -94,17 +91,7 @@ def read(directory, sha256, source_sha256):
 
 
 def train_separate(problem, pairs, tmp_dir, directory):
-    """Trains a vocabulary for each side of a problem.
-
-    Args:
-        problem: A `Problem` whose `shared_vocabulary` is False.
-        pairs: List of pairs of a source and a target.
-        tmp_dir: Directory that holds the raw text.
-        directory: Path of the directory to write to.
-
-    Returns:
-        A `Vocabularies`.
-    """
+    """Trains a vocabulary for each side of pairs of a problem."""
     sources, targets = zip(*pairs)
     symbols = problem.symbols(tmp_dir)
     sides = (
@@ -126,18 +113,10 @@ def train_separate(problem, pairs, tmp_dir, directory):
 
 
 def check_problem(problem):
-    """Checks that a problem can have the vocabularies that it asks for.
-
-    Args:
-        problem: A `Problem`.
-
-    Raises:
-        ValueError: If it has separate vocabularies and both directions or a
-            ready vocabulary, or a size of a source vocabulary that it lacks.
-    """
+    """Raises a `UserError` if a problem asks for contradictory vocabularies."""
     if problem.shared_vocabulary:
         if problem.source_vocab_size:
-            raise ValueError(
+            raise UserError(
                 "`source_vocab_size` must go with a vocabulary of the source "
                 f"alone. Received: source_vocab_size="
                 f"{problem.source_vocab_size} and shared_vocabulary=True. Set "
@@ -146,7 +125,7 @@ def check_problem(problem):
         return
     check_one_direction(problem)
     if problem.vocabulary_path:
-        raise ValueError(
+        raise UserError(
             "A vocabulary file must serve both sides. Received: "
             f"vocabulary_path={problem.vocabulary_path!r} and "
             "shared_vocabulary=False. Leave one of them out."
@@ -154,12 +133,58 @@ def check_problem(problem):
 
 
 def check_one_direction(problem):
-    """Raises a `ValueError` if a problem has its pairs in both directions."""
+    """Raises a `UserError` if a problem has its pairs in both directions."""
     if len(problem.directions) > 1:
-        raise ValueError(
+        raise UserError(
             "A problem in both directions must have one vocabulary, since "
             "either language is a source. Received: "
             f"{problem.name} with shared_vocabulary=False. Use "
             f"{problem.data_name}, or generate the data with "
             "--shared_vocabulary=true."
         )
+
+
+def sample_corpora(corpora, limit, temperature=1):
+    """Samples pairs of several corpora, spread evenly over each of them.
+
+    With a temperature T, the share of a corpus of n pairs is in proportion to
+    n ** (1 / T). With T = 1 that is its share of the text. A larger T makes the
+    shares more equal, so that the words of a small corpus get subwords of their
+    own: some of its pairs are then in the sample several times, and some of a
+    large corpus are not. Memory holds up to `limit` pairs of each corpus. The
+    sample has at most `limit` pairs, and at least half of it if there are as
+    many.
+
+    >>> sample_corpora(["aaaaaaaa", "bb"], limit=10, temperature=1e9)
+    ['a', 'a', 'a', 'a', 'a', 'b', 'b', 'b', 'b', 'b']
+    """
+    if temperature == 1:
+        return sample_evenly(itertools.chain(*corpora), limit)
+    counted = [_sample_and_count(pairs, limit) for pairs in corpora]
+    # Cleaning can leave nothing of a corpus.
+    counted = [(sample, size) for sample, size in counted if size]
+    sizes = [size for _, size in counted]
+    sample_size = min(limit, sum(sizes))
+    chosen = []
+    for (sample, _), share in zip(counted, compute_shares(sizes, temperature)):
+        places = range(round(share * sample_size))
+        chosen += [sample[i * len(sample) // len(places)] for i in places]
+    return chosen
+
+
+def _sample_and_count(pairs, limit):
+    """Returns an even sample of pairs, and the number of all of them."""
+    counter = itertools.count()
+    # `zip` draws a pair first, so it counts no number for their end.
+    sample = sample_evenly((pair for pair, _ in zip(pairs, counter)), limit)
+    return sample, next(counter)
+
+
+def compute_shares(sizes, temperature):
+    """Returns the shares of corpora of these sizes, a list with the sum 1.
+
+    >>> [round(share, 2) for share in compute_shares([900, 100], temperature=2)]
+    [0.75, 0.25]
+    """
+    powers = [size ** (1 / temperature) for size in sizes]
+    return [power / sum(powers) for power in powers]

@@ -3,6 +3,8 @@
 import json
 import os
 
+from keras_transformer.errors import UserError
+
 _EXAMPLE = (
     '{"cluster": {"worker": ["host1:2222", "host2:2222"]}, '
     '"task": {"type": "worker", "index": 0}}'
@@ -12,17 +14,16 @@ _EXAMPLE = (
 def read_cluster():
     """Reads the cluster from the environment variable `TF_CONFIG`.
 
-    Returns:
-        The number of workers and the number of this one, counted from 0. The
-        worker 0 is the chief. Without a cluster the result is `(1, 0)`.
+    Returns the number of workers and the number of this one; worker 0 is the
+    chief. Without a cluster that is `(1, 0)`.
 
     Raises:
-        ValueError: If the variable does not describe a cluster.
+        UserError: If the variable does not describe a cluster.
     """
     config = _parse(os.environ.get("TF_CONFIG") or "{}")
     fault = _fault(config)
     if fault:
-        raise ValueError(
+        raise UserError(
             "`TF_CONFIG` must be a JSON object that names all machines and the "
             f"task of this one. Received: TF_CONFIG, {fault}. Set it to, for "
             f"example, {_EXAMPLE}."
@@ -37,9 +38,9 @@ def read_cluster():
 
 
 def check_backend(backend):
-    """Raises a `ValueError` if a backend cannot train on the cluster."""
+    """Raises a `UserError` if a backend cannot train on the cluster."""
     if backend == "jax" and os.environ.get("TF_CONFIG"):
-        raise ValueError(
+        raise UserError(
             "Training on several machines needs TensorFlow. Received: "
             "KERAS_BACKEND=jax and TF_CONFIG. Unset one of them."
         )

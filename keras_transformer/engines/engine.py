@@ -39,25 +39,17 @@ class Engine:
         self.is_chief = worker == 0
         self.local_replicas = num_replicas // num_workers
         self.first_replica = worker * self.local_replicas
+        # The names of the arrays of a batch that an update reads in parts.
+        self.parts = (*PARTS, "links") if hparams.guided_alignment else PARTS
+        # About how many positions per side a replica takes at once: its share
+        # of an update, and at most `batch_tokens`. It depends on nothing but
+        # the hyper-parameters and the number of replicas, so a resumed run
+        # computes in the same chunks.
+        update = hparams.effective_batch_tokens or hparams.batch_tokens
+        share = math.ceil(update / num_replicas)
+        self.positions_at_once = min(hparams.batch_tokens, share)
         self.model = None
         self.optimizer = None
-
-    @property
-    def parts(self):
-        """Names of the arrays of a batch that an update reads in parts."""
-        return (*PARTS, "links") if self.hparams.guided_alignment else PARTS
-
-    def positions_at_once(self):
-        """Returns about how many positions per side a replica takes at once.
-
-        This is the share of a replica in an update, and at most `batch_tokens`.
-        It depends on nothing but the hyper-parameters and the number of
-        replicas, so a resumed run computes in the same chunks.
-        """
-        hparams = self.hparams
-        whole_update = hparams.effective_batch_tokens or hparams.batch_tokens
-        share = math.ceil(whole_update / self.num_replicas)
-        return min(hparams.batch_tokens, share)
 
     def build(self, vocab_size, input_vocab_size=None):
         """Makes the model and the optimizer on all devices.
@@ -72,11 +64,20 @@ class Engine:
         """
         raise NotImplementedError
 
+    def feed(self, batches, start=0):
+        """Yields the batches of an epoch, made ahead of their updates.
+
+        Args:
+            batches: An `UpdateBatches`.
+            start: Number of the first batch. Defaults to 0.
+        """
+        raise NotImplementedError
+
     def update(self, batch, stop=False):
         """Updates the weights with the gradient of a whole batch.
 
         Args:
-            batch: Dictionary as `update_batches` yields it.
+            batch: Batch that `feed` yields.
             stop: Whether this worker asks all workers to stop. Defaults to
                 False.
 
@@ -129,7 +130,7 @@ class Engine:
         """Ends the recording."""
         raise NotImplementedError
 
-    def of_chief(self, number):
+    def broadcast_from_chief(self, number):
         """Returns the integer that the chief passes, on each worker.
 
         Raises:

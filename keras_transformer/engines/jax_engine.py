@@ -10,6 +10,7 @@ from jax import numpy as jnp
 from jax.sharding import NamedSharding
 from jax.sharding import PartitionSpec
 
+from keras_transformer.data.prefetch import prefetch
 from keras_transformer.engines.engine import Engine
 from keras_transformer.engines.errors import ModelTooLarge
 from keras_transformer.engines.errors import OutOfMemory
@@ -17,6 +18,7 @@ from keras_transformer.engines.memory import machine_bytes
 from keras_transformer.engines.memory import process_peak_bytes
 from keras_transformer.engines.objective import SUMS
 from keras_transformer.engines.objective import objective
+from keras_transformer.errors import UserError
 from keras_transformer.metrics import compute_token_sums
 
 AXIS = "batch"  # the name that `DataParallel` gives to the axis
@@ -70,7 +72,7 @@ class JaxEngine(Engine):
             self._add_rounds, [EVERYWHERE] * 3 + [BY_REPLICA]
         )
         self._update = jax.jit(
-            self._updated,
+            self._apply_update,
             # The update reuses the memory of the old weights and moments.
             donate_argnums=0,
             out_shardings=NamedSharding(self.mesh, EVERYWHERE),
@@ -82,6 +84,10 @@ class JaxEngine(Engine):
             )
         )
         self.reload()
+
+    def feed(self, batches, start=0):
+        numbers = range(start, len(batches))
+        return prefetch(batches[number] for number in numbers)
 
     def update(self, batch, stop=False):
         parts = {name: batch[name] for name in self.parts}
@@ -158,7 +164,7 @@ class JaxEngine(Engine):
             check_vma=False,
         )
 
-    def _updated(self, state, fixed, parts, num_tokens):
+    def _apply_update(self, state, fixed, parts, num_tokens):
         weights, moments = state
         scale = self._loss_scale(moments)
         sums, gradients = self._gradients(
@@ -238,7 +244,7 @@ def _raise_unless_memory(error):
 def _choose_devices(num_devices):
     devices = keras.distribution.list_devices()
     if num_devices > len(devices):
-        raise ValueError(
+        raise UserError(
             "`worker_gpu` must be at most the number of devices. Received: "
             f"worker_gpu={num_devices}, and JAX sees {len(devices)}: "
             f"{', '.join(devices)}. Use 0 for all of them."

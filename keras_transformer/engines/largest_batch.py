@@ -2,11 +2,14 @@
 
 import os
 
-import numpy as np
-
+from keras_transformer.data.batch_plan import plan_batches
+from keras_transformer.data.token_arrays import TokenPairs
+from keras_transformer.data.token_arrays import TokenSequences
+from keras_transformer.data.update_batches import UpdateBatches
 from keras_transformer.engines.errors import ModelTooLarge
 from keras_transformer.engines.errors import OutOfMemory
 from keras_transformer.engines.make_engine import make_engine
+from keras_transformer.errors import UserError
 
 SMALL, LARGE = 1024, 3072  # sizes of the batches that are measured
 # Share of the memory to use. The rest is a reserve for an estimate that is too
@@ -20,7 +23,7 @@ def largest_batch_tokens(hparams, vocab_sizes, precision, most, xla="auto"):
 
     The function makes an update with a small batch of the longest sentences and
     one with a larger batch, and extrapolates their use of memory linearly. A
-    training checks the estimate at once, since its first batch is its largest.
+    run checks the estimate at once, since its first batch is its largest.
 
     Args:
         hparams: An `HParams`; its `batch_tokens` is ignored.
@@ -34,11 +37,11 @@ def largest_batch_tokens(hparams, vocab_sizes, precision, most, xla="auto"):
         smaller.
 
     Raises:
-        ValueError: If `TF_CONFIG` names several machines, or if not even a few
+        UserError: If `TF_CONFIG` names several machines, or if not even a few
             sentences fit.
     """
     if os.environ.get("TF_CONFIG"):
-        raise ValueError(
+        raise UserError(
             "On several machines `batch_tokens` must be a number. Received: "
             "batch_tokens=auto and TF_CONFIG. Use batch_tokens=auto on one "
             "machine, and pass the number that it finds to all of them."
@@ -52,7 +55,8 @@ def largest_batch_tokens(hparams, vocab_sizes, precision, most, xla="auto"):
     needed = []
     try:
         for size in sizes:
-            engine.update(_batch(size // longest, longest, engine.parts))
+            (batch,) = engine.feed(_one_batch(size // longest, longest, engine))
+            engine.update(batch)
             needed.append(engine.peak_bytes())
     except OutOfMemory as error:
         # The batch is small already, so a smaller one would not help.
@@ -68,15 +72,13 @@ def largest_batch_tokens(hparams, vocab_sizes, precision, most, xla="auto"):
     return min(most, max(longest, fitting - fitting % STEP))
 
 
-def _batch(rows, length, parts):
-    ids = np.full((1, 1, rows, length), 2, np.int32)
-    further = {}
-    if "links" in parts:
-        further["links"] = np.ones((1, 1, rows, length, length), bool)
-    return {
-        **further,
-        "inputs": ids,
-        "targets": ids,
-        "seeds": np.zeros((1, 1, rows), np.int32),
-        "num_tokens": np.float32(rows * length),
-    }
+def _one_batch(num_rows, length, engine):
+    """Returns `UpdateBatches` of a single batch of sentences of one length."""
+    sentences = TokenSequences.from_lists([[2] * length] * num_rows)
+    lengths = sentences.lengths
+    plan = plan_batches(lengths, lengths, num_rows * length)
+    links = None
+    if engine.hparams.guided_alignment:
+        links = TokenSequences.from_lists([[0, 0]] * num_rows)
+    pairs = TokenPairs(sentences, sentences)
+    return UpdateBatches(pairs, plan, links=links)

@@ -68,12 +68,7 @@ def objective(
 
 
 def count_chunks(hparams, num_positions):
-    """Returns the number of chunks in which the objective computes logits.
-
-    Args:
-        hparams: `TrainingConfig` of the run.
-        num_positions: Approximate number of target positions.
-    """
+    """Returns in how many chunks the objective computes the logits."""
     return math.ceil(hparams.passes_per_update * num_positions / CHUNK_ROWS)
 
 

@@ -4,7 +4,7 @@ import itertools
 
 from keras_transformer.data import text_files
 from keras_transformer.data.progress import Progress
-from keras_transformer.data.split_files import text_path
+from keras_transformer.data.token_arrays import text_path
 from keras_transformer.errors import UserError
 from keras_transformer.trees.constituents import find_smallest_constituents
 from keras_transformer.trees.tree import parse_tree

@@ -70,7 +70,7 @@ def read_others(path, texts):
                 f"{run} has not decoded the same text: {path} does not exist. "
                 f"Decode it with kt-evaluate --output_dir={run} first."
             )
-    return text_files.read_as_many(
+    return text_files.read_parallel_lines(
         path, len(texts.sources), f"the references of {texts.name}"
     )
 

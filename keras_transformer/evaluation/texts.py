@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from keras_transformer.data.split_files import text_path
+from keras_transformer.data.token_arrays import text_path
 from keras_transformer.decoding.loading import load_checker
 from keras_transformer.errors import UserError
 from keras_transformer.scoring.test_sets import read_test_set

@@ -37,7 +37,7 @@ def read_test_set(name, pair):
         )
     sources, references = zip(*text_files.read_pairs(*paths))
     # sacreBLEU keeps the entities of older sets, and a model knows characters.
-    return [list(map(text_files.unescaped, s)) for s in (sources, references)]
+    return [list(map(text_files.unescape, s)) for s in (sources, references)]
 
 
 def _check(name, pair):

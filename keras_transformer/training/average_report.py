@@ -1,11 +1,14 @@
 """The comparison of an average with the checkpoints of its run on dev."""
 
+import dataclasses
 import os
 import sys
 
+from keras_transformer.engines.make_engine import make_engine
+from keras_transformer.runs import variables
 from keras_transformer.runs.weights import read_weights
 from keras_transformer.training.early_stopping import LOWER_IS_BETTER
-from keras_transformer.training.weights_evaluator import WeightsEvaluator
+from keras_transformer.training.evaluator import Evaluator
 
 
 def report_average(problem, run, num_averaged, averaged):
@@ -16,19 +19,13 @@ def report_average(problem, run, num_averaged, averaged):
     average, a line below the table says so and what to do. All of it goes to
     standard error.
 
-    Args:
-        problem: The `Problem` of the run, with generated data.
-        run: The `RunDirectory`.
-        num_averaged: Number of checkpoints that were averaged.
-        averaged: Their average, a dictionary of name to array.
-
     Returns:
         The figures of the average, a dictionary of name to number.
     """
     evaluate = WeightsEvaluator(problem, run)
     measure = evaluate.measure
     table = {}
-    for name, step in _single_checkpoints(run.checkpoints).items():
+    for name, step in _find_single_checkpoints(run.checkpoints).items():
         # A training in progress may have deleted it by now.
         if os.path.exists(run.checkpoints.path(step)):
             table[name] = evaluate(read_weights(run.checkpoints, step))
@@ -52,10 +49,6 @@ def compare(table, average, measure):
 
     Returns:
         A text with the way out, or None if no checkpoint is better.
-
-    Example:
-
-    >>> compare({"newest": {"bleu": 31.2}}, {"bleu": 31.5}, "bleu")
     """
     measure = measure if measure in average else "loss"
     sign = -1 if measure in LOWER_IS_BETTER else 1
@@ -71,7 +64,7 @@ def compare(table, average, measure):
     )
 
 
-def _single_checkpoints(checkpoints):
+def _find_single_checkpoints(checkpoints):
     newest, best = checkpoints.find(), checkpoints.best_step
     if best in (None, newest):
         return {"newest": newest}
@@ -83,3 +76,46 @@ def _print_row(name, figures, measure):
     if measure != "loss" and measure in figures:
         row += f"  {measure} {figures[measure]:6.2f}"
     print(row, file=sys.stderr, flush=True)
+
+
+class WeightsEvaluator:
+    """Measures any weights of a run's model on dev, as its trainer does.
+
+    The computation is in float32, like decoding, whatever the precision of the
+    run.
+    """
+
+    def __init__(self, problem, run):
+        # The weights are measured as they are. A moving average of them exists
+        # only over the updates of a training.
+        hparams = dataclasses.replace(run.hparams, ema_decay=0.0)
+        self.run = run
+        self.engine = make_engine(hparams, num_devices=1)
+        self.engine.build(*run.vocabularies.sizes)
+        self.evaluate = Evaluator(
+            problem, self.engine, hparams, run.record.get("measure")
+        )
+
+    @property
+    def measure(self):
+        """Name of the measure that decides between weights."""
+        return self.evaluate.measure
+
+    def __call__(self, arrays):
+        """Computes the figures of weights.
+
+        Args:
+            arrays: Dictionary of the names `model/...` to arrays, as
+                `read_weights` returns it.
+
+        Returns:
+            A dictionary of figures as in the rows of `metrics.csv`, without
+            `dev_` before their names.
+        """
+        named = variables.model_variables(self.engine.model)
+        variables.write(named, arrays, self.run.path)
+        self.engine.reload()
+        figures, _ = self.evaluate()
+        return {
+            name.removeprefix("dev_"): value for name, value in figures.items()
+        }

@@ -1,4 +1,6 @@
-"""The rule that ends a training whose scores no longer improve."""
+"""The rule that ends a run whose scores no longer improve."""
+
+from keras_transformer.errors import UserError
 
 LOWER_IS_BETTER = ("loss", "ter")
 
@@ -6,15 +8,7 @@ LOWER_IS_BETTER = ("loss", "ter")
 def is_over(scores, patience):
     """Returns whether the last `patience` evaluations brought no improvement.
 
-    Args:
-        scores: List of the scores of all evaluations in their order; greater is
-            better.
-        patience: Number of evaluations.
-
-    Returns:
-        A bool. It is False if there are at most `patience` scores.
-
-    Example:
+    The scores are those of all evaluations in their order; greater is better.
 
     >>> is_over([1.0, 3.0, 2.0, 3.0], patience=2)
     True
@@ -24,22 +18,17 @@ def is_over(scores, patience):
     return bool(before) and max(last) <= max(before)
 
 
-def score_of(metric, results):
+def get_score(metric, results):
     """Returns the figure of an evaluation that decides which one is best.
 
-    Args:
-        metric: "loss", or the name of a score.
-        results: Dictionary of name to figure.
-
-    Returns:
-        A float; greater is better.
+    The metric is "loss", or the name of a score. A greater result is better.
 
     Raises:
-        ValueError: If the evaluation has no such figure.
+        UserError: If the evaluation has no such figure.
     """
     name, sign = f"dev_{metric}", -1 if metric in LOWER_IS_BETTER else 1
     if name not in results:
-        raise ValueError(
+        raise UserError(
             "`early_stopping_metric` must be a figure of the evaluations. "
             f"Received: early_stopping_metric={metric}, while evaluations give "
             f"{', '.join(results)}. Use loss."

@@ -3,7 +3,7 @@
 import contextlib
 import math
 
-from keras_transformer.data.batch_plan import padded_batches
+from keras_transformer.data.batch_plan import pad_batches
 from keras_transformer.decoding.engines.keras_engine import KerasEngine
 from keras_transformer.decoding.translator import Translator
 from keras_transformer.runs import variables
@@ -58,10 +58,6 @@ class Evaluator:
             logarithm), `dev_perplexity`, `dev_accuracy` and the problem's
             scores of greedy translations, such as `dev_bleu`. None if
             `must_stop` ended the evaluation.
-
-        Raises:
-            ValueError: If a score of the problem is not a finite number, or has
-                the name of another figure.
         """
 
         def check(_):
@@ -93,7 +89,7 @@ class Evaluator:
     def _sums(self, check):
         sums = [0.0, 0.0, 0.0]
         plan = self.problem.evaluation_batches(self.hparams.batch_tokens)
-        for batch in padded_batches(self.problem.token_pairs("dev"), plan):
+        for batch in pad_batches(self.problem.token_pairs("dev"), plan):
             batch_sums = self.engine.evaluate(*batch)
             # In double precision, since a float32 sum of a split loses digits.
             sums = [a + float(b) for a, b in zip(sums, batch_sums)]

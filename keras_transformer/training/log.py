@@ -1,17 +1,28 @@
-"""The log of a training: lines, `metrics.csv`, TensorBoard and a curve."""
+"""The log of a run: lines, `metrics.csv`, TensorBoard, a curve, and a cost."""
 
+import functools
+import math
 import os
+import socket
 import sys
+import time
 
-import numpy as np
 import tqdm
+from tensorboard.compat.proto.event_pb2 import Event
+from tensorboard.compat.proto.event_pb2 import SessionLog
+from tensorboard.compat.proto.summary_pb2 import Summary
+from tensorboard.summary.writer.record_writer import RecordWriter
 
+from keras_transformer.cost.arithmetic import training_flops
+from keras_transformer.cost.devices import cost_by_time
+from keras_transformer.cost.devices import flops_per_second
+from keras_transformer.cost.devices import recognise
 from keras_transformer.data.progress import duration
 from keras_transformer.files.writing import atomic_write
+from keras_transformer.files.writing import explain_disk_errors
+from keras_transformer.runs.metrics_table import COSTS
 from keras_transformer.runs.metrics_table import METRICS_FILE
 from keras_transformer.runs.metrics_table import MetricsTable
-from keras_transformer.training.cost import known_costs
-from keras_transformer.training.event_file import EventFile
 from keras_transformer.visualization.learning_curve import plot_learning_curve
 
 CURVE_FILE = "learning_curve.png"
@@ -23,7 +34,7 @@ COUNTS += ("seconds", "waited")
 
 
 class TrainingLog:
-    """Writes the figures of a training to its run and to standard error.
+    """Writes the figures of a run to its directory and to standard error.
 
     On a terminal a `tqdm` bar shows the progress. Elsewhere, such as in a file,
     each row of `metrics.csv` also gives a line.
@@ -36,7 +47,7 @@ class TrainingLog:
             Defaults to True.
         counts: The `counts` of the log that this one continues. Those of an
             earlier version, which counted less, are left out. Defaults to
-            None, for a new training.
+            None, for a new run.
     """
 
     def __init__(self, run, step, is_chief=True, counts=None):
@@ -62,14 +73,7 @@ class TrainingLog:
         ]
 
     def describe(self, plan, layout, engine, peak):
-        """Prints the sizes of the model, of the data and of an update.
-
-        Args:
-            plan: `BatchPlan` of the first epoch.
-            layout: `Layout` of its batches.
-            engine: The engine, with its model built.
-            peak: The greatest learning rate of the schedule.
-        """
+        """Prints the sizes of the model, of the data and of an update."""
         source_tokens, target_tokens = plan.tokens_per_batch
         self._print(
             f"Model: {engine.model.count_params():,} parameters, "
@@ -84,47 +88,34 @@ class TrainingLog:
         )
 
     def describe_scores(self, measure, signatures):
-        """Prints what decides which checkpoint is best, and all signatures.
-
-        Args:
-            measure: Name of the measure.
-            signatures: List of the signatures of the scores on dev.
-        """
+        """Prints what decides which checkpoint is best, and all signatures."""
         self._print(f"The best checkpoint is chosen by {measure} on dev.")
         if signatures:
             self._print(f"Signatures: {'; '.join(signatures)}.")
 
-    def update(self, batch, figures):
-        """Counts one update.
-
-        Args:
-            batch: Dictionary as `update_batches` yields it. With several
-                workers, padding is counted in the chief's part only.
-            figures: Dictionary as the `update` of an engine returns it.
-        """
+    def count_update(self, size, figures):
+        """Counts an update of an `UpdateSize` with figures of the engine."""
         # Sums, not means: a row weighs every target token alike.
         self.counts["updates"] += 1
         self.counts["loss"] += figures["loss_sum"]
         self.counts["consistency"] += figures["consistency_sum"]
         self.counts["gradient_norm"] += figures["gradient_norm"]
-        self.counts["source_tokens"] += float(batch["lengths"][:, 0].sum())
-        self.counts["tokens"] += float(batch["num_tokens"])
-        for ids in (batch["inputs"], batch["targets"]):
-            self.counts["positions"] += ids.size
-            self.counts["filled"] += np.count_nonzero(ids)
+        source_tokens, target_tokens = map(float, size.lengths.sum(axis=0))
+        self.counts["source_tokens"] += source_tokens
+        self.counts["tokens"] += target_tokens
+        self.counts["positions"] += size.rows * (
+            size.input_len + size.target_len
+        )
+        self.counts["filled"] += source_tokens + target_tokens
 
-    def time(self, seconds, waited=0.0):
-        """Counts the time of updates.
-
-        Args:
-            seconds: Duration in seconds.
-            waited: The part of it that was spent waiting for a batch. Defaults
-                to 0.
-        """
+    def count_time(self, seconds, waited=0.0):
+        """Counts seconds of updates, and those spent waiting for a batch."""
         self.counts["seconds"] += seconds
         self.counts["waited"] += waited
 
-    def training(self, progress, learning_rate, train_steps, memory_bytes):
+    def write_training(
+        self, progress, learning_rate, train_steps, memory_bytes
+    ):
         """Writes a row about the updates since the last row.
 
         Args:
@@ -137,7 +128,7 @@ class TrainingLog:
         speed = counts["tokens"] / counts["seconds"]
         padding = 1 - counts["filled"] / counts["positions"]
         row = {
-            **_position(progress),
+            **_describe_position(progress),
             "learning_rate": learning_rate,
             "train_loss": counts["loss"] / counts["tokens"],
             "gradient_norm": counts["gradient_norm"] / updates,
@@ -159,19 +150,14 @@ class TrainingLog:
         self._write(row)
         self._reset()
 
-    def evaluation(self, progress, results):
-        """Writes a row about an evaluation, and draws the learning curve.
-
-        Args:
-            progress: Dictionary with `step`, `epoch` and `seconds`.
-            results: Dictionary of name to figure.
-        """
+    def write_evaluation(self, progress, results):
+        """Writes a row about an evaluation, and draws the learning curve."""
         figures = "  ".join(
             f"{name} {value:.4g}" for name, value in results.items()
         )
         # A new line even on a terminal, where it stays above the bar.
         self._print(f"step {progress['step']:,}  {figures}")
-        self._write({**_position(progress), **results})
+        self._write({**_describe_position(progress), **results})
         if self.is_chief:
             plot_learning_curve(
                 self.table.rows,
@@ -179,13 +165,8 @@ class TrainingLog:
                 self.run.hparams.label_smoothing,
             )
 
-    def samples(self, step, samples):
-        """Writes sample translations to a file of their own.
-
-        Args:
-            step: Number of updates done.
-            samples: List of (source, reference, translation).
-        """
+    def write_samples(self, step, samples):
+        """Writes (source, reference, translation) samples to a file."""
         if not self.is_chief:
             return
         path = self.run.file("samples", f"step-{step}.txt")
@@ -239,10 +220,109 @@ class TrainingLog:
             self.events.write(row["step"], scalars)
 
 
-def _position(progress):
+def _describe_position(progress):
     return {
         "step": progress["step"],
         "epoch": progress["epoch"],
         "seconds": round(progress["seconds"], 3),
-        **known_costs(progress),
+        **get_known_costs(progress),
+    }
+
+
+class TrainingCost:
+    """Adds the cost of updates to the progress of a run.
+
+    There are three sums of floating-point operations: `device_flops` by the
+    formula of the paper's Table 2, `token_flops` by counting the arithmetic of
+    the tokens, and `position_flops` by counting that of all positions, padding
+    included. A sum is NaN from the first update whose cost is unknown.
+
+    Args:
+        progress: Dictionary that holds the sums. Checkpoints keep it.
+        engine: An engine with its model built.
+        vocab_size: Integer number of token ids.
+        device: Value of `--device`. Defaults to "", which recognises the
+            engine's device by its name.
+    """
+
+    def __init__(self, progress, engine, vocab_size, device=""):
+        self.progress = progress
+        self.count = functools.partial(
+            training_flops,
+            engine.hparams.model,
+            vocab_size,
+            num_passes=engine.hparams.passes_per_update,
+        )
+        flops = flops_per_second(device) if device else None
+        self.flops = flops or recognise(engine.device_name()) or math.nan
+        self._per_second = cost_by_time(1.0, engine.num_replicas, self.flops)
+
+    def count_time(self, seconds):
+        """Adds the cost of a duration."""
+        self.progress["device_flops"] += seconds * self._per_second
+
+    def count_update(self, size):
+        """Adds the arithmetic of an update, an `UpdateSize`."""
+        self.progress["token_flops"] += self.count(size.lengths)
+        row = self.count([(size.input_len, size.target_len)])
+        self.progress["position_flops"] += size.rows * row
+
+
+class EventFile:
+    """Writes scalars to a new event file in a directory.
+
+    TensorBoard's own `EventFileWriter` would import TensorFlow if it is
+    installed, even for a training on JAX.
+
+    Args:
+        directory: Directory in which TensorBoard looks for the run.
+        last_step: Number of updates done before. TensorBoard drops the scalars
+            of later updates in earlier files.
+    """
+
+    def __init__(self, directory, last_step):
+        os.makedirs(directory, exist_ok=True)
+        name = (
+            f"events.out.tfevents.{time.time_ns()}."
+            f"{socket.gethostname()}.{os.getpid()}"
+        )
+        self._path = os.path.join(directory, name)
+        self._writer = None
+        self._add(file_version="brain.Event:2")
+        # Makes TensorBoard drop later steps in the files of earlier processes.
+        start = SessionLog(status=SessionLog.START)
+        self._add(step=last_step + 1, session_log=start)
+
+    def write(self, step, values):
+        """Writes the scalars of a step, a dictionary of name to number."""
+        scalars = [
+            Summary.Value(tag=name, simple_value=float(value))
+            for name, value in values.items()
+        ]
+        self._add(step=step, summary=Summary(value=scalars))
+
+    def close(self):
+        """Closes the file, which the next `write` opens again."""
+        if self._writer:
+            with explain_disk_errors(self._path):
+                self._writer.close()
+            self._writer = None
+
+    def _add(self, **fields):
+        event = Event(wall_time=time.time(), **fields)
+        with explain_disk_errors(self._path):
+            if not self._writer:
+                self._writer = RecordWriter(open(self._path, "ab"))
+            self._writer.write(event.SerializeToString())
+            # TensorBoard reads the file during the training.
+            self._writer.flush()
+
+
+def get_known_costs(progress):
+    """Returns the sums that are known, rounded for a table."""
+    costs = {name: progress.get(name, math.nan) for name in COSTS}
+    return {
+        name: float(f"{cost:.6g}")
+        for name, cost in costs.items()
+        if not math.isnan(cost)
     }

@@ -42,8 +42,10 @@ def train_tagger(
     tags = sorted({tag for _, tags in sentences for tag in tags})
     ids = {tag: id_ for id_, tag in enumerate(tags)}
     generator = np.random.default_rng(seed)
-    sentences = _drawn(sentences, generator)
-    states = _all_states(model, vocabulary, [words for words, _ in sentences])
+    sentences = _draw_sentences(sentences, generator)
+    states = _compute_states(
+        model, vocabulary, [words for words, _ in sentences]
+    )
     targets = np.array([ids[tag] for _, own in sentences for tag in own])
     keras.utils.set_random_seed(seed)
     head = make_head(states.shape[1], len(tags))
@@ -66,9 +68,7 @@ def train_tagger(
 def tag_accuracy(tagger, sentences):
     """Returns the share of words that get the right tag.
 
-    Args:
-        tagger: A `Tagger`.
-        sentences: List of pairs, words and tags.
+    The sentences are pairs of words and tags.
     """
     words, gold = zip(*sentences)
     pairs = [
@@ -79,7 +79,7 @@ def tag_accuracy(tagger, sentences):
     return sum(one == other for one, other in pairs) / len(pairs)
 
 
-def _drawn(sentences, generator):
+def _draw_sentences(sentences, generator):
     """Returns sentences of at most `MAX_WORDS` words, sorted by length."""
     num_words = 0
     drawn = []
@@ -91,7 +91,7 @@ def _drawn(sentences, generator):
     return sorted(drawn, key=lambda sentence: len(sentence[0]))
 
 
-def _all_states(model, vocabulary, sentences):
+def _compute_states(model, vocabulary, sentences):
     """Returns the word states of all sentences, in half precision."""
     starts = range(0, len(sentences), BATCH_ROWS)
     batches = [sentences[start : start + BATCH_ROWS] for start in starts]

@@ -1,6 +1,7 @@
-"""Profiling of a few updates of a training."""
+"""Profiling of a few updates."""
 
 from keras_transformer import fields
+from keras_transformer.errors import UserError
 
 
 def parse_steps(text):
@@ -13,7 +14,7 @@ def parse_steps(text):
         A pair of integers, or () for no profile.
 
     Raises:
-        ValueError: If the text is no such pair.
+        UserError: If the text is no such pair.
     """
     if not text:
         return ()
@@ -22,7 +23,7 @@ def parse_steps(text):
     except ValueError:
         first, last = 0, 0  # leads to the error below
     if not 1 <= first <= last:
-        raise ValueError(
+        raise UserError(
             "`--profile_steps` must be the first and the last update to "
             f"profile. Received: --profile_steps={text}. Write, for example, "
             "--profile_steps=10,20."

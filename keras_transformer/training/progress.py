@@ -1,4 +1,4 @@
-"""The position of a training in its data, as a checkpoint records it."""
+"""The position of a run in its data, as a checkpoint records it."""
 
 from keras_transformer.files.reading import file_error
 from keras_transformer.runs.model_card import check_model_card
@@ -14,13 +14,10 @@ _REMEDY = "Delete it; the training then resumes from the checkpoint before it."
 
 
 def check_resumable(run):
-    """Checks the files that a resumed training reads, without a backend.
-
-    Args:
-        run: A `RunDirectory`.
+    """Checks the files that a resumed run reads, without a backend.
 
     Raises:
-        ValueError: If one is not as it was written.
+        UserError: If one is not as it was written.
     """
     # An average has no position. `run.check_same` refuses to resume it.
     if not run.checkpoints.steps or run.averaged_steps:
@@ -39,19 +36,16 @@ def check_resumable(run):
 
 
 def read_progress(checkpoints):
-    """Reads where the training stands in the newest checkpoint.
+    """Reads where a run stands in its newest checkpoint.
 
     It reads single numbers alone and needs no backend.
-
-    Args:
-        checkpoints: A `Checkpoints`.
 
     Returns:
         A dictionary with `step`, `epoch`, `batch`, `seconds` and, since version
         0.2, `positions`; and one of the counts for the next row of the log.
 
     Raises:
-        ValueError: If the checkpoint does not say where a training stands.
+        UserError: If the checkpoint does not say where the run stands.
     """
     step = checkpoints.find()
     path = checkpoints.path(step)

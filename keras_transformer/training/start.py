@@ -1,4 +1,4 @@
-"""The start of a training: its checks, its lock and its run.
+"""The start of a run: its checks, its lock and its directory.
 
 Nothing here imports the backend, so that a command that cannot work ends at
 once.
@@ -12,6 +12,7 @@ from keras_transformer.cost.devices import flops_per_second
 from keras_transformer.data.bpe_dropout import BpeDropout
 from keras_transformer.data.token_links import read_links
 from keras_transformer.engines import memory
+from keras_transformer.errors import UserError
 from keras_transformer.files.directories import check_directory
 from keras_transformer.files.locks import lock_directory
 from keras_transformer.runs.checkpoints import Checkpoints
@@ -26,19 +27,16 @@ SECONDS_TO_WAIT = 60  # longest wait for the chief to create the run
 
 
 @contextlib.contextmanager
-def locked_run(path, is_chief=True):
-    """Keeps a second training out of the directory of a run.
+def lock_run(path, is_chief=True):
+    """Keeps a second process from training in the directory of a run.
 
     The lock ends with the process. Commands that only read the run need none.
-
-    Args:
-        path: Directory of the run, which is made if need be.
-        is_chief: Whether this machine is the chief of the training. The others
-            share its directory and lock nothing. Defaults to True.
+    The chief makes the directory if need be; the other machines share it and
+    lock nothing.
 
     Raises:
-        ValueError: If another training uses the directory, or if it may not be
-            written to.
+        UserError: If another process trains there, or if nothing may be
+            written there.
     """
     if not is_chief:
         yield
@@ -49,16 +47,10 @@ def locked_run(path, is_chief=True):
 
 
 def open_earlier_run(path):
-    """Opens the run that a training resumes, with its files checked.
-
-    Args:
-        path: Directory of the run.
-
-    Returns:
-        The `RunDirectory`, or None if there is no run yet.
+    """Opens the run to resume, with its files checked; None if there is no run.
 
     Raises:
-        ValueError: If a file of the run is not as it was written.
+        UserError: If a file of the run is not as it was written.
     """
     if not RunDirectory.exists(path):
         return None
@@ -68,14 +60,10 @@ def open_earlier_run(path):
 
 
 def check_data(problem, hparams):
-    """Checks that a training can make its batches and its evaluations.
-
-    Args:
-        problem: The `Problem`.
-        hparams: `HParams` of the training.
+    """Checks that a run can make its batches and its evaluations.
 
     Raises:
-        ValueError: If data are missing, if a sentence fits into no batch, if
+        UserError: If data are missing, if a sentence fits into no batch, if
             the vocabulary has no merges to leave out, if targets have tags,
             or if there are no word alignments to be guided by.
     """
@@ -99,7 +87,7 @@ def _check_tags(problem):
     is_turned = any(targets == "source" for _, targets in problem.directions)
     tags = {corpus.get("tag") for corpus in problem.corpora("train")} - {None}
     if is_turned and tags:
-        raise ValueError(
+        raise UserError(
             "Data with tags must be used in their own direction, because the "
             f"tags are in the sources. Received: {problem.name} with the tag "
             f"{min(tags)}. Use {problem.data_name}, or make data with the "
@@ -108,7 +96,7 @@ def _check_tags(problem):
 
 
 def check_device(device):
-    """Raises a `ValueError` if nobody knows what `--device` sustains."""
+    """Raises a `UserError` if nobody knows what `--device` sustains."""
     if device:
         flops_per_second(device)
 
@@ -123,7 +111,7 @@ def check_metrics(problem, measure, early_stopping_metric):
             score.
 
     Raises:
-        ValueError: If the problem has no such score, or one that is no number.
+        UserError: If the problem has no such score, or one that is no number.
     """
     _, references = problem.text_split("dev")
     # Every text has all scores of its problem, so the first one is enough.
@@ -138,7 +126,7 @@ def check_metrics(problem, measure, early_stopping_metric):
         # A problem need not give its own measure.
         usual += [problem.measure] if flag == "measure" else []
         if metric not in usual + names:
-            raise ValueError(
+            raise UserError(
                 f"`{flag}` must be measured on the problem. Received: "
                 f"{flag}={metric}, problem={problem.name}, which has "
                 f"{', '.join(names)}. Use one of these or loss."
@@ -146,46 +134,32 @@ def check_metrics(problem, measure, early_stopping_metric):
 
 
 def check_resumed(run, problem, record, hparams, measure):
-    """Checks that a training may resume a run.
+    """Raises a `UserError` if a setting or the data differ from those of a run.
 
-    Args:
-        run: The `RunDirectory`.
-        problem, record, hparams, measure: See `resume_run`.
-
-    Raises:
-        ValueError: If a setting or the data differ from those of the run.
+    The arguments are those of `resume_run`.
     """
     run.check_same(record, hparams)
     # Earlier versions recorded none, because the problem's own decided.
     earlier = run.record.get("measure") or problem.measure
     if measure != earlier:
-        raise ValueError(
+        raise UserError(
             "`measure` must not change when a run is resumed. Received: "
             f"measure={measure}, but {run.path} was started with {earlier}. "
             "Use the earlier value, or another --output_dir."
         )
     if changed := changed_data(run, problem):
-        raise ValueError(
-            "A run must be resumed with the data it was started with. "
-            f"Received: {problem.directory}, whose {changed} differ from what "
-            f"{run.path} records. Restore the data, or use another "
-            "--output_dir."
+        raise UserError(
+            f"The data in {problem.directory} have changed since {run.path} "
+            f"was started: their {changed} differ. Restore the data, or use "
+            "another --output_dir."
         )
 
 
 def check_vocabularies(problem, hparams):
-    """Checks that the model can have the vocabularies of a problem.
-
-    Args:
-        problem: A `Problem` with generated data.
-        hparams: `HParams` of the model.
-
-    Raises:
-        ValueError: If the vocabularies are separate and the embeddings are not.
-    """
+    """Raises a `UserError` if the model cannot have these vocabularies."""
     if problem.vocabularies.is_shared or hparams.tied_embeddings != "all":
         return
-    raise ValueError(
+    raise UserError(
         "`tied_embeddings` must be target or none where source and target "
         "have separate vocabularies. Received: tied_embeddings=all, problem="
         f"{problem.name} in {problem.data_dir}. Add "
@@ -201,7 +175,7 @@ def check_memory(hparams, vocab_sizes):
         vocab_sizes: Numbers of ids of the targets and of the sources.
 
     Raises:
-        ValueError: If a training needs more memory than there is, even with a
+        UserError: If a training needs more memory than there is, even with a
             single sentence.
     """
     needed = memory.minimum_bytes(
@@ -209,34 +183,30 @@ def check_memory(hparams, vocab_sizes):
     )
     available = memory.machine_bytes()
     if needed > available:
-        raise ValueError(
-            "A model must fit into the machine's memory. Received: d_model="
-            f"{hparams.d_model}, d_ff={hparams.d_ff}, num_layers="
-            f"{hparams.num_layers}, num_decoder_layers={hparams.decoder_depth} "
-            f"and {max(vocab_sizes):,} token ids, which take "
-            f"{needed / 1e9:,.0f} GB with the optimizer, more than the "
-            f"{available / 1e9:,.0f} GB of this machine. Lower one of them."
+        raise UserError(
+            f"The model needs {needed / 1e9:,.0f} GB of memory with its "
+            f"optimizer, and this machine has {available / 1e9:,.0f} GB. "
+            f"Received: d_model={hparams.d_model}, d_ff={hparams.d_ff}, "
+            f"num_layers={hparams.num_layers}, num_decoder_layers="
+            f"{hparams.decoder_depth} and {max(vocab_sizes):,} token ids. "
+            "Lower one of them."
         )
 
 
 def check_warm_start(hparams, path):
     """Checks that a new run can start with the weights of another one.
 
-    Args:
-        hparams: `HParams` of the new run.
-        path: Directory of the other run, or "" for none.
-
     Raises:
-        ValueError: If the other run does not exist, has no checkpoint, or has
-            other dimensions.
+        UserError: If the other run, whose path may be "" for none, does not
+            exist, has no checkpoint, or has other dimensions.
     """
     if not path:
         return
     if not RunDirectory.exists(path):
-        raise ValueError(
+        raise UserError(
             "`warm_start_from` must be the directory of a run. Received: "
-            f"warm_start_from={path!r}, which is none. Name a directory that "
-            "kt-trainer or kt-avg-checkpoints wrote."
+            f"warm_start_from={path!r}. Name a directory that kt-trainer or "
+            "kt-avg-checkpoints wrote."
         )
     other = RunDirectory(path)
     check_same_architecture(hparams.model, other)
@@ -244,7 +214,7 @@ def check_warm_start(hparams, path):
 
 
 def create_run(path, problem, record, hparams, measure):
-    """Creates the run of a new training; see `RunDirectory.create`."""
+    """Creates the directory of a new run; see `RunDirectory.create`."""
     record = {
         **record,
         "measure": measure,
@@ -259,20 +229,17 @@ def create_run(path, problem, record, hparams, measure):
 
 
 def resume_run(path, problem, record, hparams, measure):
-    """Opens the run of a training that continues, or that the chief creates.
+    """Opens the run that goes on, or that the chief is creating.
 
     Args:
         path: Directory of the run.
         problem: The `Problem`.
         record: Dictionary of the settings that must be the run's.
-        hparams: `HParams` of the training.
+        hparams: `HParams` of the run.
         measure: Name of its measure of the best checkpoint.
 
-    Returns:
-        The `RunDirectory`.
-
     Raises:
-        ValueError: If there is no such run, or if a setting differs.
+        UserError: If there is no such run, or if a setting differs.
     """
     end = time.monotonic() + SECONDS_TO_WAIT
     while True:

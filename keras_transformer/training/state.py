@@ -1,9 +1,10 @@
-"""The state of a training, written to checkpoints and restored from them."""
+"""The state of a run, written to checkpoints and restored from them."""
 
 import math
 import sys
 import time
 
+from keras_transformer.errors import UserError
 from keras_transformer.runs import variables
 from keras_transformer.runs.checkpoint_writer import CheckpointWriter
 from keras_transformer.runs.metrics_table import COSTS
@@ -14,16 +15,11 @@ from keras_transformer.training.progress import read_progress
 
 
 class TrainingState:
-    """Saves and restores everything that a training continues from.
+    """Saves and restores everything that a run continues from.
 
     That is the weights and the optimizer, which belong to the engine, the
     position in the data, `progress`, and the counts for the next row of the
     log.
-
-    Args:
-        run: The `RunDirectory`.
-        engine: An engine with its model built.
-        options: A `TrainingOptions`.
     """
 
     def __init__(self, run, engine, options):
@@ -64,7 +60,6 @@ class TrainingState:
             counts: Dictionary of numbers, which `self.counts` holds again after
                 a restart.
             is_evaluated: Whether the checkpoint is made at an evaluation.
-                Defaults to False.
         """
         is_timed = self._is_interval_over
         # The other workers save nothing, but no save is due for them either.
@@ -134,12 +129,12 @@ class TrainingState:
 
     def _check_step(self, step):
         # A shared directory may show a new checkpoint to some workers only.
-        chiefs = self.engine.of_chief(step)
+        chiefs = self.engine.broadcast_from_chief(step)
         if step != chiefs:
-            raise ValueError(
-                "All workers must resume from the same checkpoint. Received: "
-                f"{self.run.path}, whose newest one is that of step {step} "
-                f"here and {chiefs} for the chief. Start all workers again."
+            raise UserError(
+                f"This worker and the chief see different checkpoints in "
+                f"{self.run.path}: the newest is that of step {step} here and "
+                f"of step {chiefs} for the chief. Start all workers again."
             )
 
     def _variables(self):

@@ -6,18 +6,17 @@ import random
 import signal
 import time
 
-from keras_transformer.data.prefetch import prefetched
+from keras_transformer.data.subword_sampling import TrainingPairs
 from keras_transformer.data.token_links import read_links
-from keras_transformer.data.training_pairs import TrainingPairs
 from keras_transformer.data.update_batches import Layout
-from keras_transformer.data.update_batches import update_batches
+from keras_transformer.data.update_batches import UpdateBatches
 from keras_transformer.engines.make_engine import make_engine
+from keras_transformer.errors import UserError
 from keras_transformer.optimizers import make_schedule
 from keras_transformer.runs.model_card import write_model_card
 from keras_transformer.training import early_stopping
-from keras_transformer.training.cost import TrainingCost
-from keras_transformer.training.divergence import check_finite
 from keras_transformer.training.evaluator import Evaluator
+from keras_transformer.training.log import TrainingCost
 from keras_transformer.training.log import TrainingLog
 from keras_transformer.training.options import TrainingOptions
 from keras_transformer.training.profiler import Profiler
@@ -95,7 +94,7 @@ class Trainer:
         self.stop_signal = None
         self._asks_to_stop = False
         self._agreed_last_step = math.inf  # of several workers
-        # Progress, batch and figures of the update whose figures are unread.
+        # Progress, size and figures of the update whose figures are unread.
         self._pending = None
         self._results = {}
 
@@ -131,7 +130,7 @@ class Trainer:
             after a signal.
 
         Raises:
-            ValueError: If the loss is not finite. The earlier checkpoints are
+            UserError: If the loss is not finite. The earlier checkpoints are
                 kept.
         """
         # What is registered here happens at the end in reverse order, all of it
@@ -163,7 +162,7 @@ class Trainer:
         if self.engine.is_chief:
             self._catch_up_evaluations()
         # All workers do what early stopping tells the chief.
-        if self.engine.of_chief(int(self._asks_to_stop)):
+        if self.engine.broadcast_from_chief(int(self._asks_to_stop)):
             self._agreed_last_step = self.step
 
     def _catch_up_evaluations(self):
@@ -184,13 +183,16 @@ class Trainer:
         """Trains on the rest of the epoch, or until the training must stop."""
         token_pairs, plan = self._plan()
         if self.progress["batch"] >= len(plan):
-            raise ValueError(
-                "A run must be resumed with the data it was started with. "
-                f"Received: batch {self.progress['batch']} of an epoch with "
-                f"{len(plan)} batches of {self.problem.directory}. Restore the "
-                "data, or use another --output_dir."
+            raise UserError(
+                f"The run was started with other data than those in "
+                f"{self.problem.directory}: it stopped in batch "
+                f"{self.progress['batch']} of an epoch, which now has "
+                f"{len(plan)} batches. Restore the data, or use another "
+                "--output_dir."
             )
-        self.layout = Layout.of(plan, self.hparams.batch_tokens, self.engine)
+        self.layout = Layout.from_plan(
+            plan, self.hparams.batch_tokens, self.engine
+        )
         if self.step == 0:
             self.log.describe(
                 plan, self.layout, self.engine, self.schedule.peak
@@ -198,22 +200,24 @@ class Trainer:
             self.log.describe_scores(
                 self.measure, self.problem.dev_signatures(self.measure)
             )
-        batches = update_batches(
+        batches = UpdateBatches(
             token_pairs,
             plan,
             self.layout,
             self.seed,
             self.progress["epoch"],
-            self.progress["batch"],  # after a resume, inside the epoch
             self.links,
         )
-        # Closing ends the thread that prepares batches, even after an error.
-        with contextlib.closing(prefetched(batches)) as ahead:
+        # After a resume the first batch is inside the epoch.
+        feed = self.engine.feed(batches, self.progress["batch"])
+        # Closing ends the threads that prepare batches, even after an error.
+        with contextlib.closing(feed):
             while self.step < train_steps and not self._must_stop:
                 begin = time.perf_counter()
-                if (batch := next(ahead, None)) is None:
+                if (batch := next(feed, None)) is None:
                     break
-                self._update(batch, time.perf_counter() - begin)
+                size = batches.size(self.progress["batch"])
+                self._update(batch, size, time.perf_counter() - begin)
                 if self.progress["batch"] == len(plan):
                     self.progress["epoch"] += 1
                     self.progress["batch"] = 0
@@ -239,7 +243,7 @@ class Trainer:
         """Returns the pairs of an epoch and the plan of its batches."""
         begin = time.perf_counter()
         epoch, positions = self.progress["epoch"], self.progress["positions"]
-        token_pairs = self.training_pairs.of_epoch(epoch, positions)
+        token_pairs = self.training_pairs.for_epoch(epoch, positions)
         plan = self.problem.batches(
             "train",
             positions,
@@ -252,17 +256,18 @@ class Trainer:
         self._count_time(begin, waited=time.perf_counter() - begin)
         return token_pairs, plan
 
-    def _update(self, batch, waited):
+    def _update(self, batch, size, waited):
         """Starts an update, then reads the figures of the update before it.
 
         Reading one update late keeps the device busy while this process handles
         the figures and fetches the next batch.
         """
-        self.profiler.begin(self.step + 1, self._finish_update)
+        if self.options.profile_steps:
+            self.profiler.begin(self.step + 1, self._finish_update)
         begin = time.perf_counter() - waited
         figures = self.engine.update(batch, stop=self._asks_to_stop)
         self._read_figures()
-        self._pending = dict(self.progress), batch, figures
+        self._pending = dict(self.progress), size, figures
         self.progress["step"] += 1
         self.progress["batch"] += 1
         self._count_time(begin, waited)
@@ -276,24 +281,55 @@ class Trainer:
     def _read_figures(self):
         if self._pending is None:
             return
-        (at, batch, figures), self._pending = self._pending, None
+        (at, size, figures), self._pending = self._pending, None
         figures = {name: float(value) for name, value in figures.items()}
-        check_finite(figures, at, self.engine.precision, self.run)
-        self.cost.update(batch)
-        self.log.update(batch, figures)
+        self._check_finite(figures, at)
+        self.cost.count_update(size)
+        self.log.count_update(size, figures)
         if figures["stop"]:
             # Updates are read one late, so every worker has read this wish
             # after the next update.
             self._agreed_last_step = min(at["step"] + 2, self._agreed_last_step)
 
+    def _check_finite(self, figures, at):
+        """Raises an error before weights that are no numbers are saved.
+
+        `at` is the progress before the update of these figures.
+        """
+        names = ["loss_sum", "gradient_norm"]
+        # With float16 a gradient that is not finite is expected now and then,
+        # and the optimizer skips its update.
+        if self.engine.precision == "float16":
+            names.remove("gradient_norm")
+        for name in names:
+            if not math.isfinite(figures[name]):
+                raise UserError(
+                    f"The training diverged: {name}={figures[name]} at step "
+                    f"{at['step'] + 1}, epoch {at['epoch']}, batch "
+                    f"{at['batch']}. {self._advise_after_divergence()}"
+                )
+
+    def _advise_after_divergence(self):
+        change = (
+            "with a lower learning_rate, more warmup_steps or "
+            "gradient_clip_norm"
+        )
+        # The recipe of a run can change until it has a checkpoint.
+        if not self.run.checkpoints.steps:
+            return f"Give the command again {change}."
+        return (
+            f"Start another --output_dir {change}; --warm_start_from keeps "
+            "the weights of this run."
+        )
+
     def _count_time(self, begin, waited=0.0):
         seconds = time.perf_counter() - begin
         self.progress["seconds"] += seconds
-        self.cost.time(seconds)
-        self.log.time(seconds, waited)
+        self.cost.count_time(seconds)
+        self.log.count_time(seconds, waited)
 
     def _log_training(self, train_steps):
-        self.log.training(
+        self.log.write_training(
             self.progress,
             # The schedule takes the number of updates before this one.
             float(self.schedule(self.step - 1)),
@@ -315,11 +351,11 @@ class Trainer:
         if evaluation is None:
             return
         self._results, samples = evaluation
-        score = early_stopping.score_of(self._best_by(), self._results)
+        score = early_stopping.get_score(self._best_by(), self._results)
         self.state.writer.score(self.step, score)
-        self.log.samples(self.step, samples)
+        self.log.write_samples(self.step, samples)
         # The row comes last: if it is missing, the next process evaluates.
-        self.log.evaluation(self.progress, self._results)
+        self.log.write_evaluation(self.progress, self._results)
 
     def _best_by(self):
         # A problem need not give its own measure. The loss then decides.
@@ -334,7 +370,7 @@ class Trainer:
         if metric == "measure":
             metric = self._best_by()
         scores = [
-            early_stopping.score_of(metric, figures)
+            early_stopping.get_score(metric, figures)
             for figures in self.log.evaluations
         ]
         patience = self.options.early_stopping_patience

@@ -5,7 +5,7 @@ This module knows only text and steps; `tree` builds trees from the steps.
 
 import re
 
-from keras_transformer.data.text_files import not_text
+from keras_transformer.data.text_files import encoding_error
 
 # A bracket around a tag and its word; an opening bracket with its label, which
 # only the root may lack; a closing bracket; a word that touches a bracket; a
@@ -152,7 +152,7 @@ def _check_encoding(text, name, first_line):
         if damage:
             before = line[: damage.start()].encode()
             content = line.encode(errors="surrogateescape")
-            raise not_text(name, number, content, len(before))
+            raise encoding_error(name, number, content, len(before))
 
 
 def _fault(text, match, kind, name, first_line):

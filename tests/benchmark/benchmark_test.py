@@ -15,8 +15,7 @@ from keras_transformer.benchmark import workload
 from keras_transformer.bin import benchmark
 from keras_transformer.data.batch_plan import pad_batch
 from keras_transformer.data.subwords import train_subwords
-from keras_transformer.data.update_batches import Layout
-from keras_transformer.data.update_batches import update_batches
+from keras_transformer.data.update_batches import UpdateBatches
 from keras_transformer.hparam import HParams
 
 VOCAB_SIZE = 280
@@ -149,10 +148,7 @@ class FixedPlanTest:
             assert pairs_of(plain) == pairs_of(packed)
             assert len(packed[0]) < len(plain[0])
         tokens = [
-            [
-                batch["num_tokens"]
-                for batch in update_batches(text, plan, Layout(), 0, 0)
-            ]
+            [batch["num_tokens"] for batch in UpdateBatches(text, plan)]
             for plan in plans
         ]
         assert tokens[0] == tokens[1]

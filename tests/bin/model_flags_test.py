@@ -6,7 +6,7 @@ import pytest
 
 from keras_transformer.bin.shared import flags
 from keras_transformer.bin.shared import model_flags
-from keras_transformer.engines.precision import resolve_precision
+from keras_transformer.engines.make_engine import resolve_precision
 from keras_transformer.hparam import HParams
 from keras_transformer.search.options import DecodeOptions
 

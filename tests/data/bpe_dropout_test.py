@@ -29,7 +29,7 @@ def segment(vocabulary, words, dropout, seed=0):
     The words have equally many characters.
     """
     bpe = BpeDropout(vocabulary, dropout)
-    stored = TokenSequences.of_lists(
+    stored = TokenSequences.from_lists(
         [ids[:-1] for ids in vocabulary.encode(words)]
     )
     characters = bpe.spell(stored)

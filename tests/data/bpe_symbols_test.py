@@ -2,7 +2,7 @@ import random
 
 import pytest
 
-from keras_transformer.data.bpe_symbols import joined
+from keras_transformer.data.bpe_symbols import join_symbols
 from keras_transformer.data.bpe_symbols import read_symbols
 from keras_transformer.data.bpe_symbols import write_symbols
 from keras_transformer.data.subwords import Subwords
@@ -58,7 +58,7 @@ class BpeSymbolsTest:
     def test_decoding_joins_the_symbols(self, vocabulary):
         texts = [" ".join(symbols) for symbols in random_sentences(500)]
         decoded = vocabulary.decode(vocabulary.encode(texts))
-        assert decoded == list(map(joined, texts))
+        assert decoded == list(map(join_symbols, texts))
 
     def test_other_words_are_unknown_as_a_whole(self, vocabulary):
         (ids,) = vocabulary.encode(["the theth the a b th"])
@@ -73,7 +73,9 @@ class BpeSymbolsTest:
         ids = tokenizer.tokenize(texts)
         assert ids.to_list() == vocabulary.encode(texts)
         decoded = tokenizer.detokenize(ids[:, :-1]).numpy()
-        assert [text.decode() for text in decoded] == list(map(joined, texts))
+        assert [text.decode() for text in decoded] == list(
+            map(join_symbols, texts)
+        )
 
     def test_there_are_no_bytes(self, vocabulary):
         assert not vocabulary.has_bytes

@@ -1,13 +1,21 @@
+import gc
 import subprocess
 import sys
 import textwrap
+import time
+import weakref
 
 import numpy as np
 import pytest
+from number_problem import Numbers
 from number_problem import generated
 from processes import environment
 
 from keras_transformer.data import batch_plan
+from keras_transformer.data.dataset import make_update_dataset
+from keras_transformer.data.update_batches import Layout
+from keras_transformer.data.update_batches import UpdateBatches
+from keras_transformer.errors import UserError
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +75,7 @@ class DatasetTest:
         for epoch in range(3):
             plan = problem.batches("train", 100, epoch=epoch, **options)
             assert len(dataset) == len(plan)
-            expected = list(batch_plan.padded_batches(pairs, plan))
+            expected = list(batch_plan.pad_batches(pairs, plan))
             for batch, (inputs, targets) in zip(
                 dataset.as_numpy_iterator(), expected, strict=True
             ):
@@ -80,6 +88,59 @@ class DatasetTest:
         dataset = problem.dataset("train", batch_tokens=400)
         history = model.fit(dataset, epochs=3, verbose=0).history["loss"]
         assert history[-1] < history[0]
+
+
+def updates_of(problem, layout=Layout()):
+    plan = problem.batches("train", 100)
+    return UpdateBatches(problem.token_pairs("train"), plan, layout)
+
+
+class UpdateDatasetTest:
+    @pytest.mark.parametrize(
+        "layout", [Layout(), Layout(2, 3, 0, 3), Layout(2, 3, 1, 2)], ids=str
+    )
+    @pytest.mark.parametrize("start", [0, 2])
+    def test_replicas_take_the_parts_of_each_batch_in_turn(
+        self, problem, layout, start
+    ):
+        updates = updates_of(problem, layout)
+        parts = make_update_dataset(updates, start).as_numpy_iterator()
+        for number in range(start, len(updates)):
+            for replica in range(layout.local_replicas):
+                part = next(parts)
+                for name, array in updates[number].items():
+                    if name != "num_tokens":
+                        array = array[:, replica]
+                    np.testing.assert_array_equal(part[name], array)
+                    assert part[name].dtype == array.dtype
+
+    def test_only_the_number_of_rounds_is_fixed(self, problem):
+        dataset = make_update_dataset(updates_of(problem, Layout(2, 3, 0, 3)))
+        shapes = {k: v.shape.as_list() for k, v in dataset.element_spec.items()}
+        assert shapes == {
+            "inputs": [2, None, None],
+            "targets": [2, None, None],
+            "seeds": [2, None],
+            "num_tokens": [],
+        }
+
+    def test_it_has_no_end_for_tensorflow_to_handle(self, problem):
+        updates = updates_of(problem)
+        dataset = make_update_dataset(updates, len(updates) - 1)
+        assert dataset.cardinality() == -1  # infinite
+        last, again = dataset.take(2).as_numpy_iterator()
+        np.testing.assert_array_equal(last["inputs"], again["inputs"])
+
+    def test_a_dataset_that_is_done_frees_its_plan(self, problem):
+        updates = updates_of(problem)
+        plan = weakref.ref(updates.plan)
+        for _ in make_update_dataset(updates).take(len(updates) + 1):
+            pass
+        del updates, _
+        end = time.monotonic() + 60
+        while plan() and time.monotonic() < end:  # a thread may be using it
+            gc.collect()
+        assert plan() is None
 
 
 # A process of its own, since the backend cannot change within one.
@@ -146,3 +207,117 @@ class FixedShapesDatasetTest:
             env=environment(__file__, KERAS_BACKEND=backend),
             check=True,
         )
+
+
+class Streamed(Numbers):
+    """The numbers in two corpora, in a vocabulary file."""
+
+    def text_corpora(self, split, tmp_dir):
+        half = len(self.pairs[split]) // 2
+        return [iter(self.pairs[split][:half]), iter(self.pairs[split][half:])]
+
+
+def pairs_in(batches):
+    """Returns the pairs of padded batches, sorted, without empty rows."""
+    rows = [
+        tuple(tuple(ids[ids > 0].tolist()) for ids in row)
+        for inputs, targets in batches
+        for row in zip(inputs["inputs"], targets)
+    ]
+    return sorted(row for row in rows if row != ((), ()))
+
+
+@pytest.fixture
+def streamed(problem):
+    streamed = Streamed(data_dir=None)
+    streamed.vocabulary_path = f"{problem.directory}/vocab.model"
+    return streamed
+
+
+class StreamingDatasetTest:
+    def stream(self, problem, split="train", **options):
+        options = {"batch_tokens": 100, "max_length": 50, **options}
+        return problem.streaming_dataset(split, None, **options)
+
+    @pytest.mark.parametrize("reverse", [False, True])
+    def test_it_has_the_pairs_of_the_generated_data(self, problem, reverse):
+        for split in ("dev", "test"):
+            streamed = Streamed(reverse=reverse)
+            streamed.vocabulary_path = f"{problem.directory}/vocab.model"
+            turned = Numbers(problem.data_dir, reverse=reverse)
+            expected = turned.dataset(split).as_numpy_iterator()
+            stream = self.stream(streamed, split).as_numpy_iterator()
+            assert pairs_in(stream) == pairs_in(expected)
+
+    def test_training_pairs_come_again_and_again_in_random_order(
+        self, problem, streamed
+    ):
+        known = pairs_in(problem.dataset("train").as_numpy_iterator())
+        first, again, other = (
+            pairs_in([batch])
+            for seed in (1, 1, 2)
+            for batch in self.stream(streamed, seed=seed, shuffle_buffer=60)
+            .take(1)
+            .as_numpy_iterator()
+        )
+        assert first == again != other
+        stream = self.stream(streamed, shuffle_buffer=60)
+        batches = stream.take(150).as_numpy_iterator()
+        pairs = pairs_in(batches)
+        assert len(pairs) > 2 * len(known)
+        assert set(pairs) == set(known)
+
+    def test_batches_keep_to_the_budget_and_the_length(self, streamed):
+        dataset = self.stream(streamed, batch_tokens=64, max_length=30)
+        for inputs, targets in dataset.take(30).as_numpy_iterator():
+            assert max(inputs["inputs"].size, targets.size) <= 64
+            assert max(inputs["inputs"].shape[1], targets.shape[1]) <= 30
+
+    def test_rows_are_a_multiple_of_the_replicas(self, streamed):
+        stream = self.stream(streamed, "dev", batch_tokens=150, num_replicas=3)
+        sizes = [len(targets) for _, targets in stream.as_numpy_iterator()]
+        assert not any(size % 3 for size in sizes)
+        assert sum(sizes) > len(Numbers.pairs["dev"])  # some rows are empty
+
+    def test_a_length_beyond_the_share_of_a_replica_is_an_error(self, streamed):
+        with pytest.raises(UserError, match="max_length=50.*num_replicas=3"):
+            self.stream(streamed, num_replicas=3)
+
+    def test_a_keras_model_fits_it(self, streamed):
+        model = small_model(run_eagerly=True)
+        dataset = self.stream(streamed, batch_tokens=400)
+        history = model.fit(dataset, epochs=3, steps_per_epoch=5, verbose=0)
+        assert history.history["loss"][-1] < history.history["loss"][0]
+
+    def test_several_devices_fit_it_without_a_further_update(self, problem):
+        subprocess.run(
+            [sys.executable, "-c", textwrap.dedent(MIRRORED_SCRIPT)]
+            + [f"{problem.directory}/vocab.model"],
+            env=environment(__file__),
+            check=True,
+        )
+
+
+# A process of its own, since devices cannot be divided later.
+MIRRORED_SCRIPT = """
+    import sys
+    import tensorflow as tf
+
+    cpus = tf.config.list_physical_devices("CPU")
+    devices = [tf.config.LogicalDeviceConfiguration()] * 2
+    tf.config.set_logical_device_configuration(cpus[0], devices)
+
+    from dataset_test import Streamed, small_model
+
+    problem = Streamed()
+    problem.vocabulary_path = sys.argv[1]
+    strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+    dataset = problem.streaming_dataset(
+        "train", None, 400, 50, num_replicas=strategy.num_replicas_in_sync
+    )
+    with strategy.scope():
+        model = small_model()
+    history = model.fit(dataset, epochs=3, steps_per_epoch=5, verbose=0)
+    assert history.history["loss"][-1] < history.history["loss"][0]
+    assert int(model.optimizer.iterations.numpy()) == 15
+"""

@@ -10,7 +10,7 @@ from number_problem import generated
 from number_problem import with_pairs
 
 from keras_transformer.data import distributed_encoding
-from keras_transformer.data import split_encoding
+from keras_transformer.data import encoding
 from keras_transformer.data.distributed_encoding import DistributedEncoder
 from keras_transformer.problems.translate_files import TranslateFiles
 
@@ -61,7 +61,7 @@ class DirectRunnerTest:
         self, tmp_path, monkeypatch, pairs_in_chunk
     ):
         expected = generated(tmp_path / "local")
-        monkeypatch.setattr(split_encoding, "PAIRS_IN_CHUNK", pairs_in_chunk)
+        monkeypatch.setattr(encoding, "PAIRS_IN_CHUNK", pairs_in_chunk)
         problem = generated_on("direct", tmp_path / "direct")
         assert files_of(problem) == files_of(expected)
         assert os.listdir(tmp_path / "direct") == ["numbers"]
@@ -71,7 +71,7 @@ class DirectRunnerTest:
         self, tmp_path, monkeypatch, arguments
     ):
         expected = generated(tmp_path / "local")
-        monkeypatch.setattr(split_encoding, "PAIRS_IN_CHUNK", 11)
+        monkeypatch.setattr(encoding, "PAIRS_IN_CHUNK", 11)
         problem = generated_on("direct", tmp_path / "direct", arguments)
         assert files_of(problem) == files_of(expected)
 
@@ -84,7 +84,7 @@ class DirectRunnerTest:
                 content = gzip.compress(content, mtime=0)
             (tmp_path / name).write_bytes(content)
         expected = generated_from_files(tmp_path, tmp_path / "local")
-        monkeypatch.setattr(split_encoding, "PAIRS_IN_CHUNK", 5)
+        monkeypatch.setattr(encoding, "PAIRS_IN_CHUNK", 5)
         problem = generated_from_files(
             tmp_path, tmp_path / "direct", DistributedEncoder("direct")
         )

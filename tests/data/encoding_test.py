@@ -10,7 +10,6 @@ from number_problem import with_pairs
 from processes import environment
 
 from keras_transformer.data import encoding
-from keras_transformer.data import split_encoding
 from keras_transformer.data import token_arrays
 
 ON_SOME_CORES = """
@@ -47,13 +46,13 @@ class ChunksTest:
     def test_files_do_not_depend_on_the_chunks(
         self, problem, tmp_path, monkeypatch, pairs_in_chunk
     ):
-        monkeypatch.setattr(split_encoding, "PAIRS_IN_CHUNK", pairs_in_chunk)
+        monkeypatch.setattr(encoding, "PAIRS_IN_CHUNK", pairs_in_chunk)
         assert files_of(generated(tmp_path)) == files_of(problem)
 
     def test_a_chunk_may_lose_all_its_pairs(self, tmp_path, monkeypatch):
         pairs = Numbers.pairs["train"]
         expected = files_of(generated(tmp_path / "a"))
-        monkeypatch.setattr(split_encoding, "PAIRS_IN_CHUNK", 4)
+        monkeypatch.setattr(encoding, "PAIRS_IN_CHUNK", 4)
         empty = 8 * [("", "EMPTY")]
         problem = with_pairs(tmp_path / "b", train=[*empty, *pairs, *empty])
         assert problem.generate(None)["splits"]["train"]["pairs"] == 60

@@ -129,10 +129,10 @@ class BudgetTest:
 
 class EfficiencyTest:
     @pytest.mark.parametrize(
-        "lengths_of", [random_lengths, long_tailed_lengths, even_lengths]
+        "make_lengths", [random_lengths, long_tailed_lengths, even_lengths]
     )
-    def test_both_sides_of_the_rows_are_97_percent_full(self, lengths_of):
-        lengths = lengths_of(29_000)
+    def test_both_sides_of_the_rows_are_97_percent_full(self, make_lengths):
+        lengths = make_lengths(29_000)
         plan = packing.plan_packed(*lengths, 4096)
         assert fills(plan, lengths).max() > 0.975
         assert fills(plan, lengths).min() > 0.96
@@ -155,10 +155,10 @@ class EfficiencyTest:
 
     @pytest.mark.slow
     @pytest.mark.parametrize(
-        "lengths_of", [random_lengths, long_tailed_lengths]
+        "make_lengths", [random_lengths, long_tailed_lengths]
     )
-    def test_it_plans_100_000_pairs_a_second(self, lengths_of):
-        lengths = lengths_of(100_000)
+    def test_it_plans_100_000_pairs_a_second(self, make_lengths):
+        lengths = make_lengths(100_000)
         start = time.process_time()
         packing.plan_packed(*lengths, 4096)
         assert time.process_time() - start < 1
@@ -179,7 +179,7 @@ class PadBatchTest:
         plan = packing.plan_packed(*lengths, 500)
         for indices, padded in zip(
             (plan[i][0] for i in range(len(plan))),
-            batch_plan.padded_batches(pairs, plan),
+            batch_plan.pad_batches(pairs, plan),
         ):
             for side, ids in zip(pairs, padded):
                 assert ids.dtype == np.int32

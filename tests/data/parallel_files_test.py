@@ -50,14 +50,14 @@ class KindTest:
         ],
     )
     def test_the_ending_of_a_single_file_tells(self, paths, kind):
-        assert parallel_files.kind_of(paths) == kind
+        assert parallel_files.detect_kind(paths) == kind
 
     @pytest.mark.parametrize(
         "paths", [("a.en",), ("a", "b", "c"), ("a", ""), ("tsv",), ("",)]
     )
     def test_anything_else_is_an_error(self, paths):
         with pytest.raises(ValueError, match="with a comma in between"):
-            parallel_files.kind_of(paths)
+            parallel_files.detect_kind(paths)
 
 
 class TsvTest:
@@ -84,7 +84,7 @@ class TsvTest:
 
     def test_no_text_at_all_is_an_error(self, tmp_path):
         path = write(tmp_path / "a.tsv", b"one\t\n\t\n")
-        with pytest.raises(ValueError, match="a.tsv with 2 pairs, all of them"):
+        with pytest.raises(ValueError, match="a.tsv has .* but 2 pairs with"):
             parallel_files.check_pairs((path,))
 
 
@@ -144,20 +144,20 @@ class TmxTest:
     ):
         path = tmx(tmp_path, unit(en="a", de="b"))
         with pytest.raises(
-            ValueError, match="the languages de, en, and so.*fr"
+            ValueError, match="language=fr, while the file has de, en"
         ):
             read_tmx(path, "en", "fr")
 
     @pytest.mark.parametrize(
         "content, words",
         [
-            (HEAD + "<tu>", "line 7: no element found"),
-            (HEAD + "<tu></tuv>", "line 6: mismatched tag"),
+            (HEAD + "<tu>", "line 7 .*no element found"),
+            (HEAD + "<tu></tuv>", "line 6 .*mismatched tag"),
             (HEAD + unit(en="R&D", de="b") + TAIL, "not well-formed"),
             (HEAD + unit(en="&nbsp;", de="b") + TAIL, "undefined entity"),
-            ("", "line 1: no element found"),
-            ("one\teins\n", "line 1: syntax error"),
-            ("<html><p>404</p></html>", "with the languages none"),
+            ("", "line 1 .*no element found"),
+            ("one\teins\n", "line 1 .*syntax error"),
+            ("<html><p>404</p></html>", "the file has none"),
         ],
     )
     def test_a_faulty_file_is_an_error_of_one_line(
@@ -172,7 +172,7 @@ class TmxTest:
         depth = 100_000
         segment = "<hi>" * depth + "x" + "</hi>" * depth
         path = tmx(tmp_path, unit(en="a", de="b"), unit(en=segment, de="b"))
-        with pytest.raises(ValueError, match="A segment.*text.tmx, unit 2,"):
+        with pytest.raises(ValueError, match="text.tmx, unit 2 has hundreds"):
             read_tmx(path)
 
     def test_entities_that_explode_are_an_error(self, tmp_path):
@@ -181,5 +181,5 @@ class TmxTest:
         )
         content = f"<!DOCTYPE tmx [{entities}]><tmx><body>&a9;</body></tmx>"
         path = write(tmp_path / "a.tmx", content.encode())
-        with pytest.raises(ValueError, match="a.tmx, line 1: limit"):
+        with pytest.raises(ValueError, match="a.tmx, line 1 .*: limit"):
             read_tmx(path)

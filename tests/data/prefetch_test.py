@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from keras_transformer.data.prefetch import prefetched
+from keras_transformer.data.prefetch import prefetch
 
 
 class Counting:
@@ -43,19 +43,19 @@ class PrefetchedTest:
     @pytest.mark.parametrize("depth", [1, 2, 100])
     @pytest.mark.parametrize("length", [0, 1, 50])
     def test_all_items_come_in_order(self, length, depth):
-        items = list(prefetched(Counting(length), depth))
+        items = list(prefetch(Counting(length), depth))
         assert items == list(range(1, length + 1))
 
     def test_another_thread_computes(self):
         counting = Counting(3)
-        list(prefetched(counting))
+        list(prefetch(counting))
         assert len(counting.threads) == 1
         assert threading.current_thread() not in counting.threads
 
     @pytest.mark.parametrize("depth", [1, 3])
     def test_it_is_ahead_by_depth_items_and_no_more(self, depth):
         counting = Counting(100)
-        items = prefetched(counting, depth)
+        items = prefetch(counting, depth)
         for taken in (1, 2, 3):
             assert next(items) == taken
             assert wait_until(lambda: counting.num_asked == taken + depth)
@@ -67,7 +67,7 @@ class PrefetchedTest:
         counting = Counting(3, KeyError("lost"))
         taken = []
         with pytest.raises(KeyError, match="lost") as caught:
-            for item in prefetched(counting):
+            for item in prefetch(counting):
                 taken.append(item)
         assert taken == [1, 2, 3]
         assert caught.traceback[-1].name == "__next__"  # where it was raised
@@ -75,12 +75,12 @@ class PrefetchedTest:
 
     def test_the_thread_ends_with_the_items(self):
         counting = Counting(5)
-        list(prefetched(counting))
+        list(prefetch(counting))
         assert is_over(counting)
 
     def test_the_thread_ends_when_the_consumer_breaks_off(self):
         counting = Counting(10**9)
-        for item in prefetched(counting):
+        for item in prefetch(counting):
             if item == 3:
                 break
         assert wait_until(lambda: is_over(counting))
@@ -90,7 +90,7 @@ class PrefetchedTest:
         counting = Counting(10**9)
 
         def consume():
-            for _ in prefetched(counting):
+            for _ in prefetch(counting):
                 raise ValueError("full")
 
         with pytest.raises(ValueError, match="full"):
@@ -99,21 +99,21 @@ class PrefetchedTest:
 
     def test_close_waits_for_the_thread(self):
         counting = Counting(10**9)
-        items = prefetched(counting)
+        items = prefetch(counting)
         next(items)
         items.close()
         assert is_over(counting)
 
     def test_an_unused_generator_starts_no_thread(self):
         counting = Counting(3)
-        prefetched(counting).close()
+        prefetch(counting).close()
         assert not counting.num_asked
 
     def test_an_unclosed_generator_lets_the_process_end(self):
         code = (
             "import itertools\n"
-            "from keras_transformer.data.prefetch import prefetched\n"
-            "items = prefetched(itertools.count())\n"
+            "from keras_transformer.data.prefetch import prefetch\n"
+            "items = prefetch(itertools.count())\n"
             "print(next(items))\n"
         )
         command = [sys.executable, "-c", code]

@@ -5,16 +5,15 @@ import pytest
 from segmentation import WORDS
 from segmentation import segmentation_probabilities
 
-from keras_transformer.data import distinct_words
 from keras_transformer.data import subword_sampling
 from keras_transformer.data import subwords
 from keras_transformer.data.batch_plan import plan_batches
 from keras_transformer.data.subword_sampling import SubwordSampler
 from keras_transformer.data.token_arrays import TokenPairs
 from keras_transformer.data.token_arrays import TokenSequences
-from keras_transformer.data.token_arrays import joined
+from keras_transformer.data.token_arrays import join_sequences
 from keras_transformer.data.update_batches import Layout
-from keras_transformer.data.update_batches import update_batches
+from keras_transformer.data.update_batches import UpdateBatches
 
 LONGEST = 1000
 
@@ -42,7 +41,9 @@ def texts():
 
 @pytest.fixture(scope="module")
 def stored(vocabulary, texts):
-    sides = [TokenSequences.of_lists(vocabulary.encode(side)) for side in texts]
+    sides = [
+        TokenSequences.from_lists(vocabulary.encode(side)) for side in texts
+    ]
     return TokenPairs(*sides)
 
 
@@ -69,7 +70,7 @@ class SubwordSamplerTest:
         both = source_vocabulary, vocabulary
         stored = TokenPairs(
             *(
-                TokenSequences.of_lists(v.encode(side))
+                TokenSequences.from_lists(v.encode(side))
                 for v, side in zip(both, texts)
             )
         )
@@ -105,7 +106,7 @@ class SubwordSamplerTest:
         sequences = [ids.tolist() for ids in inputs]
         assert inputs.lengths.tolist() == [len(ids) for ids in sequences]
         rows = np.array([[5, 7, -1], [2, -1, -1], [9, 9, 9]])
-        padded = inputs.padded(rows, 300)
+        padded = inputs.pad(rows, 300)
         for row, numbers in zip(padded.tolist(), rows):
             expected = sum([sequences[n] for n in numbers if n >= 0], [])
             assert row == expected + [0] * (300 - len(expected))
@@ -121,7 +122,7 @@ class SubwordSamplerTest:
         assert samples[0] != samples[1] != ids_of(other.sample(1, LONGEST))
 
     def test_equal_words_differ_within_a_sentence(self, vocabulary):
-        side = TokenSequences.of_lists(vocabulary.encode(["widest " * 12]))
+        side = TokenSequences.from_lists(vocabulary.encode(["widest " * 12]))
         pairs = TokenPairs(side, side)
         sampler = SubwordSampler(pairs, vocabulary, 0.5, 0)
         (ids,) = sampler.sample(0, LONGEST).inputs
@@ -134,7 +135,7 @@ class SubwordSamplerTest:
         self, vocabulary
     ):
         # The first, an early and the last of 100 occurrences.
-        side = TokenSequences.of_lists(vocabulary.encode(["newest"] * 100))
+        side = TokenSequences.from_lists(vocabulary.encode(["newest"] * 100))
         sampler = SubwordSampler(TokenPairs(side, side), vocabulary, 0.3, 0)
         expected = segmentation_probabilities(vocabulary, "newest", 0.3)
         likely = max(expected, key=expected.get)
@@ -167,7 +168,7 @@ class SubwordSamplerTest:
 
     def test_very_long_word_keeps_its_segmentation(self, vocabulary):
         length = subword_sampling.MAX_CHARACTERS
-        side = TokenSequences.of_lists(
+        side = TokenSequences.from_lists(
             vocabulary.encode(["low" * length, "low"])
         )
         sampler = SubwordSampler(TokenPairs(side, side), vocabulary, 0.9, 0)
@@ -179,13 +180,14 @@ class SubwordSamplerTest:
         self, vocabulary, stored, monkeypatch
     ):
         expected = SubwordSampler(stored, vocabulary, 0.3, 1).sample(2, 40)
-        for module in (distinct_words, subword_sampling):
-            monkeypatch.setattr(module, "IDS_AT_ONCE", 50)
+        monkeypatch.setattr(subword_sampling, "IDS_AT_ONCE", 50)
         actual = SubwordSampler(stored, vocabulary, 0.3, 1).sample(2, 40)
         assert ids_of(actual) == ids_of(expected)
 
     def test_both_directions_are_sampled(self, vocabulary, texts, stored):
-        both = TokenPairs(joined(list(stored)), joined(list(stored)[::-1]))
+        both = TokenPairs(
+            join_sequences(list(stored)), join_sequences(list(stored)[::-1])
+        )
         sampled = SubwordSampler(both, vocabulary, 0.2, 0).sample(0, LONGEST)
         lines = texts[0] + texts[1], texts[1] + texts[0]
         for sequences, side in zip(ids_of(sampled), lines):
@@ -199,7 +201,7 @@ class SubwordSamplerTest:
             pairs = sampler.sample(4, LONGEST)
             lengths = pairs.inputs.lengths, pairs.targets.lengths
             plan = plan_batches(*lengths, 1000, epoch=4)
-            return list(update_batches(pairs, plan, layout, 0, 4))
+            return list(UpdateBatches(pairs, plan, layout, 0, 4))
 
         whole = batches(Layout(1, 2, 0, 2))
         parts = [batches(Layout(1, 2, worker, 1)) for worker in (0, 1)]

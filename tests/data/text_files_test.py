@@ -69,7 +69,7 @@ class ReadLinesTest:
 
     def test_invalid_utf8_names_file_and_line(self, tmp_path):
         path = write(tmp_path / "text.de", b"gut\n\xc3\xa4\xe4\n")
-        with pytest.raises(ValueError, match=r"text\.de, line 2, .* 3 is 0xe4"):
+        with pytest.raises(ValueError, match=r"text\.de, line 2 .* 3 is 0xe4"):
             list(text_files.read_lines(path))
 
     def test_truncated_character_at_the_end_is_an_error(self, tmp_path):
@@ -81,12 +81,12 @@ class ReadLinesTest:
         whole = gzip.compress(bytes(range(1, 128)) * 50)
         for content in (whole[:-9], whole[:20] + b"\xff" * 60, whole + b"rest"):
             path = write(tmp_path / "text.gz", content)
-            with pytest.raises(ValueError, match=r"text\.gz, damaged"):
+            with pytest.raises(ValueError, match=r"text\.gz is damaged"):
                 list(text_files.read_lines(path))
 
     def test_zero_bytes_are_not_text(self, tmp_path):
         path = write(tmp_path / "text", "gut\n".encode("utf-16-le"))
-        with pytest.raises(ValueError, match="line 1, .* 2 is 0x00.* UTF-16"):
+        with pytest.raises(ValueError, match="line 1 .* 2 is 0x00.* UTF-16"):
             list(text_files.read_lines(path))
 
     @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ class ReadLinesTest:
     ):
         content = mark + "grün\nÄpfel\n".encode(encoding)
         path = write(tmp_path / "text", content)
-        with pytest.raises(ValueError, match="line 1, .*iconv") as caught:
+        with pytest.raises(ValueError, match="line 1 .*iconv") as caught:
             list(text_files.read_lines(path))
         command = re.search("iconv -f [^ ]+ -t UTF-8", str(caught.value))[0]
         converted = subprocess.check_output([*command.split(), path])
@@ -185,5 +185,7 @@ class CheckRereadableTest:
     def test_only_regular_files_pass(self, tmp_path):
         text_files.check_rereadable([write(tmp_path / "text", b"")])
         for path in ("/dev/null", str(tmp_path)):
-            with pytest.raises(ValueError, match=f"{path}, which is a dir"):
+            with pytest.raises(
+                ValueError, match=f"{path} more than once, which is"
+            ):
                 text_files.check_rereadable([path])

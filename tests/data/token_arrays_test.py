@@ -6,7 +6,7 @@ import pytest
 from keras_transformer.data.token_arrays import TokenArray
 from keras_transformer.data.token_arrays import TokenArrayWriter
 from keras_transformer.data.token_arrays import TokenSequences
-from keras_transformer.data.token_arrays import joined
+from keras_transformer.data.token_arrays import join_sequences
 
 
 def write(path, sequences, vocab_size=100):
@@ -69,7 +69,7 @@ class TokenArrayTest:
         for row, index in enumerate(indices):
             if index >= 0:
                 expected[row, : len(sequences[index])] = sequences[index]
-        padded = tokens.padded(indices, 10)
+        padded = tokens.pad(indices, 10)
         np.testing.assert_array_equal(padded, expected)
         assert padded.dtype == np.int32
 
@@ -77,7 +77,7 @@ class TokenArrayTest:
         sequences = random_sequences(100)
         tokens = write(tmp_path / "a", sequences)
         indices = np.array([[3, 0, 49], [7, -1, -1], [-1, -1, -1], [1, 3, -1]])
-        padded = tokens.padded(indices, 30)
+        padded = tokens.pad(indices, 30)
         assert padded.shape == (4, 30)
         for row, numbers in zip(padded.tolist(), indices):
             joined = sum([sequences[n] for n in numbers if n >= 0], [])
@@ -90,30 +90,30 @@ class TokenArrayTest:
             write(tmp_path / name, sequences, vocab_size)
             for name, sequences in zip("ab", lists)
         ]
-        both = joined(parts)
+        both = join_sequences(parts)
         expected = write(tmp_path / "c", lists[0] + lists[1], vocab_size)
         assert [ids.tolist() for ids in both] == lists[0] + lists[1]
         assert both.lengths.tolist() == expected.lengths.tolist()
         # Rows of one sequence, and rows with sequences of either part.
         for indices in ([3, 99, -1, 50, 49], [[3, 99, 0], [50, 2, -1]]):
-            padded = both.padded(indices, 30)
-            np.testing.assert_array_equal(padded, expected.padded(indices, 30))
+            padded = both.pad(indices, 30)
+            np.testing.assert_array_equal(padded, expected.pad(indices, 30))
             assert padded.dtype == np.int32
-        assert joined(parts[:1]) is parts[0]
+        assert join_sequences(parts[:1]) is parts[0]
 
     def test_a_row_longer_than_the_array_is_an_error(self, tmp_path):
         tokens = write(tmp_path / "a", [[5, 6], [7]])
         for indices in ([1, 0], [[0, 1]]):
             with pytest.raises(ValueError):
-                tokens.padded(indices, 2 if np.ndim(indices) > 1 else 1)
+                tokens.pad(indices, 2 if np.ndim(indices) > 1 else 1)
 
     def test_no_rows_are_an_empty_array(self, tmp_path):
         tokens = write(tmp_path / "a", [[5, 6], [7]])
-        assert tokens.padded(np.zeros(0, int), 4).shape == (0, 4)
+        assert tokens.pad(np.zeros(0, int), 4).shape == (0, 4)
 
     def test_rows_exactly_as_long_as_the_array_fit(self, tmp_path):
         tokens = write(tmp_path / "a", [[5, 6], [7]])
-        assert tokens.padded([0, 1], 2).tolist() == [[5, 6], [7, 0]]
+        assert tokens.pad([0, 1], 2).tolist() == [[5, 6], [7, 0]]
 
     def test_a_shortened_file_is_an_error(self, tmp_path):
         write(tmp_path / "a", [[1, 2, 3]])

@@ -83,7 +83,7 @@ class WriteLinksTest:
 
     def test_a_file_without_links_is_an_error(self, files, tmp_path):
         (tmp_path / "links").write_text("\n" * len(LINKS))
-        with pytest.raises(ValueError, match="at least one link"):
+        with pytest.raises(ValueError, match="no link at all"):
             generated(files, tmp_path / "d")
 
     def test_cleaning_would_lose_the_pairs(self, files, tmp_path):
@@ -112,7 +112,7 @@ class DenseLinksTest:
         links = TokenSequences(
             np.array([0, 1, 2, 0, 1, 1]), np.array([0, 4, 4, 6])
         )
-        dense = token_links.dense_links(
+        dense = token_links.densify_links(
             links, np.array([2, -1, 1, 0]), (4, 4, 3)
         )
         assert dense.shape == (4, 3, 4)

@@ -9,7 +9,7 @@ from random_pairs import token_pairs
 from keras_transformer.data import batch_plan
 from keras_transformer.data import packing
 from keras_transformer.data.update_batches import Layout
-from keras_transformer.data.update_batches import update_batches
+from keras_transformer.data.update_batches import UpdateBatches
 
 LENGTHS = random_lengths(300)
 LAYOUTS = [
@@ -32,8 +32,8 @@ def plan(request):
     return make_plan(*LENGTHS, 800, seed=2, epoch=1)
 
 
-def batches(pairs, plan, layout=Layout(), seed=2, epoch=1, start=0):
-    return list(update_batches(pairs, plan, layout, seed, epoch, start))
+def batches(pairs, plan, layout=Layout(), seed=2, epoch=1):
+    return UpdateBatches(pairs, plan, layout, seed, epoch)
 
 
 def rows_of(array):
@@ -88,17 +88,19 @@ class LayoutTest:
                 np.testing.assert_array_equal(joined, every[name])
             for part in parts:
                 assert part["num_tokens"] == every["num_tokens"]
-                np.testing.assert_array_equal(part["lengths"], every["lengths"])
 
-    def test_tokens_are_those_of_all_workers(self, pairs, plan):
-        for whole, part in zip(
-            batches(pairs, plan), batches(pairs, plan, Layout(1, 4, 3, 1))
-        ):
-            num_sources, num_targets = part["lengths"].sum(axis=0)
+    def test_size_is_that_of_all_workers(self, pairs, plan):
+        updates = batches(pairs, plan, Layout(1, 4, 3, 1))
+        for number, whole in enumerate(batches(pairs, plan)):
+            size, part = updates.size(number), updates[number]
+            num_sources, num_targets = size.lengths.sum(axis=0)
             assert num_sources == np.sum(whole["inputs"] > 0)
             assert num_targets == np.sum(whole["targets"] > 0)
-            assert part["num_tokens"] == np.sum(whole["targets"] > 0)
+            assert part["num_tokens"] == num_targets
             assert part["num_tokens"].dtype == np.float32
+            _, _, rows, input_len = part["inputs"].shape
+            target_len = part["targets"].shape[-1]
+            assert size[1:] == (4 * rows, input_len, target_len)
 
     def test_more_parts_than_rows_leave_some_empty(self, pairs):
         plan = batch_plan.plan_batches(*LENGTHS, 100)
@@ -106,13 +108,6 @@ class LayoutTest:
         update = batches(pairs, plan, Layout(1, rows + 2, 0, rows + 2))[0]
         assert update["inputs"].shape[:3] == (1, rows + 2, 1)
         assert not update["targets"][0, -2:].any()
-
-    def test_batches_can_start_anywhere(self, pairs, plan):
-        every, rest = batches(pairs, plan), batches(pairs, plan, start=2)
-        assert len(rest) == len(every) - 2
-        for a, b in zip(every[2:], rest):
-            for name in a:
-                np.testing.assert_array_equal(a[name], b[name])
 
 
 class SeedsTest:
@@ -147,7 +142,7 @@ class NumRoundsTest:
             first_replica=0,
             local_replicas=num_replicas,
         )
-        return Layout.of(plan, batch_tokens, engine)
+        return Layout.from_plan(plan, batch_tokens, engine)
 
     def tokens_at_once(self, plan, num_parts):
         """Returns the most positions per side of a part of a batch."""
@@ -188,6 +183,6 @@ class SpeedTest:
         for make_plan in (batch_plan.plan_batches, packing.plan_packed):
             plan = make_plan(*lengths, 4096)
             start = time.process_time()
-            for _ in update_batches(pairs, plan, Layout(), 0, 0):
+            for _ in UpdateBatches(pairs, plan):
                 pass
             assert time.process_time() - start < 0.2

@@ -20,10 +20,10 @@ def wmt_lengths(num_pairs, seed):
     return inputs.astype(int) + 1, targets.astype(int) + 1
 
 
-def positions_of(lengths, chosen=None, **options):
+def positions_of(lengths, pair_numbers=None, **options):
     inputs, targets = (types.SimpleNamespace(lengths=x) for x in lengths)
     pairs = types.SimpleNamespace(inputs=inputs, targets=targets)
-    return update_positions(HParams(**options), pairs, chosen)
+    return update_positions(HParams(**options), pairs, pair_numbers)
 
 
 def mean_tokens(lengths, positions, packed, **options):
@@ -100,15 +100,17 @@ class UpdatePositionsTest:
 
     @pytest.mark.parametrize("name", ["batch_tokens", "effective_batch_tokens"])
     def test_a_long_pair_of_a_later_epoch_is_an_error_at_the_start(self, name):
-        lengths, chosen = ([3, 9], [3, 2]), np.array([0])
+        lengths, pair_numbers = ([3, 9], [3, 2]), np.array([0])
         with pytest.raises(ValueError, match=f"^`{name}` .*=8, .*=9 tokens"):
-            positions_of(lengths, chosen, **{name: 8})
-        assert positions_of(lengths, chosen, **{name: 9}) == 9
+            positions_of(lengths, pair_numbers, **{name: 8})
+        assert positions_of(lengths, pair_numbers, **{name: 9}) == 9
 
     @pytest.mark.parametrize("packed", [False, True])
     def test_a_short_first_epoch_leaves_room_for_later_ones(self, packed):
-        lengths, chosen = ([3, 90], [3, 2]), np.array([0])
+        lengths, pair_numbers = ([3, 90], [3, 2]), np.array([0])
         options = {"effective_batch_tokens": 100, "packed": packed}
-        positions = positions_of(lengths, chosen, **options)
-        later = PLANNERS[packed](*lengths, positions, chosen=np.array([1]))
+        positions = positions_of(lengths, pair_numbers, **options)
+        later = PLANNERS[packed](
+            *lengths, positions, pair_numbers=np.array([1])
+        )
         assert len(later) == 1

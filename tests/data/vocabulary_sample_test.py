@@ -5,8 +5,8 @@ import collections
 import pytest
 
 from keras_transformer.data.subwords import sample_evenly
-from keras_transformer.data.vocabulary_sample import sample_corpora
-from keras_transformer.data.vocabulary_sample import shares_of
+from keras_transformer.data.vocabularies import compute_shares
+from keras_transformer.data.vocabularies import sample_corpora
 
 
 def corpora(*sizes):
@@ -34,7 +34,7 @@ class SampleTest:
         powers = [size ** (1 / temperature) for size in sizes]
         expected = [power / sum(powers) for power in powers]
         assert shares(sample) == pytest.approx(expected, abs=0.002)
-        assert shares_of(sizes, temperature) == pytest.approx(expected)
+        assert compute_shares(sizes, temperature) == pytest.approx(expected)
 
     def test_a_small_corpus_is_repeated_evenly(self):
         sample = sample_corpora(corpora(1000, 10), 1010, temperature=1000)

@@ -11,6 +11,7 @@ from engine_updates import build_engine
 from engine_updates import make_batch
 from engine_updates import state_of
 from engine_updates import train
+from engine_updates import update_once
 
 from keras_transformer.runs import variables
 
@@ -35,7 +36,7 @@ def make(num_rounds=1, **changes):
 
 
 def figures(engine, num_rounds=1):
-    result = engine.update(make_batch(3, num_rounds))
+    result = update_once(engine, make_batch(3, num_rounds))
     names = ("loss_sum", "consistency_sum", "gradient_norm")
     return [float(result[name]) for name in names]
 

@@ -9,7 +9,7 @@ from keras_transformer.hparam import HParams
 
 def positions_and_chunks(num_replicas, **changes):
     hparams = HParams(**changes)
-    positions = Engine(hparams, "float32", num_replicas).positions_at_once()
+    positions = Engine(hparams, "float32", num_replicas).positions_at_once
     return positions, count_chunks(hparams, positions)
 
 

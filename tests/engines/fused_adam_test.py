@@ -5,7 +5,7 @@ import pytest
 if keras.backend.backend() != "tensorflow":
     pytest.skip("uses a kernel of TensorFlow", allow_module_level=True)
 
-from keras_transformer.engines.fused_adam import FusedAdam
+from keras_transformer.engines.tensorflow_engine import FusedAdam
 from keras_transformer.hparam import HParams
 from keras_transformer.optimizers import make_optimizer
 
@@ -28,7 +28,7 @@ class FusedAdamTest:
     )
     def test_weights_and_moments_equal_those_of_keras(self, changes):
         composed = make_optimizer(HParams(warmup_steps=3, **changes))
-        fused = FusedAdam.instead_of(composed)
+        fused = FusedAdam.from_adam(composed)
         assert isinstance(fused, FusedAdam)
         for actual, expected in zip(
             after_updates(fused), after_updates(composed), strict=True
@@ -38,4 +38,4 @@ class FusedAdamTest:
     @pytest.mark.parametrize("name", ["adamw", "adafactor"])
     def test_other_optimizers_are_not_replaced(self, name):
         optimizer = make_optimizer(HParams(optimizer=name))
-        assert FusedAdam.instead_of(optimizer) is optimizer
+        assert FusedAdam.from_adam(optimizer) is optimizer

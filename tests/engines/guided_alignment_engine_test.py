@@ -9,6 +9,7 @@ import pytest
 from engine_updates import build_engine
 from engine_updates import make_batch
 from engine_updates import state_of
+from engine_updates import update_once
 
 HPARAMS = dataclasses.replace(engine_updates.HPARAMS, guided_alignment=0.5)
 
@@ -30,7 +31,7 @@ def train(engine, num_rounds=1, num_updates=10):
     for number in range(num_updates):
         replicas = engine.num_replicas
         batch = batch_with_links(number, num_rounds, replicas)
-        result = engine.update(batch)
+        result = update_once(engine, batch)
         names = "loss_sum", "gradient_norm"
         figures.append([float(result[name]) for name in names])
     return np.array(figures)
@@ -62,7 +63,7 @@ class GuidedAlignmentTest:
         states = []
         for batch in (make_batch(1), batch_with_links(1)):
             engine = make(guided_alignment=0.0)
-            engine.update(batch)
+            update_once(engine, batch)
             engine.synchronise()
             states.append(
                 {name: np.array(v) for name, v in state_of(engine).items()}

@@ -13,6 +13,7 @@ from engine_updates import build_engine
 from engine_updates import make_batch
 from engine_updates import state_of
 from engine_updates import train
+from engine_updates import update_once
 from processes import environment
 
 from keras_transformer.engines.errors import OutOfMemory
@@ -114,7 +115,9 @@ class JaxEngineTest:
     def test_each_shape_is_compiled_once(self):
         engine = make(2)
         batch = make_batch(0, num_replicas=2)
-        stops = [engine.update(batch, stop)["stop"] for stop in (False, True)]
+        stops = [
+            update_once(engine, batch, stop)["stop"] for stop in (False, True)
+        ]
         assert [float(number) for number in stops] == [0, 1]
         assert engine._update._cache_size() == 1
 
@@ -142,7 +145,7 @@ class JaxEngineTest:
         batch = make_batch(0)
         batch["inputs"] = np.ones((1, 1, 7, 2_000_000), "int32")
         with pytest.raises(OutOfMemory, match="batch_tokens=64.*effective"):
-            engine.update(batch)
+            update_once(engine, batch)
 
     def test_peak_memory_is_known(self):
         engine = make()
@@ -162,6 +165,7 @@ SCRIPT = """
 import sys
 import numpy as np
 from engine_updates import train
+from engine_updates import update_once
 from jax_engine_test import HPARAMS, evaluated, make_from
 from keras_transformer.decoding.engines.compiled_search import compile_search
 from keras_transformer.search.options import DecodeOptions

@@ -10,6 +10,7 @@ from engine_updates import build_engine
 from engine_updates import make_batch
 from engine_updates import state_of
 from engine_updates import train
+from engine_updates import update_once
 
 if keras.backend.backend() != "tensorflow":
     pytest.skip("tests the engine of TensorFlow", allow_module_level=True)
@@ -68,7 +69,9 @@ class UpdateTest:
 
     def test_round_without_any_row_changes_no_update(self):
         results = [
-            make(num_rounds=rounds).update(make_batch(0, rounds, num_rows=3))
+            update_once(
+                make(num_rounds=rounds), make_batch(0, rounds, num_rows=3)
+            )
             for rounds in (1, 4)
         ]
         for name in ("loss_sum", "gradient_norm"):
@@ -81,7 +84,7 @@ class UpdateTest:
         batch = make_batch()
         for name in ("inputs", "targets", "seeds"):
             batch[name] = np.zeros_like(batch[name])
-        result = engine.update({**batch, "num_tokens": np.float32(1)})
+        result = update_once(engine, {**batch, "num_tokens": np.float32(1)})
         assert float(result["loss_sum"]) == float(result["gradient_norm"]) == 0
         for name, value in weights_of(engine).items():
             np.testing.assert_array_equal(value, before[name])
@@ -135,7 +138,7 @@ class UpdateTest:
         weights = []
         for padded in (batch, wide):
             engine = make(PLAIN)
-            engine.update(padded)
+            update_once(engine, padded)
             weights.append(weights_of(engine))
         for name, value in weights[0].items():
             np.testing.assert_allclose(weights[1][name], value, atol=1e-6)
@@ -164,7 +167,7 @@ class UpdateTest:
         engine = make(num_rounds=2)
         for rows, length in ((7, 8), (4, 8), (5, 11)):
             batch = make_batch(num_rounds=2, num_rows=rows, length=length)
-            engine.update(batch, stop=rows == 5)
+            update_once(engine, batch, stop=rows == 5)
         for function in (*engine._updates.values(), engine._gradients):
             assert function.experimental_get_tracing_count() == 1
 
@@ -179,7 +182,9 @@ class UpdateTest:
 
     def test_request_to_stop_is_returned(self):
         engine = make()
-        results = [engine.update(make_batch(), stop) for stop in (False, True)]
+        results = [
+            update_once(engine, make_batch(), stop) for stop in (False, True)
+        ]
         assert [float(result["stop"]) for result in results] == [0, 1]
 
 
@@ -187,7 +192,7 @@ class FiguresTest:
     def test_loss_is_the_sum_over_real_tokens(self):
         engine, batch = make(PLAIN), make_batch()
         expected = loss_of(engine.model, batch, 0.1) * batch["num_tokens"]
-        total = float(engine.update(batch)["loss_sum"])
+        total = float(update_once(engine, batch)["loss_sum"])
         assert total == pytest.approx(float(expected), rel=1e-5)
 
     def test_norm_equals_that_of_the_explicit_gradient(self):
@@ -196,14 +201,14 @@ class FiguresTest:
         with tf.GradientTape() as tape:
             loss = loss_of(engine.model, batch, 0.1)
         expected = float(tf.linalg.global_norm(tape.gradient(loss, weights)))
-        norm = float(engine.update(batch)["gradient_norm"])
+        norm = float(update_once(engine, batch)["gradient_norm"])
         assert norm == pytest.approx(expected, rel=1e-5)
 
     def test_norm_is_the_slope_along_the_gradient(self):
         engine, batch = make(PLAIN), make_batch()
         weights = engine.model.trainable_variables
         start = [weight.numpy() for weight in weights]
-        norm = float(engine.update(batch)["gradient_norm"])
+        norm = float(update_once(engine, batch)["gradient_norm"])
         # The first moment of Adam starts at zero and moves by a tenth.
         gradients = [10 * m.numpy() for m in engine.optimizer._momentums]
         losses = []
@@ -215,10 +220,10 @@ class FiguresTest:
         assert slope == pytest.approx(norm, rel=0.01)
 
     def test_reported_norm_is_that_before_clipping(self):
-        norm = float(make().update(make_batch())["gradient_norm"])
+        norm = float(update_once(make(), make_batch())["gradient_norm"])
         half = norm / 2
         engine = make(dataclasses.replace(HPARAMS, gradient_clip_norm=half))
-        reported = float(engine.update(make_batch())["gradient_norm"])
+        reported = float(update_once(engine, make_batch())["gradient_norm"])
         assert reported == pytest.approx(norm, rel=1e-6)
         moments = [10 * m.value for m in engine.optimizer._momentums]
         clipped = float(tf.linalg.global_norm(moments))
@@ -255,7 +260,7 @@ class LimitsTest:
         for name in ("targets", "seeds"):
             batch[name] = batch[name][:, :, :1]
         with pytest.raises(OutOfMemory, match="batch_tokens=64.*effective"):
-            make().update(batch)
+            update_once(make(), batch)
 
     def test_largest_batch_is_at_most_the_useful_one(self):
         hparams = dataclasses.replace(HPARAMS, max_length=100)

@@ -285,7 +285,7 @@ class RefusalTest:
     def test_other_vocabulary_is_refused(self, tmp_path, model_bytes):
         run = make_run(tmp_path / "run", HPARAMS, model_bytes)
         run.record["vocabulary_sha256"] = "0" * 64
-        self.refused(run, tmp_path, "must be the one of its model")
+        self.refused(run, tmp_path, "is not the vocabulary of its model")
 
     def test_absent_package_is_named(self, run, tmp_path, monkeypatch):
         monkeypatch.setattr(sys, "path", [])

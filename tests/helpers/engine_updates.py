@@ -4,6 +4,7 @@ import random
 
 import numpy as np
 
+from keras_transformer.data.update_batches import Layout
 from keras_transformer.engines.make_engine import make_engine
 from keras_transformer.hparam import HParams
 from keras_transformer.runs import variables
@@ -55,12 +56,55 @@ def make_batch(number=0, num_rounds=1, num_replicas=1, num_rows=7, length=8):
     }
 
 
+class GivenBatches:
+    """Batches that an engine takes in the place of `UpdateBatches`.
+
+    Args:
+        batches: List of dictionaries of arrays, divided for an update.
+    """
+
+    def __init__(self, batches):
+        self._batches = batches
+        num_rounds, num_replicas, _ = batches[0]["seeds"].shape
+        self.layout = Layout(num_rounds, num_replicas, 0, num_replicas)
+        self.links = batches[0].get("links")
+
+    def __len__(self):
+        return len(self._batches)
+
+    def __getitem__(self, number):
+        return self._batches[number]
+
+    def read(self, number, replicas):
+        batch = self._batches[number]
+        parts = {
+            name: array[:, replicas]
+            for name, array in batch.items()
+            if name != "num_tokens"
+        }
+        return {**parts, "num_tokens": batch["num_tokens"]}
+
+
+def update(engine, *batches, stop=False):
+    """Updates on batches of as many rounds; yields the figures of each."""
+    for batch in engine.feed(GivenBatches(batches)):
+        yield engine.update(batch, stop)
+
+
+def update_once(engine, batch, stop=False):
+    """Returns the figures of an update."""
+    (figures,) = update(engine, batch, stop=stop)
+    return figures
+
+
 def train(engine, num_rounds=1, start=0, stop=NUM_UPDATES):
     """Returns losses per token and gradient norms, `(num_updates, 2)`."""
     figures = []
-    for number in range(start, stop):
-        batch = make_batch(number, num_rounds, engine.num_replicas)
-        result = engine.update(batch)
+    batches = [
+        make_batch(number, num_rounds, engine.num_replicas)
+        for number in range(start, stop)
+    ]
+    for batch, result in zip(batches, update(engine, *batches)):
         loss = float(result["loss_sum"]) / batch["num_tokens"]
         figures.append((loss, float(result["gradient_norm"])))
     return np.array(figures)

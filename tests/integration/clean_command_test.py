@@ -131,7 +131,7 @@ class BadInputTest:
             ("target", b"Ja.\n", "raw.en with 6 lines and "),
             ("target", b"", "raw.de with 0 lines"),
             ("source", b"a\nb\xff\nc\n", "raw.en, line 2"),
-            ("source", b"\x1f\x8b\x08", "raw.en, damaged after line 0"),
+            ("source", b"\x1f\x8b\x08", "raw.en is damaged after line 0"),
             ("source", None, "raw.en, which does not exist"),
         ],
     )

@@ -148,7 +148,7 @@ class BadInputTest:
         [
             ({"dev_target": "none.de"}, "Received: none.de, which does not"),
             ({"dev_target": "no/dir/dev.de"}, "no/dir/dev.de, which does not"),
-            ({"dev_target": "/"}, "Received: /, which is a directory"),
+            ({"dev_target": "/"}, "Cannot read /, which is a directory"),
             ({"test_target": ""}, "Add --test_target=FILE"),
             ({"train_target": ""}, "Add --train_target=FILE"),
             ({"vocab_size": 90000}, "vocab_size=90000. Use"),

@@ -189,14 +189,14 @@ class LockTest:
         self, trained_run, capsys
     ):
         before = sorted(os.listdir(trained_run))
-        with start.locked_run(trained_run):
+        with start.lock_run(trained_run):
             words = ["Another process is writing", trained_run]
             assert_fails(capsys, words, trainer, f"--output_dir={trained_run}")
         assert sorted(os.listdir(trained_run)) == before
 
     def test_other_machines_of_the_training_share_the_directory(self, tmp_path):
-        with start.locked_run(str(tmp_path)):
-            with start.locked_run(str(tmp_path), is_chief=False):
+        with start.lock_run(str(tmp_path)):
+            with start.lock_run(str(tmp_path), is_chief=False):
                 pass
 
 

@@ -11,8 +11,8 @@ from small_treebank import write_sections
 from small_treebank import write_trees
 
 from keras_transformer import registry
+from keras_transformer.data import encoding
 from keras_transformer.data import generation
-from keras_transformer.data import split_encoding
 from keras_transformer.problems.parsing_files import ParsingFiles
 from keras_transformer.trees.symbols import LINEARIZATIONS
 from keras_transformer.trees.tree import parse_tree
@@ -98,7 +98,7 @@ class ParsingFilesTest:
         self, tmp_path, files, monkeypatch
     ):
         monkeypatch.setattr(generation, "MAX_VOCABULARY_PAIRS", 200)
-        monkeypatch.setattr(split_encoding, "PAIRS_IN_CHUNK", 100)
+        monkeypatch.setattr(encoding, "PAIRS_IN_CHUNK", 100)
         peaks = []
         for num_trees in (1_000, 4_000):
             trees = itertools.islice(itertools.cycle(TREES), num_trees)

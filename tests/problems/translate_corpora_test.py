@@ -172,13 +172,13 @@ class WeightTest:
         for counts in manifest["splits"].values():
             del counts["corpora"]
         generation.write_manifest(manifest, problem.directory)
-        assert problem.chosen_pairs("train") is None
+        assert problem.choose_epoch_pairs("train") is None
         problem.use_files(files, 300)
         assert problem.generate(None) == manifest
         twice = {"train": [Corpus(paths, 2)], "dev": [Corpus(paths)]}
         problem, _ = generate(tmp_path / "data", twice, languages=(None, None))
         assert problem.corpus_weights == ["web.en,web.de:2"]
-        assert len(problem.chosen_pairs("train")) == 80
+        assert len(problem.choose_epoch_pairs("train")) == 80
 
     @pytest.mark.parametrize("packed", [False, True])
     @pytest.mark.parametrize("suffix", ["", "_rev", "_both"])
@@ -306,6 +306,6 @@ class BadInputTest:
 
     def test_a_fault_leaves_no_data(self, tmp_path, corpora):
         (tmp_path / "dev.tmx").write_text("<tmx>")
-        with pytest.raises(ValueError, match="dev.tmx, line 2: no element"):
+        with pytest.raises(ValueError, match="dev.tmx, line 2 .*no element"):
             generate(tmp_path / "data", corpora)
         assert not pathlib.Path(tmp_path / "data").exists()

@@ -83,7 +83,7 @@ class VocabularyTest:
     def test_a_model_with_other_ids_is_an_error(self, tmp_path, corpora):
         path = tmp_path / "text.model"
         path.write_bytes(b"no model")
-        with pytest.raises(ValueError, match="must be a SentencePiece model"):
+        with pytest.raises(ValueError, match="SentencePiece cannot read"):
             generate(tmp_path / "d", corpora, vocabulary=str(path))
 
 

@@ -29,14 +29,14 @@ def draw(shares=SHARES, position=3, seeds=None, rows=None, **options):
     )
 
 
-def shares_of(draws):
+def compute_shares(draws):
     return np.bincount(draws.ravel(), minlength=5) / draws.size
 
 
 def check_shares(draws, expected):
     # Four standard deviations; the draws are a function of fixed seeds.
     tolerance = 4 * np.sqrt(expected * (1 - expected) / NUM_DRAWS)
-    assert np.all(np.abs(shares_of(draws) - expected) <= tolerance)
+    assert np.all(np.abs(compute_shares(draws) - expected) <= tolerance)
 
 
 def many_draws(logits, number, **options):
@@ -92,7 +92,7 @@ class MakeSamplerTest:
     def test_only_the_nucleus_is_drawn(self, top_p, number):
         expected = np.where(np.arange(5) < number, SHARES, 0.0)
         # At 0.75 rounding decides whether the nucleus has a third id.
-        shares = shares_of(draw(top_p=top_p))
+        shares = compute_shares(draw(top_p=top_p))
         assert np.count_nonzero(shares) in (
             (number, number + 1) if top_p == 0.75 else (number,)
         )

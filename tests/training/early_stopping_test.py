@@ -1,7 +1,7 @@
 import pytest
 
+from keras_transformer.training.early_stopping import get_score
 from keras_transformer.training.early_stopping import is_over
-from keras_transformer.training.early_stopping import score_of
 
 
 class IsOverTest:
@@ -30,10 +30,10 @@ class ScoreOfTest:
     RESULTS = {"dev_loss": "2.5", "dev_bleu": 31.4, "dev_ter": 48.0}
 
     def test_lower_losses_and_ters_and_greater_bleus_are_better(self):
-        assert score_of("loss", self.RESULTS) == -2.5
-        assert score_of("ter", self.RESULTS) == -48.0
-        assert score_of("bleu", self.RESULTS) == 31.4
+        assert get_score("loss", self.RESULTS) == -2.5
+        assert get_score("ter", self.RESULTS) == -48.0
+        assert get_score("bleu", self.RESULTS) == 31.4
 
     def test_error_of_a_missing_figure_lists_the_figures(self):
         with pytest.raises(ValueError, match="dev_loss, dev_f1. Use loss"):
-            score_of("bleu", {"dev_loss": 1.0, "dev_f1": 2.0})
+            get_score("bleu", {"dev_loss": 1.0, "dev_f1": 2.0})

@@ -31,7 +31,7 @@ class OneWeight:
         self.optimizer.build([weight])
         self.is_chief = is_chief
 
-    def of_chief(self, number):
+    def broadcast_from_chief(self, number):
         return number
 
     def synchronise(self):
@@ -105,8 +105,8 @@ class WorkersTest:
         train(run, 60)
         run.path = "run"
         engine = OneWeight(is_chief=False)
-        engine.of_chief = lambda number: number + 10
-        message = "newest one is that of step .* for the chief. Start all"
+        engine.broadcast_from_chief = lambda number: number + 10
+        message = "the newest is that of step .* for the chief. Start all"
         with pytest.raises(ValueError, match=message):
             TrainingState(run, engine, TrainingOptions())
 

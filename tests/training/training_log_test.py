@@ -1,4 +1,5 @@
 import io
+import math
 import os
 import subprocess
 import sys
@@ -7,22 +8,25 @@ import types
 import keras
 import numpy as np
 import pytest
+from tensorboard.backend.event_processing.event_accumulator import (
+    EventAccumulator,
+)
 
+from keras_transformer.cost.arithmetic import training_flops
 from keras_transformer.data.batch_plan import plan_batches
 from keras_transformer.data.update_batches import Layout
+from keras_transformer.data.update_batches import UpdateSize
 from keras_transformer.hparam import HParams
+from keras_transformer.runs.metrics_table import COSTS
 from keras_transformer.runs.metrics_table import read_rows
 from keras_transformer.runs.run_directory import RunDirectory
+from keras_transformer.training.log import EventFile
+from keras_transformer.training.log import TrainingCost
 from keras_transformer.training.log import TrainingLog
+from keras_transformer.training.log import get_known_costs
 
-# Two rounds of one replica with two rows; 6 of 12 positions hold a token.
-BATCH = {
-    "inputs": np.array([[[[3, 1], [4, 1]]], [[[1, 0], [0, 0]]]], "int32"),
-    "targets": np.array([[[[5], [0]]], [[[0], [0]]]], "int32"),
-    # Of all workers, as the next line.
-    "lengths": np.array([[2, 1], [2, 1], [3, 4], [2, 2]]),
-    "num_tokens": np.float32(8),
-}
+# Five rows, of which one is empty; 17 of 34 positions hold a token.
+SIZE = UpdateSize(np.array([[2, 1], [2, 1], [3, 4], [2, 2]]), 5, 3, 4)
 FIGURES = {"loss_sum": 20.0, "consistency_sum": 6.0, "gradient_norm": 1.0}
 PROGRESS = {"step": 200, "epoch": 3, "batch": 17, "seconds": 12.3456}
 SAMPLES = [("ja", "yes", "yeah")]
@@ -46,11 +50,11 @@ def rows(run):
 def fill(log):
     """Makes a log write everything that it can write."""
     for gradient_norm in (1.0, 4.0):
-        log.update(BATCH, {**FIGURES, "gradient_norm": gradient_norm})
-        log.time(1.0, waited=0.25)
-    log.training(PROGRESS, 1e-3, 1000, 2**30)
-    log.evaluation(PROGRESS, {"dev_loss": 2.0, "dev_bleu": 31.4})
-    log.samples(200, SAMPLES)
+        log.count_update(SIZE, {**FIGURES, "gradient_norm": gradient_norm})
+        log.count_time(1.0, waited=0.25)
+    log.write_training(PROGRESS, 1e-3, 1000, 2**30)
+    log.write_evaluation(PROGRESS, {"dev_loss": 2.0, "dev_bleu": 31.4})
+    log.write_samples(200, SAMPLES)
 
 
 class TrainingLogTest:
@@ -66,10 +70,10 @@ class TrainingLogTest:
 
     def test_samples_are_complete_or_the_earlier_ones(self, run, limit_files):
         log = TrainingLog(run, 0)
-        log.samples(200, SAMPLES)
+        log.write_samples(200, SAMPLES)
         limit_files(20)
         with pytest.raises(OSError, match="Cannot write "):
-            log.samples(200, [("a", "b", "other")])
+            log.write_samples(200, [("a", "b", "other")])
         with open(run.file("samples", "step-200.txt")) as file:
             assert "translation yeah" in file.read()
         assert os.listdir(run.file("samples")) == ["step-200.txt"]
@@ -91,7 +95,7 @@ class TrainingLogTest:
             "source_tokens": 9.0,
             "target_tokens": 8.0,
             "tokens_per_second": 8.0,
-            "padding_share": 0.5,
+            "padding_share": 0.5143,
             "input_wait_share": 0.25,
             "memory_bytes": 2**30,
         }
@@ -109,8 +113,8 @@ class TrainingLogTest:
         self, run
     ):
         first = TrainingLog(run, 0)
-        first.update(BATCH, FIGURES)
-        first.time(1.0)
+        first.count_update(SIZE, FIGURES)
+        first.count_time(1.0)
         second = TrainingLog(run, 0, counts=first.counts)
         assert second.counts == first.counts
         earlier = {n: first.counts[n] for n in ("updates", "loss", "tokens")}
@@ -158,7 +162,7 @@ class TrainingLogTest:
     def test_later_rows_are_dropped_at_a_resume(self, run):
         fill(TrainingLog(run, 0))
         log = TrainingLog(run, 199)
-        log.evaluation(PROGRESS, {"dev_loss": 3.0})
+        log.write_evaluation(PROGRESS, {"dev_loss": 3.0})
         assert [row["dev_loss"] for row in rows(run)] == ["3.0"]
 
     def test_curve_and_samples_are_written(self, run):
@@ -200,3 +204,107 @@ class TrainingLogTest:
         assert result.stdout == "False\n"
         assert os.listdir(run.file("tensorboard"))
         assert len(rows(run)) == 2
+
+
+COST_HPARAMS = HParams(num_layers=1, d_model=4, d_ff=8, num_heads=2)
+COST_SIZE = UpdateSize(np.array([[6, 2], [3, 4]]), 6, 6, 4)
+
+
+def make_cost(device="", name="", progress=None):
+    engine = types.SimpleNamespace(
+        hparams=COST_HPARAMS,
+        num_replicas=8,
+        device_name=lambda: name,
+    )
+    progress = progress or dict.fromkeys(COSTS, 0.0)
+    return TrainingCost(progress, engine, 10, device)
+
+
+class TrainingCostTest:
+    def test_time_counts_for_all_devices(self):
+        cost = make_cost("P100")
+        for hours in (4, 8):
+            cost.count_time(hours * 3600)
+        assert f"{cost.progress['device_flops']:.1e}" == "3.3e+18"
+
+    def test_a_gpu_is_known_by_its_name_unless_the_user_names_it(self):
+        assert make_cost(name="Tesla K80").flops == 2.8e12
+        assert make_cost("M40", name="Tesla K80").flops == 6e12
+
+    def test_an_unknown_device_leaves_the_paper_formula_empty(self):
+        cost = make_cost(name="cpu")
+        cost.count_time(1.0)
+        cost.count_update(COST_SIZE)
+        assert get_known_costs(cost.progress).keys() == set(COSTS[1:])
+
+    def test_tokens_and_positions_are_counted_apart(self):
+        cost = make_cost()
+        for _ in range(2):
+            cost.count_update(COST_SIZE)
+        tokens = training_flops(COST_HPARAMS.model, 10, COST_SIZE.lengths)
+        assert cost.progress["token_flops"] == 2 * tokens
+        row = training_flops(COST_HPARAMS.model, 10, [(6, 4)])
+        assert cost.progress["position_flops"] == 2 * 6 * row
+
+    def test_a_cost_that_nobody_counted_stays_unknown(self):
+        cost = make_cost(progress=dict.fromkeys(COSTS, math.nan))
+        cost.count_update(COST_SIZE)
+        assert get_known_costs(cost.progress) == {}
+
+    def test_figures_of_a_table_have_six_digits(self):
+        assert get_known_costs({"token_flops": 1234567890.0}) == {
+            "token_flops": pytest.approx(1234570000.0)
+        }
+
+
+def write_events(directory, last_step, scalars):
+    """Writes the scalars of each step as a single process."""
+    file = EventFile(str(directory), last_step)
+    for step, value in scalars.items():
+        file.write(step, {"loss": value, "lr": 2 * value})
+    file.close()
+
+
+def read_events(directory, name):
+    events = EventAccumulator(str(directory)).Reload().Scalars(name)
+    return {event.step: event.value for event in events}
+
+
+class EventFileTest:
+    def test_error_of_a_full_disk_names_the_file(self, tmp_path, limit_files):
+        file = EventFile(str(tmp_path), 0)
+        limit_files(1000)
+        expected = "Cannot write .*events.out"
+        with pytest.raises(OSError, match=expected):
+            for step in range(100):
+                file.write(step, {"loss": 1.0})
+        with pytest.raises(OSError, match=expected):
+            file.close()
+
+    def test_tensorboard_reads_the_scalars_back(self, tmp_path):
+        write_events(tmp_path, 0, {1: 0.5, 2: 0.25})
+        assert read_events(tmp_path, "loss") == {1: 0.5, 2: 0.25}
+        assert read_events(tmp_path, "lr") == {1: 1.0, 2: 0.5}
+
+    def test_repeated_steps_replace_the_earlier_ones(self, tmp_path):
+        write_events(tmp_path, 0, {1: 0.5, 2: 0.25, 3: 0.125})
+        write_events(tmp_path, 1, {2: 8.0})
+        assert read_events(tmp_path, "loss") == {1: 0.5, 2: 8.0}
+
+    def test_each_write_reaches_the_file_at_once(self, tmp_path):
+        file = EventFile(str(tmp_path), 0)
+        file.write(1, {"loss": 0.5})
+        assert read_events(tmp_path, "loss") == {1: 0.5}
+        file.close()
+
+    def test_a_closed_file_takes_further_steps(self, tmp_path):
+        file = EventFile(str(tmp_path), 0)
+        for step, value in ((1, 0.5), (2, 0.25)):
+            file.write(step, {"loss": value})
+            file.close()
+        assert read_events(tmp_path, "loss") == {1: 0.5, 2: 0.25}
+
+    def test_every_process_writes_its_own_file(self, tmp_path):
+        for last_step in (0, 1):
+            write_events(tmp_path, last_step, {})
+        assert len(os.listdir(tmp_path)) == 2

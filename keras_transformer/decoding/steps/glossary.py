@@ -5,7 +5,7 @@ import json
 import re
 
 from keras_transformer import fields
-from keras_transformer.data.tags import end_of_tag
+from keras_transformer.data.tags import find_tag_end
 from keras_transformer.data.text_files import read_lines
 from keras_transformer.decoding.attention import WORD
 from keras_transformer.errors import UserError
@@ -82,7 +82,7 @@ class Glossary:
 
         A tag before the text, such as `<fr>`, is not a part of it.
         """
-        matches = list(WORD.finditer(text, end_of_tag(text)))
+        matches = list(WORD.finditer(text, find_tag_end(text)))
         words = [match[0] for match in matches]
         first = next((i for i, word in enumerate(words) if word.isalnum()), 0)
         targets, place = [], 0

@@ -3,7 +3,7 @@ from types import SimpleNamespace
 import jax
 import pytest
 
-from keras_transformer.engines import precision
+from keras_transformer.engines import make_engine
 
 
 class JaxGpuTest:
@@ -18,4 +18,4 @@ class JaxGpuTest:
             platform="gpu", compute_capability=compute_capability
         )
         monkeypatch.setattr(jax, "devices", lambda: [gpu])
-        assert precision._jax_has_bfloat16() == is_fast
+        assert make_engine._jax_has_bfloat16() == is_fast

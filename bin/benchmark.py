@@ -44,6 +44,7 @@ accelerator is not counted. The report is table1.md, table1.csv and table1.png
 in --report_dir.
 """
 
+import contextlib
 import dataclasses
 import importlib.metadata
 import json
@@ -51,13 +52,18 @@ import json
 import keras_transformer
 from keras_transformer import hparam
 from keras_transformer import registry
-from keras_transformer.bin import benchmark_flags
-from keras_transformer.bin.benchmark_flags import FLAGS
+from keras_transformer.benchmark import layer_table
+from keras_transformer.bin.kt_benchmark.benchmark_flags import FLAGS
+from keras_transformer.bin.kt_benchmark.benchmark_flags import (
+    check_export_flags,
+)
+from keras_transformer.bin.kt_benchmark.benchmark_flags import check_flags
 from keras_transformer.bin.shared import command
 from keras_transformer.bin.shared import flags
 from keras_transformer.bin.shared import model_flags
 from keras_transformer.bin.shared.backend import load_backend
 from keras_transformer.bin.shared.backend import read_backend
+from keras_transformer.errors import UserError
 
 # Their versions are reported, because the figures depend on them.
 PACKAGES = ("keras", "tensorflow", "jax", "ctranslate2", "numpy")
@@ -65,17 +71,17 @@ PACKAGES = ("keras", "tensorflow", "jax", "ctranslate2", "numpy")
 
 def main(argv):
     flags.require(FLAGS, "mode")
-    benchmark_flags.check()
+    check_flags()
     figures = MODES[FLAGS.mode]()
     settings = {
         "mode": FLAGS.mode,
         "hparams_set": FLAGS.hparams_set,
         "hparams": FLAGS.hparams,
     }
-    print(json.dumps({**settings, **figures, "versions": _versions()}))
+    print(json.dumps({**settings, **figures, "versions": _find_versions()}))
 
 
-def _hparams():
+def _make_hparams():
     from keras_transformer.benchmark.workload import BATCH_TOKENS
 
     flags.require(FLAGS, "hparams_set")
@@ -90,7 +96,7 @@ def _hparams():
     if FLAGS.packed:
         hparams = dataclasses.replace(hparams, packed=True)
     if hparams.guided_alignment:
-        raise ValueError(
+        raise UserError(
             "A benchmark must train without `guided_alignment`, because its "
             "text has no word alignments. Received: guided_alignment="
             f"{hparams.guided_alignment}. Leave it out."
@@ -98,9 +104,10 @@ def _hparams():
     return hparams
 
 
-def _train():
-    hparams = _hparams()
-    text = _text()  # before the backend, because files can be missing or empty
+def _time_training():
+    hparams = _make_hparams()
+    # Before the backend, because files can be missing or empty.
+    text = _read_text()
     load_backend()
     import keras
 
@@ -125,15 +132,15 @@ def _train():
     }
 
 
-def _input():
+def _time_input():
     from keras_transformer.data.subwords import Subwords
 
-    hparams = _hparams()
+    hparams = _make_hparams()
     vocabulary = None
     if hparams.subword_dropout:
         flags.require(FLAGS, "vocabulary")
         vocabulary = Subwords(FLAGS.vocabulary)
-    token_pairs, _ = _text()
+    token_pairs, _ = _read_text()
     load_backend()
     import keras
 
@@ -147,17 +154,15 @@ def _input():
     }
 
 
-def _decode():
+def _time_decoding():
     from keras_transformer.decoding.exported import find_export_format
 
     flags.require(FLAGS, "decode_from_file")
-    if (
-        FLAGS.output_dir
-        and find_export_format(FLAGS.output_dir) == "ctranslate2"
-    ):
-        return _decode_with_ctranslate2()
+    path = FLAGS.output_dir
+    if path and find_export_format(path) == "ctranslate2":
+        return _time_export()
     hparams, sources, make_model, vocabularies = (
-        _trained() if FLAGS.output_dir else _untrained()
+        _prepare_run() if FLAGS.output_dir else _prepare_random_model()
     )
     # The search alone is timed, not the choice among its samples.
     options = model_flags.decode_options(FLAGS, hparams).to_search_options()
@@ -188,12 +193,12 @@ def _decode():
     }
 
 
-def _decode_with_ctranslate2():
+def _time_export():
     from keras_transformer.benchmark import workload
     from keras_transformer.benchmark.decode_figures import time_export
     from keras_transformer.decoding.translator import Translator
 
-    benchmark_flags.check_export()
+    check_export_flags()
     changes = model_flags.decode_changes(FLAGS)
     lines = workload.read_sentences(FLAGS.decode_from_file)
     translator = Translator.load(FLAGS.output_dir)
@@ -210,7 +215,7 @@ def _decode_with_ctranslate2():
     }
 
 
-def _trained():
+def _prepare_run():
     """Prepares to time a trained run.
 
     Returns:
@@ -236,12 +241,12 @@ def _trained():
     return run.hparams, sources, make_model, run.vocabularies
 
 
-def _untrained():
-    """Prepares to time a model with random weights, as `_trained` does."""
+def _prepare_random_model():
+    """Prepares to time a model with random weights, as `_prepare_run` does."""
     from keras_transformer.benchmark import workload
 
     flags.require(FLAGS, "hparams_set", "vocabulary")
-    hparams = _hparams()
+    hparams = _make_hparams()
     sources, vocab_size = workload.load_sentences(
         FLAGS.decode_from_file, FLAGS.vocabulary
     )
@@ -255,9 +260,8 @@ def _untrained():
     return hparams, sources, make_model, ()
 
 
-def _layers():
+def _measure_layers():
     from keras_transformer.benchmark import layer_report
-    from keras_transformer.benchmark import layer_table
     from keras_transformer.data.progress import Progress
     from keras_transformer.decoding import batching
     from keras_transformer.files.directories import check_directory
@@ -265,8 +269,8 @@ def _layers():
     flags.require(FLAGS, "report_dir")
     check_directory(FLAGS.report_dir, "`--report_dir`")
     backend = read_backend()
-    lengths = _up_to(layer_table.LENGTHS, FLAGS.max_length)
-    widths = _up_to(layer_table.WIDTHS, FLAGS.max_width)
+    lengths = [n for n in layer_table.LENGTHS if n <= int(FLAGS.max_length)]
+    widths = [d for d in layer_table.WIDTHS if d <= int(FLAGS.max_width)]
     num_cells = len(layer_table.LAYERS) * len(lengths) * len(widths)
     with Progress("cells", num_cells) as progress:
         cells = layer_table.measure_layers(
@@ -278,20 +282,16 @@ def _layers():
             show=lambda cell: progress.add(1),
         )
     if all(cell.note for cell in cells):
-        reason, way_out = cells[0].note, "Remove the cause of this failure."
-        if reason == layer_table.NO_TIME:
-            way_out = "Raise --seconds."
-        raise ValueError(
-            "A report must have a layer that was measured. Received: "
-            f"--seconds={FLAGS.seconds} and {reason}. {way_out}"
-        )
+        reason = cells[0].note
+        way_out = "Raise --seconds." if reason == layer_table.NO_TIME else ""
+        raise UserError(f"No layer could be measured: {reason}. {way_out}")
     settings = {
         "neighbourhood_size": FLAGS.neighbourhood_size,
         "backend": backend,
         "cores": batching.count_cores(),
     }
     fits = layer_report.write_report(
-        cells, FLAGS.report_dir, {**settings, **_versions()}
+        cells, FLAGS.report_dir, {**settings, **_find_versions()}
     )
     return {
         **settings,
@@ -302,19 +302,15 @@ def _layers():
     }
 
 
-def _up_to(sizes, greatest):
-    return [size for size in sizes if size <= int(greatest)]
-
-
 MODES = {
-    "train": _train,
-    "input": _input,
-    "decode": _decode,
-    "layers": _layers,
+    "train": _time_training,
+    "input": _time_input,
+    "decode": _time_decoding,
+    "layers": _measure_layers,
 }
 
 
-def _text():
+def _read_text():
     """Returns `TokenPairs` and the number of token ids."""
     from keras_transformer.benchmark import workload
 
@@ -327,13 +323,12 @@ def _text():
     )
 
 
-def _versions():
+def _find_versions():
     versions = {"keras_transformer": keras_transformer.__version__}
     for name in PACKAGES:
-        try:
+        # JAX, for example, is optional.
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
             versions[name] = importlib.metadata.version(name)
-        except importlib.metadata.PackageNotFoundError:
-            pass  # JAX, for example, is optional
     return versions
 
 

@@ -33,20 +33,23 @@ warm it up with.
 
 import os
 
-from keras_transformer.bin import shortlist_flags
 from keras_transformer.bin.shared import command
+from keras_transformer.bin.shared import corpus_flags
 from keras_transformer.bin.shared import flags
 from keras_transformer.bin.shared import model_flags
 from keras_transformer.bin.shared.backend import load_backend
 from keras_transformer.bin.shared.backend import read_backend
 from keras_transformer.decoding.exported import check_exportable
 from keras_transformer.decoding.exported import require_ctranslate2
+from keras_transformer.errors import UserError
+from keras_transformer.export import shortlist
 from keras_transformer.export import versions
 from keras_transformer.export.ctranslate2 import QUANTIZATIONS
 from keras_transformer.export.ctranslate2 import export_ctranslate2
 from keras_transformer.runs.model_card import check_model_card
 from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.runs.weights import check_checkpoint
+from keras_transformer.trees.target_text import find_linearization
 
 FLAGS = flags.define(
     "output_dir",
@@ -82,7 +85,27 @@ FLAGS = flags.define(
     "beam_size",
     "alpha",
     "decode_hparams",
-    shortlist_flags.GROUP,
+    flags.group(
+        "Shortlist of a CTranslate2 model",
+        corpus_flags.corpora(
+            "shortlist",
+            "Text that the run was trained on, named as for kt-datagen: two "
+            "files with a comma in between, or one that ends in .tsv or .tmx. "
+            "Repeat the flag for several corpora. A translation then consists "
+            "of subwords that are frequent in the text or belong to the "
+            "subwords of the source, which is faster. Default: none, which "
+            "allows all subwords.",
+        ),
+        flags.count(
+            "shortlist_size",
+            "Number of subwords of the target that belong to one of the "
+            "source. More of them are slower and exclude fewer translations.",
+            default=shortlist.NUM_RELATED,
+            maximum=flags.MAX_VOCAB_SIZE,
+        ),
+        "source_language",
+        "target_language",
+    ),
 )
 DEFAULT_DIRS = {
     "saved_model": "export",
@@ -93,8 +116,7 @@ DEFAULT_DIRS = {
 
 def main(argv):
     flags.require(FLAGS, "output_dir")
-    _check_format()
-    shortlist_flags.check(FLAGS)
+    _check_flags()
     run = RunDirectory(model_flags.single_output_dir(FLAGS, "export"))
     options = model_flags.decode_options(FLAGS, run.hparams)
     check_exportable(options)
@@ -117,15 +139,41 @@ def main(argv):
     print(_export(run, export_dir, options))
 
 
-def _check_format():
+def _check_flags():
     name, instead = "quantization", "--precision"
     if FLAGS.format == "ctranslate2":
         name, instead = "precision", "--quantization"
-    if flags.is_changed(FLAGS, name):
-        raise ValueError(
-            f"`--{name}` must not be given with --format={FLAGS.format}. "
-            f"Received: --{name}={FLAGS[name].value}. Use {instead}."
+    place = f"with --format={FLAGS.format}"
+    flags.refuse(FLAGS, [name], f"has no effect {place}", f"Use {instead}.")
+    corpora = FLAGS.shortlist or []
+    if corpora and FLAGS.format != "ctranslate2":
+        raise UserError(
+            "`--shortlist` must go with --format=ctranslate2, since a "
+            "SavedModel computes the logits of all subwords. Received: "
+            f"--shortlist {place}. Leave it out, or use --format=ctranslate2."
         )
+    if not corpora:
+        flags.refuse(FLAGS, ["shortlist_size"], "must go with --shortlist")
+    corpus_flags.check_unweighted("shortlist", corpora)
+    corpus_flags.read_languages(FLAGS, corpora)
+
+
+def _learn_shortlist(run):
+    """Returns the `Shortlist` that the flags ask for, or None."""
+    if not FLAGS.shortlist:
+        return None
+    if find_linearization(run.vocabulary):
+        raise UserError(
+            "`--shortlist` must go with a run that translates. Received: "
+            f"{run.path}, which parses. Leave it out."
+        )
+    languages = corpus_flags.read_languages(FLAGS, FLAGS.shortlist)
+    pairs = shortlist.read_pairs(
+        FLAGS.shortlist, languages, run.source_vocabulary
+    )
+    return shortlist.learn_shortlist(
+        pairs, run.vocabularies, FLAGS.shortlist_size
+    )
 
 
 def _export(run, export_dir, options):
@@ -137,7 +185,7 @@ def _export(run, export_dir, options):
             options,
             FLAGS.checkpoint_step,
             FLAGS.quantization,
-            shortlist_flags.learn(FLAGS, run),
+            _learn_shortlist(run),
         )
     # Only this format traces a graph of TensorFlow.
     load_backend()

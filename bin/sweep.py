@@ -30,8 +30,7 @@ from keras_transformer import markdown
 from keras_transformer import registry
 from keras_transformer.bin.shared import command
 from keras_transformer.bin.shared import flags
-from keras_transformer.bin.sweep_flags import FLAGS
-from keras_transformer.bin.sweep_flags import kind_of_rows
+from keras_transformer.errors import UserError
 from keras_transformer.files.directories import check_directory
 from keras_transformer.files.locks import lock_directory
 from keras_transformer.sweep import spaces
@@ -40,12 +39,137 @@ from keras_transformer.sweep.paper_table4 import quoted
 from keras_transformer.sweep.record import check_settings
 from keras_transformer.sweep.results import SPLITS
 from keras_transformer.sweep.rows import make_rows
+from keras_transformer.sweep.scales import SCALES
 from keras_transformer.sweep.sweep import MARKDOWN_FILE
 from keras_transformer.sweep.sweep import Sweep
 
 # Settings that all calls in one directory share, apart from its rows.
 SETTINGS = ("problem", "train_steps", "table", "hparams_sets", "hparams_set")
 SETTINGS += ("grid", "ranges", "scale", "hparams", "random_seed", "precision")
+FLAGS = flags.define(
+    flags.group(
+        "Getting started",
+        flags.text(
+            "problem",
+            "Name of the problem. The suffix _rev swaps source and target, and "
+            "_both stands for both directions together.",
+        ),
+        flags.path(
+            "data_dir",
+            "Directory of the generated data, with one folder for each "
+            "problem.",
+        ),
+        flags.path(
+            "output_dir",
+            "Directory of the sweep: its table, its picture, and a run for "
+            "each row.",
+        ),
+        flags.count(
+            "train_steps",
+            "Number of updates of each row. Default: train_steps of its "
+            "hparams set.",
+        ),
+        "registry_help",
+    ),
+    flags.group(
+        "Rows",
+        flags.choice(
+            "table",
+            ["3", "4"],
+            "Table of the paper to repeat: 3 for its models, or 4 for its "
+            "parser. Default: none.",
+        ),
+        flags.text(
+            "hparams_sets",
+            "Names of hparams sets to train, separated by commas. Default: "
+            "none.",
+        ),
+        flags.text(
+            "hparams_set",
+            "Name of the hparams set that --grid or --random changes, or that "
+            "--table=4 trains. Default: transformer_parsing for --table=4.",
+        ),
+        flags.text(
+            "grid",
+            "Values to combine, such as 'dropout=0.1,0.3;num_layers=2,4'. "
+            "Default: none.",
+        ),
+        flags.count(
+            "random",
+            "Number of combinations to draw from --ranges. Default: none.",
+            maximum=10_000,
+        ),
+        flags.text(
+            "ranges",
+            "Ranges or values to draw from, such as 'learning_rate=0.3..3.0 "
+            "log;num_layers=2..6;norm=pre,post'. Default: none.",
+        ),
+        flags.text(
+            "rows",
+            "Names of the rows to train now, separated by commas, such as "
+            "base,a_h1. Default: all rows.",
+        ),
+    ),
+    flags.group(
+        "Recipe",
+        flags.choice(
+            "scale",
+            SCALES,
+            "Size of the models: none as the hparams set states, or tiny, "
+            "which divides d_model, d_ff, d_k, d_v and warmup_steps by 4, "
+            "effective_batch_tokens by 40 and learning_rate by 2.",
+            default="none",
+        ),
+        flags.text(
+            "hparams",
+            "Changes to the hparams sets of all rows, after --scale, such as "
+            "attention_dropout=0.1.",
+            default="",
+        ),
+        flags.count(
+            "seeds", "Number of seeds for each row.", default=1, maximum=100
+        ),
+        flags.count(
+            "base_seeds",
+            "Number of seeds for the row base of Table 3.",
+            default=1,
+            maximum=100,
+        ),
+        flags.seed(
+            "random_seed",
+            "First seed of each row, and the seed that --random draws with.",
+            default=0,
+        ),
+        "precision",
+    ),
+    flags.group(
+        "Evaluation",
+        flags.text(
+            "splits",
+            "Splits to evaluate, separated by commas: dev, test or both. "
+            "Default: those of the problem.",
+        ),
+    ),
+    flags.group(
+        "Data",
+        flags.path(
+            "semi_data_dir",
+            "Directory of the generated data of the semi-supervised row of "
+            "--table=4: the treebank and parsed text. Default: none, which "
+            "leaves the row out.",
+        ),
+        "usr_dir",
+    ),
+)
+# Each of these names the rows of a sweep.
+KINDS = ("table", "hparams_sets", "grid", "random")
+# Flags that only some sweeps read.
+GOES_WITH = {
+    "hparams_set": ("grid", "random", "table=4"),
+    "ranges": ("random",),
+    "base_seeds": ("table=3",),
+    "semi_data_dir": ("table=4",),
+}
 
 
 def main(argv):
@@ -53,28 +177,52 @@ def main(argv):
     data_dir = os.path.abspath(FLAGS.data_dir)
     problem = registry.get_problem(FLAGS.problem, data_dir)
     rows = make_rows(
-        _variants(problem),
+        _make_variants(problem),
         FLAGS.scale,
         FLAGS.hparams,
         FLAGS.train_steps,
         _seeds,
     )
-    wanted = _wanted(rows)
+    wanted = _select_rows(rows)
     check_directory(FLAGS.output_dir, "`--output_dir`")
-    _check(rows)
-    sweep = _sweep(problem, rows)
+    _check_rows(rows)
+    sweep = _make_sweep(problem, rows)
     with lock_directory(FLAGS.output_dir, wait=False):
         settings = {name: FLAGS[name].value for name in SETTINGS}
         check_settings(FLAGS.output_dir, settings)
-        failures = sweep.run(wanted, _given("usr_dir"), _given("precision"))
+        failures = sweep.run(
+            wanted, _repeat_flag("usr_dir"), _repeat_flag("precision")
+        )
     with open(sweep.file(MARKDOWN_FILE), encoding="utf-8") as file:
         print(file.read(), end="")
     return 1 if failures else 0
 
 
-def _variants(problem):
+def _find_kind():
+    """Returns which of `KINDS` names the rows, once the flags fit together."""
+    kinds = [name for name in KINDS if FLAGS[name].value]
+    if len(kinds) != 1:
+        received = " and ".join(flags.shown(FLAGS, name) for name in kinds)
+        raise UserError(
+            f"A sweep must have one of --{', --'.join(KINDS)}. Received: "
+            f"{received or 'none of them'}. Give one of them."
+        )
+    (kind,) = kinds
+    if kind in ("grid", "random"):
+        flags.require(FLAGS, "hparams_set", by=kind)
+    if kind == "random":
+        flags.require(FLAGS, "ranges", by="random")
+    at = f"{kind}={FLAGS.table}" if kind == "table" else kind
+    for name, places in GOES_WITH.items():
+        if at not in places:
+            rule = f"must go with --{' or --'.join(places)}"
+            flags.refuse(FLAGS, [name], rule)
+    return kind
+
+
+def _make_variants(problem):
     """Returns the variants that the flags name."""
-    kind = kind_of_rows()
+    kind = _find_kind()
     if kind == "hparams_sets":
         return variants.sets(problem, FLAGS.hparams_sets.split(","))
     if kind == "grid":
@@ -86,19 +234,19 @@ def _variants(problem):
     else:
         _check_parses(problem)
         hparams_set = FLAGS.hparams_set or "transformer_parsing"
-        return variants.table4(problem, _semi_problem(), hparams_set)
+        return variants.table4(problem, _find_semi_problem(), hparams_set)
     return variants.points(problem, FLAGS.hparams_set, points)
 
 
 def _check_parses(problem):
     if problem.measure != "f1":
-        raise ValueError(
+        raise UserError(
             "`--table=4` must go with a parsing problem. Received: "
             f"--problem={problem.name}. Use parsing_wsj or parsing_files."
         )
 
 
-def _semi_problem():
+def _find_semi_problem():
     """Returns the problem of Table 4's semi-supervised row, or None.
 
     That is the problem whose name ends with `_semi`, or the same problem with
@@ -117,7 +265,7 @@ def _seeds(name):
     return range(FLAGS.random_seed, FLAGS.random_seed + count)
 
 
-def _wanted(rows):
+def _select_rows(rows):
     """Returns the rows that --rows names."""
     if not FLAGS.rows:
         return rows
@@ -125,7 +273,7 @@ def _wanted(rows):
     names = [row.variant.name for row in rows]
     for name in wanted:
         if name not in names:
-            raise ValueError(
+            raise UserError(
                 "`--rows` must name rows of the sweep. Received: "
                 f"{fields.quote(name)}. The rows are: "
                 f"{', '.join(dict.fromkeys(names))}."
@@ -133,7 +281,7 @@ def _wanted(rows):
     return [row for row in rows if row.variant.name in wanted]
 
 
-def _check(rows):
+def _check_rows(rows):
     """Checks that the data and the memory suffice for all rows.
 
     A faulty row thus fails before the rows above it are trained.
@@ -147,25 +295,25 @@ def _check(rows):
         start.check_memory(row.hparams, problem.vocabularies.sizes)
 
 
-def _sweep(problem, rows):
+def _make_sweep(problem, rows):
     names = [row.variant.name for row in rows]
     return Sweep(
         FLAGS.output_dir,
-        _title(),
+        _make_title(),
         rows,
-        _splits(problem),
+        _select_splits(problem),
         problem.measure,
         quoted=quoted(names) if FLAGS.table == "4" else (),
         base="base" if FLAGS.table == "3" else None,
     )
 
 
-def _splits(problem):
+def _select_splits(problem):
     text_splits = [name for name in SPLITS if name in problem.splits]
     splits = FLAGS.splits.split(",") if FLAGS.splits else text_splits
     for split in splits:
         if split not in text_splits:
-            raise ValueError(
+            raise UserError(
                 "`--splits` must name splits of the problem that kt-evaluate "
                 f"takes. Received: {fields.quote(split)}. Use "
                 f"{' or '.join(text_splits)}."
@@ -173,17 +321,17 @@ def _splits(problem):
     return tuple(splits)
 
 
-def _title():
+def _make_title():
     """Returns the command in Markdown, without its directories."""
     changed_flags = [
-        f"--{name}={FLAGS[name].value}"
+        flags.shown(FLAGS, name)
         for name in (*SETTINGS, "random", "seeds", "base_seeds", "splits")
         if flags.is_changed(FLAGS, name)
     ]
     return markdown.code(f"kt-sweep {shlex.join(changed_flags)}")
 
 
-def _given(name):
+def _repeat_flag(name):
     """Returns a flag as a list for other commands, empty if not given."""
     value = FLAGS[name].value
     return [f"--{name}={value}"] if value else []

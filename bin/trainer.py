@@ -28,14 +28,13 @@ import json
 import os
 import sys
 
-from keras_transformer import fields
 from keras_transformer import hparam
 from keras_transformer import registry
 from keras_transformer.bin.shared import command
 from keras_transformer.bin.shared import flags
 from keras_transformer.bin.shared.backend import load_backend
 from keras_transformer.bin.shared.backend import read_backend
-from keras_transformer.bin.trainer_flags import FLAGS
+from keras_transformer.errors import UserError
 from keras_transformer.training import profiler
 from keras_transformer.training.options import TrainingOptions
 
@@ -44,6 +43,150 @@ from keras_transformer.training.options import TrainingOptions
 MOST_TOKENS = 25000
 # Settings without which no training can start.
 NEEDED = ("problem", "hparams_set", "data_dir")
+MEASURES = ["bleu", "chrf", "ter", "f1", "loss"]
+FLAGS = flags.define(
+    flags.group(
+        "Getting started",
+        flags.text(
+            "problem",
+            "Name of the problem. The suffix _rev swaps source and target, and "
+            "_both stands for both directions together. "
+            "Default: the problem of the run in output_dir.",
+        ),
+        flags.switch(
+            "generate_data",
+            "Generate the data first, unless data_dir holds it already.",
+        ),
+        "data_dir",
+        "output_dir",
+        flags.text(
+            "hparams_set",
+            "Name of the hparams set, which fixes the model and its training. "
+            "Default: the set of the run in output_dir.",
+        ),
+        "hparams",
+        flags.count(
+            "train_steps",
+            "Total number of updates, which includes those before a resume. "
+            "Default: train_steps of the hparams set.",
+        ),
+        # In the first group, since it lists the values of --problem and
+        # --hparams_set.
+        "registry_help",
+    ),
+    flags.group("Data", "tmp_dir", "usr_dir"),
+    flags.group(
+        "Model",
+        flags.path(
+            "warm_start_from",
+            "Directory of a run with the same dimensions, whose weights a new "
+            "run starts from. Default: none.",
+        ),
+        flags.seed(
+            "random_seed",
+            "Seed of the initial weights, of dropout and of the order of the "
+            "data. Default: the seed of the run in output_dir, or 0.",
+        ),
+    ),
+    flags.group(
+        "Batch",
+        flags.count_or(
+            "auto",
+            "batch_tokens",
+            "Maximum number of positions per side that a device processes at "
+            "once, or auto for the most that fit into its memory. Default: "
+            "batch_tokens of the hparams set.",
+        ),
+        flags.whole(
+            "effective_batch_tokens",
+            "Mean number of tokens in an update, on any number of devices. "
+            "Padding does not count. Source or target counts, whichever has "
+            "more. Gradients are accumulated over as many rounds as needed. 0 "
+            "makes an update of batch_tokens positions. Default: "
+            "effective_batch_tokens of the hparams set.",
+        ),
+    ),
+    # The defaults are those of a `Trainer` in Python.
+    flags.group(
+        "Checkpoints",
+        flags.count(
+            "eval_frequency",
+            "Number of updates between two evaluations. Each evaluation "
+            "writes a checkpoint.",
+            default=TrainingOptions.eval_frequency,
+        ),
+        flags.amount(
+            "timed_checkpoint_minutes",
+            "Minutes of training between two checkpoints for "
+            "kt-avg-checkpoints --checkpoints=timed; 0 makes none. They are "
+            "not evaluated.",
+            default=TrainingOptions.timed_checkpoint_minutes,
+        ),
+        flags.choice(
+            "measure",
+            MEASURES,
+            "Figure on dev that decides which checkpoint is best: bleu, chrf, "
+            "ter, f1 or loss. Default: the measure of the run in output_dir, "
+            "or the problem's, which is bleu or f1.",
+        ),
+        flags.count(
+            "keep_checkpoint_max",
+            "Number of newest evaluated checkpoints to keep, and of newest "
+            "timed ones.",
+            default=TrainingOptions.keep_checkpoint_max,
+        ),
+        flags.amount(
+            "keep_checkpoint_every_n_hours",
+            "Hours of training between two checkpoints that are kept for "
+            "ever; 0 keeps none for ever.",
+            default=TrainingOptions.keep_checkpoint_every_n_hours,
+        ),
+        flags.amount(
+            "save_checkpoints_secs",
+            "Maximum number of seconds between two checkpoints, if "
+            "evaluations are less frequent.",
+            default=TrainingOptions.save_checkpoints_secs,
+        ),
+    ),
+    flags.group(
+        "Stopping",
+        flags.choice(
+            "early_stopping_metric",
+            ["none", "measure", *MEASURES],
+            "Metric on dev that must improve for the training to continue: "
+            "measure for that of --measure, loss, a score of the problem (ter "
+            "only with --measure=ter), or none to train for all train_steps.",
+            default=TrainingOptions.early_stopping_metric,
+        ),
+        flags.count(
+            "early_stopping_patience",
+            "Number of evaluations in a row without an improvement after "
+            "which the training stops.",
+            default=TrainingOptions.early_stopping_patience,
+        ),
+    ),
+    flags.group(
+        "Devices",
+        "worker_gpu",
+        "precision",
+        "xla",
+        flags.text(
+            "device",
+            "Device that the training cost is computed for, such as P100, or "
+            "its sustained FLOP/s, such as 9.5e12. Without it, the GPU "
+            "is recognised by its name.",
+            default=TrainingOptions.device,
+        ),
+    ),
+    flags.group(
+        "Debugging",
+        flags.text(
+            "profile_steps",
+            "First and last update to profile for TensorBoard, such as 10,20. "
+            "Default: none.",
+        ),
+    ),
+)
 
 
 def main(argv):
@@ -64,13 +207,13 @@ def _train(is_chief):
     from keras_transformer.training import start
 
     earlier_run = start.open_earlier_run(FLAGS.output_dir)
-    settings = _settings(earlier_run)
+    settings = _merge_settings(earlier_run)
     flags.require(FLAGS, *(name for name in NEEDED if not settings.get(name)))
-    # Nothing is lost if a training that saved no checkpoint begins anew, with
+    # Nothing is lost if a run that saved no checkpoint begins anew, with
     # whatever the command has corrected.
     is_new = not start.has_checkpoint(FLAGS.output_dir)
-    hparams = _hparams(settings["hparams_set"], earlier_run, is_new)
-    options = _options(settings)
+    hparams = _make_hparams(settings["hparams_set"], earlier_run, is_new)
+    options = _make_options(settings)
     start.check_device(options["device"])
     # The run records this path, and another command may start elsewhere.
     problem = registry.get_problem(
@@ -83,10 +226,10 @@ def _train(is_chief):
     start.check_metrics(problem, measure, options["early_stopping_metric"])
     start.check_vocabularies(problem, hparams)
     start.check_memory(hparams, problem.vocabularies.sizes)
-    record = _record(problem, settings)
+    record = _make_record(problem, settings)
     if is_new:
         start.check_warm_start(hparams, options["warm_start_from"])
-        record |= _origin(options["warm_start_from"])
+        record |= _record_origin(options["warm_start_from"])
     else:
         start.check_resumed(earlier_run, problem, record, hparams, measure)
     # Loading the backend takes seconds, so bad input has failed above.
@@ -97,7 +240,7 @@ def _train(is_chief):
 
     record["precision"] = resolve_precision(record["precision"])
     if FLAGS.batch_tokens == "auto" and is_new:
-        hparams = _with_largest_batch(problem, hparams, record["precision"])
+        hparams = _fit_batch_tokens(problem, hparams, record["precision"])
     engine = make_engine(
         hparams, record["precision"], FLAGS.worker_gpu, FLAGS.xla
     )
@@ -108,16 +251,16 @@ def _train(is_chief):
     # One machine prints the line, however many take part.
     if is_chief:
         print(json.dumps({"step": trainer.step, **results}))
-    return _status_after(trainer)
+    return _report_stop(trainer)
 
 
-def _status_after(trainer):
+def _report_stop(trainer):
     """Returns the exit status, and says what a signal's end has kept."""
     if not trainer.stop_signal:
         return 0
     print(
         f"kt-trainer: stopped. The checkpoint of step {trainer.step} is kept. "
-        "The same command resumes the training.",
+        "The same command resumes the run.",
         file=sys.stderr,
     )
     # A shell uses the same number for a process that a signal ended.
@@ -130,14 +273,14 @@ def _check_recorded_paths():
         try:
             os.path.abspath(path or "/").encode()
         except UnicodeEncodeError as error:
-            raise ValueError(
+            raise UserError(
                 f"The path of `{name}` must be UTF-8, because run.json records "
                 f"it. Received: {name}={path!r} in {os.getcwd()!r}. Rename the "
                 "directory, or make a link to it."
             ) from error
 
 
-def _settings(earlier_run):
+def _merge_settings(earlier_run):
     """Returns the settings of a run by name; flags win over `run.json`."""
     from_flags = {
         name: FLAGS[name].value
@@ -153,7 +296,7 @@ def _settings(earlier_run):
     return {**defaults, **record, **from_flags}
 
 
-def _record(problem, settings):
+def _make_record(problem, settings):
     """Returns the entries of `run.json` that stay the same when resuming."""
     return {
         "problem": problem.name,
@@ -165,12 +308,12 @@ def _record(problem, settings):
     }
 
 
-def _origin(path):
+def _record_origin(path):
     """Returns the entry of `run.json` for the run of the first weights."""
     return {"warm_start_from": os.path.abspath(path)} if path else {}
 
 
-def _hparams(hparams_set, earlier_run, is_new):
+def _make_hparams(hparams_set, earlier_run, is_new):
     # The registered set may have changed since the run began.
     if earlier_run and not FLAGS.hparams_set and not FLAGS.hparams:
         hparams = earlier_run.hparams
@@ -178,40 +321,31 @@ def _hparams(hparams_set, earlier_run, is_new):
         hparams = registry.get_hparams(hparams_set)
         hparams = hparam.parse_overrides(hparams, FLAGS.hparams)
     batch = {"effective_batch_tokens": FLAGS.effective_batch_tokens}
-    batch["batch_tokens"] = _batch_tokens(earlier_run, is_new)
+    batch["batch_tokens"] = _choose_batch_tokens(earlier_run, is_new)
     batch = {name: value for name, value in batch.items() if value is not None}
     return dataclasses.replace(hparams, **batch)
 
 
-def _batch_tokens(earlier_run, is_new):
+def _choose_batch_tokens(earlier_run, is_new):
     """Returns the number of --batch_tokens, or None without the flag."""
-    text = FLAGS.batch_tokens
-    if text is None:
-        return None
-    if text == "auto":
-        # A new run checks its data with the most that auto can choose.
-        return MOST_TOKENS if is_new else earlier_run.hparams.batch_tokens
-    try:
-        return fields.parse_integer(text)
-    except ValueError:
-        raise ValueError(
-            "`batch_tokens` must be a whole number or auto. Received: "
-            f"batch_tokens={fields.quote(text)}. Use a value such as 4096."
-        ) from None
+    if FLAGS.batch_tokens != "auto":
+        return FLAGS.batch_tokens
+    # A new run checks its data with the most that auto can choose.
+    return MOST_TOKENS if is_new else earlier_run.hparams.batch_tokens
 
 
-def _options(settings):
+def _make_options(settings):
     # Every option has a flag of its name.
     names = [option.name for option in dataclasses.fields(TrainingOptions)]
     options = {name: FLAGS[name].value for name in names}
     options["profile_steps"] = profiler.parse_steps(FLAGS.profile_steps)
-    # A training that ended before its first checkpoint has recorded it.
+    # A run that ended before its first checkpoint has recorded it.
     recorded = settings.get("warm_start_from", "")
     options["warm_start_from"] = FLAGS.warm_start_from or recorded
     return options
 
 
-def _with_largest_batch(problem, hparams, precision):
+def _fit_batch_tokens(problem, hparams, precision):
     """Returns the hparams with the largest batch that fits into memory."""
     from keras_transformer.engines.largest_batch import largest_batch_tokens
 

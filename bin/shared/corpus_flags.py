@@ -106,7 +106,7 @@ def settings(values):
     parts = {split: values[split].value or [] for split in SPLITS}
     for split in SPLITS[1:]:
         check_unweighted(split, parts[split])
-    languages = languages_of(values, itertools.chain(*parts.values()))
+    languages = read_languages(values, itertools.chain(*parts.values()))
     return {
         "alignments": values.train_alignments,
         "clean": values.clean,
@@ -134,7 +134,7 @@ def check_unweighted(name, corpora):
         )
 
 
-def languages_of(values, corpora):
+def read_languages(values, corpora):
     """Returns the codes of the source and target language, or None for each.
 
     Args:

@@ -39,7 +39,7 @@ class RefusalTest:
             ("--hparams=batch_tokens=5", "batch_tokens=5, longest"),
             ("--hparams=d_model=60000", "take 2,077 GB with the optimizer"),
             ("--data_dir=nowhere", "kt-datagen --problem=copy"),
-            ("--batch_tokens=128,dropout=0.5", "whole number or auto. Rec"),
+            ("--batch_tokens=128,dropout=0.5", "auto, or an integer from 1"),
             ("--profile_steps=9,8", "--profile_steps=10,20"),
             ("--warm_start_from=nowhere", "warm_start_from='nowhere'"),
             ("--warm_start_from=\udcff", "be UTF-8, because run.json records"),
@@ -273,9 +273,11 @@ class FailedStartTest:
     def test_batch_of_the_failed_start_does_not_replace_auto(self, make_run):
         run = make_run(batch_tokens=20_000)
         trainer.FLAGS(["kt-trainer", "--batch_tokens=auto"])
-        size = trainer._hparams("transformer_tiny", run, True).batch_tokens
+        size = trainer._make_hparams("transformer_tiny", run, True).batch_tokens
         assert size != 20_000
-        size = trainer._hparams("transformer_tiny", run, False).batch_tokens
+        size = trainer._make_hparams(
+            "transformer_tiny", run, False
+        ).batch_tokens
         assert size == 20_000
 
     def test_a_resumed_run_needs_its_warm_start_no_more(

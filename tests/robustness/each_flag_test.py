@@ -154,6 +154,7 @@ WRONG_VALUES = {
         registry_help=2
     """,
     "trainer": """
+        batch_tokens=many auto
         early_stopping_metric=accuracy ter f1 loss
         early_stopping_patience=0
         effective_batch_tokens=-5

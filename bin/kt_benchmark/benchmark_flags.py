@@ -4,6 +4,11 @@ from keras_transformer.benchmark import layer_table
 from keras_transformer.bin.shared import flags
 from keras_transformer.search.options import MAX_OUTPUT_TOKENS
 
+# Titles of groups of flags.
+OF_TRAINING = "Flags of --mode=train and --mode=input"
+DEVICES = "Devices"
+OF_DECODING = "Flags of --mode=decode"
+OF_LAYERS = "Flags of --mode=layers"
 FLAGS = flags.define(
     flags.choice(
         "mode",
@@ -29,7 +34,7 @@ FLAGS = flags.define(
         "on the training text, which adds to the start-up time.",
     ),
     flags.group(
-        "Flags of --mode=train and --mode=input",
+        OF_TRAINING,
         "train_source",
         "train_target",
         flags.count(
@@ -43,9 +48,9 @@ FLAGS = flags.define(
             "does.",
         ),
     ),
-    flags.group("Devices", "precision", "xla", "worker_gpu"),
+    flags.group(DEVICES, "precision", "xla", "worker_gpu"),
     flags.group(
-        "Flags of --mode=decode",
+        OF_DECODING,
         flags.path(
             "output_dir",
             "Directory of a trained run or of a CTranslate2 model. Default: "
@@ -76,7 +81,7 @@ FLAGS = flags.define(
         ),
     ),
     flags.group(
-        "Flags of --mode=layers",
+        OF_LAYERS,
         flags.path(
             "report_dir", "Directory for table1.md, table1.csv and table1.png."
         ),
@@ -106,45 +111,40 @@ FLAGS = flags.define(
         ),
     ),
 )
-OF_TRAINING = ("train_source", "train_target", "vocab_size", "packed")
-OF_DECODING = ("output_dir", "decode_from_file", "decode_hparams")
-OF_DECODING += ("batch_size", "target_length", "sort_by_length")
-OF_LAYERS = ("report_dir", "seconds", "max_length", "max_width")
-OF_LAYERS += ("neighbourhood_size",)
-DEVICES = ("precision", "xla", "worker_gpu")
+# The modes that read a group of flags, and flags that some of them ignore.
+MODES_OF = {
+    flags.UNGROUPED: ("train", "input", "decode"),
+    OF_TRAINING: ("train", "input"),
+    DEVICES: ("train", "decode"),
+    OF_DECODING: ("decode",),
+    OF_LAYERS: ("layers",),
+}
+IGNORED_BY_DECODING = ("xla", "worker_gpu")
 REPLACED_BY_RUN = ("hparams_set", "hparams", "vocabulary")
 FIXED_IN_EXPORT = ("precision", "batch_size", "target_length", "sort_by_length")
-# The flags that a mode does not read.
-UNUSED = {
-    "train": (*OF_DECODING, *OF_LAYERS),
-    "input": (*OF_DECODING, *OF_LAYERS, *DEVICES),
-    "decode": (*OF_TRAINING, *OF_LAYERS, "xla", "worker_gpu"),
-    "layers": (
-        *(*OF_TRAINING, *OF_DECODING, *DEVICES, *REPLACED_BY_RUN),
-        "num_passes",
-    ),
-}
 
 
-def check():
+def check_flags():
     """Refuses flags that would be ignored, since figures would mislead."""
-    _refuse(UNUSED[FLAGS.mode], f"--mode={FLAGS.mode}")
+    mode = FLAGS.mode
+    ignored = [
+        flag.name
+        for title, group in flags.group_by_title(FLAGS).items()
+        for flag in group
+        if mode not in MODES_OF.get(title, [mode]) and flag.name != "mode"
+    ]
+    if mode == "decode":
+        ignored += IGNORED_BY_DECODING
+    flags.refuse(FLAGS, ignored, f"has no effect with --mode={mode}")
     if FLAGS.output_dir:
-        _refuse(REPLACED_BY_RUN, "--output_dir")
+        place = "has no effect with --output_dir"
+        flags.refuse(FLAGS, REPLACED_BY_RUN, place)
     if FLAGS.vocabulary:
-        _refuse(["vocab_size"], "--vocabulary")
+        place = "has no effect with --vocabulary"
+        flags.refuse(FLAGS, ["vocab_size"], place)
 
 
-def check_export():
+def check_export_flags():
     """Refuses flags that a CTranslate2 model in --output_dir would ignore."""
-    _refuse(FIXED_IN_EXPORT, "a CTranslate2 model")
-
-
-def _refuse(names, other):
-    for name in names:
-        if FLAGS[name].present:
-            raise ValueError(
-                f"`--{name}` must not be given with {other}, which does not "
-                f"read it. Received: --{name}={FLAGS[name].value}. Leave one "
-                "of them out."
-            )
+    place = "has no effect with a CTranslate2 model"
+    flags.refuse(FLAGS, FIXED_IN_EXPORT, place)

@@ -277,6 +277,17 @@ class SetupTest:
             places = (ROOT / name, ROOT / "keras_transformer" / name)
             assert any(place.is_file() for place in places), name
 
+    def test_the_map_begins_with_ten_files_and_tells_short_journeys(self):
+        text = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
+        files = re.findall(r"^\| (\d+) \| `[a-z_/]+\.py` ", text, re.MULTILINE)
+        assert files == [str(number) for number in range(1, 11)]
+        for name in ("sentence", "batch", "request"):
+            (journey,) = re.findall(
+                rf"^## A {name}.*?(?=^## )", text, re.M | re.S
+            )
+            steps = re.findall(r"^(\d+)\. ", journey, re.MULTILINE)
+            assert 5 <= len(steps) <= 10
+
     def test_the_map_states_the_rules_of_imports(self):
         text = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
         rows = re.findall(r"^\| (`.+?) \| .+ \| (.+) \|$", text, re.MULTILINE)

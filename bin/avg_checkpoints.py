@@ -25,6 +25,7 @@ from keras_transformer import registry
 from keras_transformer.bin.shared import command
 from keras_transformer.bin.shared import flags
 from keras_transformer.bin.shared.backend import load_backend
+from keras_transformer.errors import UserError
 
 FLAGS = flags.define(
     "output_dir",
@@ -97,18 +98,18 @@ def _usable_problem(run):
     data_dir = FLAGS.data_dir or run.record.get("data_dir")
     problem = registry.get_problem(run.problem_name, data_dir)
     if not data_dir or not os.path.isdir(problem.directory):
-        raise ValueError(
-            "The run's data must be there to measure an average. Received: "
-            f"data_dir={data_dir!r}, without data of {run.problem_name}. Name "
-            "their directory by --data_dir, or use --noevaluate."
+        raise UserError(
+            f"There is no data of {run.problem_name} in {data_dir} to measure "
+            "the average on. Name its directory by --data_dir, or use "
+            "--noevaluate."
         )
     problem.text_split("dev")
     problem.evaluation_batches(run.hparams.batch_tokens)
     if problem.vocabularies.model_bytes != run.vocabularies.model_bytes:
-        raise ValueError(
-            "The data must have the run's vocabulary. Received: "
-            f"{problem.directory} with another one. Name the directory of the "
-            "run's data by --data_dir, or use --noevaluate."
+        raise UserError(
+            f"The data in {problem.directory} has another vocabulary than the "
+            "run. Name the directory of the run's data by --data_dir, or use "
+            "--noevaluate."
         )
     return problem
 

@@ -32,6 +32,7 @@ from keras_transformer.cleaning.cleaner import CleaningOptions
 from keras_transformer.cleaning.scripts import parse_scripts
 from keras_transformer.data import text_files
 from keras_transformer.data.progress import Progress
+from keras_transformer.errors import UserError
 from keras_transformer.files import writing
 
 INPUTS = ("source", "target")
@@ -147,7 +148,7 @@ def _check_place(name, path, flag_of):
     for each in (place, *asides):
         other, other_path = flag_of.setdefault(each, (name, path))
         if other != name:
-            raise ValueError(
+            raise UserError(
                 "The files of kt-clean must differ from each other, and none "
                 "may have the name of an output followed by "
                 f"{writing.INCOMPLETE}. Received: --{other}={other_path} and "

@@ -34,6 +34,7 @@ from keras_transformer.bin.shared import corpus_flags
 from keras_transformer.bin.shared import flags
 from keras_transformer.data.corpora import with_tag
 from keras_transformer.data.generation import MANIFEST_FILE
+from keras_transformer.errors import UserError
 from keras_transformer.trees.symbols import LINEARIZATIONS
 
 TREE_FLAGS = [f"{split}_trees" for split in corpus_flags.SPLITS]
@@ -120,7 +121,7 @@ FLAGS = flags.define(
 def main(argv):
     flags.require(FLAGS, "problem", "data_dir")
     if os.path.exists(FLAGS.tmp_dir) and not os.path.isdir(FLAGS.tmp_dir):
-        raise ValueError(
+        raise UserError(
             f"`--tmp_dir` must be a directory. Received: {FLAGS.tmp_dir}, "
             "which is a file. Name another path."
         )
@@ -151,7 +152,7 @@ def _check_flags(problems):
         is_taken = side in sides or (sides and side == "either")
         if flags.is_changed(FLAGS, name) and not is_taken:
             taker = "parsing_files" if side == "trees" else "translate_files"
-            raise ValueError(
+            raise UserError(
                 f"`--{name}` must go with {taker}. Received: --{name} with "
                 f"--problem={FLAGS.problem}. Remove it, or use "
                 f"--problem={taker}."

@@ -79,6 +79,7 @@ from keras_transformer.bin.shared import model_flags
 from keras_transformer.bin.shared import text_io
 from keras_transformer.data import text_files
 from keras_transformer.data.progress import Progress
+from keras_transformer.errors import UserError
 from keras_transformer.files.partial import open_resumable
 
 WITH_WARNINGS = 3  # exit status
@@ -172,7 +173,7 @@ def _check_text(text, prefixes, checker, format):
     num_prefixes = prefixes.count(checker) if prefixes else None
     # The number of lines in a pipe is not known in advance.
     if None not in (num_lines, num_prefixes) and num_prefixes != num_lines:
-        raise ValueError(
+        raise UserError(
             "`--prefix_file` must have a line for each line of the input. "
             f"Received: {FLAGS.prefix_file} with {num_prefixes:,} lines, for "
             f"{num_lines:,}. Leave a line empty if its translation may begin "
@@ -226,7 +227,7 @@ def _read_pairs(path):
         # A further tab means more than a pair, such as a score behind it.
         if not tab or "\t" in target:
             num_tabs = line.count("\t")
-            raise ValueError(
+            raise UserError(
                 "`--score_file` must have a source, a tab and a translation on "
                 f"each line. Received: {path}, line {number} with {num_tabs} "
                 "tabs. Correct the line."

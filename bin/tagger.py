@@ -20,6 +20,7 @@ import sys
 from keras_transformer.bin.shared import command
 from keras_transformer.bin.shared import flags
 from keras_transformer.bin.shared.backend import load_backend
+from keras_transformer.errors import UserError
 
 FLAGS = flags.define(
     "output_dir",
@@ -94,7 +95,7 @@ def _check_needs_tags(run):
         fault = "writes the parts of speech itself"
         if linearization is None:
             fault = "was not trained to parse"
-        raise ValueError(
+        raise UserError(
             "A tagger must go with a parser whose parts of speech are XX. "
             f"Received: output_dir={run.path!r}, whose model {fault}. Name "
             "another run."

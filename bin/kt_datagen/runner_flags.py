@@ -7,6 +7,7 @@ from keras_transformer.bin.shared import flags
 from keras_transformer.data.distributed_encoding import RUNNERS
 from keras_transformer.data.distributed_encoding import DistributedEncoder
 from keras_transformer.data.encoding import LocalEncoder
+from keras_transformer.errors import UserError
 
 GROUP = flags.group(
     "Several machines",
@@ -33,13 +34,13 @@ def encoder(values):
         values: The flags of the command.
 
     Raises:
-        ValueError: If the options do not suit the runner, or Apache Beam is
+        UserError: If the options do not suit the runner, or Apache Beam is
             missing.
     """
     if values.runner != "local":
         return DistributedEncoder(values.runner, _arguments(values))
     if values.pipeline_options:
-        raise ValueError(
+        raise UserError(
             "`--pipeline_options` must go with a runner of Apache Beam. "
             f"Received: {_shown(values)} with --runner=local. Remove it, or "
             "add --runner=direct."
@@ -51,7 +52,7 @@ def _arguments(values):
     try:
         arguments = shlex.split(values.pipeline_options)
     except ValueError as error:
-        raise ValueError(
+        raise UserError(
             "`--pipeline_options` must be arguments as a shell reads them. "
             f"Received: {_shown(values)} ({error}). Correct the quotation "
             "marks."
@@ -59,7 +60,7 @@ def _arguments(values):
     for argument in arguments:
         name = argument.split("=")[0]
         if not name.startswith("--") or name == "--runner":
-            raise ValueError(
+            raise UserError(
                 "`--pipeline_options` must be of the form --name=value, "
                 f"without --runner. Received: {_shown(values)}, where "
                 f"{fields.quote(argument)} is not. Correct it; --runner is a "

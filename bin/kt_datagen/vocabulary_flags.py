@@ -6,6 +6,7 @@ from keras_transformer.bin.shared import flags
 from keras_transformer.data.subwords import SOURCE_VOCABULARY_FILE
 from keras_transformer.data.subwords import VOCABULARY_FILE
 from keras_transformer.decoding.exported import find_newest_version
+from keras_transformer.errors import UserError
 
 NAMES = ["vocabulary", "symbols", "vocabulary_temperature", "tokenized"]
 NAMES += ["shared_vocabulary", "source_vocab_size"]
@@ -62,12 +63,12 @@ def settings(values):
         values: The flags of the command.
 
     Raises:
-        ValueError: See `vocabulary_path`; or if there is a temperature for a
+        UserError: See `vocabulary_path`; or if there is a temperature for a
             single corpus.
     """
     vocabulary = vocabulary_path(values)
     if values.vocabulary_temperature != 1 and len(values.train or []) < 2:
-        raise ValueError(
+        raise UserError(
             "`--vocabulary_temperature` must go with several corpora. "
             f"Received: --vocabulary_temperature="
             f"{values.vocabulary_temperature:g} with fewer than two --train. "
@@ -90,7 +91,7 @@ def vocabulary_path(values):
         values: The flags of the command.
 
     Raises:
-        ValueError: If a flag is at odds with a given vocabulary, or if there is
+        UserError: If a flag is at odds with a given vocabulary, or if there is
             none where the flag says.
     """
     path = values.vocabulary
@@ -98,7 +99,7 @@ def vocabulary_path(values):
         return None
     for name in TRAINED:
         if flags.is_changed(values, name):
-            raise ValueError(
+            raise UserError(
                 f"`--{name}` must go with a vocabulary that is trained. "
                 f"Received: --{name} with --vocabulary={path}. Leave one of "
                 "them out."
@@ -113,7 +114,7 @@ def find_vocabulary(path):
         path: The model itself, or a directory that holds one.
 
     Raises:
-        ValueError: If nothing is there, or if a directory holds none or one
+        UserError: If nothing is there, or if a directory holds none or one
             for each side.
     """
     if os.path.exists(path) and not os.path.isdir(path):
@@ -134,7 +135,7 @@ def find_vocabulary(path):
     fault = f"holds no {VOCABULARY_FILE}"
     if not os.path.exists(path):
         fault = "does not exist"
-    raise ValueError(
+    raise UserError(
         "`--vocabulary` must be a SentencePiece model, or the directory of a "
         "run, an average, data, or an export in the format ctranslate2 or "
         f"saved_model_ids. Received: --vocabulary={path}, which {fault}. "
@@ -144,7 +145,7 @@ def find_vocabulary(path):
 
 def _check_shared(folder, path):
     if os.path.isfile(os.path.join(folder, SOURCE_VOCABULARY_FILE)):
-        raise ValueError(
+        raise UserError(
             "`--vocabulary` must be one vocabulary for source and target. "
             f"Received: --vocabulary={path}, which has one for each. Name a "
             "SentencePiece model, or train new ones without --vocabulary."

@@ -7,6 +7,7 @@ from keras_transformer.bin.shared import flags
 from keras_transformer.bin.shared import model_flags
 from keras_transformer.bin.shared.text_io import check_output
 from keras_transformer.documents.document import FORMATS
+from keras_transformer.errors import UserError
 
 FLAGS = flags.define(
     "output_dir",
@@ -179,7 +180,7 @@ def check_flags():
     """Checks the flags that need no model.
 
     Raises:
-        ValueError: If one is missing, or if two do not go together.
+        UserError: If one is missing, or if two do not go together.
     """
     flags.require(FLAGS, "output_dir")
     _check_alone("decode_interactive", "decode_from_file", "decode_to_file")
@@ -193,7 +194,7 @@ def check_flags():
         _check_alone(name, "score_file", "prefix_file", "rerank_by")
         _check_alone(name, "split_long", "target_language")
     if FLAGS.prefix_file == "-" and FLAGS.decode_from_file in (None, "-"):
-        raise ValueError(
+        raise UserError(
             "`--prefix_file` and the text must be two inputs. Received: "
             "standard input for both. Name a file for one of them."
         )
@@ -210,7 +211,7 @@ def check_words(checker, changes):
         changes: Dictionary of decoding options that differ from the model's.
 
     Raises:
-        ValueError: If there is a parser or more than one hypothesis.
+        UserError: If there is a parser or more than one hypothesis.
     """
     for name in OF_WORDS:
         fault = ""
@@ -219,7 +220,7 @@ def check_words(checker, changes):
         elif changes.get("num_hypotheses", 1) > 1:
             fault = f"num_hypotheses={changes['num_hypotheses']}"
         if FLAGS[name].value and fault:
-            raise ValueError(
+            raise UserError(
                 f"`--{name}` must go with one model that translates and with "
                 f"one hypothesis. Received: --{name} with {fault}. Remove it."
             )
@@ -229,13 +230,13 @@ def _check_document():
     for name in _NOT_WITH_DOCUMENTS:
         _check_alone("document", name)
     if FLAGS.document_format and not FLAGS.document:
-        raise ValueError(
+        raise UserError(
             "`--document_format` must go with `--document`. Received: "
             f"--document_format={FLAGS.document_format} without it. Add "
             "--document."
         )
     if FLAGS.max_sentence_tokens and not (FLAGS.document or FLAGS.split_long):
-        raise ValueError(
+        raise UserError(
             "`--max_sentence_tokens` must go with `--document` or "
             "`--split_long`. Received: --max_sentence_tokens="
             f"{FLAGS.max_sentence_tokens} without them. Add one of them."
@@ -247,7 +248,7 @@ def _check_lines():
         _check_alone("split_long", name)
     for name in _NOT_WITH_JSON:
         if FLAGS.format == "jsonl" and FLAGS[name].value:
-            raise ValueError(
+            raise UserError(
                 f"`--format=jsonl` must go without `--{name}`. Received: "
                 f"--format=jsonl and --{name}={FLAGS[name].value}. Remove one "
                 "of them."
@@ -257,7 +258,7 @@ def _check_lines():
 def _check_output():
     target = FLAGS.decode_to_file
     if FLAGS.resume and not target:
-        raise ValueError(
+        raise UserError(
             "`--resume` must go with `--decode_to_file`. Received: --resume "
             "alone. Name the output of the earlier call."
         )
@@ -267,7 +268,7 @@ def _check_output():
 def _check_alone(name, *others):
     for other in others:
         if FLAGS[name].value and FLAGS[other].value:
-            raise ValueError(
+            raise UserError(
                 f"`--{name}` must go without `--{other}`. Received: "
                 f"--{name}={FLAGS[name].value} and "
                 f"--{other}={FLAGS[other].value}. Remove one of them."

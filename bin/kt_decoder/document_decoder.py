@@ -10,6 +10,7 @@ from keras_transformer.data import text_files
 from keras_transformer.data.progress import Progress
 from keras_transformer.documents import document
 from keras_transformer.documents.marks import WORD
+from keras_transformer.errors import UserError
 from keras_transformer.files import writing
 
 WARNINGS = {
@@ -29,7 +30,7 @@ def read_document(flags):
         A `Document`.
 
     Raises:
-        ValueError: If it is not text, or if a library is not installed.
+        UserError: If it is not text, or if a library is not installed.
     """
     path = flags.decode_from_file
     format = flags.document_format or document.guess_format(path)
@@ -37,10 +38,10 @@ def read_document(flags):
 
 
 def check_single(changes):
-    """Raises a `ValueError` if the options ask for several translations."""
+    """Raises a `UserError` if the options ask for several translations."""
     number = changes.get("num_hypotheses") or 1
     if number > 1:
-        raise ValueError(
+        raise UserError(
             "`num_hypotheses` must be 1 for a document, which has one "
             f"translation. Received: num_hypotheses={number} with --document. "
             "Leave it out."

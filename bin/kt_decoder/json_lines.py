@@ -2,6 +2,8 @@
 
 import json
 
+from keras_transformer.errors import UserError
+
 
 def text_of(line, place):
     """Returns the text of a line.
@@ -11,7 +13,7 @@ def text_of(line, place):
         place: Str that names the input and the line.
 
     Raises:
-        ValueError: If the line is something else.
+        UserError: If the line is something else.
     """
     value = _value(line, place)
     text = value.get("text") if isinstance(value, dict) else value
@@ -60,7 +62,7 @@ def _refuse(constant):
 
 
 def _fault(place, reason):
-    return ValueError(
+    return UserError(
         'With `--format=jsonl` each line must be a JSON object with "text", or '
         f"a JSON string. Received: {place}: {reason}. Correct the line."
     )

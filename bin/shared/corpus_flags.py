@@ -10,6 +10,7 @@ from keras_transformer.data.corpora import MAX_WEIGHT
 from keras_transformer.data.corpora import Corpus
 from keras_transformer.data.corpora import with_tag
 from keras_transformer.data.tags import is_tag
+from keras_transformer.errors import UserError
 
 SPLITS = ("train", "dev", "test")
 FILE_FLAGS = [
@@ -35,7 +36,7 @@ def parse_corpus(text):
     """Returns the `Corpus` that a text such as `a.en,a.de@de:3` names.
 
     Raises:
-        ValueError: If the text names no corpus.
+        UserError: If the text names no corpus.
 
     Example:
 
@@ -100,7 +101,7 @@ def settings(values):
         values: The flags of the command.
 
     Raises:
-        ValueError: If dev or test has a weight, or if there are languages
+        UserError: If dev or test has a weight, or if there are languages
             without a TMX file.
     """
     parts = {split: values[split].value or [] for split in SPLITS}
@@ -123,10 +124,10 @@ def check_unweighted(name, corpora):
         corpora: List of `Corpus`.
 
     Raises:
-        ValueError: If one of them has a weight.
+        UserError: If one of them has a weight.
     """
     if any(corpus.weight != 1 for corpus in corpora):
-        raise ValueError(
+        raise UserError(
             f"`--{name}` must have no weight, because only the text to train "
             "on has weights. Received: "
             + " ".join(f"--{name}={_named(corpus)}" for corpus in corpora)
@@ -142,12 +143,12 @@ def read_languages(values, corpora):
         corpora: Iterable of the `Corpus` that it reads.
 
     Raises:
-        ValueError: If there are languages without a TMX file.
+        UserError: If there are languages without a TMX file.
     """
     languages = tuple(values[name].value or None for name in LANGUAGE_FLAGS)
     kinds = {parallel_files.detect_kind(corpus.paths) for corpus in corpora}
     if any(languages) and "tmx" not in kinds:
-        raise ValueError(
+        raise UserError(
             "Languages must go with a TMX file. Received: source_language="
             f"{languages[0]} and target_language={languages[1]} without one. "
             "Leave them out: other files have the source first."

@@ -2,6 +2,7 @@
 
 import os
 
+from keras_transformer.errors import UserError
 from keras_transformer.search.options import DecodeOptions
 from keras_transformer.search.options import parse_decode_hparams
 
@@ -39,11 +40,11 @@ def single_output_dir(values, purpose):
         purpose: What the command does with a run, such as "export".
 
     Raises:
-        ValueError: If there are several.
+        UserError: If there are several.
     """
     paths = output_dirs(values)
     if len(paths) > 1:
-        raise ValueError(
+        raise UserError(
             f"`--output_dir` must name one run to {purpose}. Received: "
             f"--output_dir={values.output_dir}, which is an ensemble. Name one "
             "of its runs; kt-decoder and kt-evaluate take ensembles."

@@ -13,6 +13,7 @@ from keras_transformer.data.prefetch import prefetch
 from keras_transformer.data.subword_sampling import TrainingPairs
 from keras_transformer.data.update_batches import UpdateBatches
 from keras_transformer.data.update_size import update_positions
+from keras_transformer.errors import UserError
 
 
 def time_input(hparams, token_pairs, num_passes=5, vocabulary=None):
@@ -34,7 +35,7 @@ def time_input(hparams, token_pairs, num_passes=5, vocabulary=None):
         Dictionary of figures.
 
     Raises:
-        ValueError: If all pairs are longer than `max_length`.
+        UserError: If all pairs are longer than `max_length`.
     """
     positions = update_positions(hparams, token_pairs)
     make_plan = plan_packed if hparams.packed else plan_batches
@@ -64,7 +65,7 @@ def time_input(hparams, token_pairs, num_passes=5, vocabulary=None):
     _, first = plan(0)  # every epoch drops the same long pairs
     num_pairs = len(token_pairs.inputs) - first.num_dropped
     if not num_pairs:
-        raise ValueError(
+        raise UserError(
             "`max_length` must leave at least one sentence pair. Received: "
             f"max_length={hparams.max_length}, {first.num_dropped} pairs, all "
             "longer. Raise max_length."

@@ -12,6 +12,7 @@ from keras_transformer.data.update_batches import UpdateBatches
 from keras_transformer.data.update_size import update_positions
 from keras_transformer.engines.cluster import read_cluster
 from keras_transformer.engines.make_engine import make_engine
+from keras_transformer.errors import UserError
 
 
 def time_training(
@@ -125,7 +126,7 @@ def _make_engine(hparams, vocab_size, precision, num_devices, xla):
     # Before the engine, which waits for the other workers.
     num_workers, _ = read_cluster()
     if num_workers > 1:
-        raise ValueError(
+        raise UserError(
             "A benchmark must run on one machine. Received: TF_CONFIG with "
             f"{num_workers} workers. Unset TF_CONFIG."
         )

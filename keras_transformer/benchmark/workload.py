@@ -15,6 +15,7 @@ from keras_transformer.data import text_files
 from keras_transformer.data.token_arrays import TokenArray
 from keras_transformer.data.token_arrays import TokenArrayWriter
 from keras_transformer.data.token_arrays import TokenPairs
+from keras_transformer.errors import UserError
 
 VOCAB_SIZE = 8000
 BATCH_TOKENS = 4096  # positions of a batch on either side
@@ -42,15 +43,14 @@ def load_text(
         `TokenPairs` and the number of token ids.
 
     Raises:
-        ValueError: If the text is empty or the vocabulary lacks one of the two
+        UserError: If the text is empty or the vocabulary lacks one of the two
             ids.
     """
     texts = list(zip(*text_files.read_pairs(source_path, target_path)))
     if not texts:
-        raise ValueError(
-            "The text must have at least one line. Received: "
-            f"{source_path} and {target_path}, which are empty. Check that "
-            "these are the right files."
+        raise UserError(
+            f"{source_path} and {target_path} are empty. Check that these are "
+            "the right files."
         )
     # The arrays are mapped into memory, so they outlive the deleted files.
     with tempfile.TemporaryDirectory() as folder:
@@ -73,13 +73,13 @@ def read_sentences(path):
     """Returns the sentences of a file, without blank lines.
 
     Raises:
-        ValueError: If the file has no sentence.
+        UserError: If the file has no sentence.
     """
     lines = [line for line in text_files.read_lines(path) if line.strip()]
     if not lines:
-        raise ValueError(
-            "The text must have at least one sentence. Received: "
-            f"{path}, which has none. Check that this is the right file."
+        raise UserError(
+            f"There is no sentence in {path}. Check that this is the right "
+            "file."
         )
     return lines
 
@@ -123,13 +123,13 @@ def fixed_plan(token_pairs, batch_tokens, lengths=LENGTHS, packed=False):
         `BatchPlan` of one batch for each length.
 
     Raises:
-        ValueError: If the text does not fill a batch of one of the lengths.
+        UserError: If the text does not fill a batch of one of the lengths.
     """
     pair_lengths = np.stack([side.lengths for side in token_pairs], axis=1)
     batches = _full_batches(pair_lengths, batch_tokens)
     missing = [length for length in lengths if length not in batches]
     if missing:
-        raise ValueError(
+        raise UserError(
             "The text must fill a batch of sentences of each length. Received: "
             f"{len(pair_lengths):,} pairs, batch_tokens={batch_tokens}, and no "
             f"full batch of {missing[0]} tokens. Lower batch_tokens, or use "
@@ -157,13 +157,13 @@ def _load_vocabulary(path):
     try:
         processor.LoadFromSerializedProto(model_bytes)
     except RuntimeError as error:
-        raise ValueError(
-            "A vocabulary must be a SentencePiece model. Received: "
-            f"{path}, which SentencePiece cannot read. Use another file."
+        raise UserError(
+            f"SentencePiece cannot read the vocabulary {path}. Use another "
+            "file."
         ) from error
     pad_and_end = [processor.pad_id(), processor.eos_id()]
     if min(pad_and_end) < 0:
-        raise ValueError(
+        raise UserError(
             "A vocabulary must have ids for padding and for the end of a "
             f"sentence. Received: {path} with pad={pad_and_end[0]}, "
             f"end={pad_and_end[1]}. Train it with --pad_id and --eos_id of 0 "

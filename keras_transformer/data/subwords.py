@@ -114,7 +114,7 @@ class Subwords:
         """
         # A str is iterable too: each of its characters would be a text.
         if isinstance(texts, str):
-            raise ValueError(
+            raise UserError(
                 "`texts` must be a list of str. Received: one str, "
                 f"{texts[:40]!r}. Put it into a list."
             )

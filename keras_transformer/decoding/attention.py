@@ -10,6 +10,7 @@ import typing
 import numpy as np
 
 from keras_transformer.decoding.batching import pad
+from keras_transformer.errors import UserError
 from keras_transformer.token_ids import END_ID
 from keras_transformer.token_ids import END_LABEL
 from keras_transformer.token_ids import PAD_ID
@@ -83,7 +84,7 @@ def compute_attention(model, vocabularies, source_ids, target_ids):
     pair = [_drop_padding(ids) for ids in (source_ids, target_ids)]
     for name, ids in zip(("source_ids", "target_ids"), pair):
         if not ids:
-            raise ValueError(
+            raise UserError(
                 f"`{name}` must hold a token. Received: an empty list. Encode "
                 "the text with `Subwords.encode`, which adds the end id."
             )

@@ -3,6 +3,7 @@
 import math
 import os
 
+from keras_transformer.errors import UserError
 from keras_transformer.fields import did_you_mean
 from keras_transformer.runs.metrics_table import METRICS_FILE
 from keras_transformer.runs.metrics_table import read_rows
@@ -27,7 +28,7 @@ def plot_comparison(runs, metric, x_axis, path):
         path: Path of the PNG, PDF or SVG file to write.
 
     Raises:
-        ValueError: If a run lacks the metric or the axis, or if the path has
+        UserError: If a run lacks the metric or the axis, or if the path has
             another ending.
     """
     check_picture_path(path)
@@ -65,7 +66,7 @@ def read_curves(runs, metric, x_axis):
             if row.get(column) and row.get(metric)
         ]
         if not any(_can_be_drawn(*point) for point in points):
-            raise ValueError(
+            raise UserError(
                 "`metric` must have been measured in all runs. Received: "
                 f"metric={metric}, of which {run} has no finite value. Leave "
                 "that run out, or choose another metric."
@@ -115,16 +116,15 @@ def _draw(curves, x_unit, y_unit, path):
 def _read_run(run):
     path = os.path.join(run, METRICS_FILE)
     if not run or not os.path.isfile(path):
-        raise ValueError(
+        raise UserError(
             "`runs` must be directories that kt-trainer wrote. Received: "
             f"{run!r}, which has no {METRICS_FILE}. Check the path."
         )
     rows = read_rows(path)
     if not rows:
-        raise ValueError(
-            f"`runs` must have figures to draw. Received: {run!r}, whose "
-            f"{METRICS_FILE} has no row. Wait until the training has written "
-            "one, or leave that run out."
+        raise UserError(
+            f"{METRICS_FILE} of {run!r} has no figures to draw yet. Wait until "
+            "the run has written some, or leave it out."
         )
     return rows
 
@@ -135,7 +135,7 @@ def _check_metric(tables, metric):
     )
     names = [name for name in names if name not in X_AXES]
     if metric not in names:
-        raise ValueError(
+        raise UserError(
             "`metric` must be a column of metrics.csv. Received: "
             f"metric={metric!r}. {did_you_mean(metric, names)}The columns are: "
             f"{', '.join(names)}."
@@ -146,7 +146,7 @@ def _epochs_per_update(run, rows):
     epochs = [int(row.get("epoch") or 0) for row in rows]
     newest = max(epochs, default=0)
     if not newest:
-        raise ValueError(
+        raise UserError(
             "`x_axis` must not be epoch for a run in its first epoch. "
             f"Received: x_axis=epoch, {run}. Use step or seconds."
         )

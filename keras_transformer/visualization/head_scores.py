@@ -10,6 +10,8 @@ import typing
 
 import numpy as np
 
+from keras_transformer.errors import UserError
+
 SCORES = ("diagonal", "local", "sharp", "brackets")
 OFFSETS = (-1, 0, 1)  # to the previous word, the word itself, the next word
 TINY = 1e-12
@@ -82,10 +84,10 @@ class HeadScorer:
         """Returns the `HeadScores` of the sentences so far.
 
         Raises:
-            ValueError: If there was no sentence of two words or more.
+            UserError: If there was no sentence of two words or more.
         """
         if not self._num_sentences:
-            raise ValueError(
+            raise UserError(
                 "Heads must be scored on a sentence of two words or more. "
                 "Received: none. Use other sentences."
             )

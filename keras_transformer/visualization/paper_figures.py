@@ -10,6 +10,7 @@ import typing
 
 import numpy as np
 
+from keras_transformer.errors import UserError
 from keras_transformer.token_ids import END_LABEL
 from keras_transformer.visualization.head_scores import entropy
 
@@ -81,35 +82,35 @@ def check_view(view, words, num_layers, num_heads):
         num_layers, num_heads: Integers, the numbers of the model.
 
     Raises:
-        ValueError: If the model lacks the layer or a head, if the sentence
+        UserError: If the model lacks the layer or a head, if the sentence
             lacks the word, or if the figure shows no single word or another
             number of heads.
     """
     if not 1 <= (view.layer or 1) <= num_layers:
-        raise ValueError(
+        raise UserError(
             "`layer` must be a layer of the model. Received: "
             f"layer={view.layer}. Use 1 to {num_layers}."
         )
     heads = view.heads or []
     if any(not 1 <= head <= num_heads for head in heads):
-        raise ValueError(
+        raise UserError(
             "`heads` must be heads of the model. Received: "
             f"heads={_join(heads)}. Use 1 to {num_heads}."
         )
     needed = NUM_HEADS.get(view.figure)
     if heads and needed and len(heads) != needed:
-        raise ValueError(
+        raise UserError(
             f"`heads` must be two heads for figure {view.figure}. Received: "
             f"heads={_join(heads)}. Name two, such as 1,2."
         )
     if view.word is not None and view.figure == "5":
-        raise ValueError(
+        raise UserError(
             "`word` must go with figure 3 or 4. Received: a word for figure 5, "
             "which shows all words. Leave it out."
         )
     if view.word is not None and view.word not in words:
         close = difflib.get_close_matches(view.word, words) or words
-        raise ValueError(
+        raise UserError(
             "`word` must be a word of the sentence. Received: "
             f"word={view.word!r}. Use one as it stands there, such as "
             f"{close[0]}."

@@ -5,6 +5,7 @@ import re
 import unicodedata
 import warnings
 
+from keras_transformer.errors import UserError
 from keras_transformer.files.writing import atomic_write
 from keras_transformer.files.writing import check_writable
 
@@ -24,11 +25,11 @@ def check_picture_path(path, name="A picture's name"):
             "A picture's name".
 
     Raises:
-        ValueError: If the path does not end in one of `FORMATS`, or if no file
+        UserError: If the path does not end in one of `FORMATS`, or if no file
             can be written there.
     """
     if _format(path) not in FORMATS:
-        raise ValueError(
+        raise UserError(
             f"{name} must end in .png, .pdf or .svg. Received: {path}. Choose "
             "one of these endings."
         )
@@ -46,7 +47,7 @@ def write_picture(figure, path):
             `.svg`, which decides the format.
 
     Raises:
-        ValueError: If the path has another ending or cannot be written to.
+        UserError: If the path has another ending or cannot be written to.
         OSError: If the disk accepts no more data.
     """
     check_picture_path(path)

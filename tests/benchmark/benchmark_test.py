@@ -118,7 +118,7 @@ class LoadTextTest:
     def test_text_without_a_line_is_an_error(self, paths, tmp_path):
         (tmp_path / "empty").write_text("")
         path = str(tmp_path / "empty")
-        with pytest.raises(ValueError, match="at least one line"):
+        with pytest.raises(ValueError, match="are empty"):
             workload.load_text(path, path, paths[2])
 
 

@@ -103,9 +103,9 @@ class PlotTest:
     @pytest.mark.parametrize(
         "content, words",
         [
-            (b"", "has no row"),
-            (b"step,dev_bleu\n", "has no row"),
-            (b"step,dev_bleu\n1,2", "has no row"),
+            (b"", "has no figures to draw"),
+            (b"step,dev_bleu\n", "has no figures to draw"),
+            (b"step,dev_bleu\n1,2", "has no figures to draw"),
             (b"step,dev_bleu\n1,nan\n2,inf\n", "no finite value"),
             (b"step,dev_bleu\n1,\n", "no finite value"),
             (b"step,dev_bleu\n1,two\n", "'two', which is not a number"),

@@ -54,9 +54,15 @@ def check_response(translations, scores, num_texts):
 
 def unreachable(address, reason):
     """Returns the error for a server that cannot be reached."""
+    way_out = "Check --server and --protocol."
+    if address.scheme == "https":
+        way_out = (
+            "Name its certificate in SSL_CERT_FILE if no public authority has "
+            "signed it."
+        )
     return UserError(
         f"No answer from {address} ({_printable(reason)}). Is kt-serve running "
-        "there? Check --server and --protocol."
+        f"there? {way_out}"
     )
 
 
@@ -71,7 +77,7 @@ def too_late(address, seconds):
 def unavailable(address, reason):
     """Returns the error for a server that cannot answer at the moment."""
     return UserError(
-        f"The server at {address} cannot answer now: {_printable(reason)} Try "
+        f"The server at {address} cannot answer now: {_printable(reason)}. Try "
         "again in a moment."
     )
 
@@ -92,7 +98,7 @@ def refused(address, reason, has_terms):
             "beam of at least 2."
         )
     return UserError(
-        f"The server at {address} refused the request: {_printable(reason)} "
+        f"The server at {address} refused the request: {_printable(reason)}. "
         f"{way_out}"
     )
 
@@ -118,8 +124,9 @@ def _is_text(value):
 def _printable(value):
     """Returns the start of a text without control characters and line breaks.
 
-    A server could otherwise send commands to the terminal.
+    A server could otherwise send commands to the terminal. The full stop at the
+    end is left to the message.
     """
-    text = " ".join(str(value).split())
+    text = " ".join(str(value).split()).removesuffix(".")
     shown = text if len(text) <= 300 else text[:300] + "..."
     return "".join(c if c.isprintable() else "?" for c in shown)

@@ -51,6 +51,8 @@ class RestApp:
             (b"content-type", b"application/json"),
             (b"content-length", b"%d" % len(content)),
         ]
+        if _has_two_lengths(scope):
+            headers.append((b"connection", b"close"))
         start = {"type": "http.response.start", "status": status}
         await send({**start, "headers": headers})
         await send({"type": "http.response.body", "body": content})
@@ -136,16 +138,12 @@ async def _wait(call, receive):
 
 
 async def _read_body(scope, receive):
-    headers = dict(scope["headers"])
-    length = headers.get(b"content-length")
-    if length is not None and b"transfer-encoding" in headers:
-        # A proxy could read the other one, and take a part of this request
-        # for the next.
+    if _has_two_lengths(scope):
         raise InvalidRequest(
             "A request must have a Content-Length or a Transfer-Encoding, not "
             "both."
         )
-    _check_size(int(length or 0))
+    _check_size(int(dict(scope["headers"]).get(b"content-length", 0)))
     body = bytearray()
     while True:
         message = await receive()
@@ -155,6 +153,13 @@ async def _read_body(scope, receive):
         _check_size(len(body))
         if not message["more_body"]:
             return body
+
+
+def _has_two_lengths(scope):
+    # A proxy could read the other one, and take a part of this request for the
+    # next, so the connection is closed after such a request.
+    names = {name for name, _ in scope["headers"]}
+    return {b"content-length", b"transfer-encoding"} <= names
 
 
 def _check_size(num_bytes):

@@ -145,6 +145,8 @@ class RestClient:
             if event is h11.NEED_DATA:
                 self._socket.settimeout(_seconds_left(deadline))
                 content = self._socket.recv(2**16)
+                if not content and connection.their_state is h11.SEND_RESPONSE:
+                    raise ConnectionAbortedError("it closed the connection")
                 connection.receive_data(content)
                 num_bytes += len(content)
                 # Counted, because a server can send more than it announces.

@@ -261,6 +261,7 @@ class HttpTest:
             b"Content-Length: 0\r\nTransfer-Encoding: chunked\r\nX: %d\r\n",
             b"Transfer-Encoding: chunked\r\nContent-Length: %d\r\n",
             b"Content-Length : %d\r\n",
+            b"Transfer-Encoding: chunked\r\nContent-Length: %d\r\n\r\n0\r\n",
         ):
             request = b"POST / HTTP/1.1\r\nHost: x\r\n" + headers + b"\r\n"
             answer = raw(server, request % len(hidden) + hidden)

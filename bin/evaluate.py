@@ -341,7 +341,7 @@ def _record(output_dir, step, report, texts):
     Returns:
         A list of lines about the cost of the training.
     """
-    from keras_transformer.runs.model_card import cost_rows
+    from keras_transformer.runs.model_card import describe_cost
     from keras_transformer.runs.model_card import record_scores
     from keras_transformer.runs.model_card import write_model_card
     from keras_transformer.runs.run_directory import RunDirectory
@@ -351,7 +351,7 @@ def _record(output_dir, step, report, texts):
     num_pairs = len(texts.references)
     record_scores(run, texts.name, step, num_pairs, decode, report)
     write_model_card(run.path, run)
-    rows = cost_rows(run.training_until(step))
+    rows = describe_cost(run.read_training(step))
     return [f"{title}: {words}." for title, words in rows]
 
 

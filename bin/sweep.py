@@ -35,13 +35,12 @@ from keras_transformer.files.directories import check_directory
 from keras_transformer.files.locks import lock_directory
 from keras_transformer.sweep import spaces
 from keras_transformer.sweep import variants
-from keras_transformer.sweep.paper_table4 import quoted
-from keras_transformer.sweep.record import check_settings
 from keras_transformer.sweep.results import SPLITS
+from keras_transformer.sweep.rows import SCALES
 from keras_transformer.sweep.rows import make_rows
-from keras_transformer.sweep.scales import SCALES
 from keras_transformer.sweep.sweep import MARKDOWN_FILE
 from keras_transformer.sweep.sweep import Sweep
+from keras_transformer.sweep.sweep import check_settings
 
 # Settings that all calls in one directory share, apart from its rows.
 SETTINGS = ("problem", "train_steps", "table", "hparams_sets", "hparams_set")
@@ -224,18 +223,22 @@ def _make_variants(problem):
     """Returns the variants that the flags name."""
     kind = _find_kind()
     if kind == "hparams_sets":
-        return variants.sets(problem, FLAGS.hparams_sets.split(","))
+        names = FLAGS.hparams_sets.split(",")
+        return [variants.Variant(name, problem, name) for name in names]
     if kind == "grid":
-        points = spaces.grid(FLAGS.grid)
+        points = spaces.list_grid(FLAGS.grid)
     elif kind == "random":
-        points = spaces.draw(FLAGS.ranges, FLAGS.random, FLAGS.random_seed)
+        points = spaces.draw_points(
+            FLAGS.ranges, FLAGS.random, FLAGS.random_seed
+        )
     elif FLAGS.table == "3":
-        return variants.table3(problem)
+        return variants.make_table3(problem)
     else:
         _check_parses(problem)
         hparams_set = FLAGS.hparams_set or "transformer_parsing"
-        return variants.table4(problem, _find_semi_problem(), hparams_set)
-    return variants.points(problem, FLAGS.hparams_set, points)
+        semi_problem = _find_semi_problem()
+        return variants.make_table4(problem, semi_problem, hparams_set)
+    return variants.make_points(problem, FLAGS.hparams_set, points)
 
 
 def _check_parses(problem):
@@ -303,7 +306,7 @@ def _make_sweep(problem, rows):
         rows,
         _select_splits(problem),
         problem.measure,
-        quoted=quoted(names) if FLAGS.table == "4" else (),
+        quoted=variants.quote_table4(names) if FLAGS.table == "4" else (),
         base="base" if FLAGS.table == "3" else None,
     )
 

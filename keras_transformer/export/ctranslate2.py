@@ -7,7 +7,7 @@ from keras_transformer.export import versions
 from keras_transformer.export.record import write_record
 from keras_transformer.model_config import TRAINING_ONLY
 from keras_transformer.runs.model_card import write_model_card
-from keras_transformer.runs.model_card.facts import num_parameters
+from keras_transformer.runs.model_card.facts import count_parameters
 from keras_transformer.runs.weights import check_checkpoint
 from keras_transformer.runs.weights import read_weights
 
@@ -136,6 +136,6 @@ def _write(run, directory, options, step, quantization, shortlist):
         format=FORMAT,
         precision=quantization,
         max_tokens=converter.num_positions,
-        num_parameters=num_parameters(run, step),
+        num_parameters=count_parameters(run, step),
         **more,
     )

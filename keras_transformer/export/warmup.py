@@ -91,7 +91,7 @@ def _fill(protos, tensors):
 
 def _dev_pairs(run):
     # An export must work without the data, for example on another machine.
-    problem = facts.problem_of(run)
+    problem = facts.find_problem(run)
     if problem is None or problem.data_dir is None:
         return []
     manifest = generation.read_manifest(problem.directory)

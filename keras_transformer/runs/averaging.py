@@ -1,14 +1,28 @@
 """The average of a run's last checkpoints, which is a run itself."""
 
+import functools
 import math
+import os
 
-from keras_transformer.runs import average_directory
-from keras_transformer.runs import retention
+from keras_transformer.data.subwords import SOURCE_VOCABULARY_FILE
+from keras_transformer.data.subwords import VOCABULARY_FILE
+from keras_transformer.errors import UserError
+from keras_transformer.files.directories import check_directory
+from keras_transformer.files.directories import replace_directory
+from keras_transformer.runs.checkpoint_file import check_shapes
+from keras_transformer.runs.checkpoint_history import find_newest_without_gap
 from keras_transformer.runs.metrics_table import COSTS
+from keras_transformer.runs.run_directory import HPARAMS_FILE
+from keras_transformer.runs.run_directory import RUN_FILE
+from keras_transformer.runs.run_directory import TAGGERS
 from keras_transformer.runs.run_directory import RunDirectory
-from keras_transformer.runs.weights import decoding_weights
 from keras_transformer.runs.weights import read_weights
+from keras_transformer.runs.weights import select_decoding_weights
 
+# What belongs to one average. Everything else in its directory, such as the
+# user's own README or an export, stays when the average is replaced.
+OWN = {RUN_FILE, HPARAMS_FILE, VOCABULARY_FILE, SOURCE_VOCABULARY_FILE}
+OWN |= {"checkpoints", "decodes", "scores", TAGGERS}
 _CALLED = {"evaluated": "checkpoints", "timed": "timed checkpoints"}
 _MAKES_MORE = {
     "evaluated": "a smaller --eval_frequency makes more checkpoints",
@@ -34,15 +48,17 @@ def average_run(run, num_last, path, evaluate=None, kind="evaluated"):
         The `RunDirectory` of the average.
 
     Raises:
-        ValueError: If the directory holds anything but an earlier average, or
+        UserError: If the directory holds anything but an earlier average, or
             if another process is averaging into it.
     """
-    with average_directory.replaced(path, run) as aside:
+    _check_place(path, run)
+    check = functools.partial(_check_replaceable, path)
+    with replace_directory(path, check, OWN) as aside:
         steps, arrays = average(run.checkpoints, num_last, kind)
         figures = evaluate(steps, arrays) if evaluate else {}
         averaged = RunDirectory.create(
             aside,
-            _record(run, steps, figures),
+            _make_record(run, steps, figures),
             run.hparams,
             *run.vocabularies.model_bytes,
         )
@@ -71,15 +87,15 @@ def average(checkpoints, num_last, kind="evaluated"):
         array.
 
     Raises:
-        ValueError: If there are fewer checkpoints, or if two of them do not
+        UserError: If there are fewer checkpoints, or if two of them do not
             hold the same weights.
     """
     while True:
         steps = _last_steps(checkpoints, num_last, kind)
         try:
             return steps, _mean(checkpoints, steps)
-        except ValueError:
-            # A training in progress may have deleted one of them meanwhile.
+        except UserError:
+            # A run in progress may have deleted one of them meanwhile.
             # The list has changed then.
             if _last_steps(checkpoints, num_last, kind) == steps:
                 raise
@@ -91,13 +107,13 @@ def _last_steps(checkpoints, num_last, kind):
         recorded = checkpoints.timed_steps
     else:
         recorded = [e.step for e in checkpoints.evaluations]
-    existing = retention.newest_without_gap(checkpoints.steps, recorded)
+    existing = find_newest_without_gap(checkpoints.steps, recorded)
     steps = existing if kind == "timed" else sorted({*existing, newest})
     if not 1 <= num_last <= len(steps):
         keep_more = ""
         if len(existing) < len(recorded):
             keep_more = ", and a greater --keep_checkpoint_max keeps more"
-        raise ValueError(
+        raise UserError(
             "`num_last_checkpoints` must be from 1 to the number of newest "
             "checkpoints. Received: num_last_checkpoints="
             f"{num_last}, and {len(steps)} {_CALLED[kind]} in "
@@ -109,11 +125,15 @@ def _last_steps(checkpoints, num_last, kind):
 
 def _mean(checkpoints, steps):
     # Compared by their headers, before anything is read into memory.
-    expected = decoding_weights(checkpoints.headers(steps[-1]))
+    expected = _shapes(checkpoints, steps[-1])
     for step in steps:
-        headers = decoding_weights(checkpoints.headers(step))
-        _check_same(expected, headers, checkpoints.path(step))
-    # The newest comes first, since a training in progress deletes it soonest.
+        check_shapes(
+            expected,
+            _shapes(checkpoints, step),
+            checkpoints.path(step),
+            "Average the checkpoints of a single run.",
+        )
+    # The newest comes first, since a run in progress deletes it soonest.
     newest, *others = reversed(steps)
     sums = read_weights(checkpoints, newest)
     dtypes = {name: array.dtype for name, array in sums.items()}
@@ -147,11 +167,11 @@ def describe_steps(steps):
     )
 
 
-def _record(run, steps, figures):
-    training = run.training_until(steps[-1])
+def _make_record(run, steps, figures):
+    training = run.read_training(steps[-1])
     # The evaluations of the training describe one checkpoint, not the average.
-    kept = ("seconds", "epochs", *COSTS)
-    training = {name: training[name] for name in kept if name in training}
+    names = ("seconds", "epochs", *COSTS)
+    training = {name: training[name] for name in names if name in training}
     if figures:
         # Infinity is not valid JSON.
         finite = {n: v for n, v in figures.items() if math.isfinite(v)}
@@ -159,15 +179,39 @@ def _record(run, steps, figures):
     return {**run.record, "averaged_steps": steps, "training": training}
 
 
-def _check_same(expected, headers, path):
-    for name in sorted(expected.keys() | headers.keys()):
-        shapes = [
-            named[name].shape if name in named else "absent"
-            for named in (expected, headers)
-        ]
-        if shapes[0] != shapes[1]:
-            raise ValueError(
-                "Averaged checkpoints must hold the same weights. Received: "
-                f"{name} with shape {shapes[1]} in {path}, but {shapes[0]} in "
-                "the newest. Average the checkpoints of a single run."
-            )
+def _shapes(checkpoints, step):
+    headers = select_decoding_weights(checkpoints.headers(step))
+    return {name: header.shape for name, header in headers.items()}
+
+
+def _check_place(path, run):
+    place, output_dir = map(os.path.realpath, (path, run.path))
+    checkpoints = os.path.realpath(run.checkpoints.directory)
+    if _contains(place, output_dir) or _contains(checkpoints, place):
+        raise UserError(
+            "`averaged_dir` must be a directory of its own, neither around "
+            "`output_dir` nor among its checkpoints. Received: averaged_dir="
+            f"{path!r}, output_dir={run.path!r}. Name another directory, or "
+            "leave --averaged_dir out."
+        )
+    check_directory(
+        os.path.dirname(place), "The directory around `averaged_dir`"
+    )
+
+
+def _contains(outer, inner):
+    return os.path.commonpath([outer, inner]) == outer
+
+
+def _check_replaceable(path):
+    # Only an average may be replaced, since it can be computed again.
+    if not os.path.lexists(path):
+        return
+    is_average = RunDirectory.exists(path) and RunDirectory(path).averaged_steps
+    is_empty = os.path.isdir(path) and not os.listdir(path)
+    if not is_average and not is_empty:
+        raise UserError(
+            "`averaged_dir` must be new or hold an earlier average, which is "
+            f"replaced. Received: averaged_dir={path!r}, which holds other "
+            "files or is itself a file. Name another directory."
+        )

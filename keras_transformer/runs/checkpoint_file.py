@@ -27,12 +27,12 @@ def read_headers(path):
         A dictionary of name to `npy.Header`.
 
     Raises:
-        ValueError: If it is not a complete file of arrays of numbers.
+        UserError: If it is not a complete file of arrays of numbers.
     """
     reading.check_file(path, remedy=_REMEDY)
     try:
         with _File(path) as file, zipfile.ZipFile(file) as archive:
-            return _headers(archive, os.path.getsize(path))
+            return _parse_headers(archive, os.path.getsize(path))
     except Exception as error:  # zipfile raises many kinds
         raise _incomplete(path, error) from error
 
@@ -49,7 +49,7 @@ def read_arrays(path, kinds=None):
         A dictionary of name to NumPy array.
 
     Raises:
-        ValueError: As for `read_headers`.
+        UserError: As for `read_headers`.
     """
     names = [
         name
@@ -80,7 +80,7 @@ class _File(io.FileIO):
         return super().read(size)
 
 
-def _headers(archive, num_bytes):
+def _parse_headers(archive, num_bytes):
     headers = {}
     room = num_bytes
     for info in archive.infolist():
@@ -98,9 +98,32 @@ def _headers(archive, num_bytes):
     return headers
 
 
+def check_shapes(expected, stored, path, remedy):
+    """Checks that a checkpoint holds exactly the arrays that it should.
+
+    Args:
+        expected: Dictionary of name to shape, or to words in its place.
+        stored: The same of what the file holds.
+        path: Path of the file, for the error.
+        remedy: Sentence that says what the user can do.
+
+    Raises:
+        UserError: If they differ. The message names the first array.
+    """
+    for name in sorted(expected.keys() | stored.keys()):
+        wanted, found = (
+            shapes.get(name, "absent") for shapes in (expected, stored)
+        )
+        if found != wanted:
+            found, wanted = (
+                f"of shape {shape}" if isinstance(shape, tuple) else shape
+                for shape in (found, wanted)
+            )
+            fault = f"where {name[:80]!r} is {found} but must be {wanted}"
+            raise reading.file_error(path, fault, remedy)
+
+
 def _incomplete(path, error):
     reason = " ".join(str(error).split())[:200] or type(error).__name__
-    return ValueError(
-        "A checkpoint must be a complete .npz file of numbers. Received: "
-        f"{path} ({reason}). {_REMEDY}"
-    )
+    fault = f"which is not a complete .npz file of numbers ({reason})"
+    return reading.file_error(path, fault, _REMEDY)

@@ -3,7 +3,7 @@
 import concurrent.futures
 import math
 
-from keras_transformer.runs.checkpoint_records import Evaluation
+from keras_transformer.runs.checkpoint_history import Evaluation
 
 
 class CheckpointWriter:
@@ -21,7 +21,7 @@ class CheckpointWriter:
         keep_max: Number of the newest evaluated checkpoints to keep, and of
             the newest timed ones. Defaults to 20.
         keep_every_n_hours: Hours of training between checkpoints that are kept
-            for ever; 0 keeps none. See `kept_steps`. Defaults to 0.
+            for ever; 0 keeps none. See `select_kept`. Defaults to 0.
 
     Example:
 

@@ -5,11 +5,11 @@ import re
 
 import numpy as np
 
+from keras_transformer.errors import UserError
 from keras_transformer.files.writing import INCOMPLETE
 from keras_transformer.files.writing import atomic_write
 from keras_transformer.runs import checkpoint_file
-from keras_transformer.runs import checkpoint_records
-from keras_transformer.runs import retention
+from keras_transformer.runs import checkpoint_history
 
 # The names that `Checkpoints.path` gives. A file of another name, such as
 # `ckpt-007.npz`, is no checkpoint.
@@ -61,19 +61,19 @@ class Checkpoints:
     def evaluations(self):
         """All `Evaluation`s, those of deleted checkpoints included."""
         # Read anew each time, since a training may be adding to the file.
-        return checkpoint_records.read_evaluations(
+        return checkpoint_history.read_evaluations(
             self._evaluations_path, self.steps
         )
 
     @property
     def timed_steps(self):
         """Steps of all timed checkpoints, deleted ones included."""
-        return checkpoint_records.read_timed_steps(self._timed_path, self.steps)
+        return checkpoint_history.read_timed_steps(self._timed_path, self.steps)
 
     @property
     def best_step(self):
         """Step of the checkpoint with the best score on dev, or None."""
-        return retention.best_step(self.steps, self.evaluations)
+        return checkpoint_history.find_best_step(self.steps, self.evaluations)
 
     def save(self, step, arrays):
         """Writes a checkpoint and waits until it is on the disk.
@@ -110,7 +110,7 @@ class Checkpoints:
         by_step = {e.step: e for e in self.evaluations}
         by_step.update((e.step, e) for e in evaluations)
         os.makedirs(self.directory, exist_ok=True)
-        checkpoint_records.write_evaluations(
+        checkpoint_history.write_evaluations(
             self._evaluations_path, [by_step[step] for step in sorted(by_step)]
         )
 
@@ -120,12 +120,12 @@ class Checkpoints:
         if steps or os.path.lexists(self._timed_path):
             os.makedirs(self.directory, exist_ok=True)
             timed_steps = sorted({*self.timed_steps, *steps})
-            checkpoint_records.write_timed_steps(self._timed_path, timed_steps)
+            checkpoint_history.write_timed_steps(self._timed_path, timed_steps)
 
     def remove_outdated(self, keep_max=None, keep_every_n_hours=0.0):
-        """Deletes all checkpoints but those that `kept_steps` chooses."""
+        """Deletes all checkpoints but those that `select_kept` chooses."""
         steps = self.steps
-        kept = retention.kept_steps(
+        kept = checkpoint_history.select_kept(
             steps,
             self.evaluations,
             keep_max,
@@ -148,7 +148,7 @@ class Checkpoints:
             A dictionary of name to NumPy array.
 
         Raises:
-            ValueError: If there is no such checkpoint, or if the file is not
+            UserError: If there is no such checkpoint, or if the file is not
                 a complete one.
         """
         return checkpoint_file.read_arrays(self.path(self.find(step)), kinds)
@@ -160,7 +160,7 @@ class Checkpoints:
             step: As for `load`.
 
         Raises:
-            ValueError: As for `load`.
+            UserError: As for `load`.
         """
         return checkpoint_file.read_headers(self.path(self.find(step)))
 
@@ -180,20 +180,21 @@ class Checkpoints:
             step: As for `load`.
 
         Raises:
-            ValueError: If there is no such checkpoint.
+            UserError: If there is no such checkpoint.
         """
         steps = self.steps
         if step is None:
-            found, wanted = max(steps, default=None), "a checkpoint"
+            found, wanted = max(steps, default=None), "checkpoint"
         elif step == "best":
-            found, wanted = self.best_step, "a checkpoint with a score on dev"
+            found, wanted = self.best_step, "checkpoint with a score on dev"
         else:
-            found, wanted = step, f"step {step}"
+            found, wanted = step, f"checkpoint of step {step}"
         if found not in steps:
-            raise ValueError(
-                f"The run's directory must hold {wanted}. Received: "
-                f"{self.directory} with steps {steps}. Train with kt-trainer "
-                "first, or name another directory."
+            listed = ", ".join(map(str, steps))
+            has = f"It has the steps {listed}." if steps else "It is empty."
+            raise UserError(
+                f"{self.directory} holds no {wanted}. {has} Train with "
+                "kt-trainer first, or name another directory."
             )
         return found
 

@@ -8,6 +8,7 @@ from keras_transformer import hparam
 from keras_transformer.data import vocabularies
 from keras_transformer.data.subwords import SOURCE_VOCABULARY_FILE
 from keras_transformer.data.subwords import VOCABULARY_FILE
+from keras_transformer.errors import UserError
 from keras_transformer.files.records import WHOLE
 from keras_transformer.files.records import read_record
 from keras_transformer.files.writing import atomic_write
@@ -69,12 +70,12 @@ class RunDirectory(vocabularies.HasVocabularies):
         path: Path of the directory.
 
     Raises:
-        ValueError: If it is not the directory of a run.
+        UserError: If it is not the directory of a run.
     """
 
     def __init__(self, path):
         if not self.exists(path):
-            raise ValueError(
+            raise UserError(
                 "`output_dir` must be the directory of a training run. "
                 f"Received: output_dir={path!r}, which holds no {RUN_FILE}. "
                 "Name a directory that kt-trainer or kt-avg-checkpoints wrote."
@@ -130,7 +131,7 @@ class RunDirectory(vocabularies.HasVocabularies):
         """The `Vocabularies` of targets and sources.
 
         Raises:
-            ValueError: If one is not that which the run was trained with.
+            UserError: If one is not that which the run was trained with.
         """
         return vocabularies.read(
             self.path,
@@ -143,7 +144,7 @@ class RunDirectory(vocabularies.HasVocabularies):
         """Steps of the averaged checkpoints; None if the run is no average."""
         return self.record.get("averaged_steps")
 
-    def training_until(self, step):
+    def read_training(self, step):
         """Returns the figures of the training up to a checkpoint.
 
         Args:
@@ -189,11 +190,11 @@ class RunDirectory(vocabularies.HasVocabularies):
                 updates do not depend on it.
 
         Raises:
-            ValueError: If a setting differs. The message names the first such
+            UserError: If a setting differs. The message names the first such
                 setting and both values.
         """
         if self.averaged_steps:
-            raise ValueError(
+            raise UserError(
                 "`output_dir` must not be an average of checkpoints, which has "
                 f"no optimizer state. Received: output_dir={self.path!r}. "
                 "Resume the run whose checkpoints were averaged."
@@ -209,7 +210,7 @@ class RunDirectory(vocabularies.HasVocabularies):
         for name, value in current.items():
             if name not in may_differ and earlier.get(name) != value:
                 way_out = _WAYS_BACK.get(name, "Use the earlier value")
-                raise ValueError(
+                raise UserError(
                     f"`{name}` must not change when a run is resumed. "
                     f"Received: {name}={value!r}, but {self.path} was started "
                     f"with {earlier.get(name)!r}. {way_out}, or use another "
@@ -221,8 +222,8 @@ def _read_hparams(path):
     values = read_record(path, _HPARAMS)
     try:
         return hparam.from_dict(values)
-    except ValueError as error:
-        raise ValueError(f"{error} The value is in {path}.") from error
+    except UserError as error:
+        raise UserError(f"{error} The value is in {path}.") from error
 
 
 def _write(path, content):

@@ -3,6 +3,8 @@
 import numpy as np
 from keras import ops
 
+from keras_transformer.runs.checkpoint_file import check_shapes
+
 SEED = "seed_generator_state"
 
 
@@ -92,20 +94,17 @@ def write(named, arrays, source):
         source: Path that the arrays come from, for error messages.
 
     Raises:
-        ValueError: If the array of a variable is missing or has another shape.
+        UserError: If the array of a variable is missing or has another shape.
             In this case no variable changes.
     """
     # All are checked before the first one is assigned, so that an error leaves
     # the model as it was.
-    for name, variable in named.items():
-        shape = arrays[name].shape if name in arrays else "absent"
-        if shape != tuple(variable.shape):
-            raise ValueError(
-                "A checkpoint must fit the model. Received: "
-                f"{name} with shape {shape} in {source}, while the model has "
-                f"{tuple(variable.shape)}. Use the hparams and the vocabulary "
-                "of the training."
-            )
+    check_shapes(
+        {name: tuple(variable.shape) for name, variable in named.items()},
+        {name: arrays[name].shape for name in named if name in arrays},
+        source,
+        "Use the hparams and the vocabulary that the run was trained with.",
+    )
     for name, variable in named.items():
         variable.assign(np.asarray(arrays[name]))
 

@@ -6,7 +6,8 @@ import numpy as np
 
 from keras_transformer.errors import UserError
 from keras_transformer.model_config import list_weights
-from keras_transformer.runs.new_vocabulary import carry_over
+from keras_transformer.runs.checkpoint_file import check_shapes
+from keras_transformer.token_ids import UNKNOWN_ID
 
 EMBEDDING = "model/embedding/"  # prefix of the embedding matrices
 
@@ -26,7 +27,7 @@ def load_model(run, step=None, precision="float32"):
         A built `Transformer`.
 
     Raises:
-        ValueError: If there is no such precision or checkpoint.
+        UserError: If there is no such precision or checkpoint.
     """
     # Imported here because kt-trainer checks a warm start before it loads the
     # backend, and averaging needs no backend at all.
@@ -34,7 +35,7 @@ def load_model(run, step=None, precision="float32"):
     from keras_transformer.transformer import build_transformer
 
     if precision not in POLICIES:
-        raise ValueError(
+        raise UserError(
             f"`precision` must be one of {', '.join(POLICIES)}. Received: "
             f"precision={precision!r}. Choose one of these."
         )
@@ -105,7 +106,7 @@ def check_checkpoint(run, step=None):
         step: Step of the checkpoint, or "best". Defaults to the newest.
 
     Raises:
-        ValueError: If a weight is missing, superfluous or of another shape.
+        UserError: If a weight is missing, superfluous or of another shape.
     """
     expected = list_weights(run.hparams.model, *run.vocabularies.sizes)
     step = run.checkpoints.find(step)
@@ -120,21 +121,16 @@ def check_checkpoint(run, step=None):
         if name.startswith("average/"):
             weight = name.replace("average/", "model/", 1)
             expected[name] = expected.get(weight, "absent")
-    for name in sorted(expected.keys() | shapes.keys()):
-        ours = expected.get(name, "absent")
-        theirs = shapes.get(name, "absent")
-        if ours != theirs:
-            raise ValueError(
-                "A checkpoint must fit the model. Received: "
-                f"{name[:80]!r} with shape {theirs} in "
-                f"{run.checkpoints.path(step)}, while "
-                f"the model has {ours}. Use the hparams and the vocabulary of "
-                "the training."
-            )
+    check_shapes(
+        expected,
+        shapes,
+        run.checkpoints.path(step),
+        "Use the hparams and the vocabulary that the run was trained with.",
+    )
 
 
 def read_weights(checkpoints, step=None):
-    """Reads the `decoding_weights` of a checkpoint.
+    """Reads the `select_decoding_weights` of a checkpoint.
 
     Args:
         checkpoints: A `Checkpoints`.
@@ -144,17 +140,17 @@ def read_weights(checkpoints, step=None):
         A dictionary of the names `model/...` to NumPy arrays.
 
     Raises:
-        ValueError: If the checkpoint is incomplete or a weight is not finite.
+        UserError: If the checkpoint is incomplete or a weight is not finite.
     """
     step = checkpoints.find(step)
-    used = decoding_weights(checkpoints.load(step, {"model", "average"}))
+    used = select_decoding_weights(checkpoints.load(step, {"model", "average"}))
     for name, array in used.items():
         # The sum is finite only if all numbers are, and it takes no memory.
         if not math.isfinite(np.sum(array, dtype="float64")):
-            raise ValueError(
-                "Weights must be finite. Received: infinity or NaN in "
-                f"{name!r} of {checkpoints.path(step)}. Use an earlier "
-                "checkpoint, or train again with a lower learning_rate."
+            raise UserError(
+                f"{name!r} in {checkpoints.path(step)} holds infinity or NaN. "
+                "Use an earlier checkpoint, or train again with a lower "
+                "learning_rate."
             )
     return used
 
@@ -165,7 +161,7 @@ def _assign_weights(model, arrays, source):
     variables.write(variables.model_variables(model), arrays, source)
 
 
-def decoding_weights(arrays):
+def select_decoding_weights(arrays):
     """Returns those weights of a checkpoint that decoding uses.
 
     These are the moving averages, `average/...`, if the checkpoint holds them.
@@ -183,3 +179,63 @@ def decoding_weights(arrays):
         if kind == "model":
             used[name] = arrays.get(f"average/{place}", array)
     return used
+
+
+def carry_over(embeddings, earlier, vocabulary):
+    """Computes the embeddings of a vocabulary from those of an earlier one.
+
+    A piece that both vocabularies have keeps its embedding. Any other piece is
+    spelled by the longest pieces of the earlier vocabulary, or in bytes, and
+    gets the mean of their embeddings.
+
+    Args:
+        embeddings: Array of shape `(earlier.vocab_size, d_model)`.
+        earlier: `Subwords` that the embeddings belong to.
+        vocabulary: The new `Subwords`.
+
+    Returns:
+        Array of shape `(vocabulary.vocab_size, d_model)`.
+    """
+    ids = {piece: id_ for id_, piece in enumerate(earlier.all_pieces())}
+    return np.stack(
+        [
+            embeddings[_spell(piece, ids)].mean(axis=0)
+            for piece in vocabulary.all_pieces()
+        ]
+    )
+
+
+def count_shared_pieces(earlier, vocabulary):
+    """Returns how many pieces of a vocabulary an earlier one has, too."""
+    return len({*earlier.all_pieces()} & {*vocabulary.all_pieces()})
+
+
+def _spell(piece, ids):
+    """Returns ids of an earlier vocabulary that spell a piece together.
+
+    Example:
+
+    >>> _spell("abcd", {"a": 3, "abc": 4, "d": 5})
+    [4, 5]
+    """
+    spelling = []
+    while piece:
+        # A single character that the earlier vocabulary lacks is spelled in
+        # bytes.
+        size = max(
+            (size for size in range(1, len(piece) + 1) if piece[:size] in ids),
+            default=0,
+        )
+        if size:
+            spelling.append(ids[piece[:size]])
+        else:
+            size = 1
+            spelling += _spell_bytes(piece[0], ids)
+        piece = piece[size:]
+    return spelling
+
+
+def _spell_bytes(character, ids):
+    names = (f"<0x{byte:02X}>" for byte in character.encode("utf-8"))
+    # A vocabulary of given symbols has no bytes.
+    return [ids.get(name, UNKNOWN_ID) for name in names]

@@ -2,10 +2,11 @@
 
 import dataclasses
 
-from keras_transformer.runs.model_card.facts import changed_data
-from keras_transformer.runs.model_card.facts import num_parameters
+from keras_transformer.errors import UserError
+from keras_transformer.runs.model_card.facts import count_parameters
+from keras_transformer.runs.model_card.facts import find_changed_data
 from keras_transformer.runs.model_card.scores import read_scores
-from keras_transformer.runs.model_card.scores import signature
+from keras_transformer.runs.model_card.scores import read_signature
 from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.search.options import DecodeOptions
 
@@ -31,10 +32,10 @@ def read_result(row, path):
         path: Path of its run's directory, which need not exist.
 
     Returns:
-        A `Result`, or None if there is no checkpoint of this training.
+        A `Result`, or None if there is no checkpoint of this run.
 
     Raises:
-        ValueError: If the run was trained on other data, or if a file of it is
+        UserError: If the run was trained on other data, or if a file of it is
             not as it was written.
     """
     if not RunDirectory.exists(path):
@@ -44,16 +45,22 @@ def read_result(row, path):
     seed = run.record.get("random_seed", 0)  # as kt-trainer reads the record
     if not steps or (run.hparams, seed) != (row.hparams, row.seed):
         return None
-    _check_data(run, row.variant.problem)
+    problem = row.variant.problem
+    if changed := find_changed_data(run, problem):
+        raise UserError(
+            f"The {changed} of the data in {problem.directory} are no longer "
+            f"those that {run.path} records. Use the earlier data, or another "
+            "--output_dir."
+        )
     step = steps[-1]
-    training = run.training_until(step)
+    training = run.read_training(step)
     is_evaluated = training.get("dev_step") == step
     return Result(
         step,
         training.get("seconds", 0.0),
-        num_parameters(run, step),
+        count_parameters(run, step),
         training["dev"]["perplexity"] if is_evaluated else None,
-        scores_of(run, step, row.variant.problem),
+        select_scores(run, step, problem),
     )
 
 
@@ -66,17 +73,7 @@ def is_trained(row, result):
     )
 
 
-def _check_data(run, problem):
-    """Checks that a run was trained on the data that a problem has now."""
-    if changed := changed_data(run, problem):
-        raise ValueError(
-            "The data of a row must not change in a sweep. Received: "
-            f"{problem.directory}, whose {changed} differ from what {run.path} "
-            "records. Use the earlier data, or another --output_dir."
-        )
-
-
-def scores_of(run, step, problem):
+def select_scores(run, step, problem):
     """Returns the scores that kt-evaluate measures without further flags.
 
     Args:
@@ -95,24 +92,24 @@ def scores_of(run, step, problem):
             entry
             for entry in entries
             if entry["step"] == step
-            and _is_own_search(entry, run.hparams)
-            and _is_own_measure(entry, problem)
+            and _has_default_search(entry, run.hparams)
+            and _has_default_measure(entry, problem)
         ]
         if split in SPLITS and entries:
             scores[split] = entries[-1]
     return scores
 
 
-def _is_own_search(entry, hparams):
-    own = dataclasses.asdict(DecodeOptions.from_hparams(hparams))
+def _has_default_search(entry, hparams):
+    default = dataclasses.asdict(DecodeOptions.from_hparams(hparams))
     return all(
-        value == own.get(name, value) for name, value in entry["decode"].items()
+        value == default.get(name, value)
+        for name, value in entry["decode"].items()
     )
 
 
-def _is_own_measure(entry, problem):
-    """Returns whether the first measure is that of kt-evaluate by default."""
-    own = {"case": "mixed", "tok": problem.bleu_tokenizer}
-    first = signature("".join(entry["lines"][:1]))
+def _has_default_measure(entry, problem):
+    default = {"case": "mixed", "tok": problem.bleu_tokenizer}
+    first = read_signature("".join(entry["lines"][:1]))
     options = (option.partition(":") for option in first.split("|"))
-    return all(value == own.get(name, value) for name, _, value in options)
+    return all(value == default.get(name, value) for name, _, value in options)

@@ -5,9 +5,13 @@ import json
 
 from keras_transformer import hparam
 from keras_transformer import registry
+from keras_transformer.errors import UserError
 from keras_transformer.hparam import HParams
-from keras_transformer.sweep.scales import scaled
 from keras_transformer.sweep.variants import Variant
+
+SCALES = ("none", "tiny")
+_DIVISORS = dict.fromkeys(("d_model", "d_ff", "d_k", "d_v", "warmup_steps"), 4)
+_DIVISORS["effective_batch_tokens"] = 40
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,9 +39,9 @@ def make_rows(variants, scale, overrides, train_steps, seeds_of):
 
     Args:
         variants: List of `Variant`.
-        scale: Name of the scale; see `scaled`.
+        scale: Name of the scale; see `scale_down`.
         overrides: Changes of all variants, as --hparams takes them. They come
-            after the scale and before the variant's own changes.
+            after the scale and before the variant's changes.
         train_steps: Number of updates, or None for that of each variant.
         seeds_of: Function from the name of a variant to its seeds.
 
@@ -45,21 +49,53 @@ def make_rows(variants, scale, overrides, train_steps, seeds_of):
         A list of `Row`.
 
     Raises:
-        ValueError: If a value does not fit, or if two rows are the same.
+        UserError: If a value does not fit, or if two rows are the same.
     """
     rows = []
     for variant in variants:
-        hparams = scaled(registry.get_hparams(variant.hparams_set), scale)
+        hparams = scale_down(registry.get_hparams(variant.hparams_set), scale)
         hparams = hparam.parse_overrides(hparams, overrides)
         hparams = dataclasses.replace(hparams, **variant.changes)
         if train_steps:
             hparams = dataclasses.replace(hparams, train_steps=train_steps)
         for number, seed in enumerate(seeds_of(variant.name)):
             ending = f"_seed{seed}" if number else ""
-            directory = variant.name + ending
-            rows.append(Row(variant, hparams, seed, directory))
+            rows.append(Row(variant, hparams, seed, variant.name + ending))
     _check_different(rows)
     return rows
+
+
+def scale_down(hparams, scale):
+    """Returns smaller hyper-parameters that keep all ratios of widths.
+
+    The scale "tiny" divides `d_model`, `d_ff`, `d_k`, `d_v` and `warmup_steps`
+    by 4, `effective_batch_tokens` by 40 and `learning_rate` by 2. Base becomes
+    a model of d_model 128 and d_ff 512 with 8 heads of 16, a warm-up of 1,000
+    and updates of 625 tokens. Its learning rate peaks at twice the paper's, as
+    the schedule demands of a quarter of the width. Without the division the
+    shorter warm-up would double it once more. The numbers of layers and heads
+    stay, so the row of Table 3 with 32 heads has heads of 4.
+
+    Args:
+        hparams: The `HParams` to scale.
+        scale: One of `SCALES`. "none" changes nothing.
+
+    Raises:
+        UserError: If a value is not divisible.
+    """
+    if scale == "none":
+        return hparams
+    changes = {"learning_rate": hparams.learning_rate / 2}
+    for name, divisor in _DIVISORS.items():
+        value = getattr(hparams, name)
+        if value % divisor:
+            raise UserError(
+                f"`{name}` must be divisible by {divisor} to be scaled. "
+                f"Received: {name}={value} with --scale={scale}. Choose "
+                "another hparams set, or --scale=none."
+            )
+        changes[name] = value // divisor
+    return dataclasses.replace(hparams, **changes)
 
 
 def _check_different(rows):
@@ -68,10 +104,9 @@ def _check_different(rows):
         problem = row.variant.problem
         key = problem.name, problem.data_dir, row.hparams, row.seed
         if key in names:
-            raise ValueError(
-                "The rows of a sweep must differ. Received: "
-                f"{names[key]} and {row.directory}, with the same data, "
-                "hyper-parameters and seed. Name each row once, and leave what "
-                "the rows vary out of --hparams."
+            raise UserError(
+                f"The rows {names[key]} and {row.directory} of the sweep have "
+                "the same data, hyper-parameters and seed. Name each row once, "
+                "and leave what the rows vary out of --hparams."
             )
         names[key] = row.directory

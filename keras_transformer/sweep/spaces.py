@@ -6,6 +6,7 @@ import math
 import random
 
 from keras_transformer import fields
+from keras_transformer.errors import UserError
 from keras_transformer.hparam import HParams
 
 _MAX_DRAWS = 1000  # for each point, before a space counts as too small
@@ -34,7 +35,7 @@ class Range:
         return min(max(number, low), high)
 
 
-def grid(text):
+def list_grid(text):
     """Returns all combinations of the values that a text lists.
 
     Args:
@@ -44,16 +45,16 @@ def grid(text):
         A list of dictionaries of hyper-parameters.
 
     Raises:
-        ValueError: If a name is unknown or repeated, or if a value does not
+        UserError: If a name is unknown or repeated, or if a value does not
             fit.
 
     Example:
 
-    >>> grid("dropout=0.1,0.3;num_layers=2")
+    >>> list_grid("dropout=0.1,0.3;num_layers=2")
     [{'dropout': 0.1, 'num_layers': 2}, {'dropout': 0.3, 'num_layers': 2}]
     """
     choices = {
-        name: _choices(name, values, "grid")
+        name: _parse_choices(name, values, "grid")
         for name, values in _split(text, "grid").items()
     }
     return [
@@ -62,10 +63,10 @@ def grid(text):
     ]
 
 
-def draw(text, num_points, seed):
-    """Draws combinations of hyper-parameters at random, all of them different.
+def draw_points(text, num_points, seed):
+    """Draws different combinations of values.
 
-    A larger number of points begins with the same ones.
+    More points of the same seed begin with the same points.
 
     Args:
         text: Names with ranges or values, as the flag `--ranges` takes them.
@@ -76,29 +77,34 @@ def draw(text, num_points, seed):
         A list of dictionaries of hyper-parameters.
 
     Raises:
-        ValueError: If a name is unknown or repeated, if a value does not fit,
+        UserError: If a name is unknown or repeated, if a value does not fit,
             or if there are too few different combinations.
 
     Example:
 
-    >>> draw("norm=pre;num_layers=2..2", num_points=1, seed=0)
+    >>> draw_points("norm=pre;num_layers=2..2", num_points=1, seed=0)
     [{'norm': 'pre', 'num_layers': 2}]
     """
     spaces = {
-        name: _range(name, values)
+        name: _parse_range(name, values)
         if ".." in values
-        else _choices(name, values, "ranges")
+        else _parse_choices(name, values, "ranges")
         for name, values in _split(text, "ranges").items()
     }
     generator = random.Random(seed)
     points = []
     for _ in range(_MAX_DRAWS * num_points):
-        point = {name: _draw(spaces[name], generator) for name in spaces}
+        point = {
+            name: space.draw(generator)
+            if isinstance(space, Range)
+            else generator.choice(space)
+            for name, space in spaces.items()
+        }
         if point not in points:
             points.append(point)
         if len(points) == num_points:
             return points
-    raise ValueError(
+    raise UserError(
         "`--ranges` must have as many different combinations as --random asks "
         f"for. Received: --random={num_points} and --ranges="
         f"{fields.quote(text)}, in which {len(points)} were found. Lower "
@@ -106,68 +112,63 @@ def draw(text, num_points, seed):
     )
 
 
-def _draw(space, generator):
-    if isinstance(space, Range):
-        return space.draw(generator)
-    return generator.choice(space)
-
-
 def _split(text, flag):
     """Returns the text of the values of each name."""
     values_of_names = {}
     for item in filter(None, (item.strip() for item in text.split(";"))):
-        name, equals, values = (part.strip() for part in item.partition("="))
-        if not equals or not values:
-            raise ValueError(
+        name, _, values = (part.strip() for part in item.partition("="))
+        if not values:
+            raise UserError(
                 f"`--{flag}` must be name=values pairs with semicolons between "
                 f"them. Received: {fields.quote(item)}. Write for example "
                 "dropout=0.1,0.3;num_layers=2,4."
             )
         if name in values_of_names:
-            raise ValueError(
+            raise UserError(
                 f"`--{flag}` must name each hyper-parameter once. Received: "
                 f"{fields.quote(name)} twice. Join the values with commas."
             )
         values_of_names[name] = values
     if not values_of_names:
-        raise ValueError(
+        raise UserError(
             f"`--{flag}` must name a hyper-parameter. Received: "
             f"{fields.quote(text)}. Write for example dropout=0.1,0.3."
         )
     return values_of_names
 
 
-def _choices(name, values, flag):
-    choices = [_value(name, value, flag) for value in values.split(",")]
+def _parse_choices(name, values, flag):
+    choices = [_parse_value(name, value, flag) for value in values.split(",")]
     if len(set(choices)) < len(choices):
-        raise ValueError(
+        raise UserError(
             f"`--{flag}` must name each value once. Received: "
             f"{name}={fields.shorten(values)}. Remove the second one."
         )
     return choices
 
 
-def _range(name, values):
+def _parse_range(name, values):
     low, _, rest = values.partition("..")
-    high, _, scale = rest.strip().partition(" ")
-    low, high = (_value(name, v, "ranges") for v in (low.strip(), high))
-    is_log = scale.strip() == "log"
+    high, _, scale = (part.strip() for part in rest.strip().partition(" "))
+    low, high = (
+        _parse_value(name, bound, "ranges") for bound in (low.strip(), high)
+    )
     is_number = type(low) in (int, float)
-    if not is_number or not low <= high or scale.strip() not in ("", "log"):
-        raise ValueError(
+    if not is_number or not low <= high or scale not in ("", "log"):
+        raise UserError(
             "`--ranges` must have ranges from a lower to a higher number. "
             f"Received: {name}={fields.shorten(values)}. Write for example "
             "dropout=0.0..0.3, or learning_rate=0.3..3.0 log."
         )
-    if is_log and low <= 0:
-        raise ValueError(
+    if scale and low <= 0:
+        raise UserError(
             "A range of --ranges with log must begin above 0. Received: "
             f"{name}={fields.shorten(values)}. Raise its beginning, or leave "
             "log out."
         )
-    return Range(low, high, is_log)
+    return Range(low, high, bool(scale))
 
 
-def _value(name, text, flag):
-    # The reader of --hparams, so that a wrong value has the same message.
+def _parse_value(name, text, flag):
+    # The parser of --hparams, so that a wrong value has the same message.
     return fields.parse_changes(HParams, f"{name}={text}", flag)[name]

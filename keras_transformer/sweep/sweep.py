@@ -1,9 +1,13 @@
 """A sweep: its rows one after another, and the report on them."""
 
 import dataclasses
+import json
 import os
 import sys
 
+from keras_transformer.errors import UserError
+from keras_transformer.files.records import read_record
+from keras_transformer.files.writing import atomic_write
 from keras_transformer.sweep import plot
 from keras_transformer.sweep import runner
 from keras_transformer.sweep import table
@@ -12,6 +16,7 @@ from keras_transformer.sweep.results import read_result
 MARKDOWN_FILE = "table.md"
 CSV_FILE = "table.csv"
 PLOT_FILE = "plot.png"
+RECORD_FILE = "sweep.json"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,13 +42,13 @@ class Sweep:
             A dictionary of the directory of a row to why it failed.
         """
         failures = {}
-        self.write(failures)
+        self._write_report(failures)
         for number, row in enumerate(rows, 1):
             name = row.directory
             path = self.file(name)
             if runner.is_finished(row, path, self.splits):
                 continue
-            _say(
+            _report(
                 f"{name}, {number} of {len(rows)}: the messages are in "
                 f"{os.path.join(path, runner.LOG_FILE)}"
             )
@@ -52,16 +57,16 @@ class Sweep:
             )
             if failure:
                 failures[name] = failure
-                _say(f"{name} failed: {failure}")
-            self.write(failures)
+                _report(f"{name} failed: {failure}")
+            self._write_report(failures)
         return failures
 
-    def write(self, failures):
-        """Writes the table and the picture of what the rows have reached.
+    def file(self, name):
+        """Returns the path of a file or of a row's run."""
+        return os.path.join(self.directory, name)
 
-        Args:
-            failures: Dictionary of the directory of a row to why it failed.
-        """
+    def _write_report(self, failures):
+        """Writes the table and the picture of what the rows have reached."""
         results = {
             row.directory: read_result(row, self.file(row.directory))
             for row in self.rows
@@ -74,10 +79,37 @@ class Sweep:
         if any("dev_perplexity" in line for line in lines):
             plot.plot_lines(lines, self.file(PLOT_FILE), self.base)
 
-    def file(self, name):
-        """Returns the path of a file or of a row's run."""
-        return os.path.join(self.directory, name)
+
+def check_settings(directory, settings):
+    """Checks that a directory holds no other sweep, and records this one.
+
+    Args:
+        directory: Directory of the sweep.
+        settings: Dictionary of the settings that all calls have to share, by
+            the name of the flag.
+
+    Raises:
+        UserError: If an earlier call had other settings.
+    """
+    path = os.path.join(directory, RECORD_FILE)
+    if not os.path.lexists(path):
+        with atomic_write(path) as file:
+            file.write(json.dumps(settings, indent=2) + "\n")
+        return
+    earlier = read_record(path, {str: (str, int, None)})
+    for name, value in settings.items():
+        if earlier.get(name) != value:
+            raise UserError(
+                f"`--{name}` must not change in the directory of a sweep. "
+                f"Received: {_flag(name, value)}, but {directory} was begun "
+                f"with {_flag(name, earlier.get(name))}. Repeat the earlier "
+                "command, or use another --output_dir."
+            )
 
 
-def _say(line):
+def _flag(name, value):
+    return f"no --{name}" if value is None else f"--{name}={value}"
+
+
+def _report(line):
     print(line, file=sys.stderr, flush=True)

@@ -16,8 +16,8 @@ from keras_transformer.errors import UserError
 from keras_transformer.files.directories import check_directory
 from keras_transformer.files.locks import lock_directory
 from keras_transformer.runs.checkpoints import Checkpoints
-from keras_transformer.runs.model_card import changed_data
 from keras_transformer.runs.model_card import describe_data
+from keras_transformer.runs.model_card import find_changed_data
 from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.runs.weights import check_checkpoint
 from keras_transformer.runs.weights import check_same_architecture
@@ -147,7 +147,7 @@ def check_resumed(run, problem, record, hparams, measure):
             f"measure={measure}, but {run.path} was started with {earlier}. "
             "Use the earlier value, or another --output_dir."
         )
-    if changed := changed_data(run, problem):
+    if changed := find_changed_data(run, problem):
         raise UserError(
             f"The data in {problem.directory} have changed since {run.path} "
             f"was started: their {changed} differ. Restore the data, or use "

@@ -8,8 +8,8 @@ from keras_transformer.errors import UserError
 from keras_transformer.runs import variables
 from keras_transformer.runs.checkpoint_writer import CheckpointWriter
 from keras_transformer.runs.metrics_table import COSTS
-from keras_transformer.runs.new_vocabulary import num_shared_pieces
 from keras_transformer.runs.run_directory import RunDirectory
+from keras_transformer.runs.weights import count_shared_pieces
 from keras_transformer.runs.weights import warm_start
 from keras_transformer.training.progress import read_progress
 
@@ -148,7 +148,7 @@ class TrainingState:
 
 def _report_vocabulary(earlier, vocabulary):
     if earlier.sha256 != vocabulary.sha256:
-        num_shared = num_shared_pieces(earlier, vocabulary)
+        num_shared = count_shared_pieces(earlier, vocabulary)
         print(
             f"{num_shared:,} of the {vocabulary.vocab_size:,} subwords keep "
             "the embeddings of the warm start. The others begin with the mean "

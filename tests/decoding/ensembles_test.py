@@ -59,7 +59,7 @@ class LoadTest:
 
     def test_each_run_has_its_own_step(self, runs):
         assert type(load(runs, [7, None]).engine.model) is Ensemble
-        with pytest.raises(ValueError, match="must hold step 8"):
+        with pytest.raises(ValueError, match="holds no checkpoint of step 8"):
             load(runs, [7, 8])
         with pytest.raises(ValueError, match="1 steps of 2 runs"):
             load(runs, [7])

@@ -71,7 +71,7 @@ class TranslatorTest:
 
     def test_step_and_precision_are_the_requested_ones(self):
         path = str(FIXTURES / "run")
-        with pytest.raises(ValueError, match="must hold step 7"):
+        with pytest.raises(ValueError, match="holds no checkpoint of step 7"):
             load(path, 7)
         model = load(path, "best", "bfloat16").engine.model
         assert model.compute_dtype == "bfloat16"

@@ -103,10 +103,10 @@ def own_log_probs(run, sources, targets):
 def stored(run, quantization):
     """Returns the arrays that an export stores, a dictionary by name."""
     from keras_transformer.export.ctranslate2_spec import RunConverter
-    from keras_transformer.runs.weights import decoding_weights
+    from keras_transformer.runs.weights import select_decoding_weights
 
     pieces = run.vocabulary.all_pieces()
-    arrays = decoding_weights(run.checkpoints.load(7))
+    arrays = select_decoding_weights(run.checkpoints.load(7))
     spec = RunConverter(run.hparams.model, arrays, pieces, pieces)._load()
     spec.validate()
     spec.optimize(quantization=quantization)
@@ -274,12 +274,12 @@ class RefusalTest:
         self.refused(run, tmp_path, "'int4'. Use one of", quantization="int4")
 
     def test_absent_step_is_refused(self, run, tmp_path):
-        self.refused(run, tmp_path, "must hold step 8", step=8)
+        self.refused(run, tmp_path, "holds no checkpoint of step 8", step=8)
 
     def test_weights_of_another_model_are_refused(self, tmp_path, model_bytes):
         run = make_run(tmp_path / "run", HPARAMS, model_bytes)
         run.hparams = dataclasses.replace(HPARAMS, d_ff=32)
-        message = r"feed_forward/inner' with shape \(16, 24\).*\(16, 32\)"
+        message = r"feed_forward/inner' is of shape \(16, 24\).*\(16, 32\)"
         self.refused(run, tmp_path, message)
 
     def test_other_vocabulary_is_refused(self, tmp_path, model_bytes):

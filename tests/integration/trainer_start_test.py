@@ -87,7 +87,7 @@ class RefusalTest:
         flag = f"--warm_start_from={make_run().path}"
         flags = flags_of(tmp_path / "run", copy_data, flag)
         flags += ("--hparams=num_layers=1,d_model=64,d_ff=128",)
-        assert_fails(capsys, ["must hold a checkpoint"], trainer, *flags)
+        assert_fails(capsys, ["holds no checkpoint"], trainer, *flags)
 
     def test_contradiction_is_one_line_with_both_values(
         self, trained_run, copy_data, capsys

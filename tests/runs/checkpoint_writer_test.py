@@ -7,8 +7,8 @@ import time
 import numpy as np
 import pytest
 
-from keras_transformer.runs.checkpoint_records import Evaluation
-from keras_transformer.runs.checkpoint_records import write_timed_steps
+from keras_transformer.runs.checkpoint_history import Evaluation
+from keras_transformer.runs.checkpoint_history import write_timed_steps
 from keras_transformer.runs.checkpoint_writer import CheckpointWriter
 from keras_transformer.runs.checkpoints import Checkpoints
 

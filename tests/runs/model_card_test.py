@@ -12,10 +12,10 @@ from keras_transformer.data.bpe_symbols import write_symbols
 from keras_transformer.data.subwords import train_subwords
 from keras_transformer.registry import get_hparams
 from keras_transformer.runs.averaging import average_run
-from keras_transformer.runs.checkpoint_records import Evaluation
+from keras_transformer.runs.checkpoint_history import Evaluation
 from keras_transformer.runs.metrics_table import MetricsTable
 from keras_transformer.runs.model_card import write_model_card
-from keras_transformer.runs.model_card.card import model_card
+from keras_transformer.runs.model_card.card import make_model_card
 from keras_transformer.runs.model_card.scores import read_scores
 from keras_transformer.runs.model_card.scores import record_scores
 from keras_transformer.runs.run_directory import RunDirectory
@@ -90,12 +90,14 @@ def rows_of(text):
 
 class ModelCardTest:
     def test_the_weights_of_several_corpora_are_listed(self, make_run):
-        card = model_card(make_run(corpus_weights=["a.en,a.de:0.5", "b.tsv:3"]))
+        card = make_model_card(
+            make_run(corpus_weights=["a.en,a.de:0.5", "b.tsv:3"])
+        )
         facts = dict(rows_of(card.partition("## Use")[0]))
         assert facts["Corpus weights"] == "a.en,a.de:0.5; b.tsv:3"
 
     def test_the_overview_says_what_the_model_is(self, make_run):
-        card = model_card(make_run(data=DATA, precision="bfloat16"))
+        card = make_model_card(make_run(data=DATA, precision="bfloat16"))
         facts = dict(rows_of(card.partition("## Use")[0]))
         assert "# A Transformer that translates English into German\n" in card
         assert "Corpus weights" not in facts
@@ -110,10 +112,10 @@ class ModelCardTest:
     def test_a_decoder_of_another_depth_is_said_to_be_such(self, make_run):
         run = make_run()
         run.hparams = dataclasses.replace(HPARAMS, num_decoder_layers=1)
-        assert "4 in the encoder, 1 in the decoder" in model_card(run)
+        assert "4 in the encoder, 1 in the decoder" in make_model_card(run)
 
     def test_a_model_of_both_directions_is_said_to_be_such(self, make_run):
-        card = model_card(make_run(data={**DATA, "both_directions": True}))
+        card = make_model_card(make_run(data={**DATA, "both_directions": True}))
         title = "# A Transformer that translates between English and German\n"
         assert title in card
         assert "translates between English and German" in card
@@ -121,14 +123,14 @@ class ModelCardTest:
     def test_text_of_symbols_is_said_to_be_such(self, make_run, tmp_path):
         symbols = write_symbols([",", "the"], str(tmp_path / "symbols.model"))
         run = make_run()
-        assert "spelled in bytes" in section(model_card(run), "Limits")
+        assert "spelled in bytes" in section(make_model_card(run), "Limits")
         run = RunDirectory.create(
             run.path, {"problem": "mine"}, HPARAMS, symbols.model_bytes
         )
-        assert "`@@` joins" in section(model_card(run), "Limits")
+        assert "`@@` joins" in section(make_model_card(run), "Limits")
 
     def test_differences_from_the_hparams_set_come_first(self, make_run):
-        rows = rows_of(section(model_card(make_run()), "Hyperparameters"))
+        rows = rows_of(section(make_model_card(make_run()), "Hyperparameters"))
         assert rows[1:3] == [
             ["dropout", "0.25", "0.3"],
             ["packed", "true", "false"],
@@ -142,7 +144,7 @@ class ModelCardTest:
         }
 
     def test_all_values_are_listed_even_without_the_set(self, make_run):
-        card = model_card(make_run(hparams_set="of_a_friend"))
+        card = make_model_card(make_run(hparams_set="of_a_friend"))
         text = section(card, "Hyperparameters")
         assert "`of_a_friend` is not registered" in text
         assert ["dropout", "0.25"] in rows_of(text)
@@ -150,12 +152,12 @@ class ModelCardTest:
     def test_dev_scores_are_those_of_the_checkpoint(self, make_run):
         run = make_run()
         for step in (100, 200):
-            text = section(model_card(run, step), "Scores")
+            text = section(make_model_card(run, step), "Scores")
             assert f"at update {step}," in text
             assert ["BLEU", f"{step / 8:.4g}"] in rows_of(text)
             assert "BLEU|nrefs:1|case:mixed|eff:no|tok:13a" in text
         assert "of update 100 has the best score" in text  # the best
-        best = section(model_card(run, "best"), "Scores")
+        best = section(make_model_card(run, "best"), "Scores")
         assert "at update 100," in best
 
     def test_the_training_cost_is_that_of_the_checkpoint(self, make_run):
@@ -174,7 +176,7 @@ class ModelCardTest:
             )
         expected = {100: ("1.6e18", "4.0e17"), 200: ("3.3e18", "8.0e17")}
         for step, (by_time, by_counting) in expected.items():
-            overview = model_card(run, step).partition("## Use")[0]
+            overview = make_model_card(run, step).partition("## Use")[0]
             facts = dict(rows_of(overview))
             assert facts["Training cost"].startswith(f"{by_time} FLOP, ")
             assert "76 TFLOP/s" in facts["Training cost"]
@@ -182,10 +184,10 @@ class ModelCardTest:
 
     def test_an_unknown_device_is_called_unknown(self, make_run):
         run = make_run()
-        assert "Training cost" not in model_card(run)
+        assert "Training cost" not in make_model_card(run)
         table = MetricsTable(run.file("metrics.csv"), 200)
         table.add({"step": 200, "seconds": 8.0, "token_flops": 4e8})
-        card = model_card(run)
+        card = make_model_card(run)
         assert "| Training cost | unknown " in card
         assert "| Arithmetic | 4.0e8 FLOP for the tokens |" in card
 
@@ -193,7 +195,7 @@ class ModelCardTest:
         run = make_run()
         options = DecodeOptions(beam_size=7)
         record_scores(run, "test", 200, 1234, options, REPORT)
-        text = section(model_card(run), "Scores")
+        text = section(make_model_card(run), "Scores")
         assert ["test", "1,234", "200", "beam 7, alpha 0.6"] == next(
             row[:4] for row in rows_of(text) if row[0] == "test"
         )
@@ -206,18 +208,18 @@ class ModelCardTest:
         record_scores(run, "test", 100, 1111, options, REPORT)
         record_scores(run, "test", 200, 2222, options, REPORT)
         export = {"format": "ctranslate2", "quantization": "int8"}
-        text = section(model_card(run, 100, export), "Scores")
+        text = section(make_model_card(run, 100, export), "Scores")
         assert "1,111" in text and "2,222" not in text
         assert "not measured again" in text
-        text = section(model_card(run), "Scores")
+        text = section(make_model_card(run), "Scores")
         assert "1,111" in text and "2,222" in text
 
     def test_unknown_data_are_called_unknown(self, make_run):
-        text = section(model_card(make_run(data_dir="/nowhere")), "Data")
+        text = section(make_model_card(make_run(data_dir="/nowhere")), "Data")
         assert "does not record the counts" in text
 
     def test_file_names_break_no_table(self, make_run):
-        rows = rows_of(section(model_card(make_run(data=DATA)), "Data"))
+        rows = rows_of(section(make_model_card(make_run(data=DATA)), "Data"))
         assert ["a\\|b.en", "0123456789abcdef"] in rows
 
     @pytest.mark.parametrize(
@@ -232,22 +234,22 @@ class ModelCardTest:
         ],
     )
     def test_each_format_says_how_to_load_it(self, make_run, export, words):
-        text = section(model_card(make_run(), None, export), "Use")
+        text = section(make_model_card(make_run(), None, export), "Use")
         assert all(word in text for word in words)
         for code in re.findall(r"```python\n(.*?)```", text, re.S):
             compile(code, "README.md", "exec")
 
     def test_older_checkpoint_is_named_in_the_commands(self, make_run):
         run = make_run()
-        text = section(model_card(run, 100), "Use")
+        text = section(make_model_card(run, 100), "Use")
         assert ", step=100)" in text
         assert "--checkpoint_step=100" in text
-        assert "step" not in section(model_card(run), "Use")
+        assert "step" not in section(make_model_card(run), "Use")
 
     def test_decode_options_are_shown(self, make_run):
         options = DecodeOptions(beam_size=8, num_hypotheses=3, extra_length=9)
         export = {"format": "saved_model", "decode": options}
-        card = model_card(make_run(), None, export)
+        card = make_model_card(make_run(), None, export)
         assert "beam 8, alpha 0.6, hypotheses 3" in card
         assert "at most 9 tokens more" in card
 
@@ -270,8 +272,8 @@ class ModelCardTest:
         assert read_scores(averaged) == {}
 
     def test_no_checkpoint_is_an_error(self, make_run):
-        with pytest.raises(ValueError, match="must hold a checkpoint"):
-            model_card(make_run(steps=()))
+        with pytest.raises(ValueError, match="holds no checkpoint"):
+            make_model_card(make_run(steps=()))
 
 
 MARK_OF_VERSION_0_1 = (
@@ -329,7 +331,7 @@ class ScoresTest:
             record_scores(run, "test", step, 5, options, report)
         entries = read_scores(run)["test"]
         assert ["ter" in entry for entry in entries] == [False, True]
-        rows = rows_of(section(model_card(run), "Scores"))
+        rows = rows_of(section(make_model_card(run), "Scores"))
         head, *scored = rows[-3:]
         assert head[-4:] == ["BLEU", "BLEU intl", "chrF2", "TER"]
         values = [f"{full.scores[name]:.2f}" for name in full.scores]

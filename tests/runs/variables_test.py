@@ -132,7 +132,7 @@ class WriteTest:
         last = list(named)[-1]
         broken = {name: np.ones_like(array) for name, array in arrays.items()}
         broken[last] = np.ones(99)
-        with pytest.raises(ValueError, match=rf"{last} with shape \(99,\)"):
+        with pytest.raises(ValueError, match=rf"{last}' is of shape \(99,\)"):
             variables.write(named, broken, "here")
         for name, array in variables.read(named).items():
             np.testing.assert_array_equal(array, arrays[name])
@@ -144,5 +144,5 @@ class WriteTest:
 
     def test_absent_array_is_an_error(self):
         named = variables.model_variables(make_model())
-        with pytest.raises(ValueError, match="with shape absent in here"):
+        with pytest.raises(ValueError, match="use here, where .* is absent"):
             variables.write(named, {}, "here")

@@ -7,7 +7,7 @@ from keras_transformer.runs.model_card.scores import record_scores
 from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.scoring.translations import bleu_report
 from keras_transformer.search.options import DecodeOptions
-from keras_transformer.sweep.results import scores_of
+from keras_transformer.sweep.results import select_scores
 
 HPARAMS = HParams(num_layers=1, d_model=8, num_heads=2, d_ff=16, alpha=1.4)
 GOOD = bleu_report(["a b c d e"], ["a b c d e"])
@@ -39,6 +39,6 @@ class ScoresTest:
             ("test", 20, OWN, INTL),
         ):
             record_scores(run, split, step, 1, options, report)
-        scores = scores_of(run, 20, registry.get_problem("copy"))
+        scores = select_scores(run, 20, registry.get_problem("copy"))
         assert scores.keys() == {"dev"}
         assert scores["dev"]["bleu"] == GOOD.scores["bleu"]

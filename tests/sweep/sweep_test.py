@@ -15,6 +15,7 @@ from keras_transformer.sweep import runner
 from keras_transformer.sweep import variants
 from keras_transformer.sweep.rows import make_rows
 from keras_transformer.sweep.sweep import Sweep
+from keras_transformer.sweep.sweep import check_settings
 
 COPY = registry.get_problem("copy", "data")
 
@@ -98,7 +99,7 @@ def make_sweep(tmp_path):
 def sweep_on(problem, path):
     points = [{"dropout": 0.2}, {"dropout": 0.3}]
     rows = make_rows(
-        variants.points(problem, "transformer_base", points),
+        variants.make_points(problem, "transformer_base", points),
         "tiny",
         "",
         7,
@@ -154,7 +155,7 @@ class SweepTest:
         sweep.run(sweep.rows)
         table = open(sweep.file("table.md")).read()
         commands.calls = []
-        words = "must not change.*other/copy, whose splits differ.*=0.2 "
+        words = "The splits of the data in .*other/copy are.*=0.2 "
         words += "records.*"
         with pytest.raises(ValueError, match=words + "--output_dir"):
             other.run(other.rows)
@@ -175,7 +176,7 @@ class SweepTest:
         }
         sweep.run(sweep.rows)
         monkeypatch.setattr(type(problem), "corpus_weights", ["news:2.0"])
-        with pytest.raises(ValueError, match="data of a row must not change"):
+        with pytest.raises(ValueError, match="The corpus_weights of the data"):
             sweep.run(sweep.rows)
 
     @pytest.mark.parametrize("train_steps,seed", [(8, 0), (7, 1)])
@@ -193,3 +194,14 @@ class SweepTest:
         row, path = others[0], sweep.file("dropout=0.2")
         assert runner.is_finished(sweep.rows[0], path, ["dev"])
         assert not runner.is_finished(row, path, ["dev"])
+
+
+class CheckSettingsTest:
+    def test_a_directory_keeps_its_settings(self, tmp_path):
+        settings = {"table": "3", "grid": None, "train_steps": 2000}
+        check_settings(tmp_path, settings)
+        check_settings(tmp_path, settings)
+        with pytest.raises(ValueError, match="no --table.*--table=3"):
+            check_settings(tmp_path, {**settings, "table": None})
+        with pytest.raises(ValueError, match="train_steps=4000"):
+            check_settings(tmp_path, {**settings, "train_steps": 4000})

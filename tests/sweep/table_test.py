@@ -1,7 +1,6 @@
 import csv
 
 from keras_transformer import registry
-from keras_transformer.sweep import paper_table4
 from keras_transformer.sweep import plot
 from keras_transformer.sweep import table
 from keras_transformer.sweep import variants
@@ -17,7 +16,7 @@ def result(perplexity, bleu, step=2000):
 
 def table3_lines(**results):
     rows = make_rows(
-        variants.table3(COPY),
+        variants.make_table3(COPY),
         "tiny",
         "",
         2000,
@@ -44,7 +43,11 @@ class TableTest:
     def test_a_decoder_of_another_depth_has_a_column(self):
         sets = ["transformer_tiny", "transformer_deep_shallow_tiny"]
         rows = make_rows(
-            variants.sets(COPY, sets), "none", "", 9, lambda name: [0]
+            [variants.Variant(name, COPY, name) for name in sets],
+            "none",
+            "",
+            9,
+            lambda name: [0],
         )
         lines = table.make_lines(
             rows, {row.directory: None for row in rows}, "bleu"
@@ -94,8 +97,8 @@ class TableTest:
         assert rows[0]["dev_bleu"] == ""
 
     def test_table_4_has_the_papers_twelve_figures(self):
-        alone = variants.table4(COPY, None, "transformer_parsing")
-        quoted = paper_table4.quoted([variant.name for variant in alone])
+        alone = variants.make_table4(COPY, None, "transformer_parsing")
+        quoted = variants.quote_table4([variant.name for variant in alone])
         rows = make_rows(alone, "none", "", None, lambda name: [0])
         lines = table.make_lines(rows, {"treebank_only": None}, "f1", quoted)
         figures = [line["paper_f1"] for line in lines]

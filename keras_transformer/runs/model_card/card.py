@@ -1,6 +1,7 @@
 """The text of a model card and its overview."""
 
 import dataclasses
+import datetime
 import os
 import re
 
@@ -9,8 +10,7 @@ from keras_transformer.markdown import code
 from keras_transformer.markdown import table
 from keras_transformer.runs.model_card import facts
 from keras_transformer.runs.model_card import sections
-from keras_transformer.runs.model_card.cost import cost_rows
-from keras_transformer.runs.model_card.use import how_to_use
+from keras_transformer.runs.model_card.use import explain_use
 from keras_transformer.trees.target_text import find_linearization
 
 FILE_NAME = "README.md"
@@ -29,6 +29,15 @@ _EMBEDDINGS = {
 # The languages of the registered problems. A card shows other languages by
 # their codes.
 LANGUAGES = {"en": "English", "de": "German", "fr": "French"}
+_FORMATS = {
+    "saved_model": "TensorFlow SavedModel",
+    "saved_model_ids": "TensorFlow SavedModel that takes and returns ids",
+    "ctranslate2": "CTranslate2",
+}
+UNKNOWN_DEVICE = (
+    "unknown by the paper's formula, because the device is not in its table; "
+    "`--device` of kt-trainer names it"
+)
 
 
 def write_model_card(directory, run, step=None, export=None):
@@ -52,57 +61,48 @@ def write_model_card(directory, run, step=None, export=None):
         The path of the file, or None if another `README.md` was there.
 
     Raises:
-        ValueError: If there is no such checkpoint.
+        UserError: If there is no such checkpoint.
     """
     path = os.path.join(directory, FILE_NAME)
     if os.path.lexists(path) and not _is_card(path):
         return None
-    text = model_card(run, step, export)
+    text = make_model_card(run, step, export)
     with atomic_write(path) as file:
         file.write(text)
     return path
 
 
 def check_model_card(run, step=None):
-    """Checks that the files a card is made from can be read.
+    """Checks that the scores, `metrics.csv` and the checkpoint can be read.
 
-    These are the scores, `metrics.csv` and the checkpoint. Commands call this
-    first, because they write the card when hours of work are done.
-
-    Args:
-        run: A `RunDirectory`.
-        step: As for `write_model_card`.
-
-    Raises:
-        ValueError: If such a file is not as it was written.
+    Commands call this first, because they write the card when hours of work are
+    done. It raises what `write_model_card` would raise.
     """
-    model_card(run, step)
+    make_model_card(run, step)
 
 
-def model_card(run, step=None, export=None):
+def make_model_card(run, step=None, export=None):
     """Returns the text of a card; see `write_model_card` for the arguments."""
     export = export or {}
-    decode = sections.decode_of(run)
-    if "decode" in export:
-        decode = dataclasses.asdict(export["decode"])
+    decode = dataclasses.asdict(export.get("decode", run.hparams.decoding))
     step = run.checkpoints.find(step)
-    data = facts.data_of(run)
-    training = run.training_until(step)
+    data = facts.get_data(run)
+    training = run.read_training(step)
     parts = [
         MARK,
         f"# {_title(run, data)}",
         _summary(run, data),
         _overview(run, step, data, training, export, decode),
         "## Use",
-        how_to_use(run, step, export, decode["beam_size"]),
+        explain_use(run, step, export, decode["beam_size"]),
         "## Data",
-        sections.data_section(run, data),
+        sections.make_data_section(run, data),
         "## Scores",
-        sections.scores_section(run, step, training, export),
+        sections.make_scores_section(run, step, training, export),
         "## Limits",
-        sections.limits_section(run, data, decode["extra_length"]),
+        sections.make_limits_section(run, data, decode["extra_length"]),
         "## Hyperparameters",
-        sections.hparams_section(run),
+        sections.make_hparams_section(run),
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -153,40 +153,45 @@ def _summary(run, data):
         f"problem `{run.problem_name}`"
     )
     # The class may be the user's, and missing in this process.
-    problem = facts.problem_of(run)
+    problem = facts.find_problem(run)
     lines = (type(problem).__doc__ or "").strip().splitlines()
     return f"{text}:\n\n> {lines[0]}" if problem and lines else f"{text}."
 
 
 def _overview(run, step, data, training, export, decode):
-    hparams = run.hparams
     rows = [
-        (
-            "Layers",
-            f"{hparams.num_layers} in the encoder, "
-            f"{hparams.decoder_depth} in the decoder",
-        ),
-        (
-            "Size",
-            f"d_model {hparams.d_model}, d_ff {hparams.d_ff}, "
-            f"{hparams.num_heads} heads, {hparams.norm}-norm",
-        ),
-        ("Embeddings", _EMBEDDINGS[hparams.tied_embeddings]),
-        ("Parameters", f"{facts.num_parameters(run, step):,}"),
+        *_describe_model(run.hparams.model),
+        ("Parameters", f"{facts.count_parameters(run, step):,}"),
         ("Vocabulary", _vocabulary(run)),
-        ("Training pairs", sections.training_pairs(data)),
+        ("Training pairs", sections.count_training_pairs(data)),
         ("Corpus weights", "; ".join(run.record.get("corpus_weights", []))),
         ("Hyperparameters", _hparams_set(run)),
         ("Updates", _updates(run, step)),
         ("Training time", _training_time(training)),
-        *cost_rows(training),
+        *describe_cost(training),
         ("Training precision", run.record.get("precision", "float32")),
         ("Format", _format(export)),
-        ("Decoding", sections.decoding_words(decode)),
+        ("Decoding", sections.describe_decoding(decode)),
     ]
     # A card states what is recorded and leaves out the rest.
     rows = [row for row in rows if row[1]]
     return table(("Property", "Value"), rows)
+
+
+def _describe_model(config):
+    return [
+        (
+            "Layers",
+            f"{config.num_layers} in the encoder, "
+            f"{config.decoder_depth} in the decoder",
+        ),
+        (
+            "Size",
+            f"d_model {config.d_model}, d_ff {config.d_ff}, "
+            f"{config.num_heads} heads, {config.norm}-norm",
+        ),
+        ("Embeddings", _EMBEDDINGS[config.tied_embeddings]),
+    ]
 
 
 def _vocabulary(run):
@@ -200,7 +205,7 @@ def _vocabulary(run):
 
 
 def _hparams_set(run):
-    changed = facts.changed_hparams(run)
+    changed = facts.list_changed_hparams(run)
     with_changes = f", with {len(changed)} changed" if changed else ""
     return code(run.record.get("hparams_set")) + with_changes
 
@@ -226,15 +231,54 @@ def _training_time(training):
     return f"{time}, {epochs:,} complete epoch{'' if epochs == 1 else 's'}"
 
 
+def describe_cost(training):
+    """Describes the cost of a run.
+
+    Args:
+        training: Dictionary as `RunDirectory.read_training` returns it.
+
+    Returns:
+        A list of (title, text), which is empty for a run of an earlier version.
+
+    Example:
+
+    >>> hours = 12 * 3600
+    >>> costs = {"device_flops": hours * 7.6e13, "token_flops": 9.4e17}
+    >>> for row in describe_cost({"seconds": hours, **costs}):
+    ...     print(*row, sep=": ")
+    Training cost: 3.3e18 FLOP, 12:00:00 at 76 TFLOP/s sustained by the devices
+    Arithmetic: 9.4e17 FLOP for the tokens
+    """
+    arithmetic = [
+        f"{_shorten(training[name])} FLOP {words}"
+        for name, words in (
+            ("token_flops", "for the tokens"),
+            ("position_flops", "with the padding"),
+        )
+        if name in training
+    ]
+    if not arithmetic:
+        return []
+    cost = UNKNOWN_DEVICE
+    if "device_flops" in training:
+        rate = training["device_flops"] / training["seconds"] / 1e12
+        time = datetime.timedelta(seconds=round(training["seconds"]))
+        cost = (
+            f"{_shorten(training['device_flops'])} FLOP, {time} at {rate:.3g} "
+            "TFLOP/s sustained by the devices"
+        )
+    return [("Training cost", cost), ("Arithmetic", ", ".join(arithmetic))]
+
+
+def _shorten(number):
+    digits, exponent = f"{number:.1e}".split("e")
+    return f"{digits}e{int(exponent)}"
+
+
 def _format(export):
     if not export:
         return None
-    name = {
-        "saved_model": "TensorFlow SavedModel",
-        "saved_model_ids": "TensorFlow SavedModel that takes and returns ids",
-        "ctranslate2": "CTranslate2",
-    }
-    text = name[export["format"]]
+    text = _FORMATS[export["format"]]
     if "quantization" in export:
         text += f", weights stored in {export['quantization']}"
     if "precision" in export:

@@ -46,8 +46,8 @@ def describe_data(problem):
     }
 
 
-def changed_data(run, problem):
-    """Returns in what the data of a problem differ from those of a run.
+def find_changed_data(run, problem):
+    """Returns the part of a problem's data that is not as a run records it.
 
     Args:
         run: A `RunDirectory`.
@@ -55,8 +55,8 @@ def changed_data(run, problem):
             directory than when the run was started.
 
     Returns:
-        The name of the first part that differs, such as "files", or None. An
-        early run does not record its data, so none of it is compared.
+        The name of the first such part, such as "files", or None. An early run
+        does not record its data, so none of it is compared.
     """
     earlier = run.record.get("data")
     if not earlier:
@@ -90,7 +90,7 @@ def _num_tokens(counts, sides):
     return sum(counts[f"{side}_tokens"] for side in sides)
 
 
-def data_of(run):
+def get_data(run):
     """Returns the description of a run's data as `describe_data`, or None.
 
     If the run does not record its data, the manifest in `data_dir` is read
@@ -100,13 +100,13 @@ def data_of(run):
     # may be gone or hold other data by now.
     if "data" in run.record:
         return run.record["data"]
-    problem = problem_of(run)
+    problem = find_problem(run)
     if problem is None or problem.data_dir is None:
         return None
     return describe_data(problem)
 
 
-def problem_of(run):
+def find_problem(run):
     """Returns the problem of a run, or None if it is not registered."""
     # The registry lists a problem once, without its other directions.
     name = registry.base_name(run.problem_name)
@@ -115,15 +115,10 @@ def problem_of(run):
     return registry.get_problem(run.problem_name, run.record.get("data_dir"))
 
 
-def changed_hparams(run):
-    """Lists the hyperparameters that differ from the run's hparams set.
+def list_changed_hparams(run):
+    """Lists (name, value, value in the set) where a run differs from its set.
 
-    Args:
-        run: A `RunDirectory`.
-
-    Returns:
-        A list of (name, value, value in the set), or None if the set is not
-        registered.
+    It returns None if the hparams set is not registered.
     """
     name = run.record.get("hparams_set")
     if name not in registry.hparams_sets.names():
@@ -138,16 +133,8 @@ def changed_hparams(run):
     ]
 
 
-def num_parameters(run, step):
-    """Counts the weights of a model without reading their values.
-
-    Args:
-        run: A `RunDirectory`.
-        step: Step of the checkpoint.
-
-    Returns:
-        An integer, from the shapes in the headers of the arrays.
-    """
+def count_parameters(run, step):
+    """Counts the weights in a checkpoint of a run by their headers."""
     headers = run.checkpoints.headers(step)
     # Moving averages and the optimizer's moments are not counted.
     return sum(

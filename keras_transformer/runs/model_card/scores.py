@@ -44,7 +44,7 @@ def record_scores(run, split, step, num_pairs, decode, report):
         report: The report that the problem's `report` returned.
 
     Raises:
-        ValueError: If `check_scores` refuses a score of the report.
+        UserError: If `check_scores` refuses a score of the report.
     """
     entry = {
         "step": step,
@@ -77,7 +77,7 @@ def read_scores(run):
         and the `lines` of the report with their signatures.
 
     Raises:
-        ValueError: If a file does not hold such scores.
+        UserError: If a file does not hold such scores.
     """
     directory = run.file(DIRECTORY)
     if not os.path.isdir(directory):
@@ -92,13 +92,13 @@ def read_scores(run):
     return scores
 
 
-def signature(line):
+def read_signature(line):
     """Returns the signature in a line of sacreBLEU.
 
     Example:
 
-    >>> signature("BLEU|nrefs:1|case:mixed|version:2.6.0 = 35.1 68/42/28/19")
-    'BLEU|nrefs:1|case:mixed|version:2.6.0'
+    >>> read_signature("BLEU|nrefs:1|case:mixed = 35.1 68/42/28/19")
+    'BLEU|nrefs:1|case:mixed'
     """
     return line.partition(" = ")[0]
 
@@ -107,5 +107,5 @@ def _identity(entry):
     # A signature states the options of a measure. Without the scores, the same
     # evaluation made again replaces the earlier one. Versions differ in which
     # measures follow the first.
-    first = [signature(line) for line in entry["lines"][:1]]
+    first = [read_signature(line) for line in entry["lines"][:1]]
     return entry["step"], entry["decode"], first

@@ -35,18 +35,12 @@ _LIMITS_OF_PARSING = [
 ]
 
 
-def training_pairs(data):
+def count_training_pairs(data):
     """Returns the number of training pairs as text, or None if unknown."""
     return data and f"{data['splits']['train']['pairs']:,}"
 
 
-def decode_of(run):
-    """Returns a dictionary of the options that a run decodes with."""
-    names = ("beam_size", "alpha", "extra_length")
-    return {name: getattr(run.hparams, name) for name in names}
-
-
-def decoding_words(decode):
+def describe_decoding(decode):
     """Describes options of decoding in a few words.
 
     Args:
@@ -82,12 +76,12 @@ def _vocabulary_hashes(run):
     )
 
 
-def data_section(run, data):
+def make_data_section(run, data):
     """Describes the training data.
 
     Args:
         run: A `RunDirectory`.
-        data: The description of its data, as `facts.data_of` returns it.
+        data: The description of its data, as `facts.get_data` returns it.
     """
     if not data:
         return (
@@ -118,13 +112,13 @@ def data_section(run, data):
     return text
 
 
-def scores_section(run, step, training, export):
+def make_scores_section(run, step, training, export):
     """Lists the scores: those of the training and those of kt-evaluate.
 
     Args:
         run: A `RunDirectory`.
         step: Step of the checkpoint.
-        training: Dictionary as `RunDirectory.training_until` returns it.
+        training: Dictionary as `RunDirectory.read_training` returns it.
         export: Dictionary as for `write_model_card`; empty for a run.
     """
     parts = _training_scores(run, step, training)
@@ -163,7 +157,7 @@ def _training_scores(run, step, training):
 
 def _dev_signatures(run):
     """Returns the signatures of the scores in metrics.csv, which has none."""
-    problem = facts.problem_of(run)
+    problem = facts.find_problem(run)
     measure = run.record.get("measure")
     signatures = problem.dev_signatures(measure) if problem else []
     if not signatures:
@@ -203,7 +197,7 @@ def _evaluation_scores(run, step, of_step_only):
             split,
             f"{entry['num_pairs']:,}",
             f"{entry['step']:,}",
-            decoding_words(entry["decode"]),
+            describe_decoding(entry["decode"]),
             *(f"{entry[n]:.2f}" if n in entry else "" for n in names),
         )
         for split, entry in entries
@@ -223,16 +217,16 @@ def _evaluation_scores(run, step, of_step_only):
     ]
 
 
-def limits_section(run, data, extra_length):
+def make_limits_section(run, data, extra_length):
     """Lists the limits of the model and of its output.
 
     Args:
         run: A `RunDirectory`.
-        data: The description of its data, as `facts.data_of` returns it.
+        data: The description of its data, as `facts.get_data` returns it.
         extra_length: Integer, see `DecodeOptions`.
     """
     hparams = run.hparams
-    pairs = training_pairs(data)
+    pairs = count_training_pairs(data)
     source = f"{pairs} pairs" if pairs else "the training data"
     limits = [
         f"The model has learned from {source} of `{run.problem_name}`. Expect "
@@ -253,10 +247,10 @@ def limits_section(run, data, extra_length):
     return "\n".join(f"- {limit}" for limit in limits)
 
 
-def hparams_section(run):
+def make_hparams_section(run):
     """Lists the differences from the hparams set, then all values."""
     name = run.record.get("hparams_set")
-    changed = facts.changed_hparams(run)
+    changed = facts.list_changed_hparams(run)
     if changed is None:
         text = f"The set `{name}` is not registered in this installation."
     elif not changed:

@@ -4,17 +4,19 @@ from keras_transformer.data.subwords import SOURCE_VOCABULARY_FILE
 from keras_transformer.data.subwords import VOCABULARY_FILE
 from keras_transformer.trees.target_text import find_linearization
 
-RUN = """\
+INSTALL = """\
 Install `keras_transformer` from a checkout of the project with `pip install .`,
-and replace `path/to/run` with the directory of this file. In Python:
+and replace `path/to/{place}` with the directory of this file{ending}:
 
 ```python
 from keras_transformer import load
 
-translate = load("path/to/run"{step})
-translate(["A sentence to translate."])  # a list of translations
+{verb} = load("path/to/{place}"{step})
+{verb}(["A sentence to {verb}."])  # a list of {results}
 ```
+"""
 
+RUN = """
 On the command line, with one sentence per line:
 
 ```sh
@@ -28,17 +30,7 @@ kt-attention --output_dir=path/to/run{flag} \\
     --text="A sentence to translate." --html=attention.html
 ```"""
 
-PARSER = """\
-Install `keras_transformer` from a checkout of the project with `pip install .`,
-and replace `path/to/run` with the directory of this file. In Python:
-
-```python
-from keras_transformer import load
-
-parse = load("path/to/run"{step})
-parse(["A sentence to parse."])  # a list of trees in brackets
-```
-
+PARSER = """
 On the command line, with one sentence per line:
 
 ```sh
@@ -138,23 +130,20 @@ source = sources.encode("A sentence to translate.", out_type=str)
 targets.decode(result.hypotheses[0])
 ```"""
 
-EXPORTED_PARSER = """\
-Install `keras_transformer` from a checkout of the project with `pip install .`,
-and replace `path/to/model` with the directory of this file:
-
-```python
-from keras_transformer import load
-
-parse = load("path/to/model")
-parse(["A sentence to parse."])  # a list of trees in brackets
-```
-
+EXPORTED_PARSER = """
 The model itself takes words that are separated by spaces as in the treebank. It
 returns the {linearization} linearization of the tree, which the module
 `keras_transformer.trees.linearization` reads."""
 
 
-def how_to_use(run, step, export, beam_size):
+EXPORTS = {
+    "saved_model": SAVED_MODEL,
+    "saved_model_ids": SAVED_MODEL_IDS,
+    "ctranslate2": CTRANSLATE2,
+}
+
+
+def explain_use(run, step, export, beam_size):
     """Returns Markdown that says how to load a model and how to call it.
 
     Args:
@@ -165,25 +154,26 @@ def how_to_use(run, step, export, beam_size):
     """
     format = export.get("format")
     linearization = find_linearization(run.vocabulary)
-    if format and linearization:
-        return EXPORTED_PARSER.format(linearization=linearization)
     source_file = VOCABULARY_FILE
     if not run.vocabularies.is_shared:
         source_file = SOURCE_VOCABULARY_FILE
-    if format == "saved_model":
-        return SAVED_MODEL
-    if format == "saved_model_ids":
-        return SAVED_MODEL_IDS.format(source_file=source_file)
-    if format == "ctranslate2":
-        return CTRANSLATE2.format(
+    if format and not linearization:
+        return EXPORTS[format].format(
+            source_file=source_file,
             beam_size=beam_size,
             use_vmap=", use_vmap=True" if export.get("shortlist") else "",
-            source_file=source_file,
         )
     # Loading takes the newest checkpoint, so only another step is named.
-    is_newest = step == run.checkpoints.find()
+    names_step = not format and step != run.checkpoints.find()
+    install = INSTALL.format(
+        place="model" if format else "run",
+        ending="" if format else ". In Python",
+        verb="parse" if linearization else "translate",
+        results="trees in brackets" if linearization else "translations",
+        step=f", step={step}" if names_step else "",
+    )
     text = PARSER if linearization else RUN
-    return text.format(
-        step="" if is_newest else f", step={step}",
-        flag="" if is_newest else f" --checkpoint_step={step}",
+    return install + (EXPORTED_PARSER if format else text).format(
+        linearization=linearization,
+        flag=f" --checkpoint_step={step}" if names_step else "",
     )

@@ -7,7 +7,7 @@ import pytest
 
 from keras_transformer import hparam
 from keras_transformer.data.subwords import train_subwords
-from keras_transformer.runs import average_directory
+from keras_transformer.files.directories import replace_directory
 from keras_transformer.runs.averaging import average_run
 from keras_transformer.runs.run_directory import RunDirectory
 
@@ -120,7 +120,7 @@ class ReplacementTest:
         assert not os.path.exists(averaged.file("taggers"))
 
     def test_a_second_process_is_refused(self, run, averaged):
-        with average_directory.replaced(averaged.path, run):
+        with replace_directory(averaged.path):
             with pytest.raises(ValueError, match="Another process is writing"):
                 average_run(run, 2, averaged.path)
             assert RunDirectory(averaged.path).averaged_steps == [2]

@@ -11,6 +11,7 @@ kinds.
 import re
 
 from keras_transformer import fields
+from keras_transformer.errors import UserError
 
 SHARE_OF_PEAK = 0.9
 PEAK = {"T4": 8.1e12, "V100": 15.7e12, "A100": 19.5e12, "H100": 67e12}
@@ -34,7 +35,7 @@ def flops_per_second(device):
         device: Name in `SUSTAINED`, or a number of operations as text.
 
     Raises:
-        ValueError: If it is neither.
+        UserError: If it is neither.
 
     Example:
 
@@ -47,10 +48,10 @@ def flops_per_second(device):
         return SUSTAINED[device]
     try:
         number = fields.parse_number(device)
-    except ValueError:
+    except UserError:
         number = 0.0  # leads to the error below
     if not 0 < number < float("inf"):
-        raise ValueError(
+        raise UserError(
             "`--device` must be a known device or its sustained FLOP/s. "
             f"Received: --device={device}. Use a number such as 9.5e12, or one "
             f"of {', '.join(SUSTAINED)}."

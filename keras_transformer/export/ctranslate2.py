@@ -4,8 +4,6 @@ from keras_transformer.decoding.exported import check_exportable
 from keras_transformer.decoding.exported import require_ctranslate2
 from keras_transformer.errors import UserError
 from keras_transformer.export import versions
-from keras_transformer.export.record import write_record
-from keras_transformer.model_config import TRAINING_ONLY
 from keras_transformer.runs.model_card import write_model_card
 from keras_transformer.runs.model_card.facts import count_parameters
 from keras_transformer.runs.weights import check_checkpoint
@@ -15,18 +13,6 @@ FORMAT = "ctranslate2"
 QUANTIZATIONS = ("float32", "float16", "bfloat16", "int16", "int8")
 QUANTIZATIONS += ("int8_float32", "int8_float16", "int8_bfloat16")
 PACKAGES = ("keras-t2t", "ctranslate2")
-# The converter lays these fields of a model out for CTranslate2.
-UNDERSTOOD = dict.fromkeys(
-    (
-        *TRAINING_ONLY,
-        *("num_layers", "num_decoder_layers", "d_model", "d_ff"),
-        *("num_heads", "d_k", "d_v", "max_length"),
-    ),
-    versions.ANY,
-)
-UNDERSTOOD["norm"] = ("post", "pre")
-UNDERSTOOD["positional_encoding"] = ("sinusoidal", "learned")
-UNDERSTOOD["tied_embeddings"] = ("all", "target", "none")
 
 
 def export_ctranslate2(
@@ -70,7 +56,7 @@ def export_ctranslate2(
         Path of the version.
 
     Raises:
-        ValueError: If CTranslate2 is not installed or does not support the
+        UserError: If CTranslate2 is not installed or does not support the
             model, or if `export_dir` is unsuitable. In this case nothing is
             written.
     """
@@ -86,7 +72,7 @@ def export_ctranslate2(
         "quantization": quantization,
         "shortlist": shortlist is not None,
     }
-    with versions.new_version(export_dir) as (aside, path):
+    with versions.make_version(export_dir) as (aside, path):
         _write(run, aside, options, step, quantization, shortlist)
         write_model_card(aside, run, step, export)
     # A second copy for people who open the directory of versions.
@@ -95,6 +81,9 @@ def export_ctranslate2(
 
 
 def _check(run, quantization):
+    # Imported here because it imports CTranslate2, which may be missing.
+    from keras_transformer.export.ctranslate2_spec import UNDERSTOOD
+
     if quantization not in QUANTIZATIONS:
         raise UserError(
             "`quantization` must be one that CTranslate2 supports. Received: "
@@ -110,7 +99,6 @@ def _check(run, quantization):
 
 
 def _write(run, directory, options, step, quantization, shortlist):
-    # Imported here because it imports CTranslate2, which may be missing.
     from keras_transformer.export.ctranslate2_spec import RunConverter
 
     sides = run.source_vocabulary, run.vocabulary
@@ -127,7 +115,7 @@ def _write(run, directory, options, step, quantization, shortlist):
     if shortlist:
         sha256 = shortlist.write(directory, run.vocabularies)
         more["shortlist_sha256"] = sha256
-    write_record(
+    versions.write_record(
         directory,
         run,
         step,

@@ -6,12 +6,26 @@ from ctranslate2.specs import TransformerSpec
 from ctranslate2.specs import model_spec
 from ctranslate2.specs import transformer_spec
 
+from keras_transformer.export.versions import ANY
+from keras_transformer.model_config import TRAINING_ONLY
 from keras_transformer.token_ids import END_ID
 from keras_transformer.token_ids import PAD_ID
 from keras_transformer.token_ids import UNKNOWN_ID
 
 NUM_POSITIONS = 2048  # smallest size of the table; longer texts are refused
 EPSILON = 1e-6  # the one of our layer normalisation
+# The fields of a model that the converter lays out for CTranslate2.
+UNDERSTOOD = dict.fromkeys(
+    (
+        *TRAINING_ONLY,
+        *("num_layers", "num_decoder_layers", "d_model", "d_ff"),
+        *("num_heads", "d_k", "d_v", "max_length"),
+    ),
+    ANY,
+)
+UNDERSTOOD["norm"] = ("post", "pre")
+UNDERSTOOD["positional_encoding"] = ("sinusoidal", "learned")
+UNDERSTOOD["tied_embeddings"] = ("all", "target", "none")
 
 
 class RunConverter(Converter):
@@ -153,7 +167,7 @@ class RunConverter(Converter):
 
     def _positions(self, name):
         if self.config.positional_encoding == "sinusoidal":
-            return sinusoids(self.num_positions, self.config.d_model)
+            return make_sinusoids(self.num_positions, self.config.d_model)
         table = self._array(f"{name}/positions")
         # As in our layer, positions from `max_length` on share the last vector.
         missing = self.num_positions - len(table)
@@ -197,7 +211,7 @@ class Weight(model_spec.NumpyVariable):
         return self
 
 
-def sinusoids(length, d_model):
+def make_sinusoids(length, d_model):
     """Computes the table that `SinusoidalPositionalEncoding` adds.
 
     Section 3.5 of Vaswani et al. (2017).
@@ -211,7 +225,7 @@ def sinusoids(length, d_model):
 
     Example:
 
-    >>> sinusoids(1, 4)
+    >>> make_sinusoids(1, 4)
     array([[0., 1., 0., 1.]], dtype=float32)
     """
     # In float32 throughout, as in the layer, so that both tables agree.

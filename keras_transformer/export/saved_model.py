@@ -10,7 +10,6 @@ from absl import logging as absl_logging
 
 from keras_transformer.decoding.exported import check_exportable
 from keras_transformer.export import versions
-from keras_transformer.export.record import write_record
 from keras_transformer.model_config import ModelConfig
 from keras_transformer.runs.model_card import write_model_card
 from keras_transformer.runs.weights import load_model
@@ -77,13 +76,13 @@ def export_saved_model(
     facts = {
         "precision": precision,
         "of_text": of_text,
-        "max_tokens": _max_tokens(run.hparams.model),
+        "max_tokens": _count_max_tokens(run.hparams.model),
         "linearization": find_linearization(run.vocabulary),
     }
-    with versions.new_version(export_dir) as (aside, path):
+    with versions.make_version(export_dir) as (aside, path):
         _save(model, run, options, facts, aside)
         extra = os.path.join(aside, EXTRA)
-        write_record(extra, run, step, options, PACKAGES, **facts)
+        versions.write_record(extra, run, step, options, PACKAGES, **facts)
         write_model_card(extra, run, step, export)
     # A second copy for people who open the directory of versions.
     write_model_card(export_dir, run, step, export)
@@ -103,15 +102,15 @@ def _save(model, run, options, facts, directory):
         options,
         facts["max_tokens"],
     )
-    signatures = module.signatures(facts["of_text"])
+    signatures = module.make_signatures(facts["of_text"])
     extra = os.path.join(directory, EXTRA)
     try:
-        with _quiet():
+        with _quiet_log():
             tf.saved_model.save(module, directory, signatures)
         os.mkdir(extra)
         # The first calls of a graph are slow. A server makes them by itself,
         # from these requests, before it answers clients.
-        pairs = warmup.warmup_texts(run, facts["max_tokens"])
+        pairs = warmup.make_warmup_texts(run, facts["max_tokens"])
         warmup.write_warmup(extra, signatures, pairs, run.source_vocabulary)
     except tf.errors.OpError as error:
         # TensorFlow's file system reports a full disk by an error of its own,
@@ -127,7 +126,7 @@ def _save(model, run, options, facts, directory):
 
 
 @contextlib.contextmanager
-def _quiet():
+def _quiet_log():
     """Keeps messages for developers of TensorFlow out of the log."""
     verbosity = absl_logging.get_verbosity()
     absl_logging.set_verbosity(absl_logging.WARNING)
@@ -137,7 +136,7 @@ def _quiet():
         absl_logging.set_verbosity(verbosity)
 
 
-def _max_tokens(config):
+def _count_max_tokens(config):
     # The positions from `max_length` on would share one vector.
     if config.positional_encoding == "learned":
         return min(MAX_SOURCE_TOKENS, config.max_length)

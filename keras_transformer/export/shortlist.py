@@ -17,6 +17,7 @@ from keras_transformer.data.subwords import sample_evenly
 from keras_transformer.data.tags import word_of
 from keras_transformer.data.text_files import is_blank
 from keras_transformer.decoding.exported import SHORTLIST_FILE
+from keras_transformer.errors import UserError
 from keras_transformer.files.writing import atomic_write
 from keras_transformer.token_ids import WORD_START
 
@@ -81,7 +82,7 @@ def read_pairs(corpora, languages, vocabulary):
         `MAX_PAIRS`.
 
     Raises:
-        ValueError: If the files are not parallel text, if no pair has text on
+        UserError: If the files are not parallel text, if no pair has text on
             both sides, or if the vocabulary does not have the tag of a corpus.
     """
     for corpus in corpora:
@@ -98,11 +99,10 @@ def read_pairs(corpora, languages, vocabulary):
         MAX_PAIRS,
     )
     if not pairs:
-        raise ValueError(
-            "A shortlist must be learnt from at least one pair with text on "
-            "both sides. Received: "
-            f"{' '.join(corpus.tagged_name for corpus in corpora)} without "
-            "one. Name the text that the run was trained on."
+        raise UserError(
+            "No pair with text on both sides in "
+            f"{' '.join(corpus.tagged_name for corpus in corpora)}. Name the "
+            "text that the run was trained on."
         )
     return pairs
 
@@ -130,21 +130,26 @@ def learn_shortlist(
     """
     sides = vocabularies.sources, vocabularies.targets
     sources, targets = (
-        _occurrences(texts, side) for texts, side in zip(zip(*pairs), sides)
+        _find_occurrences(texts, side)
+        for texts, side in zip(zip(*pairs), sides)
     )
     sizes = [side.vocab_size for side in sides]
-    related = _dice_coefficients(sources, targets, *sizes, len(pairs))
+    related = _compute_dice(sources, targets, *sizes, len(pairs))
     _, ids = targets
     return Shortlist(
-        _highest(np.bincount(ids), num_frequent),
+        _select_highest(np.bincount(ids), num_frequent),
         [
-            list(dict.fromkeys([*copy, *_highest(coefficients, num_related)]))
-            for copy, coefficients in zip(_copies(vocabularies), related)
+            list(
+                dict.fromkeys(
+                    [*copy, *_select_highest(coefficients, num_related)]
+                )
+            )
+            for copy, coefficients in zip(_find_copies(vocabularies), related)
         ],
     )
 
 
-def _occurrences(texts, vocabulary):
+def _find_occurrences(texts, vocabulary):
     """Returns which subwords occur in which texts, without the ends.
 
     Args:
@@ -167,11 +172,11 @@ def _occurrences(texts, vocabulary):
     return np.concatenate(blocks, axis=1)
 
 
-def _dice_coefficients(sources, targets, num_sources, num_targets, num_texts):
+def _compute_dice(sources, targets, num_sources, num_targets, num_texts):
     """Yields the Dice coefficients of each source id with all target ids.
 
     Args:
-        sources, targets: Arrays of `_occurrences`.
+        sources, targets: Arrays of `_find_occurrences`.
         num_sources, num_targets: The sizes of the vocabularies.
         num_texts: The number of texts on each side.
 
@@ -187,26 +192,26 @@ def _dice_coefficients(sources, targets, num_sources, num_targets, num_texts):
     # The ids of text n are those from `bounds[n]` to `bounds[n + 1]`.
     bounds = np.searchsorted(texts, np.arange(num_texts + 1))
     for number, chosen in zip(source_counts, texts_of):
-        places = _ranges(bounds[chosen], bounds[chosen + 1])
+        places = _join_ranges(bounds[chosen], bounds[chosen + 1])
         joint = np.bincount(ids[places], minlength=num_targets)
         yield 2 * joint / np.maximum(1, number + target_counts)
 
 
-def _ranges(begins, ends):
+def _join_ranges(begins, ends):
     """Returns the integers of several ranges, one range after another."""
     lengths = ends - begins
     shifts = begins - np.cumsum(lengths) + lengths
     return np.repeat(shifts, lengths) + np.arange(lengths.sum())
 
 
-def _highest(values, count):
+def _select_highest(values, count):
     """Returns the places of the highest values, without those of 0."""
     places = np.flatnonzero(values)
     order = np.argsort(-values[places], kind="stable")
     return places[order[:count]].tolist()
 
 
-def _copies(vocabularies):
+def _find_copies(vocabularies):
     """Returns, for each source id, the target ids that spell its piece."""
     pieces = vocabularies.sources.all_pieces()
     targets = vocabularies.targets
@@ -227,7 +232,7 @@ def _is_writable(piece):
 def _check_tag(tag, vocabulary):
     # One id for the tag, and one for the end.
     if tag and len(vocabulary.encode([word_of(tag)])[0]) != 2:
-        raise ValueError(
+        raise UserError(
             "The tag of a corpus must be one that the model was trained with. "
             f"Received: {tag}, but {word_of(tag)} has no id in the vocabulary. "
             "Name a tag that kt-datagen was given, or leave it out."

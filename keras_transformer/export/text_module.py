@@ -3,13 +3,9 @@
 import functools
 
 import tensorflow as tf
+import tensorflow_text
 
 from keras_transformer.decoding import exported
-from keras_transformer.export.graph_text import assert_all
-from keras_transformer.export.graph_text import decode
-from keras_transformer.export.graph_text import new_tokenizer
-from keras_transformer.export.graph_text import term_ids
-from keras_transformer.export.graph_text import tokenize
 from keras_transformer.runs import variables
 from keras_transformer.search.beam_search import Finished
 from keras_transformer.search.hypotheses import find_hypotheses
@@ -24,6 +20,11 @@ TEXTS = tf.TensorSpec([None], tf.string)
 IDS = tf.TensorSpec([None, None], tf.int32)
 LISTS = tf.TensorSpec([None, None], tf.string)
 TERM_IDS = tf.TensorSpec([None, None, None], tf.int32)
+# The characters that `str.isspace` accepts, in the syntax of RE2.
+_BLANK = (
+    r"[\x09-\x0d\x1c-\x20\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}"
+    r"\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}]*"
+)
 
 
 class TextModule(tf.Module):
@@ -65,7 +66,7 @@ class TextModule(tf.Module):
             )
         self._score = functools.partial(_score, model, options)
 
-    def signatures(self, of_text=True):
+    def make_signatures(self, of_text=True):
         """Traces the functions.
 
         Args:
@@ -88,7 +89,7 @@ class TextModule(tf.Module):
               of their own.
         """
         if not of_text:
-            ids = _traced(self._translate_ids, {"inputs": IDS})
+            ids = _trace(self._translate_ids, {"inputs": IDS})
             return {"serving_default": ids, "ids": ids}
         specs = {
             "serving_default": (self._translate, {"text": TEXTS}),
@@ -104,16 +105,16 @@ class TextModule(tf.Module):
         if not self._is_shared:
             specs["target_lengths"] = (self._target_lengths, {"text": TEXTS})
         return {
-            name: _traced(function, arguments)
+            name: _trace(function, arguments)
             for name, (function, arguments) in specs.items()
         }
 
     def _tokenizers(self):
         """Makes the tokenizers of source and target, perhaps a single one."""
-        sources = new_tokenizer(self._sources)
+        sources = make_tokenizer(self._sources)
         if self._is_shared:
             return sources, sources
-        return sources, new_tokenizer(self._targets)
+        return sources, make_tokenizer(self._targets)
 
     def _translate(self, text):
         return self._translate_by(self._find, text, *self._tokenizers())
@@ -122,14 +123,14 @@ class TextModule(tf.Module):
         sizes = tf.shape(text)[0], tf.shape(terms)[0]
         checks = [
             tf.debugging.assert_equal(*sizes, exported.NOT_A_LIST_EACH),
-            _at_most(exported.MAX_TERMS, tf.shape(terms)[1], "terms"),
+            _check_at_most(exported.MAX_TERMS, tf.shape(terms)[1], "terms"),
         ]
         sources, targets = self._tokenizers()
         with tf.control_dependencies(checks):
-            ids = term_ids(targets, terms)
-        # `term_ids` adds a column.
+            ids = encode_terms(targets, terms)
+        # `encode_terms` adds a column.
         most = exported.MAX_TERM_TOKENS
-        check = _at_most(most, tf.shape(ids)[2] - 1, "tokens")
+        check = _check_at_most(most, tf.shape(ids)[2] - 1, "tokens")
         with tf.control_dependencies([check]):
             ids = tf.identity(ids)
         find = functools.partial(self._find_with_terms, terms=ids)
@@ -169,11 +170,11 @@ class TextModule(tf.Module):
         return {"scores": tf.where(blank, 0.0, scores)}
 
     def _lengths(self, text):
-        ids, _ = tokenize(new_tokenizer(self._sources), text)
+        ids, _ = tokenize(make_tokenizer(self._sources), text)
         return {"lengths": ids.row_lengths()}
 
     def _target_lengths(self, text):
-        ids, _ = tokenize(new_tokenizer(self._targets), text)
+        ids, _ = tokenize(make_tokenizer(self._targets), text)
         return {"lengths": ids.row_lengths()}
 
     def _encode(self, tokenizer, text, name):
@@ -216,7 +217,7 @@ class TextModule(tf.Module):
         )
 
 
-def _at_most(most, number, name):
+def _check_at_most(most, number, name):
     return tf.debugging.assert_less_equal(
         number, most, exported.too_many_in_terms(most, name)
     )
@@ -281,7 +282,7 @@ def _score(model, options, inputs, targets):
     return score_targets(model, inputs, targets, options.alpha)[:count]
 
 
-def _traced(function, arguments):
+def _trace(function, arguments):
     # The name of a spec becomes the name of the signature's input.
     function = tf.function(function, autograph=False)
     return function.get_concrete_function(
@@ -290,3 +291,64 @@ def _traced(function, arguments):
             for name, spec in arguments.items()
         }
     )
+
+
+def make_tokenizer(vocabulary):
+    """Returns a tokenizer of tensorflow-text for a `Subwords`."""
+    # TensorFlow shares a tokenizer among all signatures by the name of its
+    # node, so each vocabulary needs a name of its own.
+    with tf.name_scope(f"vocabulary_{vocabulary.sha256[:16]}"):
+        # With the end id at the end, as `Subwords.encode` returns ids.
+        return tensorflow_text.SentencepieceTokenizer(
+            vocabulary.model_bytes, add_eos=True
+        )
+
+
+def tokenize(tokenizer, text):
+    """Returns the ids of texts, and which of them are blank.
+
+    Args:
+        tokenizer: What `make_tokenizer` returned.
+        text: Strings of shape `(batch,)`, which must be UTF-8.
+
+    Returns:
+        Ragged int32 tensor of shape `(batch, length)` with the end ids, and a
+        boolean tensor of shape `(batch,)`.
+    """
+    # ICU replaces invalid bytes by U+FFFD and changes nothing else.
+    legible = tf.strings.unicode_transcode(text, "UTF-8", "UTF-8")
+    is_legible = assert_all(tf.equal(text, legible), exported.NOT_UTF8)
+    with tf.control_dependencies([is_legible]):
+        blank = tf.strings.regex_full_match(text, _BLANK)
+        ids = tokenizer.tokenize(tf.where(blank, "", text))
+    return ids.with_row_splits_dtype(tf.int32), blank
+
+
+def encode_terms(tokenizer, terms):
+    """Returns the ids of `terms`, int32 `(batch, num_terms, term_len)`."""
+    # A search needs at least one term, even if it is empty.
+    terms = tf.pad(terms, [[0, 0], [0, 1]])
+    ids, _ = tokenize(tokenizer, tf.reshape(terms, [-1]))
+    ids = tf.ragged.boolean_mask(ids, ids > END_ID).to_tensor()
+    ids = tf.pad(ids, [[0, 0], [0, 1]])  # an empty term has no id
+    shape = tf.shape(terms)
+    return tf.reshape(ids, [shape[0], shape[1], tf.shape(ids)[1]])
+
+
+def decode(tokenizer, sequences):
+    """Returns the texts of `sequences`, strings `(batch, num_hypotheses)`."""
+    shape = tf.shape(sequences)
+    # (batch * num_hypotheses, length)
+    flat = tf.reshape(sequences, [-1, shape[2]])
+    # Padding and the end have the smallest ids.
+    ids = tf.ragged.boolean_mask(flat, flat > END_ID)
+    texts = tokenizer.detokenize(ids)
+    # A model can spell a line feed in bytes, but a translation must remain one
+    # line.
+    texts = tf.strings.regex_replace(texts, "\n", " ")
+    return tf.reshape(texts, shape[:2])  # (batch, num_hypotheses)
+
+
+def assert_all(holds, message):
+    """Returns an operation that fails with a message unless all values hold."""
+    return tf.debugging.Assert(tf.reduce_all(holds), [message])

@@ -1,10 +1,13 @@
-"""Writes directories of numbered versions, which model servers watch."""
+"""Directories of numbered versions, which model servers watch."""
 
 import contextlib
 import dataclasses
+import importlib.metadata
+import json
 import os
 import shutil
 
+from keras_transformer.decoding.exported import EXPORT_FILE
 from keras_transformer.decoding.exported import find_export_format
 from keras_transformer.decoding.exported import is_ctranslate2
 from keras_transformer.decoding.exported import is_version
@@ -20,7 +23,7 @@ PRECISIONS = ("float32", "bfloat16")  # those that a SavedModel computes in
 
 
 @contextlib.contextmanager
-def new_version(export_dir):
+def make_version(export_dir):
     """Makes the next version of an export, which appears once it is complete.
 
     The caller fills the directory `N.incomplete`, which is renamed to `N` at
@@ -48,6 +51,36 @@ def new_version(export_dir):
             yield aside, path
             writing.synchronise(aside)
             writing.move(aside, path)
+
+
+def write_record(directory, run, step, options, packages, **more):
+    """Writes `export.json`: the origin of a model and how it decodes.
+
+    Args:
+        directory: Path of the directory to write to.
+        run: The `RunDirectory` that the model comes from.
+        step: Integer step of the checkpoint.
+        options: The `DecodeOptions` of the export.
+        packages: Names of the packages whose versions are recorded.
+        **more: Other entries, such as `precision` and `max_tokens`.
+    """
+    # The readers in `decoding` need `decode` and the hash of the vocabulary.
+    # The other entries here say where the model comes from.
+    record = {
+        "problem": run.problem_name,
+        "hparams_set": run.record.get("hparams_set"),
+        "step": step,
+        # An averaged run has one checkpoint, made of several.
+        "checkpoint_steps": run.averaged_steps or [step],
+        **run.vocabularies.hashes,
+        "decode": dataclasses.asdict(options),
+        **more,
+        "versions": {
+            name: importlib.metadata.version(name) for name in packages
+        },
+    }
+    with writing.atomic_write(os.path.join(directory, EXPORT_FILE)) as file:
+        file.write(json.dumps(record, indent=2) + "\n")
 
 
 def check_export_dir(export_dir, format):

@@ -15,7 +15,7 @@ BATCH_SIZES = (1, 4, 16)
 MAX_LENGTH = 100  # tokens of a text; longer ones would delay the start
 
 
-def warmup_texts(run, max_tokens):
+def make_warmup_texts(run, max_tokens):
     """Returns sentences to warm up a model with, each with a reference.
 
     Args:
@@ -28,14 +28,14 @@ def warmup_texts(run, max_tokens):
         problem's dev split if its files exist and have sentences that are short
         enough. Otherwise they are made of tokens of the vocabulary.
     """
-    artificial = [(text, text) for text in _artificial(run)]
+    artificial = [(text, text) for text in _make_artificial_texts(run)]
     longest = min(MAX_LENGTH, max_tokens)
-    pairs = _fitting(_dev_pairs(run), run, longest)
-    pairs = pairs or _fitting(artificial, run, longest)
+    pairs = _select_fitting(_read_dev_pairs(run), run, longest)
+    pairs = pairs or _select_fitting(artificial, run, longest)
     return pairs[: max(BATCH_SIZES)]
 
 
-def _fitting(pairs, run, longest):
+def _select_fitting(pairs, run, longest):
     """Returns the pairs whose sides have words and not too many tokens."""
     sides = run.source_vocabulary, run.vocabulary
     encoded = [side.encode(texts) for side, texts in zip(sides, zip(*pairs))]
@@ -57,7 +57,7 @@ def write_warmup(directory, signatures, pairs, vocabulary):
         vocabulary: The `Subwords` of the sources.
     """
     with tf.io.TFRecordWriter(os.path.join(directory, FILE_NAME)) as writer:
-        for name, inputs in _requests(pairs, vocabulary):
+        for name, inputs in _list_requests(pairs, vocabulary):
             if "score" not in signatures and name != "ids":
                 continue  # an export of ids has no signature of texts
             log = PredictionLog()
@@ -73,7 +73,7 @@ def write_warmup(directory, signatures, pairs, vocabulary):
             writer.write(log.SerializeToString())
 
 
-def _requests(pairs, vocabulary):
+def _list_requests(pairs, vocabulary):
     """Yields the names of signatures and their inputs."""
     for size in BATCH_SIZES:
         texts, references = zip(*pairs[:size])
@@ -89,7 +89,7 @@ def _fill(protos, tensors):
         protos[name].CopyFrom(to_proto(tensor.numpy()))
 
 
-def _dev_pairs(run):
+def _read_dev_pairs(run):
     # An export must work without the data, for example on another machine.
     problem = facts.find_problem(run)
     if problem is None or problem.data_dir is None:
@@ -100,7 +100,7 @@ def _dev_pairs(run):
     return list(zip(*problem.text_split("dev")))
 
 
-def _artificial(run):
+def _make_artificial_texts(run):
     vocabulary = run.source_vocabulary
     first = vocabulary.vocab_size // 2  # skips bytes, which may be no text
     count = vocabulary.vocab_size - first

@@ -101,7 +101,7 @@ def read_rows(path):
         have is "".
 
     Raises:
-        ValueError: If a file is there that is not such a table.
+        UserError: If a file is there that is not such a table.
     """
     if not os.path.lexists(path):
         return []

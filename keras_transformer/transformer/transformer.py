@@ -57,9 +57,7 @@ class Transformer(keras.Model):
             keeps them, also if `model.encoder.trainable = False` was set later.
             Defaults to none.
         **layer_options: Further arguments of `layers.EncoderLayer` except
-            `causal`, for all layers: `d_k`, `d_v`, `attention_dropout`,
-            `activation_dropout`, `norm`, `neighbourhood_size`, `initializer`
-            and `attention`.
+            `causal`, for all layers.
 
     Call arguments:
         features: Dictionary of `inputs`, integer ids of shape

@@ -15,13 +15,13 @@ class VersionsTest:
     def test_versions_count_up_as_numbers(self, tmp_path):
         path = tmp_path / "export"
         for _ in range(11):
-            with versions.new_version(str(path)) as (aside, _):
+            with versions.make_version(str(path)) as (aside, _):
                 open(os.path.join(aside, "file"), "w").close()
         assert exported.list_versions(path) == list(range(1, 12))
         assert exported.find_newest_version(str(path)) == str(path / "11")
 
     def test_no_number_is_there_before_the_end(self, tmp_path):
-        with versions.new_version(str(tmp_path)) as (aside, path):
+        with versions.make_version(str(tmp_path)) as (aside, path):
             assert os.listdir(tmp_path) == ["1.incomplete"]
             assert os.path.dirname(aside) == str(tmp_path)
         assert os.listdir(tmp_path) == ["1"]
@@ -29,7 +29,7 @@ class VersionsTest:
 
     def test_an_error_leaves_nothing(self, tmp_path):
         with pytest.raises(RuntimeError):
-            with versions.new_version(str(tmp_path / "export")):
+            with versions.make_version(str(tmp_path / "export")):
                 raise RuntimeError
         assert os.listdir(tmp_path) == []
 
@@ -37,7 +37,7 @@ class VersionsTest:
         script = (
             "import sys\n"
             "from keras_transformer.export import versions\n"
-            "with versions.new_version(sys.argv[1]) as (aside, _):\n"
+            "with versions.make_version(sys.argv[1]) as (aside, _):\n"
             "    open(aside + '/saved_model.pb', 'w').write('half')\n"
             "    print(flush=True)\n"
             "    sys.stdin.read()\n"
@@ -49,19 +49,19 @@ class VersionsTest:
         )
         process.stdout.readline()
         with pytest.raises(ValueError, match="Another process is writing"):
-            with versions.new_version(str(tmp_path)):
+            with versions.make_version(str(tmp_path)):
                 pass
         process.send_signal(signal.SIGKILL)
         process.communicate()
         assert os.listdir(tmp_path) == ["1.incomplete"]
         assert exported.list_versions(tmp_path) == []
-        with versions.new_version(str(tmp_path)) as (aside, _):
+        with versions.make_version(str(tmp_path)) as (aside, _):
             assert os.listdir(aside) == []
         assert os.listdir(tmp_path) == ["1"]
 
     def test_a_foreign_directory_is_an_error(self, tmp_path):
         (tmp_path / "thesis.txt").write_text("years of work")
         with pytest.raises(ValueError, match="holds other files"):
-            with versions.new_version(str(tmp_path)):
+            with versions.make_version(str(tmp_path)):
                 pass
         assert os.listdir(tmp_path) == ["thesis.txt"]

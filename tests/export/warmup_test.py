@@ -38,7 +38,7 @@ class WarmupTextsTest:
         problem = with_pairs(tmp_path, dev=dev)
         problem.generate(None)
         monkeypatch.setattr(warmup.facts, "find_problem", lambda run: problem)
-        pairs = warmup.warmup_texts(run, 256)
+        pairs = warmup.make_warmup_texts(run, 256)
         if expected is None:
             assert len(pairs) == max(warmup.BATCH_SIZES)
             assert all(source == target for source, target in pairs)

@@ -161,7 +161,7 @@ class BadInputTest:
         self, trained_run, tmp_path, capsys, format
     ):
         (tmp_path / "1").mkdir()
-        with versions.new_version(str(tmp_path)):
+        with versions.make_version(str(tmp_path)):
             flags = [f"--output_dir={trained_run}", f"--export_dir={tmp_path}"]
             flags.append(f"--format={format}")
             assert_fails(capsys, ["Another process is writing"], *flags)

@@ -109,7 +109,7 @@ def list_weights(config, vocab_size, input_vocab_size=None):
 
     The names are those of checkpoints, see `runs.variables`. This is the only
     place that states shapes: checkpoints are checked against it before a
-    backend is loaded, and the memory and the arithmetic of a training follow
+    backend is loaded, and the memory and the arithmetic of training follow
     from it.
 
     Args:

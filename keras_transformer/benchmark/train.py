@@ -6,7 +6,7 @@ import random
 from keras_transformer.benchmark import machine
 from keras_transformer.benchmark import workload
 from keras_transformer.cost.arithmetic import training_flops
-from keras_transformer.cost.devices import matrix_peak
+from keras_transformer.cost.devices import find_matrix_peak
 from keras_transformer.data.update_batches import Layout
 from keras_transformer.data.update_batches import UpdateBatches
 from keras_transformer.data.update_size import update_positions
@@ -108,7 +108,7 @@ def _arithmetic(engine, precision, passes, flops, token_flops):
     rate, _ = passes.rate(flops)
     measured = machine.matrix_product_rate(precision, engine.num_replicas)
     name = engine.device_name()
-    peak = matrix_peak(name, precision)
+    peak = find_matrix_peak(name, precision)
     utilization = None
     if peak:
         token_rate, _ = passes.rate(token_flops)

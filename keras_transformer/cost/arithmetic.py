@@ -1,4 +1,4 @@
-"""The number of floating-point operations of a training, by counting."""
+"""Counts the floating-point operations of a training run."""
 
 import functools
 import math
@@ -12,7 +12,7 @@ SOURCE_KERNELS = ("cross_attention/key", "cross_attention/value")
 
 
 def training_flops(config, vocab_size, lengths, num_passes=1):
-    """Counts the operations of the matrix products of a training.
+    """Counts the operations of the matrix products of a training run.
 
     A product of a matrix with a vector takes two operations for each entry, and
     the backward pass takes twice as many as the forward pass. Attention counts

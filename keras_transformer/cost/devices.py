@@ -1,6 +1,6 @@
 """How many operations a second devices sustain, and their peaks.
 
-`SUSTAINED` is for the paper's formula of the cost of a training. The figures of
+`SUSTAINED` is for the paper's formula of the cost of training. The figures of
 K80, K40, M40 and P100 are the paper's (footnote in section 6.1). Its P100
 sustains nine tenths of the 10.6 TFLOP/s that NVIDIA's data sheet names as the
 peak in single precision. The later devices get the same share of their data
@@ -28,7 +28,7 @@ MATRIX_PEAK = {
 }
 
 
-def flops_per_second(device):
+def parse_flops(device):
     """Returns the operations a second that a device sustains.
 
     Args:
@@ -39,9 +39,9 @@ def flops_per_second(device):
 
     Example:
 
-    >>> flops_per_second("P100")
+    >>> parse_flops("P100")
     9500000000000.0
-    >>> flops_per_second("2.4e11")
+    >>> parse_flops("2.4e11")
     240000000000.0
     """
     if device in SUSTAINED:
@@ -59,7 +59,7 @@ def flops_per_second(device):
     return number
 
 
-def recognise(name):
+def recognise_flops(name):
     """Returns the operations a second of the device that a driver names.
 
     Args:
@@ -70,13 +70,13 @@ def recognise(name):
 
     Example:
 
-    >>> recognise("Tesla P100-SXM2-16GB")
+    >>> recognise_flops("Tesla P100-SXM2-16GB")
     9500000000000.0
     """
     return _entry(SUSTAINED, name)
 
 
-def matrix_peak(name, precision):
+def find_matrix_peak(name, precision):
     """Returns the peak of matrix products on the device that a driver names.
 
     Args:
@@ -89,7 +89,7 @@ def matrix_peak(name, precision):
 
     Example:
 
-    >>> matrix_peak("NVIDIA A100-SXM4-40GB", "bfloat16")
+    >>> find_matrix_peak("NVIDIA A100-SXM4-40GB", "bfloat16")
     312000000000000.0
     """
     return (_entry(MATRIX_PEAK, name) or {}).get(precision)
@@ -101,7 +101,7 @@ def _entry(table, name):
     return next((table[word] for word in words if word in table), None)
 
 
-def cost_by_time(seconds, num_devices, flops):
+def compute_cost(seconds, num_devices, flops):
     """Returns the cost of a training by the formula of the paper's Table 2.
 
     Args:
@@ -113,7 +113,7 @@ def cost_by_time(seconds, num_devices, flops):
 
     The base model took 12 hours on 8 P100s, and the paper says 3.3e18.
 
-    >>> f"{cost_by_time(12 * 3600, 8, SUSTAINED['P100']):.1e}"
+    >>> f"{compute_cost(12 * 3600, 8, SUSTAINED['P100']):.1e}"
     '3.3e+18'
     """
     return seconds * num_devices * flops

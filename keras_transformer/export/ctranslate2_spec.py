@@ -87,18 +87,23 @@ class RunConverter(Converter):
 
     def _fill_embeddings(self, spec):
         """Fills in the one to three matrices of `TokenEmbeddings`."""
-        tied = self.config.tied_embeddings
-        inputs = "embeddings" if tied == "all" else "input_embeddings"
-        softmax = "softmax_weights" if tied == "none" else "embeddings"
+        shared = self._get_weight("embedding/embeddings")
+        inputs, softmax = shared, shared
+        if self.config.tied_embeddings != "all":
+            inputs = self._get_weight("embedding/input_embeddings")
+        if self.config.tied_embeddings == "none":
+            softmax = self._get_weight("embedding/softmax_weights")
         # By default, CTranslate2 scales the embeddings by sqrt(d_model), as we
         # do. Section 3.4 of Vaswani et al. (2017).
-        spec.encoder.embeddings[0].weight = self._weight(f"embedding/{inputs}")
-        spec.decoder.embeddings.weight = self._weight("embedding/embeddings")
-        spec.decoder.projection.weight = self._weight(f"embedding/{softmax}")
+        spec.encoder.embeddings[0].weight = inputs
+        spec.decoder.embeddings.weight = shared
+        spec.decoder.projection.weight = softmax
 
     def _fill_stack(self, spec, name, positions):
         """Fills in the layers of the encoder or the decoder."""
-        spec.position_encodings.encodings = Weight(self._positions(positions))
+        spec.position_encodings.encodings = Weight(
+            self._make_positions(positions)
+        )
         for i, layer in enumerate(spec.layer):
             place = f"{name}/layer_{i}"
             self._fill_attention(layer, place, "self_attention")
@@ -112,10 +117,10 @@ class RunConverter(Converter):
     def _fill_attention(self, layer, place, kind):
         name = f"{place}/{kind}"
         query, key, value = (
-            self._heads(self._array(f"{name}/{kernel}"))
+            self._pad_heads(self._get_array(f"{name}/{kernel}"))
             for kernel in ("query", "key", "value")
         )
-        output = self._array(f"{name}/output")
+        output = self._get_array(f"{name}/output")
         # CTranslate2 computes what reads the same vectors in one product. In
         # cross-attention, queries come from the decoder and the rest from the
         # encoder.
@@ -128,7 +133,7 @@ class RunConverter(Converter):
         for linear, kernels in zip(spec.linear, fused):
             # (num_fused * num_heads * head_width, d_model)
             linear.weight = Weight(np.concatenate(kernels))
-        spec.linear[-1].weight = Weight(self._heads(output.T).T)
+        spec.linear[-1].weight = Weight(self._pad_heads(output.T).T)
         # By default, CTranslate2 divides by the root of the padded width.
         spec.queries_scale = np.float32(self.d_k**-0.5)
         self._fill_norm(spec.layer_norm, f"{name}_residual/norm")
@@ -136,17 +141,17 @@ class RunConverter(Converter):
     def _fill_feed_forward(self, spec, place):
         name = f"{place}/feed_forward"
         # Our kernels are (inputs, outputs), CTranslate2's (outputs, inputs).
-        spec.linear_0.weight = Weight(self._array(f"{name}/inner").T)
-        spec.linear_0.bias = self._weight(f"{name}/inner_bias")
-        spec.linear_1.weight = Weight(self._array(f"{name}/outer").T)
-        spec.linear_1.bias = self._weight(f"{name}/outer_bias")
+        spec.linear_0.weight = Weight(self._get_array(f"{name}/inner").T)
+        spec.linear_0.bias = self._get_weight(f"{name}/inner_bias")
+        spec.linear_1.weight = Weight(self._get_array(f"{name}/outer").T)
+        spec.linear_1.bias = self._get_weight(f"{name}/outer_bias")
         self._fill_norm(spec.layer_norm, f"{name}_residual/norm")
 
     def _fill_norm(self, spec, name):
-        spec.gamma = self._weight(f"{name}/gamma")
-        spec.beta = self._weight(f"{name}/beta")
+        spec.gamma = self._get_weight(f"{name}/gamma")
+        spec.beta = self._get_weight(f"{name}/beta")
 
-    def _heads(self, kernel):
+    def _pad_heads(self, kernel):
         """Transposes a kernel and pads its heads with zeros to one width.
 
         The zeros change neither the scores of keys nor the sum of values.
@@ -165,18 +170,18 @@ class RunConverter(Converter):
         kernel = np.pad(kernel, [(0, 0), (0, self.head_width - width), (0, 0)])
         return kernel.reshape(-1, rows)  # (num_heads * head_width, d_model)
 
-    def _positions(self, name):
+    def _make_positions(self, name):
         if self.config.positional_encoding == "sinusoidal":
             return make_sinusoids(self.num_positions, self.config.d_model)
-        table = self._array(f"{name}/positions")
+        table = self._get_array(f"{name}/positions")
         # As in our layer, positions from `max_length` on share the last vector.
         missing = self.num_positions - len(table)
         return np.pad(table, [(0, missing), (0, 0)], mode="edge")
 
-    def _weight(self, name):
-        return Weight(self._array(name))
+    def _get_weight(self, name):
+        return Weight(self._get_array(name))
 
-    def _array(self, name):
+    def _get_array(self, name):
         return self.arrays[f"model/{name}"].astype("float32")
 
 

@@ -44,10 +44,6 @@ class Shortlist(typing.NamedTuple):
         A subword with a tab or a line end in it is left out, because such a
         file cannot hold it.
 
-        Args:
-            directory: Path of the directory.
-            vocabularies: The `Vocabularies` of the ids.
-
         Returns:
             SHA-256 of the file, in hexadecimal.
         """
@@ -80,10 +76,6 @@ def read_pairs(corpora, languages, vocabulary):
         List of pairs of str without blank ones. If there are more than
         `MAX_PAIRS` pairs, it holds an even sample of at least half of
         `MAX_PAIRS`.
-
-    Raises:
-        UserError: If the files are not parallel text, if no pair has text on
-            both sides, or if the vocabulary does not have the tag of a corpus.
     """
     for corpus in corpora:
         _check_tag(corpus.tag, vocabulary)
@@ -151,10 +143,6 @@ def learn_shortlist(
 
 def _find_occurrences(texts, vocabulary):
     """Returns which subwords occur in which texts, without the ends.
-
-    Args:
-        texts: Tuple of str.
-        vocabulary: Their `Subwords`.
 
     Returns:
         Array of shape `(2, num_occurrences)`: the numbers of the texts, in

@@ -296,7 +296,7 @@ def _trace(function, arguments):
 def make_tokenizer(vocabulary):
     """Returns a tokenizer of tensorflow-text for a `Subwords`."""
     # TensorFlow shares a tokenizer among all signatures by the name of its
-    # node, so each vocabulary needs a name of its own.
+    # node, so each vocabulary needs another name.
     with tf.name_scope(f"vocabulary_{vocabulary.sha256[:16]}"):
         # With the end id at the end, as `Subwords.encode` returns ids.
         return tensorflow_text.SentencepieceTokenizer(

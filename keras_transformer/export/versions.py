@@ -54,16 +54,7 @@ def make_version(export_dir):
 
 
 def write_record(directory, run, step, options, packages, **more):
-    """Writes `export.json`: the origin of a model and how it decodes.
-
-    Args:
-        directory: Path of the directory to write to.
-        run: The `RunDirectory` that the model comes from.
-        step: Integer step of the checkpoint.
-        options: The `DecodeOptions` of the export.
-        packages: Names of the packages whose versions are recorded.
-        **more: Other entries, such as `precision` and `max_tokens`.
-    """
+    """Writes `export.json`: the origin of a model and how it decodes."""
     # The readers in `decoding` need `decode` and the hash of the vocabulary.
     # The other entries here say where the model comes from.
     record = {
@@ -117,15 +108,7 @@ def check_export_dir(export_dir, format):
 
 
 def check_saved_model(precision, backend):
-    """Checks that a SavedModel can be exported, before the backend is loaded.
-
-    Args:
-        precision: The precision that the model computes in.
-        backend: Name of Keras's backend.
-
-    Raises:
-        UserError: If one of them is unsuitable.
-    """
+    """Checks that a SavedModel can be exported, before a backend is loaded."""
     if backend != "tensorflow":
         raise UserError(
             "A SavedModel must be exported with TensorFlow. Received: "

@@ -48,14 +48,7 @@ def _select_fitting(pairs, run, longest):
 
 
 def write_warmup(directory, signatures, pairs, vocabulary):
-    """Writes the requests and the model's answers as a TFRecord file.
-
-    Args:
-        directory: Path of the `assets.extra` of a SavedModel.
-        signatures: Dictionary of name to concrete function.
-        pairs: List of (text, reference).
-        vocabulary: The `Subwords` of the sources.
-    """
+    """Writes the requests and the model's answers as a TFRecord file."""
     with tf.io.TFRecordWriter(os.path.join(directory, FILE_NAME)) as writer:
         for name, inputs in _list_requests(pairs, vocabulary):
             if "score" not in signatures and name != "ids":

@@ -91,17 +91,17 @@ def average(checkpoints, num_last, kind="evaluated"):
             hold the same weights.
     """
     while True:
-        steps = _last_steps(checkpoints, num_last, kind)
+        steps = _find_last_steps(checkpoints, num_last, kind)
         try:
-            return steps, _mean(checkpoints, steps)
+            return steps, _compute_mean(checkpoints, steps)
         except UserError:
             # A run in progress may have deleted one of them meanwhile.
             # The list has changed then.
-            if _last_steps(checkpoints, num_last, kind) == steps:
+            if _find_last_steps(checkpoints, num_last, kind) == steps:
                 raise
 
 
-def _last_steps(checkpoints, num_last, kind):
+def _find_last_steps(checkpoints, num_last, kind):
     newest = checkpoints.find()
     if kind == "timed":
         recorded = checkpoints.timed_steps
@@ -123,13 +123,13 @@ def _last_steps(checkpoints, num_last, kind):
     return steps[-num_last:]
 
 
-def _mean(checkpoints, steps):
+def _compute_mean(checkpoints, steps):
     # Compared by their headers, before anything is read into memory.
-    expected = _shapes(checkpoints, steps[-1])
+    expected = _read_shapes(checkpoints, steps[-1])
     for step in steps:
         check_shapes(
             expected,
-            _shapes(checkpoints, step),
+            _read_shapes(checkpoints, step),
             checkpoints.path(step),
             "Average the checkpoints of a single run.",
         )
@@ -179,7 +179,7 @@ def _make_record(run, steps, figures):
     return {**run.record, "averaged_steps": steps, "training": training}
 
 
-def _shapes(checkpoints, step):
+def _read_shapes(checkpoints, step):
     headers = select_decoding_weights(checkpoints.headers(step))
     return {name: header.shape for name, header in headers.items()}
 
@@ -189,7 +189,7 @@ def _check_place(path, run):
     checkpoints = os.path.realpath(run.checkpoints.directory)
     if _contains(place, output_dir) or _contains(checkpoints, place):
         raise UserError(
-            "`averaged_dir` must be a directory of its own, neither around "
+            "`averaged_dir` must be a separate directory, neither around "
             "`output_dir` nor among its checkpoints. Received: averaged_dir="
             f"{path!r}, output_dir={run.path!r}. Name another directory, or "
             "leave --averaged_dir out."

@@ -20,9 +20,6 @@ def read_headers(path):
     writes each array uncompressed. Anything else is refused, because a small
     file could then fill the memory.
 
-    Args:
-        path: Path of the file.
-
     Returns:
         A dictionary of name to `npy.Header`.
 
@@ -34,7 +31,7 @@ def read_headers(path):
         with _File(path) as file, zipfile.ZipFile(file) as archive:
             return _parse_headers(archive, os.path.getsize(path))
     except Exception as error:  # zipfile raises many kinds
-        raise _incomplete(path, error) from error
+        raise _make_error(path, error) from error
 
 
 def read_arrays(path, kinds=None):
@@ -47,9 +44,6 @@ def read_arrays(path, kinds=None):
 
     Returns:
         A dictionary of name to NumPy array.
-
-    Raises:
-        UserError: As for `read_headers`.
     """
     names = [
         name
@@ -67,7 +61,7 @@ def read_arrays(path, kinds=None):
                     )
                     member.read()  # to the end, where the checksum is compared
     except Exception as error:
-        raise _incomplete(path, error) from error
+        raise _make_error(path, error) from error
     return arrays
 
 
@@ -123,7 +117,7 @@ def check_shapes(expected, stored, path, remedy):
             raise reading.file_error(path, fault, remedy)
 
 
-def _incomplete(path, error):
+def _make_error(path, error):
     reason = " ".join(str(error).split())[:200] or type(error).__name__
     fault = f"which is not a complete .npz file of numbers ({reason})"
     return reading.file_error(path, fault, _REMEDY)

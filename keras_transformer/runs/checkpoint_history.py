@@ -33,13 +33,6 @@ def read_evaluations(path, steps):
     versions made checkpoints only at evaluations and wrote no such file.
     Evaluations newer than all checkpoints are ignored: a killed process did not
     complete their checkpoints.
-
-    Args:
-        path: Path of the file.
-        steps: List of the steps of all checkpoints, in ascending order.
-
-    Returns:
-        A list of `Evaluation`.
     """
     # `exists` would overlook a link to nothing.
     if not os.path.lexists(path):

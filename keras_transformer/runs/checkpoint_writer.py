@@ -65,10 +65,6 @@ class CheckpointWriter:
                 there is a newer one. Defaults to False.
             seconds: Seconds of training so far, for `keep_every_n_hours`.
                 Defaults to 0.
-
-        Raises:
-            OSError: If the previous checkpoint could not be written. The
-                message names the file and the reason.
         """
         # At most one copy of the state is in memory at any time.
         self.wait()

@@ -43,6 +43,8 @@ class Checkpoints:
 
     def __init__(self, directory):
         self.directory = directory
+        self._evaluations_path = os.path.join(directory, EVALUATIONS_FILE)
+        self._timed_path = os.path.join(directory, TIMED_FILE)
 
     @property
     def steps(self):
@@ -60,7 +62,7 @@ class Checkpoints:
     @property
     def evaluations(self):
         """All `Evaluation`s, those of deleted checkpoints included."""
-        # Read anew each time, since a training may be adding to the file.
+        # Read anew each time, since a trainer may be adding to the file.
         return checkpoint_history.read_evaluations(
             self._evaluations_path, self.steps
         )
@@ -146,28 +148,17 @@ class Checkpoints:
 
         Returns:
             A dictionary of name to NumPy array.
-
-        Raises:
-            UserError: If there is no such checkpoint, or if the file is not
-                a complete one.
         """
         return checkpoint_file.read_arrays(self.path(self.find(step)), kinds)
 
     def headers(self, step=None):
-        """Returns the `npy.Header` of each array by name, reading no array.
-
-        Args:
-            step: As for `load`.
-
-        Raises:
-            UserError: As for `load`.
-        """
+        """Returns the `npy.Header` of each array by name, reading no array."""
         return checkpoint_file.read_headers(self.path(self.find(step)))
 
     def remove_incomplete(self):
         """Deletes the files that a killed process did not complete."""
-        # Only a training calls this: for any other process, a file that is
-        # incomplete may be one that the training is writing at this moment.
+        # Only the trainer calls this. For any other process, an incomplete file
+        # may be one that the trainer is writing at this moment.
         if os.path.isdir(self.directory):
             for name in os.listdir(self.directory):
                 if name.endswith(INCOMPLETE):
@@ -178,9 +169,6 @@ class Checkpoints:
 
         Args:
             step: As for `load`.
-
-        Raises:
-            UserError: If there is no such checkpoint.
         """
         steps = self.steps
         if step is None:
@@ -197,11 +185,3 @@ class Checkpoints:
                 "kt-trainer first, or name another directory."
             )
         return found
-
-    @property
-    def _evaluations_path(self):
-        return os.path.join(self.directory, EVALUATIONS_FILE)
-
-    @property
-    def _timed_path(self):
-        return os.path.join(self.directory, TIMED_FILE)

@@ -1,4 +1,4 @@
-"""The table of the figures of a training, `metrics.csv`."""
+"""The table of the figures of a run, `metrics.csv`."""
 
 import contextlib
 import csv
@@ -53,7 +53,7 @@ class MetricsTable:
         self.path = path
         rows = read_rows(path)
         self.rows = [row for row in rows if int(row["step"]) <= last_step]
-        self._columns = _more_columns(COLUMNS, *rows[:1])
+        self._columns = _add_columns(COLUMNS, *rows[:1])
         self._is_written = False
 
     def add(self, row):
@@ -67,29 +67,29 @@ class MetricsTable:
         # The first row rewrites the file, because a resumed training drops rows
         # and a killed one can leave an incomplete line. Later rows are
         # appended, which costs the same however long the file is.
-        columns = _more_columns(self._columns, row)
+        columns = _add_columns(self._columns, row)
         if self._is_written and columns == self._columns:
             with (
                 explain_disk_errors(self.path),
                 open(self.path, "a", encoding="utf-8", newline="") as file,
             ):
-                self._writer(file).writerow(self.rows[-1])
+                self._make_writer(file).writerow(self.rows[-1])
             return
         self._columns = columns
         with atomic_write(self.path) as file:
-            writer = self._writer(file)
+            writer = self._make_writer(file)
             writer.writeheader()
             writer.writerows(self.rows)
         self._is_written = True
 
-    def _writer(self, file):
+    def _make_writer(self, file):
         return csv.DictWriter(
             file, self._columns, restval="", lineterminator="\n"
         )
 
 
 def read_rows(path):
-    """Reads the rows of `metrics.csv`, even while a training writes it.
+    """Reads the rows of `metrics.csv`, even while a trainer writes it.
 
     A last line without a line end is ignored, because it is incomplete.
 
@@ -149,5 +149,5 @@ def _parse(name, text):
     return text
 
 
-def _more_columns(columns, *rows):
+def _add_columns(columns, *rows):
     return columns + [n for row in rows for n in row if n not in columns]

@@ -97,7 +97,7 @@ class RunDirectory(vocabularies.HasVocabularies):
             record: Dictionary for `run.json`; `problem` is required.
             hparams: `HParams` of the run.
             model_bytes: The SentencePiece model (`Subwords.model_bytes`).
-            source_model_bytes: That of the source, if it has one of its own.
+            source_model_bytes: That of the source, if that is separate.
                 Defaults to None.
 
         Returns:
@@ -181,17 +181,13 @@ class RunDirectory(vocabularies.HasVocabularies):
         return training
 
     def check_same(self, record, hparams):
-        """Checks that a training can resume this run.
+        """Checks that this run can be resumed.
 
         Args:
             record: Dictionary as for `create`.
             hparams: `HParams` of the training. `train_steps` may differ. So may
                 `batch_tokens` if `effective_batch_tokens` is set, because the
                 updates do not depend on it.
-
-        Raises:
-            UserError: If a setting differs. The message names the first such
-                setting and both values.
         """
         if self.averaged_steps:
             raise UserError(

@@ -16,35 +16,27 @@ def model_variables(model):
     for dropout layers are omitted, since the training does not use them (see
     `layers.dropout`).
 
-    Args:
-        model: A built `Transformer`.
-
     Returns:
         A dictionary of name to Keras variable.
     """
     return {
-        f"model/{_place(variable)}": variable
+        f"model/{_get_place(variable)}": variable
         for variable in model.variables
         if variable.name != SEED
     }
 
 
-def averaged_variables(model, optimizer):
+def average_variables(model, optimizer):
     """Names the moving averages (EMA) of the weights that an optimizer keeps.
-
-    Args:
-        model: A built `Transformer`.
-        optimizer: The Keras optimizer, built on the trainable weights of the
-            model.
 
     Returns:
         A dictionary of name to Keras variable. The average of the weight
         `model/...` is called `average/...`. The dictionary is empty if the
         optimizer keeps no averages.
     """
-    places = map(_place, model.trainable_variables)
+    places = map(_get_place, model.trainable_variables)
     # In the order of the weights that the optimizer was built on.
-    averages = _averages(optimizer)
+    averages = _get_averages(optimizer)
     return {f"average/{place}": v for place, v in zip(places, averages)}
 
 
@@ -52,23 +44,20 @@ def optimizer_variables(optimizer):
     """Names the moments and the counters of a built Keras optimizer.
 
     The moving averages of the weights are not among them; see
-    `averaged_variables`. Keras gives some variables the same path, for example
+    `average_variables`. Keras gives some variables the same path, for example
     those of Adafactor for all weights called `query`. Their names get a number
     from the second one on: `optimizer/query:2`.
-
-    Args:
-        optimizer: A built Keras optimizer.
 
     Returns:
         A dictionary of name to Keras variable.
     """
     # By identity, because `==` compares the values of Keras variables.
-    averages = {id(variable) for variable in _averages(optimizer)}
+    averages = {id(variable) for variable in _get_averages(optimizer)}
     named = {}
     counts = {}
     for variable in optimizer.variables:
         if id(variable) not in averages:
-            name = f"optimizer/{_place(variable)}"
+            name = f"optimizer/{_get_place(variable)}"
             counts[name] = counts.get(name, 0) + 1
             number = f":{counts[name]}" if counts[name] > 1 else ""
             named[name + number] = variable
@@ -109,13 +98,13 @@ def write(named, arrays, source):
         variable.assign(np.asarray(arrays[name]))
 
 
-def _place(variable):
+def _get_place(variable):
     # The first part of a path is the name of the model or the optimizer. Keras
     # creates some empty variables of Adafactor without it.
     return variable.path.split("/", 1)[-1]
 
 
-def _averages(optimizer):
+def _get_averages(optimizer):
     # Keras has no public access to the averages. With float16 the optimizer is
     # wrapped in one that scales the loss.
     inner = getattr(optimizer, "inner_optimizer", optimizer)

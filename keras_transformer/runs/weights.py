@@ -78,10 +78,6 @@ def warm_start(model, other, run):
 def check_same_architecture(config, other):
     """Checks that a run can start with the weights of another one.
 
-    Args:
-        config: `ModelConfig` of the new run.
-        other: `RunDirectory` that the weights come from.
-
     Raises:
         UserError: If the architectures differ.
     """
@@ -100,10 +96,6 @@ def check_checkpoint(run, step=None):
     """Checks that a checkpoint has the weights of the run's model.
 
     It reads no array and needs no backend, so it takes milliseconds.
-
-    Args:
-        run: A `RunDirectory`.
-        step: Step of the checkpoint, or "best". Defaults to the newest.
 
     Raises:
         UserError: If a weight is missing, superfluous or of another shape.
@@ -166,9 +158,6 @@ def select_decoding_weights(arrays):
 
     These are the moving averages, `average/...`, if the checkpoint holds them.
     The training itself continues from `model/...`.
-
-    Args:
-        arrays: Dictionary of name to array, as `Checkpoints.load` returns it.
 
     Returns:
         A dictionary of the names `model/...` to arrays.

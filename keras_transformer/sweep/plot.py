@@ -19,19 +19,12 @@ def plot_lines(lines, path, base=None):
     apart. With a base row, a panel therefore shows differences: ours from our
     base, and the paper's from its own. A grey band is the range of the seeds of
     our base.
-
-    Args:
-        lines: List of dictionaries, as `make_lines` returns them. One of them
-            has figures at least.
-        path: Path of the picture to write or replace.
-        base: Name of the base row. Defaults to None, which shows the figures
-            themselves. They also appear while the base row is not measured.
     """
     # Imported here so that importing this module does not load matplotlib.
     from matplotlib.figure import Figure
 
     names = list(dict.fromkeys(line["row"] for line in lines))
-    columns = _columns(lines)
+    columns = _find_columns(lines)
     size = 2.5 + 3.2 * len(columns), 1.2 + 0.24 * len(names)
     figure = Figure(figsize=size, dpi=150, layout="tight")
     axes = figure.subplots(1, len(columns), sharey=True, squeeze=False)[0]
@@ -43,21 +36,21 @@ def plot_lines(lines, path, base=None):
     write_picture(figure, path)
 
 
-def _columns(lines):
+def _find_columns(lines):
     columns = dict.fromkeys(column for line in lines for column in line)
     return [column for column in columns if column.startswith(MEASURED)]
 
 
 def _draw(axis, lines, names, column, base):
-    ours = _points(lines, column)
+    ours = _find_points(lines, column)
     # The paper has one column for all splits.
-    paper = _points(lines, PAPER + column.partition("_")[2])
+    paper = _find_points(lines, PAPER + column.partition("_")[2])
     label = spelled(column)
     if any(name == base for name, _ in ours):
         is_ratio = column.endswith("perplexity")
         label += ", % above base" if is_ratio else ", points above base"
-        ours = _relative(ours, base, is_ratio)
-        paper = _relative(paper, base, is_ratio)
+        ours = _subtract_base(ours, base, is_ratio)
+        paper = _subtract_base(paper, base, is_ratio)
         bases = [value for name, value in ours if name == base]
         axis.axvspan(min(bases), max(bases), color="0.85")
         axis.axvline(0, color="0.6", linewidth=0.8)
@@ -70,11 +63,11 @@ def _draw(axis, lines, names, column, base):
     axis.spines[["top", "right"]].set_visible(False)
 
 
-def _points(lines, column):
+def _find_points(lines, column):
     return [(line["row"], line[column]) for line in lines if column in line]
 
 
-def _relative(points, base, is_ratio):
+def _subtract_base(points, base, is_ratio):
     """Returns the points with their differences from the mean of base."""
     if not points:
         return []

@@ -27,16 +27,8 @@ class Result:
 def read_result(row, path):
     """Reads the result of a row.
 
-    Args:
-        row: The `Row`.
-        path: Path of its run's directory, which need not exist.
-
     Returns:
         A `Result`, or None if there is no checkpoint of this run.
-
-    Raises:
-        UserError: If the run was trained on other data, or if a file of it is
-            not as it was written.
     """
     if not RunDirectory.exists(path):
         return None
@@ -75,11 +67,6 @@ def is_trained(row, result):
 
 def select_scores(run, step, problem):
     """Returns the scores that kt-evaluate measures without further flags.
-
-    Args:
-        run: A `RunDirectory`.
-        step: Step of the checkpoint.
-        problem: The `Problem` of the run.
 
     Returns:
         A dictionary of the name of a split to its scores by name.

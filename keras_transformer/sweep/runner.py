@@ -29,16 +29,13 @@ def run_row(row, path, splits, flags=(), trainer_flags=()):
 
     Returns:
         None, or a line on why the row failed.
-
-    Raises:
-        KeyboardInterrupt: After a signal, once the process has saved its work.
     """
     os.makedirs(path, exist_ok=True)
     failure = None
     # The data may have moved since the run recorded its place.
     flags = [f"--data_dir={row.variant.problem.data_dir}", *flags]
     if not is_trained(row, read_result(row, path)):
-        trainer_flags = [*_recipe(row), *flags, *trainer_flags]
+        trainer_flags = [*_recipe_flags(row), *flags, *trainer_flags]
         failure = _run("trainer", path, trainer_flags)
     for split in splits:
         if not failure and split not in read_result(row, path).scores:
@@ -52,7 +49,7 @@ def is_finished(row, path, splits):
     return is_trained(row, result) and set(splits) <= result.scores.keys()
 
 
-def _recipe(row):
+def _recipe_flags(row):
     return [
         f"--problem={row.variant.problem.name}",
         f"--hparams_set={row.variant.hparams_set}",
@@ -80,7 +77,7 @@ def _run(command, path, flags):
     reason = f"ended with status {status}"
     if status < 0:
         reason = f"was ended by signal {-status}"
-    return f"kt-{command} {reason}. {_last_line(log)}"
+    return f"kt-{command} {reason}. {_read_last_line(log)}"
 
 
 def _wait(process):
@@ -95,7 +92,7 @@ def _wait(process):
         raise
 
 
-def _last_line(path):
+def _read_last_line(path):
     with open(path, encoding="utf-8", errors="replace") as file:
         lines = [line for line in map(str.strip, file) if line]
     return lines[-1] if lines else ""

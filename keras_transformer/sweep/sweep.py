@@ -34,10 +34,6 @@ class Sweep:
     def run(self, rows, flags=(), trainer_flags=()):
         """Trains and evaluates rows, and writes the report after each one.
 
-        Args:
-            rows: List of those of the sweep's rows that are wanted now.
-            flags, trainer_flags: As for `runner.run_row`.
-
         Returns:
             A dictionary of the directory of a row to why it failed.
         """
@@ -101,13 +97,13 @@ def check_settings(directory, settings):
         if earlier.get(name) != value:
             raise UserError(
                 f"`--{name}` must not change in the directory of a sweep. "
-                f"Received: {_flag(name, value)}, but {directory} was begun "
-                f"with {_flag(name, earlier.get(name))}. Repeat the earlier "
+                f"Received: {_show(name, value)}, but {directory} was begun "
+                f"with {_show(name, earlier.get(name))}. Repeat the earlier "
                 "command, or use another --output_dir."
             )
 
 
-def _flag(name, value):
+def _show(name, value):
     return f"no --{name}" if value is None else f"--{name}={value}"
 
 

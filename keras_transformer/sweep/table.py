@@ -42,15 +42,17 @@ def make_lines(rows, results, measure, quoted=()):
         A list of dictionaries of column to value. A line lacks the columns
         that it has no value for.
     """
-    others = _other_columns(rows)
-    lines = [{"row": name, **_paper(figures)} for name, figures in quoted]
+    others = _find_other_columns(rows)
+    lines = [
+        {"row": name, **_paper_columns(figures)} for name, figures in quoted
+    ]
     for row in rows:
         result = results[row.directory]
         line = {"row": row.variant.name, "seed": row.seed}
-        line |= _model(row.hparams, others)
+        line |= _model_columns(row.hparams, others)
         if is_trained(row, result):
-            line |= _measured(result, measure)
-        lines.append(line | _paper(row.variant.paper))
+            line |= _measured_columns(result, measure)
+        lines.append(line | _paper_columns(row.variant.paper))
     return lines
 
 
@@ -58,34 +60,31 @@ def write_csv(path, lines):
     """Writes the lines of a table as CSV."""
     with atomic_write(path) as file:
         writer = csv.DictWriter(
-            file, _columns(lines), restval="", lineterminator="\n"
+            file, _list_columns(lines), restval="", lineterminator="\n"
         )
         writer.writeheader()
         writer.writerows(lines)
 
 
 def write_markdown(path, title, lines, failures):
-    """Writes the lines of a table as Markdown.
-
-    Args:
-        path: Path of the file to write or replace.
-        title: Text above the table.
-        lines: List of dictionaries, as `make_lines` returns them.
-        failures: Dictionary of the directory of a row to why it failed.
-    """
-    columns = _columns(lines)
-    head = [_heading(column) for column in columns]
+    """Writes the lines of a table as Markdown."""
+    columns = _list_columns(lines)
+    head = [_make_heading(column) for column in columns]
     cells = [
-        [_cell(column, line.get(column)) for column in columns]
+        [_make_cell(column, line.get(column)) for column in columns]
         for line in lines
     ]
-    parts = [title, markdown.table(head, cells, numbers=True), *_spreads(lines)]
+    parts = [
+        title,
+        markdown.table(head, cells, numbers=True),
+        *_describe_spreads(lines),
+    ]
     parts += [f"{name} failed: {why}" for name, why in failures.items()]
     with atomic_write(path) as file:
         file.write("\n\n".join(parts) + "\n")
 
 
-def _other_columns(rows):
+def _find_other_columns(rows):
     """Returns the other hyper-parameters that are not the same in all rows.
 
     The depth of the decoder is one of them if it is not N in some row.
@@ -104,7 +103,7 @@ def _other_columns(rows):
     return [depth, *varied] if unequal else varied
 
 
-def _model(hparams, others):
+def _model_columns(hparams, others):
     values = {name: getattr(hparams, name) for name in (*MODEL, *others)}
     if "num_decoder_layers" in values:
         values["num_decoder_layers"] = hparams.decoder_depth
@@ -112,8 +111,8 @@ def _model(hparams, others):
     return {**values, "steps": hparams.train_steps}
 
 
-def _measured(result, measure):
-    # A problem need not give its own measure.
+def _measured_columns(result, measure):
+    # A problem need not report its measure.
     scores = {
         f"{split}_{measure}": scores[measure]
         for split, scores in result.scores.items()
@@ -127,22 +126,22 @@ def _measured(result, measure):
     }
 
 
-def _paper(figures):
+def _paper_columns(figures):
     return {f"{PAPER}{name}": value for name, value in figures.items()}
 
 
-def _columns(lines):
+def _list_columns(lines):
     """Returns the columns of all lines, with those of the paper at the end."""
     columns = dict.fromkeys(column for line in lines for column in line)
     return sorted(columns, key=lambda column: column.startswith(PAPER))
 
 
-def _heading(column):
+def _make_heading(column):
     is_figure = column.startswith((*MEASURED, PAPER))
     return HEADINGS.get(column, spelled(column) if is_figure else column)
 
 
-def _cell(column, value):
+def _make_cell(column, value):
     if value is None:
         return ""
     if column.endswith("parameters"):
@@ -155,7 +154,7 @@ def _cell(column, value):
     return f"{value:.1f}" if is_score else str(value)
 
 
-def _spreads(lines):
+def _describe_spreads(lines):
     """Yields a sentence on each row that was trained with several seeds."""
     for name in dict.fromkeys(line["row"] for line in lines):
         seeds = [
@@ -165,7 +164,7 @@ def _spreads(lines):
         ]
         if len(seeds) > 1:
             figures = [
-                _spread(column, [line[column] for line in seeds])
+                _describe_spread(column, [line[column] for line in seeds])
                 for column in seeds[0]
                 if column.startswith(MEASURED)
                 and all(column in line for line in seeds)
@@ -173,6 +172,6 @@ def _spreads(lines):
             yield f"{name}, {len(seeds)} seeds: {'; '.join(figures)}."
 
 
-def _spread(column, values):
+def _describe_spread(column, values):
     low, mean, high = min(values), statistics.mean(values), max(values)
     return f"{spelled(column)} {low:.2f} to {high:.2f}, mean {mean:.2f}"

@@ -85,13 +85,7 @@ def quote_table4(names):
 
 
 def make_points(problem, hparams_set, points):
-    """Returns a variant for each combination of hyper-parameters.
-
-    Args:
-        problem: The `Problem`.
-        hparams_set: Name of the hparams set that all of them change.
-        points: List of dictionaries, as `spaces.list_grid` returns them.
-    """
+    """Returns a variant for each combination of hyper-parameters."""
     return [
         Variant(
             "_".join(f"{name}={value}" for name, value in point.items()),

@@ -100,7 +100,7 @@ class Evaluator:
     def _weights_to_measure(self):
         """Gives the model the averaged weights, if there are any."""
         self.engine.synchronise()
-        averages = variables.averaged_variables(
+        averages = variables.average_variables(
             self.engine.model, self.engine.optimizer
         )
         if not averages:

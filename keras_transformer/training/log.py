@@ -14,9 +14,7 @@ from tensorboard.compat.proto.summary_pb2 import Summary
 from tensorboard.summary.writer.record_writer import RecordWriter
 
 from keras_transformer.cost.arithmetic import training_flops
-from keras_transformer.cost.devices import cost_by_time
-from keras_transformer.cost.devices import flops_per_second
-from keras_transformer.cost.devices import recognise
+from keras_transformer.cost.devices import compute_cost
 from keras_transformer.data.progress import duration
 from keras_transformer.files.writing import atomic_write
 from keras_transformer.files.writing import explain_disk_errors
@@ -255,7 +253,7 @@ class TrainingCost:
         )
         flops = flops_per_second(device) if device else None
         self.flops = flops or recognise(engine.device_name()) or math.nan
-        self._per_second = cost_by_time(1.0, engine.num_replicas, self.flops)
+        self._per_second = compute_cost(1.0, engine.num_replicas, self.flops)
 
     def count_time(self, seconds):
         """Adds the cost of a duration."""

@@ -8,7 +8,7 @@ import contextlib
 import os
 import time
 
-from keras_transformer.cost.devices import flops_per_second
+from keras_transformer.cost.devices import parse_flops
 from keras_transformer.data.bpe_dropout import BpeDropout
 from keras_transformer.data.token_links import read_links
 from keras_transformer.engines import memory
@@ -98,7 +98,7 @@ def _check_tags(problem):
 def check_device(device):
     """Raises a `UserError` if nobody knows what `--device` sustains."""
     if device:
-        flops_per_second(device)
+        parse_flops(device)
 
 
 def check_metrics(problem, measure, early_stopping_metric):

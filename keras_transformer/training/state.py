@@ -142,7 +142,7 @@ class TrainingState:
         return {
             **variables.model_variables(model),
             **variables.optimizer_variables(optimizer),
-            **variables.averaged_variables(model, optimizer),
+            **variables.average_variables(model, optimizer),
         }
 
 

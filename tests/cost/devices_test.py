@@ -1,10 +1,10 @@
 import pytest
 
 from keras_transformer.cost.devices import SUSTAINED
-from keras_transformer.cost.devices import cost_by_time
-from keras_transformer.cost.devices import flops_per_second
-from keras_transformer.cost.devices import matrix_peak
-from keras_transformer.cost.devices import recognise
+from keras_transformer.cost.devices import compute_cost
+from keras_transformer.cost.devices import find_matrix_peak
+from keras_transformer.cost.devices import parse_flops
+from keras_transformer.cost.devices import recognise_flops
 
 HOUR = 3600
 
@@ -15,7 +15,7 @@ class CostByTimeTest:
     )
     def test_the_papers_costs_come_out(self, hours, expected):
         """The base and the big model of Table 2, on 8 P100s."""
-        cost = cost_by_time(hours * HOUR, 8, SUSTAINED["P100"])
+        cost = compute_cost(hours * HOUR, 8, SUSTAINED["P100"])
         assert f"{cost:.1e}" == expected
 
 
@@ -23,7 +23,7 @@ class DevicesTest:
     def test_the_papers_figures_are_its_own(self):
         figures = {"K80": 2.8, "K40": 3.7, "M40": 6.0, "P100": 9.5}
         for name, teraflops in figures.items():
-            assert flops_per_second(name) == pytest.approx(teraflops * 1e12)
+            assert parse_flops(name) == pytest.approx(teraflops * 1e12)
 
     def test_later_devices_have_the_p100s_share_of_their_peak(self):
         assert SUSTAINED["P100"] / 10.6e12 == pytest.approx(0.9, abs=0.005)
@@ -34,7 +34,7 @@ class DevicesTest:
     )
     def test_an_unknown_device_is_an_error_that_lists_all(self, text):
         with pytest.raises(ValueError, match=f"--device={text}.*9.5e12.*P100"):
-            flops_per_second(text)
+            parse_flops(text)
 
     @pytest.mark.parametrize(
         "name, device",
@@ -45,11 +45,11 @@ class DevicesTest:
         ],
     )
     def test_devices_are_recognised_by_the_drivers_name(self, name, device):
-        assert recognise(name) == SUSTAINED[device]
+        assert recognise_flops(name) == SUSTAINED[device]
 
     @pytest.mark.parametrize("name", ["", "cpu", "Quadro P1000"])
     def test_other_devices_are_unknown(self, name):
-        assert recognise(name) is None
+        assert recognise_flops(name) is None
 
     @pytest.mark.parametrize(
         "name, precision, teraflops",
@@ -62,11 +62,11 @@ class DevicesTest:
     def test_the_peak_depends_on_the_precision(
         self, name, precision, teraflops
     ):
-        assert matrix_peak(name, precision) == teraflops * 1e12
+        assert find_matrix_peak(name, precision) == teraflops * 1e12
 
     @pytest.mark.parametrize(
         "name, precision",
         [("cpu", "float32"), ("", "float32"), ("Tesla T4", "bfloat16")],
     )
     def test_other_peaks_are_unknown(self, name, precision):
-        assert matrix_peak(name, precision) is None
+        assert find_matrix_peak(name, precision) is None

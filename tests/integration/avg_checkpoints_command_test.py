@@ -100,7 +100,7 @@ class AverageCheckpointsTest:
         path = os.path.join(trained_run, place)
         assert_fails(
             capsys,
-            ["averaged_dir", trained_run, "directory of its own"],
+            ["averaged_dir", trained_run, "separate directory"],
             avg_checkpoints,
             f"--output_dir={trained_run}",
             "--num_last_checkpoints=1",

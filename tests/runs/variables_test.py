@@ -81,7 +81,7 @@ class AveragedVariablesTest:
         second = variables.read(variables.model_variables(model))
         adam.apply([np.ones(w.shape, "float32") for w in weights], weights)
         third = variables.read(variables.model_variables(model))
-        named = variables.averaged_variables(model, optimizer)
+        named = variables.average_variables(model, optimizer)
         assert len(named) == len(weights)
         for name, array in variables.read(named).items():
             place = name.replace("average/", "model/")
@@ -92,7 +92,7 @@ class AveragedVariablesTest:
     def test_are_not_named_twice(self):
         model = make_model()
         adam = build(keras.optimizers.Adam(use_ema=True), model)
-        averaged = variables.averaged_variables(model, adam)
+        averaged = variables.average_variables(model, adam)
         others = variables.optimizer_variables(adam)
         assert len(averaged) + len(others) == len(adam.variables)
         ids = [{id(v) for v in named.values()} for named in (averaged, others)]
@@ -101,7 +101,7 @@ class AveragedVariablesTest:
     def test_optimizer_without_averages_has_none(self):
         model = make_model()
         adam = build(keras.optimizers.Adam(), model)
-        assert variables.averaged_variables(model, adam) == {}
+        assert variables.average_variables(model, adam) == {}
 
 
 class ReadTest:

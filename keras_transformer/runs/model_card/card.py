@@ -90,9 +90,9 @@ def make_model_card(run, step=None, export=None):
     training = run.read_training(step)
     parts = [
         MARK,
-        f"# {_title(run, data)}",
-        _summary(run, data),
-        _overview(run, step, data, training, export, decode),
+        f"# {_make_title(run, data)}",
+        _make_summary(run, data),
+        _make_overview(run, step, data, training, export, decode),
         "## Use",
         explain_use(run, step, export, decode["beam_size"]),
         "## Data",
@@ -115,7 +115,7 @@ def _is_card(path):
         return file.read(len(MARK_BEGINNING)) == MARK_BEGINNING
 
 
-def _languages(data):
+def _list_languages(data):
     """Returns the names of both languages, or None if they are unknown."""
     codes = data["languages"] if data else []
     # Problems other than translation have words here, such as "symbols".
@@ -124,10 +124,10 @@ def _languages(data):
     return [LANGUAGES.get(code, code) for code in codes]
 
 
-def _title(run, data):
+def _make_title(run, data):
     if find_linearization(run.vocabulary):
         return "A Transformer that parses English"
-    languages = _languages(data)
+    languages = _list_languages(data)
     if languages and data.get("both_directions"):
         return (
             f"A Transformer that translates between {' and '.join(languages)}"
@@ -137,8 +137,8 @@ def _title(run, data):
     return f"A Transformer for the problem `{run.problem_name}`"
 
 
-def _summary(run, data):
-    languages = _languages(data)
+def _make_summary(run, data):
+    languages = _list_languages(data)
     task = "that turns one text into another"
     if find_linearization(run.vocabulary):
         task = "that writes the constituency tree of an English sentence"
@@ -158,19 +158,19 @@ def _summary(run, data):
     return f"{text}:\n\n> {lines[0]}" if problem and lines else f"{text}."
 
 
-def _overview(run, step, data, training, export, decode):
+def _make_overview(run, step, data, training, export, decode):
     rows = [
         *_describe_model(run.hparams.model),
         ("Parameters", f"{facts.count_parameters(run, step):,}"),
-        ("Vocabulary", _vocabulary(run)),
+        ("Vocabulary", _describe_vocabulary(run)),
         ("Training pairs", sections.count_training_pairs(data)),
         ("Corpus weights", "; ".join(run.record.get("corpus_weights", []))),
-        ("Hyperparameters", _hparams_set(run)),
-        ("Updates", _updates(run, step)),
-        ("Training time", _training_time(training)),
+        ("Hyperparameters", _describe_hparams_set(run)),
+        ("Updates", _describe_updates(run, step)),
+        ("Training time", _describe_time(training)),
         *describe_cost(training),
         ("Training precision", run.record.get("precision", "float32")),
-        ("Format", _format(export)),
+        ("Format", _describe_format(export)),
         ("Decoding", sections.describe_decoding(decode)),
     ]
     # A card states what is recorded and leaves out the rest.
@@ -194,7 +194,7 @@ def _describe_model(config):
     ]
 
 
-def _vocabulary(run):
+def _describe_vocabulary(run):
     target, source = run.vocabularies.sizes
     if run.vocabularies.is_shared:
         return f"{target:,} SentencePiece subwords, shared by source and target"
@@ -204,13 +204,13 @@ def _vocabulary(run):
     )
 
 
-def _hparams_set(run):
+def _describe_hparams_set(run):
     changed = facts.list_changed_hparams(run)
     with_changes = f", with {len(changed)} changed" if changed else ""
     return code(run.record.get("hparams_set")) + with_changes
 
 
-def _updates(run, step):
+def _describe_updates(run, step):
     steps = run.averaged_steps
     if not steps:
         return f"{step:,}"
@@ -218,7 +218,7 @@ def _updates(run, step):
     return f"{step:,}; the weights are the average of updates {listed}"
 
 
-def _training_time(training):
+def _describe_time(training):
     if "seconds" not in training:
         return None
     hours, minutes = divmod(round(training["seconds"] / 60), 60)
@@ -275,7 +275,7 @@ def _shorten(number):
     return f"{digits}e{int(exponent)}"
 
 
-def _format(export):
+def _describe_format(export):
     if not export:
         return None
     text = _FORMATS[export["format"]]

@@ -32,14 +32,14 @@ def describe_data(problem):
     return {
         **({"both_directions": True} if has_both else {}),
         "languages": [problem.inputs_language, problem.targets_language],
-        **_vocab_sizes(manifest, problem.reverse),
+        **_get_vocab_sizes(manifest, problem.reverse),
         "files": manifest["made_from"]["files"],
         "settings": manifest["made_from"].get("settings", {}),
         "splits": {
             split: {
                 "pairs": counts["pairs"] * len(problem.directions),
-                "source_tokens": _num_tokens(counts, inputs),
-                "target_tokens": _num_tokens(counts, targets),
+                "source_tokens": _count_tokens(counts, inputs),
+                "target_tokens": _count_tokens(counts, targets),
             }
             for split, counts in manifest["splits"].items()
         },
@@ -75,7 +75,7 @@ def find_changed_data(run, problem):
     return next(changed, None)
 
 
-def _vocab_sizes(manifest, reverse):
+def _get_vocab_sizes(manifest, reverse):
     size, source_size = (
         manifest.get(name) for name in ("vocab_size", "source_vocab_size")
     )
@@ -86,7 +86,7 @@ def _vocab_sizes(manifest, reverse):
     return {"vocab_size": size, "source_vocab_size": source_size}
 
 
-def _num_tokens(counts, sides):
+def _count_tokens(counts, sides):
     return sum(counts[f"{side}_tokens"] for side in sides)
 
 

@@ -42,9 +42,6 @@ def record_scores(run, split, step, num_pairs, decode, report):
         num_pairs: Number of sentences.
         decode: `DecodeOptions` of the translations.
         report: The report that the problem's `report` returned.
-
-    Raises:
-        UserError: If `check_scores` refuses a score of the report.
     """
     entry = {
         "step": step,
@@ -56,7 +53,7 @@ def record_scores(run, split, step, num_pairs, decode, report):
     entries = [
         earlier
         for earlier in read_scores(run).get(split, [])
-        if _identity(earlier) != _identity(entry)
+        if _get_identity(earlier) != _get_identity(entry)
     ]
     path = run.file(DIRECTORY, f"{split}.json")
     os.makedirs(os.path.dirname(path), exist_ok=True)
@@ -68,16 +65,10 @@ def record_scores(run, split, step, num_pairs, decode, report):
 def read_scores(run):
     """Reads all scores that `record_scores` wrote.
 
-    Args:
-        run: A `RunDirectory`.
-
     Returns:
         A dictionary of split to a list of dictionaries, oldest first. Each one
         holds `step`, `num_pairs`, `decode`, the scores by name, such as `bleu`,
         and the `lines` of the report with their signatures.
-
-    Raises:
-        UserError: If a file does not hold such scores.
     """
     directory = run.file(DIRECTORY)
     if not os.path.isdir(directory):
@@ -103,7 +94,7 @@ def read_signature(line):
     return line.partition(" = ")[0]
 
 
-def _identity(entry):
+def _get_identity(entry):
     # A signature states the options of a measure. Without the scores, the same
     # evaluation made again replaces the earlier one. Versions differ in which
     # measures follow the first.

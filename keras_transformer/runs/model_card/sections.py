@@ -41,11 +41,7 @@ def count_training_pairs(data):
 
 
 def describe_decoding(decode):
-    """Describes options of decoding in a few words.
-
-    Args:
-        decode: Dictionary of fields of `DecodeOptions`.
-    """
+    """Describes options of decoding in a few words."""
     words = {
         "beam_size": "beam",
         "alpha": "alpha",
@@ -66,7 +62,7 @@ def describe_decoding(decode):
     )
 
 
-def _vocabulary_hashes(run):
+def _describe_hashes(run):
     target = f"`{run.vocabulary.sha256}`"
     if run.vocabularies.is_shared:
         return f"The SHA-256 of the vocabulary is {target}."
@@ -77,12 +73,7 @@ def _vocabulary_hashes(run):
 
 
 def make_data_section(run, data):
-    """Describes the training data.
-
-    Args:
-        run: A `RunDirectory`.
-        data: The description of its data, as `facts.get_data` returns it.
-    """
+    """Describes the training data."""
     if not data:
         return (
             "The run does not record the counts of its data, and the generated "
@@ -101,7 +92,7 @@ def make_data_section(run, data):
     text = table(head, rows, numbers=True) + (
         "\n\nTokens are subwords and include the end of each sentence. Pairs "
         f"with more than {run.hparams.max_length} tokens on either side were "
-        f"not used for training. {_vocabulary_hashes(run)}"
+        f"not used for training. {_describe_hashes(run)}"
     )
     if data["files"]:
         rows = [
@@ -113,16 +104,9 @@ def make_data_section(run, data):
 
 
 def make_scores_section(run, step, training, export):
-    """Lists the scores: those of the training and those of kt-evaluate.
-
-    Args:
-        run: A `RunDirectory`.
-        step: Step of the checkpoint.
-        training: Dictionary as `RunDirectory.read_training` returns it.
-        export: Dictionary as for `write_model_card`; empty for a run.
-    """
-    parts = _training_scores(run, step, training)
-    parts += _evaluation_scores(run, step, of_step_only=bool(export))
+    """Lists the scores: those of the training and those of kt-evaluate."""
+    parts = _list_training_scores(run, step, training)
+    parts += _list_evaluation_scores(run, step, of_step_only=bool(export))
     if not parts:
         return (
             "There are no scores yet. `kt-evaluate --output_dir=RUN "
@@ -136,7 +120,7 @@ def make_scores_section(run, step, training, export):
     return "\n\n".join(parts)
 
 
-def _training_scores(run, step, training):
+def _list_training_scores(run, step, training):
     if not {"dev", "dev_step"} <= training.keys():
         return []
     rows = [
@@ -150,12 +134,12 @@ def _training_scores(run, step, training):
         f"On the dev split at update {training['dev_step']:,}, measured {when} "
         "with greedy decoding:",
         table(("Metric", "Value"), rows, numbers=True),
-        *_dev_signatures(run),
-        *_best(run, step),
+        *_list_dev_signatures(run),
+        *_describe_best(run, step),
     ]
 
 
-def _dev_signatures(run):
+def _list_dev_signatures(run):
     """Returns the signatures of the scores in metrics.csv, which has none."""
     problem = facts.find_problem(run)
     measure = run.record.get("measure")
@@ -165,7 +149,7 @@ def _dev_signatures(run):
     return ["The signatures of sacreBLEU:", block(signatures)]
 
 
-def _best(run, step):
+def _describe_best(run, step):
     best = run.checkpoints.best_step
     if best in (None, step):
         return []
@@ -177,7 +161,7 @@ def _best(run, step):
     ]
 
 
-def _evaluation_scores(run, step, of_step_only):
+def _list_evaluation_scores(run, step, of_step_only):
     # The card of a run lists all its checkpoints; an export holds only one.
     entries = [
         (split, entry)
@@ -218,13 +202,7 @@ def _evaluation_scores(run, step, of_step_only):
 
 
 def make_limits_section(run, data, extra_length):
-    """Lists the limits of the model and of its output.
-
-    Args:
-        run: A `RunDirectory`.
-        data: The description of its data, as `facts.get_data` returns it.
-        extra_length: Integer, see `DecodeOptions`.
-    """
+    """Lists the limits of the model and of its output."""
     hparams = run.hparams
     pairs = count_training_pairs(data)
     source = f"{pairs} pairs" if pairs else "the training data"

@@ -144,14 +144,7 @@ EXPORTS = {
 
 
 def explain_use(run, step, export, beam_size):
-    """Returns Markdown that says how to load a model and how to call it.
-
-    Args:
-        run: `RunDirectory` that the model comes from.
-        step: Step of its checkpoint.
-        export: Dictionary as for `write_model_card`; empty for a run.
-        beam_size: Integer, the beam that the model decodes with.
-    """
+    """Returns Markdown that says how to load a model and how to call it."""
     format = export.get("format")
     linearization = find_linearization(run.vocabulary)
     source_file = VOCABULARY_FILE

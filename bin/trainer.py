@@ -79,8 +79,8 @@ FLAGS = flags.define(
         "Model",
         flags.path(
             "warm_start_from",
-            "Directory of a run with the same dimensions, whose weights a new "
-            "run starts from. Default: none.",
+            "Directory of a run with the same architecture, whose weights a "
+            "new run starts from. Default: none.",
         ),
         flags.seed(
             "random_seed",

@@ -15,6 +15,8 @@ from tensorboard.summary.writer.record_writer import RecordWriter
 
 from keras_transformer.cost.arithmetic import training_flops
 from keras_transformer.cost.devices import compute_cost
+from keras_transformer.cost.devices import parse_flops
+from keras_transformer.cost.devices import recognise_flops
 from keras_transformer.data.progress import duration
 from keras_transformer.files.writing import atomic_write
 from keras_transformer.files.writing import explain_disk_errors
@@ -251,8 +253,8 @@ class TrainingCost:
             vocab_size,
             num_passes=engine.hparams.passes_per_update,
         )
-        flops = flops_per_second(device) if device else None
-        self.flops = flops or recognise(engine.device_name()) or math.nan
+        flops = parse_flops(device) if device else None
+        self.flops = flops or recognise_flops(engine.device_name()) or math.nan
         self._per_second = compute_cost(1.0, engine.num_replicas, self.flops)
 
     def count_time(self, seconds):

@@ -210,6 +210,8 @@ class Weight(model_spec.NumpyVariable):
     def _to(self, dtype):
         if dtype != "bfloat16":
             return super()._to(dtype)
+        # A bfloat16 is the upper half of a float32. Adding almost half of its
+        # last place, and 1 more if that place is odd, rounds on truncation.
         bits = self.array.view("uint32")
         half = 0x7FFF + (bits >> 16 & 1)  # rounds to nearest, ties to even
         self.array = (bits + half >> 16).astype("uint16")

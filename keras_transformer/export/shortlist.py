@@ -154,6 +154,8 @@ def _find_occurrences(texts, vocabulary):
         lengths = [len(ids) - 1 for ids in encoded]
         numbers = np.repeat(np.arange(first, first + len(encoded)), lengths)
         ids = np.array([id_ for row in encoded for id_ in row[:-1]], np.int64)
+        # A pair of a text and an id as one number, since `np.unique` of numbers
+        # is much faster than that of rows.
         distinct = np.unique(numbers * vocabulary.vocab_size + ids)
         block = np.divmod(distinct, vocabulary.vocab_size)
         blocks.append(np.array(block, np.int32))
@@ -177,10 +179,12 @@ def _compute_dice(sources, targets, num_sources, num_targets, num_texts):
     texts_of = np.split(texts, np.cumsum(source_counts)[:-1])
     texts, ids = targets
     target_counts = np.bincount(ids, minlength=num_targets)
-    # The ids of text n are those from `bounds[n]` to `bounds[n + 1]`.
+    # The ids of text n are those from `bounds[n]` to `bounds[n + 1]`. A matrix
+    # of all pairs of ids would be too large, so one source id at a time counts
+    # the target ids of the texts that hold it.
     bounds = np.searchsorted(texts, np.arange(num_texts + 1))
-    for number, chosen in zip(source_counts, texts_of):
-        places = _join_ranges(bounds[chosen], bounds[chosen + 1])
+    for number, numbers in zip(source_counts, texts_of):
+        places = _join_ranges(bounds[numbers], bounds[numbers + 1])
         joint = np.bincount(ids[places], minlength=num_targets)
         yield 2 * joint / np.maximum(1, number + target_counts)
 

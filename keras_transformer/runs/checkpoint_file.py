@@ -75,6 +75,9 @@ class _File(io.FileIO):
 
 
 def _parse_headers(archive, num_bytes):
+    # A small file can claim to hold more than the memory does: by compression,
+    # by members that overlap, or by a header with an absurd shape. Each of
+    # these is refused before any array is allocated.
     headers = {}
     room = num_bytes
     for info in archive.infolist():
@@ -83,7 +86,6 @@ def _parse_headers(archive, num_bytes):
             raise ValueError(f"{name[:60]!r} is no array or occurs twice")
         if info.compress_type != zipfile.ZIP_STORED:
             raise ValueError(f"{name[:60]!r} is compressed")
-        # Members may overlap, so the sum is compared with the file.
         room -= info.file_size
         with archive.open(info) as member:
             headers[name] = npy.read_header(member)

@@ -150,7 +150,7 @@ class ExportTest:
         # The hypotheses that the limit cuts are scored by the model.
         options = {"beam_size": 4, "num_hypotheses": 4, "extra_length": 0}
         hypotheses = next(short.hypotheses(TEXTS[:1], **options))
-        (source,) = everything.source_vocabulary.encode(TEXTS[:1])
+        (source,) = everything.codec.source_vocabulary.encode(TEXTS[:1])
         assert any(len(one.ids) == len(source) for one in hypotheses)
         scores = everything.score_ids(
             [source] * len(hypotheses), [one.ids for one in hypotheses]

@@ -218,8 +218,8 @@ class FaultyExportTest:
         "file, content, words",
         [
             ("vocab.model", b"text", "vocab.model with sha256="),
-            ("model.bin", b"", "CTranslate2 must be able to load"),
-            ("model.bin", b"\xff" * 1000, "CTranslate2 must be able to load"),
+            ("model.bin", b"", "CTranslate2 cannot load"),
+            ("model.bin", b"\xff" * 1000, "CTranslate2 cannot load"),
             ("config.json", b"{", "config.json"),
             ("shared_vocabulary.json", b"[]", "differs from vocab.model"),
         ],

@@ -50,7 +50,7 @@ ROWS = [
     row(
         "kt-decoder --output_dir={ctranslate2}" + GLOSSARY,
         TERMS,
-        says="must go with a run",
+        says="does not support `--glossary`",
     ),
     row(QUERY, says="terms.tsv"),
     row(QUERY, writes(FILE, b"a\tb\tc\n"), says="line 1, 'a\\tb\\tc'"),

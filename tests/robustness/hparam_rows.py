@@ -143,7 +143,7 @@ ROWS = [
     ),
     row(
         "kt-decoder --output_dir={saved_model} --decode_hparams=mbr_samples=8",
-        says="must go with a run",
+        says="does not support `mbr_samples`",
     ),
     row(
         "kt-exporter --output_dir={run} --decode_hparams=mbr_samples=8",
@@ -156,7 +156,7 @@ ROWS = [
     ),
     row(
         "kt-decoder --output_dir={ctranslate2} --decode_hparams=mbr_samples=8",
-        says="must go with a run",
+        says="does not support `mbr_samples`",
     ),
     row(DECODE + "constrained=maybe", says="constrained"),
     row(DECODE + "temprature=1", says="temperature"),

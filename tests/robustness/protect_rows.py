@@ -31,11 +31,11 @@ ROWS = [
     row("kt-decoder --output_dir={parser}" + PATTERNS, DIGITS, says="parses"),
     row(
         "kt-decoder --output_dir={saved_model} --protect",
-        says="must go with a run",
+        says="does not support `--protect`",
     ),
     row(
         "kt-decoder --output_dir={ctranslate2} --protect",
-        says="must go with a run",
+        says="does not support `--protect`",
     ),
     row(
         RUN + " --protect --score_file={texts}/dev.en",

@@ -88,11 +88,11 @@ ROWS = [
     ),
     row(
         "kt-decoder --output_dir={saved_model} --rerank_by={run}",
-        says="`--rerank_by` must go with a run",
+        says="does not support `--rerank_by`",
     ),
     row(
         "kt-decoder --output_dir={ctranslate2} --rerank_by={run}",
-        says="must go",
+        says="does not support `--rerank_by`",
     ),
     row(
         RUN + " --rerank_by={run} --decode_hparams=mbr_samples=8",

@@ -258,7 +258,7 @@ def _check_lengths(checker, *names):
         is_target = name == "target_text"
         if text and is_target and checker.linearization:
             text = checker.trees.write(text, f"`--{name}`")
-        (num_tokens,) = checker.num_tokens([text], is_target)
+        (num_tokens,) = checker.count_tokens([text], is_target)
         if num_tokens > MAX_TOKENS:
             raise UserError(
                 f"`--{name}` must have at most {MAX_TOKENS} tokens. Received: "

@@ -242,7 +242,7 @@ def _decode_interactively(translator, lines, changes, prescribed):
     print("Type one sentence per line; Control-D ends.", file=sys.stderr)
     print(prompt, end="", file=sys.stderr, flush=True)
     for number, line in enumerate(lines):
-        (count,) = translator.num_tokens([line])
+        (count,) = translator.count_tokens([line])
         if count > translator.max_tokens:
             report_long(number + 1, count, translator.max_tokens)
             line = ""

@@ -104,7 +104,9 @@ def _output(path):
 def _translate(source, flags, translator, changes, glossary):
     from keras_transformer.decoding.steps import long_texts
 
-    max_tokens = long_texts.part_tokens(translator, flags.max_sentence_tokens)
+    max_tokens = long_texts.limit_part_tokens(
+        translator, flags.max_sentence_tokens
+    )
     parts = long_texts.split_texts(translator, source.sentences, max_tokens)
     with Progress("sentences", sum(map(len, parts))) as progress:
         return long_texts.translate_in_parts(

@@ -146,13 +146,13 @@ class LineFormat:
         return make_mask(placeholders, self._prescribed.get("glossary"))
 
     def _with_warnings(self, text, translation, translator, prefix):
-        from keras_transformer.decoding.steps.long_texts import limit_warnings
+        from keras_transformer.decoding.steps.long_texts import find_warnings
 
         if translation.warnings:  # it is not the translation of a whole line
             return translation
         if self._mask:
             text = self._mask(text).text
-        warnings = limit_warnings(
+        warnings = find_warnings(
             translator, text, translation.hypotheses, self._changes, prefix
         )
         return translation._replace(warnings=warnings)

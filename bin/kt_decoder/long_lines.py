@@ -23,13 +23,17 @@ class LongLines:
     """
 
     def __init__(self, counter, flags, text_of):
-        from keras_transformer.decoding.steps.long_texts import part_tokens
+        from keras_transformer.decoding.steps.long_texts import (
+            limit_part_tokens,
+        )
 
         self._counter = counter
         self._max_tokens = counter.max_tokens
         if flags.split_long:
             check_translates(counter, "split_long")
-            self._max_tokens = part_tokens(counter, flags.max_sentence_tokens)
+            self._max_tokens = limit_part_tokens(
+                counter, flags.max_sentence_tokens
+            )
         self._is_splitting = flags.split_long
         self._seed = flags.random_seed
         self._text_of = text_of
@@ -48,7 +52,7 @@ class LongLines:
         # A translator reads a window at once, too.
         while window := list(itertools.islice(numbered, WINDOW)):
             texts = [self._text_of(line, number) for number, line in window]
-            counts = self._counter.num_tokens(texts)
+            counts = self._counter.count_tokens(texts)
             for (number, line), count in zip(window, counts):
                 if count > self._max_tokens:
                     self._counts[number] = count

@@ -20,7 +20,7 @@ from keras_transformer.errors import UserError
 from keras_transformer.errors import is_out_of_memory
 
 # The most keys that a layer's cache holds: rows x beam_size x length. This is
-# the best number on a processor; see `cache_positions` for a GPU.
+# the best number on a processor; see `count_cache_positions` for a GPU.
 CACHE_POSITIONS = 16384
 # A tree has at most 4.0 symbols a word in 3,669 sentences of the Wall Street
 # Journal, so it is at most three times longer than its sentence, plus one.
@@ -38,7 +38,7 @@ class Sentences(typing.NamedTuple):
     seeds: np.ndarray = None  # of the sampler, int32 of shape (num_sentences,)
     seed: int = None  # one for all, where a sampler has a single seed
 
-    def arrays(self, batch, extra_length):
+    def make_arrays(self, batch, extra_length):
         """Returns the arguments of `compile_search`'s function for a batch."""
         sources = [self.sources[i] for i in batch]
         prefixes = [self.prefixes[i] if self.prefixes else [] for i in batch]
@@ -92,7 +92,7 @@ def pad_terms(terms):
     return flat.reshape(len(terms), num_terms, -1)
 
 
-def search_costs(lengths, options, linearization):
+def estimate_search_costs(lengths, options, linearization):
     """Returns the largest number of cache positions each search can take.
 
     A blank sentence has no tokens, and costs 0. The number of words limits the
@@ -106,7 +106,7 @@ def search_costs(lengths, options, linearization):
     ]
 
 
-def scoring_costs(sources, targets):
+def estimate_scoring_costs(sources, targets):
     """Returns how many positions each pair takes, and 0 for a blank source."""
     return [
         max(len(source), len(target)) if source else 0
@@ -114,7 +114,7 @@ def scoring_costs(sources, targets):
     ]
 
 
-def plan_batches(costs, budget, num_threads=1, fitting_rows=lambda rows: rows):
+def plan_batches(costs, budget, num_threads=1, fit_rows=lambda rows: rows):
     """Yields the indices of the items that go into each batch.
 
     The most expensive items come first, so that similar ones go together and
@@ -126,7 +126,7 @@ def plan_batches(costs, budget, num_threads=1, fitting_rows=lambda rows: rows):
             An item that costs more than the budget gets a batch of its own.
         num_threads: Integer number of threads. There are at least as many
             batches if there are as many items. Defaults to 1.
-        fitting_rows: Function that takes the maximum size that fits and
+        fit_rows: Function that takes the maximum size that fits and
             returns the size of the batch. Defaults to the identity.
 
     Example:
@@ -139,7 +139,7 @@ def plan_batches(costs, budget, num_threads=1, fitting_rows=lambda rows: rows):
     # Rounded up. No thread stays idle while one large batch holds all items.
     rows_per_thread = -(-len(order) // num_threads)
     while order:
-        rows = fitting_rows(max(1, budget // costs[order[0]]))
+        rows = fit_rows(max(1, budget // costs[order[0]]))
         rows = min(rows_per_thread, rows)
         yield order[:rows]
         order = order[rows:]

@@ -74,7 +74,7 @@ def load_checker(path, tokenized=False, target_language=None, reranker=None):
     # Imported here because an exported model starts faster without it.
     from keras_transformer.decoding.engines.keras_engine import KerasEngine
 
-    engine = KerasEngine.without_model(paths)
+    engine = KerasEngine.load_vocabularies(paths)
     return _assemble(engine, tokenized, target_language, reranker)
 
 

@@ -192,7 +192,7 @@ class Reranker:
             options: A `DecodeOptions`.
         """
         lengths = iter(
-            self.reverse.num_tokens(
+            self.reverse.count_tokens(
                 [one.text for each in hypotheses for one in each]
             )
         )

@@ -148,7 +148,7 @@ class Codec:
         self.vocabulary, self.source_vocabulary = vocabularies
         self.max_tokens = max_tokens
 
-    def num_tokens(self, texts, of_targets=False):
+    def count_tokens(self, texts, of_targets=False):
         """Returns the number of tokens of each text, however long it is."""
         return list(map(len, self._side(of_targets).encode(texts)))
 
@@ -266,13 +266,13 @@ class Preparation:
             texts = step.prepare_targets(texts)
         return self.codec.encode(list(zip(numbers, texts)), of_targets=True)
 
-    def num_tokens(self, texts, of_targets=False):
+    def count_tokens(self, texts, of_targets=False):
         """Returns the number of tokens of each text, however long it is."""
         if of_targets:
-            return self.codec.num_tokens(texts, of_targets=True)
-        counts = self.codec.num_tokens(self.prepare(texts))
+            return self.codec.count_tokens(texts, of_targets=True)
+        counts = self.codec.count_tokens(self.prepare(texts))
         if self.reranker:
-            reverse = self.reranker.reverse.num_tokens(texts, of_targets=True)
+            reverse = self.reranker.reverse.count_tokens(texts, of_targets=True)
             counts = list(map(max, counts, reverse))
         return counts
 
@@ -315,8 +315,8 @@ class Preparation:
             text, prefix: The text and what its translation begins with, str.
             **options: Fields of `DecodeOptions` to change.
         """
-        (source_len,) = self.codec.num_tokens(self.prepare([text]))
-        (prefix_len,) = self.num_tokens([prefix], True) if prefix else (1,)
+        (source_len,) = self.codec.count_tokens(self.prepare([text]))
+        (prefix_len,) = self.count_tokens([prefix], True) if prefix else (1,)
         extra_length = self.change_options(**options).extra_length
         limit = length_limit(source_len, prefix_len, extra_length)
         return min(limit, self.engine.max_length or limit)

@@ -42,7 +42,7 @@ class SmallDevice:
         self.most_rows = most_rows
         self.fail = fail
         self.num_rows = []  # of all batches, with those that did not fit
-        self.cache_positions = replica.cache_positions
+        self.count_cache_positions = replica.count_cache_positions
         self.search = functools.partial(self._limited, replica.search)
         self.scoring = functools.partial(self._limited, replica.scoring)
 

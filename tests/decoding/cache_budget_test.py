@@ -5,12 +5,16 @@ import numpy as np
 import pytest
 from small_transformer import make_transformer
 
+from keras_transformer.decoding.batching import estimate_search_costs
 from keras_transformer.decoding.batching import plan_batches
-from keras_transformer.decoding.batching import search_costs
 from keras_transformer.decoding.engines.compiled_search import HELD_SHARE
 from keras_transformer.decoding.engines.compiled_search import LOGITS_BYTES
-from keras_transformer.decoding.engines.compiled_search import cache_positions
-from keras_transformer.decoding.engines.compiled_search import position_bytes
+from keras_transformer.decoding.engines.compiled_search import (
+    count_cache_positions,
+)
+from keras_transformer.decoding.engines.compiled_search import (
+    count_position_bytes,
+)
 from keras_transformer.decoding.engines.compiled_search import read_free_bytes
 from keras_transformer.search.ensemble import Ensemble
 from keras_transformer.search.options import DecodeOptions
@@ -49,20 +53,22 @@ class PositionBytesTest:
         options = DecodeOptions(beam_size=beam_size, extra_length=6)
         held = num_bytes(model, 3, 7, 7, beam_size)
         expected = held / (3 * 7 * beam_size)
-        assert position_bytes(model, options) == pytest.approx(expected)
+        assert count_position_bytes(model, options) == pytest.approx(expected)
 
     def test_samples_count_as_beams(self):
         model = make_transformer()
         samples = DecodeOptions(temperature=1.0, num_hypotheses=8, beam_size=1)
         beams = DecodeOptions(beam_size=8)
         assert samples.num_beams == beams.num_beams == 8
-        assert position_bytes(model, samples) == position_bytes(model, beams)
+        assert count_position_bytes(model, samples) == count_position_bytes(
+            model, beams
+        )
 
     def test_models_of_an_ensemble_add_up(self):
         models = [make_transformer(), make_transformer(num_layers=3)]
         options = DecodeOptions()
-        assert position_bytes(Ensemble(models), options) == pytest.approx(
-            sum(position_bytes(model, options) for model in models)
+        assert count_position_bytes(Ensemble(models), options) == pytest.approx(
+            sum(count_position_bytes(model, options) for model in models)
         )
 
 
@@ -73,9 +79,11 @@ class CachePositionsTest:
         model = make_transformer(**sizes)
         options = DecodeOptions(extra_length=extra_length, beam_size=3)
         free = 2_000_000
-        budget = cache_positions(free, position_bytes(model, options))
+        budget = count_cache_positions(
+            free, count_position_bytes(model, options)
+        )
         lengths = np.random.default_rng(3).integers(1, 60, 40).tolist()
-        costs = search_costs(lengths, options, None)
+        costs = estimate_search_costs(lengths, options, None)
         batches = list(plan_batches(costs, budget))
         assert 1 < len(batches) < len(lengths)
         for batch in batches:
@@ -85,8 +93,10 @@ class CachePositionsTest:
             assert len(batch) == 1 or held <= HELD_SHARE * free
 
     def test_it_grows_with_the_memory(self):
-        assert cache_positions(16e9, 1000) == 2 * cache_positions(8e9, 1000)
-        assert cache_positions(1, 1000) == 1
+        assert count_cache_positions(16e9, 1000) == 2 * count_cache_positions(
+            8e9, 1000
+        )
+        assert count_cache_positions(1, 1000) == 1
 
     def test_a_processor_has_no_budget_of_its_own(self):
         assert read_free_bytes(None) is None

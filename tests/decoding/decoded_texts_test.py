@@ -29,8 +29,8 @@ class LimitsTest:
         model = CopyingModel(vocabulary.vocab_size)
         plain = Translator(KerasEngine(model, vocabulary, HPARAMS))
         french = tag_translator(plain, "fr")
-        lengths = plain.num_tokens(texts)
-        assert french.num_tokens(texts, of_targets=True) == lengths
+        lengths = plain.count_tokens(texts)
+        assert french.count_tokens(texts, of_targets=True) == lengths
         (translation,) = long_texts.translate_in_parts(french, [["two women"]])
         assert translation.warnings == []
 
@@ -42,10 +42,10 @@ class LimitsTest:
         forward, reverse = map(make_translator, (vocabulary, letters))
         reranker = rerank_translator(forward, reverse)
         texts = ["two women"]
-        assert forward.num_tokens(texts) < reverse.num_tokens(texts)
-        assert reranker.num_tokens(texts) == reverse.num_tokens(texts)
-        lengths = forward.num_tokens(texts)
-        assert reranker.num_tokens(texts, of_targets=True) == lengths
+        assert forward.count_tokens(texts) < reverse.count_tokens(texts)
+        assert reranker.count_tokens(texts) == reverse.count_tokens(texts)
+        lengths = forward.count_tokens(texts)
+        assert reranker.count_tokens(texts, of_targets=True) == lengths
         limit = forward.length_limit(texts[0], extra_length=3)
         assert limit == lengths[0] + 3
         assert reranker.length_limit(texts[0], extra_length=3) == limit
@@ -53,7 +53,7 @@ class LimitsTest:
     def test_a_prefix_may_be_longer_than_its_text(self, tmp_path):
         translator = make_translator(make_vocabulary(tmp_path / "a.model"))
         text, prefix = "a book", "the man reads a book about dogs and women"
-        (prefix_len,) = translator.num_tokens([prefix], of_targets=True)
+        (prefix_len,) = translator.count_tokens([prefix], of_targets=True)
         for extra_length in (0, 2):
             limit = translator.length_limit(
                 text, prefix, extra_length=extra_length

@@ -110,6 +110,6 @@ class TranslateInPartsTest:
         assert translation.warnings == [long_texts.REACHED_LIMIT]
 
     def test_the_limit_is_that_of_the_training_or_the_users(self, translator):
-        assert long_texts.part_tokens(translator) == HPARAMS.max_length
-        assert long_texts.part_tokens(translator, 7) == 7
-        assert long_texts.part_tokens(translator, 10**6) == 4096
+        assert long_texts.limit_part_tokens(translator) == HPARAMS.max_length
+        assert long_texts.limit_part_tokens(translator, 7) == 7
+        assert long_texts.limit_part_tokens(translator, 10**6) == 4096

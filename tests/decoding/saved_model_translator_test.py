@@ -90,7 +90,7 @@ class SavedModelEngineTest:
         assert translator([]) == translator.score([], []) == []
         assert translator([], return_scores=True) == ([], [])
         for of_targets in (False, True):
-            assert translator.num_tokens([], of_targets) == []
+            assert translator.count_tokens([], of_targets) == []
 
     def test_a_blank_text_scores_0_whatever_its_translation(self, translator):
         score = functools.partial(translator.score, alpha=0.6)

@@ -163,8 +163,8 @@ class SeparateVocabulariesDecodingTest:
         saved_model = load(exported)
         texts = [*TEXTS, *TARGETS]
         for of_targets in (False, True):
-            expected = translator.num_tokens(texts, of_targets)
-            assert saved_model.num_tokens(texts, of_targets) == expected
+            expected = translator.count_tokens(texts, of_targets)
+            assert saved_model.count_tokens(texts, of_targets) == expected
         assert saved_model.score(TEXTS, TARGETS) == pytest.approx(
             translator.score(TEXTS, TARGETS), abs=1e-4
         )

@@ -44,8 +44,8 @@ class TargetTagTest:
         french = tag_translator(translator, "fr")
         expected = translator.score(by_hand(TEXTS), TEXTS)
         assert french.score(TEXTS, TEXTS) == expected
-        lengths = translator.num_tokens(TEXTS[:2])
-        assert french.num_tokens(TEXTS[:2]) == [n + 1 for n in lengths]
+        lengths = translator.count_tokens(TEXTS[:2])
+        assert french.count_tokens(TEXTS[:2]) == [n + 1 for n in lengths]
 
     def test_targets_are_encoded_without_the_tag(self, translator):
         numbered = list(enumerate(TEXTS, 1))

@@ -70,12 +70,12 @@ class Replica:
             )
         return self._compiled[alpha]
 
-    def cache_positions(self, options):
+    def count_cache_positions(self, options):
         """Returns how many positions the caches of a batch may hold."""
         if self._free_bytes is None:
             return batching.CACHE_POSITIONS
-        return cache_positions(
-            self._free_bytes, position_bytes(self.model, options)
+        return count_cache_positions(
+            self._free_bytes, count_position_bytes(self.model, options)
         )
 
 
@@ -193,7 +193,7 @@ def compile_scoring(model, alpha, device=None):
     return score_arrays
 
 
-def fitting_rows(rows):
+def fit_rows(rows):
     """Returns how many rows to decode together if at most `rows` fit."""
     if keras.backend.backend() != "jax":
         return max(1, rows)
@@ -288,24 +288,24 @@ def _round_up(length, step=LENGTH_STEP):
     return -(-length // step) * step
 
 
-def cache_positions(free_bytes, position_bytes):
+def count_cache_positions(free_bytes, position_bytes):
     """Returns how many positions the caches of a batch may hold on a GPU.
 
     Example:
 
-    >>> cache_positions(free_bytes=8_000_000_000, position_bytes=25_000)
+    >>> count_cache_positions(free_bytes=8_000_000_000, position_bytes=25_000)
     40000
     """
     return max(1, int(HELD_SHARE * free_bytes / position_bytes))
 
 
-def position_bytes(model, options):
+def count_position_bytes(model, options):
     """Returns how many bytes a search holds for one position of one beam."""
     models = getattr(model, "models", [model])
-    return sum(_position_bytes(one, options) for one in models)
+    return sum(_count_position_bytes(one, options) for one in models)
 
 
-def _position_bytes(model, options):
+def _count_position_bytes(model, options):
     attention = model.decoder.stack[0].self_attention
     width = attention.num_heads * (attention.d_k + attention.d_v)
     number_bytes = 2 if model.compute_dtype.endswith("16") else 4

@@ -94,7 +94,7 @@ class KerasEngine:
         )
 
     @classmethod
-    def without_model(cls, paths):
+    def load_vocabularies(cls, paths):
         """Opens the vocabularies of runs, for what needs no model."""
         run = open_runs(paths)[0]
         engine = cls(
@@ -127,10 +127,12 @@ class KerasEngine:
         lengths = map(len, sentences.sources)
         return self._run(
             searches,
-            lambda batch: sentences.arrays(batch, options.extra_length),
+            lambda batch: sentences.make_arrays(batch, options.extra_length),
             read_hypotheses,
             sentences.sources,
-            batching.search_costs(lengths, options, self.linearization),
+            batching.estimate_search_costs(
+                lengths, options, self.linearization
+            ),
             self._min_positions(options),
         )
 
@@ -158,7 +160,7 @@ class KerasEngine:
             pad_pairs,
             np.ndarray.tolist,
             sources,
-            batching.scoring_costs(sources, targets),
+            batching.estimate_scoring_costs(sources, targets),
             # Encoder and decoder hold all positions at once.
             max(1, self._min_positions(options) // 2),
         )
@@ -186,7 +188,7 @@ class KerasEngine:
 
     def _min_positions(self, options):
         """Returns how many positions a batch may have on every replica."""
-        return min(one.cache_positions(options) for one in self.replicas)
+        return min(one.count_cache_positions(options) for one in self.replicas)
 
     def _run(self, workers, prepare, read, sources, costs, budget):
         return self._runner.run(
@@ -196,7 +198,7 @@ class KerasEngine:
             costs,
             budget,
             lambda i: self.codec.describe(sources[i]),
-            fitting_rows=_compiler().fitting_rows,
+            fit_rows=_compiler().fit_rows,
         )
 
 

@@ -94,7 +94,7 @@ class SavedModelEngine:
             [self._signature("with_terms" if terms else "serving_default")],
             prepare,
             read,
-            batching.search_costs(
+            batching.estimate_search_costs(
                 map(len, sources), self.options, self.linearization
             ),
             batching.CACHE_POSITIONS,
@@ -116,7 +116,7 @@ class SavedModelEngine:
             [self._signature("score")],
             prepare,
             lambda outputs: outputs["scores"].tolist(),
-            batching.scoring_costs(sources, targets),
+            batching.estimate_scoring_costs(sources, targets),
             # Texts and translations are in memory at once.
             batching.CACHE_POSITIONS // 2,
             lambda i: self.codec.describe(sources[i]),
@@ -142,7 +142,7 @@ class SavedModelCodec:
         self._signatures = signatures
         self.max_tokens = record["max_tokens"]
 
-    def num_tokens(self, texts, of_targets=False):
+    def count_tokens(self, texts, of_targets=False):
         name = "lengths"
         if of_targets and "target_lengths" in self._signatures:
             name = "target_lengths"
@@ -150,7 +150,7 @@ class SavedModelCodec:
         return outputs["lengths"].tolist()
 
     def encode(self, numbered, of_targets=False):
-        lengths = self.num_tokens([text for _, text in numbered], of_targets)
+        lengths = self.count_tokens([text for _, text in numbered], of_targets)
         for (number, text), length in zip(numbered, lengths):
             check_length(number, text, length, self.max_tokens)
         return [
@@ -164,7 +164,7 @@ class SavedModelCodec:
     def encode_terms(self, window, terms):
         distinct = sorted(set(itertools.chain.from_iterable(terms)))
         # Each number counts the end of a sentence, too.
-        numbers = self.num_tokens(distinct, of_targets=True)
+        numbers = self.count_tokens(distinct, of_targets=True)
         num_tokens = dict(zip(distinct, numbers))
         for (number, _), each in zip(window, terms):
             longest = max((num_tokens[term] - 1 for term in each), default=0)

@@ -27,7 +27,7 @@ class Translation(typing.NamedTuple):
     warnings: list  # of the constants above
 
 
-def part_tokens(translator, max_tokens=None):
+def limit_part_tokens(translator, max_tokens=None):
     """Returns the maximum number of tokens of a part of a text.
 
     It is the user's choice, or the length of the longest sentences that the
@@ -44,7 +44,7 @@ def split_texts(translator, texts, max_tokens):
         List with the parts of each text, lists of str.
     """
     return [
-        split_long(text, max_tokens, translator.num_tokens) for text in texts
+        split_long(text, max_tokens, translator.count_tokens) for text in texts
     ]
 
 
@@ -75,7 +75,7 @@ def translate_in_parts(
             [
                 Translation(
                     each_part,
-                    limit_warnings(translator, part, each_part, options),
+                    find_warnings(translator, part, each_part, options),
                 )
                 for part, each_part in zip(each, hypotheses)
             ]
@@ -84,7 +84,7 @@ def translate_in_parts(
     ]
 
 
-def limit_warnings(translator, text, hypotheses, options, prefix=""):
+def find_warnings(translator, text, hypotheses, options, prefix=""):
     """Returns the warning that a translation may be cut off, or no warning.
 
     Args:
@@ -100,7 +100,7 @@ def limit_warnings(translator, text, hypotheses, options, prefix=""):
     best = hypotheses[0]
     length = len(best.ids)
     if not length:
-        (length,) = translator.num_tokens([best.text], of_targets=True)
+        (length,) = translator.count_tokens([best.text], of_targets=True)
     is_cut = length >= translator.length_limit(text, prefix, **options)
     return [REACHED_LIMIT] if is_cut else []
 
@@ -123,13 +123,13 @@ def _join(parts):
     return Translation(hypotheses, [SPLIT, *limits[:1]])
 
 
-def split_long(text, max_tokens, num_tokens):
+def split_long(text, max_tokens, count_tokens):
     """Divides a text into parts that are short enough.
 
     Args:
         text: Str.
         max_tokens: Integer, the maximum number of tokens of a part.
-        num_tokens: Function of a list of texts that returns their numbers of
+        count_tokens: Function of a list of texts that returns their numbers of
             tokens, the end token included.
 
     Returns:
@@ -142,13 +142,13 @@ def split_long(text, max_tokens, num_tokens):
     ...     len(text.split()) for text in texts])
     ['I came, I saw;', 'I won.']
     """
-    (count,) = num_tokens([text])
+    (count,) = count_tokens([text])
     if count <= max_tokens:
         return [text]
     for pattern in _PLACES:
         pieces = [piece for piece in re.split(pattern, text) if piece]
         if len(pieces) > 1:
-            return _pack(pieces, max_tokens, num_tokens)
+            return _pack(pieces, max_tokens, count_tokens)
     middle = len(text) // 2
     if not middle:
         return [text]
@@ -156,17 +156,17 @@ def split_long(text, max_tokens, num_tokens):
     return [
         part
         for half in halves
-        for part in split_long(half, max_tokens, num_tokens)
+        for part in split_long(half, max_tokens, count_tokens)
     ]
 
 
-def _pack(pieces, max_tokens, num_tokens):
+def _pack(pieces, max_tokens, count_tokens):
     """Joins neighbours as long as they fit, and divides what does not fit."""
     parts, room = [], 0
     # The sum over pieces is an upper limit, since each counts an end.
-    for piece, count in zip(pieces, num_tokens(pieces)):
+    for piece, count in zip(pieces, count_tokens(pieces)):
         if count > max_tokens:
-            parts += split_long(piece, max_tokens, num_tokens)
+            parts += split_long(piece, max_tokens, count_tokens)
             room = 0
         elif count <= room:
             parts[-1] += f" {piece}"

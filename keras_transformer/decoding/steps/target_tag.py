@@ -28,7 +28,7 @@ class TargetTag(Step):
         check_tag(tag, "`target_language`")
         self.tag = tag
         # One token for the tag, and one for the end.
-        if codec.num_tokens([word_of(tag)]) != [2]:
+        if codec.count_tokens([word_of(tag)]) != [2]:
             raise UserError(
                 "`target_language` must be a tag that the model was trained "
                 f"with. Received: {tag}, but {word_of(tag)} has no id in the "

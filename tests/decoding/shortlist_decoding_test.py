@@ -195,7 +195,7 @@ class SilentIdsTest:
             run, str(tmp_path / "out"), DecodeOptions(), shortlist=chosen
         )
         translator = Translator(CTranslate2Engine(path))
-        engine, pieces = translator._search.engine, latin.pieces
+        engine, pieces = translator.engine._search.engine, latin.pieces
         sources = [pieces(ids[:-1]) for ids in latin.encode(TEXTS) if ids[1:]]
         results = engine.translate_batch(sources, use_vmap=True)
         tokens = {token for each in results for token in each.hypotheses[0]}

@@ -56,3 +56,10 @@ def test_readme_leads_to_every_page():
             found.add(page)
             waiting += [target for target, _ in inner_links(page)]
     assert set(ROOT.glob("docs/*.md")) <= found
+
+
+def test_a_release_of_the_changelog_has_at_most_80_lines():
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    _, *releases = re.split(r"^## ", text, flags=re.MULTILINE)
+    assert releases
+    assert max(len(release.splitlines()) for release in releases) <= 80

@@ -198,7 +198,7 @@ class BadInputTest:
         type_in(b"a b\n")
         assert_fails(
             capsys,
-            ["the one of its model", "vocab.model", "0" * 64],
+            ["not the vocabulary of its model", "vocab.model", "0" * 64],
             decoder,
             f"--output_dir={copy.path}",
         )

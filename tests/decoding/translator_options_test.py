@@ -179,7 +179,7 @@ class SilentModel(CopyingModel):
         nothing = 0.0 * ops.cast(ids, "float32")[..., None]
         return self.preferences + nothing, cache
 
-    def decoded(self, features):
+    def decode(self, features):
         return ops.zeros((*features["targets"].shape, 1))
 
     def logits(self, states):

@@ -269,7 +269,7 @@ REFUSALS = [
     ("--score_file=long.tsv", "long.tsv, line 1 with 6,001"),
     ("--decode_from_file=in.txt --decode_to_file=in.txt", "not be an input"),
     ("--decode_from_file=in.txt --decode_to_file=no/out", "does not exist"),
-    ("--decode_from_file=in.txt --decode_to_file=busy", "process at a time"),
+    ("--decode_from_file=in.txt --decode_to_file=busy", "Another process"),
     (
         "--decode_from_file=in.txt --decode_to_file=kept",
         "8 lines of an unfinished output. Add --res",

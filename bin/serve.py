@@ -104,10 +104,10 @@ def main(argv):
     from keras_transformer.decoding.exported import require_ctranslate2
     from keras_transformer.decoding.served_model import open_model
     from keras_transformer.serving.server import Server
-    from keras_transformer.serving.versions import versions_in
+    from keras_transformer.serving.versions import find_versions
 
     formats = set(
-        map(find_export_format, versions_in(FLAGS.export_dir).values())
+        map(find_export_format, find_versions(FLAGS.export_dir).values())
     )
     if formats == {"ctranslate2"}:
         require_ctranslate2()
@@ -126,16 +126,21 @@ def main(argv):
     if "saved_model" in formats:
         load_backend("tensorflow")
     server.start()
-    version = server.service.find(FLAGS.model_name)[0]
-    # Scripts wait for this line: the model answers from here on.
-    print(
-        f"Serving {FLAGS.model_name}, version {version}: {server.addresses()}.",
-        file=sys.stderr,
-        flush=True,
-    )
+    _announce(server)
     server.watch()
     stop_requested.wait()
     server.stop()
+
+
+def _announce(server):
+    version = server.service.find(FLAGS.model_name)[0]
+    # Scripts wait for this line: the model answers from here on.
+    print(
+        f"Serving {FLAGS.model_name}, version {version}: "
+        f"{server.list_addresses()}.",
+        file=sys.stderr,
+        flush=True,
+    )
 
 
 def _select_ports():

@@ -72,7 +72,7 @@ class CTranslate2Model:
         """The signatures in the protocol's own messages, by name."""
         # Imported here because few clients ask for them.
         from keras_transformer.serving.messages import SignatureDef
-        from keras_transformer.serving.messages import data_type
+        from keras_transformer.serving.messages import get_data_type
 
         definitions = {}
         for name, signature in self.signatures.items():
@@ -84,7 +84,7 @@ class CTranslate2Model:
             for infos, tensors in sides:
                 for key, tensor in tensors.items():
                     infos[key].name = f"{name}_{key}:0"
-                    infos[key].dtype = data_type(tensor.dtype)
+                    infos[key].dtype = get_data_type(tensor.dtype)
                     for size in tensor.shape:
                         infos[key].tensor_shape.dim.add().size = size or -1
             definitions[name] = definition

@@ -43,11 +43,11 @@ def bind(host, port):
         bound.bind(address)
     except OSError as error:
         bound.close()
-        raise cannot_listen(host, port, error.strerror) from error
+        raise explain_occupied_port(host, port, error.strerror) from error
     return bound
 
 
-def cannot_listen(host, port, reason):
+def explain_occupied_port(host, port, reason):
     """Returns the error for a port that cannot be used."""
     return UserError(
         f"Cannot listen on {format_address(host, port)}: {reason}. Choose "

@@ -162,7 +162,7 @@ class Batcher:
             )
         with self._changed:
             if self.is_closed:
-                raise _stopping()
+                raise _make_stopping_error()
             # Refusing at once lets clients retry elsewhere; a longer queue
             # would only turn the overload into timeouts.
             if self._num_rows + num_rows > self.max_waiting:
@@ -271,7 +271,7 @@ class Call:
         self.cancel()
         if any(future.cancelled() for future in done):
             if self._batcher.is_closed:
-                raise _stopping()
+                raise _make_stopping_error()
             raise RequestError(
                 "CANCELLED", "The caller has stopped waiting for the result."
             )
@@ -304,7 +304,7 @@ class _Task:
             self.future.set_exception(error)
 
 
-def _stopping():
+def _make_stopping_error():
     return RequestError("UNAVAILABLE", "The server is stopping.")
 
 

@@ -55,7 +55,9 @@ class GrpcClient:
                 _decode(translations), scores, len(texts)
             )
         except (DecodeError, ValueError) as error:
-            raise responses.not_a_translator(self._address, error) from error
+            raise responses.explain_other_response(
+                self._address, error
+            ) from error
 
     def close(self):
         """Closes the channel."""
@@ -75,16 +77,18 @@ class GrpcClient:
     def _explain(self, error, has_terms):
         code, details = error.code(), error.details() or ""
         if code is grpc.StatusCode.DEADLINE_EXCEEDED:
-            return responses.too_late(self._address, self._timeout)
+            return responses.explain_timeout(self._address, self._timeout)
         if code is grpc.StatusCode.UNAVAILABLE:
             # The library has the same code for a server that is not there.
             is_there = bool(error.trailing_metadata())
             explain = (
-                responses.unavailable if is_there else responses.unreachable
+                responses.explain_unavailable
+                if is_there
+                else responses.explain_unreachable
             )
             return explain(self._address, details)
         lacks_terms = has_terms and code is grpc.StatusCode.FAILED_PRECONDITION
-        return responses.refused(
+        return responses.explain_refusal(
             self._address, f"{code.name}, {details}", lacks_terms
         )
 

@@ -9,7 +9,7 @@ from google.protobuf.message import DecodeError
 
 from keras_transformer.serving import limits
 from keras_transformer.serving import messages
-from keras_transformer.serving.addresses import cannot_listen
+from keras_transformer.serving.addresses import explain_occupied_port
 from keras_transformer.serving.addresses import format_address
 from keras_transformer.serving.errors import InvalidRequest
 from keras_transformer.serving.errors import RequestError
@@ -47,7 +47,7 @@ def make_server(service, host, port, tls=None):
         credentials = grpc.ssl_server_credentials([(key, certificate)])
         return server, server.add_secure_port(address, credentials)
     except RuntimeError as error:  # how gRPC reports a taken port
-        raise cannot_listen(host, port, error) from error
+        raise explain_occupied_port(host, port, error) from error
 
 
 def _read_bytes(path):
@@ -109,7 +109,7 @@ class _Responder:
         # gRPC does not add functions to a call that has ended.
         if not context.add_callback(call.cancel):
             call.cancel()
-        outputs = call.wait(_seconds_left(context))
+        outputs = call.wait(_get_seconds_left(context))
         spec.version.value = version
         spec.ClearField("version_label")
         response = messages.PredictResponse(model_spec=spec)
@@ -121,8 +121,10 @@ class _Responder:
         """Reads a request to predict; the message is dropped afterwards."""
         request = _parse(messages.PredictRequest, content)
         spec = request.model_spec
-        version, model = self._service.find(*_requested_model(spec))
-        name, signature = self._service.signature(model, spec.signature_name)
+        version, model = self._service.find(*_get_requested_model(spec))
+        name, signature = self._service.find_signature(
+            model, spec.signature_name
+        )
         spec.signature_name = name
         output_names = list(request.output_filter) or list(signature.outputs)
         # Wrong names are refused before the model runs.
@@ -151,8 +153,8 @@ class _Responder:
                 "metadata_field must be signature_def. Received: "
                 f"{', '.join(fields) or 'none'}."
             )
-        version, signatures = self._service.metadata(
-            *_requested_model(request.model_spec)
+        version, signatures = self._service.get_metadata(
+            *_get_requested_model(request.model_spec)
         )
         response = messages.GetModelMetadataResponse()
         response.model_spec.name = request.model_spec.name
@@ -162,7 +164,9 @@ class _Responder:
 
     def status(self, content, context):
         request = _parse(messages.GetModelStatusRequest, content)
-        return self._service.status(*_requested_model(request.model_spec))
+        return self._service.get_status(
+            *_get_requested_model(request.model_spec)
+        )
 
 
 def _parse(message_class, content):
@@ -178,13 +182,13 @@ def _parse(message_class, content):
     return request
 
 
-def _requested_model(spec):
+def _get_requested_model(spec):
     """Returns name, version and label of the requested model."""
     version = spec.version.value if spec.HasField("version") else None
     return spec.name, version, spec.version_label
 
 
-def _seconds_left(context):
+def _get_seconds_left(context):
     """Returns the time until the deadline of a call, or until our limit."""
     seconds = context.time_remaining()
     if seconds is None:

@@ -11,7 +11,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from keras_transformer.serving import limits
 from keras_transformer.serving.addresses import bind
-from keras_transformer.serving.addresses import cannot_listen
+from keras_transformer.serving.addresses import explain_occupied_port
 from keras_transformer.serving.rest import format_error
 
 
@@ -63,7 +63,7 @@ class HttpServer:
         # Several can bind a port, but only one can listen.
         except OSError as error:
             host, port = self._socket.getsockname()[:2]
-            raise cannot_listen(host, port, error.strerror) from error
+            raise explain_occupied_port(host, port, error.strerror) from error
         self._thread.start()
 
     def stop(self, seconds):

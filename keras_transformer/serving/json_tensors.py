@@ -41,11 +41,11 @@ def parse_request(body):
     """
     request = _parse_json(body)
     if not isinstance(request, dict):
-        raise InvalidRequest(f"JSON Value: {_shown(request)} is not an object.")
+        raise InvalidRequest(f"JSON Value: {_quote(request)} is not an object.")
     name = request.get("signature_name", "")
     if not isinstance(name, str):
         raise InvalidRequest(
-            f"'signature_name' must be a string: {_shown(name)}."
+            f"'signature_name' must be a string: {_quote(name)}."
         )
     formats = [key for key in ("instances", "inputs") if key in request]
     if len(formats) != 1:
@@ -57,7 +57,7 @@ def parse_request(body):
     values = request[formats[0]]
     if is_row and (not isinstance(values, list) or not values):
         raise InvalidRequest(
-            f"'instances' must be a list of one row or more: {_shown(values)}."
+            f"'instances' must be a list of one row or more: {_quote(values)}."
         )
     return JsonRequest(name, is_row, values)
 
@@ -187,7 +187,7 @@ def _to_array(name, value, tensor):
     if list in types:
         raise InvalidRequest(
             f"Lists of input {name!r} must be equally long and deep. "
-            f"Received: {_shown(value)}. Send a list for each."
+            f"Received: {_quote(value)}. Send a list for each."
         )
     shape = objects.shape
     if not items and tensor.shape:
@@ -233,7 +233,7 @@ def _convert(name, value, tensor):
         converted = _to_float(value, dtype)
     if converted is None:
         raise InvalidRequest(
-            f"JSON Value: {_shown(value)} of input {name!r} is not of expected "
+            f"JSON Value: {_quote(value)} of input {name!r} is not of expected "
             f"type: {tensor.type_name}."
         )
     return converted
@@ -247,7 +247,7 @@ def _to_bytes(value):
             return base64.b64decode(value["b64"], validate=True)
     except ValueError as error:
         raise InvalidRequest(
-            f"JSON Value: {_shown(value)}: {error}."
+            f"JSON Value: {_quote(value)}: {error}."
         ) from error
     return None
 
@@ -277,7 +277,7 @@ def _to_json(array, is_binary):
     return float(str(array)) if isinstance(value, float) else value
 
 
-def _shown(value):
+def _quote(value):
     try:
         text = value if isinstance(value, str) else json.dumps(value)
     except RecursionError:

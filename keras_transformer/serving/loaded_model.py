@@ -45,11 +45,11 @@ class LoadedModel:
             self._model = tf.saved_model.load(path)
         self._functions = dict(self._model.signatures)
         # None for a SavedModel that kt-exporter did not write.
-        self.max_tokens = _max_tokens(os.path.join(path, EXPORT_FILE))
+        self.max_tokens = _read_max_tokens(os.path.join(path, EXPORT_FILE))
         # Metadata requests need the definitions, which loading discards.
-        self.signature_defs = _signature_defs(path)
+        self.signature_defs = _read_signature_defs(path)
         self.signatures = {
-            name: _signature(function)
+            name: _make_signature(function)
             for name, function in self._functions.items()
         }
         # Before the version is available, so that no client waits for it.
@@ -93,7 +93,7 @@ class LoadedModel:
             _log.warning("%s cannot be used: %s", path, _shorten(str(error)))
 
 
-def _max_tokens(path):
+def _read_max_tokens(path):
     if not os.path.exists(path):
         return None
     return read_record(path, {"max_tokens": int}, "Export the run again.")[
@@ -112,7 +112,7 @@ def _read_logs(path):
     return dataset.as_numpy_iterator()
 
 
-def _signature_defs(path):
+def _read_signature_defs(path):
     from tensorflow.core.protobuf import saved_model_pb2
 
     with open(os.path.join(path, SAVED_MODEL_FILE), "rb") as file:
@@ -120,15 +120,18 @@ def _signature_defs(path):
     return dict(saved_model.meta_graphs[0].signature_def)
 
 
-def _signature(function):
+def _make_signature(function):
     _, inputs = function.structured_input_signature
     return Signature(
-        {name: _tensor(spec) for name, spec in inputs.items()},
-        {n: _tensor(spec) for n, spec in function.structured_outputs.items()},
+        {name: _make_tensor(spec) for name, spec in inputs.items()},
+        {
+            n: _make_tensor(spec)
+            for n, spec in function.structured_outputs.items()
+        },
     )
 
 
-def _tensor(spec):
+def _make_tensor(spec):
     shape = None if spec.shape.rank is None else tuple(spec.shape)
     return Tensor(np.dtype(spec.dtype.as_numpy_dtype), shape)
 

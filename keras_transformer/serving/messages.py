@@ -86,14 +86,14 @@ _PARTS = {
 _IN_FIELDS = ("object", "float32", "float64", "int32", "int64", "bool")
 
 
-def data_type(dtype):
+def get_data_type(dtype):
     """Returns the number of a NumPy type in the protocol."""
     return _DATA_TYPES[_TYPES[dtype.name][0]]
 
 
 def to_proto(array):
     """Returns an array as a `TensorProto`."""
-    proto = TensorProto(dtype=data_type(array.dtype))
+    proto = TensorProto(dtype=get_data_type(array.dtype))
     for size in array.shape:
         proto.tensor_shape.dim.add().size = size
     if array.dtype.name in _IN_FIELDS:

@@ -52,7 +52,7 @@ def check_response(translations, scores, num_texts):
         raise ValueError("a score that is too large") from error
 
 
-def unreachable(address, reason):
+def explain_unreachable(address, reason):
     """Returns the error for a server that cannot be reached."""
     way_out = "Check --server and --protocol."
     if address.scheme == "https":
@@ -61,12 +61,12 @@ def unreachable(address, reason):
             "signed it."
         )
     return UserError(
-        f"No answer from {address} ({_printable(reason)}). Is kt-serve running "
+        f"No answer from {address} ({_clean(reason)}). Is kt-serve running "
         f"there? {way_out}"
     )
 
 
-def too_late(address, seconds):
+def explain_timeout(address, seconds):
     """Returns the error for a server that takes too long."""
     return UserError(
         f"No answer from {address} within {seconds:g} s. Is kt-serve running "
@@ -74,15 +74,15 @@ def too_late(address, seconds):
     )
 
 
-def unavailable(address, reason):
+def explain_unavailable(address, reason):
     """Returns the error for a server that cannot answer at the moment."""
     return UserError(
-        f"The server at {address} cannot answer now: {_printable(reason)}. Try "
+        f"The server at {address} cannot answer now: {_clean(reason)}. Try "
         "again in a moment."
     )
 
 
-def refused(address, reason, has_terms):
+def explain_refusal(address, reason, has_terms):
     """Returns the error for a server that refuses a request.
 
     Args:
@@ -98,15 +98,15 @@ def refused(address, reason, has_terms):
             "beam of at least 2."
         )
     return UserError(
-        f"The server at {address} refused the request: {_printable(reason)}. "
+        f"The server at {address} refused the request: {_clean(reason)}. "
         f"{way_out}"
     )
 
 
-def not_a_translator(address, received):
+def explain_other_response(address, received):
     """Returns the error for a server that answers with something else."""
     return UserError(
-        f"The response of {address} is no translation: {_printable(received)}. "
+        f"The response of {address} is no translation: {_clean(received)}. "
         "Check --server and --model_name."
     )
 
@@ -121,7 +121,7 @@ def _is_text(value):
     return True
 
 
-def _printable(value):
+def _clean(value):
     """Returns the start of a text without control characters and line breaks.
 
     A server could otherwise send commands to the terminal. The full stop at the

@@ -71,7 +71,7 @@ class RestApp:
         if match["metadata"]:
             return self._metadata(*requested_model)
         if not match["method"]:
-            status = self._service.status(*requested_model)
+            status = self._service.get_status(*requested_model)
             return json.dumps(_to_dict(status), indent=1).encode()
         if match["method"].lower() != "predict":
             raise RequestError(
@@ -99,12 +99,16 @@ class RestApp:
     def _submit(self, requested_model, body):
         request = json_tensors.parse_request(body)
         _, model = self._service.find(*requested_model)
-        name, signature = self._service.signature(model, request.signature_name)
+        name, signature = self._service.find_signature(
+            model, request.signature_name
+        )
         arrays = json_tensors.to_arrays(request, signature.inputs)
         return self._service.submit(model, name, arrays), request.is_row
 
     def _metadata(self, name, *requested_version):
-        version, signatures = self._service.metadata(name, *requested_version)
+        version, signatures = self._service.get_metadata(
+            name, *requested_version
+        )
         spec = {"name": name, "signature_name": "", "version": str(version)}
         metadata = {"signature_def": _to_dict(signatures)}
         response = {"model_spec": spec, "metadata": metadata}

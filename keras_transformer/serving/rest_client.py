@@ -51,15 +51,15 @@ class RestClient:
             reason = str(content["error"])
         except (KeyError, TypeError, ValueError, RecursionError) as error:
             shown = body[:100].decode(errors="replace")
-            raise responses.not_a_translator(
+            raise responses.explain_other_response(
                 self._address, f"{status}, {shown!r}"
             ) from error
         if status == http.HTTPStatus.SERVICE_UNAVAILABLE:
-            raise responses.unavailable(self._address, reason)
+            raise responses.explain_unavailable(self._address, reason)
         lacks_terms = (
             terms is not None and status == http.HTTPStatus.BAD_REQUEST
         )
-        raise responses.refused(
+        raise responses.explain_refusal(
             self._address, f"{status}, {reason}", lacks_terms
         )
 
@@ -75,16 +75,22 @@ class RestClient:
             return self._post(request, time.monotonic() + self._timeout)
         except TimeoutError as error:
             self.close()
-            raise responses.too_late(self._address, self._timeout) from error
+            raise responses.explain_timeout(
+                self._address, self._timeout
+            ) from error
         except (OSError, UnicodeError) as error:
             self.close()
             # Errors of a name lookup or of an encoding have no `strerror`.
             reason = getattr(error, "strerror", None) or error
-            raise responses.unreachable(self._address, reason) from error
+            raise responses.explain_unreachable(
+                self._address, reason
+            ) from error
         except h11.RemoteProtocolError as error:
             self.close()
             reason = f"it does not speak HTTP as expected: {error}"
-            raise responses.unreachable(self._address, reason) from error
+            raise responses.explain_unreachable(
+                self._address, reason
+            ) from error
 
     def _post(self, request, deadline):
         if self._socket:
@@ -99,7 +105,7 @@ class RestClient:
     def _connect(self, deadline):
         address = self._address
         self._socket = socket.create_connection(
-            (address.hostname, address.port), _seconds_left(deadline)
+            (address.hostname, address.port), _get_seconds_left(deadline)
         )
         if address.scheme == "https":
             context = ssl.create_default_context()
@@ -121,7 +127,7 @@ class RestClient:
             connection.send(event)
             for event in (head, h11.Data(data=request), h11.EndOfMessage())
         )
-        self._socket.settimeout(_seconds_left(deadline))
+        self._socket.settimeout(_get_seconds_left(deadline))
         self._socket.sendall(content)
         status, body = None, bytearray()
         for event in self._receive(connection, deadline):
@@ -143,7 +149,7 @@ class RestClient:
         while True:
             event = connection.next_event()
             if event is h11.NEED_DATA:
-                self._socket.settimeout(_seconds_left(deadline))
+                self._socket.settimeout(_get_seconds_left(deadline))
                 content = self._socket.recv(2**16)
                 if not content and connection.their_state is h11.SEND_RESPONSE:
                     raise ConnectionAbortedError("it closed the connection")
@@ -160,5 +166,5 @@ class RestClient:
                 yield event
 
 
-def _seconds_left(deadline):
+def _get_seconds_left(deadline):
     return max(deadline - time.monotonic(), 0.001)  # 0 would mean not to wait

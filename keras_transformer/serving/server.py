@@ -22,7 +22,7 @@ class Server:
     """Serves the versions of a model as TensorFlow Serving does.
 
     Args:
-        export_dir: Directory of versions, see `versions_in`.
+        export_dir: Directory of versions, see `find_versions`.
         model_name: Name of the model in requests. Defaults to "translate".
         host: Host name or address to listen on. Defaults to "localhost".
         port: Integer port for gRPC. 0 stands for any free port; None turns
@@ -127,7 +127,7 @@ class Server:
         self._batcher.close(seconds=0)
         self._versions.stop()
 
-    def addresses(self):
+    def list_addresses(self):
         """Returns the addresses of the server as text for people."""
         addresses = []
         if self._grpc:

@@ -4,7 +4,7 @@ from keras_transformer.serving import messages
 from keras_transformer.serving.errors import InvalidRequest
 from keras_transformer.serving.errors import RequestError
 from keras_transformer.serving.signature import check_sizes
-from keras_transformer.serving.signature import row_lengths
+from keras_transformer.serving.signature import measure_rows
 
 
 class Service:
@@ -48,7 +48,7 @@ class Service:
                 error.code, f"Servable not found for request: {request}"
             ) from error
 
-    def signature(self, model, name):
+    def find_signature(self, model, name):
         """Returns the name of a signature and its `Signature`.
 
         Args:
@@ -75,12 +75,12 @@ class Service:
         """
         signature = model.signatures[signature_name]
         signature.check(arrays)
-        num_rows = signature.num_rows(arrays)
+        num_rows = signature.count_rows(arrays)
         lengths = None
         if model.max_tokens:
             check_sizes(arrays, model.max_tokens)
             if num_rows:
-                lengths = row_lengths(arrays, model.max_tokens)
+                lengths = measure_rows(arrays, model.max_tokens)
         return self._batcher.submit(
             # The model itself is in the key: two versions never share a batch.
             (model, signature_name),
@@ -90,7 +90,7 @@ class Service:
             lengths,
         )
 
-    def status(self, name, version=None, label=None):
+    def get_status(self, name, version=None, label=None):
         """Returns a `GetModelStatusResponse`, the newest version first.
 
         Args:
@@ -102,7 +102,7 @@ class Service:
         _check_label(label)
         statuses = {}
         if name == self.model_name:
-            statuses = self._versions.statuses()
+            statuses = self._versions.list_statuses()
         if version is not None:
             statuses = {n: s for n, s in statuses.items() if n == version}
         if not statuses:
@@ -124,7 +124,7 @@ class Service:
             )
         return response
 
-    def metadata(self, name, version=None, label=None):
+    def get_metadata(self, name, version=None, label=None):
         """Returns the number of a version and its `SignatureDefMap`.
 
         Args:

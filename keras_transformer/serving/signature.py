@@ -39,7 +39,7 @@ class Signature:
     >>> text = Tensor(np.dtype(object), (None,))
     >>> signature = Signature({"text": text}, {"translations": text})
     >>> signature.check({"text": np.array([b"A dog", b"A cat"], object)})
-    >>> signature.num_rows({"text": np.array([b"A dog", b"A cat"], object)})
+    >>> signature.count_rows({"text": np.array([b"A dog", b"A cat"], object)})
     2
     """
 
@@ -60,11 +60,12 @@ class Signature:
                 )
             if not tensor.accepts(array.shape):
                 raise InvalidRequest(
-                    f"Input {name!r} must have shape {_shown(tensor.shape)}. "
-                    f"Received: shape {_shown(array.shape)}."
+                    f"Input {name!r} must have shape "
+                    f"{_join_shape(tensor.shape)}. "
+                    f"Received: shape {_join_shape(array.shape)}."
                 )
 
-    def num_rows(self, arrays):
+    def count_rows(self, arrays):
         """Returns the number of independent rows in the arguments.
 
         The first axis of each argument counts as rows if it is free in the
@@ -106,7 +107,7 @@ def check_sizes(arrays, max_tokens):
             )
 
 
-def row_lengths(arrays, max_tokens):
+def measure_rows(arrays, max_tokens):
     """Returns the lengths of sentences as fractions of the maximum length.
 
     A text has at most as many tokens as bytes. If it has more bytes than the
@@ -115,7 +116,7 @@ def row_lengths(arrays, max_tokens):
 
     Example:
 
-    >>> row_lengths({"text": np.array([b"ab", b"abcde"], object)}, 4)
+    >>> measure_rows({"text": np.array([b"ab", b"abcde"], object)}, 4)
     [0.5, 1]
     """
     columns = [
@@ -133,17 +134,18 @@ def check_names(inputs, names):
     extra = [name for name in names if name not in inputs]
     if missing or extra:
         raise InvalidRequest(
-            f"Inputs must be {_listed(inputs)}. Received: {_listed(names)}. "
-            f"Missing but required: {_listed(missing)}. "
-            f"Sent extra: {_listed(extra)}."
+            f"Inputs must be {_join_names(inputs)}. "
+            f"Received: {_join_names(names)}. "
+            f"Missing but required: {_join_names(missing)}. "
+            f"Sent extra: {_join_names(extra)}."
         )
 
 
-def _listed(names):
+def _join_names(names):
     return "{" + ", ".join(sorted(map(str, names))) + "}"
 
 
-def _shown(shape):
+def _join_shape(shape):
     if shape is None:
         return "of any rank"
     return "(" + ", ".join("?" if n is None else str(n) for n in shape) + ")"

@@ -31,7 +31,7 @@ class Versions:
     version that cannot be loaded is not tried again until its files change.
 
     Args:
-        directory: Path of a directory of versions, see `versions_in`.
+        directory: Path of a directory of versions, see `find_versions`.
         load: Function from the path of a version to the model to serve.
         poll_seconds: Seconds between checks of the directory.
     """
@@ -43,7 +43,9 @@ class Versions:
         # Both are replaced as a whole, because other threads read them
         # without a lock.
         self._models = {}  # available models by number
-        self._statuses = dict.fromkeys(versions_in(directory), Status("START"))
+        self._statuses = dict.fromkeys(
+            find_versions(directory), Status("START")
+        )
         self._is_starting = True  # until a version has been loaded
         self._failed = {}  # number: state of its files when it failed
         self._stopping = threading.Event()
@@ -53,7 +55,7 @@ class Versions:
 
     def start(self):
         """Loads the newest version that can be loaded."""
-        paths = versions_in(self.directory)
+        paths = find_versions(self.directory)
         self._statuses = dict.fromkeys(paths, Status("START"))
         numbers = sorted(paths, reverse=True)
         for position, number in enumerate(numbers):
@@ -94,7 +96,7 @@ class Versions:
             )
         raise RequestError("NOT_FOUND", "There is no such version.")
 
-    def statuses(self):
+    def list_statuses(self):
         """Returns the `Status` of each version by its number, newest first."""
         return dict(sorted(self._statuses.items(), reverse=True))
 
@@ -123,13 +125,13 @@ class Versions:
 
     def _is_new(self, number, path):
         if number in self._failed:
-            return self._failed[number] != _file_stamps(path)
+            return self._failed[number] != _read_file_stamps(path)
         return number not in self._models
 
     def _load_version(self, number, path):
         """Loads a version and returns whether it succeeded."""
         # Read before loading, so that a change in the meantime is noticed.
-        stamps = _file_stamps(path)
+        stamps = _read_file_stamps(path)
         self._set_status(number, Status("LOADING"))
         try:
             model = self._load(path)
@@ -164,7 +166,7 @@ def _warn(number, message):
     _log.warning("Version %d cannot be loaded: %s", number, message)
 
 
-def versions_in(directory):
+def find_versions(directory):
     """Returns the paths of the versions in a directory, by number.
 
     Each version has a folder 1, 2, and so on. A directory that holds a model of
@@ -211,7 +213,7 @@ def _is_version(name):
     return name.isascii() and name.isdigit() and int(name) < 2**63
 
 
-def _file_stamps(path):
+def _read_file_stamps(path):
     """Returns names, sizes and times, which differ once a file changes."""
     stamps = []
     for folder, _, names in os.walk(path):

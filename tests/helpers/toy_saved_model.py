@@ -108,7 +108,7 @@ def start_server(export_dir, num_versions=1, **ports):
     server.watch()
     while any(
         version.state != version.AVAILABLE
-        for version in server.service.status("toy").model_version_status
+        for version in server.service.get_status("toy").model_version_status
     ):
         time.sleep(0.01)
     return server

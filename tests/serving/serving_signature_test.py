@@ -37,16 +37,16 @@ class SignatureTest:
     def test_an_unknown_rank_accepts_all_shapes(self):
         anything = Signature({"x": Tensor(np.dtype("int32"), None)}, {})
         anything.check({"x": np.zeros((1, 2, 3), np.int32)})
-        assert anything.num_rows({"x": np.zeros((1, 2, 3), np.int32)}) is None
+        assert anything.count_rows({"x": np.zeros((1, 2, 3), np.int32)}) is None
 
     def test_rows_are_counted_where_they_can_be_told_apart(self):
-        assert SIGNATURE.num_rows(ARRAYS) == 2
+        assert SIGNATURE.count_rows(ARRAYS) == 2
         uneven = {**ARRAYS, "text": np.array([b""], "O")}
-        assert SIGNATURE.num_rows(uneven) is None
+        assert SIGNATURE.count_rows(uneven) is None
         for shape in ((), (2,), (4, None)):
             fixed = Signature({"x": Tensor(np.dtype("int32"), shape)}, {})
             size = tuple(n or 1 for n in shape)
-            assert fixed.num_rows({"x": np.zeros(size, np.int32)}) is None
+            assert fixed.count_rows({"x": np.zeros(size, np.int32)}) is None
 
     def test_sentences_that_are_certainly_too_long_are_refused(self):
         longest = b"x" * 64 * 10  # 10 pieces of 16 characters of 4 bytes

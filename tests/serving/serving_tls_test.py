@@ -76,7 +76,10 @@ class TlsTest:
             connect("http")(["x"])
 
     def test_the_addresses_name_the_scheme(self, server):
-        assert f"https://localhost:{server.rest_api_port}" in server.addresses()
+        assert (
+            f"https://localhost:{server.rest_api_port}"
+            in server.list_addresses()
+        )
 
     def test_files_that_do_not_belong_together_are_refused(self, tls, tmp_path):
         _, other_key = make_certificate(tmp_path, "other")

@@ -26,7 +26,7 @@ def load(path):
 
 
 def states(versions):
-    return {n: status.state for n, status in versions.statuses().items()}
+    return {n: status.state for n, status in versions.list_statuses().items()}
 
 
 def wait_until(condition):
@@ -62,7 +62,7 @@ class VersionsTest:
         assert versions.get() == (10, "model of 10")
         wait_until(lambda: set(states(versions).values()) == {"AVAILABLE"})
         assert versions.get(2) == (2, "model of 2")
-        assert list(versions.statuses()) == [10, 9, 2]
+        assert list(versions.list_statuses()) == [10, 9, 2]
 
     def test_the_newest_is_available_before_the_others(self, tmp_path, start):
         write(tmp_path, 1)
@@ -128,7 +128,7 @@ class VersionsTest:
             Versions(str(tmp_path), load)
         write(tmp_path, "99999999999999999999")
         write(tmp_path, 2**63 - 1)
-        assert start().statuses().keys() == {2**63 - 1}
+        assert start().list_statuses().keys() == {2**63 - 1}
 
     def test_a_bad_version_is_reported_and_the_old_one_stays(
         self, tmp_path, start
@@ -137,7 +137,7 @@ class VersionsTest:
         versions = start()
         bad = write(tmp_path, 2, "bad")
         wait_until(lambda: states(versions).get(2) == "END")
-        status = versions.statuses()[2]
+        status = versions.list_statuses()[2]
         assert (status.code, status.message) == ("UNKNOWN", "it is bad")
         assert versions.get() == (1, "model of 1")
         (bad / "content").write_text("good", encoding="utf-8")

@@ -9,7 +9,7 @@ from keras_transformer.bin.shared import text_io
 from keras_transformer.data import text_files
 from keras_transformer.data.progress import Progress
 from keras_transformer.documents import document
-from keras_transformer.documents.marks import WORD
+from keras_transformer.documents.markup import WORD
 from keras_transformer.errors import UserError
 from keras_transformer.files import writing
 

@@ -3,11 +3,12 @@
 import os
 
 from keras_transformer.documents import html_text
-from keras_transformer.documents import marks
+from keras_transformer.documents import markup
 from keras_transformer.documents import plain_text
 from keras_transformer.documents import sentences
-from keras_transformer.documents.pieces import INLINE_MARKUP
+from keras_transformer.documents.markup import INLINE_MARKUP
 from keras_transformer.documents.placing import place_markup
+from keras_transformer.errors import UserError
 
 BYTE_ORDER_MARK = "\ufeff"
 FORMATS = ("text", "markdown", "html")
@@ -34,7 +35,7 @@ class Document:
         has_markup: List of booleans, whether a sentence has inline markup.
 
     Raises:
-        ValueError: If there is no such format, or if the library that splits
+        UserError: If there is no such format, or if the library that splits
             sentences is not installed.
 
     Example:
@@ -53,7 +54,7 @@ class Document:
         self._parts = [mark, *parts]
         sentence_parts = [p for p in self._parts if not isinstance(p, str)]
         self.sentences = [
-            marks.plain_text(each.pieces) for each in sentence_parts
+            markup.plain_text(each.pieces) for each in sentence_parts
         ]
         self.has_markup = [
             any(piece.kind in INLINE_MARKUP for piece in each.pieces)
@@ -105,7 +106,7 @@ def guess_format(path):
 def get_parser(format):
     """Returns the module that parses and spells a format, one of `FORMATS`."""
     if format not in FORMATS:
-        raise ValueError(
+        raise UserError(
             f"The format of a document must be one of {', '.join(FORMATS)}. "
             f"Received: {format!r}. Choose one of them."
         )

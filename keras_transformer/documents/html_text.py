@@ -4,13 +4,9 @@ import html
 import re
 from html.parser import HTMLParser
 
-from keras_transformer.documents.pieces import ATOM
-from keras_transformer.documents.pieces import CLOSE
-from keras_transformer.documents.pieces import OPEN
-from keras_transformer.documents.pieces import OUTER
-from keras_transformer.documents.pieces import TEXT
-from keras_transformer.documents.pieces import Piece
-from keras_transformer.documents.pieces import text_pieces
+from keras_transformer.documents.markup import Kind
+from keras_transformer.documents.markup import Piece
+from keras_transformer.documents.markup import text_pieces
 
 # Elements that stand within a sentence. All others separate sentences.
 INLINE = frozenset(
@@ -36,27 +32,18 @@ def parse(text):
     Scripts, styles, preformatted text, code and elements with
     `translate="no"` are kept as they are. Faulty HTML is accepted, as browsers
     accept it.
-
-    Args:
-        text: The document, a str.
-
-    Returns:
-        List of `Piece`.
     """
     reader = _Reader(text)
     reader.feed(text)
     reader.close()
-    return reader.pieces()
+    return reader.make_pieces()
 
 
 def escape(text, bare=(), following=None):
     """Spells the characters of a translation that would be markup.
 
-    Args:
-        text: Str.
-        bare: The characters that stood unescaped in the source sentence.
-        following: Str or None. It is not used, because no markup of HTML
-            depends on what follows.
+    Characters of `bare` stood unescaped in the source sentence. What follows
+    does not matter in HTML.
     """
     return "".join(
         # A bare `<` could become the start of a tag beside another word.
@@ -83,17 +70,21 @@ class _Reader(HTMLParser):
         self._events = []  # pairs of an offset and a kind of piece
         self._kept = None  # the element whose content is kept
         self._open = []  # the elements within it that have not ended
-        self._kept_kind = OUTER
+        self._kept_kind = Kind.OUTER
 
-    def pieces(self):
+    def make_pieces(self):
         """Returns the pieces, when all text has been read."""
         starts = [start for start, _ in self._events]
         stops = [*starts[1:], len(self._text)]
         pieces = []
         for (start, kind), stop in zip(self._events, stops):
             raw = self._text[start:stop]
-            pieces += _text_of(raw) if kind == TEXT else [Piece(kind, raw)]
-        return _joined(piece for piece in pieces if piece.raw)
+            pieces += (
+                _make_text_pieces(raw)
+                if kind == Kind.TEXT
+                else [Piece(kind, raw)]
+            )
+        return _join_outer(piece for piece in pieces if piece.raw)
 
     def handle_starttag(self, tag, attributes):
         if self._kept:
@@ -104,16 +95,16 @@ class _Reader(HTMLParser):
                 return self._note(self._kept_kind)
             self._kept = None
         if tag in VOID:
-            return self._note(_kind_of(tag, ATOM))
+            return self._note(_choose_kind(tag, Kind.ATOM))
         is_named = tag in KEPT | KEPT_INLINE
         if is_named or _is_untranslated(dict(attributes)):
             self._kept, self._open = tag, []
-            self._kept_kind = _kind_of(tag, ATOM)
+            self._kept_kind = _choose_kind(tag, Kind.ATOM)
             return self._note(self._kept_kind)
-        self._note(_kind_of(tag, OPEN))
+        self._note(_choose_kind(tag, Kind.OPEN))
 
     def handle_startendtag(self, tag, attributes):
-        self._note(_kind_of(tag, ATOM))
+        self._note(_choose_kind(tag, Kind.ATOM))
 
     def handle_endtag(self, tag):
         # The end of an outer element, such as </ul>, also ends a last <li>.
@@ -121,7 +112,7 @@ class _Reader(HTMLParser):
         if self._kept in SELF_ENDING and is_outer:
             self._kept = None
         if not self._kept:
-            return self._note(_kind_of(tag, CLOSE))
+            return self._note(_choose_kind(tag, Kind.CLOSE))
         self._note(self._kept_kind)
         if tag in self._open:
             # Elements within it whose end tags are left out end with it.
@@ -131,25 +122,25 @@ class _Reader(HTMLParser):
             self._kept = None
 
     def handle_data(self, data):
-        self._note(TEXT)
+        self._note(Kind.TEXT)
 
     def handle_entityref(self, name):
-        self._note(TEXT)
+        self._note(Kind.TEXT)
 
     def handle_charref(self, name):
-        self._note(TEXT)
+        self._note(Kind.TEXT)
 
     def handle_comment(self, data):
-        self._note(ATOM)
+        self._note(Kind.ATOM)
 
     def handle_decl(self, declaration):
-        self._note(OUTER)
+        self._note(Kind.OUTER)
 
     def handle_pi(self, data):
-        self._note(OUTER)
+        self._note(Kind.OUTER)
 
     def unknown_decl(self, data):
-        self._note(OUTER)
+        self._note(Kind.OUTER)
 
     def _note(self, kind):
         line, column = self.getpos()
@@ -157,8 +148,8 @@ class _Reader(HTMLParser):
         self._events.append((self._line_starts[line - 1] + column, kind))
 
 
-def _kind_of(tag, kind_in_sentences):
-    return kind_in_sentences if tag in IN_SENTENCES else OUTER
+def _choose_kind(tag, kind_in_sentences):
+    return kind_in_sentences if tag in IN_SENTENCES else Kind.OUTER
 
 
 def _is_untranslated(attributes):
@@ -167,20 +158,20 @@ def _is_untranslated(attributes):
     return translate == "no" or "notranslate" in classes
 
 
-def _text_of(raw):
+def _make_text_pieces(raw):
     """Returns the pieces of text, which may be a character reference."""
     text = html.unescape(raw)
     if text == raw or not raw.startswith("&"):
         return text_pieces(raw)
-    return [Piece(TEXT, raw, text)]
+    return [Piece(Kind.TEXT, raw, text)]
 
 
-def _joined(pieces):
+def _join_outer(pieces):
     """Joins neighbouring pieces of the kind `OUTER` into one."""
-    joined = []
+    result = []
     for piece in pieces:
-        if joined and piece.kind == joined[-1].kind == OUTER:
-            joined[-1] = Piece(OUTER, joined[-1].raw + piece.raw)
+        if result and piece.kind == result[-1].kind == Kind.OUTER:
+            result[-1] = Piece(Kind.OUTER, result[-1].raw + piece.raw)
         else:
-            joined.append(piece)
-    return joined
+            result.append(piece)
+    return result

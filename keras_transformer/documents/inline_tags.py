@@ -3,14 +3,12 @@
 import dataclasses
 import re
 
-from keras_transformer.documents.marks import Mark
-from keras_transformer.documents.marks import arrange_marks
-from keras_transformer.documents.marks import nest_marks
-from keras_transformer.documents.pieces import ATOM
-from keras_transformer.documents.pieces import CLOSE
-from keras_transformer.documents.pieces import OPEN
-from keras_transformer.documents.pieces import Piece
-from keras_transformer.documents.pieces import pair_tags
+from keras_transformer.documents.markup import Kind
+from keras_transformer.documents.markup import Mark
+from keras_transformer.documents.markup import Piece
+from keras_transformer.documents.markup import arrange_marks
+from keras_transformer.documents.markup import nest_marks
+from keras_transformer.documents.markup import pair_tags
 
 # A start, end or empty tag of XML or HTML, a comment, or an entity.
 TAG = re.compile(
@@ -29,13 +27,13 @@ def make_mark(raw, place, before="", after=""):
         before: The character before it in the text. Defaults to none.
         after: The character after it. Defaults to none.
     """
-    kind, name = ATOM, ""
+    kind, name = Kind.ATOM, ""
     if TAG.fullmatch(raw) and not raw.startswith("<!"):
         name = _NAME.match(raw)[1]
         if raw.startswith("</"):
-            kind = CLOSE
+            kind = Kind.CLOSE
         elif not raw.endswith("/>"):
-            kind = OPEN
+            kind = Kind.OPEN
     return Mark(Piece(kind, raw, name=name), place, place, before, after)
 
 
@@ -70,7 +68,9 @@ def insert_marks(text, marks, find_span):
     marks = [
         mark
         if number in partners
-        else dataclasses.replace(mark, piece=mark.piece._replace(kind=ATOM))
+        else dataclasses.replace(
+            mark, piece=mark.piece._replace(kind=Kind.ATOM)
+        )
         for number, mark in enumerate(marks)
     ]
     placed = arrange_marks(

@@ -1,13 +1,11 @@
 """Puts the inline markup of a sentence into its translation."""
 
-from keras_transformer.documents.marks import WORD
-from keras_transformer.documents.marks import arrange_marks
-from keras_transformer.documents.marks import find_marks
-from keras_transformer.documents.marks import find_words
-from keras_transformer.documents.marks import plain_text
-from keras_transformer.documents.pieces import ATOM
-from keras_transformer.documents.pieces import BREAK
-from keras_transformer.documents.pieces import CLOSE
+from keras_transformer.documents.markup import WORD
+from keras_transformer.documents.markup import Kind
+from keras_transformer.documents.markup import arrange_marks
+from keras_transformer.documents.markup import find_marks
+from keras_transformer.documents.markup import find_words
+from keras_transformer.documents.markup import plain_text
 
 
 def place_markup(pieces, translation, alignment, escape):
@@ -94,7 +92,7 @@ class _Layout:
         ]
         if targets:
             return min(targets), max(targets) + 1
-        if mark.piece.kind == ATOM:
+        if mark.piece.kind == Kind.ATOM:
             # After the word that is before it, or else before the next word.
             if before := self._targets.get(mark.start - 1):
                 return max(before) + 1, max(before) + 1
@@ -104,7 +102,7 @@ class _Layout:
 
     def fit_span(self, mark, siblings, start, stop, first, last):
         """Returns the range that the format of a document allows a mark."""
-        if mark.piece.kind == BREAK and not _is_at_atom(mark, siblings):
+        if mark.piece.kind == Kind.BREAK and not _is_at_atom(mark, siblings):
             start = stop = self._gap(start, first, last)
         elif start == stop and mark.start < mark.stop:
             # Tags around words must not end up around nothing.
@@ -158,7 +156,7 @@ def _is_emphasis(mark):
 def _is_at_atom(mark, marks):
     # The white space there is that of the atom.
     return any(
-        other.piece.kind == ATOM and other.start == mark.start
+        other.piece.kind == Kind.ATOM and other.start == mark.start
         for other in marks
     )
 
@@ -182,7 +180,7 @@ def _gaps(marks, space, is_first, has_word):
         )
     ]
     gaps = [""] * len(wanted)
-    if ATOM in kinds:
+    if Kind.ATOM in kinds:
         gaps = [" " if is_wanted else "" for is_wanted in wanted]
         if is_first:
             gaps[0] = ""
@@ -190,13 +188,13 @@ def _gaps(marks, space, is_first, has_word):
             gaps[-1] = ""
         elif space and has_word:
             _part_from_words(gaps, kinds, space, is_first)
-    if BREAK in kinds:  # a line end takes the place of the white space
+    if Kind.BREAK in kinds:  # a line end takes the place of the white space
         for number, kind in enumerate(kinds):
-            if kind == BREAK:
+            if kind == Kind.BREAK:
                 gaps[number] = gaps[number + 1] = ""
     elif space and not any(gaps):
         # By default after the end tags of the words before.
-        is_end = [kind == CLOSE for kind in kinds] + [False]
+        is_end = [kind == Kind.CLOSE for kind in kinds] + [False]
         default = is_end.index(False)
         gaps[wanted.index(True) if any(wanted) else default] = space
     return gaps
@@ -204,11 +202,11 @@ def _gaps(marks, space, is_first, has_word):
 
 def _part_from_words(gaps, kinds, space, is_first):
     """Separates an atom from words where the source had punctuation."""
-    first = kinds.index(ATOM)
+    first = kinds.index(Kind.ATOM)
     if not (is_first or any(gaps[: first + 1])):
         gaps[first] = space
-    after = len(kinds) - kinds[::-1].index(ATOM)
+    after = len(kinds) - kinds[::-1].index(Kind.ATOM)
     if not any(gaps[after:]):
-        while kinds[after : after + 1] == [CLOSE]:
+        while kinds[after : after + 1] == [Kind.CLOSE]:
             after += 1
         gaps[after] = space

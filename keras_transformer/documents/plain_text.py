@@ -2,10 +2,10 @@
 
 import re
 
-from keras_transformer.documents.pieces import LINE_END
-from keras_transformer.documents.pieces import OUTER
-from keras_transformer.documents.pieces import Piece
-from keras_transformer.documents.pieces import text_pieces
+from keras_transformer.documents.markup import LINE_END
+from keras_transformer.documents.markup import Kind
+from keras_transformer.documents.markup import Piece
+from keras_transformer.documents.markup import text_pieces
 
 # Shorter lines than these are rarely wrapped: poems, lists and addresses.
 MIN_WIDTH = 50
@@ -18,24 +18,18 @@ def parse(text):
     A blank line ends a paragraph. So does the end of a line that had room for
     the first word of the next line, because whoever wrapped the paragraph
     would have put the word there.
-
-    Args:
-        text: The document, a str.
-
-    Returns:
-        List of `Piece`.
     """
     pieces, block = [], ""
     for line, end, is_wrapped in _lines(text):
         marker = "" if block else _marker(line)
         if marker:
-            pieces.append(Piece(OUTER, marker))
+            pieces.append(Piece(Kind.OUTER, marker))
         block += line.removeprefix(marker)
         if is_wrapped:
             block += end
             continue
         pieces += text_pieces(block)
-        pieces.append(Piece(OUTER, end))
+        pieces.append(Piece(Kind.OUTER, end))
         block = ""
     return [piece for piece in pieces if piece.raw]
 

@@ -3,12 +3,9 @@
 import importlib.util
 from typing import NamedTuple
 
-from keras_transformer.documents.pieces import ATOM
-from keras_transformer.documents.pieces import BREAK
-from keras_transformer.documents.pieces import CLOSE
-from keras_transformer.documents.pieces import OPEN
-from keras_transformer.documents.pieces import OUTER
-from keras_transformer.documents.pieces import pair_tags
+from keras_transformer.documents.markup import Kind
+from keras_transformer.documents.markup import pair_tags
+from keras_transformer.errors import UserError
 
 _STAND_IN = "\ufffc"  # for what is no text, while sentences are split
 
@@ -29,12 +26,8 @@ def split_sentences(pieces, language):
 
     A sentence begins and ends with text. Markup around all of its words, or
     around none of them, stays between the sentences. Text without a letter is
-    not a sentence.
-
-    Args:
-        pieces: List of `Piece`.
-        language: Code of the language, such as "en". The rules for English
-            apply to a language that the library does not know.
+    not a sentence. The rules for English apply to a language that the library
+    does not know.
 
     Returns:
         List of `Sentence` and str.
@@ -42,13 +35,13 @@ def split_sentences(pieces, language):
     segment = _segmenter(language)
     parts, block = [], []
     for piece in pieces:
-        if piece.kind == OUTER:
-            parts += _parts_of_block(block, segment)
+        if piece.kind == Kind.OUTER:
+            parts += _split_block(block, segment)
             parts.append(piece.raw)
             block = []
         else:
             block.append(piece)
-    return parts + _parts_of_block(block, segment)
+    return parts + _split_block(block, segment)
 
 
 def check_package(module, package):
@@ -59,12 +52,12 @@ def check_package(module, package):
         package: Name of its package, to install.
 
     Raises:
-        ValueError: If it is not.
+        UserError: If it is not.
     """
     if importlib.util.find_spec(module) is None:
-        raise ValueError(
-            f"Documents need {package}. Received: a document without it. "
-            f"Install it with pip install {package}."
+        raise UserError(
+            f"Documents need {package}, which is not installed. Install it "
+            f"with pip install {package}."
         )
 
 
@@ -76,12 +69,12 @@ def _segmenter(language):
     return lambda text: sentencex.segment(language, text)
 
 
-def _parts_of_block(pieces, segment):
+def _split_block(pieces, segment):
     """Returns the sentences of a block, and what is between them."""
     parts = []
-    sizes = [len(sentence) for sentence in segment(_plain(pieces))]
+    sizes = [len(sentence) for sentence in segment(_join_texts(pieces))]
     for sentence in _cut(pieces, sizes):
-        before, inside, after = _trimmed(sentence)
+        before, inside, after = _trim(sentence)
         if any(c.isalpha() for piece in inside for c in piece.text):
             parts += [*before, Sentence(inside), *after]
         else:
@@ -89,12 +82,12 @@ def _parts_of_block(pieces, segment):
     return parts
 
 
-def _plain(pieces):
-    return "".join(map(_plain_of, pieces))
+def _join_texts(pieces):
+    return "".join(map(_show, pieces))
 
 
-def _plain_of(piece):
-    stand_ins = {BREAK: " ", ATOM: _STAND_IN}
+def _show(piece):
+    stand_ins = {Kind.BREAK: " ", Kind.ATOM: _STAND_IN}
     return piece.text or stand_ins.get(piece.kind, "")
 
 
@@ -104,9 +97,9 @@ def _cut(pieces, sizes):
     pieces = list(reversed(pieces))
     for left in sizes:
         part = []
-        while pieces and (left > 0 or pieces[-1].kind == CLOSE):
+        while pieces and (left > 0 or pieces[-1].kind == Kind.CLOSE):
             piece = pieces.pop()
-            size = len(_plain_of(piece))
+            size = len(_show(piece))
             if size > left and piece.raw == piece.text:
                 pieces.append(_slice(piece, left, size))
                 piece = _slice(piece, 0, left)
@@ -122,9 +115,9 @@ def _slice(piece, start, stop):
     )
 
 
-def _trimmed(pieces):
+def _trim(pieces):
     """Divides pieces into raw texts, a sentence without edges, raw texts."""
-    pieces = _without_outer_space(pieces)
+    pieces = _cut_off_outer_space(pieces)
     partners = pair_tags(pieces)
     start, stop = 0, len(pieces)
     while start < stop:
@@ -142,12 +135,12 @@ def _trimmed(pieces):
 
 
 def _is_edge(piece, place, partners):
-    if piece.kind in (OPEN, CLOSE):
+    if piece.kind in (Kind.OPEN, Kind.CLOSE):
         return place not in partners
     return not piece.text.strip()
 
 
-def _without_outer_space(pieces):
+def _cut_off_outer_space(pieces):
     """Puts the white space at both ends of the text into its own pieces."""
     places = [n for n, piece in enumerate(pieces) if piece.text.strip()]
     if not places:

@@ -6,7 +6,7 @@ from keras_transformer.data import text_files
 from keras_transformer.data.progress import Progress
 from keras_transformer.data.token_arrays import text_path
 from keras_transformer.errors import UserError
-from keras_transformer.trees.constituents import find_smallest_constituents
+from keras_transformer.trees.tree import find_smallest_constituents
 from keras_transformer.trees.tree import parse_tree
 from keras_transformer.visualization.head_scores import HeadScorer
 

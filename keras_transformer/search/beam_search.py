@@ -7,7 +7,7 @@ from keras import tree
 
 from keras_transformer.search.beams import NEVER
 from keras_transformer.search.beams import select
-from keras_transformer.search.extensions import find_candidates
+from keras_transformer.search.beams import top_k
 from keras_transformer.search.lexical_constraint import MISSING_ID
 from keras_transformer.token_ids import END_ID
 from keras_transformer.token_ids import PAD_ID
@@ -31,12 +31,20 @@ class Search(typing.NamedTuple):
     """The sentences that are still searched."""
 
     rows: typing.Any  # the sentences' rows in the result, int32 (batch,)
-    limits: typing.Any  # greatest lengths, int32 (batch,)
-    forced: typing.Any  # ids that are prescribed, else 0, int32 (batch, length)
+    limits: typing.Any  # maximum lengths, int32 (batch,)
+    forced: typing.Any  # ids that must be written, or 0, int32 (batch, length)
     alive: Alive
     finished: Finished
     state: typing.Any  # the caller's, see `beam_search`
     terms: typing.Any = ()  # the `TermState` of a lexical constraint
+
+
+class Candidates(typing.NamedTuple):
+    """Extensions of a sentence's beams by one id, best first."""
+
+    beams: typing.Any  # the extended beams, int32 (batch, candidates)
+    ids: typing.Any  # the appended ids, int32 (batch, candidates)
+    log_probs: typing.Any  # float32 (batch, candidates)
 
 
 def beam_search(
@@ -78,14 +86,14 @@ def beam_search(
             as a `DecoderCache`. Its `reorder(beams)` returns the state in which
             beam j continues beam `beams[j]`; `beams` are `(batch, beam)`.
         beam_size: Number of sequences that stay alive at each step.
-        limits: Integers of shape `(batch,)`, the greatest length of each
+        limits: Integers of shape `(batch,)`, the maximum length of each
             sentence's hypotheses with their end ids.
         alpha: Exponent of the length penalty; 0 turns it off. Defaults to 0.6.
         num_hypotheses: Number of hypotheses to return. Fewer hypotheses stop
             the search sooner and equal the first of more. Defaults to
             `beam_size`.
-        min_length: Least number of ids before the end id, as far as the limit
-            allows. Defaults to 0.
+        min_length: Minimum number of ids before the end id, as far as the
+            limit allows. Defaults to 0.
         prefixes: Integers of shape `(batch, prefix_len)`, padded with 0: the
             ids that the sequences start with, at their true probabilities. They
             must be shorter than the limits. Defaults to None.
@@ -108,30 +116,36 @@ def beam_search(
         `(batch, num_hypotheses)`, best first. If fewer hypotheses exist, the
         others are empty and score minus infinity.
     """
+    # Every step extends each beam by one id. The extensions that end compete
+    # for the hypotheses of their sentence, and the best others are the beams of
+    # the next step, so a beam that ends makes room for another one.
     limits = ops.cast(limits, "int32")
     shrinking = fixed_length is None
     length = ops.max(limits) if shrinking else fixed_length
     batch = ops.shape(limits)[0]
-    nothing = _nothing_finished(batch, num_hypotheses or beam_size, length)
+    nothing = _make_empty_hypotheses(batch, num_hypotheses or beam_size, length)
     search = Search(
         ops.arange(batch, dtype="int32"),
         limits,
-        _forced_ids(prefixes, limits, length),
-        _empty_beams(batch, beam_size, length, all_count=bool(sampler)),
+        _make_forced_ids(prefixes, limits, length),
+        _make_empty_beams(batch, beam_size, length, all_count=bool(sampler)),
         nothing,
         state,
         lexical.begin(beam_size) if lexical else (),
     )
 
-    def unfinished(position, search, results):
+    def is_unfinished(position, search, results):
         return ops.any(_is_open(search, alpha))
 
     def advance(position, search, results):
         if shrinking:
             search, results = _drop_done(search, results, alpha)
-        last_ids = _last_ids(search.alive, position)
+        # At position 0 all ids are still 0.
+        last_ids = ops.take(
+            search.alive.sequences, ops.maximum(position - 1, 0), axis=2
+        )  # (batch, beam)
         logits, state = step(last_ids, position, search.state)
-        candidates = find_candidates(
+        candidates = _find_candidates(
             logits, search, position, min_length, sampler, forbidden, lexical
         )
         search = search._replace(state=state)
@@ -140,7 +154,7 @@ def beam_search(
 
     start = ops.convert_to_tensor(0, dtype="int32")
     _, search, results = ops.while_loop(
-        unfinished, advance, (start, search, nothing)
+        is_unfinished, advance, (start, search, nothing)
     )
     return _collect(search, results) if shrinking else search.finished
 
@@ -160,7 +174,7 @@ def length_penalty(length, alpha):
     return ops.power((5.0 + ops.cast(length, "float32")) / 6.0, alpha)
 
 
-def _empty_beams(batch, beam_size, length, all_count):
+def _make_empty_beams(batch, beam_size, length, all_count):
     # Equal beams would stay equal, so only the first one counts in a search.
     # Samples differ from the first position on, so all of them count.
     counts = ops.equal(ops.arange(beam_size), 0)
@@ -171,14 +185,14 @@ def _empty_beams(batch, beam_size, length, all_count):
     )
 
 
-def _nothing_finished(batch, num_hypotheses, length):
+def _make_empty_hypotheses(batch, num_hypotheses, length):
     return Finished(
         ops.full((batch, num_hypotheses, length), PAD_ID, dtype="int32"),
         ops.full((batch, num_hypotheses), NEVER, dtype="float32"),
     )
 
 
-def _forced_ids(prefixes, limits, length):
+def _make_forced_ids(prefixes, limits, length):
     """Returns the prefix, 0 where ids are free, and the end at the limit."""
     batch = ops.shape(limits)[0]
     forced = ops.full((batch, length), PAD_ID, dtype="int32")
@@ -234,11 +248,6 @@ def _collect(search, results):
     )
 
 
-def _last_ids(alive, position):
-    before = ops.maximum(position - 1, 0)  # at position 0 all ids are still 0
-    return ops.take(alive.sequences, before, axis=2)  # (batch, beam)
-
-
 def _extend_beams(candidates, search, position, alpha, lexical):
     """Adds candidates that end to the hypotheses, and keeps the best others."""
     sequences = _append(search.alive, candidates, position)
@@ -252,12 +261,14 @@ def _extend_beams(candidates, search, position, alpha, lexical):
         scores = scores - MISSING_ID * missing
     log_probs = ops.where(ends, NEVER, candidates.log_probs)
     beam_size = search.alive.log_probs.shape[1]
-    log_probs, chosen = ops.top_k(log_probs, beam_size)  # (batch, beam)
+    log_probs, best = ops.top_k(log_probs, beam_size)  # (batch, beam)
+    # The caches move as little as possible: the state is told only which beam
+    # each new beam continues, and may reorder a table instead of its tensors.
     return search._replace(
-        alive=Alive(select(sequences, chosen), log_probs),
+        alive=Alive(select(sequences, best), log_probs),
         finished=_keep_best(search.finished, sequences, scores),
-        state=search.state.reorder(select(candidates.beams, chosen)),
-        terms=terms.reorder(chosen) if lexical else terms,
+        state=search.state.reorder(select(candidates.beams, best)),
+        terms=terms.reorder(best) if lexical else terms,
     )
 
 
@@ -277,5 +288,108 @@ def _keep_best(finished, sequences, scores):
         [finished.scores, scores], axis=1
     )  # (batch, num_hypotheses + candidates)
     # Among equals `top_k` takes the first, so `NEVER` replaces nothing.
-    scores, chosen = ops.top_k(scores, finished.scores.shape[1])
-    return Finished(select(sequences, chosen), scores)
+    scores, best = ops.top_k(scores, finished.scores.shape[1])
+    return Finished(select(sequences, best), scores)
+
+
+def _find_candidates(
+    logits, search, position, min_length, sampler, forbidden, lexical
+):
+    """Finds the best extensions of each sentence's beams by one id.
+
+    There are twice as many as beams: one extension of each beam may end, and
+    enough others must remain. A single beam has one extension, and so does each
+    beam that is a sample.
+
+    Args:
+        logits: Tensor of shape `(batch, beam, vocab_size)`.
+        search: The `Search` before this position.
+        position: Scalar integer tensor.
+        min_length, sampler, forbidden, lexical: See `beam_search`.
+
+    Returns:
+        The `Candidates`.
+    """
+    logits = ops.cast(logits, "float32")
+    log_probs = search.alive.log_probs
+    beam_size = log_probs.shape[1]
+    num_candidates = 1 if beam_size == 1 else 2 * beam_size
+    allowed = logits
+    if min_length:
+        allowed = _exclude_end(allowed, position < min_length)
+    if lexical:
+        unmet = ~search.terms.are_met()
+        allowed = _exclude_end(allowed, unmet[:, :, None])
+    # The best ids of each beam are the same before and after normalisation, so
+    # only their logits are normalised, by the sum over the vocabulary.
+    if sampler:
+        ids = sampler(allowed, position, search.rows)[:, :, None]
+        best = ops.take_along_axis(logits, ids, axis=-1)  # (batch, beam, 1)
+    else:
+        best, ids = top_k(allowed, num_candidates, forbidden)
+    if lexical:
+        best, ids = _add_next_ids(
+            best, ids, logits, search.terms.find_next_ids()
+        )
+    best, ids = _apply_forced_ids(best, ids, logits, search.forced, position)
+    best = best - ops.logsumexp(logits, axis=-1, keepdims=True)
+    best = best + log_probs[:, :, None]  # (batch, beam, per_beam)
+    if lexical:
+        best, places = lexical.choose(best, ids, search.terms)
+    else:
+        extensions = _flatten(best)
+        number = min(num_candidates, extensions.shape[1])
+        best, places = ops.top_k(extensions, number)  # (batch, candidates)
+    return Candidates(
+        ops.floor_divide(ops.cast(places, "int32"), ops.shape(ids)[2]),
+        select(_flatten(ids), places),
+        best,
+    )
+
+
+def _flatten(values):
+    """Puts the extensions of all beams on one axis."""
+    shape = ops.shape(values)
+    # (batch, beam x per_beam)
+    return ops.reshape(values, (-1, shape[1] * shape[2]))
+
+
+def _exclude_end(logits, is_excluded):
+    is_end = ops.equal(ops.arange(logits.shape[-1]), END_ID)
+    return ops.where(is_end & is_excluded, NEVER, logits)
+
+
+def _add_next_ids(best, ids, logits, next_ids):
+    """Adds the next ids of its terms to the best extensions of each beam.
+
+    Args:
+        best, ids: Logits and ids, `(batch, beam, per_beam)`.
+        logits: Tensor of shape `(batch, beam, vocab_size)`.
+        next_ids: Ids of shape `(batch, beam, num_terms)`, 0 for none.
+    """
+    per_beam = ids.shape[2]
+    ids = ops.concatenate([ops.cast(ids, "int32"), next_ids], axis=-1)
+    more = ops.take_along_axis(logits, next_ids, axis=-1)
+    best = ops.concatenate([best, more], axis=-1)
+    # An id that is there already would make two equal beams.
+    places = ops.arange(ops.shape(ids)[2])
+    earlier = places[None, :] < places[:, None]
+    same = ops.equal(ids[:, :, :, None], ids[:, :, None, :])
+    repeated = ops.any(same & earlier, axis=-1)
+    useless = (places >= per_beam) & (
+        repeated | ops.equal(ids, PAD_ID)
+    )  # (batch, beam, per_beam + num_terms)
+    return ops.where(useless, NEVER, best), ids
+
+
+def _apply_forced_ids(best, ids, logits, forced, position):
+    """Makes the forced id, where there is one, the only choice of a beam."""
+    forced = ops.take(forced, position, axis=1)[:, None, None]  # (batch, 1, 1)
+    forced = ops.repeat(forced, ids.shape[1], axis=1)  # (batch, beam, 1)
+    only = ops.take_along_axis(logits, forced, axis=-1)  # (batch, beam, 1)
+    first = ops.equal(ops.arange(ops.shape(ids)[-1]), 0)
+    is_forced = ops.not_equal(forced, PAD_ID)
+    return (
+        ops.where(is_forced, ops.where(first, only, NEVER), best),
+        ops.where(is_forced, forced, ops.cast(ids, "int32")),
+    )

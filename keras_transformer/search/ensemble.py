@@ -7,20 +7,12 @@ from keras import ops
 
 
 class EnsembleCache(typing.NamedTuple):
-    """The caches of an ensemble's models, whose beams move together.
-
-    Args:
-        caches: Tuple with the cache of each model.
-    """
+    """The caches of an ensemble's models, whose beams move together."""
 
     caches: tuple
 
     def reorder(self, beams):
-        """Returns the caches in which beam j continues beam `beams[j]`.
-
-        Args:
-            beams: Integer tensor of shape `(batch, beam)`.
-        """
+        """Returns the caches in which beam j continues beam `beams[j]`."""
         return EnsembleCache(
             tuple(cache.reorder(beams) for cache in self.caches)
         )
@@ -57,57 +49,29 @@ class Ensemble:
         return self.models[0].compute_dtype
 
     def decode(self, features):
-        """Computes the output of each model's decoder.
-
-        Args:
-            features: Dictionary of `inputs` and `targets`, as for a
-                `Transformer`.
-
-        Returns:
-            Tuple with a tensor of shape `(batch, target_len, d_model)` for each
-            model.
-        """
+        """Returns a tuple of what `Transformer.decode` returns."""
         return tuple(model.decode(features) for model in self.models)
 
     def logits(self, states):
         """Computes log-probabilities, which serve as logits.
 
         Args:
-            states: Tuple of tensors of shape `(batch, length, d_model)`, as
-                `decode` returns it, or the same part of each.
+            states: Tuple of what `decode` returns, or of the same part of each.
 
         Returns:
             Float32 tensor of shape `(batch, length, vocab_size)`.
         """
-        return _mean_log_probs(
-            [model.logits(own) for model, own in zip(self.models, states)]
+        return _average_log_probs(
+            [model.logits(one) for model, one in zip(self.models, states)]
         )
 
     def encode(self, inputs):
-        """Encodes the inputs with every model.
-
-        Args:
-            inputs: Integer ids of shape `(batch, input_len)`.
-
-        Returns:
-            Tuple of tensors of shape `(batch, input_len, d_model)`, and tuple
-            of boolean masks of shape `(batch, input_len)`, one for each model.
-        """
+        """Returns a tuple of encoded inputs, and a tuple of padding masks."""
         encoded, masks = zip(*(model.encode(inputs) for model in self.models))
         return encoded, masks
 
     def init_cache(self, encoded, masks, beam_size, fixed_length=None):
-        """Prepares decoding step by step; see `Transformer.init_cache`.
-
-        Args:
-            encoded: Tuple of tensors that `encode` returned.
-            masks: Tuple of masks that `encode` returned.
-            beam_size: Number of hypotheses per sentence.
-            fixed_length: Greatest number of positions, an integer, or None.
-
-        Returns:
-            An `EnsembleCache`.
-        """
+        """Makes the `EnsembleCache`; see `Transformer.init_cache`."""
         return EnsembleCache(
             tuple(
                 model.init_cache(*encoding, beam_size, fixed_length)
@@ -118,36 +82,23 @@ class Ensemble:
     def decode_step(self, ids, position, cache, num_ids=None):
         """Computes the log-probabilities of each hypothesis's next token.
 
-        Args:
-            ids: Integer tensor of shape `(batch, beam)`, the tokens before
-                `position`.
-            position: Scalar integer tensor, counted from 0.
-            cache: An `EnsembleCache`.
-            num_ids: Integer number of ids to return, the first ones. Defaults
-                to None, which means all ids.
-
-        Returns:
-            Float32 tensor of shape `(batch, beam, num_ids)`, and the new cache.
+        Arguments and results are those of `Transformer.decode_step`, with
+        log-probabilities in the place of logits.
         """
         # Each model computes all its logits, because a probability is the share
         # of an id among all ids.
         logits, caches = zip(
             *(
-                model.decode_step(ids, position, own)
-                for model, own in zip(self.models, cache.caches)
+                model.decode_step(ids, position, one)
+                for model, one in zip(self.models, cache.caches)
             )
         )
-        log_probs = _mean_log_probs(logits)[:, :, :num_ids]
+        log_probs = _average_log_probs(logits)[:, :, :num_ids]
         return log_probs, EnsembleCache(caches)
 
 
-def _mean_log_probs(logits):
-    """Returns the logarithm of the models' mean probabilities.
-
-    Args:
-        logits: List with a tensor of shape `(batch, length, vocab_size)` for
-            each model.
-    """
+def _average_log_probs(logits):
+    """Returns the logarithm of the models' mean probabilities."""
     log_probs = [
         ops.log_softmax(ops.cast(one, "float32"), axis=-1) for one in logits
     ]

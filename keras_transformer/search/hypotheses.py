@@ -18,24 +18,16 @@ CHUNK_ROWS = 256
 
 
 class ConstrainedCache(typing.NamedTuple):
-    """The cache of a model together with the state of a constraint.
+    """The cache of a model together with the `TreeState` of a constraint.
 
     A search treats it as it treats the cache alone.
-
-    Args:
-        cache: Cache that the model's `init_cache` returns.
-        tree_state: A `TreeState`.
     """
 
     cache: typing.Any
     tree_state: typing.Any
 
     def reorder(self, beams):
-        """Returns the pair in which beam j continues beam `beams[j]`.
-
-        Args:
-            beams: Integer tensor of shape `(batch, beam)`.
-        """
+        """Returns the pair in which beam j continues beam `beams[j]`."""
         return ConstrainedCache(
             self.cache.reorder(beams), gather_beams(self.tree_state, beams)
         )
@@ -59,7 +51,7 @@ def find_hypotheses(
     Args:
         model: A built `Transformer` or an `Ensemble`.
         inputs: Source ids, int32 of shape `(batch, input_len)`, padded with 0.
-        limits: Greatest lengths of the translations with their end ids, int32
+        limits: Maximum lengths of the translations with their end ids, int32
             of shape `(batch,)`.
         options: A `DecodeOptions`.
         prefixes: Ids that the translations start with, int32 of shape
@@ -89,14 +81,14 @@ def find_hypotheses(
     beam_size = options.num_beams
     sampler = make_sampler(options, seeds, forbidden) if sampling else None
     encoded, padding_mask = model.encode(inputs)
-    with _weights_cast_once(model):
+    with _cast_weights_once(model):
         step = model.decode_step
         state = model.init_cache(encoded, padding_mask, beam_size, fixed_length)
         if constraint:
             limits = constraint.raise_limits(limits, inputs)
             tree_state = constraint.begin(inputs, limits, beam_size)
             state = ConstrainedCache(state, tree_state)
-            step = _constrained_step(step, constraint)
+            step = _constrain_step(step, constraint)
         hypotheses = beam_search(
             step,
             state,
@@ -133,8 +125,8 @@ def score_targets(model, inputs, targets, alpha):
         `((5 + length) / 6) ** alpha`.
     """
     states = model.decode({"inputs": inputs, "targets": targets})
-    with _weights_cast_once(model):
-        log_probs = _log_probs(model, states, targets)
+    with _cast_weights_once(model):
+        log_probs = _compute_log_probs(model, states, targets)
     real = ops.cast(ops.not_equal(targets, PAD_ID), "int32")
     # The number of real ids from each position to the end.
     remaining = ops.flip(ops.cumsum(ops.flip(real, -1), axis=-1), -1)
@@ -143,49 +135,41 @@ def score_targets(model, inputs, targets, alpha):
     return ops.sum(log_probs * is_real, axis=-1) / penalty
 
 
-def _log_probs(model, states, ids):
+def _compute_log_probs(model, states, ids):
     """Computes the log-probability of the id at each position.
 
     The positions are computed in chunks, so that the logits of all of them are
-    never in memory at once.
-
-    Args:
-        model: A `Transformer` or an `Ensemble`.
-        states: Tensor that `model.decode` returned, or a tuple of them.
-        ids: Integer tensor of shape `(batch, length)`.
-
-    Returns:
-        Float32 tensor of shape `(batch, length)`.
+    never in memory at once. The result has the shape of `ids`.
     """
     shape = ops.shape(ids)
     num_positions = shape[0] * shape[1]
     num_chunks = num_positions // CHUNK_ROWS + 1
     missing = -num_positions % num_chunks
 
-    def in_chunks(x):
+    def split(x):
         x = ops.reshape(x, (num_positions, *x.shape[2:]))
         widths = [[0, missing]] + [[0, 0]] * (len(x.shape) - 1)
         x = ops.pad(x, widths)  # (num_chunks x rows, ...)
         # One row for each chunk: (num_chunks, 1, rows, ...)
         return ops.reshape(x, (num_chunks, 1, -1, *x.shape[1:]))
 
-    def of_chunk(chunk):
+    def compute_chunk(chunk):
         states, ids = chunk
         logits = ops.cast(model.logits(states), "float32")
-        chosen = ops.take_along_axis(
+        selected = ops.take_along_axis(
             logits, ids[:, :, None], axis=-1
         )  # (1, rows, 1)
-        return chosen[:, :, 0] - ops.logsumexp(logits, axis=-1)
+        return selected[:, :, 0] - ops.logsumexp(logits, axis=-1)
 
-    chunks = keras.tree.map_structure(in_chunks, (states, ids))
-    log_probs = ops.map(of_chunk, chunks)  # (num_chunks, 1, rows)
+    chunks = keras.tree.map_structure(split, (states, ids))
+    log_probs = ops.map(compute_chunk, chunks)  # (num_chunks, 1, rows)
     return ops.reshape(ops.ravel(log_probs)[:num_positions], shape)
 
 
-def _constrained_step(step, constraint):
+def _constrain_step(step, constraint):
     """Returns the step function whose state is a `ConstrainedCache`."""
 
-    def constrained_step(ids, position, state):
+    def step_within_trees(ids, position, state):
         cache, tree_state = state
         # The model reads the words' own pieces, the constraint only symbols.
         pieces = constraint.insert_next_piece(ids, tree_state)
@@ -194,10 +178,10 @@ def _constrained_step(step, constraint):
         logits = constraint.exclude_illegal(logits, tree_state)
         return logits, ConstrainedCache(cache, tree_state)
 
-    return constrained_step
+    return step_within_trees
 
 
-def _weights_cast_once(model):
+def _cast_weights_once(model):
     """Returns a scope in which matrices have the precision of their products.
 
     Keras casts weights in `__call__` only, and steps run outside it. Without

@@ -1,13 +1,13 @@
 """The constraint that makes a search write the terms of a sentence."""
 
 import re
+import typing
 
 import numpy as np
 from keras import ops
 
 from keras_transformer.search.beams import NEVER
 from keras_transformer.search.beams import select
-from keras_transformer.search.term_state import TermState
 from keras_transformer.token_ids import END_ID
 from keras_transformer.token_ids import PAD_ID
 
@@ -34,8 +34,8 @@ class LexicalConstraint:
     its score. A sentence without terms is searched as if there were no
     constraint.
 
-    Where we differ from the paper: all terms are compared with what a beam
-    writes, so two terms may share ids at their borders.
+    Unlike in the paper, all terms are compared with what a beam writes, so two
+    terms may share ids at their borders.
 
     Args:
         terms: Ids of the terms of each sentence, int32 of shape
@@ -69,10 +69,8 @@ class LexicalConstraint:
     def advance(self, term_state, beams, ids):
         """Returns the state of beams that are extended by ids.
 
-        Args:
-            term_state: A `TermState`.
-            beams: Extended beams, integers of shape `(batch, number)`.
-            ids: Integers of shape `(batch, number)`.
+        Both `beams`, the extended ones, and `ids` have the shape
+        `(batch, number)`.
         """
         term_state = term_state.reorder(beams)
         ids = ids[:, :, None]
@@ -85,17 +83,19 @@ class LexicalConstraint:
         """Chooses the best extensions that end, and the best that go on.
 
         Args:
-            log_probs: Float32 tensor of shape `(batch, beam, per_beam)`.
-            ids: Int32 tensor of shape `(batch, beam, per_beam)`.
-            term_state: A `TermState`.
+            log_probs, ids: Tensors of shape `(batch, beam, per_beam)`.
+            term_state: The `TermState` before these ids.
 
         Returns:
             Log-probabilities and their places among all extensions of a
             sentence, of shape `(batch, 2 x beam)`.
         """
         beam_size = log_probs.shape[1]
-        after = term_state.count_after(ids, self._continues(ids))
-        banks = term_state.count_met(*after)  # (batch, beam, per_beam)
+        # A beam that has written more of its terms is less probable than one
+        # that has written none. Extensions therefore compete only within their
+        # bank, the number of ids of terms that they hold.
+        progress = term_state.count_after(ids, self._continues(ids))
+        banks = term_state.count_met(*progress)  # (batch, beam, per_beam)
         flat_len = beam_size * ops.shape(ids)[2]
         log_probs, ids, banks = (
             ops.reshape(values, (-1, flat_len))
@@ -148,7 +148,7 @@ def _character(match):
 
 
 def _allocate_beams(log_probs, banks, beam_size):
-    """Returns the places of the extensions that get a beam.
+    """Returns the places of the extensions that get a beam, `(batch, beam)`.
 
     Every bank's best extension comes before every bank's second best.
 
@@ -156,9 +156,6 @@ def _allocate_beams(log_probs, banks, beam_size):
         log_probs: Tensor of shape `(batch, number)`.
         banks: Number of each extension's bank, int32 of the same shape.
         beam_size: Number of places to return.
-
-    Returns:
-        Int32 tensor of shape `(batch, beam)`.
     """
     order = ops.cast(ops.argsort(-log_probs, axis=1), "int32")
     log_probs = ops.take_along_axis(log_probs, order, axis=1)
@@ -167,10 +164,190 @@ def _allocate_beams(log_probs, banks, beam_size):
     is_better = places[None, :] < places[:, None]
     same = ops.equal(banks[:, :, None], banks[:, None, :])
     rank = ops.sum(
-        ops.cast(ops.logical_and(same, is_better), "int32"), axis=-1
+        ops.cast(same & is_better, "int32"), axis=-1
     )  # among the extensions of the same bank, (batch, number)
     num_banks = ops.max(banks) + 1
     turn = rank * num_banks - banks
     turn = ops.where(log_probs > NEVER, turn, 2**30)
-    _, chosen = ops.top_k(-turn, beam_size)  # (batch, beam)
-    return ops.take_along_axis(order, ops.cast(chosen, "int32"), axis=1)
+    _, best = ops.top_k(-turn, beam_size)  # (batch, beam)
+    return ops.take_along_axis(order, ops.cast(best, "int32"), axis=1)
+
+
+class TermState(typing.NamedTuple):
+    """Counts how often each beam holds each term of its sentence.
+
+    A term is a sequence of ids. It is met once its ids stand in a row as often
+    as needed: once, and once more for each other term that contains it as whole
+    words, such as a repetition of it. If a beam writes an id that does not
+    continue the term, it falls back to the longest beginning of the term that
+    its last ids form.
+    """
+
+    terms: typing.Any  # int32 (batch, num_terms, term_len), padded with 0
+    lengths: typing.Any  # of the terms, int32 (batch, num_terms)
+    times: typing.Any  # how often each is needed, int32 (batch, num_terms)
+    ends_word: typing.Any  # whether a letter is last, bool (batch, num_terms)
+    # Whether a beam that has written s ids of a term ends in its first t ids,
+    # boolean (batch, num_terms, s, t).
+    borders: typing.Any
+    written: typing.Any  # ids of begun terms, int32 (batch, beam, num_terms)
+    counts: typing.Any  # of whole terms, int32 (batch, beam, num_terms)
+
+    @classmethod
+    def begin(cls, terms, ends_word, continues, beam_size):
+        """Returns the state of beams that have not written anything.
+
+        Args:
+            terms: Int32 of shape `(batch, num_terms, term_len)`, padded with 0.
+            ends_word: Whether a term ends in a letter, so that further letters
+                would make another word of it. Boolean `(batch, num_terms)`.
+            continues: Whether each id of the terms continues a word.
+            beam_size: Number of beams.
+        """
+        terms, times = _merge_repetitions(terms, ends_word, continues)
+        lengths = _lengths(terms)
+        zeros = ops.zeros_like(lengths)[:, None]  # (batch, 1, num_terms)
+        zeros = ops.repeat(zeros, beam_size, axis=1)  # (batch, beam, num_terms)
+        return cls(
+            terms, lengths, times, ends_word, _find_borders(terms), zeros, zeros
+        )
+
+    def reorder(self, beams):
+        """Returns the state in which beam j continues beam `beams[j]`."""
+        return self._replace(
+            written=select(self.written, beams),
+            counts=select(self.counts, beams),
+        )
+
+    def count_after(self, ids, continues):
+        """Computes the progress of each beam after each of several ids.
+
+        Args:
+            ids: Integers of shape `(batch, beam, number)`.
+            continues: Whether each id continues a word.
+
+        Returns:
+            `written` and `counts`, of shape `(batch, beam, number, num_terms)`.
+        """
+        # This is the automaton of Knuth, Morris and Pratt on tensors: after an
+        # id, a beam has written the longest beginning of the term that its last
+        # ids form. `borders` says which beginnings could be extended.
+        places = ops.arange(ops.shape(self.terms)[2])
+        # True at t if the beam ends in the first t ids of the term.
+        here = ops.equal(
+            ops.arange(ops.shape(self.terms)[2] + 1), self.written[..., None]
+        )  # (batch, beam, num_terms, term_len + 1)
+        ends_in = ops.any(
+            self.borders[:, None] & here[..., None], axis=3
+        )  # (batch, beam, num_terms, term_len)
+        terms = self.terms[:, None, None]
+        fits = ops.equal(terms, ids[..., None, None]) & (terms > PAD_ID)
+        fits = fits & ends_in[:, :, None]
+        written = ops.max(ops.where(fits, places + 1, 0), axis=-1)
+        lengths = self.lengths[:, None, None]
+        whole = ops.equal(written, lengths) & (written > 0)
+        # A letter after a term makes another word of it.
+        was_whole = ops.equal(self.written, self.lengths[:, None])
+        was_whole = was_whole & (self.written > 0)
+        ended_word = was_whole & self.ends_word[:, None]
+        broken = ended_word[:, :, None] & continues[..., None]
+        counts = self.counts[:, :, None] + ops.cast(whole, "int32")
+        return written, counts - ops.cast(broken, "int32")
+
+    def find_next_ids(self):
+        """Returns the next id of each term, 0 if the term is met.
+
+        The result is int32 of shape `(batch, beam, num_terms)`.
+        """
+        is_whole = ops.equal(self.written, self.lengths[:, None])
+        place = ops.where(is_whole, 0, self.written)  # it is needed once more
+        here = ops.equal(
+            ops.arange(ops.shape(self.terms)[2]), place[..., None]
+        )  # (batch, beam, num_terms, term_len)
+        ids = ops.sum(ops.where(here, self.terms[:, None], PAD_ID), axis=-1)
+        return ops.where(self.counts < self.times[:, None], ids, PAD_ID)
+
+    def are_met(self):
+        """Tells which beams hold all terms, boolean `(batch, beam)`."""
+        return ops.equal(self.count_missing(), 0)
+
+    def count_missing(self):
+        """Counts the ids of terms that are missing, int32 `(batch, beam)`."""
+        missing = ops.maximum(self.times[:, None] - self.counts, 0)
+        return ops.sum(missing * self.lengths[:, None], axis=-1)
+
+    def count_met(self, written, counts):
+        """Counts the ids of terms that extended beams hold.
+
+        Takes what `count_after` returns. Of several terms that are begun, the
+        one with the most ids counts. The result is `(batch, beam, number)`.
+        """
+        times, lengths = self.times[:, None, None], self.lengths[:, None, None]
+        whole = ops.sum(ops.minimum(counts, times) * lengths, axis=-1)
+        is_begun = (counts < times) & (written < lengths)
+        begun = ops.max(ops.where(is_begun, written, 0), axis=-1)
+        return whole + begun
+
+
+def _lengths(terms):
+    return ops.sum(ops.cast(terms > PAD_ID, "int32"), axis=-1)
+
+
+def _merge_repetitions(terms, ends_word, continues):
+    """Removes repeated terms, and counts how often each term is needed.
+
+    Returns:
+        Terms of the same shape, where a repetition is all padding, and int32
+        `(batch, num_terms)`.
+    """
+    places = ops.arange(ops.shape(terms)[2])
+    windows = places[:, None] + places[None, :]  # (start, place)
+    is_inside = windows < ops.shape(terms)[2]
+    windows = ops.minimum(windows, ops.shape(terms)[2] - 1)
+    parts = ops.take(terms, windows, axis=2)  # (batch, terms, start, place)
+    parts = ops.where(is_inside, parts, PAD_ID)
+    # Term j is in term i if it begins the part from some start on.
+    part, term = parts[:, :, None], terms[:, None, :, None]
+    agrees = ops.equal(part, term) | ops.equal(term, PAD_ID)
+    # Another word is there if a letter follows, as in "dogs" after "dog".
+    letters = is_inside & ops.take(continues, windows, axis=2)
+    is_next = ops.equal(places, _lengths(terms)[..., None])
+    is_other = ops.any(
+        letters[:, :, None] & is_next[:, None, :, None], axis=-1
+    )  # (batch, i, j, start)
+    is_other = is_other & ends_word[:, None, :, None]
+    is_here = ops.all(agrees, axis=-1) & ~is_other
+    holds = ops.any(is_here, axis=-1)  # (batch, i, j)
+    is_term = ops.cast(terms[:, :, 0] > PAD_ID, "int32")
+    times = ops.sum(ops.cast(holds, "int32"), axis=1) * is_term
+    # Terms that contain each other are the same.
+    order = ops.arange(ops.shape(terms)[1])
+    mutual = holds & ops.transpose(holds, (0, 2, 1))
+    earlier = mutual & (order[:, None] < order[None, :])
+    is_repeated = ops.any(earlier, axis=1)  # (batch, num_terms)
+    return (
+        ops.where(is_repeated[:, :, None], PAD_ID, terms),
+        ops.where(is_repeated, 0, times),
+    )
+
+
+def _find_borders(terms):
+    """Tells which beginnings of a term end in which shorter beginnings.
+
+    Returns:
+        Boolean tensor of shape `(batch, num_terms, term_len + 1, term_len)`,
+        True at (s, t) if the first s ids end in the first t. A term that is
+        whole begins anew, so that its occurrences do not overlap.
+    """
+    term_len = ops.shape(terms)[2]
+    s = ops.arange(term_len + 1)[:, None, None]
+    t = ops.arange(term_len)[None, :, None]
+    place = ops.arange(term_len)[None, None, :]
+    source = ops.clip(s - t + place, 0, term_len - 1)
+    ends = ops.take(terms, source, axis=2)  # (batch, num_terms, s, t, place)
+    agrees = ops.equal(ends, terms[:, :, None, None, :])
+    agrees = ops.all(agrees | (place >= t), axis=-1)
+    lengths = _lengths(terms)[:, :, None, None]  # (batch, num_terms, 1, 1)
+    s, t = s[:, :, 0], t[:, :, 0]  # (s, 1), (1, t)
+    possible = (t <= s) & (s < lengths)
+    return (agrees & possible) | ops.equal(t, 0)

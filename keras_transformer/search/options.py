@@ -4,6 +4,7 @@ import dataclasses
 import numbers
 
 from keras_transformer import fields
+from keras_transformer.errors import UserError
 
 MAX_SOURCE_TOKENS = 4096  # more of them take gigabytes in attention
 MAX_OUTPUT_TOKENS = 10_000  # beyond the length of the source
@@ -31,7 +32,7 @@ class DecodeOptions:
     option.
 
     Raises:
-        ValueError: If a value has the wrong type or is out of range.
+        UserError: If a value has the wrong type or is out of range.
 
     Example:
 
@@ -54,13 +55,13 @@ class DecodeOptions:
         fields.check(self, _RULES)
         if self.mbr_samples:
             if self.num_hypotheses > self.mbr_samples:
-                raise ValueError(
+                raise UserError(
                     "`num_hypotheses` must be at most `mbr_samples`. Received: "
                     f"num_hypotheses={self.num_hypotheses}, mbr_samples="
                     f"{self.mbr_samples}. Draw more samples."
                 )
         elif not self.temperature and self.num_hypotheses > self.beam_size:
-            raise ValueError(
+            raise UserError(
                 "`num_hypotheses` must be at most `beam_size`. Received: "
                 f"num_hypotheses={self.num_hypotheses}, beam_size="
                 f"{self.beam_size}. Use a larger beam, or a temperature."
@@ -96,17 +97,21 @@ class DecodeOptions:
         changes = {
             name: value for name, value in changes.items() if value is not None
         }
-        least = changes.get("num_hypotheses", self.num_hypotheses)
+        number = changes.get("num_hypotheses", self.num_hypotheses)
         # A wrong number must not widen the beam, because the error would then
         # name `beam_size`.
-        is_number = isinstance(least, numbers.Integral)
-        if "beam_size" not in changes and is_number and least <= MAX_HYPOTHESES:
-            changes["beam_size"] = max(self.beam_size, least)
+        is_number = isinstance(number, numbers.Integral)
+        if (
+            "beam_size" not in changes
+            and is_number
+            and number <= MAX_HYPOTHESES
+        ):
+            changes["beam_size"] = max(self.beam_size, number)
         return dataclasses.replace(self, **changes)
 
     @property
     def num_beams(self):
-        """The number of beams of each sentence; a sample is one of its own."""
+        """The number of beams of each sentence; each sample is a beam."""
         return self.num_hypotheses if self.temperature else self.beam_size
 
     def to_search_options(self):

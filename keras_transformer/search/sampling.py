@@ -7,7 +7,7 @@ from keras_transformer.layers.random_bits import RandomBits
 from keras_transformer.layers.random_bits import scramble
 from keras_transformer.layers.random_bits import uint32
 from keras_transformer.search.beams import NEVER
-from keras_transformer.search.top_k import top_k
+from keras_transformer.search.beams import top_k
 
 
 def make_sampler(options, seeds, forbidden=()):

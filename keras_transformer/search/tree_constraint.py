@@ -3,10 +3,10 @@
 import numpy as np
 from keras import ops
 
+from keras_transformer.errors import UserError
 from keras_transformer.search.beams import NEVER
 from keras_transformer.search.tree_state import InOrderState
 from keras_transformer.search.tree_state import TreeState
-from keras_transformer.search.tree_state import all_of
 from keras_transformer.token_ids import END_ID
 from keras_transformer.token_ids import UNKNOWN_ID
 from keras_transformer.token_ids import WORD_START
@@ -33,13 +33,13 @@ def make_constraint(options, vocabulary, source_vocabulary=None):
         vocabulary has no symbols of trees.
 
     Raises:
-        ValueError: If the options set a least length of trees.
+        UserError: If the options set a minimum length of trees.
     """
     if vocabulary is None or not options.constrained:
         return None
     constraint = TreeConstraint.from_vocabulary(vocabulary, source_vocabulary)
     if constraint and options.min_length:
-        raise ValueError(
+        raise UserError(
             "`min_length` must be 0 where the output is a tree, because the "
             "words determine how long a tree is. Received: min_length="
             f"{options.min_length}. Leave it out, or set constrained=false."
@@ -131,14 +131,7 @@ class TreeConstraint:
     def from_vocabulary(cls, vocabulary, source_vocabulary=None):
         """Makes the constraint that fits a vocabulary.
 
-        Args:
-            vocabulary: The `Subwords` of the targets.
-            source_vocabulary: The `Subwords` of the sources. Defaults to None,
-                which means `vocabulary`.
-
-        Returns:
-            A `TreeConstraint`, or None if the vocabulary has no symbols of
-            trees.
+        Returns None if the vocabulary has no symbols of trees.
         """
         symbols = find_symbol_ids(vocabulary)
         if not symbols:
@@ -147,15 +140,9 @@ class TreeConstraint:
         return cls(symbols, [piece.startswith(WORD_START) for piece in pieces])
 
     def count_leaves(self, inputs):
-        """Counts the leaves of the trees of encoded sentences.
+        """Counts the leaves of the trees of encoded sentences, `(batch,)`.
 
         A leaf is a word. In a tree with its words it is a piece of a word.
-
-        Args:
-            inputs: Source ids, int32 of shape `(batch, input_len)`.
-
-        Returns:
-            Int32 tensor of shape `(batch,)`.
         """
         if self._repeats_words:
             is_leaf = inputs > END_ID
@@ -164,10 +151,10 @@ class TreeConstraint:
         return ops.sum(ops.cast(is_leaf, "int32"), axis=-1)
 
     def raise_limits(self, limits, inputs):
-        """Raises limits to the least length of a tree over the words.
+        """Raises limits to the minimum length of a tree over the words.
 
         Args:
-            limits: Greatest lengths with the end id, int32 of shape `(batch,)`.
+            limits: Maximum lengths with the end id, int32 of shape `(batch,)`.
             inputs: Source ids, int32 of shape `(batch, input_len)`.
 
         Returns:
@@ -175,20 +162,11 @@ class TreeConstraint:
             ids more than its source has.
         """
         leaves = self.count_leaves(inputs)
-        least = ops.where(leaves > 0, leaves + 3, 1)  # two brackets, the end
-        return ops.maximum(ops.cast(limits, "int32"), least)
+        minimum = ops.where(leaves > 0, leaves + 3, 1)  # two brackets, the end
+        return ops.maximum(ops.cast(limits, "int32"), minimum)
 
     def begin(self, inputs, limits, beam_size):
-        """Returns the state of beams that have not written anything.
-
-        Args:
-            inputs: Source ids, int32 of shape `(batch, input_len)`.
-            limits: Limits that `raise_limits` returned.
-            beam_size: Number of beams.
-
-        Returns:
-            A `TreeState`.
-        """
+        """Returns the `TreeState` of beams that have written nothing."""
         # Only trees with their words repeat the source.
         source = inputs if self._repeats_words else inputs[:, :1]
         return self._state.begin(
@@ -196,15 +174,9 @@ class TreeConstraint:
         )
 
     def advance(self, tree_state, ids):
-        """Returns the state after the beams have written these ids.
+        """Returns the `TreeState` after the beams have written these ids.
 
-        Args:
-            tree_state: A `TreeState`.
-            ids: Integers of shape `(batch, beam)`. They are 0 at the first
-                position and nowhere else.
-
-        Returns:
-            A `TreeState`.
+        The ids, `(batch, beam)`, are 0 at the first position and nowhere else.
         """
         opens, closes, leaves = (
             ops.cast(ops.take(self._is[kind], ids), "int32")  # (batch, beam)
@@ -216,12 +188,11 @@ class TreeConstraint:
     def find_legal(self, tree_state):
         """Tells which symbols may come next.
 
-        Args:
-            tree_state: A `TreeState`.
-
-        Returns:
-            Boolean tensor of shape `(batch, beam, num_ids)`.
+        The result is boolean of shape `(batch, beam, num_ids)`.
         """
+        # The state is a counter automaton: it knows how many brackets are open,
+        # how many leaves are left and how much room there is. What these counts
+        # allow as a kind of symbol is then spread over the symbols of the kind.
         opens, closes = tree_state.may_open(), tree_state.may_close()
         writes_leaf = tree_state.may_write_leaf()
         if self._repeats_words:
@@ -229,14 +200,12 @@ class TreeConstraint:
             is_whole = ops.take(
                 self._starts_word, tree_state.next_piece()
             )  # (batch, beam)
-            is_whole = ops.logical_or(is_whole, tree_state.leaves <= 0)
-            opens, closes = all_of(opens, is_whole), all_of(closes, is_whole)
-            writes_leaf = ops.logical_or(writes_leaf, ops.logical_not(is_whole))
+            is_whole = is_whole | (tree_state.leaves <= 0)
+            opens, closes = opens & is_whole, closes & is_whole
+            writes_leaf = writes_leaf | ~is_whole
         # A beam without probability may be malformed. It still has to end.
-        is_stuck = ops.logical_not(
-            ops.logical_or(ops.logical_or(opens, writes_leaf), closes)
-        )
-        ends = ops.logical_or(tree_state.may_end(), is_stuck)
+        is_stuck = ~(opens | writes_leaf | closes)
+        ends = tree_state.may_end() | is_stuck
         # No symbol has the label -2, so no bracket may close there.
         label = ops.where(closes, tree_state.innermost_label(), -2)
         legal = ops.equal(label[:, :, None], self._closed_label)
@@ -245,8 +214,7 @@ class TreeConstraint:
             ("leaf", writes_leaf),
             ("end", ends),
         ):
-            of_kind = ops.logical_and(is_legal[:, :, None], self._is[kind])
-            legal = ops.logical_or(legal, of_kind)
+            legal = legal | (is_legal[:, :, None] & self._is[kind])
         return legal
 
     def exclude_illegal(self, logits, tree_state):
@@ -273,9 +241,6 @@ class TreeConstraint:
         Args:
             ids: Int32 of shape `(batch, beam)`.
             tree_state: The `TreeState` before these ids.
-
-        Returns:
-            Int32 tensor of shape `(batch, beam)`.
         """
         if not self._repeats_words:
             return ids
@@ -287,9 +252,6 @@ class TreeConstraint:
         Args:
             sequences: Int32 of shape `(batch, num_hypotheses, length)`.
             inputs: Source ids, int32 of shape `(batch, input_len)`.
-
-        Returns:
-            Int32 tensor of the shape of `sequences`.
         """
         if not self._repeats_words:
             return sequences

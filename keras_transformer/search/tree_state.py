@@ -33,12 +33,9 @@ class TreeState(typing.NamedTuple):
         """Returns the state of beams that have not written anything.
 
         Args:
-            leaves: Number of leaves of each sentence's tree, int32 of shape
-                `(batch,)`.
-            limits: Greatest number of ids of each sentence, int32 of shape
-                `(batch,)`.
-            source: Ids that the leaves repeat, int32 of shape
-                `(batch, input_len)`.
+            leaves: Number of leaves of each tree, int32 of shape `(batch,)`.
+            limits: Maximum numbers of ids, int32 of shape `(batch,)`.
+            source: Ids that the leaves repeat, int32 `(batch, input_len)`.
             beam_size: Number of beams.
         """
         leaves = ops.repeat(leaves[:, None], beam_size, axis=1)  # (batch, beam)
@@ -61,14 +58,12 @@ class TreeState(typing.NamedTuple):
         """Returns the state after one more symbol.
 
         Args:
-            opens: 1 for the beams that open a bracket, else 0, int32 of shape
-                `(batch, beam)`.
-            closes: Likewise for the beams that close one.
-            leaves: Likewise for the beams that write a leaf.
+            opens, closes, leaves: Each 1 for the beams that write this
+                kind of symbol, else 0, int32 of shape `(batch, beam)`.
             label: Number of the symbol's label, int32 of shape `(batch, beam)`.
         """
         here = ops.equal(ops.arange(MAX_DEPTH), self.depth[:, :, None])
-        here = ops.logical_and(here, ops.cast(opens, "bool")[:, :, None])
+        here = here & ops.cast(opens, "bool")[:, :, None]
         return self._replace(
             leaves=self.leaves - leaves,
             room=self.room - 1,
@@ -80,49 +75,33 @@ class TreeState(typing.NamedTuple):
 
     def may_open(self):
         """Tells which beams may open a bracket, boolean `(batch, beam)`."""
-        return all_of(
-            self.leaves > 0,
-            self.depth < MAX_DEPTH,
-            self.opened < MAX_OPENED,
-            # The leaves, the open brackets, this one's end, the end of all.
-            self.leaves + self.depth + 2 <= self.room,
-        )
+        # The leaves, the open brackets, this one's end, the end of all.
+        has_room = self.leaves + self.depth + 2 <= self.room
+        is_shallow = (self.depth < MAX_DEPTH) & (self.opened < MAX_OPENED)
+        return (self.leaves > 0) & is_shallow & has_room
 
     def may_close(self):
         """Tells which beams may close a bracket, boolean `(batch, beam)`."""
-        return all_of(
-            self.depth > 0,
-            ops.not_equal(self.last, OPENING),  # no constituent is empty
-            ops.logical_or(self.depth > 1, ops.logical_not(self.leaves > 0)),
-        )
+        holds_something = ops.not_equal(self.last, OPENING)
+        is_inner_or_last = (self.depth > 1) | ~(self.leaves > 0)
+        return (self.depth > 0) & holds_something & is_inner_or_last
 
     def may_write_leaf(self):
         """Tells which beams may write a leaf, boolean `(batch, beam)`."""
-        return ops.logical_and(self.leaves > 0, self.depth > 0)
+        return (self.leaves > 0) & (self.depth > 0)
 
     def may_end(self):
         """Tells which beams may end their tree, boolean `(batch, beam)`."""
-        return all_of(
-            ops.equal(self.depth, 0),
-            ops.equal(self.leaves, 0),
-            ops.equal(self.last, CLOSING),
-        )
+        is_complete = ops.equal(self.depth, 0) & ops.equal(self.leaves, 0)
+        return is_complete & ops.equal(self.last, CLOSING)
 
     def innermost_label(self):
-        """Returns the label number of the innermost open bracket.
-
-        Returns:
-            Int32 tensor of shape `(batch, beam)`, 0 where no bracket is open.
-        """
+        """Returns the innermost bracket's label or 0, `(batch, beam)`."""
         innermost = ops.equal(ops.arange(MAX_DEPTH), self.depth[:, :, None] - 1)
         return ops.sum(ops.where(innermost, self.labels, 0), axis=-1)
 
     def next_piece(self):
-        """Returns the source ids that the next leaves repeat.
-
-        Returns:
-            Int32 tensor of shape `(batch, beam)`, 0 where no leaf is left.
-        """
+        """Returns the source ids that come next, `(batch, beam)`."""
         is_piece = ops.cast(self.source > END_ID, "int32")
         place = ops.sum(is_piece, axis=-1) - self.leaves
         places = ops.arange(ops.shape(self.source)[2])
@@ -139,36 +118,17 @@ class InOrderState(TreeState):
     """
 
     def may_open(self):
-        is_complete = ops.logical_or(
-            ops.equal(self.last, LEAF), ops.equal(self.last, CLOSING)
-        )
-        return all_of(
-            is_complete,
-            self.depth < MAX_DEPTH,
-            self.opened < MAX_OPENED,
-            # The leaves, the open brackets, this one and its end.
-            self.leaves + self.depth + 2 <= self.room,
-        )
+        is_complete = ops.equal(self.last, LEAF) | ops.equal(self.last, CLOSING)
+        # The leaves, the open brackets, this one and its end.
+        has_room = self.leaves + self.depth + 2 <= self.room
+        is_shallow = (self.depth < MAX_DEPTH) & (self.opened < MAX_OPENED)
+        return is_complete & is_shallow & has_room
 
     def may_close(self):
-        goes_on = ops.logical_and(
-            self.opened < MAX_OPENED, self.leaves + 3 <= self.room
-        )
-        is_not_last = ops.logical_or(self.depth > 1, goes_on)
-        return ops.logical_and(
-            self.depth > 0,
-            ops.logical_or(is_not_last, ops.equal(self.leaves, 0)),
-        )
+        goes_on = (self.opened < MAX_OPENED) & (self.leaves + 3 <= self.room)
+        is_not_last = (self.depth > 1) | goes_on
+        return (self.depth > 0) & (is_not_last | ops.equal(self.leaves, 0))
 
     def may_write_leaf(self):
-        return ops.logical_and(
-            self.leaves > 0,
-            ops.logical_or(self.depth > 0, ops.equal(self.last, NOTHING)),
-        )
-
-
-def all_of(first, *others):
-    """Joins boolean tensors with a logical and."""
-    for other in others:
-        first = ops.logical_and(first, other)
-    return first
+        is_inside = (self.depth > 0) | ops.equal(self.last, NOTHING)
+        return (self.leaves > 0) & is_inside

@@ -8,7 +8,7 @@ from keras_transformer.trees.tree import build_trees
 from keras_transformer.trees.tree import walk
 
 MAX_WORDS = 70  # no exchange makes a tree longer than this
-MAX_REPLACED = 3  # most constituents replaced in a tree; the least is 1
+MAX_REPLACED = 3  # constituents replaced in a tree, at least 1
 WORD_SHARE = 0.15  # of the words of open classes are replaced
 OPEN_CLASSES = frozenset(
     "NN NNS NNP NNPS VB VBD VBZ VBP VBN VBG JJ RB CD".split()
@@ -55,7 +55,7 @@ def augment(trees, num_rounds, seed=0):
     for _ in range(num_rounds):
         for tree in trees:
             new_tree = maker.exchange(tree)
-            for each in (tree, new_tree, *maker.parts(new_tree)):
+            for each in (tree, new_tree, *maker.cut_parts(new_tree)):
                 yield from build_trees(each)
 
 
@@ -69,7 +69,7 @@ class _TreeMaker:
         self._words = collections.defaultdict(list)
         for tree in trees:
             # Copies of nested constituents would take the square of the depth.
-            for first, last in _inner_constituents(tree):
+            for first, last in _find_inner_constituents(tree):
                 places = self._constituents[tree[first][1]]
                 places.append((tree, first, last))
             for step, label, word in tree:
@@ -79,7 +79,7 @@ class _TreeMaker:
     def exchange(self, tree):
         """Returns the tree with some constituents and words of other trees."""
         for _ in range(1 + int(self._random() * MAX_REPLACED)):
-            inner = _inner_constituents(tree)
+            inner = _find_inner_constituents(tree)
             if not inner:
                 break
             first, last = self._choose(inner)
@@ -87,7 +87,7 @@ class _TreeMaker:
             other, start, end = self._choose(places)
             changed = tree[:first] + other[start:end] + tree[last:]
             # Nested exchanges would otherwise make trees grow without limit.
-            if _num_words(changed) <= max(MAX_WORDS, _num_words(tree)):
+            if _count_words(changed) <= max(MAX_WORDS, _count_words(tree)):
                 tree = changed
         return [
             (step, label, self._choose(self._words[label]))
@@ -98,25 +98,25 @@ class _TreeMaker:
             for step, label, word in tree
         ]
 
-    def parts(self, tree):
-        """Returns up to `NUM_PARTS` constituents of a tree, each as a tree."""
+    def cut_parts(self, tree):
+        """Returns up to `NUM_PARTS` constituents, each as a tree."""
         places = [
             (first, last)
-            for first, last in _inner_constituents(tree)
-            if _num_words(tree[first:last]) in PART_WORDS
+            for first, last in _find_inner_constituents(tree)
+            if _count_words(tree[first:last]) in PART_WORDS
         ]
-        chosen = []
-        while places and len(chosen) < NUM_PARTS:
+        parts = []
+        while places and len(parts) < NUM_PARTS:
             first, last = places.pop(int(self._random() * len(places)))
             root = [(step, ROOT, None) for step in ("open", "close")]
-            chosen.append([root[0], *tree[first:last], root[1]])
-        return chosen
+            parts.append([root[0], *tree[first:last], root[1]])
+        return parts
 
     def _choose(self, options):
         return options[int(self._random() * len(options))]
 
 
-def _inner_constituents(tree):
+def _find_inner_constituents(tree):
     """Returns (first, end) of all constituents below the sentence's own."""
     constituents, open_positions = [], []
     for position, (step, _, _) in enumerate(tree):
@@ -130,5 +130,5 @@ def _inner_constituents(tree):
     return constituents
 
 
-def _num_words(tree):
+def _count_words(tree):
     return sum(step == "leaf" for step, _, _ in tree)

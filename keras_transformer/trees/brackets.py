@@ -6,6 +6,7 @@ This module knows only text and steps; `tree` builds trees from the steps.
 import re
 
 from keras_transformer.data.text_files import encoding_error
+from keras_transformer.errors import UserError
 
 # A bracket around a tag and its word; an opening bracket with its label, which
 # only the root may lack; a closing bracket; a word that touches a bracket; a
@@ -55,12 +56,6 @@ def split_blocks(lines):
     with a bracket and is indented no further than this tree, even if brackets
     are still open. So a faulty tree never spoils the next one, and the further
     lines of a tree must be indented, as in the Penn Treebank.
-
-    Args:
-        lines: Iterable of str.
-
-    Yields:
-        Tuple of the line number, counted from 1, and the text.
     """
     block, first_line, margin, inner, depth = [], 0, 0, 0, 0
     for number, line in enumerate(lines, 1):
@@ -94,18 +89,11 @@ def _is_beginning(text, indent, margin, inner, depth):
 def read_steps(text, name="the text", first_line=1):
     """Yields the steps through the one tree that a text holds.
 
-    Args:
-        text: Tree in brackets, a str of one line or several.
-        name: What error messages call the text, such as its file. Defaults to
-            "the text".
-        first_line: Number of the text's first line. Defaults to 1.
-
-    Yields:
-        `(step, label, word)` as `tree.walk` does. The label of the root may be
-        "".
+    The steps are those of `tree.walk`; the label of the root may be "".
 
     Raises:
-        ValueError: At the first fault; the message names the text and the line.
+        UserError: At the first fault; the message names the text, which starts
+            at `first_line` of a file, and the line.
     """
     _check_encoding(text, name, first_line)
     labels = []  # of the open brackets
@@ -139,7 +127,7 @@ def read_steps(text, name="the text", first_line=1):
         kind = "deep"
     elif kind != "glued" and is_complete:
         kind = "surplus"
-    raise ValueError(_fault(text, match, kind, name, first_line))
+    raise UserError(_describe_fault(text, match, kind, name, first_line))
 
 
 def _check_encoding(text, name, first_line):
@@ -155,7 +143,7 @@ def _check_encoding(text, name, first_line):
             raise encoding_error(name, number, content, len(before))
 
 
-def _fault(text, match, kind, name, first_line):
+def _describe_fault(text, match, kind, name, first_line):
     """Returns the error message about a text, faulty from `match` on."""
     num_opened, num_closed = text.count("("), text.count(")")
     start = match.start() if match else 0

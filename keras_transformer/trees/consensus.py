@@ -84,28 +84,22 @@ def find_consensus(trees, weights):
     is_counted = [tag not in DELETED for tag in likeliest.tags()]
     if likeliest.is_preterminal or not any(is_counted):
         return likeliest
-    shares, heights = _shares(ranked, is_counted)
-    chosen = _best_brackets(shares, sum(is_counted))
-    chosen.sort(key=lambda one: (one.start, -one.stop, -heights[one]))
-    homes = _homes(likeliest, is_counted)
+    shares, heights = _sum_shares(ranked, is_counted)
+    brackets = _select_brackets(shares, sum(is_counted))
+    brackets.sort(key=lambda one: (one.start, -one.stop, -heights[one]))
+    homes = _find_homes(likeliest, is_counted)
     constituents = [
-        (one.label, *_places(one, heights[one], homes)) for one in chosen
+        (one.label, *_find_places(one, heights[one], homes)) for one in brackets
     ]
-    leaves = zip(_tags(trees, weights), likeliest.words())
-    children = build_trees(_assembled(constituents, leaves))
+    leaves = zip(_select_tags(trees, weights), likeliest.words())
+    children = build_trees(_walk_constituents(constituents, leaves))
     return Tree(likeliest.label, tuple(children))
 
 
 def estimate_f1(tree, trees, weights):
-    """Returns the mean F1 of a tree with parses of its sentence as gold trees.
+    """Returns the mean F1, 0 to 100, of a tree with parses as gold trees.
 
-    Args:
-        tree: A `Tree`.
-        trees: Non-empty list of `Tree` over the same words.
-        weights: List of positive float, one for each of `trees`.
-
-    Returns:
-        Float from 0 to 100, by the rules of `parseval`.
+    The parses are of the same words and have positive weights.
     """
     total = sum(
         weight * parseval([gold], [tree]).f1
@@ -117,14 +111,12 @@ def estimate_f1(tree, trees, weights):
 def _brackets(tree, is_counted):
     """Yields the brackets below the root of a tree, inner ones first.
 
-    Args:
-        tree: A `Tree`.
-        is_counted: List of booleans, False for the leaves of punctuation.
+    Constituents of punctuation alone, whose leaves `is_counted` marks as
+    False, are left out.
 
     Yields:
         Tuple of the `Bracket`, the number of brackets over the same words
         within it, and the pair of its first place and its end among all leaves.
-        Constituents of punctuation alone are left out.
     """
     num_before = [0, *itertools.accumulate(is_counted)]
     heights, copies = collections.Counter(), collections.Counter()
@@ -145,7 +137,7 @@ def _brackets(tree, is_counted):
                 heights[start, stop] += 1
 
 
-def _shares(ranked, is_counted):
+def _sum_shares(ranked, is_counted):
     """Returns the share and the height of each bracket of some parses.
 
     Args:
@@ -153,9 +145,8 @@ def _shares(ranked, is_counted):
         is_counted: List of booleans, see `_brackets`.
 
     Returns:
-        Dictionary of `Bracket` to its share of the weight, and one to the
-        number of brackets over the same words within it, in the likeliest
-        parse that has it.
+        Dictionary of `Bracket` to its share of the weight, and one to its
+        height in the likeliest parse that has it.
     """
     shares, heights = collections.Counter(), {}
     total = sum(weight for _, weight in ranked)
@@ -166,43 +157,42 @@ def _shares(ranked, is_counted):
     return shares, heights
 
 
-def _best_brackets(shares, num_words):
+def _select_brackets(shares, num_words):
     """Returns brackets that do not cross, with the greatest total gain.
 
     The gain of a bracket is its share beyond `THRESHOLD`. As in the algorithm
     of Cocke, Younger and Kasami, the best brackets of a span are those of two
     parts of it and the span's own.
-
-    Args:
-        shares: Dictionary of `Bracket` to its share.
-        num_words: Number of words, without punctuation.
     """
-    of_span = collections.defaultdict(list)
+    brackets_by_span = collections.defaultdict(list)
     for bracket, share in shares.items():
         if share > THRESHOLD:
-            of_span[bracket.start, bracket.stop].append(bracket)
+            brackets_by_span[bracket.start, bracket.stop].append(bracket)
+    # `best[start, stop]` is the greatest gain within a span. Short spans come
+    # first, so both parts of a longer one are known wherever it is divided.
     best, middles = np.zeros((num_words + 1, num_words + 1)), {}
     for width in range(1, num_words + 1):
         for start in range(num_words - width + 1):
             stop = start + width
-            own = of_span.get((start, stop), ())
-            best[start, stop] = sum(shares[one] - THRESHOLD for one in own)
+            best[start, stop] = sum(
+                shares[bracket] - THRESHOLD
+                for bracket in brackets_by_span.get((start, stop), ())
+            )
             if width > 1:
                 inner = slice(start + 1, stop)
                 gains = best[start, inner] + best[inner, stop]
                 middles[start, stop] = start + 1 + int(np.argmax(gains))
                 best[start, stop] += np.max(gains)
-    chosen, spans = [], [(0, num_words)]
+    selected, spans = [], [(0, num_words)]
     while spans:
         start, stop = spans.pop()
-        chosen += of_span.get((start, stop), ())
-        middle = middles.get((start, stop))
-        if middle:
+        selected += brackets_by_span.get((start, stop), ())
+        if middle := middles.get((start, stop)):
             spans += [(start, middle), (middle, stop)]
-    return chosen
+    return selected
 
 
-def _homes(tree, is_counted):
+def _find_homes(tree, is_counted):
     """Returns where each leaf belongs: the start, stop and height of a bracket.
 
     The home of punctuation is the smallest bracket around it, or the root,
@@ -221,7 +211,7 @@ def _homes(tree, is_counted):
     return [one or root for one in homes]
 
 
-def _places(bracket, height, homes):
+def _find_places(bracket, height, homes):
     """Returns the first place and the end of a bracket among all leaves."""
     within = [
         place
@@ -236,7 +226,7 @@ def _places(bracket, height, homes):
     return within[0], within[-1] + 1
 
 
-def _tags(trees, weights):
+def _select_tags(trees, weights):
     """Returns the tag of each word that has the greatest weight."""
     votes = [collections.Counter() for _ in trees[0].words()]
     for tree, weight in zip(trees, weights):
@@ -246,7 +236,7 @@ def _tags(trees, weights):
     return [max(vote, key=vote.get, default=LEAF) for vote in votes]
 
 
-def _assembled(constituents, leaves):
+def _walk_constituents(constituents, leaves):
     """Yields the steps through constituents, outer ones first, and leaves."""
     waiting, opened = constituents[::-1], []
     for place, (tag, word) in enumerate(leaves):

@@ -34,19 +34,13 @@ def write_evalb(gold_path, test_path, gold, test):
     punctuation, and it calls a failed sentence an exact match if its gold tree
     has no brackets.
 
-    Args:
-        gold_path: Path of the file of gold trees.
-        test_path: Path of the file of parses.
-        gold: Non-empty list of `Tree`.
-        test: List of `Tree` or None, of the same length.
-
     Returns:
         List of the line numbers, counted from 1, at which a tree exceeds the
         limits of EVALB as distributed. Raise the limits before compiling EVALB;
         otherwise it may crash or count wrongly.
 
     Raises:
-        ValueError: If there is nothing to write or the lengths differ.
+        UserError: If there is nothing to write or the lengths differ.
     """
     check_pairs(gold, test)
     too_large = []
@@ -55,8 +49,8 @@ def write_evalb(gold_path, test_path, gold, test):
         open(test_path, "w", encoding="utf-8", newline="\n") as test_file,
     ):
         for number, (gold_tree, test_tree) in enumerate(zip(gold, test), 1):
-            gold_line = _line(gold_tree)
-            test_line = _line(_comparable(gold_tree, test_tree))
+            gold_line = _write_line(gold_tree)
+            test_line = _write_line(_make_comparable(gold_tree, test_tree))
             gold_file.write(gold_line + "\n")
             test_file.write(test_line + "\n")
             if not (_fits_evalb(gold_line) and _fits_evalb(test_line)):
@@ -64,7 +58,7 @@ def write_evalb(gold_path, test_path, gold, test):
     return too_large
 
 
-def _comparable(gold, test):
+def _make_comparable(gold, test):
     """Returns a parse that EVALB compares with `gold` as `parseval` does."""
     leaves, parsed = get_leaves(gold), get_leaves(test)
     # EVALB skips an empty tree, so a failed parse becomes a flat one.
@@ -85,7 +79,7 @@ def _comparable(gold, test):
     )
 
 
-def _line(tree):
+def _write_line(tree):
     # EVALB expects TOP at the root of every tree.
     if tree.is_preterminal or tree.label not in ("", ROOT):
         tree = Tree(ROOT, (tree,))

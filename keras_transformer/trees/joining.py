@@ -6,6 +6,7 @@ import os
 
 from keras_transformer import fields
 from keras_transformer.data.text_files import read_lines
+from keras_transformer.errors import UserError
 from keras_transformer.trees.consensus import find_consensus
 from keras_transformer.trees.tree import clean
 from keras_transformer.trees.tree import parse_tree
@@ -28,19 +29,19 @@ def join_parses(paths):
         A `Tree`, or None for a sentence that no parser has a parse of.
 
     Raises:
-        ValueError: If the files have different numbers of lines, if a line
+        UserError: If the files have different numbers of lines, if a line
             cannot be read, or if its parses are of different words.
     """
     files = [read_parses(path) for path in paths]
-    for line, of_parsers in enumerate(itertools.zip_longest(*files), 1):
-        _check_lines(paths, line, of_parsers)
-        _check_words(paths, line, of_parsers)
-        pairs = list(itertools.chain(*of_parsers))
+    for line, parsers in enumerate(itertools.zip_longest(*files), 1):
+        _check_lines(paths, line, parsers)
+        _check_words(paths, line, parsers)
+        pairs = list(itertools.chain(*parsers))
         yield find_consensus(*zip(*pairs)) if pairs else None
 
 
 def read_best_parses(path, number):
-    """Returns the best parse of each sentence in a file or a treebank.
+    """Reads the best parse of each sentence from a file or a treebank.
 
     Args:
         path: Path of a file or a pipe with as many lines as there are
@@ -53,7 +54,7 @@ def read_best_parses(path, number):
         List of `Tree`, with None for a blank line of such a file.
 
     Raises:
-        ValueError: If a tree cannot be read.
+        UserError: If a tree cannot be read.
     """
     if not os.path.exists(path) or os.path.isdir(path):
         return list(read_treebank([path]))
@@ -62,7 +63,7 @@ def read_best_parses(path, number):
     if len(lines) == number:
         parses = [line.partition("\t")[0] for line in lines]
         return [
-            _tree(parse, path, line) if parse.strip() else None
+            _read_tree(parse, path, line) if parse.strip() else None
             for line, parse in enumerate(parses, 1)
         ]
     trees = list(clean_trees(lines, path))
@@ -88,7 +89,7 @@ def read_parses(path):
         weights of a line have the sum 1.
 
     Raises:
-        ValueError: If a line holds something else; the message names it.
+        UserError: If a line holds something else; the message names it.
 
     Example:
 
@@ -106,44 +107,44 @@ def read_parses(path):
             yield []
         elif others and not others[0].lstrip().startswith("("):
             trees, scores = [first, *others[1::2]], others[::2]
-            yield _weighted(trees, scores, path, line)
+            yield _weight_trees(trees, scores, path, line)
         else:
             trees = [first, *others]
-            yield _weighted(trees, ["0"] * len(trees), path, line)
+            yield _weight_trees(trees, ["0"] * len(trees), path, line)
 
 
-def _weighted(texts, scores, path, line):
+def _weight_trees(texts, scores, path, line):
     """Returns pairs of a tree and its share of the probability."""
     if len(texts) != len(scores):
-        raise ValueError(
+        raise UserError(
             "Each parse of a line must have a score if the first one has. "
             f"Received: {path}, line {line}, with {len(texts)} parses and "
-            f"{len(scores)} scores. Write the file again."
+            f"{len(scores)} scores. Write a score after each parse, or none."
         )
-    trees = [_tree(text, path, line) for text in texts]
-    numbers = [_log_probability(score, path, line) for score in scores]
+    trees = [_read_tree(text, path, line) for text in texts]
+    numbers = [_read_log_probability(score, path, line) for score in scores]
     # Beside the greatest, the probabilities of a long sentence do not vanish.
     shares = [math.exp(number - max(numbers)) for number in numbers]
     return [(tree, share / sum(shares)) for tree, share in zip(trees, shares)]
 
 
-def _tree(text, path, line):
+def _read_tree(text, path, line):
     tree = clean(parse_tree(text, path, line))
     if tree is None:
-        raise ValueError(
+        raise UserError(
             f"A parse must hold a word. Received: {path}, line {line}, with "
             "traces alone. Leave the line blank."
         )
     return tree
 
 
-def _log_probability(text, path, line):
+def _read_log_probability(text, path, line):
     try:
         number = fields.parse_number(text)
     except ValueError:
         number = math.inf
     if number > 0:
-        raise ValueError(
+        raise UserError(
             "The score of a parse must be the logarithm of its probability, at "
             f"most 0. Received: {path}, line {line}, with "
             f"{fields.quote(text)}. Parse with --write_scores --alpha=0 and "
@@ -152,27 +153,26 @@ def _log_probability(text, path, line):
     return number
 
 
-def _check_lines(paths, line, of_parsers):
-    if None in of_parsers:
-        longer = next(n for n, one in enumerate(of_parsers) if one is not None)
-        raise ValueError(
-            "Files of parses must have a line for each sentence. Received: "
-            f"{paths[of_parsers.index(None)]}, which ends before line {line} "
-            f"of {paths[longer]}. Parse the same text with each parser."
+def _check_lines(paths, line, parsers):
+    if None in parsers:
+        longer = next(n for n, one in enumerate(parsers) if one is not None)
+        raise UserError(
+            f"{paths[parsers.index(None)]} has fewer lines than "
+            f"{paths[longer]}: it ends before line {line}. Parse the same text "
+            "with each parser."
         )
 
 
-def _check_words(paths, line, of_parsers):
+def _check_words(paths, line, parsers):
     parses = [
         (path, tree.words())
-        for path, pairs in zip(paths, of_parsers)
+        for path, pairs in zip(paths, parsers)
         for tree, _ in pairs
     ]
     for path, words in parses:
         if words != parses[0][1]:
-            raise ValueError(
-                "The parses of a sentence must have the same words. Received: "
-                f"line {line} of {parses[0][0]} with "
-                f"{' '.join(parses[0][1])!r} and of {path} with "
+            raise UserError(
+                f"Line {line} has different words in {parses[0][0]}, "
+                f"{' '.join(parses[0][1])!r}, and in {path}, "
                 f"{' '.join(words)!r}. Parse the same text with each parser."
             )

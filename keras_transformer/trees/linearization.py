@@ -5,7 +5,7 @@ The tree `(S (NP The dog) (VP barks))` becomes
 - `(S (NP XX XX )NP (VP XX )VP )S` in the normalised linearization,
 - `<S> <NP> <DT/> <NN/> </NP> <VP> <VBZ/> </VP> </S>` in the tagged one,
 - `XX NP( XX NP) S( XX VP( VP) S)` in the in-order one, where each opening
-  bracket follows the first child; see the module `in_order`.
+  bracket follows the first child; see `to_in_order`.
 
 The symbols of the lexicalised linearization are those of the normalised one.
 `target_text` puts the words in the place of XX, in in-order trees as well.
@@ -14,9 +14,8 @@ The root TOP is left out where it holds a single constituent, as in the whole
 sample of the Penn Treebank.
 """
 
-from keras_transformer.trees.in_order import to_in_order
-from keras_transformer.trees.in_order import to_top_down
-from keras_transformer.trees.repair import repair_tree
+import collections
+
 from keras_transformer.trees.symbols import LEAF
 from keras_transformer.trees.symbols import find_linearizations
 from keras_transformer.trees.symbols import make_symbol
@@ -30,9 +29,7 @@ from keras_transformer.trees.tree import walk
 def linearize(tree, linearization="normalised"):
     """Returns the list of symbols that represent a tree without its words.
 
-    Args:
-        tree: A `Tree`. A constituent is treated as the child of TOP.
-        linearization: One of `LINEARIZATIONS`. Defaults to "normalised".
+    A constituent is treated as the child of TOP.
 
     Example:
 
@@ -69,10 +66,6 @@ def is_well_formed(symbols, num_words):
 
     All symbols must be of one linearization and lie within the brackets of the
     root. No pair of brackets may be empty or differ in its labels.
-
-    Args:
-        symbols: Sequence of str.
-        num_words: Number of words in the sentence.
     """
     linearizations = find_linearizations(symbols)
     if not linearizations:
@@ -114,12 +107,8 @@ def delinearize(symbols, words):
     """Returns the tree, with the root TOP, that symbols and words make.
 
     The inverse of `linearize`, except that all tags are XX unless the symbols
-    are those of a tagged tree.
-
-    Args:
-        symbols: Well-formed list of str; see `is_well_formed` and `repair`. TOP
-            may be present even where `linearize` leaves it out.
-        words: List of str.
+    are those of a tagged tree. TOP may be present even where `linearize` leaves
+    it out.
 
     Raises:
         ValueError: If the symbols are not one tree over these words.
@@ -146,8 +135,8 @@ def repair(symbols, num_words, linearization=None):
     """Returns well-formed symbols that are close to any other symbols.
 
     Args:
-        symbols: Any list of str. It is returned unchanged if it is well-formed
-            and in the right linearization.
+        symbols: List of str. It is returned unchanged if it is well-formed and
+            in the right linearization.
         num_words: Number of words in the sentence, at least 1.
         linearization: One of `LINEARIZATIONS`. Strings that are not its symbols
             are dropped. Defaults to that of the first symbol other than XX, or
@@ -186,3 +175,161 @@ def _linearization_of(symbols):
         if symbol != LEAF and linearizations:
             return linearizations[0]
     return "normalised"
+
+
+def to_in_order(all_steps):
+    """Yields the steps through a tree with brackets after first children.
+
+    A parser that writes trees in this order (Liu and Zhang, 2017, "In-Order
+    Transition-based Constituent Parsing") decides what a constituent is when it
+    has seen its first child. From the top down, it would have to foresee how
+    many constituents begin with the next word. Every constituent must have a
+    child.
+
+    Example:
+
+    >>> from keras_transformer.trees.tree import parse_tree, walk
+    >>> tree = parse_tree("(S (NP (DT The) (NN dog)) (VP (VBZ barks)))")
+    >>> " ".join(label for _, label, _ in to_in_order(walk(tree)))
+    'DT NP NN NP S VBZ VP VP S'
+    """
+    waiting = []  # opening step of each open constituent, None once yielded
+    for step in all_steps:
+        if step[0] == "open":
+            waiting.append(step)
+            continue
+        if step[0] == "close":
+            waiting.pop()
+        yield step
+        # This step completes the first child of the innermost constituent.
+        if waiting and waiting[-1]:
+            yield waiting[-1]
+            waiting[-1] = None
+
+
+def to_top_down(all_steps):
+    """Yields steps with each opening bracket before the first child.
+
+    This is the inverse of `to_in_order`. It takes any steps, such as those of a
+    malformed output: a closing bracket also closes what is open inside its
+    constituent, and one without a partner stays where it is.
+    """
+    others = []  # all steps but the opening ones
+    opening = collections.defaultdict(list)  # place in `others`: steps
+    open_constituents = []  # label and first place of each
+    last = None  # first place of the last child of the innermost constituent
+    for step in all_steps:
+        kind, label = step[:2]
+        if kind == "open":
+            first = len(others) if last is None else last
+            opening[first].append(step)
+            open_constituents.append((label, first))
+            last = None
+            continue
+        if kind == "leaf":
+            last = len(others)
+        elif any(label == each for each, _ in reversed(open_constituents)):
+            closed = None
+            while closed != label:
+                closed, last = open_constituents.pop()
+        others.append(step)
+    for place in range(len(others) + 1):
+        # The outer constituent opened later.
+        yield from reversed(opening[place])
+        yield from others[place : place + 1]
+
+
+# The most constituents below TOP over the same words, and the most of them with
+# one label. No tree of the Penn Treebank's sample has more, whereas a failing
+# model may open brackets without end.
+MAX_UNARY = 4
+MAX_UNARY_OF_LABEL = 2
+_ADDED_TAG = "NN"  # of a word that is missing
+
+
+def repair_tree(some_steps, num_words):
+    """Returns a tree over a number of words that is close to some steps.
+
+    Vinyals et al. (2015) add brackets at the beginning or at the end. These
+    rules do the same and more:
+
+    - A closing bracket closes everything that is open inside its constituent.
+      If no constituent of its label is open, the bracket is dropped, unless it
+      can hold together several trees before it.
+    - Surplus words and constituents without words are dropped.
+    - Missing words are added at the end of the root. Words outside all brackets
+      move into the root and keep their place.
+    - Chains of constituents over the same words are cut to `MAX_UNARY`.
+
+    The root of the result is TOP, and all of its words are "".
+    """
+    trees = _build_bare_trees(_balance(some_steps, num_words))
+    num_missing = num_words - sum(len(tree.words()) for tree in trees)
+    missing = num_missing * [Tree(_ADDED_TAG, ("",))]
+    constituents = [tree for tree in trees if not tree.is_preterminal]
+    # A single constituent is the sentence, so words outside it move into it.
+    if len(constituents) == 1:
+        (root,) = constituents
+        place = trees.index(root)
+        before, after = trees[:place], trees[place + 1 :]
+        root = Tree(root.label, (*before, *root.children, *after, *missing))
+    else:
+        root = Tree(ROOT, (*trees, *missing))
+    (root,) = _build_bare_trees(_cut_chains(root))
+    return root if root.label == ROOT else Tree(ROOT, (root,))
+
+
+def _build_bare_trees(labelled_steps):
+    return build_trees((step, label, "") for step, label in labelled_steps)
+
+
+def _balance(some_steps, num_words):
+    """Returns steps with balanced brackets and at most `num_words` words."""
+    balanced, open_labels, num_leaves = [], [], 0
+    num_trees = 0  # complete trees, outside all brackets
+    for step, label in some_steps:
+        if step == "open":
+            open_labels.append(label)
+        elif step == "leaf":
+            num_leaves += 1
+            if num_leaves > num_words:
+                continue
+        # Close every constituent that is open within the labelled one.
+        elif label in open_labels:
+            while open_labels[-1] != label:
+                balanced.append(("close", open_labels.pop()))
+            open_labels.pop()
+        # The model lost the opening bracket of a constituent over these trees.
+        elif num_trees > 1 and not open_labels:
+            balanced.insert(0, ("open", label))
+            num_trees = 0
+        else:
+            continue
+        balanced.append((step, label))
+        num_trees += not open_labels
+    balanced.extend(("close", label) for label in reversed(open_labels))
+    return balanced
+
+
+def _cut_chains(tree):
+    """Yields the steps through a tree, its unary chains cut to the limits."""
+    chain = []  # labels of the constituents over the same words
+    waiting = [tree]  # nodes to open and, as str, labels to close
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, str):
+            yield "close", node
+        elif node.is_preterminal:
+            yield "leaf", node.label
+        else:
+            if (
+                len(chain) < MAX_UNARY
+                and chain.count(node.label) < MAX_UNARY_OF_LABEL
+            ):
+                if node is not tree or node.label != ROOT:
+                    chain.append(node.label)
+                yield "open", node.label
+                waiting.append(node.label)
+            if len(node.children) > 1 or node.children[0].is_preterminal:
+                chain = []
+            waiting.extend(reversed(node.children))

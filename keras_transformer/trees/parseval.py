@@ -6,6 +6,7 @@ import functools
 import itertools
 import re
 
+from keras_transformer.errors import UserError
 from keras_transformer.trees.tree import ROOT
 from keras_transformer.trees.tree import TRACE
 from keras_transformer.trees.tree import walk
@@ -118,7 +119,7 @@ def parseval(gold, test):
         A `ParsevalReport`.
 
     Raises:
-        ValueError: If there is nothing to score or the lengths differ.
+        UserError: If there is nothing to score or the lengths differ.
 
     Example:
 
@@ -147,12 +148,7 @@ def parseval(gold, test):
 def find_other_words(gold, test):
     """Returns the numbers of the parses whose words are not the gold tree's.
 
-    Args:
-        gold: List of `Tree`.
-        test: List of `Tree` or None, of the same length.
-
-    Returns:
-        List of integers; the number of the first parse is 1.
+    The number of the first parse is 1. A missing parse, None, does not count.
     """
     return [
         number
@@ -164,15 +160,11 @@ def find_other_words(gold, test):
 def check_pairs(gold, test):
     """Checks that there is one parse for each gold tree, and at least one.
 
-    Args:
-        gold: List of `Tree`.
-        test: List of `Tree` or None.
-
     Raises:
-        ValueError: If there is none, or if the numbers differ.
+        UserError: If there is none, or if the numbers differ.
     """
     if len(gold) != len(test) or not gold:
-        raise ValueError(
+        raise UserError(
             "There must be as many parses as gold trees, and at least one. "
             f"Received: {len(gold)} gold trees and {len(test)} parses. Give "
             "one parse for each sentence, and None, or a blank line of a file, "
@@ -219,12 +211,7 @@ def get_leaves(tree):
 
 
 def is_failed(leaves, parsed):
-    """Returns whether a parse has no words, or others than the gold tree.
-
-    Args:
-        leaves: What `get_leaves` returned for the gold tree.
-        parsed: The same for the parse.
-    """
+    """Returns whether a parse has no words, or others than the gold tree."""
     words = [word for word, _ in leaves]
     return not parsed or words != [word for word, _ in parsed]
 
@@ -232,8 +219,7 @@ def is_failed(leaves, parsed):
 def _brackets(tree, is_counted):
     """Returns the multiset of the (label, start, end) that count.
 
-    Positions lie between the words that count. `is_counted` has one boolean for
-    each word that is no trace.
+    Positions lie between the words that count, as `is_counted` tells.
     """
     # Position i is the number of counted words before word i.
     num_before = [0, *itertools.accumulate(is_counted)]

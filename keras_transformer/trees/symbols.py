@@ -22,13 +22,7 @@ WITH_WORDS = ("lexicalised", "in_order")  # these have the words in them
 
 
 def make_symbol(step, label, linearization):
-    """Returns the symbol of a step through a tree.
-
-    Args:
-        step: "open", "close" or "leaf".
-        label: Label of the constituent, or tag of the word.
-        linearization: One of `LINEARIZATIONS`.
-    """
+    """Returns the symbol of a step, such as "open", and a label or tag."""
     if linearization == "tagged":
         # A slash would make an opening bracket a closing one or a leaf.
         label = label.replace("&", "&amp;").replace("/", "&#47;")
@@ -44,9 +38,8 @@ def read_symbol(symbol):
     """Returns what a symbol says.
 
     Returns:
-        Tuple of the step, "open", "close" or "leaf"; the label or tag; and the
-        tuple of the linearizations that the symbol belongs to. If the str is no
-        symbol, they are None, None and an empty tuple.
+        Tuple of the step, the label or tag, and the tuple of the linearizations
+        that the symbol belongs to: None, None and () if the str is no symbol.
 
     Example:
 
@@ -85,10 +78,6 @@ def collect_symbols(trees, linearization="normalised"):
 
     These are both brackets of each label and the symbols of words, if the
     linearization has any. The brackets of TOP are always included.
-
-    Args:
-        trees: Iterable of `Tree`.
-        linearization: One of `LINEARIZATIONS`. Defaults to "normalised".
     """
     named_steps = {("open", ROOT), ("close", ROOT)}
     for tree in trees:
@@ -107,12 +96,8 @@ def collect_symbols(trees, linearization="normalised"):
 def identify_linearization(symbols):
     """Returns the linearization that a set of symbols belongs to.
 
-    Args:
-        symbols: Iterable of str, all of them symbols.
-
-    Returns:
-        One of `LINEARIZATIONS`; None unless each opening bracket has a closing
-        one and the tagged linearization has a leaf.
+    It is None unless each opening bracket has a closing one and the tagged
+    linearization has a leaf.
     """
     symbols = list(symbols)
     labels = {"open": set(), "close": set(), "leaf": set()}

@@ -110,7 +110,7 @@ def tokenize(sentence):
         else:
             following = pieces[place + 1] if place < last else None
             tokens = _split(piece, following)
-        words += [_escaped(word) for word in tokens]
+        words += [_escape_all(word) for word in tokens]
     return words
 
 
@@ -128,10 +128,10 @@ def _pieces(sentence):
                 # A quote opens if it touches a word only on its right.
                 at_start = not place or parts[place - 1] in _OPENING
                 opens = at_start and words and place < words[-1]
-                part = _directed(part, opens)
+                part = _direct(part, opens)
             # A quote between spaces closes if one is open.
             elif part == '"':
-                part = _directed(part, not is_open)
+                part = _direct(part, not is_open)
             if part in ("``", "''"):
                 is_open = part == "``"
             parts[place] = part
@@ -147,7 +147,7 @@ def _parts(chunk):
     return [part for part in [chunk[:end], *_APART.split(chunk[end:])] if part]
 
 
-def _directed(quote, opens):
+def _direct(quote, opens):
     if quote == '"':
         return "``" if opens else "''"
     return "`" if opens else "'"
@@ -206,6 +206,6 @@ def _inner(piece):
     return words
 
 
-def _escaped(word):
+def _escape_all(word):
     # Words that are split already may have their escapes.
     return re.sub(r"(?<!\\)([/*])", r"\\\1", escape(word))

@@ -87,11 +87,7 @@ class Tree(typing.NamedTuple):
 
 
 def replace_tags(tree, tags):
-    """Returns a tree whose words have other tags.
-
-    Args:
-        tree: A `Tree`.
-        tags: List of str, the tag of each word.
+    """Returns a tree whose words have other tags, a list of str.
 
     Example:
 
@@ -109,12 +105,8 @@ def replace_tags(tree, tags):
 def walk(tree):
     """Yields the steps from left to right through a tree.
 
-    Args:
-        tree: A `Tree`.
-
-    Yields:
-        `("open", label, None)` before and `("close", label, None)` after the
-        children of a constituent, and `("leaf", tag, word)` for a word.
+    The steps are `("open", label, None)` before and `("close", label, None)`
+    after the children of a constituent, and `("leaf", tag, word)` for a word.
     """
     # A constituent waits twice: to be opened, then to be closed.
     waiting = [(tree, False)]
@@ -131,12 +123,9 @@ def walk(tree):
 
 
 def build_trees(all_steps):
-    """Returns the list of the trees that steps go through.
+    """Returns the list of the trees that the steps of `walk` go through.
 
     Constituents without a word are left out.
-
-    Args:
-        all_steps: Iterable of steps as `walk` yields them.
     """
     # The first entry stands for no constituent and collects complete trees.
     open_trees = [("", [])]
@@ -177,16 +166,12 @@ def read_trees(lines, name="the text"):
     """Yields every tree in some lines with its line number.
 
     A tree takes one line or several; all but its first are indented. After a
-    faulty tree, reading resumes at the next line that begins one.
-
-    Args:
-        lines: Iterable of str. Invalid UTF-8 may be present as the surrogates
-            of `errors="surrogateescape"`.
-        name: What error messages call the lines. Defaults to "the text".
+    faulty tree, reading resumes at the next line that begins one. Invalid UTF-8
+    may be present as the surrogates of `errors="surrogateescape"`.
 
     Yields:
         Tuple of the number of the tree's first line and either the tree or the
-        ValueError that `parse_tree` raises.
+        UserError that `parse_tree` raises.
     """
     for first_line, text in split_blocks(lines):
         try:
@@ -258,3 +243,30 @@ def escape(word):
 def unescape(word):
     """Returns a word with brackets in place of their escapes."""
     return re.sub("-[LR][RSC]B-", lambda match: _UNESCAPES[match.group()], word)
+
+
+def find_smallest_constituents(tree):
+    """Returns the smallest constituent of several words around each word.
+
+    Each is a pair `(start, stop)` of positions. A tree of a single word has the
+    pair `(0, 1)`.
+
+    Example:
+
+    >>> text = "(S (NP (DT the) (NN dog)) (VP (VBZ barks)) (. .))"
+    >>> find_smallest_constituents(parse_tree(text))
+    [(0, 2), (0, 2), (0, 4), (0, 4)]
+    """
+    spans, starts = [], []
+    for step, _, _ in walk(tree):
+        if step == "open":
+            starts.append(len(spans))
+        elif step == "leaf":
+            spans.append(None)
+        else:
+            # The smaller ones of nested constituents close first.
+            start, stop = starts.pop(), len(spans)
+            if stop - start > 1:
+                pair = (start, stop)
+                spans[start:] = [span or pair for span in spans[start:]]
+    return [span or (0, len(spans)) for span in spans]

@@ -15,6 +15,7 @@ import re
 
 from keras_transformer.data.text_files import read_lines
 from keras_transformer.data.text_files import sha256
+from keras_transformer.errors import UserError
 from keras_transformer.trees.symbols import LEAF
 from keras_transformer.trees.tree import Tree
 from keras_transformer.trees.tree import clean
@@ -41,7 +42,7 @@ def read_treebank(paths, bad=None):
         `Tree`, as `tree.clean` returns it.
 
     Raises:
-        ValueError: If a file is missing or damaged, if the treebank holds no
+        UserError: If a file is missing or damaged, if the treebank holds no
             good tree, or at the first fault if `bad` is None; the message names
             the file and the line.
     """
@@ -59,33 +60,25 @@ def read_treebank(paths, bad=None):
                 bad.append(str(tree))
     # Skipping faults must not end in an empty training set.
     if bad and not num_trees:
-        raise ValueError(
-            f"A treebank must have a good tree. Received: {', '.join(paths)} "
-            f"with {len(bad):,} bad ones and no other. The first: {bad[0]}"
+        raise UserError(
+            f"All {len(bad):,} trees of {', '.join(paths)} are faulty. Correct "
+            f"them. The first fault: {bad[0]}"
         )
 
 
 def clean_trees(lines, name):
-    """Yields the trees of a file, and an error in place of each faulty one.
-
-    Args:
-        lines: Iterable of str, as for `read_trees`.
-        name: What error messages call the file.
-
-    Yields:
-        `Tree`, as `tree.clean` returns it, or `ValueError`.
-    """
+    """Yields the cleaned trees of a file, and a `UserError` for each fault."""
     is_empty = True
     for number, tree in read_trees(lines, name):
         is_empty = False
         if isinstance(tree, Tree):
-            tree = clean(tree) or ValueError(
+            tree = clean(tree) or UserError(
                 f"A tree must hold a word. Received: {name}, line {number}, "
                 "where a tree of traces alone begins. Remove the tree."
             )
         yield tree
     if is_empty:
-        yield ValueError(
+        yield UserError(
             f"A file of trees must hold a tree. Received: {name}, line 1, "
             "where the file ends. Leave the file out."
         )
@@ -94,20 +87,17 @@ def clean_trees(lines, name):
 def read_tagged_sentences(paths):
     """Returns the words and the tags of a treebank's trees, a list of pairs.
 
-    Args:
-        paths: List of str, as the module describes them.
-
     Raises:
-        ValueError: As for `read_treebank`, or if a word has the tag XX, as in
+        UserError: As for `read_treebank`, or if a word has the tag XX, as in
             the output of most parsers.
     """
     sentences = [(t.words(), t.tags()) for t in read_treebank(paths)]
     for words, tags in sentences:
         if LEAF in tags:
-            raise ValueError(
-                "Trees to learn tags from must have a part of speech for each "
-                f"word. Received: {', '.join(paths)} with the tag {LEAF} for "
-                f"{words[tags.index(LEAF)]!r}. Name a treebank that has them."
+            raise UserError(
+                f"The trees of {', '.join(paths)} lack parts of speech: "
+                f"{words[tags.index(LEAF)]!r} has the tag {LEAF}. Name a "
+                "treebank that has them."
             )
     return sentences
 
@@ -115,13 +105,11 @@ def read_tagged_sentences(paths):
 def list_treebank_files(paths):
     """Returns the list of the files of a treebank in reading order.
 
-    Args:
-        paths: List of str, as the module describes them. The files of a
-            directory come in the order of their names, before those of its
-            folders.
+    The files of a directory come in the order of their names, before those of
+    its folders.
 
     Raises:
-        ValueError: If a path names no file.
+        UserError: If a path names no file.
     """
     return [file for path in paths for file in _files(path)]
 
@@ -131,10 +119,6 @@ def fingerprint(name, paths):
 
     The hash is computed from the hashes of its files in order. It changes with
     their contents but not with their location.
-
-    Args:
-        name: What the manifest calls the treebank.
-        paths: List of str, as the module describes them.
     """
     # Paths are left out so that a copy elsewhere has the same fingerprint.
     hashes = [sha256(path) for path in list_treebank_files(paths)]
@@ -153,26 +137,24 @@ def _files(path):
     if match and not os.path.exists(path):
         folder, first, last = match[1], int(match[2]), int(match[3] or match[2])
     if not os.path.isdir(folder):
-        raise ValueError(
-            "A treebank must be a file or a directory. Received: "
-            f"{path}, which does not exist. Check the path."
+        raise UserError(
+            f"There is no treebank at {path}. Name a file or a directory of "
+            "trees, or a directory with a range of numbers such as wsj:02-21."
         )
     files = _files_below(folder)
     if not files:
-        raise ValueError(
-            "A treebank must have files whose names end in "
-            f"{', '.join(SUFFIXES)}, with or without .gz. Received: {path}, "
-            "which has none. Check the path."
+        raise UserError(
+            f"The directory {path} holds no trees. Their files must end in "
+            f"{', '.join(SUFFIXES)}, with or without .gz. Check the path."
         )
     if first is not None:
         files = [
             file for file in files if first <= _number(file, folder) <= last
         ]
     if not files:
-        raise ValueError(
-            "A range of a treebank must contain the number of at least one "
-            f"file. Received: {path}, which has none. Write the smaller number "
-            "first, and check that there are files with such numbers."
+        raise UserError(
+            f"The range {path} holds no file. Write the smaller number first, "
+            "and check that there are files with such numbers."
         )
     return files
 

@@ -3,7 +3,7 @@
 import pytest
 
 from keras_transformer.documents import html_text
-from keras_transformer.documents.marks import plain_text
+from keras_transformer.documents.markup import plain_text
 from keras_transformer.documents.placing import place_markup
 
 

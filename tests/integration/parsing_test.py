@@ -339,7 +339,7 @@ class DatagenTest:
         flags = [train, dev, test, "--parsed_trees=~/dev.trees"]
         flags.append(f"--{split}_trees=~/dev.trees,~/gone.trees")
         flags += ["--problem=parsing_files", f"--data_dir={tmp_path}"]
-        words = f"Received: {treebank}/gone.trees, which does not exist"
+        words = f"There is no treebank at {treebank}/gone.trees"
         assert_fails(capsys, [words], datagen, *flags)
 
     @pytest.mark.parametrize("flag", ["--train_trees=x", "--skip_bad"])

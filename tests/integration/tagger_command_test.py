@@ -84,7 +84,7 @@ class TaggerTest:
         run = make_parser(tmp_path, "in_order")
         flags = [f"--output_dir={run.path}", "--train_trees=~/train.trees"]
         flags.append(f"--{split}_trees=~/dev.trees,~/gone.trees")
-        words = os.path.expanduser("~/gone.trees") + ", which does not exist"
+        words = f"no treebank at {os.path.expanduser('~/gone.trees')}"
         assert_fails(capsys, [words], tagger, *flags)
 
     def test_it_needs_a_parser_without_tags(self, trees, tmp_path, capsys):

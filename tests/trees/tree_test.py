@@ -11,6 +11,7 @@ from keras_transformer.trees.tree import build_trees
 from keras_transformer.trees.tree import clean
 from keras_transformer.trees.tree import cut
 from keras_transformer.trees.tree import escape
+from keras_transformer.trees.tree import find_smallest_constituents
 from keras_transformer.trees.tree import parse_tree
 from keras_transformer.trees.tree import unescape
 from keras_transformer.trees.tree import walk
@@ -187,3 +188,19 @@ class EscapeTest:
 
     def test_slashes_are_left_alone(self):
         assert escape("1\\/2") == unescape("1\\/2") == "1\\/2"
+
+
+class SmallestConstituentsTest:
+    @pytest.mark.parametrize(
+        "text, spans",
+        [
+            ("(S (NN a))", [(0, 1)]),
+            ("(S (NP (NP (NN a))) (VP (VB b)))", [(0, 2), (0, 2)]),
+            (
+                "(S (A (X a) (B (X b) (X c))) (X d))",
+                [(0, 3), (1, 3), (1, 3), (0, 4)],
+            ),
+        ],
+    )
+    def test_the_innermost_of_several_words(self, text, spans):
+        assert find_smallest_constituents(parse_tree(text)) == spans

@@ -157,7 +157,7 @@ class BadTreeTest:
 
     def test_treebank_without_a_good_tree_is_an_error(self, tmp_path):
         path = write(tmp_path / "a", "()\n()\n")
-        with pytest.raises(ValueError, match="with 2 bad.*a, line 1") as error:
+        with pytest.raises(ValueError, match="All 2 trees.*a, line 1") as error:
             read(path, bad=[])
         assert "\n" not in str(error.value)
 
@@ -167,7 +167,7 @@ class BadTreeTest:
         path.write_bytes(path.read_bytes()[:-20])
         with pytest.raises(ValueError, match="a.gz is damaged after"):
             read(str(path), bad=[])
-        with pytest.raises(ValueError, match="none.mrg, which does not exist"):
+        with pytest.raises(ValueError, match="no treebank at .*none.mrg"):
             read(str(tmp_path / "none.mrg"), bad=[])
 
     @tree_examples.needs_sample

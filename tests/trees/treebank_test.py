@@ -99,12 +99,12 @@ class PathsTest:
     @pytest.mark.parametrize(
         "path, words",
         [
-            ("nothing", "which does not exist"),
-            ("nothing:1-2", "which does not exist"),
-            ("wsj:03-09", "which has none.*numbers"),
-            ("wsj:02-01", "which has none.*numbers"),
-            ("wsj:a-b", "which does not exist"),
-            ("empty", "which has none"),
+            ("nothing", "Name a file or a directory"),
+            ("nothing:1-2", "Name a file or a directory"),
+            ("wsj:03-09", "holds no file.*numbers"),
+            ("wsj:02-01", "holds no file.*numbers"),
+            ("wsj:a-b", "Name a file or a directory"),
+            ("empty", "holds no trees"),
         ],
     )
     def test_path_without_files_is_named(self, tmp_path, path, words):

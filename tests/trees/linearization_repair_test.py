@@ -6,11 +6,11 @@ import random
 import pytest
 import tree_examples
 
+from keras_transformer.trees.linearization import MAX_UNARY
 from keras_transformer.trees.linearization import delinearize
 from keras_transformer.trees.linearization import is_well_formed
 from keras_transformer.trees.linearization import linearize
 from keras_transformer.trees.linearization import repair
-from keras_transformer.trees.repair import MAX_UNARY
 from keras_transformer.trees.symbols import collect_symbols
 from keras_transformer.trees.symbols import read_symbol_kind
 

@@ -5,8 +5,8 @@ import random
 
 import tree_examples
 
-from keras_transformer.trees.in_order import to_in_order
-from keras_transformer.trees.in_order import to_top_down
+from keras_transformer.trees.linearization import to_in_order
+from keras_transformer.trees.linearization import to_top_down
 from keras_transformer.trees.tree import parse_tree
 from keras_transformer.trees.tree import walk
 

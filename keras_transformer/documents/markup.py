@@ -1,16 +1,93 @@
 """Markup between the words of a text, and its places in a translation."""
 
 import dataclasses
+import enum
 import re
 import typing
+from typing import NamedTuple
 
-from keras_transformer.documents.pieces import ATOM
-from keras_transformer.documents.pieces import BREAK
-from keras_transformer.documents.pieces import CLOSE
-from keras_transformer.documents.pieces import OPEN
-from keras_transformer.documents.pieces import TEXT
-from keras_transformer.documents.pieces import Piece
-from keras_transformer.documents.pieces import pair_tags
+
+class Kind(enum.Enum):
+    """What a piece of a document is."""
+
+    OUTER = "outer"  # stands between two blocks of text, or is left untouched
+    TEXT = "text"
+    BREAK = "break"  # white space with a line end, inside a block
+    OPEN = "open"  # the start of inline markup around words
+    CLOSE = "close"  # its end
+    ATOM = "atom"  # inline markup without words to translate, such as code
+
+
+INLINE_MARKUP = (Kind.OPEN, Kind.CLOSE, Kind.ATOM)
+
+LINE_END = re.compile(r"\r\n?|\n")
+_BREAK = re.compile(r"([^\S\r\n]*(?:\r\n?|\n)\s*)")
+# An address must reach the translation as it is. Punctuation at its end is not
+# part of it, but brackets in pairs are: https://example.org/Mercury_(planet).
+_ADDRESS = re.compile(
+    r"((?:https?|ftp)://(?:\([^\s<>\"()]*\)|[^\s<>\"()])*"
+    r"(?:\([^\s<>\"()]*\)|[^\s<>\".,;:!?'()\[\]*_])"
+    r"|[\w.+-]+@[\w-]+(?:\.[\w-]+)+)"
+)
+
+
+class Piece(NamedTuple):
+    """A part of a document.
+
+    The `raw` texts of all pieces, joined, are the document.
+    """
+
+    kind: Kind
+    raw: str  # as the document spells it
+    text: str = ""  # what it says to a reader; only a `TEXT` has it
+    new: str = ""  # its spelling around changed text, if that differs
+    is_html: bool = False  # whether it is in a block of HTML, in Markdown
+    name: str = ""  # of its element, if only tags of one name make a pair
+
+
+def text_pieces(raw):
+    """Returns the pieces of plain characters within a block.
+
+    Example:
+
+    >>> pieces = text_pieces("See https://a.org\\n  now.")
+    >>> [piece.kind.value for piece in pieces]
+    ['text', 'atom', 'break', 'text']
+    """
+    pieces = []
+    for number, line in enumerate(_BREAK.split(raw)):
+        if number % 2:
+            pieces.append(Piece(Kind.BREAK, line))
+            continue
+        for place, part in enumerate(_ADDRESS.split(line)):
+            if part and place % 2:
+                pieces.append(Piece(Kind.ATOM, part))
+            elif part:
+                pieces.append(Piece(Kind.TEXT, part, part))
+    return pieces
+
+
+def pair_tags(pieces):
+    """Returns the places of tags that belong together, a symmetric dictionary.
+
+    An end tag ends the nearest open element of its name. Elements within it
+    that are still open have no partner.
+
+    Args:
+        pieces: List of `Piece`.
+    """
+    partners, open_places = {}, []
+    for place, piece in enumerate(pieces):
+        if piece.kind == Kind.OPEN:
+            open_places.append(place)
+        elif piece.kind == Kind.CLOSE:
+            names = [pieces[start].name for start in open_places]
+            if piece.name in names:
+                while pieces[start := open_places.pop()].name != piece.name:
+                    pass
+                partners |= {place: start, start: place}
+    return partners
+
 
 # A number, a word, or a mark of punctuation.
 WORD = re.compile(r"\d+(?:[.,:]\d+)+|\w+|[^\w\s]")
@@ -46,20 +123,17 @@ class PlacedMark(typing.NamedTuple):
 
 
 def nest_marks(marks):
-    """Puts the marks between two tags of a pair into the pair.
+    """Returns new marks in which a pair of tags holds what is between them.
 
-    Args:
-        marks: List of `Mark`, one for each tag, in the order of the source.
-
-    Returns:
-        List of new `Mark`. A tag without a partner stands alone.
+    The marks are one for each tag, in the order of the source. A tag without a
+    partner stands alone.
     """
     partners = pair_tags([mark.piece for mark in marks])
     siblings, outer = [], []
     for number, mark in enumerate(marks):
         if number not in partners:
             siblings.append(mark)
-        elif mark.piece.kind == OPEN:
+        elif mark.piece.kind == Kind.OPEN:
             siblings.append(dataclasses.replace(mark, inside=[]))
             outer.append(siblings)
             siblings = siblings[-1].inside
@@ -90,10 +164,15 @@ def arrange_marks(marks, find_span, first, last, key=None, fit_span=None):
     Returns:
         List of `PlacedMark`, in the order of the translation.
     """
+    # From left to right, each mark takes its span as far as it is still free.
+    # Clipping rather than searching keeps the tags well nested in linear time,
+    # even where an alignment crosses.
     spans = [find_span(mark) for mark in marks]
     order = range(len(marks))
     # A tag without a partner must stay between its neighbours.
-    if all(mark.end or mark.piece.kind in (ATOM, BREAK) for mark in marks):
+    if all(
+        mark.end or mark.piece.kind in (Kind.ATOM, Kind.BREAK) for mark in marks
+    ):
         ranks = list(map(key, spans)) if key else spans
         order = sorted(order, key=ranks.__getitem__)
     placed = []
@@ -123,29 +202,18 @@ def find_words(text):
 
 
 def plain_text(pieces):
-    """Returns the text of a sentence without its markup, for a translator.
-
-    Args:
-        pieces: List of `Piece`.
-    """
+    """Returns the text of a sentence without its markup, for a translator."""
     return " ".join("".join(_texts(pieces)).split())
 
 
 def find_marks(pieces):
-    """Returns the marks of a sentence, with places between its words.
-
-    Args:
-        pieces: List of `Piece`.
-
-    Returns:
-        List of `Mark`. The marks between a pair of tags are `inside` it.
-    """
+    """Returns the nested marks of a sentence, with places between its words."""
     texts = _texts(pieces)
     words = list(WORD.finditer("".join(texts)))
     raws = ["", *(piece.raw for piece in pieces), ""]
     marks, offset = [], 0
     for number, (piece, text) in enumerate(zip(pieces, texts)):
-        if piece.kind != TEXT:
+        if piece.kind != Kind.TEXT:
             place = _place(piece, offset, words)
             before, after = raws[number][-1:], raws[number + 2][:1]
             marks.append(Mark(piece, place, place, before, after))
@@ -155,7 +223,7 @@ def find_marks(pieces):
 
 def _place(piece, offset, words):
     # Markup within a word moves to its edge.
-    if piece.kind == CLOSE:
+    if piece.kind == Kind.CLOSE:
         return sum(word.start() < offset for word in words)
     return sum(word.end() <= offset for word in words)
 
@@ -164,14 +232,14 @@ def _texts(pieces):
     """Returns what each piece contributes to the text of its sentence."""
     return [
         " "
-        if piece.kind == BREAK or _separates_words(pieces, number)
+        if piece.kind == Kind.BREAK or _separates_words(pieces, number)
         else piece.text
         for number, piece in enumerate(pieces)
     ]
 
 
 def _separates_words(pieces, number):
-    if pieces[number].kind != ATOM or _WIDTHLESS.match(pieces[number].raw):
+    if pieces[number].kind != Kind.ATOM or _WIDTHLESS.match(pieces[number].raw):
         return False
     before = "".join(piece.text for piece in pieces[:number])
     after = "".join(piece.text for piece in pieces[number:])

@@ -4,7 +4,7 @@ import tree_examples
 
 from keras_transformer.trees.linearization import delinearize
 from keras_transformer.trees.linearization import linearize
-from keras_transformer.trees.punctuation import tag_punctuation
+from keras_transformer.trees.target_text import tag_punctuation
 from keras_transformer.trees.tree import Tree
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from keras import ops
 
-from keras_transformer.search.top_k import top_k
+from keras_transformer.search.beams import top_k
 
 
 class TopKTest:

@@ -76,9 +76,8 @@ def is_near(queries, keys, size):
         Boolean tensor of the shape that `queries` and `keys` broadcast to.
     """
     distances = keys - queries
-    return ops.logical_and(
-        distances >= -(size // 2), distances <= (size - 1) // 2
-    )
+    reach_back, reach_ahead = size // 2, (size - 1) // 2
+    return ops.logical_and(distances >= -reach_back, distances <= reach_ahead)
 
 
 def _query_and_key_positions(length):

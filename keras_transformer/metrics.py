@@ -63,7 +63,7 @@ class _TokenMean(keras.metrics.Metric):
 
 @serializable
 class MaskedAccuracy(_TokenMean):
-    """Computes the share of real target tokens whose logit is the greatest.
+    """Computes the share of real target tokens whose logit is the largest.
 
     Args:
         name: Name of the metric in logs. Defaults to "accuracy".

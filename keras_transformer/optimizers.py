@@ -92,9 +92,9 @@ class Adafactor(keras.optimizers.Optimizer):
         beta_2_decay: Float c in the decay 1 - step^c of the second moments.
             Defaults to -0.8.
         epsilon_1: Float added to squared gradients. Defaults to 1e-30.
-        epsilon_2: Least size of a matrix to which a step is relative. Defaults
-            to 1e-3.
-        clip_threshold: Greatest root mean square of an update, before the
+        epsilon_2: Minimum size of a matrix to which a step is relative.
+            Defaults to 1e-3.
+        clip_threshold: Maximum root mean square of an update, before the
             learning rate. Defaults to 1.
         **kwargs: Arguments of `keras.optimizers.Optimizer`.
     """

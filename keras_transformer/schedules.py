@@ -53,7 +53,7 @@ class InverseSquareRootSchedule(
 
     @property
     def peak(self):
-        """The greatest learning rate, reached at the end of the warm-up."""
+        """The maximum learning rate, reached at the end of the warm-up."""
         return self.factor * (self.d_model * self.warmup_steps) ** -0.5
 
     def get_config(self):

@@ -6,6 +6,7 @@ from keras_transformer.layers.decoder import DecoderLayer
 from keras_transformer.layers.dropout import Dropout
 from keras_transformer.layers.dropout import dropout_noise
 from keras_transformer.layers.embedding import SharedEmbedding
+from keras_transformer.layers.embedding import TokenEmbeddings
 from keras_transformer.layers.encoder import Encoder
 from keras_transformer.layers.encoder import EncoderLayer
 from keras_transformer.layers.feed_forward import FeedForward
@@ -16,7 +17,6 @@ from keras_transformer.layers.positional_encoding import (
     SinusoidalPositionalEncoding,
 )
 from keras_transformer.layers.residual import Residual
-from keras_transformer.layers.token_embeddings import TokenEmbeddings
 
 __all__ = [
     "Decoder",

@@ -70,8 +70,8 @@ class DecoderCache(typing.NamedTuple):
 
     Args:
         ancestors: Slots of shape `(batch, beam, length)`, see `ancestor_mask`.
-            They hold the same positions as `own`.
-        own: List of the keys and values of self-attention, a pair of slots per
+            They hold the same positions as `past`.
+        past: List of the keys and values of self-attention, a pair of slots per
             layer.
         memory: List of the keys and values of the encoder's output, a pair of
             tensors per layer.
@@ -79,7 +79,7 @@ class DecoderCache(typing.NamedTuple):
     """
 
     ancestors: typing.Any
-    own: typing.Any
+    past: typing.Any
     memory: typing.Any
     padding_mask: typing.Any
 
@@ -89,6 +89,9 @@ class DecoderCache(typing.NamedTuple):
         Args:
             beams: Integer tensor of shape `(batch, beam)`.
         """
+        # Every beam has a slot of its own at each position, so a beam is the
+        # list of the slots that its ancestors wrote. Moving this small table
+        # replaces moving keys and values of all layers.
         ancestors = self.ancestors.entries
         ancestors = ops.take_along_axis(
             ancestors, beams[:, :, None], axis=1
@@ -99,12 +102,7 @@ class DecoderCache(typing.NamedTuple):
 
 
 def count_remembered(neighbourhood_size):
-    """Returns how many positions a step attends to, or None for all.
-
-    Args:
-        neighbourhood_size: Integer r, as in `masks.neighbourhood_mask`; 0 means
-            no restriction.
-    """
+    """Returns how many positions a step attends to, or None for all."""
     return neighbourhood_size // 2 + 1 if neighbourhood_size else None
 
 
@@ -112,9 +110,8 @@ def make_slots(leading, num_slots, trailing=(), value=0, dtype="int32"):
     """Returns slots in which nothing is written yet.
 
     Args:
-        leading: Two sizes, those of the axes before the slots.
+        leading, trailing: Sizes of the axes before and after the slots.
         num_slots: Number of slots, an integer. None lets the slots grow.
-        trailing: Tuple of the sizes of the axes after the slots.
         value: Number to fill the slots with. Defaults to 0.
         dtype: Data type of the entries. Defaults to int32.
     """

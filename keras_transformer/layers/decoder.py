@@ -6,7 +6,7 @@ from keras_transformer.layers.cache import DecoderCache
 from keras_transformer.layers.cache import count_remembered
 from keras_transformer.layers.cache import make_slots
 from keras_transformer.layers.sequence_layer import check_width
-from keras_transformer.layers.stack import LayerStack
+from keras_transformer.layers.transformer_layer import LayerStack
 from keras_transformer.layers.transformer_layer import TransformerLayer
 from keras_transformer.layers.transformer_layer import attend_with_residual
 from keras_transformer.masks import ancestor_mask
@@ -255,7 +255,7 @@ class Decoder(LayerStack):
             encoded: Tensor of shape `(batch, input_len, d_model)`.
             padding_mask: Boolean tensor of shape `(batch, input_len)`.
             beam_size: Number of hypotheses per sentence.
-            fixed_length: Greatest number of positions, an integer. Defaults to
+            fixed_length: Maximum number of positions, an integer. Defaults to
                 None, which lets the cache grow with each position and needs a
                 backend whose loops can change shapes.
 
@@ -271,7 +271,7 @@ class Decoder(LayerStack):
         return DecoderCache(
             # No beam has the number -1, so nothing attends to an empty slot.
             ancestors=make_slots((batch, beam_size), num_positions, value=-1),
-            own=[
+            past=[
                 layer.self_attention.init_cache(batch, num_slots)
                 for layer in self.stack
             ],
@@ -304,10 +304,10 @@ class Decoder(LayerStack):
             count_remembered(self.options["neighbourhood_size"]),
         )
         visible = ancestor_mask(ancestors.entries, beam_size)
-        own = []
-        for layer, earlier, memory in zip(self.stack, cache.own, cache.memory):
+        past = []
+        for layer, earlier, memory in zip(self.stack, cache.past, cache.memory):
             x, written = layer.step(
                 x, earlier, position, visible, memory, cache.padding_mask
             )
-            own.append(written)
-        return self.finish(x), cache._replace(ancestors=ancestors, own=own)
+            past.append(written)
+        return self.finish(x), cache._replace(ancestors=ancestors, past=past)

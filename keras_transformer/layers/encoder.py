@@ -1,6 +1,6 @@
 """The encoder: a stack of self-attention and feed-forward layers."""
 
-from keras_transformer.layers.stack import LayerStack
+from keras_transformer.layers.transformer_layer import LayerStack
 from keras_transformer.layers.transformer_layer import TransformerLayer
 from keras_transformer.layers.transformer_layer import attend_with_residual
 from keras_transformer.serialization import serializable

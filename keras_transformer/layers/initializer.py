@@ -30,14 +30,7 @@ INITIALIZERS = (SMALL_BRANCH_ENDS, TENSOR2TENSOR)
 
 
 def check_initializer(initializer):
-    """Returns `initializer` if it is one of `INITIALIZERS`.
-
-    Args:
-        initializer: String.
-
-    Raises:
-        ValueError: If it is none of them.
-    """
+    """Returns `initializer` if it is one of `INITIALIZERS`."""
     if initializer not in INITIALIZERS:
         raise ValueError(
             f"`initializer` must be one of {', '.join(INITIALIZERS)}. "
@@ -50,14 +43,8 @@ def check_initializer(initializer):
 def make_projection_initializer(initializer, rows, joint_columns):
     """Makes the initializer of a projection to queries, keys or values.
 
-    Args:
-        initializer: One of `INITIALIZERS`.
-        rows: Integer width of the input.
-        joint_columns: Integer width of all projections of this input.
-
-    Returns:
-        A Keras initializer. Two kernels need two of them, since one gives the
-        same values each time.
+    `joint_columns` is the width of all projections of the same input. Two
+    kernels need two initializers, since one gives the same values each time.
     """
     if initializer == SMALL_BRANCH_ENDS:
         return keras.initializers.GlorotUniform()
@@ -66,14 +53,7 @@ def make_projection_initializer(initializer, rows, joint_columns):
 
 
 def make_branch_end_initializer(initializer):
-    """Makes the initializer of a kernel that ends a residual branch.
-
-    Args:
-        initializer: One of `INITIALIZERS`.
-
-    Returns:
-        A Keras initializer.
-    """
+    """Makes the initializer of a kernel that ends a residual branch."""
     if initializer == SMALL_BRANCH_ENDS:
         return keras.initializers.RandomNormal(stddev=0.02)
     return keras.initializers.GlorotUniform()

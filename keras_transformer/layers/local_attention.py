@@ -6,7 +6,7 @@ from keras_transformer.masks import combine_masks
 from keras_transformer.masks import is_near
 from keras_transformer.masks import visible_mask
 
-LEAST_BLOCK = 32  # products of smaller matrices reach less of the peak speed
+MIN_BLOCK = 32  # products of smaller matrices reach less of the peak speed
 
 
 def attend_to_neighbours(
@@ -43,12 +43,15 @@ def attend_to_neighbours(
     Returns:
         Tensor of shape `(batch, num_heads, length, d_v)`.
     """
+    # A mask over all pairs would still compute all scores. Blocks make the
+    # products themselves small: each sees a window of three blocks, in which
+    # the mask hides the few positions that are too far away.
     blocks = _Blocks(ops.shape(queries)[2], size, causal)
     heads, _ = attend(
-        blocks.queries(queries, axis=2),
-        blocks.keys(keys, axis=2),
-        blocks.keys(values, axis=2),
-        blocks.mask(padding_mask, segments),
+        blocks.cut_queries(queries, axis=2),
+        blocks.cut_keys(keys, axis=2),
+        blocks.cut_keys(values, axis=2),
+        blocks.make_mask(padding_mask, segments),
     )
     return blocks.join(heads)
 
@@ -67,16 +70,16 @@ class _Blocks:
         self.length = length
         self.size = size
         self.causal = causal
-        self.block_len = _smaller(max(size // 2, LEAST_BLOCK), length)
+        self.block_len = _minimum(max(size // 2, MIN_BLOCK), length)
         # Rounds up.
         self.num_blocks = -(-length // self.block_len)
         self.blocks_seen = 2 if causal else 3
 
-    def queries(self, x, axis):
+    def cut_queries(self, x, axis):
         """Returns `x` with its positions as `num_blocks` and `block_len`."""
         return self._cut(x, axis, blocks_before=0, num_blocks=self.num_blocks)
 
-    def keys(self, x, axis):
+    def cut_keys(self, x, axis):
         """Returns what each block sees of `x`, the blocks around included.
 
         The axis of the positions becomes `num_blocks` and `window_len`.
@@ -85,13 +88,13 @@ class _Blocks:
         x = self._cut(x, axis, blocks_before=1, num_blocks=num_blocks)
         return ops.concatenate(
             [
-                _part(x, axis, first, self.num_blocks)
+                _slice_axis(x, axis, first, self.num_blocks)
                 for first in range(self.blocks_seen)
             ],
             axis=axis + 1,
         )  # (..., num_blocks, window_len, ...)
 
-    def mask(self, padding_mask, segments):
+    def make_mask(self, padding_mask, segments):
         """Returns what the queries of a block may see in its window.
 
         The result broadcasts to `(batch, num_blocks, block_len, window_len)`.
@@ -100,14 +103,14 @@ class _Blocks:
         queries = starts + ops.arange(self.block_len)
         window_len = self.blocks_seen * self.block_len
         keys = starts - self.block_len + ops.arange(window_len)
-        exists = ops.logical_and(keys >= 0, keys < self.length)
+        exists = (keys >= 0) & (keys < self.length)
         queries, keys = queries[:, :, None], keys[:, None, :]
         if padding_mask is not None:
-            padding_mask = self.keys(padding_mask, axis=1)
+            padding_mask = self.cut_keys(padding_mask, axis=1)
         seen_from = seen = None
         if segments is not None:
-            seen_from = self.queries(segments, axis=1)
-            seen = self.keys(segments, axis=1)
+            seen_from = self.cut_queries(segments, axis=1)
+            seen = self.cut_keys(segments, axis=1)
         return combine_masks(
             exists[:, None, :],
             is_near(queries, keys, self.size),
@@ -121,7 +124,7 @@ class _Blocks:
         heads = ops.reshape(
             heads, (batch, num_heads, num_blocks * block_len, width)
         )  # (batch, num_heads, num_blocks x block_len, d_v)
-        return _part(heads, 2, 0, self.length)
+        return _slice_axis(heads, 2, 0, self.length)
 
     def _cut(self, x, axis, blocks_before, num_blocks):
         start = blocks_before * self.block_len
@@ -135,7 +138,7 @@ class _Blocks:
         )  # (..., num_blocks, block_len, ...)
 
 
-def _part(x, axis, start, size):
+def _slice_axis(x, axis, start, size):
     """Returns the entries from `start` on of one axis."""
     starts, sizes = [0] * len(x.shape), [*ops.shape(x)]
     starts[axis], sizes[axis] = start, size
@@ -143,7 +146,7 @@ def _part(x, axis, start, size):
     return ops.slice(x, starts, sizes)
 
 
-def _smaller(number, length):
+def _minimum(number, length):
     """Returns the smaller one, an integer if the length is known."""
     if isinstance(length, int):
         return min(number, length)

@@ -86,8 +86,6 @@ def split_heads(rows, batch, length, num_heads):
 
     Args:
         rows: Tensor of shape `(batch x length, num_heads x width)`.
-        batch, length: Integers or scalar tensors.
-        num_heads: Integer number of heads.
 
     Returns:
         Tensor of shape `(batch, num_heads, length, width)`.

@@ -32,15 +32,7 @@ class SequenceLayer(keras.layers.Layer):
 
 
 def check_width(shape, d_model):
-    """Checks the width of an input while a layer is built.
-
-    Args:
-        shape: Shape of the input, whose last number is None if it is unknown.
-        d_model: Integer, the width that the layer was made for.
-
-    Raises:
-        ValueError: If the two differ.
-    """
+    """Raises a ValueError if an input has another width than `d_model`."""
     width = shape[-1]
     if width not in (None, d_model):
         raise ValueError(

@@ -1,4 +1,4 @@
-"""The options and sub-layers that encoder and decoder layers share."""
+"""What encoder and decoder share: the parts of a layer, and its stack."""
 
 import keras
 from keras import ops
@@ -7,6 +7,7 @@ from keras_transformer.layers.attention import MultiHeadAttention
 from keras_transformer.layers.feed_forward import FeedForward
 from keras_transformer.layers.initializer import SMALL_BRANCH_ENDS
 from keras_transformer.layers.residual import Residual
+from keras_transformer.layers.residual import make_layer_norm
 from keras_transformer.layers.sequence_layer import SequenceLayer
 from keras_transformer.masks import combine_masks
 from keras_transformer.masks import self_attention_mask
@@ -59,9 +60,6 @@ class TransformerLayer(SequenceLayer):
             name: Name of the sub-layer.
             neighbourhood_size: Integer, the number of positions that it is
                 restricted to. Defaults to 0, which means no restriction.
-
-        Returns:
-            A Keras layer.
         """
         cls = MultiHeadAttention
         if self.options["attention"]:
@@ -110,13 +108,7 @@ class TransformerLayer(SequenceLayer):
     def select_masks(self, x, padding_mask, segments, attention_mask, causal):
         """Returns the arguments that tell self-attention what is visible.
 
-        Args:
-            x: Tensor of shape `(batch, length, d_model)`.
-            padding_mask: Boolean tensor of shape `(batch, length)`, or None.
-            segments: Integer tensor of shape `(batch, length)`, or None.
-            attention_mask: Boolean tensor that broadcasts to
-                `(batch, length, length)`, or None.
-            causal: Boolean, whether the future is hidden.
+        They are those of the call of `MultiHeadAttention`.
         """
         masks = {
             "padding_mask": padding_mask,
@@ -149,8 +141,7 @@ def attend_with_residual(
         **masks: Arguments of the attention that tell what is visible.
 
     Returns:
-        Tensor of shape `(batch, query_len, d_model)`, and attention weights of
-        shape `(batch, num_heads, query_len, key_len)` or None.
+        Tensor of the shape of `x`, and the attention weights or None.
     """
     # Another attention may have no weights to return.
     options = {"return_weights": True} if return_weights else {}
@@ -188,3 +179,53 @@ def _find_registered_name(attention):
             "class with @keras.saving.register_keras_serializable()."
         )
     return name
+
+
+class LayerStack(SequenceLayer):
+    """Holds `num_layers` equal layers and, with pre-norm, a normalisation.
+
+    Subclasses name the `layer_class` and write `call`.
+    """
+
+    layer_class = None
+
+    def __init__(
+        self, num_layers, name=None, dtype=None, trainable=True, **options
+    ):
+        super().__init__(name=name, dtype=dtype, trainable=trainable)
+        if num_layers < 1:
+            raise ValueError(
+                "`num_layers` must be at least 1. Received: "
+                f"num_layers={num_layers}. Leave the stack out instead."
+            )
+        self.num_layers = num_layers
+        self.stack = [
+            self.layer_class(
+                **options, dtype=self.dtype_policy, name=f"layer_{i}"
+            )
+            for i in range(num_layers)
+        ]
+        # The layers are equal, so the options of one are those of the stack.
+        self.options = self.stack[0].options
+        # With pre-norm no layer normalises the sum that its residuals make.
+        self.final_norm = None
+        if self.options["norm"] == "pre":
+            self.final_norm = make_layer_norm("final_norm", self.dtype_policy)
+        self.freeze_parts(*self.stack, self.final_norm)
+
+    def build(self, input_shape):
+        for layer in self.stack:
+            layer.build(input_shape)
+        if self.final_norm:
+            self.final_norm.build(input_shape)
+
+    def finish(self, x):
+        """Normalises the output of the last layer if it is pre-norm."""
+        return self.final_norm(x) if self.final_norm else x
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "num_layers": self.num_layers,
+            **self.options,
+        }

@@ -5,12 +5,12 @@ import typing
 
 from keras import ops
 
-from keras_transformer.losses.chunks import sum_over_chunks
 from keras_transformer.losses.logits import compute_log_sums
 from keras_transformer.losses.logits import compute_product_gradients
 from keras_transformer.losses.logits import gather_targets
 from keras_transformer.losses.logits import replace_at_targets
 from keras_transformer.losses.logits import sum_mean_logits
+from keras_transformer.losses.projected import sum_over_chunks
 from keras_transformer.masks import padding_mask
 
 
@@ -69,7 +69,7 @@ def projected_consistency(
     """
     counts = (0.5, 0.5) if symmetric else (1.0, 0.0)
     chunk_loss = functools.partial(
-        _chunk_loss, kept=1.0 - label_smoothing, weight=weight, counts=counts
+        _compute_chunk, kept=1.0 - label_smoothing, weight=weight, counts=counts
     )
     passes = ops.stack(
         [states, other_states], axis=2
@@ -84,7 +84,7 @@ def projected_consistency(
     return loss, ops.stop_gradient(cross_entropy), divergence
 
 
-def _chunk_loss(rows, targets, kernel, kept, weight, counts):
+def _compute_chunk(rows, targets, kernel, kept, weight, counts):
     """Computes the sums of a chunk together with the gradients of the loss.
 
     The part of the loss that label smoothing makes of the mean logits is left
@@ -102,29 +102,31 @@ def _chunk_loss(rows, targets, kernel, kept, weight, counts):
         The sums of loss, cross-entropy and divergence in one vector, the
         gradient of the loss by the rows, and that by the kernel in float32.
     """
+    # Each pass is the other's target: the divergence pulls both towards each
+    # other. Both logits of a chunk exist at once, but only for this chunk.
     passes = ops.unstack(rows, num=2, axis=1)  # two of (rows, d_model)
-    outputs = [_output(states, kernel, targets) for states in passes]
+    outputs = [_compute_output(states, kernel, targets) for states in passes]
     real = ops.cast(padding_mask(targets), "float32")
     # All gradients by the logits are divided by this number. The products with
     # them are multiplied by it, which takes less time.
     scale = weight * max(counts) or 1.0
     sums, slopes, kernel_slopes = 0.0, [], 0.0
     for one, other in ((0, 1), (1, 0)):
-        of_pass, by_logits = _pass_loss(
+        losses, by_logits = _compute_pass(
             outputs[one],
             outputs[other],
             targets,
             kept,
             count=counts[one] / scale,
-            own=weight * counts[one] / scale,
-            others=weight * counts[other] / scale,
+            weight=weight * counts[one] / scale,
+            other_weight=weight * counts[other] / scale,
         )
-        of_rows, of_kernel = compute_product_gradients(
+        by_rows, by_kernel = compute_product_gradients(
             by_logits, passes[one], kernel, targets, scale
         )
-        sums = sums + counts[one] * ops.sum(of_pass * real, axis=-1)
-        slopes.append(of_rows)
-        kernel_slopes = kernel_slopes + of_kernel
+        sums = sums + counts[one] * ops.sum(losses * real, axis=-1)
+        slopes.append(by_rows)
+        kernel_slopes = kernel_slopes + by_kernel
     cross_entropy, divergence = ops.unstack(sums, num=2)
     loss = cross_entropy + weight * divergence
     return (
@@ -134,7 +136,7 @@ def _chunk_loss(rows, targets, kernel, kept, weight, counts):
     )
 
 
-def _output(states, kernel, targets):
+def _compute_output(states, kernel, targets):
     """Computes the `_Output` of a pass from its states."""
     scores = ops.matmul(states, ops.transpose(kernel))  # (rows, vocab_size)
     scores = ops.cast(scores, "float32")
@@ -143,7 +145,7 @@ def _output(states, kernel, targets):
     return _Output(scores, probabilities, log_sums, states.dtype)
 
 
-def _pass_loss(output, other, targets, kept, count, own, others):
+def _compute_pass(output, other, targets, kept, count, weight, other_weight):
     """Computes the loss of a pass and, by its logits, the whole gradient.
 
     Args:
@@ -152,8 +154,8 @@ def _pass_loss(output, other, targets, kept, count, own, others):
         targets: Int32 ids of shape `(rows,)`.
         kept: Float, 1 - eps_ls, the probability of the target token.
         count: Weight of the cross-entropy of this pass; 0 if it has no loss.
-        own: Weight of `KL(p || q)`, 0 or 1.
-        others: Weight of `KL(q || p)`, which the other pass adds, 0 or 1.
+        weight: Weight of `KL(p || q)`, 0 or 1.
+        other_weight: Weight of `KL(q || p)`, which the other pass adds, 0 or 1.
 
     Returns:
         Cross-entropy and divergence without their weights, of shape
@@ -161,7 +163,7 @@ def _pass_loss(output, other, targets, kept, count, own, others):
     """
     p, q = output.probabilities, other.probabilities
     cross_entropy = divergence = ops.zeros_like(output.log_sums)
-    slopes = count + others
+    slopes = count + other_weight
     if count:
         difference = output.scores - other.scores  # (rows, vocab_size)
         mean = ops.sum(p * difference, axis=-1)
@@ -170,10 +172,10 @@ def _pass_loss(output, other, targets, kept, count, own, others):
         cross_entropy = output.log_sums - kept * gold
         # By the logits of p, the gradient of KL(p || q) is p (log(p / q) - KL),
         # and that of KL(q || p) is p - q.
-        if own:
+        if weight:
             slopes = difference + (slopes - mean)[:, None]
     slopes = p * slopes
-    if others:
+    if other_weight:
         slopes = slopes - q
     at_gold = gather_targets(slopes, targets) - count * kept
     slopes = ops.cast(slopes, output.dtype)

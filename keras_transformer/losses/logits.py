@@ -9,16 +9,7 @@ SMALLEST = 1e-37
 
 
 def sum_mean_logits(states, embeddings, targets):
-    """Sums the mean logit of each real token, by products of vectors only.
-
-    Args:
-        states: Tensor of shape `(batch, length, d_model)`.
-        embeddings: Tensor of shape `(vocab_size, d_model)`.
-        targets: Integer ids of shape `(batch, length)`, padded with 0.
-
-    Returns:
-        Float32 scalar.
-    """
+    """Sums the mean logit of each real token, by products of vectors only."""
     rows = ops.reshape(
         states, (-1, states.shape[-1])
     )  # (batch x length, d_model)
@@ -29,30 +20,13 @@ def sum_mean_logits(states, embeddings, targets):
 
 
 def gather_targets(values, targets):
-    """Returns the float32 values at the targets of the rows.
-
-    Args:
-        values: Tensor of shape `(rows, vocab_size)`.
-        targets: Int32 ids of shape `(rows,)`.
-
-    Returns:
-        Float32 tensor of shape `(rows,)`.
-    """
+    """Returns the float32 values at the targets of the rows, `(rows,)`."""
     values = ops.take_along_axis(values, targets[:, None], axis=-1)  # (rows, 1)
     return ops.cast(values[:, 0], "float32")
 
 
 def replace_at_targets(values, targets, replacements):
-    """Replaces the value at the target of each row.
-
-    Args:
-        values: Tensor of shape `(rows, vocab_size)`.
-        targets: Int32 ids of shape `(rows,)`.
-        replacements: Tensor of shape `(rows,)`.
-
-    Returns:
-        Tensor of the shape and type of `values`.
-    """
+    """Replaces the value at the target of each row of a matrix."""
     cells = ops.stack(
         [ops.arange(ops.shape(targets)[0]), targets], axis=-1
     )  # (rows, 2)
@@ -66,14 +40,6 @@ def compute_log_sums(scores, probabilities, targets):
 
     It is computed from the exponential of the target alone, since passes over
     all logits take time. A probability below `SMALLEST` counts as `SMALLEST`.
-
-    Args:
-        scores: Logits of shape `(rows, vocab_size)`.
-        probabilities: Their softmax, of the same shape.
-        targets: Int32 ids of shape `(rows,)`.
-
-    Returns:
-        Float32 tensor of shape `(rows,)`.
     """
     probability = ops.maximum(gather_targets(probabilities, targets), SMALLEST)
     return gather_targets(scores, targets) - ops.log(probability)

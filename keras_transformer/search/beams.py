@@ -1,4 +1,4 @@
-"""Selects beams, and the greatest of many numbers."""
+"""Selects beams, and the largest of many numbers."""
 
 from keras import ops
 from keras import tree
@@ -32,10 +32,10 @@ BLOCK = 100  # approximate number of values that a maximum is taken of
 
 
 def top_k(values, k, excluded=()):
-    """Finds the `k` greatest values along the last axis, as `ops.top_k` does.
+    """Finds the `k` largest values along the last axis, as `ops.top_k` does.
 
-    The greatest values lie in the `k` blocks with the greatest maxima. Finding
-    a maximum is several times faster than finding the `k` greatest values, so
+    The largest values lie in the `k` blocks with the largest maxima. Finding
+    a maximum is several times faster than finding the `k` largest values, so
     only those blocks are searched for them. Among equal values the first comes
     first, as in `ops.top_k`.
 

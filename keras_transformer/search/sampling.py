@@ -36,7 +36,7 @@ def make_sampler(options, seeds, forbidden=()):
         if options.top_k or options.top_p < 1.0:
             # In descending order, (batch, samples, number).
             logits, ids = top_k(logits, options.top_k or logits.shape[-1])
-        # The greatest logit becomes 0, so that no temperature overflows.
+        # The largest logit becomes 0, so that no temperature overflows.
         logits = logits - ops.max(logits, axis=-1, keepdims=True)
         logits = logits / options.temperature
         if options.top_p < 1.0:
@@ -61,7 +61,7 @@ def make_sampler(options, seeds, forbidden=()):
 def _gumbel(bits):
     """Turns random uint32 into samples of the Gumbel distribution.
 
-    The greatest noise decides which id is drawn. It comes from the smallest
+    The largest noise decides which id is drawn. It comes from the smallest
     numbers, where float32 resolves all 32 bits; near 1 it resolves 24.
     """
     uniform = (ops.cast(bits, "float32") + 0.5) * 2.0**-32

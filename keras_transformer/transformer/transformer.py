@@ -235,7 +235,7 @@ class Transformer(keras.Model):
             padding_mask: Boolean tensor of shape `(batch, input_len)`, as
                 `encode` returns it.
             beam_size: Number of hypotheses per sentence.
-            fixed_length: Greatest number of positions, an integer. Defaults to
+            fixed_length: Maximum number of positions, an integer. Defaults to
                 None, which lets the cache grow with each position.
 
         Returns:

@@ -37,10 +37,10 @@ def find_consensus(trees, weights):
 
     The share of a bracket is the part of the total weight that belongs to the
     parses with this bracket. Of all sets of brackets that do not cross, the
-    result has the one whose shares beyond `THRESHOLD` have the greatest sum.
-    Each word gets the tag with the greatest weight, or XX if no parse has
+    result has the one whose shares beyond `THRESHOLD` have the largest sum.
+    Each word gets the tag with the largest weight, or XX if no parse has
     another tag. As in `parseval`, brackets that differ in their punctuation
-    alone are the same. Punctuation is placed as in the parse with the greatest
+    alone are the same. Punctuation is placed as in the parse with the largest
     weight, whose root is the root.
 
     If the parses are samples of a model, a share estimates the probability that
@@ -141,7 +141,7 @@ def _sum_shares(ranked, is_counted):
     """Returns the share and the height of each bracket of some parses.
 
     Args:
-        ranked: List of pairs of a `Tree` and its weight, the greatest first.
+        ranked: List of pairs of a `Tree` and its weight, the largest first.
         is_counted: List of booleans, see `_brackets`.
 
     Returns:
@@ -158,7 +158,7 @@ def _sum_shares(ranked, is_counted):
 
 
 def _select_brackets(shares, num_words):
-    """Returns brackets that do not cross, with the greatest total gain.
+    """Returns brackets that do not cross, with the largest total gain.
 
     The gain of a bracket is its share beyond `THRESHOLD`. As in the algorithm
     of Cocke, Younger and Kasami, the best brackets of a span are those of two
@@ -168,7 +168,7 @@ def _select_brackets(shares, num_words):
     for bracket, share in shares.items():
         if share > THRESHOLD:
             brackets_by_span[bracket.start, bracket.stop].append(bracket)
-    # `best[start, stop]` is the greatest gain within a span. Short spans come
+    # `best[start, stop]` is the largest gain within a span. Short spans come
     # first, so both parts of a longer one are known wherever it is divided.
     best, middles = np.zeros((num_words + 1, num_words + 1)), {}
     for width in range(1, num_words + 1):
@@ -227,7 +227,7 @@ def _find_places(bracket, height, homes):
 
 
 def _select_tags(trees, weights):
-    """Returns the tag of each word that has the greatest weight."""
+    """Returns the tag of each word that has the largest weight."""
     votes = [collections.Counter() for _ in trees[0].words()]
     for tree, weight in zip(trees, weights):
         for vote, tag in zip(votes, tree.tags()):

@@ -123,7 +123,7 @@ def _weight_trees(texts, scores, path, line):
         )
     trees = [_read_tree(text, path, line) for text in texts]
     numbers = [_read_log_probability(score, path, line) for score in scores]
-    # Beside the greatest, the probabilities of a long sentence do not vanish.
+    # Beside the largest, the probabilities of a long sentence do not vanish.
     shares = [math.exp(number - max(numbers)) for number in numbers]
     return [(tree, share / sum(shares)) for tree, share in zip(trees, shares)]
 

@@ -237,5 +237,5 @@ class DecoderStepTest:
             past = np.take_along_axis(past, beams[:, :, None, None], axis=1)
         num_kept = min(size // 2 + 1, 5) if size else 5 if growing else 6
         assert cache.ancestors.entries.shape[2] == num_kept
-        for slots in keras.tree.flatten(cache.own):
+        for slots in keras.tree.flatten(cache.past):
             assert slots.shape[2] == num_kept * 3

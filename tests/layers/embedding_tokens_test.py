@@ -8,7 +8,7 @@ from layer_checks import to_numpy
 
 from keras_transformer.layers import SharedEmbedding
 from keras_transformer.layers import TokenEmbeddings
-from keras_transformer.layers.token_embeddings import TIED_EMBEDDINGS
+from keras_transformer.layers.embedding import TIED_EMBEDDINGS
 
 IDS = np.array([[5, 7, 1], [11, 0, 0]], "int32")
 X = random_array(2, 3, 8)

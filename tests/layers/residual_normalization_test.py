@@ -8,7 +8,7 @@ from layer_checks import random_array
 from layer_checks import randomize
 from layer_checks import to_numpy
 
-from keras_transformer.layers.normalization import LayerNormalization
+from keras_transformer.layers.residual import LayerNormalization
 
 X = 3.0 * random_array(2, 3, 8) + 1.0
 SLOPES = random_array(2, 3, 8, seed=1)

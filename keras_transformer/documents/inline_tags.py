@@ -19,13 +19,10 @@ _NAME = re.compile(r"</?([\w:.-]+)")
 
 
 def make_mark(raw, place, before="", after=""):
-    """Returns the `Mark` of something that was taken out of a text.
+    """Returns the `Mark` of something, such as "<b>", that a text lost.
 
-    Args:
-        raw: Str, such as "<b>" or an address.
-        place: Integer, the number of characters before it in the other text.
-        before: The character before it in the text. Defaults to none.
-        after: The character after it. Defaults to none.
+    `place` is the number of characters before it in the text without it;
+    `before` and `after` are the characters around it in the text with it.
     """
     kind, name = Kind.ATOM, ""
     if TAG.fullmatch(raw) and not raw.startswith("<!"):
@@ -106,10 +103,8 @@ def _write(text, placed, start, limit, written):
 def _needs_space(mark, neighbour, at_end):
     """Returns whether a mark without words needs a space beside it.
 
-    Args:
-        mark: A `Mark`.
-        neighbour: The character beside it in the translation, or none.
-        at_end: Whether this character is after the mark, not before it.
+    The `neighbour` is the character beside it in the translation, or none; it
+    is after the mark if `at_end`, otherwise before it.
     """
     after = (mark.end or mark).after
     if not neighbour.strip():

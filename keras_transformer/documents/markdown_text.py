@@ -41,8 +41,8 @@ def parse(text):
     labels = environment.get("references", {})
     for place, token in enumerate(tokens):
         if token.type == "inline":
-            positions = lines.positions(token, tokens[place - 1])
-            inner = positions and inline_pieces(token, labels)
+            positions = lines.find_positions(token, tokens[place - 1])
+            inner = positions and read_inline(token, labels)
             if inner:
                 lines.take(inner, positions)
         elif token.type == "html_block" and not token.level:
@@ -53,11 +53,8 @@ def parse(text):
 def escape(text, bare=(), following=None):
     """Spells the characters of a translation that would be markup.
 
-    Args:
-        text: Str, a word of the translation.
-        bare: The characters that stood unescaped in the source sentence.
-        following: Str, what follows the word if the translation begins with
-            it. Defaults to None.
+    Characters of `bare` stood unescaped in the source sentence. `following` is
+    what follows the word if the translation begins with it, otherwise None.
     """
     spelled = _SPECIAL.sub(
         lambda match: match[0] if match[0] in bare else f"\\{match[0]}", text
@@ -82,7 +79,7 @@ class _Lines:
         self._starts = [start, *(match.end() for match in ends)]
         self._stops = [*(match.start() for match in ends), len(text)]
 
-    def positions(self, token, opening):
+    def find_positions(self, token, opening):
         """Returns where each character of an inline token's content is.
 
         Args:
@@ -90,8 +87,8 @@ class _Lines:
             opening: The token before it, which opens the block.
 
         Returns:
-            List of integers, the place of each character and the end, or None
-            if the content is not in the source as it is.
+            List of the place of each character and the end, or None if the
+            content is not in the source as it is.
         """
         positions = []
         first = token.map[0]
@@ -101,7 +98,7 @@ class _Lines:
                 start = self._text.find("#", start) + len(opening.markup)
             stop = self._stops[first + number]
             is_cell = opening.type in ("td_open", "th_open")
-            places = _places_in(line.strip(), self._text[start:stop], is_cell)
+            places = _find_places(line.strip(), self._text[start:stop], is_cell)
             if places is None:
                 return None
             # What the parser leaves of the indentation has no width.
@@ -155,7 +152,7 @@ class _Lines:
         self._pieces.append(Piece(Kind.OUTER, self._text[self._taken : place]))
 
 
-def _places_in(content, line, is_cell):
+def _find_places(content, line, is_cell):
     r"""Returns the places of each character of `content` in a line, or None.
 
     Only the text of a table's cell is spelt differently there: its bars have a
@@ -193,15 +190,12 @@ _KEPT = re.compile(r"(\[\^[^\[\]\s]+\]:?|^\[[ xX]\](?=\s))")
 _SEPARATING_TAGS = ("br", "hr")
 
 
-def inline_pieces(token, labels):
+def read_inline(token, labels):
     """Returns the pieces of an inline token of markdown-it-py.
 
     The parser does not tell where its tokens are. This function reads the
-    source along with them.
-
-    Args:
-        token: An inline token with its children.
-        labels: Collection of the normalised labels of the document's links.
+    source along with them. Labels are the normalised ones of the document's
+    links.
 
     Returns:
         List of `Piece` whose raw texts are `token.content` when joined. None if
@@ -252,9 +246,11 @@ class _Reader:
             kind = Kind.BREAK if token_type == "softbreak" else Kind.OUTER
             self._take(kind, self._match(_BREAKS[token_type]))
         elif token_type == "code_inline":
-            self._take(Kind.ATOM, self._code_end(child.markup))
+            self._take(Kind.ATOM, self._find_code_end(child.markup))
         elif token_type == "html_inline":
-            self._take(_tag_kind(child.content), self._after(child.content))
+            self._take(
+                _choose_tag_kind(child.content), self._after(child.content)
+            )
         elif token_type == "link_open" and child.markup == "autolink":
             self._take(Kind.ATOM, self._match(_AUTOLINK))
             self._is_in_autolink = True
@@ -265,7 +261,7 @@ class _Reader:
             self._close_link(self._link_starts.pop())
         elif token_type == "image":
             stop = self._after("![" + child.content)
-            self._take(Kind.ATOM, self._link_end(stop))
+            self._take(Kind.ATOM, self._find_link_end(stop))
         elif child.nesting:
             kind = Kind.OPEN if child.nesting > 0 else Kind.CLOSE
             self._take(kind, self._after(child.markup))
@@ -274,7 +270,7 @@ class _Reader:
 
     def _close_link(self, start):
         text = self._source[start : self.place]
-        self._take(Kind.CLOSE, self._link_end(self.place))
+        self._take(Kind.CLOSE, self._find_link_end(self.place))
         tail = self.pieces[-1]
         # The text is the label of the address, too, and must stay so.
         if tail.raw == "]" or re.fullmatch(r"\]\[\s*\]", tail.raw):
@@ -296,7 +292,7 @@ class _Reader:
             raise _MisfitError
         return match.end()
 
-    def _code_end(self, fence):
+    def _find_code_end(self, fence):
         start = self._after(fence)
         pattern = re.compile(f"(?<!`){fence}(?!`)")
         match = pattern.search(self._source, start)
@@ -304,14 +300,14 @@ class _Reader:
             raise _MisfitError
         return match.end()
 
-    def _link_end(self, place):
+    def _find_link_end(self, place):
         """Returns the end of a link, given the end of its text."""
         source = self._source
         if source[place : place + 1] != "]":
             raise _MisfitError
         place += 1
         if source[place : place + 1] == "(":
-            if stop := _address_end(source, place + 1):
+            if stop := _find_address_end(source, place + 1):
                 return stop
         label = _LABEL.match(source, place)
         if label and (
@@ -321,7 +317,7 @@ class _Reader:
         return place
 
 
-def _address_end(source, place):
+def _find_address_end(source, place):
     """Returns the end of `(address "title")`, or None if there is none."""
     size = len(source)
     place = _SPACE.match(source, place).end()
@@ -336,7 +332,7 @@ def _address_end(source, place):
     return place + 1 if source[place : place + 1] == ")" else None
 
 
-def _tag_kind(raw):
+def _choose_tag_kind(raw):
     match = _TAG.fullmatch(raw)
     if not match:
         return Kind.ATOM

@@ -72,9 +72,6 @@ def pair_tags(pieces):
 
     An end tag ends the nearest open element of its name. Elements within it
     that are still open have no partner.
-
-    Args:
-        pieces: List of `Piece`.
     """
     partners, open_places = {}, []
     for place, piece in enumerate(pieces):

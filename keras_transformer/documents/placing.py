@@ -14,7 +14,8 @@ def place_markup(pieces, translation, alignment, escape):
     Each tag keeps its partner, and pairs of tags never overlap. A pair encloses
     the words that its own words are aligned with. Where there is no alignment,
     the position counts: what stands in the middle of the source stands in the
-    middle of the translation.
+    middle of the translation. If the translation is the same as the source, so
+    is its spelling.
 
     Args:
         pieces: List of `Piece`, the source sentence.
@@ -23,9 +24,6 @@ def place_markup(pieces, translation, alignment, escape):
             source and that of a word of the translation (`find_words`), or
             None.
         escape: Function of a format, such as `html_text.escape`.
-
-    Returns:
-        Str. If the translation is the same as the source, so is its spelling.
     """
     source = plain_text(pieces)
     if translation == source:
@@ -49,7 +47,7 @@ def place_markup(pieces, translation, alignment, escape):
     for place, (marks, space) in enumerate(zip(groups, spaces)):
         if marks:
             has_word = place < len(words) and words[place][0][0].isalnum()
-            gaps = _gaps(marks, space, place == 0, has_word)
+            gaps = _choose_gaps(marks, space, place == 0, has_word)
             raws = [mark.piece.new or mark.piece.raw for mark in marks]
             result += "".join(map("".join, zip(gaps, [*raws, ""])))
         else:
@@ -98,21 +96,21 @@ class _Layout:
                 return max(before) + 1, max(before) + 1
             if after := self._targets.get(mark.start):
                 return min(after), min(after)
-        return self._by_position(mark.start), self._by_position(mark.stop)
+        return self._scale(mark.start), self._scale(mark.stop)
 
     def fit_span(self, mark, siblings, start, stop, first, last):
         """Returns the range that the format of a document allows a mark."""
         if mark.piece.kind == Kind.BREAK and not _is_at_atom(mark, siblings):
-            start = stop = self._gap(start, first, last)
+            start = stop = self._find_gap(start, first, last)
         elif start == stop and mark.start < mark.stop:
             # Tags around words must not end up around nothing.
             start = max(first, min(start, last - 1))
             stop = min(start + 1, last)
         if _is_emphasis(mark):
-            start, stop = self._without_punctuation(start, stop)
+            start, stop = self._leave_out_punctuation(start, stop)
         return start, stop
 
-    def _without_punctuation(self, start, stop):
+    def _leave_out_punctuation(self, start, stop):
         """Returns a range whose edges Markdown accepts for emphasis."""
         while start < stop and self._is_attached(start, start):
             start += 1
@@ -128,11 +126,11 @@ class _Layout:
             and not self._spaces[edge]
         )
 
-    def _by_position(self, place):
+    def _scale(self, place):
         share = place / max(1, self._num_source_words)
         return round(share * len(self._words))
 
-    def _gap(self, place, first, last):
+    def _find_gap(self, place, first, last):
         """Returns the nearest place for a line end."""
         gaps = [
             gap
@@ -161,14 +159,11 @@ def _is_at_atom(mark, marks):
     )
 
 
-def _gaps(marks, space, is_first, has_word):
+def _choose_gaps(marks, space, is_first, has_word):
     """Returns the white space before each mark at one place, and after all.
 
-    Args:
-        marks: List of `Mark`.
-        space: White space that the translation has there, a str.
-        is_first: Whether no word is before them.
-        has_word: Whether a word is after them, and not punctuation.
+    `space` is what the translation has there. A word is before the marks unless
+    `is_first`; after them is a word, and no punctuation, if `has_word`.
     """
     kinds = [mark.piece.kind for mark in marks]
     # Where the source has white space.
@@ -187,7 +182,7 @@ def _gaps(marks, space, is_first, has_word):
         if not (space or has_word):
             gaps[-1] = ""
         elif space and has_word:
-            _part_from_words(gaps, kinds, space, is_first)
+            _separate_from_words(gaps, kinds, space, is_first)
     if Kind.BREAK in kinds:  # a line end takes the place of the white space
         for number, kind in enumerate(kinds):
             if kind == Kind.BREAK:
@@ -200,7 +195,7 @@ def _gaps(marks, space, is_first, has_word):
     return gaps
 
 
-def _part_from_words(gaps, kinds, space, is_first):
+def _separate_from_words(gaps, kinds, space, is_first):
     """Separates an atom from words where the source had punctuation."""
     first = kinds.index(Kind.ATOM)
     if not (is_first or any(gaps[: first + 1])):

@@ -172,7 +172,8 @@ def _check_words(paths, line, parsers):
     for path, words in parses:
         if words != parses[0][1]:
             raise UserError(
-                f"Line {line} has different words in {parses[0][0]}, "
-                f"{' '.join(parses[0][1])!r}, and in {path}, "
-                f"{' '.join(words)!r}. Parse the same text with each parser."
+                f"The parses of line {line} have different words: "
+                f"{' '.join(parses[0][1])!r} in {parses[0][0]}, "
+                f"{' '.join(words)!r} in {path}. Parse the same text with each "
+                "parser."
             )

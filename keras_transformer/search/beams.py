@@ -3,6 +3,7 @@
 from keras import ops
 from keras import tree
 
+BLOCK = 100  # approximate number of values that a maximum is taken of
 NEVER = float("-inf")  # log-probability of what cannot happen
 
 
@@ -26,9 +27,6 @@ def select(values, indices):
         indices, (-1, indices.shape[1], *axes)
     )  # (batch, number, 1, ...)
     return ops.take_along_axis(values, indices, axis=1)  # (batch, number, ...)
-
-
-BLOCK = 100  # approximate number of values that a maximum is taken of
 
 
 def top_k(values, k, excluded=()):

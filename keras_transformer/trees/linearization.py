@@ -25,6 +25,13 @@ from keras_transformer.trees.tree import Tree
 from keras_transformer.trees.tree import build_trees
 from keras_transformer.trees.tree import walk
 
+# The most constituents below TOP over the same words, and the most of them with
+# one label. No tree of the Penn Treebank's sample has more, whereas a failing
+# model may open brackets without end.
+MAX_UNARY = 4
+MAX_UNARY_OF_LABEL = 2
+_ADDED_TAG = "NN"  # of a word that is missing
+
 
 def linearize(tree, linearization="normalised"):
     """Returns the list of symbols that represent a tree without its words.
@@ -237,14 +244,6 @@ def to_top_down(all_steps):
         # The outer constituent opened later.
         yield from reversed(opening[place])
         yield from others[place : place + 1]
-
-
-# The most constituents below TOP over the same words, and the most of them with
-# one label. No tree of the Penn Treebank's sample has more, whereas a failing
-# model may open brackets without end.
-MAX_UNARY = 4
-MAX_UNARY_OF_LABEL = 2
-_ADDED_TAG = "NN"  # of a word that is missing
 
 
 def repair_tree(some_steps, num_words):

@@ -24,6 +24,18 @@ from keras_transformer.trees.symbols import read_symbol_kind
 from keras_transformer.trees.tree import escape
 from keras_transformer.trees.tree import replace_tags
 
+# Tags of the treebank's punctuation, by the word after `escape`.
+_TAGS = {
+    **dict.fromkeys([".", "?", "!"], "."),
+    **dict.fromkeys([":", ";", "-", "--", "..."], ":"),
+    **dict.fromkeys(["``", "`"], "``"),
+    **dict.fromkeys(["-LRB-", "-LCB-", "-LSB-"], "-LRB-"),
+    **dict.fromkeys(["-RRB-", "-RCB-", "-RSB-"], "-RRB-"),
+    **{word: word for word in (",", "''", "$", "#")},
+}
+_IGNORED_TAGS = {",", ":", "``", "''", "."}  # EVALB with COLLINS.prm
+_ANY_WORD = "NN"
+
 
 def write_tree(tree, linearization):
     """Returns the text that a model learns to write for a tree.
@@ -109,19 +121,6 @@ def _remove_words(symbols):
         symbol if set(symbol) & set("()") and read_symbol_kind(symbol) else LEAF
         for symbol in symbols
     ]
-
-
-# Tags of the treebank's punctuation, by the word after `escape`.
-_TAGS = {
-    **dict.fromkeys([".", "?", "!"], "."),
-    **dict.fromkeys([":", ";", "-", "--", "..."], ":"),
-    **dict.fromkeys(["``", "`"], "``"),
-    **dict.fromkeys(["-LRB-", "-LCB-", "-LSB-"], "-LRB-"),
-    **dict.fromkeys(["-RRB-", "-RCB-", "-RSB-"], "-RRB-"),
-    **{word: word for word in (",", "''", "$", "#")},
-}
-_IGNORED_TAGS = {",", ":", "``", "''", "."}  # EVALB with COLLINS.prm
-_ANY_WORD = "NN"
 
 
 def tag_punctuation(tree):

@@ -116,9 +116,6 @@ def beam_search(
         `(batch, num_hypotheses)`, best first. If fewer hypotheses exist, the
         others are empty and score minus infinity.
     """
-    # Every step extends each beam by one id. The extensions that end compete
-    # for the hypotheses of their sentence, and the best others are the beams of
-    # the next step, so a beam that ends makes room for another one.
     limits = ops.cast(limits, "int32")
     shrinking = fixed_length is None
     length = ops.max(limits) if shrinking else fixed_length
@@ -140,10 +137,7 @@ def beam_search(
     def advance(position, search, results):
         if shrinking:
             search, results = _drop_done(search, results, alpha)
-        # At position 0 all ids are still 0.
-        last_ids = ops.take(
-            search.alive.sequences, ops.maximum(position - 1, 0), axis=2
-        )  # (batch, beam)
+        last_ids = _get_last_ids(search.alive, position)
         logits, state = step(last_ids, position, search.state)
         candidates = _find_candidates(
             logits, search, position, min_length, sampler, forbidden, lexical
@@ -248,8 +242,15 @@ def _collect(search, results):
     )
 
 
+def _get_last_ids(alive, position):
+    before = ops.maximum(position - 1, 0)  # at position 0 all ids are still 0
+    return ops.take(alive.sequences, before, axis=2)  # (batch, beam)
+
+
 def _extend_beams(candidates, search, position, alpha, lexical):
     """Adds candidates that end to the hypotheses, and keeps the best others."""
+    # Extensions that end compete for the hypotheses of their sentence. The best
+    # others are the next beams, so a beam that ends makes room for another.
     sequences = _append(search.alive, candidates, position)
     ends = ops.equal(candidates.ids, END_ID)
     scores = ops.where(ends, candidates.log_probs, NEVER)

@@ -20,9 +20,10 @@ FUZZED = trees hparams manifests checkpoints runs evaluations timed_steps \
 	json_bodies vocabularies
 SECONDS ?= 600
 
-# The folders that train, search, export, serve or start processes take minutes.
-SLOW_FOLDERS = integration robustness benchmark decoding engines export \
-	serving sweep training
+# What trains, searches, exports, serves, differentiates or starts processes takes
+# minutes, so `make check` leaves it out.
+SLOW_TESTS = integration robustness benchmark decoding engines export layers \
+	losses serving sweep training transformer jax_backend_test.py
 
 .PHONY: demo demo-parsing check test test-slow fuzz lint venv clean
 
@@ -53,7 +54,7 @@ demo-parsing: .venv/installed
 
 check: lint
 	$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not slow" \
-		$(addprefix --ignore=tests/,$(SLOW_FOLDERS))
+		$(addprefix --ignore=tests/,$(SLOW_TESTS))
 
 test: lint
 	$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not slow"

@@ -1,1 +1,1 @@
-"""The flags of kt-datagen that have a file of their own."""
+"""The parts of kt-datagen."""

@@ -146,9 +146,12 @@ class BadInputTest:
     @pytest.mark.parametrize(
         "changes, words",
         [
-            ({"dev_target": "none.de"}, "Received: none.de, which does not"),
+            ({"dev_target": "none.de"}, "Cannot read none.de, which does not"),
             ({"dev_target": "no/dir/dev.de"}, "no/dir/dev.de, which does not"),
-            ({"dev_target": "/"}, "Cannot read /, which is a directory"),
+            (
+                {"dev_target": "/"},
+                "Cannot read / more than once, which is",
+            ),
             ({"test_target": ""}, "Add --test_target=FILE"),
             ({"train_target": ""}, "Add --train_target=FILE"),
             ({"vocab_size": 90000}, "vocab_size=90000. Use"),
@@ -199,7 +202,9 @@ class BadInputTest:
         process = run_process({**command, "dev_target": "none.de"})
         assert process.returncode == 2
         assert process.stdout == ""
-        assert process.stderr.startswith("kt-datagen: error: Text must be a ")
+        assert process.stderr.startswith(
+            "kt-datagen: error: Cannot read none.de"
+        )
         assert process.stderr.count("\n") == 1
 
     def test_a_pipe_is_refused_because_files_are_read_twice(
@@ -208,7 +213,7 @@ class BadInputTest:
         os.mkfifo(tmp_path / "pipe")
         command["dev_source"] = tmp_path / "pipe"
         assert call(datagen, *flags(command)) == 2
-        check_error(capsys, "pipe or a device. Write the text to a file first")
+        check_error(capsys, "pipe or a device. Data are generated")
         assert not has_data(command)
 
     def test_a_file_as_tmp_dir_is_refused(self, command, paths, capsys):

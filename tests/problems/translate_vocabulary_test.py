@@ -3,7 +3,7 @@
 import pytest
 
 from keras_transformer import registry
-from keras_transformer.bin.kt_datagen.vocabulary_flags import find_vocabulary
+from keras_transformer.bin.kt_datagen.datagen_flags import find_vocabulary
 from keras_transformer.data import subwords
 from keras_transformer.data.corpora import Corpus
 from keras_transformer.problems.translate_files import TranslateFiles

@@ -1,16 +1,16 @@
 import pytest
 
-from keras_transformer.bin.kt_datagen import runner_flags
+from keras_transformer.bin.kt_datagen import datagen_flags
 from keras_transformer.bin.shared import flags
 from keras_transformer.data.encoding import LocalEncoder
 
 
 def encoder(*arguments):
-    values = flags.define(runner_flags.GROUP)
+    values = flags.define(datagen_flags.RUNNER_GROUP)
     for name in values:
         values[name].unparse()
     values(["kt-datagen", *arguments])
-    return runner_flags.encoder(values)
+    return datagen_flags.make_encoder(values)
 
 
 class EncoderTest:

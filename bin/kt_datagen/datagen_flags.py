@@ -1,0 +1,331 @@
+"""The flags of kt-datagen, and what they say about a problem's data."""
+
+import os
+import shlex
+
+from keras_transformer import fields
+from keras_transformer.bin.shared import corpus_flags
+from keras_transformer.bin.shared import flags
+from keras_transformer.data.distributed_encoding import RUNNERS
+from keras_transformer.data.distributed_encoding import DistributedEncoder
+from keras_transformer.data.encoding import LocalEncoder
+from keras_transformer.data.subwords import SOURCE_VOCABULARY_FILE
+from keras_transformer.data.subwords import VOCABULARY_FILE
+from keras_transformer.decoding.exported import find_newest_version
+from keras_transformer.errors import UserError
+from keras_transformer.trees.symbols import LINEARIZATIONS
+
+TREE_FLAGS = [f"{split}_trees" for split in corpus_flags.SPLITS]
+TREE_SETTINGS = [
+    "parsed_trees",
+    "treebank_weight",
+    "linearization",
+    "augmentation_rounds",
+    "skip_bad",
+]
+EITHER_SETTINGS = ["vocab_size", "vocabulary"]
+VOCABULARY_FLAGS = [
+    "vocabulary",
+    "symbols",
+    "vocabulary_temperature",
+    "tokenized",
+]
+VOCABULARY_FLAGS += ["shared_vocabulary", "source_vocab_size"]
+TRAINED = ("vocab_size", "source_vocab_size", "shared_vocabulary", "symbols")
+TRAINED += ("vocabulary_temperature",)
+
+
+VOCABULARY_GROUP = flags.group(
+    "Vocabulary of translate_files",
+    flags.path(
+        "vocabulary",
+        "SentencePiece model to use, or the directory of a run, an average, "
+        "data, or an export in the format ctranslate2 or saved_model_ids. "
+        "Default: train one on the text. parsing_files takes it, too.",
+    ),
+    flags.switch(
+        "shared_vocabulary",
+        "Whether source and target have one vocabulary. Two are better where "
+        "they have different scripts, and need tied_embeddings=target in the "
+        "training. Default: true.",
+        default=None,
+    ),
+    flags.count(
+        "source_vocab_size",
+        "Number of subwords in the source's own vocabulary. Default: "
+        "vocab_size.",
+        maximum=flags.MAX_VOCAB_SIZE,
+    ),
+    flags.text(
+        "symbols",
+        "Texts that are one subword each wherever they stand, separated by "
+        "commas, such as <num>,<url>. Default: none.",
+    ),
+    flags.amount(
+        "vocabulary_temperature",
+        "Above 1, small corpora get a larger share of the text that the "
+        "vocabulary is trained on: in proportion to their size to the power of "
+        "1 / vocabulary_temperature.",
+        default=1,
+        maximum=1_000,
+        minimum=1,
+    ),
+    flags.switch(
+        "tokenized",
+        "The text has spaces between its tokens already, so no score tokenises "
+        "it again.",
+    ),
+)
+RUNNER_GROUP = flags.group(
+    "Several machines",
+    flags.choice(
+        "runner",
+        ("local", *RUNNERS),
+        "Where the training text is encoded: local is this machine with all "
+        "its cores, and the others are runners of Apache Beam.",
+        default="local",
+    ),
+    flags.text(
+        "pipeline_options",
+        "Options of Apache Beam for the runner, such as '--project=mine "
+        "--region=europe-west1 --temp_location=gs://mine/tmp'.",
+        default="",
+    ),
+)
+FLAGS = flags.define(
+    flags.text(
+        "problem",
+        "Name of the problem, or several names separated by commas. The "
+        "suffix _rev swaps source and target, and _both stands for both "
+        "directions together. All of them share their data.",
+    ),
+    flags.path(
+        "data_dir", "Directory to write to, with one folder for each problem."
+    ),
+    "tmp_dir",
+    corpus_flags.GROUP,
+    VOCABULARY_GROUP,
+    RUNNER_GROUP,
+    flags.group(
+        "Files of parsing_files",
+        flags.paths(
+            "train_trees",
+            "Files or directories of the training trees, separated by commas. "
+            "wsj:02-21 means the folders or files 02 to 21 in wsj.",
+        ),
+        flags.paths(
+            "dev_trees", "Files or directories of the development trees."
+        ),
+        flags.paths(
+            "test_trees",
+            "Files or directories of the test trees. Default: none.",
+        ),
+        flags.paths(
+            "parsed_trees",
+            "Files or directories of automatically parsed trees that training "
+            "adds to the treebank. Default: none.",
+        ),
+        flags.count(
+            "treebank_weight",
+            "Number of times that an epoch goes through the training trees for "
+            "each time through the parsed trees.",
+            default=1,
+            maximum=1_000,
+        ),
+        flags.choice(
+            "linearization",
+            LINEARIZATIONS,
+            "Form of a tree as a sequence. normalised writes XX for every "
+            "word, tagged its part-of-speech tag, and lexicalised the word "
+            "itself. in_order also writes the words, but each opening bracket "
+            "after the first child of its constituent.",
+            default="normalised",
+        ),
+        flags.whole(
+            "augmentation_rounds",
+            "Number of times that an epoch goes through the training trees, "
+            "together with new trees made of their parts; 0 uses the training "
+            "trees alone. Parsed trees are not augmented.",
+            default=0,
+            maximum=1_000,
+        ),
+        flags.switch(
+            "skip_bad",
+            "Report malformed trees and leave them out, instead of failing.",
+        ),
+    ),
+)
+
+
+def check_flags(problems):
+    """Checks that some problem accepts each flag of the command line."""
+    sides = {
+        side for problem in problems for side in getattr(problem, "sides", ())
+    }
+    # A problem silently ignores flags that are meant for another one.
+    flag_sides = {
+        **dict.fromkeys(corpus_flags.NAMES + VOCABULARY_FLAGS, "source"),
+        **dict.fromkeys(TREE_FLAGS + TREE_SETTINGS, "trees"),
+        **dict.fromkeys(EITHER_SETTINGS, "either"),
+    }
+    for name, side in flag_sides.items():
+        is_taken = side in sides or (sides and side == "either")
+        if not is_taken:
+            taker = "parsing_files" if side == "trees" else "translate_files"
+            way_out = f"Remove it, or use --problem={taker}."
+            flags.refuse(FLAGS, [name], f"must go with {taker}", way_out)
+
+
+def set_files(problem):
+    sides = getattr(problem, "sides", ())
+    files = {
+        split: tuple(_value(f"{split}_{side}") for side in sides)
+        for split in corpus_flags.SPLITS
+    }
+    if "source" in sides:
+        settings = {
+            **corpus_flags.settings(FLAGS),
+            **read_vocabulary_settings(FLAGS),
+        }
+    else:
+        settings = {name: _value(name) for name in TREE_SETTINGS}
+        settings["vocabulary"] = find_given_vocabulary(FLAGS)
+    further = ("parsed_trees", "corpora", "alignments")
+    # Most problems bring their own text. Those that need files raise an error
+    # in `generate`, unless their data exists already.
+    if any(map(any, files.values())) or any(map(settings.get, further)):
+        problem.use_files(files, FLAGS.vocab_size, **settings)
+
+
+def _value(name):
+    """Returns the value of a flag, with the paths of a list as one text."""
+    value = FLAGS[name].value
+    return ",".join(value) if isinstance(value, list) else value
+
+
+def read_vocabulary_settings(values):
+    """Returns the arguments of `TranslateFiles.use_files` on vocabularies.
+
+    Args:
+        values: The flags of the command.
+
+    Raises:
+        UserError: See `find_given_vocabulary`; or if there is a temperature
+            for a single corpus.
+    """
+    vocabulary = find_given_vocabulary(values)
+    if len(values.train or []) < 2:
+        rule = "must go with several corpora, each with its --train"
+        flags.refuse(values, ["vocabulary_temperature"], rule)
+    return {
+        "vocabulary": vocabulary,
+        "symbols": values.symbols.split(",") if values.symbols else [],
+        "vocabulary_temperature": values.vocabulary_temperature,
+        "tokenized": values.tokenized,
+        "shared_vocabulary": values.shared_vocabulary,
+        "source_vocab_size": values.source_vocab_size,
+    }
+
+
+def find_given_vocabulary(values):
+    """Returns the path of the SentencePiece model to use, or None.
+
+    Args:
+        values: The flags of the command.
+
+    Raises:
+        UserError: If a flag is at odds with a given vocabulary, or if there is
+            none where the flag says.
+    """
+    path = values.vocabulary
+    if not path:
+        return None
+    rule = f"has no effect with --vocabulary={path}, which is not trained"
+    flags.refuse(values, TRAINED, rule)
+    return find_vocabulary(path)
+
+
+def find_vocabulary(path):
+    """Returns the path of the SentencePiece model that a path stands for.
+
+    Args:
+        path: The model itself, or a directory that holds one.
+
+    Raises:
+        UserError: If nothing is there, or if a directory holds none or one
+            for each side.
+    """
+    if os.path.exists(path) and not os.path.isdir(path):
+        return path
+    newest = find_newest_version(path)
+    # A run, data or a CTranslate2 model; a SavedModel; a `data_dir`.
+    for folder in (
+        path,
+        newest,
+        os.path.join(newest, "assets.extra"),
+        os.path.join(path, "translate_files"),
+        os.path.join(path, "parsing_files"),
+    ):
+        model = os.path.join(folder, VOCABULARY_FILE)
+        if os.path.isfile(model):
+            _check_shared(folder, path)
+            return model
+    fault = f"holds no {VOCABULARY_FILE}"
+    if not os.path.exists(path):
+        fault = "does not exist"
+    raise UserError(
+        "`--vocabulary` must be a SentencePiece model, or the directory of a "
+        "run, an average, data, or an export in the format ctranslate2 or "
+        f"saved_model_ids. Received: --vocabulary={path}, which {fault}. "
+        "Name another path."
+    )
+
+
+def _check_shared(folder, path):
+    if os.path.isfile(os.path.join(folder, SOURCE_VOCABULARY_FILE)):
+        raise UserError(
+            "`--vocabulary` must be one vocabulary for source and target. "
+            f"Received: --vocabulary={path}, which has one for each. Name a "
+            "SentencePiece model, or train new ones without --vocabulary."
+        )
+
+
+def make_encoder(values):
+    """Returns the encoder that the flags choose.
+
+    Args:
+        values: The flags of the command.
+
+    Raises:
+        UserError: If the options do not suit the runner, or Apache Beam is
+            missing.
+    """
+    if values.runner != "local":
+        return DistributedEncoder(
+            values.runner, _parse_pipeline_options(values)
+        )
+    rule = "must go with a runner of Apache Beam, not with --runner=local"
+    flags.refuse(values, ["pipeline_options"], rule)
+    return LocalEncoder()
+
+
+def _parse_pipeline_options(values):
+    shown = flags.shown(values, "pipeline_options")
+    try:
+        arguments = shlex.split(values.pipeline_options)
+    except ValueError as error:
+        raise UserError(
+            "`--pipeline_options` must be arguments as a shell reads them. "
+            f"Received: {shown} ({error}). Correct the quotation "
+            "marks."
+        ) from error
+    for argument in arguments:
+        name = argument.split("=")[0]
+        if not name.startswith("--") or name == "--runner":
+            raise UserError(
+                "`--pipeline_options` must be of the form --name=value, "
+                f"without --runner. Received: {shown}, where "
+                f"{fields.quote(argument)} is not. Correct it; --runner is a "
+                "flag of kt-datagen."
+            )
+    return arguments

@@ -38,7 +38,7 @@ class Sweep:
             A dictionary of the directory of a row to why it failed.
         """
         failures = {}
-        self._write_report(failures)
+        self.write_report(failures)
         for number, row in enumerate(rows, 1):
             name = row.directory
             path = self.file(name)
@@ -54,14 +54,14 @@ class Sweep:
             if failure:
                 failures[name] = failure
                 _report(f"{name} failed: {failure}")
-            self._write_report(failures)
+            self.write_report(failures)
         return failures
 
     def file(self, name):
         """Returns the path of a file or of a row's run."""
         return os.path.join(self.directory, name)
 
-    def _write_report(self, failures):
+    def write_report(self, failures):
         """Writes the table and the picture of what the rows have reached."""
         results = {
             row.directory: read_result(row, self.file(row.directory))

@@ -105,7 +105,7 @@ class RowsTest:
 
         def run(sweep, rows, flags, trainer_flags):
             passed_on.extend([flags, trainer_flags])
-            sweep.write({})
+            sweep.write_report({})
 
         monkeypatch.setattr(Sweep, "run", run)
         arguments = flags(copy_data, tmp_path / "sweep", 3)

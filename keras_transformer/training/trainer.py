@@ -304,7 +304,7 @@ class Trainer:
         for name in names:
             if not math.isfinite(figures[name]):
                 raise UserError(
-                    f"The training diverged: {name}={figures[name]} at step "
+                    f"The run diverged: {name}={figures[name]} at step "
                     f"{at['step'] + 1}, epoch {at['epoch']}, batch "
                     f"{at['batch']}. {self._advise_after_divergence()}"
                 )

@@ -251,17 +251,17 @@ class FailedStartTest:
         manifest = json.loads(text)
         manifest["made_from"]["files"] = [{"name": "a.en", "sha256": "0"}]
         (moved / "copy" / "manifest.json").write_text(json.dumps(manifest))
-        words = ["whose files differ", path, "Restore the data"]
+        words = ["their files differ", path, "Restore the data"]
         assert_fails(capsys, words, trainer, *flags, "--train_steps=1")
         manifest = json.loads(text)
         manifest["splits"]["train"]["source_tokens"] -= 1
         (moved / "copy" / "manifest.json").write_text(json.dumps(manifest))
-        words = ["whose splits differ"]
+        words = ["their splits differ"]
         assert_fails(capsys, words, trainer, *flags, "--train_steps=1")
         manifest = json.loads(text)
         manifest["made_from"]["settings"] = {"train_alignments": "sha256 0"}
         (moved / "copy" / "manifest.json").write_text(json.dumps(manifest))
-        words = ["whose settings differ"]
+        words = ["their settings differ"]
         assert_fails(capsys, words, trainer, *flags, "--train_steps=1")
         # Runs of earlier versions record no settings.
         record = tmp_path / "run" / "run.json"

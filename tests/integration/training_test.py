@@ -107,7 +107,7 @@ class TrainerTest:
         # The logits of such weights do not fit into float32.
         weights = trainer.engine.model.embedding.embeddings
         weights.assign(1e30 * weights)
-        expected = "finite.* at step 21, epoch 0, batch 20. Start anoth"
+        expected = "diverged.* at step 21, epoch 0, batch 20. Start anot"
         with pytest.raises(ValueError, match=expected):
             trainer.train(60)
         for step in run.checkpoints.steps:

@@ -133,7 +133,7 @@ ROWS = [
     row(START + " --data_dir={box}/gone", says="kt-datagen"),
     row(START + " --data_dir={data}/copy", says="the directory around it"),
     row(START + " --problem=reverse", says="kt-datagen"),
-    row(START + " --warm_start_from={data}", says="which is none"),
+    row(START + " --warm_start_from={data}", says="the directory of a run"),
     row(START + " --warm_start_from={box}/new", says="new"),
     row(START + " --warm_start_from={saved_model}", says="none"),
     row(START + " --warm_start_from={run}", says="warm_start_from"),

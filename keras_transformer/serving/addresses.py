@@ -8,8 +8,6 @@ from keras_transformer.errors import UserError
 def format_address(host, port):
     """Returns an address as text, in which an IPv6 host needs brackets.
 
-    Example:
-
     >>> format_address("::1", 8500)
     '[::1]:8500'
     """
@@ -21,9 +19,6 @@ def bind(host, port):
 
     A host with several addresses is bound to one of IPv4 if there is any,
     because clients try IPv4 at least.
-
-    Raises:
-        UserError: If the host has no address, or if the port is taken.
     """
     try:
         addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)

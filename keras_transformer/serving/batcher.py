@@ -19,16 +19,9 @@ class Batcher:
     Threads take the oldest waiting call and add later calls that can join it,
     until the batch is full or no further call arrives within the timeout. A
     call with more rows than a batch is split into parts. If a batch fails, its
-    calls run again one by one, so that only the faulty call gets the error.
-
-    Args:
-        max_batch_size: Maximum number of rows in a batch.
-        timeout_seconds: Seconds that a batch waits for one more call.
-        max_waiting: Maximum number of rows that may wait in the queue; further
-            calls are refused. Defaults to 64 batches.
-        num_threads: Number of threads that run functions.
-
-    Example:
+    calls run again one by one, so that only the faulty call gets the error. If
+    more than `max_waiting` rows, by default 64 batches, wait in the queue,
+    further calls are refused.
 
     >>> batcher = Batcher(timeout_seconds=0)
     >>> def double(arrays):
@@ -70,25 +63,16 @@ class Batcher:
     def submit(self, key, function, arrays, num_rows=None, lengths=None):
         """Lets a function run on arrays, together with other calls if possible.
 
-        Args:
-            key: Hashable value that is equal for all calls of one function.
-            function: Function from a dictionary of arrays to another one, with
-                one row of results for each row of arguments.
-            arrays: Dictionary of arrays that all have `num_rows` rows.
-            num_rows: Number of rows. None if the arrays cannot be joined with
-                others or split; the function then gets exactly these arrays.
-            lengths: Length of each row as a fraction of the maximum length. A
-                batch takes no more memory than one row of length 1: its number
-                of rows times the square of their maximum length, as in
-                attention, is at most 1.
+        The function takes a dictionary of arrays with `num_rows` rows and
+        returns another one with a row of results for each row. Calls with the
+        same `key` can be joined. If other rows of the batch have longer
+        trailing axes, the results in the `Call` are padded to that size with
+        zeros or empty strings.
 
-        Returns:
-            A `Call`, whose results are the function's for these arrays. If
-            other rows of the batch have longer trailing axes, the results are
-            padded to that size with zeros or empty strings.
-
-        Raises:
-            RequestError: If the call is refused.
+        With `num_rows` None the arrays cannot be joined or split. `lengths`
+        holds the length of each row as a fraction of the maximum length. A
+        batch takes no more memory than one row of length 1: its number of rows
+        times the square of their maximum length, as in attention, is at most 1.
         """
         if not num_rows:
             # A fresh object equals no other key: the task stays alone.
@@ -116,8 +100,7 @@ class Batcher:
     def close(self, seconds=None):
         """Refuses new calls, finishes the earlier ones and ends the threads.
 
-        Calls that still wait after this many seconds are refused, too. Batches
-        that run by then are finished.
+        Calls that still wait after this many seconds are refused, too.
         """
         with self._changed:
             self.is_closed = True
@@ -258,12 +241,8 @@ class Call:
     def result(self, timeout=None):
         """Returns the results if they are there, and ends the call.
 
-        Args:
-            timeout: Seconds that the caller has waited, for the message.
-
-        Raises:
-            RequestError: If they are not, or if the call has been cancelled.
-            Exception: Whatever the function raises.
+        Raises what the function raised, or a `RequestError` if the results are
+        not there after `timeout` seconds or the call has been cancelled.
         """
         done = [future for future in self.futures if future.done()]
         is_late = len(done) < len(self.futures)

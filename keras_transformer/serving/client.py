@@ -33,27 +33,15 @@ def connect(
 ):
     """Returns a client of kt-serve or of TF Serving.
 
-    Args:
-        server: Host name or address, followed by a colon and the port if that
-            is not the default port of the protocol. `https://` before it
-            encrypts the connection. For REST, a path may follow. Defaults to
-            "localhost".
-        protocol: "grpc" or "rest". Defaults to "grpc".
-        model_name: Name of the model on the server. Defaults to "translate".
-        model_version: Integer number of the version to ask. Defaults to the
-            newest version.
-        timeout_secs: Maximum number of seconds to wait for a response. Defaults
-            to 10.
+    Calling the client with a list of texts returns a `Response`. A second
+    argument may list the terms that each translation must hold, in rows of
+    equal length that are filled up with empty strings. `close` ends the
+    connection. A client belongs to a single thread. It raises a `UserError` if
+    the address is malformed or the server does not answer.
 
-    Returns:
-        A client. Calling it with a list of texts returns a `Response`; `close`
-        ends its connection. A second argument may list the terms that each
-        translation must hold, in rows of equal length that are filled up with
-        empty strings. A client belongs to a single thread.
-
-    Raises:
-        UserError: If the address is malformed. Calls of the client raise it
-            when the server refuses the request or cannot be reached.
+    `server` is a host name or address, with a port after a colon if it is not
+    the protocol's default. `https://` before it encrypts the connection. For
+    REST ("rest" instead of "grpc"), a path may follow.
     """
     if protocol not in _PORTS:
         raise UserError(

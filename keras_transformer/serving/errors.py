@@ -32,16 +32,8 @@ _HTTP_STATUS = {
 class RequestError(UserError):
     """A request that is answered with an error.
 
-    Args:
-        code: One of `CODES`.
-        message: Text for the sender of the request. A long one is cut off.
-        http_status: Status code of the HTTP response. Defaults to the one that
-            TF Serving uses for `code`.
-
-    Example:
-
-    >>> RequestError("NOT_FOUND", "No such model.").http_status
-    404
+    `code` is one of `CODES`. A long message is cut off. `http_status` defaults
+    to the one that TF Serving uses for the code.
     """
 
     def __init__(self, code, message, http_status=None):

@@ -14,14 +14,7 @@ _PREDICT = "/tensorflow.serving.PredictionService/Predict"
 
 
 class GrpcClient:
-    """Asks over gRPC and keeps its channel open between requests.
-
-    Args:
-        address: `Address` of the server.
-        model_name: Name of the model on the server.
-        model_version: Integer number of the version, or None for the newest.
-        timeout_secs: Maximum number of seconds for a whole response.
-    """
+    """Asks over gRPC and keeps its channel open between requests."""
 
     def __init__(self, address, model_name, model_version, timeout_secs):
         self._address = address

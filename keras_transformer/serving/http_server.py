@@ -18,15 +18,8 @@ from keras_transformer.serving.rest import format_error
 class HttpServer:
     """Runs an ASGI application in a thread.
 
-    Args:
-        app: The application.
-        host: Host name or address to listen on.
-        port: Integer port to listen on; 0 stands for any free port.
-        tls: Pair of the paths of a certificate and its private key. Defaults
-            to None, which does not encrypt.
-
-    Raises:
-        UserError: If the server cannot listen there.
+    Port 0 stands for any free port. `tls` is a pair of the paths of a
+    certificate and its private key; None does not encrypt.
     """
 
     def __init__(self, app, host, port, tls=None):
@@ -79,10 +72,10 @@ class HttpServer:
 
 
 class _Connection(H11Protocol):
-    """A connection of uvicorn, with limits that uvicorn lacks.
+    """A connection of uvicorn with limits for clients that stall.
 
     uvicorn waits for ever for a request to arrive and for its response to be
-    taken, so clients that stall could keep out all others.
+    taken.
     """
 
     _deadline = None  # the timer of the request that is arriving
@@ -195,8 +188,7 @@ class _Connection(H11Protocol):
     def _linger(self):
         """Closes the connection once the client has read the response.
 
-        Closing it with bytes that have not been read would destroy the
-        response on its way.
+        Bytes that have not been read would destroy the response on its way.
         """
         self._is_over = True
         self._end_request()

@@ -31,11 +31,6 @@ class JsonRequest(typing.NamedTuple):
 def parse_request(body):
     """Returns the `JsonRequest` in the bytes of a body.
 
-    Raises:
-        RequestError: If the body is not a predict request.
-
-    Example:
-
     >>> parse_request(b'{"instances": ["A dog"]}').values
     ['A dog']
     """
@@ -65,12 +60,7 @@ def parse_request(body):
 def to_arrays(request, inputs):
     """Returns the arguments of a request as a dictionary of arrays.
 
-    Args:
-        request: `JsonRequest` to convert.
-        inputs: Dictionary from the names of a signature's inputs to `Tensor`s.
-
-    Raises:
-        RequestError: If names or types are wrong, or if lists are ragged.
+    `inputs` holds the `Tensor` of each input of the signature by name.
     """
     columns = request.values
     # The first row shows whether the rows name their inputs.
@@ -100,16 +90,10 @@ def to_arrays(request, inputs):
 
 
 def format_response(outputs, is_row):
-    """Returns the body of a response as bytes.
+    """Returns the body of a response to a dictionary of arrays, in bytes.
 
     A single result appears without its name. Results whose name ends in
     `_bytes` are encoded in base 64, because they need not be UTF-8.
-
-    Args:
-        outputs: Dictionary of arrays.
-        is_row: Boolean, whether the request was in row format.
-
-    Example:
 
     >>> format_response({"scores": np.array([0.2, 1], np.float32)}, True)
     b'{"predictions": [0.2, 1.0]}'
@@ -206,8 +190,7 @@ def _to_array(name, value, tensor):
 def _convert_all(items, types, dtype):
     """Converts texts or integers at once, which is much faster.
 
-    Returns None if they must be converted one by one, for example because one
-    of them is faulty.
+    Returns None if they must be converted one by one.
     """
     if dtype.kind == "O" and types == {str}:
         return [text.encode() for text in items]

@@ -25,10 +25,9 @@ _log = logging.getLogger(__name__)
 class LoadedModel:
     """Loads a SavedModel of any origin from its directory.
 
-    `CTranslate2Model` is the other kind of model that a server can load.
-
-    The first calls of a graph are slow. The warm-up requests that are stored in
-    the SavedModel therefore run at once.
+    The first calls of a graph are slow, so the warm-up requests that are stored
+    in the SavedModel run at once. `CTranslate2Model` is the other kind of model
+    that a server can load.
     """
 
     num_parallel = 1  # TensorFlow computes one batch with all cores

@@ -105,14 +105,9 @@ def to_proto(array):
 
 
 def to_array(name, proto):
-    """Returns the array in a `TensorProto`.
+    """Returns the array in a `TensorProto`, ours or TensorFlow's.
 
-    Args:
-        name: Name of the argument, for error messages.
-        proto: `TensorProto` to read, ours or TensorFlow's.
-
-    Raises:
-        RequestError: If the `TensorProto` does not describe an array.
+    The name is that of the input, for error messages.
     """
     sizes = tuple(axis.size for axis in proto.tensor_shape.dim)
     # A single value may stand for any number of equal ones.

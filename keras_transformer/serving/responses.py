@@ -18,16 +18,8 @@ class Response(typing.NamedTuple):
 def check_response(translations, scores, num_texts):
     """Returns the `Response` in values that a server sent.
 
-    Args:
-        translations: Any value.
-        scores: Any value.
-        num_texts: Integer number of texts that were sent.
-
-    Raises:
-        ValueError: If these are not a list of translations and a list of scores
-            for each text.
-
-    Example:
+    Raises a `ValueError` if they are not a list of translations and a list of
+    scores for each text.
 
     >>> check_response([["Ein Hund."]], [[-1]], 1).scores
     [[-1.0]]
@@ -85,11 +77,8 @@ def explain_unavailable(address, reason):
 def explain_refusal(address, reason, has_terms):
     """Returns the error for a server that refuses a request.
 
-    Args:
-        address: Address of the server.
-        reason: Text of the server's error.
-        has_terms: Boolean, whether the request lacked nothing but a model that
-            takes terms.
+    `has_terms` says that the request may lack nothing but a model that takes
+    terms.
     """
     way_out = "Check --model_name, --model_version and the text."
     if has_terms:
@@ -124,8 +113,7 @@ def _is_text(value):
 def _clean(value):
     """Returns the start of a text without control characters and line breaks.
 
-    A server could otherwise send commands to the terminal. The full stop at the
-    end is left to the message.
+    A server could otherwise send commands to the terminal.
     """
     text = " ".join(str(value).split()).removesuffix(".")
     shown = text if len(text) <= 300 else text[:300] + "..."

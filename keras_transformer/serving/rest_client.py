@@ -14,14 +14,7 @@ from keras_transformer.serving import responses
 
 
 class RestClient:
-    """Asks over HTTP and keeps its connection open between requests.
-
-    Args:
-        address: `Address` of the server.
-        model_name: Name of the model on the server.
-        model_version: Integer number of the version, or None for the newest.
-        timeout_secs: Maximum number of seconds for a whole response.
-    """
+    """Asks over HTTP and keeps its connection open between requests."""
 
     def __init__(self, address, model_name, model_version, timeout_secs):
         self._address = address
@@ -142,8 +135,8 @@ class RestClient:
     def _receive(self, connection, deadline):
         """Yields the events of a response up to its end.
 
-        The timeout of a socket limits each read, and a server can send one
-        byte a second, so each read gets the time that is left of all.
+        A socket's timeout limits each read alone, and a server can send one
+        byte a second, so each read gets the time that is left.
         """
         num_bytes = 0
         while True:

@@ -21,27 +21,13 @@ SECONDS_TO_FINISH = 30  # for running requests when the server stops
 class Server:
     """Serves the versions of a model as TensorFlow Serving does.
 
-    Args:
-        export_dir: Directory of versions, see `find_versions`.
-        model_name: Name of the model in requests. Defaults to "translate".
-        host: Host name or address to listen on. Defaults to "localhost".
-        port: Integer port for gRPC. 0 stands for any free port; None turns
-            gRPC off. Defaults to None.
-        rest_api_port: Integer port for REST, with the same special values.
-            Defaults to None.
-        max_batch_size: Maximum number of rows of concurrent requests that run
-            together. Defaults to 32.
-        batch_timeout_micros: Microseconds that a batch waits for one more
-            request. Defaults to 2000.
-        poll_seconds: Seconds between checks for new versions. Defaults to 1.
-        open_model: Function that takes the path of a version and returns a
-            model like `LoadedModel`. Defaults to one that opens SavedModels.
-        tls: Pair of paths of a certificate and its private key, which encrypt
-            both protocols. Defaults to None, which does not encrypt.
-
-    Raises:
-        UserError: If there is nothing to serve, if a port is taken, or if the
-            certificate cannot be used.
+    `port` is for gRPC and `rest_api_port` for REST. 0 stands for any free port,
+    and None turns the protocol off. `max_batch_size` rows of concurrent
+    requests run together, and a batch waits `batch_timeout_micros` for one more
+    request. `poll_seconds` pass between checks for new versions. `open_model`
+    takes the path of a version and returns a model like `LoadedModel`. `tls` is
+    a pair of paths of a certificate and its private key, which encrypt both
+    protocols.
     """
 
     def __init__(
@@ -85,10 +71,6 @@ class Server:
 
         Until that is loaded, the server tells the status of the model and
         refuses all other requests as UNAVAILABLE.
-
-        Raises:
-            UserError: If no version can be loaded, or if another server began
-                to listen on the port of REST since this one took it.
         """
         if self._rest:
             self._rest.start()
@@ -103,16 +85,14 @@ class Server:
     def watch(self):
         """Loads other versions in the background, old ones and new ones.
 
-        Loading silences standard error, so what has to be printed once the
-        server answers is printed before.
+        Loading silences standard error, so print before what must be seen.
         """
         self._versions.watch()
 
     def stop(self):
         """Refuses new requests, finishes running ones and frees the ports.
 
-        After `SECONDS_TO_FINISH`, it refuses the requests that still wait, and
-        waits for the batches that run by then.
+        After `SECONDS_TO_FINISH`, it refuses the requests that still wait.
         """
         # gRPC stops in the background while REST stops in this thread.
         grpc_stopped = None
@@ -149,12 +129,7 @@ class Server:
 
 
 def _check_tls(certificate, key):
-    """Raises a `UserError` if files cannot be used for TLS.
-
-    Args:
-        certificate: Path of a certificate, or a chain of them, in PEM.
-        key: Path of its private key in PEM, without a password.
-    """
+    """Raises a `UserError` if these are not the paths of a PEM key pair."""
     for path in (certificate, key):
         open(path).close()  # names the file if it cannot be read
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)

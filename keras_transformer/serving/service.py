@@ -12,11 +12,6 @@ class Service:
 
     All methods raise a `RequestError` for what is not there. Clients that know
     TF Serving may look for its words in the message.
-
-    Args:
-        model_name: Name of the model in requests.
-        versions: `Versions` that load `LoadedModel`s.
-        batcher: `Batcher` that runs the predictions.
     """
 
     def __init__(self, model_name, versions, batcher):
@@ -25,13 +20,10 @@ class Service:
         self._batcher = batcher
 
     def find(self, name, version=None, label=None):
-        """Returns the number of a version and its `LoadedModel`.
+        """Returns the number of a version and its model.
 
-        Args:
-            name: Name of the model.
-            version: Integer number of the version. Defaults to the newest.
-            label: Label of a version. TF Serving can label versions; this
-                server cannot, so every label is an error. Defaults to None.
+        Without `version` it is the newest. TF Serving can label versions; this
+        server cannot, so every label is an error.
         """
         _check_label(label)
         try:
@@ -51,9 +43,7 @@ class Service:
     def find_signature(self, model, name):
         """Returns the name of a signature and its `Signature`.
 
-        Args:
-            model: `LoadedModel` to look it up in.
-            name: Name of the signature; "" stands for the default.
+        The name "" stands for the default one.
         """
         name = name or "serving_default"
         if name not in model.signatures:
@@ -66,13 +56,7 @@ class Service:
         return name, model.signatures[name]
 
     def submit(self, model, signature_name, arrays):
-        """Lets a signature run; returns the `Call`.
-
-        Args:
-            model: `LoadedModel` to run.
-            signature_name: Name of one of its signatures.
-            arrays: Dictionary of arrays.
-        """
+        """Lets a signature of a model run on arrays; returns the `Call`."""
         signature = model.signatures[signature_name]
         signature.check(arrays)
         num_rows = signature.count_rows(arrays)
@@ -91,13 +75,9 @@ class Service:
         )
 
     def get_status(self, name, version=None, label=None):
-        """Returns a `GetModelStatusResponse`, the newest version first.
+        """Returns a `GetModelStatusResponse` about one version or all.
 
-        Args:
-            name: Name of the model.
-            version: Integer number of the only version to tell about. Defaults
-                to all versions.
-            label: As in `find`.
+        The newest version comes first.
         """
         _check_label(label)
         statuses = {}
@@ -125,11 +105,7 @@ class Service:
         return response
 
     def get_metadata(self, name, version=None, label=None):
-        """Returns the number of a version and its `SignatureDefMap`.
-
-        Args:
-            name, version, label: As in `find`.
-        """
+        """Returns the number of a version and its `SignatureDefMap`."""
         version, model = self.find(name, version, label)
         signatures = messages.SignatureDefMap()
         for key, definition in sorted(model.signature_defs.items()):

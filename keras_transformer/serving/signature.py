@@ -34,8 +34,6 @@ class Tensor(typing.NamedTuple):
 class Signature:
     """The arguments and results of a function, by name.
 
-    Example:
-
     >>> text = Tensor(np.dtype(object), (None,))
     >>> signature = Signature({"text": text}, {"translations": text})
     >>> signature.check({"text": np.array([b"A dog", b"A cat"], object)})
@@ -66,11 +64,10 @@ class Signature:
                 )
 
     def count_rows(self, arrays):
-        """Returns the number of independent rows in the arguments.
+        """Returns the number of independent rows in the arguments, or None.
 
-        The first axis of each argument counts as rows if it is free in the
-        signature and has the same length in all arguments. Otherwise rows
-        cannot be told apart and the result is None.
+        The first axis counts as rows if it is free in the signature and has the
+        same length in all arguments.
         """
         # Scalars and arrays of any rank have no rows.
         if not all(tensor.shape for tensor in self.inputs.values()):
@@ -85,12 +82,8 @@ def check_sizes(arrays, max_tokens):
     """Raises a `RequestError` if a sentence is certainly too long.
 
     The graph counts tokens, too, but only after it has cut the text. It does
-    not count padding, although attention over padding takes as much memory.
-
-    Args:
-        arrays: Dictionary of arrays, of texts `(batch,)` or ids
-            `(batch, length)`.
-        max_tokens: Maximum number of tokens of a sentence.
+    not count padding, although attention over padding takes as much memory. The
+    arrays hold texts `(batch,)` or ids `(batch, length)`.
     """
     max_bytes = MAX_BYTES_PER_TOKEN * max_tokens
     for name, array in arrays.items():
@@ -111,10 +104,7 @@ def measure_rows(arrays, max_tokens):
     """Returns the lengths of sentences as fractions of the maximum length.
 
     A text has at most as many tokens as bytes. If it has more bytes than the
-    model takes tokens, its length is 1, because the model refuses more. The
-    arguments are those of `check_sizes`.
-
-    Example:
+    model takes tokens, its length is 1, because the model refuses more.
 
     >>> measure_rows({"text": np.array([b"ab", b"abcde"], object)}, 4)
     [0.5, 1]

@@ -29,11 +29,7 @@ class Versions:
     A background thread checks the directory regularly. It loads new versions
     while the others keep answering and releases versions that were removed. A
     version that cannot be loaded is not tried again until its files change.
-
-    Args:
-        directory: Path of a directory of versions, see `find_versions`.
-        load: Function from the path of a version to the model to serve.
-        poll_seconds: Seconds between checks of the directory.
+    `load` takes the path of a version and returns the model to serve.
     """
 
     def __init__(self, directory, load, poll_seconds=POLL_SECONDS):
@@ -171,9 +167,6 @@ def find_versions(directory):
 
     Each version has a folder 1, 2, and so on. A directory that holds a model of
     CTranslate2 itself, as version 0.1 of kt-exporter wrote it, is version 1.
-
-    Raises:
-        UserError: If the directory does not exist or has no versions.
     """
     if not os.path.isdir(directory):
         raise UserError(

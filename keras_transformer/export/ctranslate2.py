@@ -43,22 +43,14 @@ def export_ctranslate2(
         run: A `RunDirectory`.
         export_dir: Path of the directory of the versions `1`, `2`, ...
         options: The `DecodeOptions` to decode with by default.
-        step: Integer step of the checkpoint, or "best". Defaults to the
-            newest.
+        step: Integer step of the checkpoint, or "best"; None is the newest.
         quantization: One of `QUANTIZATIONS`, the number format that the
-            weights are stored in. When CTranslate2 loads the model on a
-            machine that cannot compute in this format, it converts the
-            weights. Defaults to "float32".
-        shortlist: The `Shortlist` that translations keep to. Defaults to None,
-            which allows all subwords.
+            weights are stored in. CTranslate2 converts them if the machine
+            cannot compute in it.
+        shortlist: The `Shortlist` that translations keep to, or None.
 
     Returns:
-        Path of the version.
-
-    Raises:
-        UserError: If CTranslate2 is not installed or does not support the
-            model, or if `export_dir` is unsuitable. In this case nothing is
-            written.
+        Path of the version. Nothing is written if a `UserError` is raised.
     """
     require_ctranslate2()
     check_exportable(options)

@@ -29,19 +29,13 @@ UNDERSTOOD["tied_embeddings"] = ("all", "target", "none")
 
 
 class RunConverter(Converter):
-    """Converts the weights of a checkpoint.
+    """Converts the weights of a checkpoint, a dictionary of NumPy arrays.
 
-    CTranslate2's own converters read the models of other tools. This one reads
-    NumPy arrays, so it needs neither TensorFlow nor Keras.
+    CTranslate2's own converters read the models of other tools. This one needs
+    neither TensorFlow nor Keras. The tokens are the texts of all ids.
 
     Our decoder starts from a zero vector. CTranslate2 supports this for Marian
     and then ignores the start token. Any token will do, so we name padding.
-
-    Args:
-        config: The `ModelConfig`.
-        arrays: Dictionary of all its weights by name, see `read_weights`.
-        source_tokens: List of str, the text of each id of the sources.
-        target_tokens: List of str, the text of each id of the targets.
     """
 
     def __init__(self, config, arrays, source_tokens, target_tokens):
@@ -154,13 +148,8 @@ class RunConverter(Converter):
     def _pad_heads(self, kernel):
         """Transposes a kernel and pads its heads with zeros to one width.
 
-        The zeros change neither the scores of keys nor the sum of values.
-
-        Args:
-            kernel: Array of shape `(d_model, num_heads * width)`.
-
-        Returns:
-            Array of shape `(num_heads * head_width, d_model)`.
+        The zeros change neither the scores of keys nor the sum of values. From
+        `(d_model, num_heads * width)` to `(num_heads * head_width, d_model)`.
         """
         rows, columns = kernel.shape
         num_heads = self.config.num_heads
@@ -186,12 +175,7 @@ class RunConverter(Converter):
 
 
 class Weight(model_spec.NumpyVariable):
-    """An array that can be converted to bfloat16 without PyTorch.
-
-    Args:
-        array: Float32 array.
-
-    Example:
+    """A float32 array that can be converted to bfloat16 without PyTorch.
 
     >>> weight = Weight(np.array([1.0, 1.00390625], "float32")).to("bfloat16")
     >>> weight.dtype, weight.shape, weight.num_bytes()
@@ -221,16 +205,7 @@ class Weight(model_spec.NumpyVariable):
 def make_sinusoids(length, d_model):
     """Computes the table that `SinusoidalPositionalEncoding` adds.
 
-    Section 3.5 of Vaswani et al. (2017).
-
-    Args:
-        length: Integer, the number of positions.
-        d_model: Even integer, the width of a vector.
-
-    Returns:
-        Float32 array of shape `(length, d_model)`.
-
-    Example:
+    Float32 of shape `(length, d_model)`; section 3.5 of Vaswani et al. (2017).
 
     >>> make_sinusoids(1, 4)
     array([[0., 1., 0., 1.]], dtype=float32)

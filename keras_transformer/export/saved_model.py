@@ -42,22 +42,16 @@ def export_saved_model(
     Args:
         run: A `RunDirectory`.
         export_dir: Path of the directory of the versions `1`, `2`, ...
-        options: The `DecodeOptions`, which the export fixes. Defaults to the
+        options: The `DecodeOptions` that the export fixes. Defaults to the
             run's.
-        step: Integer step of the checkpoint, or "best". Defaults to the
-            newest.
+        step: Integer step of the checkpoint, or "best"; None is the newest.
         precision: "float32" or "bfloat16", the precision that the model
-            computes in. The weights are stored in float32. Defaults to
-            "float32".
+            computes in. The weights are stored in float32.
         of_text: Whether the model takes text. Otherwise it takes ids and holds
-            no operation of tensorflow-text. Defaults to True.
+            no operation of tensorflow-text.
 
     Returns:
-        Path of the version.
-
-    Raises:
-        UserError: If the run, its checkpoint or `export_dir` is unsuitable. In
-            this case nothing is written.
+        Path of the version. Nothing is written if a `UserError` is raised.
     """
     versions.check_saved_model(precision, keras.backend.backend())
     versions.check_export_dir(export_dir, "saved_model")

@@ -39,13 +39,10 @@ class Shortlist(typing.NamedTuple):
     related: list  # a list of ids for each id of the source
 
     def write(self, directory, vocabularies):
-        """Writes `vmap.txt` into the directory of a CTranslate2 model.
+        """Writes `vmap.txt` into a directory, and returns its SHA-256.
 
-        A subword with a tab or a line end in it is left out, because such a
-        file cannot hold it.
-
-        Returns:
-            SHA-256 of the file, in hexadecimal.
+        The file cannot hold a subword with a tab or a line end, so such a
+        subword is left out.
         """
         pieces = vocabularies.targets.pieces
         sources = vocabularies.sources.all_pieces()
@@ -64,18 +61,11 @@ class Shortlist(typing.NamedTuple):
 
 
 def read_pairs(corpora, languages, vocabulary):
-    """Reads the text that a shortlist is learnt from.
+    """Reads the text that a shortlist is learnt from, as pairs without blanks.
 
-    Args:
-        corpora: List of `Corpus`.
-        languages: Tuple of the codes of the source and target language. Only
-            TMX needs it.
-        vocabulary: The `Subwords` of the sources.
-
-    Returns:
-        List of pairs of str without blank ones. If there are more than
-        `MAX_PAIRS` pairs, it holds an even sample of at least half of
-        `MAX_PAIRS`.
+    If there are more than `MAX_PAIRS` pairs, the result is an even sample of at
+    least half of `MAX_PAIRS`. Only TMX needs the codes of the languages. The
+    `Subwords` are those of the sources.
     """
     for corpus in corpora:
         _check_tag(corpus.tag, vocabulary)
@@ -102,23 +92,13 @@ def read_pairs(corpora, languages, vocabulary):
 def learn_shortlist(
     pairs, vocabularies, num_related=NUM_RELATED, num_frequent=NUM_FREQUENT
 ):
-    """Learns a shortlist from parallel text.
+    """Learns a `Shortlist` from pairs of str.
 
-    For each subword of the source it holds those of the target with the
-    highest Dice coefficients: twice the number of pairs that hold both, divided
-    by the sum of the numbers of pairs that hold either. Each subword of the
-    source may also be copied, so that names and numbers survive.
-
-    Args:
-        pairs: List of pairs of str.
-        vocabularies: The `Vocabularies` of the model.
-        num_related: Integer, the number of subwords for each of the source.
-            Defaults to 40.
-        num_frequent: Integer, the number of subwords for every sentence, those
-            in most targets. Defaults to 300.
-
-    Returns:
-        A `Shortlist`.
+    For each subword of the source it holds the `num_related` of the target with
+    the highest Dice coefficients: twice the number of pairs that hold both,
+    divided by the sum of the numbers of pairs that hold either. Each subword of
+    the source may also be copied, so that names and numbers survive. The
+    `num_frequent` subwords in most targets are for every sentence.
     """
     sides = vocabularies.sources, vocabularies.targets
     sources, targets = (
@@ -144,9 +124,8 @@ def learn_shortlist(
 def _find_occurrences(texts, vocabulary):
     """Returns which subwords occur in which texts, without the ends.
 
-    Returns:
-        Array of shape `(2, num_occurrences)`: the numbers of the texts, in
-        ascending order, and the ids, each once for each text.
+    The array `(2, num_occurrences)` holds the numbers of the texts, in
+    ascending order, and the ids, each once for each text.
     """
     blocks = []
     for first in range(0, len(texts), _BLOCK):
@@ -163,15 +142,9 @@ def _find_occurrences(texts, vocabulary):
 
 
 def _compute_dice(sources, targets, num_sources, num_targets, num_texts):
-    """Yields the Dice coefficients of each source id with all target ids.
+    """Yields the Dice coefficients `(num_targets,)` of each id of the sources.
 
-    Args:
-        sources, targets: Arrays of `_find_occurrences`.
-        num_sources, num_targets: The sizes of the vocabularies.
-        num_texts: The number of texts on each side.
-
-    Yields:
-        Array of shape `(num_targets,)` for each id of the sources.
+    The first two arguments are arrays of `_find_occurrences`.
     """
     texts, ids = sources
     source_counts = np.bincount(ids, minlength=num_sources)

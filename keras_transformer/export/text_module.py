@@ -33,15 +33,8 @@ class TextModule(tf.Module):
     The module holds the bare variables. The Keras model stays in the closures
     of the functions, because `tf.saved_model.save` would try to export it too.
     Each function of text makes its own tokenizers, so the function of ids
-    depends on none.
-
-    Args:
-        model: A built `Transformer`.
-        sources: The `Subwords` of the sources.
-        targets: The `Subwords` of the targets.
-        options: The `DecodeOptions` that the graphs are made for.
-        max_tokens: Integer, the length of the longest source that the model
-            accepts.
+    depends on none. `max_tokens` is the length of the longest source that the
+    model accepts.
     """
 
     def __init__(self, model, sources, targets, options, max_tokens):
@@ -67,26 +60,18 @@ class TextModule(tf.Module):
         self._score = functools.partial(_score, model, options)
 
     def make_signatures(self, of_text=True):
-        """Traces the functions.
+        """Traces the functions; returns concrete functions by name.
 
-        Args:
-            of_text: Whether to make the functions of text. Otherwise there is
-                only `ids`, which is also the default signature. Defaults to
-                True.
+        Without `of_text` there is only `ids`, also as the default signature.
 
-        Returns:
-            Dictionary of name to concrete function:
-
-            - `serving_default` from `text` to `translations` and `scores`;
-            - `with_terms` from `text` and `terms` to the same, where each row
-              of `terms` has the terms that a translation must hold, and empty
-              strings. Only a translator that searches with several beams has
-              it;
-            - `ids` from `inputs` to `outputs` and `scores`;
-            - `score` from `text` and `targets` to `scores`;
-            - `lengths` from `text` to `lengths` in tokens;
-            - `target_lengths`, the same for targets, if these have a vocabulary
-              of their own.
+        - `serving_default` from `text` to `translations` and `scores`;
+        - `with_terms` from `text` and `terms` to the same, where each row of
+          `terms` has the terms that a translation must hold, and empty strings.
+          Only a translator that searches with several beams has it;
+        - `ids` from `inputs` to `outputs` and `scores`;
+        - `score` from `text` and `targets` to `scores`;
+        - `lengths` from `text` to `lengths` in tokens;
+        - `target_lengths`, the same for targets with a vocabulary of their own.
         """
         if not of_text:
             ids = _trace(self._translate_ids, {"inputs": IDS})
@@ -307,13 +292,8 @@ def make_tokenizer(vocabulary):
 def tokenize(tokenizer, text):
     """Returns the ids of texts, and which of them are blank.
 
-    Args:
-        tokenizer: What `make_tokenizer` returned.
-        text: Strings of shape `(batch,)`, which must be UTF-8.
-
-    Returns:
-        Ragged int32 tensor of shape `(batch, length)` with the end ids, and a
-        boolean tensor of shape `(batch,)`.
+    Strings `(batch,)`, which must be UTF-8, become a ragged int32 tensor
+    `(batch, length)` with the end ids, and a boolean tensor `(batch,)`.
     """
     # ICU replaces invalid bytes by U+FFFD and changes nothing else.
     legible = tf.strings.unicode_transcode(text, "UTF-8", "UTF-8")

@@ -26,20 +26,9 @@ PRECISIONS = ("float32", "bfloat16")  # those that a SavedModel computes in
 def make_version(export_dir):
     """Makes the next version of an export, which appears once it is complete.
 
-    The caller fills the directory `N.incomplete`, which is renamed to `N` at
-    the end. An error or a kill leaves no version. First, leftovers of an
-    earlier kill are removed.
-
-    Args:
-        export_dir: Path of the directory of versions, which is made if it does
-            not exist.
-
-    Yields:
-        Path of the directory to write to, and the path that it gets at the end.
-
-    Raises:
-        UserError: If `export_dir` holds other files, or if another process is
-            writing a version.
+    Yields the path of the directory `N.incomplete` for the caller to fill, and
+    the path `N` that it gets at the end. An error or a kill leaves no version.
+    First, leftovers of an earlier kill are removed.
     """
     _check_content(export_dir)
     with locks.lock_directory(export_dir, wait=False):
@@ -77,13 +66,8 @@ def write_record(directory, run, step, options, packages, **more):
 def check_export_dir(export_dir, format):
     """Checks that the next version can be written to a directory.
 
-    Args:
-        export_dir: Path of the directory of versions.
-        format: "saved_model" or "ctranslate2", the format of the version.
-
-    Raises:
-        UserError: If it is a run, a file, or a directory of other files or of
-            another format, or if another process is writing a version.
+    It must not be a run, a file, or a directory of other files or of another
+    format, and no other process may be writing a version.
     """
     # Version 1 beside `checkpoints/` would make the run look like an export.
     if RunDirectory.exists(export_dir):
@@ -127,17 +111,9 @@ def check_understood(config, understood, where, advice):
 
     A field without weights can change what a model computes. An exporter that
     overlooks it would write a model with other outputs, so every field that an
-    exporter does not declare must have its default.
-
-    Args:
-        config: `ModelConfig` of the model.
-        understood: Dictionary of the name of a field to a tuple of the values
-            that the exporter understands, or `ANY`.
-        where: Phrase that says what is exported, for the error.
-        advice: Sentence that says what the user can do.
-
-    Raises:
-        UserError: If the value of a field is not understood.
+    exporter does not declare must have its default. `understood` holds a tuple
+    of values, or `ANY`, by the name of a field. `where` and `advice` are the
+    phrase and the sentence of the error.
     """
     for field in dataclasses.fields(config):
         value = getattr(config, field.name)

@@ -16,17 +16,10 @@ MAX_LENGTH = 100  # tokens of a text; longer ones would delay the start
 
 
 def make_warmup_texts(run, max_tokens):
-    """Returns sentences to warm up a model with, each with a reference.
+    """Returns pairs of str to warm up a model with, for the largest batch.
 
-    Args:
-        run: A `RunDirectory`.
-        max_tokens: Integer, the length of the longest text that the model
-            accepts.
-
-    Returns:
-        List of pairs of str, enough for the largest batch. They come from the
-        problem's dev split if its files exist and have sentences that are short
-        enough. Otherwise they are made of tokens of the vocabulary.
+    They come from the problem's dev split if its files exist and have sentences
+    that are short enough. Otherwise they are made of tokens of the vocabulary.
     """
     artificial = [(text, text) for text in _make_artificial_texts(run)]
     longest = min(MAX_LENGTH, max_tokens)

@@ -68,12 +68,6 @@ class Document:
             translations: List of str, one for each sentence.
             alignments: List with an alignment or None for each sentence, see
                 `place_markup`. Defaults to None.
-
-        Returns:
-            Str.
-
-        Raises:
-            ValueError: If there are more or fewer translations.
         """
         if len(translations) != len(self.sentences):
             raise ValueError(

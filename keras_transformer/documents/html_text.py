@@ -27,11 +27,10 @@ _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 
 
 def parse(text):
-    """Returns the pieces of an HTML document or of a part of one.
+    """Returns the pieces of an HTML document, which may be faulty.
 
     Scripts, styles, preformatted text, code and elements with
-    `translate="no"` are kept as they are. Faulty HTML is accepted, as browsers
-    accept it.
+    `translate="no"` are kept as they are.
     """
     reader = _Reader(text)
     reader.feed(text)
@@ -42,8 +41,7 @@ def parse(text):
 def escape(text, bare=(), following=None):
     """Spells the characters of a translation that would be markup.
 
-    Characters of `bare` stood unescaped in the source sentence. What follows
-    does not matter in HTML.
+    Characters of `bare` stood unescaped in the source sentence.
     """
     return "".join(
         # A bare `<` could become the start of a tag beside another word.

@@ -35,21 +35,12 @@ def make_mark(raw, place, before="", after=""):
 
 
 def insert_marks(text, marks, find_span):
-    """Inserts marks into a translation.
+    """Inserts marks, in the order of the source, into a translation.
 
-    A start tag belongs to the next end tag of its name on its level. A tag
-    without a partner stands alone.
-
-    Args:
-        text: The translation, a str.
-        marks: List of `Mark` of `make_mark`, in the order of the source.
-        find_span: Function `(start, stop) -> (start, stop)` from a part of the
-            source to the part of the translation that belongs to it. A mark
-            that stands alone goes to the start of the part.
-
-    Returns:
-        The translation with all marks. Elements that are in each other in the
-        source are so in the translation, and others do not overlap.
+    `find_span` maps the start and stop of a part of the source to those of the
+    part of the translation that belongs to it. A start tag belongs to the next
+    end tag of its name on its level. A tag without a partner stands alone, at
+    the start of its part. Nested elements stay nested; others never overlap.
     """
 
     def find_mark_span(mark):

@@ -80,15 +80,10 @@ class _Lines:
         self._stops = [*(match.start() for match in ends), len(text)]
 
     def find_positions(self, token, opening):
-        """Returns where each character of an inline token's content is.
+        """Returns the places of an inline token's characters, and of its end.
 
-        Args:
-            token: An inline token of the parser.
-            opening: The token before it, which opens the block.
-
-        Returns:
-            List of the place of each character and the end, or None if the
-            content is not in the source as it is.
+        `opening` is the token before it, which opens the block. The result is
+        None if the content is not in the source as it is.
         """
         positions = []
         first = token.map[0]
@@ -193,13 +188,10 @@ _SEPARATING_TAGS = ("br", "hr")
 def read_inline(token, labels):
     """Returns the pieces of an inline token of markdown-it-py.
 
-    The parser does not tell where its tokens are. This function reads the
-    source along with them. Labels are the normalised ones of the document's
-    links.
-
-    Returns:
-        List of `Piece` whose raw texts are `token.content` when joined. None if
-        the tokens do not fit the source, so that it has to stay as it is.
+    The parser does not tell where its tokens are, so the source is read along
+    with them. `labels` are the normalised ones of the document's links. The
+    result is None if the tokens do not fit the source, which then has to stay
+    as it is.
     """
     reader = _Reader(token.content, labels)
     try:

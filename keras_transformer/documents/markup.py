@@ -141,7 +141,7 @@ def nest_marks(marks):
 
 
 def arrange_marks(marks, find_span, first, last, key=None, fit_span=None):
-    """Finds the places of marks in a translation.
+    """Returns the `PlacedMark`s of a translation, in its order.
 
     Each mark goes where its words went. Marks are placed from left to right,
     each in what its left neighbours and the enclosing pair leave free, so pairs
@@ -149,17 +149,13 @@ def arrange_marks(marks, find_span, first, last, key=None, fit_span=None):
 
     Args:
         marks: List of `Mark` that stand between the same tags.
-        find_span: Function of a mark that returns the range of places that its
-            words have in the translation.
+        find_span: Function of a mark that returns the range of its words.
         first, last: The range of places that the marks may have.
         key: Function of a range by which the marks are sorted. Defaults to
             None, which means the range itself.
         fit_span: Function of a mark, its siblings, its range, `first` and
             `last` that returns the range that the mark gets. Defaults to None,
             which leaves the range as it is.
-
-    Returns:
-        List of `PlacedMark`, in the order of the translation.
     """
     # From left to right, each mark takes its span as far as it is still free.
     # Clipping rather than searching keeps the tags well nested in linear time,

@@ -9,21 +9,13 @@ from keras_transformer.documents.markup import plain_text
 
 
 def place_markup(pieces, translation, alignment, escape):
-    """Returns a translation with the markup of its source.
+    """Returns a translation with the markup of its source, a list of `Piece`.
 
     Each tag keeps its partner, and pairs of tags never overlap. A pair encloses
-    the words that its own words are aligned with. Where there is no alignment,
-    the position counts: what stands in the middle of the source stands in the
-    middle of the translation. If the translation is the same as the source, so
-    is its spelling.
-
-    Args:
-        pieces: List of `Piece`, the source sentence.
-        translation: Str.
-        alignment: Collection of pairs of integers, the number of a word of the
-            source and that of a word of the translation (`find_words`), or
-            None.
-        escape: Function of a format, such as `html_text.escape`.
+    the words that its own words are aligned with. The `alignment` has pairs of
+    the numbers of a source word and a target word (`find_words`); where there
+    is none, the relative position counts. `escape` is that of the format, such
+    as `html_text.escape`. An unchanged sentence keeps its spelling.
     """
     source = plain_text(pieces)
     if translation == source:

@@ -22,15 +22,11 @@ class Sentence(NamedTuple):
 
 
 def split_sentences(pieces, language):
-    """Divides a document into sentences and what is between them.
+    """Returns the `Sentence`s of a document and the str between them.
 
     A sentence begins and ends with text. Markup around all of its words, or
     around none of them, stays between the sentences. Text without a letter is
-    not a sentence. The rules for English apply to a language that the library
-    does not know.
-
-    Returns:
-        List of `Sentence` and str.
+    not a sentence. A language that the library does not know has English rules.
     """
     segment = _segmenter(language)
     parts, block = [], []
@@ -45,15 +41,7 @@ def split_sentences(pieces, language):
 
 
 def check_package(module, package):
-    """Checks that a library is installed that documents need.
-
-    Args:
-        module: Name of its module.
-        package: Name of its package, to install.
-
-    Raises:
-        UserError: If it is not.
-    """
+    """Raises a `UserError` if a library for documents is not installed."""
     if importlib.util.find_spec(module) is None:
         raise UserError(
             f"Documents need {package}, which is not installed. Install it "

@@ -77,12 +77,9 @@ def shorten(text):
 
 
 def did_you_mean(name, names, cutoff=0.6):
-    """Returns a question with the names that are most like an unknown one.
+    """Returns a question, or "", with the names that are like an unknown one.
 
-    It ends with a space. If no name is like it, it is empty. `cutoff` is that
-    of `difflib.get_close_matches`.
-
-    Example:
+    `cutoff` is that of `difflib.get_close_matches`.
 
     >>> did_you_mean("dropuot", ["dropout", "d_model"])
     'Did you mean: dropout? '
@@ -129,19 +126,12 @@ def one_of(choices, *names):
 
 
 def check(options, rules):
-    """Checks the types and the ranges of a dataclass's values.
+    """Checks the types and the ranges of a frozen dataclass's values.
 
     An integer becomes a float if the field is a float, and a number of NumPy
-    becomes one of Python.
-
-    Args:
-        options: Instance of a frozen dataclass whose fields are bool, int,
-            float or str and have defaults.
-        rules: Triples of a rule in words, a function that tells whether a value
-            obeys it, and the names of the fields that it applies to.
-
-    Raises:
-        UserError: If a value does not fit; the message names the first one.
+    becomes one of Python. `rules` are triples of a rule in words, a function
+    that tells whether a value obeys it, and the names of its fields. The first
+    value that does not fit is a `UserError`.
     """
     for field in dataclasses.fields(options):
         value = _to_python(getattr(options, field.name))
@@ -166,12 +156,10 @@ def check_ranges(cls, values, rules):
 
 
 def parse_changes(cls, text, flag):
-    """Returns the changes to a dataclass that a text names, as a dictionary.
+    """Returns a dictionary of the changes to a dataclass that a text names.
 
-    Args:
-        cls: The dataclass.
-        text: `name=value` pairs with commas between them; may be empty.
-        flag: The user's name for the text.
+    The text has `name=value` pairs with commas between them, or none; `flag`
+    is the user's name for it.
     """
     changes = {}
     for item in filter(None, (item.strip() for item in text.split(","))):

@@ -20,26 +20,15 @@ PART_WORDS = range(2, 26)  # numbers of words that such a constituent may have
 def augment(trees, num_rounds, seed=0):
     """Yields trees several times over, together with new trees made from them.
 
-    In each round every tree comes once, followed by a new tree made from it and
-    by some constituents of the new tree, each as a tree of its own. A new tree
-    has some constituents replaced by others of the same label from anywhere in
-    the treebank, and some words by others of the same tag. The method is
-    "Substructure Substitution" (Shi et al., 2021).
-
-    The new sentences may read oddly, but their brackets are as good as any. A
-    parser of a few thousand sentences learns from them how brackets depend on
-    words in general, and the short ones are easy to learn first.
+    In each of the rounds every tree comes once, followed by a new tree made
+    from it and by some constituents of the new tree, each as a tree of its own.
+    A new tree has some constituents replaced by others of the same label from
+    anywhere in the treebank, and some words by others of the same tag
+    ("Substructure Substitution", Shi et al., 2021). A parser learns from these
+    odd sentences how brackets depend on words in general.
 
     Without rounds the trees pass through one at a time. Otherwise they are all
     held in memory, because each may give its parts to any other.
-
-    Args:
-        trees: Iterable of `Tree`.
-        num_rounds: Number of rounds, at least 0; 0 yields each tree once and no
-            new ones.
-        seed: Integer seed of the random choices. Defaults to 0.
-
-    Example:
 
     >>> from keras_transformer.trees.tree import parse_tree
     >>> texts = ["(S (NP (NNP Ann)) (VP (VBZ is)))", "(S (NP (NNP Bob)))"]

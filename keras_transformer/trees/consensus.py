@@ -111,12 +111,9 @@ def estimate_f1(tree, trees, weights):
 def _brackets(tree, is_counted):
     """Yields the brackets below the root of a tree, inner ones first.
 
-    Constituents of punctuation alone, whose leaves `is_counted` marks as
-    False, are left out.
-
-    Yields:
-        Tuple of the `Bracket`, the number of brackets over the same words
-        within it, and the pair of its first place and its end among all leaves.
+    Each `Bracket` comes with its height, the number of brackets over the same
+    words within it, and its (first, end) among all leaves. Constituents of
+    leaves that are not `is_counted`, the punctuation, are left out.
     """
     num_before = [0, *itertools.accumulate(is_counted)]
     heights, copies = collections.Counter(), collections.Counter()
@@ -138,15 +135,10 @@ def _brackets(tree, is_counted):
 
 
 def _sum_shares(ranked, is_counted):
-    """Returns the share and the height of each bracket of some parses.
+    """Returns the share of the weight and the height of each `Bracket`.
 
-    Args:
-        ranked: List of pairs of a `Tree` and its weight, the largest first.
-        is_counted: List of booleans, see `_brackets`.
-
-    Returns:
-        Dictionary of `Bracket` to its share of the weight, and one to its
-        height in the likeliest parse that has it.
+    `ranked` are pairs of a `Tree` and its weight, the largest first. The height
+    is that in the likeliest parse that has the bracket.
     """
     shares, heights = collections.Counter(), {}
     total = sum(weight for _, weight in ranked)

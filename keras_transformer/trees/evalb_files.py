@@ -34,13 +34,8 @@ def write_evalb(gold_path, test_path, gold, test):
     punctuation, and it calls a failed sentence an exact match if its gold tree
     has no brackets.
 
-    Returns:
-        List of the line numbers, counted from 1, at which a tree exceeds the
-        limits of EVALB as distributed. Raise the limits before compiling EVALB;
-        otherwise it may crash or count wrongly.
-
-    Raises:
-        UserError: If there is nothing to write or the lengths differ.
+    Returns the line numbers, from 1, of trees that exceed the limits of EVALB
+    as distributed. It may crash or count wrongly if compiled with them.
     """
     check_pairs(gold, test)
     too_large = []

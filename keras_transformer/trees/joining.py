@@ -15,22 +15,11 @@ from keras_transformer.trees.treebank import read_treebank
 
 
 def join_parses(paths):
-    """Yields the consensus of several parsers for each sentence.
+    """Yields the consensus tree of several parsers, or None, for each sentence.
 
-    Each parser has the same weight, which its parses of a sentence share in
-    proportion to their probabilities. Parsers without a parse of the sentence
-    do not count.
-
-    Args:
-        paths: List of the paths of files as `read_parses` reads them, one for
-            each parser.
-
-    Yields:
-        A `Tree`, or None for a sentence that no parser has a parse of.
-
-    Raises:
-        UserError: If the files have different numbers of lines, if a line
-            cannot be read, or if its parses are of different words.
+    Each path is a file for `read_parses`. Each parser has the same weight,
+    which its parses of a sentence share in proportion to their probabilities.
+    Parsers without a parse of the sentence do not count.
     """
     files = [read_parses(path) for path in paths]
     for line, parsers in enumerate(itertools.zip_longest(*files), 1):
@@ -41,20 +30,11 @@ def join_parses(paths):
 
 
 def read_best_parses(path, number):
-    """Reads the best parse of each sentence from a file or a treebank.
+    """Returns the best parse of each sentence, None for a blank line.
 
-    Args:
-        path: Path of a file or a pipe with as many lines as there are
-            sentences, of which each begins with its best parse, or of a
-            treebank as for `read_treebank`. What follows a tab is ignored, so
-            the lines may have scores of any kind.
-        number: Integer, the number of sentences.
-
-    Returns:
-        List of `Tree`, with None for a blank line of such a file.
-
-    Raises:
-        UserError: If a tree cannot be read.
+    The path is that of a treebank, or of a file or pipe with a line for each
+    of the `number` sentences. What follows a tab in a line is ignored, so lines
+    may have scores of any kind.
     """
     if not os.path.exists(path) or os.path.isdir(path):
         return list(read_treebank([path]))
@@ -74,24 +54,12 @@ def read_best_parses(path, number):
 
 
 def read_parses(path):
-    r"""Yields the parses of each sentence in a file.
+    r"""Yields lists of the parses of a sentence, pairs of `Tree` and weight.
 
-    A line has the parses of a sentence, separated by tabs. After each there may
-    be its score, the logarithm of its probability. Parses without scores have
-    the same weight. A blank line stands for a sentence without a parse.
-
-    Args:
-        path: Path of a text file, such as the output of `kt-decoder`, which may
-            be gzip-compressed.
-
-    Yields:
-        List of pairs of a `Tree`, as `clean` returns it, and its weight. The
-        weights of a line have the sum 1.
-
-    Raises:
-        UserError: If a line holds something else; the message names it.
-
-    Example:
+    A line has the parses of a sentence, separated by tabs, such as the output
+    of `kt-decoder`. After each there may be its score, the logarithm of its
+    probability; otherwise parses have the same weight. The weights of a line
+    have the sum 1. A blank line stands for a sentence without a parse.
 
     >>> import os, tempfile
     >>> path = os.path.join(tempfile.mkdtemp(), "parses.tsv")

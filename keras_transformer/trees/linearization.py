@@ -38,8 +38,6 @@ def linearize(tree, linearization="normalised"):
 
     A constituent is treated as the child of TOP.
 
-    Example:
-
     >>> from keras_transformer.trees.tree import parse_tree
     >>> tree = parse_tree("(TOP (S (NP (NNP Ada)) (VP (VBZ smiles))))")
     >>> " ".join(linearize(tree))
@@ -111,14 +109,11 @@ def _is_tree(all_steps, num_words):
 
 
 def delinearize(symbols, words):
-    """Returns the tree, with the root TOP, that symbols and words make.
+    """Returns the tree, with the root TOP, that well-formed symbols make.
 
     The inverse of `linearize`, except that all tags are XX unless the symbols
     are those of a tagged tree. TOP may be present even where `linearize` leaves
     it out.
-
-    Raises:
-        ValueError: If the symbols are not one tree over these words.
     """
     if not is_well_formed(symbols, len(words)):
         raise ValueError(
@@ -139,20 +134,11 @@ def delinearize(symbols, words):
 
 
 def repair(symbols, num_words, linearization=None):
-    """Returns well-formed symbols that are close to any other symbols.
+    """Returns well-formed symbols over at least one word, close to any others.
 
-    Args:
-        symbols: List of str. It is returned unchanged if it is well-formed and
-            in the right linearization.
-        num_words: Number of words in the sentence, at least 1.
-        linearization: One of `LINEARIZATIONS`. Strings that are not its symbols
-            are dropped. Defaults to that of the first symbol other than XX, or
-            to "normalised" if there is none.
-
-    Raises:
-        ValueError: If there is no word.
-
-    Example:
+    Symbols that are well-formed and in the right linearization are returned
+    unchanged. Strings of another linearization are dropped. By default it is
+    that of the first symbol other than XX, or else "normalised".
 
     >>> " ".join(repair("(S (NP XX XX (VP XX )VP".split(), 4))
     '(S (NP XX XX (VP XX )VP )NP XX )S'
@@ -190,10 +176,7 @@ def to_in_order(all_steps):
     A parser that writes trees in this order (Liu and Zhang, 2017, "In-Order
     Transition-based Constituent Parsing") decides what a constituent is when it
     has seen its first child. From the top down, it would have to foresee how
-    many constituents begin with the next word. Every constituent must have a
-    child.
-
-    Example:
+    many constituents begin with the next word. Every constituent has a child.
 
     >>> from keras_transformer.trees.tree import parse_tree, walk
     >>> tree = parse_tree("(S (NP (DT The) (NN dog)) (VP (VBZ barks)))")

@@ -146,10 +146,7 @@ def parseval(gold, test):
 
 
 def find_other_words(gold, test):
-    """Returns the numbers of the parses whose words are not the gold tree's.
-
-    The number of the first parse is 1. A missing parse, None, does not count.
-    """
+    """Returns the numbers, from 1, of parses of other words than the gold."""
     return [
         number
         for number, (tree, parse) in enumerate(zip(gold, test), 1)
@@ -158,11 +155,7 @@ def find_other_words(gold, test):
 
 
 def check_pairs(gold, test):
-    """Checks that there is one parse for each gold tree, and at least one.
-
-    Raises:
-        UserError: If there is none, or if the numbers differ.
-    """
+    """Raises a `UserError` unless there is one parse for each gold tree."""
     if len(gold) != len(test) or not gold:
         raise UserError(
             "There must be as many parses as gold trees, and at least one. "

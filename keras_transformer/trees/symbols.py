@@ -35,13 +35,7 @@ def make_symbol(step, label, linearization):
 
 
 def read_symbol(symbol):
-    """Returns what a symbol says.
-
-    Returns:
-        Tuple of the step, the label or tag, and the tuple of the linearizations
-        that the symbol belongs to: None, None and () if the str is no symbol.
-
-    Example:
+    """Returns the step, the label or tag, and the linearizations of a symbol.
 
     >>> read_symbol("NP("), read_symbol("<NNP/>")
     (('open', 'NP', ('in_order',)), ('leaf', 'NNP', ('tagged',)))

@@ -40,8 +40,6 @@ _ANY_WORD = "NN"
 def write_tree(tree, linearization):
     """Returns the text that a model learns to write for a tree.
 
-    Example:
-
     >>> from keras_transformer.trees.tree import parse_tree
     >>> tree = parse_tree("(TOP (S (NP (NNP Pierre)) (VP (VBZ joins))))")
     >>> write_tree(tree, "normalised"), write_tree(tree, "lexicalised")
@@ -84,8 +82,7 @@ def is_tree(text, words, linearization):
 def find_symbol_ids(vocabulary):
     """Returns the symbols of trees in a vocabulary, a dictionary by id.
 
-    A vocabulary is one of trees if `train_subwords` received their symbols.
-    Those symbols are the only ids before the bytes.
+    They are the ids before the bytes if `train_subwords` received them.
     """
     # `train_subwords` places the symbols of a problem between the special ids
     # and the bytes. Those of other problems, such as "<de>", do not form pairs.
@@ -101,10 +98,7 @@ def find_symbol_ids(vocabulary):
 
 
 def find_linearization(vocabulary):
-    """Returns the linearization in which a model with a vocabulary writes.
-
-    It is None if the vocabulary is not one of trees.
-    """
+    """Returns the linearization of a vocabulary, None if it is not of trees."""
     return identify_linearization(find_symbol_ids(vocabulary).values())
 
 
@@ -129,8 +123,6 @@ def tag_punctuation(tree):
     EVALB removes words that are tagged as punctuation. If a model tags another
     word so by mistake, EVALB compares trees over different words and counts
     nothing for the sentence.
-
-    Example:
 
     >>> from keras_transformer.trees.tree import parse_tree
     >>> tag_punctuation(parse_tree("(S (. Dogs) (XX bark) (XX .))"))

@@ -81,14 +81,6 @@ def tokenize(sentence):
 
     docs/parsing_results.md compares it with NLTK's tokenizers.
 
-    Args:
-        sentence: One sentence as it is printed, a str.
-
-    Returns:
-        List of str.
-
-    Example:
-
     >>> " ".join(tokenize('"I can\\'t (or won\\'t) pay $3.50," Mr. Hay said.'))
     "`` I ca n't -LRB- or wo n't -RRB- pay $ 3.50 , '' Mr. Hay said ."
     """

@@ -87,13 +87,7 @@ class Tree(typing.NamedTuple):
 
 
 def replace_tags(tree, tags):
-    """Returns a tree whose words have other tags, a list of str.
-
-    Example:
-
-    >>> replace_tags(parse_tree("(NP (XX Ada) (. .))"), ["NNP", "."])
-    parse_tree('(NP (NNP Ada) (. .))')
-    """
+    """Returns a tree whose words have other tags, a list of str."""
     remaining = iter(tags)
     (retagged,) = build_trees(
         (step, next(remaining) if step == "leaf" else label, word)
@@ -146,32 +140,19 @@ def parse_tree(text, name="the text", first_line=1):
 
     Words are separated by brackets and by white space as `str.split` defines
     it, no-break spaces included. So the words of a tree, joined by spaces and
-    split again, are the same words.
-
-    Args:
-        text: Tree in brackets, a str of one line or several. The root may lack
-            a label.
-        name: What error messages call the text. Defaults to "the text".
-        first_line: Number of the text's first line. Defaults to 1.
-
-    Raises:
-        ValueError: If the text holds no tree or more than one; the message
-            names the line.
+    split again, are the same words. The root may lack a label. A `UserError`
+    calls the text `name` and counts its lines from `first_line`.
     """
     (tree,) = build_trees(read_steps(text, name, first_line))
     return tree
 
 
 def read_trees(lines, name="the text"):
-    """Yields every tree in some lines with its line number.
+    """Yields the number of its first line, and every tree in some lines.
 
-    A tree takes one line or several; all but its first are indented. After a
-    faulty tree, reading resumes at the next line that begins one. Invalid UTF-8
-    may be present as the surrogates of `errors="surrogateescape"`.
-
-    Yields:
-        Tuple of the number of the tree's first line and either the tree or the
-        UserError that `parse_tree` raises.
+    In the place of a faulty tree comes the `UserError` of `parse_tree`, and
+    reading resumes at the next line that begins a tree. Invalid UTF-8 may be
+    present as the surrogates of `errors="surrogateescape"`.
     """
     for first_line, text in split_blocks(lines):
         try:
@@ -181,7 +162,7 @@ def read_trees(lines, name="the text"):
 
 
 def clean(tree):
-    """Returns a tree in the form that is learned and scored.
+    """Returns a tree as it is learned and scored, None if no word is left.
 
     - Traces (`-NONE-`) are removed, and so are constituents that become empty.
     - Function tags and indices are removed as EVALB does: `NP-SBJ-1` and `NP=2`
@@ -194,12 +175,6 @@ def clean(tree):
 
     Words keep the treebank's escapes, such as `-LRB-` and `\\/`. Unary chains
     of one label (`NP` over `NP`) stay too, because EVALB counts them.
-
-    Args:
-        tree: A `Tree`.
-
-    Returns:
-        A `Tree`; None if no word is left.
     """
     kept = build_trees(
         (step, cut(label), word)
@@ -246,12 +221,9 @@ def unescape(word):
 
 
 def find_smallest_constituents(tree):
-    """Returns the smallest constituent of several words around each word.
+    """Returns (start, stop) of the smallest phrase around each word.
 
-    Each is a pair `(start, stop)` of positions. A tree of a single word has the
-    pair `(0, 1)`.
-
-    Example:
+    A phrase has several words, except in a tree of a single word: (0, 1).
 
     >>> text = "(S (NP (DT the) (NN dog)) (VP (VBZ barks)) (. .))"
     >>> find_smallest_constituents(parse_tree(text))

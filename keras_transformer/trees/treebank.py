@@ -85,11 +85,9 @@ def clean_trees(lines, name):
 
 
 def read_tagged_sentences(paths):
-    """Returns the words and the tags of a treebank's trees, a list of pairs.
+    """Returns pairs of the words and the tags of a treebank's trees.
 
-    Raises:
-        UserError: As for `read_treebank`, or if a word has the tag XX, as in
-            the output of most parsers.
+    The tag XX, as in the output of most parsers, is a `UserError`.
     """
     sentences = [(t.words(), t.tags()) for t in read_treebank(paths)]
     for words, tags in sentences:
@@ -103,13 +101,10 @@ def read_tagged_sentences(paths):
 
 
 def list_treebank_files(paths):
-    """Returns the list of the files of a treebank in reading order.
+    """Returns the files of a treebank in reading order.
 
     The files of a directory come in the order of their names, before those of
     its folders.
-
-    Raises:
-        UserError: If a path names no file.
     """
     return [file for path in paths for file in _files(path)]
 
@@ -117,8 +112,7 @@ def list_treebank_files(paths):
 def fingerprint(name, paths):
     """Returns what a manifest records of a treebank: its name and one SHA-256.
 
-    The hash is computed from the hashes of its files in order. It changes with
-    their contents but not with their location.
+    The hash changes with the contents of its files but not their location.
     """
     # Paths are left out so that a copy elsewhere has the same fingerprint.
     hashes = [sha256(path) for path in list_treebank_files(paths)]

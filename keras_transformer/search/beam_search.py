@@ -154,16 +154,10 @@ def beam_search(
 
 
 def length_penalty(length, alpha):
-    """Computes the divisor of a hypothesis's log-probability.
+    """Computes the float32 divisor of a hypothesis's log-probability.
 
-    Section 6.1 of Vaswani et al. (2017), equation 14 of Wu et al. (2016).
-
-    Args:
-        length: Tensor of numbers of ids, the end id included.
-        alpha: Exponent, at least 0.
-
-    Returns:
-        Float32 tensor of the shape of `length`.
+    Section 6.1 of Vaswani et al. (2017), equation 14 of Wu et al. (2016). The
+    `length` includes the end id.
     """
     return ops.power((5.0 + ops.cast(length, "float32")) / 6.0, alpha)
 
@@ -300,16 +294,7 @@ def _find_candidates(
 
     There are twice as many as beams: one extension of each beam may end, and
     enough others must remain. A single beam has one extension, and so does each
-    beam that is a sample.
-
-    Args:
-        logits: Tensor of shape `(batch, beam, vocab_size)`.
-        search: The `Search` before this position.
-        position: Scalar integer tensor.
-        min_length, sampler, forbidden, lexical: See `beam_search`.
-
-    Returns:
-        The `Candidates`.
+    beam that is a sample. The `logits` are `(batch, beam, vocab_size)`.
     """
     logits = ops.cast(logits, "float32")
     log_probs = search.alive.log_probs
@@ -363,10 +348,8 @@ def _exclude_end(logits, is_excluded):
 def _add_next_ids(best, ids, logits, next_ids):
     """Adds the next ids of its terms to the best extensions of each beam.
 
-    Args:
-        best, ids: Logits and ids, `(batch, beam, per_beam)`.
-        logits: Tensor of shape `(batch, beam, vocab_size)`.
-        next_ids: Ids of shape `(batch, beam, num_terms)`, 0 for none.
+    Shapes: `best` and `ids` `(batch, beam, per_beam)`, `logits` `(batch, beam,
+    vocab_size)`, `next_ids` `(batch, beam, num_terms)` with 0 for none.
     """
     per_beam = ids.shape[2]
     ids = ops.concatenate([ops.cast(ids, "int32"), next_ids], axis=-1)

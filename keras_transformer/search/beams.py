@@ -13,15 +13,7 @@ def gather_beams(state, beams):
 
 
 def select(values, indices):
-    """Takes rows of each sentence's values.
-
-    Args:
-        values: Tensor of shape `(batch, rows, ...)`.
-        indices: Integer tensor of shape `(batch, number)`.
-
-    Returns:
-        Tensor of shape `(batch, number, ...)`.
-    """
+    """Takes rows `(batch, number)` of values `(batch, rows, ...)`."""
     axes = (1,) * (len(values.shape) - 2)
     indices = ops.reshape(
         indices, (-1, indices.shape[1], *axes)
@@ -34,20 +26,9 @@ def top_k(values, k, excluded=()):
 
     The largest values lie in the `k` blocks with the largest maxima. Finding
     a maximum is several times faster than finding the `k` largest values, so
-    only those blocks are searched for them. Among equal values the first comes
-    first, as in `ops.top_k`.
-
-    Args:
-        values: Tensor of shape `(..., length)`.
-        k: Number of values to find; all of them if there are fewer.
-        excluded: Tuple of indices whose values count as minus infinity.
-            Defaults to none.
-
-    Returns:
-        Two tensors of shape `(..., k)`: the values in descending order, and
-        their int32 indices.
-
-    Example:
+    only those blocks are searched for them. Returns values in descending order
+    and int32 indices, `(..., k)`, or all values if there are fewer. The
+    indices in `excluded` count as minus infinity.
 
     >>> import numpy as np
     >>> _, indices = top_k(np.array([[0.1, 0.5, 0.4, 0.9]], "float32"), 2)

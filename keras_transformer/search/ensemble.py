@@ -53,13 +53,9 @@ class Ensemble:
         return tuple(model.decode(features) for model in self.models)
 
     def logits(self, states):
-        """Computes log-probabilities, which serve as logits.
+        """Computes log-probabilities, `(batch, length, vocab_size)`, as logits.
 
-        Args:
-            states: Tuple of what `decode` returns, or of the same part of each.
-
-        Returns:
-            Float32 tensor of shape `(batch, length, vocab_size)`.
+        `states` has what `decode` returns, or the same part of each.
         """
         return _average_log_probs(
             [model.logits(one) for model, one in zip(self.models, states)]
@@ -80,11 +76,7 @@ class Ensemble:
         )
 
     def decode_step(self, ids, position, cache, num_ids=None):
-        """Computes the log-probabilities of each hypothesis's next token.
-
-        Arguments and results are those of `Transformer.decode_step`, with
-        log-probabilities in the place of logits.
-        """
+        """Computes log-probabilities in place of a `Transformer`'s logits."""
         # Each model computes all its logits, because a probability is the share
         # of an id among all ids.
         logits, caches = zip(

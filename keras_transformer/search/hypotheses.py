@@ -18,10 +18,7 @@ CHUNK_ROWS = 256
 
 
 class ConstrainedCache(typing.NamedTuple):
-    """The cache of a model together with the `TreeState` of a constraint.
-
-    A search treats it as it treats the cache alone.
-    """
+    """The cache of a model together with the `TreeState` of a constraint."""
 
     cache: typing.Any
     tree_state: typing.Any
@@ -56,24 +53,17 @@ def find_hypotheses(
         options: A `DecodeOptions`.
         prefixes: Ids that the translations start with, int32 of shape
             `(batch, prefix_len)`, padded with 0 and shorter than the limits.
-            Defaults to None.
         seeds: Seed of each sentence's samples, int32 of shape `(batch,)`.
             Required if the options ask for samples.
-        fixed_length: Length of the result, an integer. `jax.jit` requires it,
-            since no shape may change. By default the length is the largest
-            limit, the cache grows with each step, and sentences that are done
-            leave the batch. A `tf.function` then needs an `input_signature`
-            with None for all sizes.
+        fixed_length: As in `beam_search`; `jax.jit` requires it.
         constraint: `TreeConstraint` that all translations must obey. It raises
             limits that are too small for a tree, but not `fixed_length`, and
-            it cannot be combined with `prefixes`. Defaults to None.
+            it cannot be combined with `prefixes`.
         lexical: `LexicalConstraint` with the terms of each sentence, for a beam
-            search with at least two beams. Defaults to None.
+            search with at least two beams.
 
     Returns:
-        `Finished`: int32 ids of shape `(batch, num_hypotheses, length)` that
-        end in the end id and are padded with 0, and their scores
-        `(batch, num_hypotheses)`, best first.
+        `Finished`, as from `beam_search`.
     """
     sampling = options.temperature > 0
     # A constraint excludes these ids itself, and may give one a meaning.
@@ -112,17 +102,10 @@ def find_hypotheses(
 def score_targets(model, inputs, targets, alpha):
     """Scores existing translations as the search would have scored them.
 
-    Args:
-        model: A built `Transformer` or an `Ensemble`.
-        inputs: Source ids, int32 of shape `(batch, input_len)`, padded with 0.
-        targets: Ids of the translations with their end ids, int32 of shape
-            `(batch, target_len)`, padded with 0. Only zeros that follow all
-            other ids are padding; any other 0 counts as an id.
-        alpha: Exponent of the length penalty.
-
-    Returns:
-        Float32 tensor of shape `(batch,)`: the log-probability divided by
-        `((5 + length) / 6) ** alpha`.
+    Both `inputs` and `targets`, with end ids, are int32 `(batch, length)`,
+    padded with 0. A 0 before another id of `targets` counts as an id. Returns
+    float32 of shape `(batch,)`: the log-probability divided by
+    `((5 + length) / 6) ** alpha`.
     """
     states = model.decode({"inputs": inputs, "targets": targets})
     with _cast_weights_once(model):

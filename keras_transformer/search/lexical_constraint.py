@@ -82,13 +82,9 @@ class LexicalConstraint:
     def choose(self, log_probs, ids, term_state):
         """Chooses the best extensions that end, and the best that go on.
 
-        Args:
-            log_probs, ids: Tensors of shape `(batch, beam, per_beam)`.
-            term_state: The `TermState` before these ids.
-
-        Returns:
-            Log-probabilities and their places among all extensions of a
-            sentence, of shape `(batch, 2 x beam)`.
+        `log_probs` and `ids` are `(batch, beam, per_beam)`, and `term_state` is
+        that before these ids. Returns log-probabilities and their places among
+        all extensions of a sentence, `(batch, 2 x beam)`.
         """
         beam_size = log_probs.shape[1]
         # A beam that has written more of its terms is less probable than one
@@ -126,14 +122,7 @@ class LexicalConstraint:
 
 
 def find_word_boundaries(vocabulary):
-    """Tells where the ids of a vocabulary continue and where they end words.
-
-    Args:
-        vocabulary: A `Subwords`.
-
-    Returns:
-        `continues_word` and `ends_word` of `LexicalConstraint`.
-    """
+    """Returns `continues_word` and `ends_word` of the ids of a `Subwords`."""
     pieces = vocabulary.all_pieces()
     texts = [_BYTE.sub(_character, piece) for piece in pieces]
     return (
@@ -150,12 +139,8 @@ def _character(match):
 def _allocate_beams(log_probs, banks, beam_size):
     """Returns the places of the extensions that get a beam, `(batch, beam)`.
 
-    Every bank's best extension comes before every bank's second best.
-
-    Args:
-        log_probs: Tensor of shape `(batch, number)`.
-        banks: Number of each extension's bank, int32 of the same shape.
-        beam_size: Number of places to return.
+    Every bank's best extension comes before every bank's second best. Both
+    `log_probs` and `banks`, the bank of each extension, are `(batch, number)`.
     """
     order = ops.cast(ops.argsort(-log_probs, axis=1), "int32")
     log_probs = ops.take_along_axis(log_probs, order, axis=1)
@@ -197,12 +182,9 @@ class TermState(typing.NamedTuple):
     def begin(cls, terms, ends_word, continues, beam_size):
         """Returns the state of beams that have not written anything.
 
-        Args:
-            terms: Int32 of shape `(batch, num_terms, term_len)`, padded with 0.
-            ends_word: Whether a term ends in a letter, so that further letters
-                would make another word of it. Boolean `(batch, num_terms)`.
-            continues: Whether each id of the terms continues a word.
-            beam_size: Number of beams.
+        `terms` and `continues`, whether each id continues a word, are `(batch,
+        num_terms, term_len)`. `ends_word`, `(batch, num_terms)`, tells whether
+        a term ends in a letter, so that further letters make another word.
         """
         terms, times = _merge_repetitions(terms, ends_word, continues)
         lengths = _lengths(terms)
@@ -222,12 +204,9 @@ class TermState(typing.NamedTuple):
     def count_after(self, ids, continues):
         """Computes the progress of each beam after each of several ids.
 
-        Args:
-            ids: Integers of shape `(batch, beam, number)`.
-            continues: Whether each id continues a word.
-
-        Returns:
-            `written` and `counts`, of shape `(batch, beam, number, num_terms)`.
+        Both `ids` and `continues`, whether each id continues a word, are
+        `(batch, beam, number)`. Returns `written` and `counts`, of shape
+        `(batch, beam, number, num_terms)`.
         """
         # This is the automaton of Knuth, Morris and Pratt on tensors: after an
         # id, a beam has written the longest beginning of the term that its last
@@ -255,9 +234,9 @@ class TermState(typing.NamedTuple):
         return written, counts - ops.cast(broken, "int32")
 
     def find_next_ids(self):
-        """Returns the next id of each term, 0 if the term is met.
+        """Returns the next id of each term, `(batch, beam, num_terms)`.
 
-        The result is int32 of shape `(batch, beam, num_terms)`.
+        It is 0 if the term is met.
         """
         is_whole = ops.equal(self.written, self.lengths[:, None])
         place = ops.where(is_whole, 0, self.written)  # it is needed once more
@@ -294,11 +273,9 @@ def _lengths(terms):
 
 
 def _merge_repetitions(terms, ends_word, continues):
-    """Removes repeated terms, and counts how often each term is needed.
+    """Returns terms without repetitions, and how often each is needed.
 
-    Returns:
-        Terms of the same shape, where a repetition is all padding, and int32
-        `(batch, num_terms)`.
+    A repetition becomes padding. The counts are int32 `(batch, num_terms)`.
     """
     places = ops.arange(ops.shape(terms)[2])
     windows = places[:, None] + places[None, :]  # (start, place)
@@ -334,10 +311,9 @@ def _merge_repetitions(terms, ends_word, continues):
 def _find_borders(terms):
     """Tells which beginnings of a term end in which shorter beginnings.
 
-    Returns:
-        Boolean tensor of shape `(batch, num_terms, term_len + 1, term_len)`,
-        True at (s, t) if the first s ids end in the first t. A term that is
-        whole begins anew, so that its occurrences do not overlap.
+    Returns booleans `(batch, num_terms, term_len + 1, term_len)`, True at
+    (s, t) if the first s ids end in the first t. A term that is whole begins
+    anew, so that its occurrences do not overlap.
     """
     term_len = ops.shape(terms)[2]
     s = ops.arange(term_len + 1)[:, None, None]

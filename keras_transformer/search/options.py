@@ -69,11 +69,7 @@ class DecodeOptions:
 
     @classmethod
     def from_hparams(cls, hparams):
-        """Returns the options that a run's hyperparameters state.
-
-        Args:
-            hparams: An `HParams`.
-        """
+        """Returns the options that a run's `HParams` state."""
         return cls(
             beam_size=hparams.beam_size,
             alpha=hparams.alpha,
@@ -81,16 +77,10 @@ class DecodeOptions:
         )
 
     def replace(self, **changes):
-        """Returns these options with some of them changed.
+        """Returns these options with changes; None leaves one as it is.
 
         The beam is widened to the number of hypotheses, unless the changes
         include `beam_size`.
-
-        Args:
-            **changes: New values by name. None leaves an option unchanged.
-
-        Raises:
-            ValueError: If there is no option of such a name.
         """
         for name in changes:
             fields.find_field(type(self), name, "options")
@@ -115,11 +105,7 @@ class DecodeOptions:
         return self.num_hypotheses if self.temperature else self.beam_size
 
     def to_search_options(self):
-        """Returns the options of the search itself.
-
-        With `mbr_samples`, the search draws these samples, and its caller
-        chooses among them.
-        """
+        """Returns the options of the search, which draws all `mbr_samples`."""
         if not self.mbr_samples:
             return self
         return dataclasses.replace(
@@ -152,22 +138,10 @@ _RULES = (
 
 
 def parse_decode_hparams(text, **flags):
-    """Returns the changes that `text` and single flags ask for.
+    """Returns the changes that `text` and single flags ask for, by name.
 
-    Args:
-        text: Comma-separated `name=value` pairs, as `--decode_hparams` takes
-            them. It may be empty.
-        **flags: Values of the options that have a flag of their own. They take
-            precedence over the text; None means that the flag is not set.
-
-    Returns:
-        Dictionary of name to value.
-
-    Raises:
-        ValueError: If a name is unknown or repeated, or if a value has the
-            wrong type or is out of range.
-
-    Example:
+    The text has `name=value` pairs as for `--decode_hparams`. Flags take
+    precedence over it; None means that a flag is not set.
 
     >>> parse_decode_hparams("temperature=0.8,top_k=10", alpha=None)
     {'temperature': 0.8, 'top_k': 10}

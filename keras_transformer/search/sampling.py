@@ -13,19 +13,11 @@ from keras_transformer.search.beams import top_k
 def make_sampler(options, seeds, forbidden=()):
     """Makes the function with which `beam_search` draws extensions.
 
-    A draw depends only on the sentence's seed, the number of the sample and the
-    position, and not on the other sentences of the batch.
-
-    Args:
-        options: `DecodeOptions`. Only its `temperature`, `top_k` and `top_p`
-            are used.
-        seeds: Seed of each sentence, int32 of shape `(batch,)`.
-        forbidden: Tuple of ids that are never drawn. Defaults to none.
-
-    Returns:
-        Function `(logits, position, rows) -> ids`. It takes float32 logits of
-        shape `(batch, samples, vocab_size)`, a scalar, and the indices of the
-        sentences' seeds, `(batch,)`. It returns int32 `(batch, samples)`.
+    A draw depends only on the sentence's seed, int32 of shape `(batch,)`, the
+    number of the sample and the position, not on the rest of the batch. The
+    ids in `forbidden` are never drawn. The function takes float32 logits
+    `(batch, samples, vocab_size)`, the position, and the indices `(batch,)` of
+    the sentences' seeds. It returns int32 `(batch, samples)`.
     """
 
     def draw(logits, position, rows):
@@ -71,13 +63,10 @@ def _gumbel(bits):
 
 
 def _keep_nucleus(logits, share):
-    """Keeps the fewest likeliest ids that together have this probability.
+    """Keeps the fewest likeliest ids that together have probability `share`.
 
-    Nucleus sampling of Holtzman et al. (2020).
-
-    Args:
-        logits: Tensor of shape `(batch, samples, number)`, in descending order.
-        share: The probability, a float.
+    The logits, `(batch, samples, number)`, are in descending order. Holtzman
+    et al. (2020).
     """
     shares = ops.softmax(logits, axis=-1)
     # The sum without the id itself, so that the likeliest id always stays.

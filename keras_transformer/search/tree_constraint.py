@@ -19,21 +19,11 @@ PIECE = UNKNOWN_ID  # stands for the source's next piece during a search
 
 
 def make_constraint(options, vocabulary, source_vocabulary=None):
-    """Makes the constraint that a search with a vocabulary has to obey.
+    """Returns the `TreeConstraint` that the options ask for, or None.
 
-    Args:
-        options: `DecodeOptions`. Only its `constrained` and `min_length` are
-            used.
-        vocabulary: The `Subwords` of the targets, or None.
-        source_vocabulary: The `Subwords` of the sources. Defaults to None,
-            which means `vocabulary`.
-
-    Returns:
-        A `TreeConstraint`. None if the options ask for no constraint, or if the
-        vocabulary has no symbols of trees.
-
-    Raises:
-        UserError: If the options set a minimum length of trees.
+    The vocabularies are the `Subwords` of targets and sources; without a
+    `source_vocabulary` both are one. A vocabulary without symbols of trees has
+    no constraint. A minimum length of trees is a `UserError`.
     """
     if vocabulary is None or not options.constrained:
         return None
@@ -129,10 +119,7 @@ class TreeConstraint:
 
     @classmethod
     def from_vocabulary(cls, vocabulary, source_vocabulary=None):
-        """Makes the constraint that fits a vocabulary.
-
-        Returns None if the vocabulary has no symbols of trees.
-        """
+        """Returns the constraint of a vocabulary, None if it has no trees."""
         symbols = find_symbol_ids(vocabulary)
         if not symbols:
             return None
@@ -140,10 +127,7 @@ class TreeConstraint:
         return cls(symbols, [piece.startswith(WORD_START) for piece in pieces])
 
     def count_leaves(self, inputs):
-        """Counts the leaves of the trees of encoded sentences, `(batch,)`.
-
-        A leaf is a word. In a tree with its words it is a piece of a word.
-        """
+        """Counts the words of sentences, or the pieces of words, `(batch,)`."""
         if self._repeats_words:
             is_leaf = inputs > END_ID
         else:
@@ -151,15 +135,10 @@ class TreeConstraint:
         return ops.sum(ops.cast(is_leaf, "int32"), axis=-1)
 
     def raise_limits(self, limits, inputs):
-        """Raises limits to the minimum length of a tree over the words.
+        """Raises limits, `(batch,)`, to the minimum length of a tree.
 
-        Args:
-            limits: Maximum lengths with the end id, int32 of shape `(batch,)`.
-            inputs: Source ids, int32 of shape `(batch, input_len)`.
-
-        Returns:
-            Int32 tensor of shape `(batch,)`. A limit is raised to at most two
-            ids more than its source has.
+        The limits include the end id. They rise to at most two ids more than
+        `inputs`, int32 `(batch, input_len)`, have.
         """
         leaves = self.count_leaves(inputs)
         minimum = ops.where(leaves > 0, leaves + 3, 1)  # two brackets, the end
@@ -186,10 +165,7 @@ class TreeConstraint:
         return tree_state.write(opens, closes, leaves, label)
 
     def find_legal(self, tree_state):
-        """Tells which symbols may come next.
-
-        The result is boolean of shape `(batch, beam, num_ids)`.
-        """
+        """Tells which symbols may come next, `(batch, beam, num_ids)`."""
         # The state is a counter automaton: it knows how many brackets are open,
         # how many leaves are left and how much room there is. What these counts
         # allow as a kind of symbol is then spread over the symbols of the kind.
@@ -220,12 +196,8 @@ class TreeConstraint:
     def exclude_illegal(self, logits, tree_state):
         """Sets the logits of illegal symbols to minus infinity.
 
-        Args:
-            logits: Tensor of shape `(batch, beam, num_logits)`.
-            tree_state: A `TreeState`.
-
-        Returns:
-            Float32 tensor of shape `(batch, beam, num_ids)`.
+        They are `(batch, beam, num_logits)`, and the result is float32
+        `(batch, beam, num_ids)`.
         """
         logits = ops.cast(logits, "float32")
         if self._repeats_words:
@@ -236,11 +208,9 @@ class TreeConstraint:
         return ops.where(self.find_legal(tree_state), logits, NEVER)
 
     def insert_next_piece(self, ids, tree_state):
-        """Replaces `PIECE` by the next piece of the source.
+        """Replaces `PIECE` in ids `(batch, beam)` by the source's next piece.
 
-        Args:
-            ids: Int32 of shape `(batch, beam)`.
-            tree_state: The `TreeState` before these ids.
+        The `tree_state` is that before these ids.
         """
         if not self._repeats_words:
             return ids
@@ -249,9 +219,8 @@ class TreeConstraint:
     def insert_pieces(self, sequences, inputs):
         """Replaces every `PIECE` by the pieces of the source, in order.
 
-        Args:
-            sequences: Int32 of shape `(batch, num_hypotheses, length)`.
-            inputs: Source ids, int32 of shape `(batch, input_len)`.
+        `sequences` are int32 `(batch, num_hypotheses, length)`, and `inputs`
+        are `(batch, input_len)`.
         """
         if not self._repeats_words:
             return sequences

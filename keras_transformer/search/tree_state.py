@@ -32,11 +32,8 @@ class TreeState(typing.NamedTuple):
     def begin(cls, leaves, limits, source, beam_size):
         """Returns the state of beams that have not written anything.
 
-        Args:
-            leaves: Number of leaves of each tree, int32 of shape `(batch,)`.
-            limits: Maximum numbers of ids, int32 of shape `(batch,)`.
-            source: Ids that the leaves repeat, int32 `(batch, input_len)`.
-            beam_size: Number of beams.
+        `leaves` and `limits`, the numbers of leaves and of ids, are int32
+        `(batch,)`; `source`, `(batch, input_len)`, has the ids of the leaves.
         """
         leaves = ops.repeat(leaves[:, None], beam_size, axis=1)  # (batch, beam)
         zeros = ops.zeros_like(leaves)
@@ -57,10 +54,8 @@ class TreeState(typing.NamedTuple):
     def write(self, opens, closes, leaves, label):
         """Returns the state after one more symbol.
 
-        Args:
-            opens, closes, leaves: Each 1 for the beams that write this
-                kind of symbol, else 0, int32 of shape `(batch, beam)`.
-            label: Number of the symbol's label, int32 of shape `(batch, beam)`.
+        `opens`, `closes` and `leaves` are 1 for the beams that write this kind
+        of symbol, else 0. `label` is its number. All are int32 `(batch, beam)`.
         """
         here = ops.equal(ops.arange(MAX_DEPTH), self.depth[:, :, None])
         here = here & ops.cast(opens, "bool")[:, :, None]

@@ -38,14 +38,8 @@ class Sentence:
 def score_by_length(sources, systems, references, words):
     """Scores two systems on sources of similar length with BLEU.
 
-    Args:
-        sources: List of strings, whose words are separated by spaces.
-        systems: Two lists of strings of the same length, the translations.
-        references: List of strings of the same length.
-        words: `Words` that BLEU counts.
-
-    Returns:
-        A list of `Group`, from short to long, without empty ones.
+    Sources have spaces between words. The groups go from short to long and
+    none is empty.
     """
     bleu = bleu_metric(words.tokenize, words.lowercase)
     lengths = [len(source.split()) for source in sources]
@@ -67,15 +61,8 @@ def score_by_length(sources, systems, references, words):
 def score_by_frequency(systems, references, words, frequencies):
     """Scores two systems on words of similar frequency with F1.
 
-    Args:
-        systems: Two lists of strings, the translations.
-        references: List of strings of the same length.
-        words: `Words` that are counted.
-        frequencies: `Counter` of the words of the training text.
-
-    Returns:
-        A list of `Group`, from rare to frequent. Groups without a word in the
-        references are left out.
+    `frequencies` counts the words of the training text. The groups go from rare
+    to frequent, without those that have no word in the references.
     """
     *systems, references = (
         list(words.tokenize_all(texts)) for texts in (*systems, references)
@@ -94,17 +81,10 @@ def score_by_frequency(systems, references, words, frequencies):
 
 
 def find_greatest_differences(systems, references, lowercase=False):
-    """Finds the sentences on which one of two systems is far better.
+    """Finds the sentences on which one of two systems is far better by chrF.
 
-    Args:
-        systems: Two lists of strings, the translations.
-        references: List of strings of the same length.
-        lowercase: Whether to ignore case. Defaults to False.
-
-    Returns:
-        Two lists of at most `NUM_SENTENCES` `Sentence`, the largest difference
-        of chrF first: those on which this system is better, and those on which
-        the other is.
+    Returns two lists of at most `NUM_SENTENCES` `Sentence`, the largest
+    difference first: one for each system that is better.
     """
     from sacrebleu.metrics import CHRF
 

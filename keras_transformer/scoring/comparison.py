@@ -58,18 +58,9 @@ class Difference:
 def compare(hypotheses, others, references, tokenize="13a", lowercase=False):
     """Tests whether one set of translations scores better than another.
 
-    This is sacreBLEU's paired bootstrap with 1,000 samples of the sentences.
-    Its seed is fixed, so the same texts give the same figures. The environment
-    variable SACREBLEU_SEED is replaced.
-
-    Args:
-        hypotheses: List of strings.
-        others: List of strings of the same length, the other translations.
-        references: List of strings of the same length.
-        tokenize, lowercase: As for `bleu_report`.
-
-    Returns:
-        A list of `Difference`, for BLEU, chrF and TER.
+    This is sacreBLEU's paired bootstrap with 1,000 samples of the sentences,
+    for BLEU, chrF and TER. Its seed is fixed, so the same texts give the same
+    figures. The environment variable SACREBLEU_SEED is replaced.
     """
     from sacrebleu.metrics import CHRF
     from sacrebleu.metrics import TER
@@ -99,12 +90,7 @@ def compare(hypotheses, others, references, tokenize="13a", lowercase=False):
 
 
 def comparison_text(differences, other_name):
-    """Returns a table of differences, and what each means in words.
-
-    Args:
-        differences: List of `Difference`.
-        other_name: What the other translations are called.
-    """
+    """Returns a table of differences, and what each means in words."""
     rows = [HEAD, *((row.title, *row.cells) for row in differences)]
     width = max(len(title) for title, *_ in rows)
     lines = [f"Other outputs: {other_name}", "", *align_columns(rows)]

@@ -20,22 +20,12 @@ def is_language(code):
 
 
 def tokenize(texts, language, is_tokenized=False):
-    """Divides texts into the tokens that the paper's BLEU counts.
+    """Returns texts as the tokens of the paper's BLEU with spaces between.
 
     They are those of Tensor2Tensor's `get_ende_bleu.sh`: Moses' tokens, in
     which a hyphen inside a German word is a separate token, `##AT##-##AT##`.
-    Compounds of other languages remain whole.
-
-    Args:
-        texts: List of strings.
-        language: Code of their language, such as "de".
-        is_tokenized: Whether the texts are tokenised already, so that Moses'
-            tokenizer is not needed. Defaults to False.
-
-    Returns:
-        A list of strings, tokens with spaces between them.
-
-    Example:
+    Compounds of other languages remain whole. Texts that are tokenised already
+    do not need Moses' tokenizer.
 
     >>> tokenize(["ein Text im RTF-Format ."], "de", is_tokenized=True)
     ['ein Text im RTF ##AT##-##AT## Format .']
@@ -52,13 +42,7 @@ def tokenize(texts, language, is_tokenized=False):
 
 
 def signature_entries(language, is_tokenized=False):
-    """Names the tokens of `tokenize` in the manner of sacreBLEU's signatures.
-
-    Example:
-
-    >>> signature_entries("de", is_tokenized=True)
-    {'tok': 'compounds'}
-    """
+    """Names the tokens of `tokenize` in the manner of sacreBLEU."""
     compounds = ["compounds"] if language in COMPOUNDS else []
     if is_tokenized:
         return {"tok": "+".join(compounds) or "none"}

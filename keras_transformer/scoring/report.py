@@ -81,13 +81,8 @@ def _table_line(cells, width):
 def check_scores(scores, problem_name):
     """Returns the scores of a problem, a dictionary by name, as floats.
 
-    Args:
-        scores: What `score` of a problem returned, or the `scores` of its
-            `report`: a dictionary of name to finite number.
-        problem_name: Str, named in errors.
-
-    Raises:
-        UserError: If a score is not such a number, or its name is taken.
+    The problem's `score` returned them, or its `report` has them. A value that
+    is no finite number, or a name that is taken, is a `UserError`.
     """
     if not isinstance(scores, dict):
         raise UserError(
@@ -120,11 +115,6 @@ def _is_finite_number(value):
 
 def align_columns(rows):
     """Returns rows as lines, the first column to the left, others to the right.
-
-    Args:
-        rows: List of sequences of str, all of the same length.
-
-    Example:
 
     >>> align_columns([("text", "BLEU"), ("a", "7.5")])
     ['text  BLEU', 'a      7.5']

@@ -8,22 +8,12 @@ from keras_transformer.fields import did_you_mean
 
 
 def read_test_set(name, pair):
-    """Reads a test set, which is downloaded unless it is there.
+    """Returns sources and references of a test set, downloaded if need be.
 
     sacreBLEU keeps its sets in the directory that the environment variable
-    SACREBLEU names, or in `~/.sacrebleu`.
-
-    Args:
-        name: Name of the set, such as "wmt14/full". It is the only set with the
-            3,003 sentences of newstest2014 that the paper translates.
-        pair: Codes of the source and the target language, such as "en-de".
-
-    Returns:
-        A list of two lists of the same length, sources and references.
-
-    Raises:
-        UserError: If there is no such set, if it does not have these languages
-            or one reference for each source, or if it cannot be downloaded.
+    SACREBLEU names, or in `~/.sacrebleu`. Of these, only "wmt14/full" has the
+    3,003 sentences of newstest2014 that the paper translates. A `pair` is two
+    codes of languages such as "en-de".
     """
     _check(name, pair)
     paths = _placed_files(name, pair)

@@ -48,9 +48,6 @@ def ter_score(hypotheses, references):
     """Returns the TER of translations, a `Score`; lower is better.
 
     It takes longer than BLEU and chrF, the more the further words have moved.
-
-    Args:
-        hypotheses, references: As for `bleu_report`.
     """
     return _Scorer(hypotheses, references, lowercase=False, origin={}).ter()
 
@@ -68,22 +65,10 @@ def translation_report(
     The first score is BLEU with the tokenizer that was chosen, as in
     `bleu_report`. BLEU with sacreBLEU's other usual tokenizers, BLEU as in the
     paper, chrF and TER follow. The paper's BLEU is what `multi-bleu.perl`
-    computes, without smoothing, on the tokens of `paper_bleu.tokenize`. If
-    `tokenize` is "none", nothing tokenises the text again.
-
-    Args:
-        hypotheses, references, tokenize, lowercase: As for `bleu_report`.
-        language: Code of the language of the texts, such as "de". Defaults to
-            None. Without a language, the paper's BLEU is left out.
-        origin: Dictionary of entries about the text, which the signatures
-            show, such as `{"test": "wmt14/full", "lang": "en-de"}`. Defaults
-            to None.
-
-    Returns:
-        A `Report`.
-
-    Raises:
-        UserError: As `bleu_report`.
+    computes, without smoothing, on the tokens of `paper_bleu.tokenize`. It is
+    left out without a `language`, a code such as "de". If `tokenize` is "none",
+    nothing tokenises the text again. The signatures show the entries of
+    `origin`, such as `{"test": "wmt14/full", "lang": "en-de"}`.
     """
     _check(hypotheses, references, tokenize)
     scorer = _Scorer(hypotheses, references, lowercase, origin or {})

@@ -44,16 +44,6 @@ def f_measure(hypotheses, references, is_counted):
     often as there. Precision is the share of right words in the hypotheses, and
     recall their share in the references.
 
-    Args:
-        hypotheses: List of lists of words.
-        references: List of lists of words of the same length.
-        is_counted: Function of a word that returns a bool.
-
-    Returns:
-        A float, 0 if no word is right.
-
-    Example:
-
     >>> f_measure([["a", "dog"]], [["the", "dog"]], lambda word: True)
     50.0
     """
@@ -68,19 +58,10 @@ def f_measure(hypotheses, references, is_counted):
 
 
 def match_orders(hypothesis, reference):
-    """Returns the longest matching n-gram that each word belongs to.
+    """Returns the longest matching n-gram, up to 4, that each word belongs to.
 
     An n-gram matches at most as often as it occurs in the reference, and the
-    first ones match, as BLEU counts.
-
-    Args:
-        hypothesis, reference: Lists of words.
-
-    Returns:
-        A list with an integer for each word of the hypothesis: the number of
-        words of the n-gram, at most 4, or 0 if the word does not match.
-
-    Example:
+    first ones match, as BLEU counts. A word without a match has 0.
 
     >>> match_orders("the small dog".split(), "a small dog".split())
     [0, 2, 2]

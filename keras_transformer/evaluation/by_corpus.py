@@ -20,14 +20,9 @@ def make_report(problem, tokenize, lowercase):
 def scores_by_corpus(texts, hypotheses, others, report):
     """Returns the lines of a table with a row of scores for each corpus.
 
-    Args:
-        texts: `Texts` of all corpora together. Without several corpora there
-            are no lines.
-        hypotheses: List of the outputs for the texts.
-        others: List of other outputs to compare with, or an empty list. Each
-            score is then followed by what it gains over theirs.
-        report: Function of hypotheses and references that returns an object
-            with a dictionary of `scores`, such as `Problem.report`.
+    There are none without several corpora. If there are `others`, other
+    outputs, each score is followed by what it gains over theirs. `report` is
+    such as `Problem.report`.
     """
     if len(texts.corpora) < 2:
         return []

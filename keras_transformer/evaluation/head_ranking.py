@@ -18,17 +18,9 @@ EXAMPLE_WORDS = range(8, 17)  # so that a picture is neither empty nor crowded
 def read_sentences(source, problem=None):
     """Returns the first sentences to score heads over, and their constituents.
 
-    Args:
-        source: One of `SPLITS`, or the path of a text file.
-        problem: The `Problem` that has the split. Defaults to None, for a file.
-
-    Returns:
-        List of at most `NUM_SENTENCES` str that are not blank, and a list of
-        what `find_smallest_constituents` returns for each, or of empty tuples
-        if there are no trees.
-
-    Raises:
-        UserError: If there is no sentence, or if the data or a tree is faulty.
+    The `source` is one of the `SPLITS` of a problem, or the path of a text
+    file. Both lists have at most `NUM_SENTENCES` items. Constituents are those
+    of `find_smallest_constituents`, or empty tuples if there are no trees.
     """
     if problem:
         pairs = _read_split(problem, source)
@@ -56,16 +48,10 @@ def _read_split(problem, split):
 
 
 def score_heads(attention, constituents):
-    """Scores the heads over sentences.
+    """Returns the `HeadScores` over sentences, and a pair to show.
 
-    Args:
-        attention: Iterable of pairs, the words of a sentence and the array of
-            the attention between them.
-        constituents: List that `read_sentences` returns.
-
-    Returns:
-        The `HeadScores`, and the pair of a sentence of medium length, or of the
-        first sentence if there is none.
+    `attention` yields pairs, the words of a sentence and the array of the
+    attention between them. The pair to show is of medium length, or the first.
     """
     scorer, example = HeadScorer(), None
     with Progress("sentences", len(constituents)) as progress:

@@ -18,25 +18,13 @@ from keras_transformer.trees.tree import parse_tree
 def outputs_path(output_dir, name, ending="txt"):
     """Returns the path of the file of outputs for a text.
 
-    Args:
-        output_dir: Directory of a run.
-        name: Name of the text, see `Texts`.
-        ending: "txt", or "gold" or "test" for EVALB. Defaults to "txt".
+    The `ending` is "gold" or "test" for the files of EVALB.
     """
     return os.path.join(output_dir, "decodes", f"{name}.{ending}")
 
 
 def check_files(output_dir, name, evalb_files=False):
-    """Checks that the files of an evaluation can be written.
-
-    Args:
-        output_dir: Directory of the run.
-        name: Name of the text, see `Texts`.
-        evalb_files: Whether to write files for EVALB. Defaults to False.
-
-    Raises:
-        UserError: If one of them cannot be written.
-    """
+    """Raises a `UserError` if a file of an evaluation cannot be written."""
     endings = ("txt", "gold", "test") if evalb_files else ("txt",)
     paths = [outputs_path(output_dir, name, ending) for ending in endings]
     paths.append(os.path.join(output_dir, "README.md"))
@@ -49,19 +37,9 @@ def check_files(output_dir, name, evalb_files=False):
 
 
 def read_others(path, texts):
-    """Reads the outputs of another model for the same text.
+    """Returns the outputs of another model for the same text.
 
-    Args:
-        path: Path of a file of outputs, or of the directory of a run that has
-            decoded the text.
-        texts: A `Texts`.
-
-    Returns:
-        A list of strings.
-
-    Raises:
-        UserError: If the run has not decoded the text, or if the file has
-            another number of lines.
+    The path is that of a file, or of a run that has decoded the text.
     """
     if os.path.isdir(path):
         run, path = path, outputs_path(path, texts.name)
@@ -76,18 +54,10 @@ def read_others(path, texts):
 
 
 def decode(texts, problem, output_dirs, steps, changes):
-    """Decodes the sources of a text.
+    """Returns the translations or parses of a text.
 
-    Args:
-        texts: A `Texts`.
-        problem: The `Problem` of the runs.
-        output_dirs: List with the directory of a run, or of each run of an
-            ensemble.
-        steps: List with the step of each run's checkpoint.
-        changes: Dictionary of decoding options that differ from the run's.
-
-    Returns:
-        A list of strings.
+    There are one run, or the runs of an ensemble, each with the step of its
+    checkpoint. `changes` are decoding options that differ from the run's.
     """
     batching.give_each_a_core()
     # The sentences of a treebank are words with spaces between them.
@@ -107,12 +77,8 @@ def decode(texts, problem, output_dirs, steps, changes):
 def write(texts, outputs, output_dir, evalb_files=False):
     """Writes the outputs into the directory of their run.
 
-    Args:
-        texts: A `Texts`.
-        outputs: List of strings.
-        output_dir: Directory of the run.
-        evalb_files: Whether to write them and the references as EVALB reads
-            trees, too. Defaults to False.
+    With `evalb_files`, the outputs and references are also written as EVALB
+    reads trees.
     """
     path = outputs_path(output_dir, texts.name)
     os.makedirs(os.path.dirname(path), exist_ok=True)

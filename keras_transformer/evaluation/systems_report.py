@@ -29,18 +29,10 @@ class Systems:
 
 
 def compare_systems(systems, tokenize, lowercase, path=None, problem=None):
-    """Tests whether one of two systems is better, and may write a page.
+    """Tests which of two systems is better, and may write a page to `path`.
 
-    Args:
-        systems: `Systems` to compare.
-        tokenize: Name of sacreBLEU's tokenizer for BLEU.
-        lowercase: Whether to ignore case.
-        path: Path of the page to write. Defaults to None, for no page.
-        problem: `Problem` whose training text has the frequencies of words.
-            Defaults to None, which counts words in the references.
-
-    Returns:
-        The comparison as text of several lines.
+    The frequencies of words on the page are those of the training text of the
+    problem, or of the references if that is None.
     """
     differences = comparison.compare(
         *systems.outputs, systems.references, tokenize, lowercase
@@ -61,14 +53,8 @@ def write_systems_report(
 ):
     """Writes a page that compares two systems; see `write_systems_page`.
 
-    Args:
-        systems: `Systems` to compare.
-        differences: List of `Difference` of their scores.
-        path: Path of the file to write.
-        words: `Words` that are counted. Defaults to those of BLEU 13a.
-        training_text: Iterable of strings, the targets of the training text, in
-            which words are counted. By default they are counted in the
-            references.
+    Words are counted in `training_text`, an iterable of its targets, or by
+    default in the references. `words` defaults to those of BLEU 13a.
     """
     words = words or Words()
     this, other = systems.names
@@ -108,9 +94,6 @@ def training_targets(problem):
     """Yields the first targets of a problem's training text.
 
     The text itself is not kept, so it is put together from its token ids.
-
-    Args:
-        problem: A `Problem` with generated data.
     """
     targets = problem.token_pairs("train").targets
     size = min(len(targets), MAX_COUNTED)

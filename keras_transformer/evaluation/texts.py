@@ -23,15 +23,7 @@ class Texts:
 
 
 def split_texts(problem, split):
-    """Returns the text of a split.
-
-    Args:
-        problem: A `Problem` with generated data.
-        split: Name of the split, "dev" or "test".
-
-    Raises:
-        UserError: If the split is missing or empty.
-    """
+    """Returns the text of the "dev" or "test" split of generated data."""
     sources, references = problem.text_split(split)
     place = f"{problem.name}, split {split}"
     if not sources:
@@ -48,15 +40,9 @@ def split_texts(problem, split):
 
 
 def test_set_texts(problem, test_set):
-    """Returns the text of one of sacreBLEU's test sets.
+    """Returns the text of one of sacreBLEU's test sets, such as "wmt14/full".
 
-    Args:
-        problem: A `Problem`, whose languages choose the side of the set.
-        test_set: Name of the set, such as "wmt14/full".
-
-    Raises:
-        UserError: If the problem is not one of raw text in the languages of
-            the set, or if the set can be neither found nor downloaded.
+    The languages of the problem, one of raw text, choose the side of the set.
     """
     if problem.measure != "bleu" or problem.is_tokenized:
         raise UserError(
@@ -77,14 +63,8 @@ def test_set_texts(problem, test_set):
 def check_texts(texts, problem, output_dirs):
     """Checks that runs can translate a text and that it can be scored.
 
-    Args:
-        texts: A `Texts`.
-        problem: The `Problem` of the runs.
-        output_dirs: List with the directory of each run.
-
-    Raises:
-        UserError: If a sentence is too long, or if a reference is no tree
-            although the runs parse.
+    No sentence may be too long, and the references of runs that parse must be
+    trees.
     """
     checker = load_checker(output_dirs, problem.measure == "f1")
     checker.check_lengths(texts.sources, texts.place)

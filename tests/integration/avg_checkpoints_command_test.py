@@ -159,9 +159,9 @@ class EvaluateTest:
         flags = (f"--output_dir={FROZEN_RUN}", f"--averaged_dir={path}")
         flags += ("--num_last_checkpoints=2", f"--data_dir={tmp_path}")
         assert call(avg_checkpoints, *flags) == 0
-        assert "not measured on dev. The run's data" in capsys.readouterr().err
+        assert "not measured on dev. There is no data" in capsys.readouterr().err
         assert RunDirectory.exists(path)
-        words = ["data must be there", str(tmp_path), "--noevaluate"]
+        words = ["There is no data of", str(tmp_path), "--noevaluate"]
         assert_fails(capsys, words, avg_checkpoints, *flags, "--evaluate")
 
     def test_without_it_no_backend_is_loaded(self, tmp_path):

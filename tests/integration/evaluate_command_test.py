@@ -209,7 +209,7 @@ class EvaluateTest:
         empty.write_text("")
         assert_fails(
             capsys,
-            ["at least one line", str(empty)],
+            ["no line to score", str(empty)],
             evaluate,
             f"--hypotheses={empty}",
             f"--references={empty}",

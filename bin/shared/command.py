@@ -33,6 +33,7 @@ from keras_transformer.bin.shared import flags
 from keras_transformer.bin.shared import signals
 from keras_transformer.bin.shared import streams
 from keras_transformer.bin.shared import usr_dir
+from keras_transformer.errors import UserError
 
 HELP_FLAGS = {"-h", "-?", "-help", "--help", "--helpshort", "--helpfull"}
 BAD_INPUT = 2  # exit status
@@ -95,13 +96,10 @@ def _parse(main, values, has_output, argv):
     except absl_flags.UnrecognizedFlagError as error:
         _fail(main, _about_unknown(main, values, error.flagname))
     except (absl_flags.Error, ValueError) as error:
-        # The messages of absl itself state neither the rule nor what to do.
+        # The messages of absl itself do not say what to do.
         message = str(error)
-        if "Received: " not in message:
-            message = (
-                f"Flags must be written as --name=value. Received: {message}. "
-                f"`{_command(main)} --help` lists all flags."
-            )
+        if not isinstance(error, UserError):
+            message = f"{message}. `{_command(main)} --help` lists all flags."
         _fail(main, message)
     if len(remaining) > 1:
         _fail(

@@ -2,7 +2,6 @@
 
 import errno
 import os
-import traceback
 
 from keras_transformer.errors import UserError
 from keras_transformer.errors import is_out_of_memory
@@ -14,11 +13,7 @@ TOO_MANY_FILES = {errno.EMFILE, errno.ENFILE}
 def explain(error):
     """Returns the line about an exception, or None if it is a bug.
 
-    Bad input is a `ValueError` of this package, an `OSError`, or more work than
-    fits into memory.
-
-    Args:
-        error: The exception.
+    What a user can mend is a `UserError`, an `OSError`, or too little memory.
     """
     if isinstance(error, OSError):
         if error.errno in TOO_MANY_FILES:
@@ -28,8 +23,6 @@ def explain(error):
             )
         return _about_path(error)
     if isinstance(error, UserError):
-        return str(error)
-    if isinstance(error, ValueError) and _is_ours(error):
         return str(error)
     if is_out_of_memory(error):
         reason = " ".join(str(error).split())
@@ -65,18 +58,3 @@ def _about_stream(error):
         f"Cannot read or write: {error.strerror}. Check the paths, the "
         "streams and the disk."
     )
-
-
-def _is_ours(error):
-    """Returns whether this package, and not a library, raised the error.
-
-    A ValueError of a library or of Python itself is probably our bug.
-    """
-    # Python's own errors, such as of unpacking, name nothing that is received.
-    is_pythons = type(error).__module__ == "builtins"
-    if is_pythons and "Received: " not in str(error):
-        return False
-    # The last frame is the one that contains the `raise`.
-    *_, (frame, _) = traceback.walk_tb(error.__traceback__)
-    module = frame.f_globals.get("__name__", "")
-    return module.startswith("keras_transformer.") or module == "__main__"

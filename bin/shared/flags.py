@@ -60,6 +60,10 @@ class _Parser(flags.ArgumentParser):
         self.parse = convert
 
 
+class FlagError(flags.IllegalFlagValueError, UserError):
+    """The value of a flag breaks its rule."""
+
+
 class _Flag(flags.Flag):
     """A flag whose error states its rule.
 
@@ -83,7 +87,7 @@ class _Flag(flags.Flag):
             # An argument that is not UTF-8 contains surrogates, which standard
             # error may not be able to encode.
             shown = str(argument).encode(errors="backslashreplace").decode()
-            raise flags.IllegalFlagValueError(
+            raise FlagError(
                 f"`--{self.name}` must be {self._rule}. Received: "
                 f"--{self.name}={fields.shorten(shown)}. Correct the value; "
                 "--help explains the flag."

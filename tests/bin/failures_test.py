@@ -7,6 +7,8 @@ import resource
 import pytest
 
 from keras_transformer.bin.shared import failures
+from keras_transformer.bin.shared import flags
+from keras_transformer.errors import UserError
 from keras_transformer.serving.errors import RequestError
 
 
@@ -33,31 +35,34 @@ def test_too_many_open_files_name_the_limit(tmp_path, few_open_files):
     assert "ulimit -n" in line
 
 
-def raised(statement):
-    """Returns the ValueError of a statement in a module of the package."""
-    names = {
-        "__name__": "keras_transformer.module",
-        "RequestError": RequestError,
-    }
-    with pytest.raises(ValueError) as raised:
-        exec(statement, names)
-    return raised.value
-
-
 @pytest.mark.parametrize(
-    "statement", ["(one,) = ()", "int('one')", "'\xe4'.encode('ascii')"]
+    "error", [ValueError("not enough values to unpack"), TypeError("x")]
 )
-def test_errors_of_python_itself_are_bugs(statement):
-    assert failures.explain(raised(statement)) is None
+def test_errors_of_python_and_of_layers_are_bugs(error):
+    assert failures.explain(error) is None
 
 
 @pytest.mark.parametrize(
     "error",
     [
-        "ValueError('A word must be short. Received: along. Cut it.')",
-        "RequestError('NOT_FOUND', 'There is no such model.')",
+        UserError("A word must be short. Received: along. Cut it."),
+        RequestError("NOT_FOUND", "There is no such model."),
+        flags.FlagError("`--beam_size` must be an integer."),
     ],
 )
-def test_errors_of_the_package_are_shown(error):
-    error = raised(f"raise {error}")
+def test_what_a_user_can_mend_is_shown(error):
     assert failures.explain(error) == str(error)
+
+
+@pytest.mark.parametrize(
+    "error, line",
+    [
+        (FileNotFoundError(2, "No such file", "a"), "Cannot use a: No such"),
+        (OSError(28, "No space left", "a"), "Cannot write a: No space left. M"),
+        (OSError(28, "No space left"), "Cannot write to standard output: No s"),
+        (MemoryError(), "Out of memory. Use a smaller batch"),
+        (MemoryError("4 GB"), "Out of memory: 4 GB. Use a smaller batch"),
+    ],
+)
+def test_events_say_what_to_do(error, line):
+    assert failures.explain(error).startswith(line)

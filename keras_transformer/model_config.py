@@ -53,6 +53,12 @@ class ModelConfig:
                 f"divisor of d_model such as {_near_divisor(self)}, or set "
                 "both d_k and d_v."
             )
+        if self.d_model % 2 and self.positional_encoding == "sinusoidal":
+            raise UserError(
+                "`d_model` must be even with sinusoidal positions. Received: "
+                f"d_model={self.d_model}. Add 1 to it, or use "
+                "positional_encoding=learned."
+            )
 
     @property
     def decoder_depth(self):

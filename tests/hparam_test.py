@@ -49,6 +49,7 @@ class HParamsTest:
         [
             {"num_layers": 0},
             {"d_model": -512},
+            {"d_model": 15, "num_heads": 3},
             {"batch_tokens": 0},
             {"train_steps": 0},
             {"beam_size": 0},

@@ -26,6 +26,7 @@ ROWS = [
     row(NEW + "d_model=١٦", says="d_model"),
     row(NEW + "d_model=16.0", says="d_model"),
     row(NEW + "d_model=15", says="num_heads"),
+    row(NEW + "d_model=15,num_heads=3", says="d_model` must be even"),
     row(NEW + "d_model=4000000000000", says="d_model"),
     row(NEW + f"d_model={'8' * 5000}", says="d_model"),
     row(NEW + "d_ff=0", says="d_ff"),

@@ -49,7 +49,6 @@ class HParamsTest:
         [
             {"num_layers": 0},
             {"d_model": -512},
-            {"d_model": 15, "num_heads": 3},
             {"batch_tokens": 0},
             {"train_steps": 0},
             {"beam_size": 0},
@@ -122,6 +121,14 @@ class HParamsTest:
         (name,) = changes
         with pytest.raises(ValueError, match=f"must be 0 with `{name}`"):
             HParams(guided_alignment=0.1, **changes)
+
+    def test_sinusoids_need_an_even_width(self):
+        with pytest.raises(ValueError, match="d_model=15. .*learned"):
+            HParams(d_model=15, num_heads=3)
+        hparams = HParams(
+            d_model=15, num_heads=3, positional_encoding="learned"
+        )
+        assert hparams.d_model == 15
 
     def test_heads_must_divide_the_width(self):
         with pytest.raises(

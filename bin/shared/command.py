@@ -99,7 +99,11 @@ def _parse(main, values, has_output, argv):
         # The messages of absl itself do not say what to do.
         message = str(error)
         if not isinstance(error, UserError):
-            message = f"{message}. `{_command(main)} --help` lists all flags."
+            message = message.removeprefix("ERROR:: ").rstrip(".")
+            message = (
+                f"Cannot read the flags: {message}. `{_command(main)} --help` "
+                "lists all flags."
+            )
         _fail(main, message)
     if len(remaining) > 1:
         _fail(

@@ -43,7 +43,7 @@ class UsrDirTest:
             (
                 "usr_hparams",
                 "from keras_transformer import hparam\nhparam.HParams(d_ff=0)",
-                "ValueError: `d_ff` must be from 1",
+                "UserError: `d_ff` must be from 1",
             ),
         ],
     )

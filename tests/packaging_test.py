@@ -105,6 +105,13 @@ def imported_tops(module):
     return {name.split(".")[0] for name in imported_modules(MODULES[module])}
 
 
+def texts_in(node):
+    """Yields the texts that stand in a part of a module."""
+    for part in ast.walk(node):
+        if isinstance(part, ast.Constant) and isinstance(part.value, str):
+            yield part.value
+
+
 def setup_cfg():
     config = configparser.ConfigParser()
     config.read(ROOT / "setup.cfg", encoding="utf-8")
@@ -185,6 +192,23 @@ class ImportRulesTest:
             if package_of(name) in MATHS and imported_tops(name) & backends
         ]
         assert not impure
+
+    def test_what_a_user_can_mend_is_a_user_error(self):
+        """A command shows the traceback of every other error as a bug.
+
+        The maths half raises a ValueError, as Keras does. `HParams` refuses the
+        values of a user before it.
+        """
+        plain = [
+            f"{path}, line {node.lineno}"
+            for name, path in MODULES.items()
+            if package_of(name) not in MATHS - {"search"}
+            for node in walk(path)
+            if isinstance(node, ast.Call)
+            and getattr(node.func, "id", "") == "ValueError"
+            and any("Received: " in text for text in texts_in(node))
+        ]
+        assert not plain
 
     def test_no_import_goes_round_in_a_circle(self):
         edges = {

@@ -90,7 +90,7 @@ ROWS = [
     ),
     # The paper's own files.
     row(BPE, says="wmt16_en_de.tar.gz"),
-    row(BPE, writes("{box}/raw/vocab.bpe.32000", b"the\n"), says="lacks some files"),
+    row(BPE, writes("{box}/raw/vocab.bpe.32000", b"the\n"), says="lacks some"),
     # The record of an export.
     *unreadable(FAST, FAST_RECORD),
     row(FAST, removes(FAST_RECORD), says="export.json"),

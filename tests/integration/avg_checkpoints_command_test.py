@@ -159,7 +159,7 @@ class EvaluateTest:
         flags = (f"--output_dir={FROZEN_RUN}", f"--averaged_dir={path}")
         flags += ("--num_last_checkpoints=2", f"--data_dir={tmp_path}")
         assert call(avg_checkpoints, *flags) == 0
-        assert "not measured on dev. There is no data" in capsys.readouterr().err
+        assert "measured on dev. There is no data" in capsys.readouterr().err
         assert RunDirectory.exists(path)
         words = ["There is no data of", str(tmp_path), "--noevaluate"]
         assert_fails(capsys, words, avg_checkpoints, *flags, "--evaluate")

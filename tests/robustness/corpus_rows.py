@@ -89,7 +89,7 @@ ROWS = [
     row(
         START + TMX + " --source_language=en --target_language=fr",
         writes(TMX, WHOLE),
-        says=("languages de, en", "target_language=fr"),
+        says=("the file has de, en", "target_language=fr"),
     ),
     accepted(
         GENERATE + f":0.5 --train={TMX}@de:2" + LANGUAGES,
@@ -108,8 +108,8 @@ ROWS = [
     row(SHORTLIST + "{box}/gone.tsv", says="gone.tsv, which does not exist"),
     row(SHORTLIST + TEXTS + "@fr", says="<fr> has no id"),
     row(SHORTLIST + TEXTS, writes("{texts}/train.de", b"a\n"), says="1 lines"),
-    row(SHORTLIST + TSV, writes(TSV, b""), says="nothing at all"),
-    row(SHORTLIST + TSV, writes(TSV, b"\t\n\ta\n"), says="with an empty side"),
+    row(SHORTLIST + TSV, writes(TSV, b""), says="a.tsv without one"),
+    row(SHORTLIST + TSV, writes(TSV, b"\t\n\ta\n"), says="a.tsv without one"),
     row(SHORTLIST + TSV, writes(TSV, b"a\t\xff\n"), says="line 1"),
     row(SHORTLIST + TMX, writes(TMX, WHOLE), says="--source_language"),
     row(SHORTLIST + TEXTS + LANGUAGES, says="must go with a TMX file"),

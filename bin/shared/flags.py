@@ -52,8 +52,7 @@ class _Parser(flags.ArgumentParser):
     """Parses what absl has no parser for.
 
     Args:
-        convert: Function of the text that returns the value, or raises a
-            ValueError.
+        convert: Function from text to value, which may raise a ValueError.
     """
 
     def __init__(self, convert):
@@ -65,13 +64,7 @@ class FlagError(flags.IllegalFlagValueError, UserError):
 
 
 class _Flag(flags.Flag):
-    """A flag whose error states its rule.
-
-    Args:
-        rule: What the value must be, such as "a path".
-        parser: An absl parser.
-        name, default, description: See `absl.flags.Flag`.
-    """
+    """A flag whose error states its rule, such as "a path"."""
 
     title = UNGROUPED  # of the group of flags in the help
 
@@ -84,8 +77,7 @@ class _Flag(flags.Flag):
         try:
             super().parse(argument)
         except flags.IllegalFlagValueError as error:
-            # An argument that is not UTF-8 contains surrogates, which standard
-            # error may not be able to encode.
+            # Standard error may not be able to encode surrogates.
             shown = str(argument).encode(errors="backslashreplace").decode()
             raise FlagError(
                 f"`--{self.name}` must be {self._rule}. Received: "

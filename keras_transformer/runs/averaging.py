@@ -31,25 +31,12 @@ _MAKES_MORE = {
 
 
 def average_run(run, num_last, path, evaluate=None, kind="evaluated"):
-    """Writes the average of a run's last checkpoints as the directory of a run.
+    """Writes the average of a run's last checkpoints as a run of its own.
 
     An earlier average stays in its place until the new one is complete.
-
-    Args:
-        run: The `RunDirectory` to average.
-        num_last: Number of checkpoints to average; see `average`.
-        path: Directory to write. It decodes like any other run.
-        evaluate: Function of the averaged steps and the averaged weights that
-            returns figures on dev, a dictionary of name to number, which the
-            average records. Defaults to None, which records none.
-        kind: Kind of the checkpoints; see `average`.
-
-    Returns:
-        The `RunDirectory` of the average.
-
-    Raises:
-        UserError: If the directory holds anything but an earlier average, or
-            if another process is averaging into it.
+    `evaluate` takes the averaged steps and the averaged weights and returns a
+    dictionary of figures on dev, which the average records. The other arguments
+    are those of `average`.
     """
     _check_place(path, run)
     check = functools.partial(_check_replaceable, path)
@@ -74,21 +61,9 @@ def average(checkpoints, num_last, kind="evaluated"):
     mean is computed in float64. An average cannot be trained further, since it
     holds no optimizer state and no position in the data.
 
-    Args:
-        checkpoints: A `Checkpoints`.
-        num_last: Number of the newest checkpoints to average.
-        kind: Kind of the checkpoints. "timed" are those made at intervals of
-            training time. "evaluated" are those made at evaluations, and the
-            newest one even if it was made between two. Defaults to
-            "evaluated".
-
-    Returns:
-        A list of the steps that were averaged, and a dictionary of name to
-        array.
-
-    Raises:
-        UserError: If there are fewer checkpoints, or if two of them do not
-            hold the same weights.
+    The checkpoints of the kind "timed" are those made at intervals of training
+    time. "evaluated" are those made at evaluations, and the newest one even if
+    it was made between two. Returns the averaged steps, and arrays by name.
     """
     while True:
         steps = _find_last_steps(checkpoints, num_last, kind)
@@ -152,8 +127,6 @@ def _compute_mean(checkpoints, steps):
 
 def describe_steps(steps):
     """Says in words which updates were averaged and how far apart they are.
-
-    Example:
 
     >>> describe_steps([2000, 3000, 3870])
     'the checkpoints of updates 2000, 3000, 3870, which are 870 to 1000 apart'

@@ -14,17 +14,11 @@ _REMEDY = "Delete it; the checkpoint before it is used instead."
 
 
 def read_headers(path):
-    """Reads the shapes of the arrays, but no array.
+    """Reads the `npy.Header` of each array by name, but no array.
 
     It takes milliseconds and little memory, whatever the file holds. `np.savez`
     writes each array uncompressed. Anything else is refused, because a small
     file could then fill the memory.
-
-    Returns:
-        A dictionary of name to `npy.Header`.
-
-    Raises:
-        UserError: If it is not a complete file of arrays of numbers.
     """
     reading.check_file(path, remedy=_REMEDY)
     try:
@@ -35,15 +29,10 @@ def read_headers(path):
 
 
 def read_arrays(path, kinds=None):
-    """Reads arrays, after the headers of all of them.
+    """Reads arrays by name, after the headers of all of them.
 
-    Args:
-        path: Path of the file.
-        kinds: Beginnings of the names to read, such as `{"model"}`. Defaults to
-            None, which reads all arrays.
-
-    Returns:
-        A dictionary of name to NumPy array.
+    `kinds` are the beginnings of the names to read, such as `{"model"}`; None
+    reads all arrays.
     """
     names = [
         name
@@ -97,14 +86,8 @@ def _parse_headers(archive, num_bytes):
 def check_shapes(expected, stored, path, remedy):
     """Checks that a checkpoint holds exactly the arrays that it should.
 
-    Args:
-        expected: Dictionary of name to shape, or to words in its place.
-        stored: The same of what the file holds.
-        path: Path of the file, for the error.
-        remedy: Sentence that says what the user can do.
-
-    Raises:
-        UserError: If they differ. The message names the first array.
+    The dictionaries hold a shape, or words in its place, by the name of an
+    array. The message names the first array that differs.
     """
     for name in sorted(expected.keys() | stored.keys()):
         wanted, found = (

@@ -29,10 +29,9 @@ class Evaluation(NamedTuple):
 def read_evaluations(path, steps):
     """Reads the list of evaluations.
 
-    Without the file every checkpoint counts as evaluated, because early
-    versions made checkpoints only at evaluations and wrote no such file.
-    Evaluations newer than all checkpoints are ignored: a killed process did not
-    complete their checkpoints.
+    Without the file every checkpoint counts as evaluated, because version 0.1
+    wrote no such file. Evaluations newer than all checkpoints are ignored: a
+    killed process did not complete their checkpoints.
     """
     # `exists` would overlook a link to nothing.
     if not os.path.lexists(path):
@@ -54,10 +53,7 @@ def write_evaluations(path, evaluations):
 
 
 def read_timed_steps(path, steps):
-    """Reads the steps of the timed checkpoints; as `read_evaluations`.
-
-    Without the file no checkpoint counts as timed.
-    """
+    """Reads the steps of the timed checkpoints, none if there is no file."""
     if not os.path.lexists(path):
         return []
     timed_steps = read_record(path, [WHOLE], _TIMED_REMEDY)
@@ -79,29 +75,14 @@ def _check_order(steps, path, remedy):
 def select_kept(
     steps, evaluations, keep_max=None, keep_every_n_hours=0.0, timed_steps=()
 ):
-    """Selects the checkpoints to keep.
+    """Selects the checkpoints to keep, of those with the ascending `steps`.
 
-    The rule keeps the newest checkpoint, the newest `keep_max` that were made
-    at an evaluation, the newest `keep_max` timed ones, the one with the best
-    score, and the first one evaluated in every period of `keep_every_n_hours`
-    of training. Any other checkpoint only serves to resume from, so it goes as
-    soon as there is a newer one.
-
-    Args:
-        steps: List of the steps of all checkpoints, in ascending order.
-        evaluations: List of `Evaluation` in ascending order, deleted
-            checkpoints included.
-        keep_max: Number of the newest evaluated checkpoints to keep, and of
-            the newest timed ones. Defaults to None, which keeps all.
-        keep_every_n_hours: Hours of training between checkpoints that are kept
-            for ever; 0 keeps none. Defaults to 0.
-        timed_steps: Sequence of the steps of the timed checkpoints in ascending
-            order, deleted ones included. Defaults to none.
-
-    Returns:
-        The list of steps to keep, in ascending order.
-
-    Example:
+    The rule keeps the newest checkpoint, the newest `keep_max` (or all) that
+    were made at an evaluation, the newest `keep_max` timed ones, the one with
+    the best score, and the first one evaluated in every period of
+    `keep_every_n_hours` of training. Any other checkpoint only serves to resume
+    from, so it goes as soon as there is a newer one. The evaluations and timed
+    steps ascend and include those of deleted checkpoints.
 
     >>> evaluations = [Evaluation(10, score=3.0), Evaluation(20, score=2.0)]
     >>> select_kept([10, 15, 20, 25], evaluations, keep_max=1)
@@ -129,16 +110,8 @@ def find_newest_without_gap(steps, recorded_steps):
     """Returns the newest of the recorded steps, back to the first gap.
 
     A gap is a checkpoint that was deleted. A much older one that is kept as the
-    best or as an hourly one lies beyond a gap. It is not among the last
-    checkpoints of the run.
-
-    Args:
-        steps: List of the steps of all checkpoints.
-        recorded_steps: List of the steps of the evaluated or of the timed
-            checkpoints in ascending order, deleted ones included.
-
-    Returns:
-        A list of steps, in ascending order.
+    best or as an hourly one lies beyond a gap, so it is not among the last
+    checkpoints of the run. Both lists and the result ascend.
     """
     newest_first = itertools.takewhile(
         lambda step: step in steps, reversed(recorded_steps)

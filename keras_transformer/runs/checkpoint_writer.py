@@ -12,18 +12,10 @@ class CheckpointWriter:
     The training waits only while the caller copies its state
     (`variables.read`). A thread then writes the copy, one checkpoint at a time.
     An error in that thread is raised at the caller's next call. When `wait`
-    returns, the checkpoint is complete and those it replaces are deleted. A
-    process that ends normally also completes its last checkpoint.
-
-    Args:
-        checkpoints: The `Checkpoints` of the run. Records of checkpoints that
-            a killed process did not complete are removed from it.
-        keep_max: Number of the newest evaluated checkpoints to keep, and of
-            the newest timed ones. Defaults to 20.
-        keep_every_n_hours: Hours of training between checkpoints that are kept
-            for ever; 0 keeps none. See `select_kept`. Defaults to 0.
-
-    Example:
+    returns, the checkpoint is complete and those it replaces are deleted; see
+    `select_kept`. A process that ends normally also completes its last
+    checkpoint. Records of checkpoints that a killed process did not complete
+    are removed.
 
     >>> import tempfile
     >>> import numpy as np
@@ -54,17 +46,9 @@ class CheckpointWriter:
     ):
         """Begins to write a checkpoint once the previous one is complete.
 
-        Args:
-            step: Number of updates done.
-            arrays: Dictionary of name to NumPy array. The arrays must not
-                change afterwards.
-            is_evaluated: Whether the checkpoint is made at an evaluation.
-                Defaults to False.
-            is_timed: Whether it is made at an interval of training time. A
-                checkpoint that is neither only serves to resume from until
-                there is a newer one. Defaults to False.
-            seconds: Seconds of training so far, for `keep_every_n_hours`.
-                Defaults to 0.
+        The arrays must not change afterwards. A checkpoint that is made neither
+        at an evaluation nor at an interval of training time only serves to
+        resume from. `seconds` of training so far are for `keep_every_n_hours`.
         """
         # At most one copy of the state is in memory at any time.
         self.wait()
@@ -75,12 +59,9 @@ class CheckpointWriter:
         )
 
     def score(self, step, score):
-        """Records the score of an evaluated checkpoint.
+        """Records the score on dev of a checkpoint that was saved as evaluated.
 
-        Args:
-            step: Step of a checkpoint that was saved as evaluated.
-            score: Score on dev; greater is better. A score that is not finite
-                is recorded as unknown.
+        Greater is better. A score that is not finite is recorded as unknown.
         """
         # The thread may still be about to write this evaluation.
         self.wait()

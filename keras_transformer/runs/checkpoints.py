@@ -27,12 +27,7 @@ class Checkpoints:
     complete, even if a process is killed while it writes. `evaluations.json`
     lists the checkpoints that were made at an evaluation, with the time and the
     score of each. `timed.json` lists those that were made at intervals of
-    training time.
-
-    Args:
-        directory: Directory of the files. The first save creates it.
-
-    Example:
+    training time. The first save creates the directory.
 
     >>> import tempfile
     >>> checkpoints = Checkpoints(tempfile.mkdtemp())
@@ -78,19 +73,7 @@ class Checkpoints:
         return checkpoint_history.find_best_step(self.steps, self.evaluations)
 
     def save(self, step, arrays):
-        """Writes a checkpoint and waits until it is on the disk.
-
-        Args:
-            step: Number of updates done.
-            arrays: Dictionary of name to NumPy array.
-
-        Returns:
-            The path of the file.
-
-        Raises:
-            OSError: If the file cannot be written, for example because the
-                disk is full. The earlier checkpoints remain complete.
-        """
+        """Writes a checkpoint to the disk completely; returns its path."""
         os.makedirs(self.directory, exist_ok=True)
         path = self.path(step)
         # An open file, since NumPy adds `.npz` to a path that ends otherwise.
@@ -103,9 +86,6 @@ class Checkpoints:
 
         From the first call on, a checkpoint counts as evaluated only if it has
         a recorded evaluation.
-
-        Args:
-            *evaluations: Any number of `Evaluation`s.
         """
         # Reading drops evaluations that are newer than all checkpoints. A
         # resumed training repeats those.
@@ -138,16 +118,10 @@ class Checkpoints:
             os.remove(self.path(step))
 
     def load(self, step=None, kinds=None):
-        """Reads a checkpoint.
+        """Reads the arrays of a checkpoint by name; see `find` for the step.
 
-        Args:
-            step: Number of updates done, or "best" for the checkpoint with the
-                best score on dev. Defaults to the newest checkpoint.
-            kinds: Beginnings of the names to read, such as `{"model"}`.
-                Defaults to None, which reads all arrays.
-
-        Returns:
-            A dictionary of name to NumPy array.
+        `kinds` are the beginnings of the names to read, such as `{"model"}`;
+        None reads all arrays.
         """
         return checkpoint_file.read_arrays(self.path(self.find(step)), kinds)
 
@@ -167,8 +141,7 @@ class Checkpoints:
     def find(self, step=None):
         """Returns the step of an existing checkpoint.
 
-        Args:
-            step: As for `load`.
+        "best" is the one with the best score on dev, and None the newest.
         """
         steps = self.steps
         if step is None:

@@ -33,14 +33,8 @@ class MetricsTable:
     """Writes rows of figures to a CSV file, one at a time.
 
     The first row of a process rewrites the whole file, and so does a row with a
-    new column. All other rows are appended.
-
-    Args:
-        path: Path of the file. Its rows are kept.
-        last_step: Number of updates done before. Rows of later updates are
-            dropped, since those updates are repeated.
-
-    Example:
+    new column. All other rows are appended. Earlier rows are kept, but not
+    those after `last_step`, since their updates are repeated.
 
     >>> import tempfile
     >>> path = os.path.join(tempfile.mkdtemp(), "metrics.csv")
@@ -57,11 +51,7 @@ class MetricsTable:
         self._is_written = False
 
     def add(self, row):
-        """Adds a row and writes it.
-
-        Args:
-            row: Dictionary of name to figure; `step` is required.
-        """
+        """Writes a row, a dictionary of name to figure with `step`."""
         # As strings, which is how `read_rows` returns the earlier rows.
         self.rows.append({name: str(value) for name, value in row.items()})
         # The first row rewrites the file, because a resumed training drops rows
@@ -91,17 +81,9 @@ class MetricsTable:
 def read_rows(path):
     """Reads the rows of `metrics.csv`, even while a trainer writes it.
 
-    A last line without a line end is ignored, because it is incomplete.
-
-    Args:
-        path: Path of the file, which need not exist.
-
-    Returns:
-        A list of dictionaries of name to string; a figure that a row does not
-        have is "".
-
-    Raises:
-        UserError: If a file is there that is not such a table.
+    Each is a dictionary of name to string, "" for a figure that a row does not
+    have. There are none without the file. A last line without a line end is
+    ignored, because it is incomplete.
     """
     if not os.path.lexists(path):
         return []

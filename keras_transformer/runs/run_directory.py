@@ -128,11 +128,7 @@ class RunDirectory(vocabularies.HasVocabularies):
 
     @property
     def vocabularies(self):
-        """The `Vocabularies` of targets and sources.
-
-        Raises:
-            UserError: If one is not that which the run was trained with.
-        """
+        """The `Vocabularies`, which must have the recorded hashes."""
         return vocabularies.read(
             self.path,
             self.record.get("vocabulary_sha256"),
@@ -181,13 +177,11 @@ class RunDirectory(vocabularies.HasVocabularies):
         return training
 
     def check_same(self, record, hparams):
-        """Checks that this run can be resumed.
+        """Checks that this run can be resumed with a record and `HParams`.
 
-        Args:
-            record: Dictionary as for `create`.
-            hparams: `HParams` of the training. `train_steps` may differ. So may
-                `batch_tokens` if `effective_batch_tokens` is set, because the
-                updates do not depend on it.
+        `train_steps` may differ. So may `batch_tokens` if
+        `effective_batch_tokens` is set, because the updates do not depend on
+        it.
         """
         if self.averaged_steps:
             raise UserError(

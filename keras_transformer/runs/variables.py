@@ -9,15 +9,12 @@ SEED = "seed_generator_state"
 
 
 def model_variables(model):
-    """Names the weights of a model.
+    """Returns the weights of a model by name.
 
     A name is the place in the model, such as
     `model/encoder/layer_0/self_attention/query`. The seeds that Keras creates
     for dropout layers are omitted, since the training does not use them (see
     `layers.dropout`).
-
-    Returns:
-        A dictionary of name to Keras variable.
     """
     return {
         f"model/{_get_place(variable)}": variable
@@ -27,12 +24,9 @@ def model_variables(model):
 
 
 def average_variables(model, optimizer):
-    """Names the moving averages (EMA) of the weights that an optimizer keeps.
+    """Returns the moving averages (EMA) of weights, if the optimizer keeps any.
 
-    Returns:
-        A dictionary of name to Keras variable. The average of the weight
-        `model/...` is called `average/...`. The dictionary is empty if the
-        optimizer keeps no averages.
+    The average of the weight `model/...` is called `average/...`.
     """
     places = map(_get_place, model.trainable_variables)
     # In the order of the weights that the optimizer was built on.
@@ -41,15 +35,11 @@ def average_variables(model, optimizer):
 
 
 def optimizer_variables(optimizer):
-    """Names the moments and the counters of a built Keras optimizer.
+    """Returns the moments and the counters of a built Keras optimizer by name.
 
-    The moving averages of the weights are not among them; see
-    `average_variables`. Keras gives some variables the same path, for example
-    those of Adafactor for all weights called `query`. Their names get a number
-    from the second one on: `optimizer/query:2`.
-
-    Returns:
-        A dictionary of name to Keras variable.
+    The moving averages are not among them. Keras gives some variables the same
+    path, for example those of Adafactor for all weights called `query`. Their
+    names get a number from the second one on: `optimizer/query:2`.
     """
     # By identity, because `==` compares the values of Keras variables.
     averages = {id(variable) for variable in _get_averages(optimizer)}
@@ -65,10 +55,7 @@ def optimizer_variables(optimizer):
 
 
 def read(named):
-    """Copies named variables into a dictionary of NumPy arrays.
-
-    The arrays do not change when the variables do.
-    """
+    """Copies named variables into a dictionary of NumPy arrays."""
     return {
         name: ops.convert_to_numpy(variable) for name, variable in named.items()
     }
@@ -77,14 +64,8 @@ def read(named):
 def write(named, arrays, source):
     """Assigns arrays to the variables of the same names.
 
-    Args:
-        named: Dictionary of name to Keras variable.
-        arrays: Dictionary of name to array. Further names are ignored.
-        source: Path that the arrays come from, for error messages.
-
-    Raises:
-        UserError: If the array of a variable is missing or has another shape.
-            In this case no variable changes.
+    Further arrays are ignored. If one is missing or has another shape, a
+    `UserError` about the path `source` is raised and no variable changes.
     """
     # All are checked before the first one is assigned, so that an error leaves
     # the model as it was.

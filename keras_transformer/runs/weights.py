@@ -13,21 +13,11 @@ EMBEDDING = "model/embedding/"  # prefix of the embedding matrices
 
 
 def load_model(run, step=None, precision="float32"):
-    """Builds the model of a run with the weights of a checkpoint.
+    """Builds the `Transformer` of a run with the weights of a checkpoint.
 
-    If the run keeps moving averages (`ema_decay`), the model gets those.
-
-    Args:
-        run: A `RunDirectory`.
-        step: Step of the checkpoint, or "best". Defaults to the newest.
-        precision: Precision of the computation: "float32", "bfloat16" or
-            "float16". Defaults to "float32".
-
-    Returns:
-        A built `Transformer`.
-
-    Raises:
-        UserError: If there is no such precision or checkpoint.
+    If the run keeps moving averages (`ema_decay`), the model gets those. The
+    step is an integer or "best" and defaults to the newest. The precision of
+    the computation is "float32", "bfloat16" or "float16".
     """
     # Imported here because kt-trainer checks a warm start before it loads the
     # backend, and averaging needs no backend at all.
@@ -53,16 +43,8 @@ def warm_start(model, other, run):
 
     These are the weights that the other run decodes with: its moving averages
     if it keeps them. The state of the optimizer is not taken over. If the
-    vocabularies differ, the embeddings are those of `carry_over`.
-
-    Args:
-        model: Built `Transformer` of `run`.
-        other: `RunDirectory` that the weights come from.
-        run: `RunDirectory` of the new run.
-
-    Raises:
-        UserError: If the architectures differ. In this case the model does not
-            change.
+    vocabularies differ, the embeddings are those of `carry_over`. If the
+    architectures differ, the model does not change.
     """
     check_same_architecture(run.hparams.model, other)
     arrays = read_weights(other.checkpoints)
@@ -76,11 +58,7 @@ def warm_start(model, other, run):
 
 
 def check_same_architecture(config, other):
-    """Checks that a run can start with the weights of another one.
-
-    Raises:
-        UserError: If the architectures differ.
-    """
+    """Checks that a run can start with the weights of another one."""
     theirs = other.hparams.model.architecture
     for name, value in config.architecture.items():
         if theirs.get(name, value) != value:
@@ -96,9 +74,6 @@ def check_checkpoint(run, step=None):
     """Checks that a checkpoint has the weights of the run's model.
 
     It reads no array and needs no backend, so it takes milliseconds.
-
-    Raises:
-        UserError: If a weight is missing, superfluous or of another shape.
     """
     expected = list_weights(run.hparams.model, *run.vocabularies.sizes)
     step = run.checkpoints.find(step)
@@ -124,15 +99,8 @@ def check_checkpoint(run, step=None):
 def read_weights(checkpoints, step=None):
     """Reads the `select_decoding_weights` of a checkpoint.
 
-    Args:
-        checkpoints: A `Checkpoints`.
-        step: Step of the checkpoint, or "best". Defaults to the newest.
-
-    Returns:
-        A dictionary of the names `model/...` to NumPy arrays.
-
-    Raises:
-        UserError: If the checkpoint is incomplete or a weight is not finite.
+    Raises a `UserError` if the checkpoint is incomplete or a weight is not
+    finite.
     """
     step = checkpoints.find(step)
     used = select_decoding_weights(checkpoints.load(step, {"model", "average"}))
@@ -154,13 +122,10 @@ def _assign_weights(model, arrays, source):
 
 
 def select_decoding_weights(arrays):
-    """Returns those weights of a checkpoint that decoding uses.
+    """Returns those weights of a checkpoint that decoding uses, as `model/...`.
 
     These are the moving averages, `average/...`, if the checkpoint holds them.
     The training itself continues from `model/...`.
-
-    Returns:
-        A dictionary of the names `model/...` to arrays.
     """
     used = {}
     for name, array in arrays.items():
@@ -175,15 +140,8 @@ def carry_over(embeddings, earlier, vocabulary):
 
     A piece that both vocabularies have keeps its embedding. Any other piece is
     spelled by the longest pieces of the earlier vocabulary, or in bytes, and
-    gets the mean of their embeddings.
-
-    Args:
-        embeddings: Array of shape `(earlier.vocab_size, d_model)`.
-        earlier: `Subwords` that the embeddings belong to.
-        vocabulary: The new `Subwords`.
-
-    Returns:
-        Array of shape `(vocabulary.vocab_size, d_model)`.
+    gets the mean of their embeddings. The shapes are `(earlier.vocab_size,
+    d_model)` and `(vocabulary.vocab_size, d_model)`.
     """
     ids = {piece: id_ for id_, piece in enumerate(earlier.all_pieces())}
     return np.stack(
@@ -201,8 +159,6 @@ def count_shared_pieces(earlier, vocabulary):
 
 def _spell(piece, ids):
     """Returns ids of an earlier vocabulary that spell a piece together.
-
-    Example:
 
     >>> _spell("abcd", {"a": 3, "abc": 4, "d": 5})
     [4, 5]

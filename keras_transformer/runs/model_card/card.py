@@ -41,27 +41,17 @@ UNKNOWN_DEVICE = (
 
 
 def write_model_card(directory, run, step=None, export=None):
-    """Writes the model card, `README.md`, into a directory.
+    """Writes the model card, `README.md`, into a directory; returns its path.
 
     A card describes the purpose of the model, its data and training, its scores
     with sacreBLEU's signatures, its limits, its use and its hyperparameters. A
-    `README.md` that is not a card remains unchanged. So does a card without its
-    first line, which users remove to keep their own text.
+    `README.md` that is not a card remains unchanged, and the result is None. So
+    does a card without its first line, which users remove to keep their own
+    text.
 
-    Args:
-        directory: Directory of the run or of the exported model.
-        run: `RunDirectory` that the model comes from.
-        step: Step of the checkpoint, or "best". Defaults to the newest.
-        export: Dictionary about an exported model. It holds `format` as
-            kt-exporter takes it, and optionally `decode`, the `DecodeOptions`
-            of the export, `quantization`, `precision`, and `shortlist`, whether
-            the model has one. Defaults to None, for a run.
-
-    Returns:
-        The path of the file, or None if another `README.md` was there.
-
-    Raises:
-        UserError: If there is no such checkpoint.
+    `export` is about an exported model. It holds `format` as kt-exporter takes
+    it, and optionally `decode`, the `DecodeOptions` of the export,
+    `quantization`, `precision`, and `shortlist`, whether the model has one.
     """
     path = os.path.join(directory, FILE_NAME)
     if os.path.lexists(path) and not _is_card(path):
@@ -73,10 +63,10 @@ def write_model_card(directory, run, step=None, export=None):
 
 
 def check_model_card(run, step=None):
-    """Checks that the scores, `metrics.csv` and the checkpoint can be read.
+    """Raises what `write_model_card` would raise.
 
     Commands call this first, because they write the card when hours of work are
-    done. It raises what `write_model_card` would raise.
+    done.
     """
     make_model_card(run, step)
 
@@ -232,15 +222,9 @@ def _describe_time(training):
 
 
 def describe_cost(training):
-    """Describes the cost of a run.
+    """Describes the cost of a run as a list of (title, text).
 
-    Args:
-        training: Dictionary as `RunDirectory.read_training` returns it.
-
-    Returns:
-        A list of (title, text), which is empty for a run of an earlier version.
-
-    Example:
+    It is empty for a run of an earlier version.
 
     >>> hours = 12 * 3600
     >>> costs = {"device_flops": hours * 7.6e13, "token_flops": 9.4e17}

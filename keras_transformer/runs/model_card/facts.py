@@ -8,20 +8,15 @@ from keras_transformer.data import generation
 
 
 def describe_data(problem):
-    """Describes the generated data of a problem, for the record of a run.
+    """Describes the generated data of a problem, or returns None without any.
 
-    Args:
-        problem: A `Problem`.
-
-    Returns:
-        A dictionary, or None if no data has been generated. It holds
-        `languages`; `vocab_size` and, if the source has a vocabulary of its
-        own, `source_vocab_size`; `files`, the name and the SHA-256 of each
-        text file if the text comes from files; the `settings` that the data
-        depend on; and `splits`. Each split has the numbers of `pairs`,
-        `source_tokens` and `target_tokens`, in the direction of the problem. If
-        it has both, `both_directions` is True, and the numbers are those of all
-        pairs in both directions.
+    The dictionary holds `languages`; `vocab_size` and, if the source has a
+    vocabulary of its own, `source_vocab_size`; `files`, the name and the
+    SHA-256 of each text file; the `settings` that the data depend on; and
+    `splits`. Each split has the numbers of `pairs`, `source_tokens` and
+    `target_tokens`, in the direction of the problem. If it has both,
+    `both_directions` is True, and the numbers are those of all pairs in both
+    directions.
     """
     manifest = generation.read_manifest(problem.directory)
     if manifest is None:
@@ -47,16 +42,11 @@ def describe_data(problem):
 
 
 def find_changed_data(run, problem):
-    """Returns the part of a problem's data that is not as a run records it.
+    """Returns the first part of the data that is not as a run records it.
 
-    Args:
-        run: A `RunDirectory`.
-        problem: The `Problem`, with generated data. They may be in another
-            directory than when the run was started.
-
-    Returns:
-        The name of the first such part, such as "files", or None. An early run
-        does not record its data, so none of it is compared.
+    It is a name such as "files", or None. The data may be in another directory
+    than when the run was started. An early run does not record its data, so
+    none of it is compared.
     """
     earlier = run.record.get("data")
     if not earlier:
@@ -93,8 +83,7 @@ def _count_tokens(counts, sides):
 def get_data(run):
     """Returns the description of a run's data as `describe_data`, or None.
 
-    If the run does not record its data, the manifest in `data_dir` is read
-    instead.
+    If the run does not record it, the manifest in `data_dir` is read.
     """
     # The record describes the data at the start of the training. The directory
     # may be gone or hold other data by now.

@@ -30,18 +30,10 @@ _REMEDY = "Restore the file from a copy, or delete it and evaluate again."
 
 
 def record_scores(run, split, step, num_pairs, decode, report):
-    """Adds the scores of a split to `scores/SPLIT.json`.
+    """Adds the `report` of a problem on a split to `scores/SPLIT.json`.
 
-    They replace earlier scores of the same checkpoint with the same options of
+    It replaces earlier scores of the same checkpoint with the same options of
     decoding and the same first measure. All other scores remain.
-
-    Args:
-        run: A `RunDirectory`.
-        split: Name of the split, or of another text.
-        step: Step of the checkpoint.
-        num_pairs: Number of sentences.
-        decode: `DecodeOptions` of the translations.
-        report: The report that the problem's `report` returned.
     """
     entry = {
         "step": step,
@@ -63,12 +55,10 @@ def record_scores(run, split, step, num_pairs, decode, report):
 
 
 def read_scores(run):
-    """Reads all scores that `record_scores` wrote.
+    """Reads all scores that `record_scores` wrote, by split and oldest first.
 
-    Returns:
-        A dictionary of split to a list of dictionaries, oldest first. Each one
-        holds `step`, `num_pairs`, `decode`, the scores by name, such as `bleu`,
-        and the `lines` of the report with their signatures.
+    Each is a dictionary of `step`, `num_pairs`, `decode`, the scores by name,
+    such as `bleu`, and the `lines` of the report with their signatures.
     """
     directory = run.file(DIRECTORY)
     if not os.path.isdir(directory):
@@ -85,8 +75,6 @@ def read_scores(run):
 
 def read_signature(line):
     """Returns the signature in a line of sacreBLEU.
-
-    Example:
 
     >>> read_signature("BLEU|nrefs:1|case:mixed = 35.1 68/42/28/19")
     'BLEU|nrefs:1|case:mixed'

@@ -21,16 +21,8 @@ def training_flops(config, vocab_size, lengths, num_passes=1):
     a lookup. It does not count, and neither do biases, normalisation, softmax
     and the optimizer.
 
-    Args:
-        config: `ModelConfig` of the model.
-        vocab_size: Integer number of token ids.
-        lengths: Array of shape `(pairs, 2)`, the source and the target length
-            of each pair.
-        num_passes: Integer number of times that an update runs the model on
-            each pair. Defaults to 1.
-
-    Returns:
-        A float.
+    The lengths `(pairs, 2)` are those of the source and the target. An update
+    runs the model `num_passes` times on each pair.
     """
     # In float, because int32 overflows.
     source, target = np.asarray(lengths, float).reshape(-1, 2).T  # (pairs,)
@@ -47,11 +39,7 @@ def training_flops(config, vocab_size, lengths, num_passes=1):
 
 @functools.cache
 def _entries_per_token(config, vocab_size):
-    """Returns how many entries of matrices a token is multiplied with.
-
-    Returns:
-        The number for a source token, and the number for a target token.
-    """
+    """Counts the matrix entries that multiply a source and a target token."""
     weights = list_weights(config, vocab_size)
     # The logits are products with this matrix or with one of the same shape.
     entries = {

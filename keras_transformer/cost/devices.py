@@ -29,15 +29,7 @@ MATRIX_PEAK = {
 
 
 def parse_flops(device):
-    """Returns the operations a second that a device sustains.
-
-    Args:
-        device: Name in `SUSTAINED`, or a number of operations as text.
-
-    Raises:
-        UserError: If it is neither.
-
-    Example:
+    """Returns the operations a second that `--device` names or states.
 
     >>> parse_flops("P100")
     9500000000000.0
@@ -60,15 +52,9 @@ def parse_flops(device):
 
 
 def recognise_flops(name):
-    """Returns the operations a second of the device that a driver names.
+    """Returns the operations a second of a device by its driver's name for it.
 
-    Args:
-        name: Text such as "Tesla P100-SXM2-16GB".
-
-    Returns:
-        A float, or None if the device is not in `SUSTAINED`.
-
-    Example:
+    It is None if the device is not in `SUSTAINED`.
 
     >>> recognise_flops("Tesla P100-SXM2-16GB")
     9500000000000.0
@@ -77,17 +63,10 @@ def recognise_flops(name):
 
 
 def find_matrix_peak(name, precision):
-    """Returns the peak of matrix products on the device that a driver names.
+    """Returns the peak of matrix products of a device by its driver's name.
 
-    Args:
-        name: Text such as "NVIDIA A100-SXM4-40GB".
-        precision: "float32", "bfloat16" or "float16".
-
-    Returns:
-        Operations a second, or None if the device is not in `MATRIX_PEAK` or
-        has no fast products in this precision.
-
-    Example:
+    It is None if the device is unknown or has no fast products in this
+    precision.
 
     >>> find_matrix_peak("NVIDIA A100-SXM4-40GB", "bfloat16")
     312000000000000.0
@@ -103,13 +82,6 @@ def _entry(table, name):
 
 def compute_cost(seconds, num_devices, flops):
     """Returns the cost of a training by the formula of the paper's Table 2.
-
-    Args:
-        seconds: Duration of the training.
-        num_devices: Number of devices.
-        flops: Operations a second that a device sustains.
-
-    Example:
 
     The base model took 12 hours on 8 P100s, and the paper says 3.3e18.
 

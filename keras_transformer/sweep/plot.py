@@ -15,10 +15,9 @@ THEIRS = {"label": "paper", "color": "tab:orange", "marker": "D"}
 def plot_lines(lines, path, base=None):
     """Draws a panel for each measured figure, with a line for each row.
 
-    The figures of the paper and those of smaller models on other data are far
-    apart. With a base row, a panel therefore shows differences: ours from our
-    base, and the paper's from its own. A grey band is the range of the seeds of
-    our base.
+    The figures of the paper and ours are far apart. With a base row, a panel
+    therefore shows differences: ours from our base, and the paper's from its
+    own. A grey band is the range of the seeds of our base.
     """
     # Imported here so that importing this module does not load matplotlib.
     from matplotlib.figure import Figure

@@ -25,11 +25,7 @@ class Result:
 
 
 def read_result(row, path):
-    """Reads the result of a row.
-
-    Returns:
-        A `Result`, or None if there is no checkpoint of this run.
-    """
+    """Reads the `Result` of a row, or None without a checkpoint of this run."""
     if not RunDirectory.exists(path):
         return None
     run = RunDirectory(path)
@@ -66,11 +62,7 @@ def is_trained(row, result):
 
 
 def select_scores(run, step, problem):
-    """Returns the scores that kt-evaluate measures without further flags.
-
-    Returns:
-        A dictionary of the name of a split to its scores by name.
-    """
+    """Returns the scores by split that kt-evaluate measures without flags."""
     scores = {}
     for split, entries in read_scores(run).items():
         # kt-evaluate may also have scored other texts and checkpoints, or have

@@ -35,21 +35,11 @@ class Row:
 
 
 def make_rows(variants, scale, overrides, train_steps, seeds_of):
-    """Returns the rows that train some variants.
+    """Returns the `Row`s that train some `Variant`s.
 
-    Args:
-        variants: List of `Variant`.
-        scale: Name of the scale; see `scale_down`.
-        overrides: Changes of all variants, as --hparams takes them. They come
-            after the scale and before the variant's changes.
-        train_steps: Number of updates, or None for that of each variant.
-        seeds_of: Function from the name of a variant to its seeds.
-
-    Returns:
-        A list of `Row`.
-
-    Raises:
-        UserError: If a value does not fit, or if two rows are the same.
+    The `overrides` come after the scale and before the changes of a variant.
+    `train_steps` may be None for the number of each variant. `seeds_of` returns
+    the seeds of the variant of a name.
     """
     rows = []
     for variant in variants:
@@ -75,13 +65,6 @@ def scale_down(hparams, scale):
     the schedule demands of a quarter of the width. Without the division the
     shorter warm-up would double it once more. The numbers of layers and heads
     stay, so the row of Table 3 with 32 heads has heads of 4.
-
-    Args:
-        hparams: The `HParams` to scale.
-        scale: One of `SCALES`. "none" changes nothing.
-
-    Raises:
-        UserError: If a value is not divisible.
     """
     if scale == "none":
         return hparams

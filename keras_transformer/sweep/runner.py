@@ -16,19 +16,8 @@ def run_row(row, path, splits, flags=(), trainer_flags=()):
 
     kt-trainer and kt-evaluate do the work in processes of their own, which can
     crash or run out of memory without harm to the sweep. A row that was
-    interrupted continues from its newest checkpoint.
-
-    Args:
-        row: The `Row`.
-        path: Path of its run's directory.
-        splits: Names of the splits to evaluate.
-        flags: List of further flags of kt-trainer and of kt-evaluate. Defaults
-            to none.
-        trainer_flags: List of further flags of kt-trainer alone. Defaults to
-            none.
-
-    Returns:
-        None, or a line on why the row failed.
+    interrupted continues from its newest checkpoint. `flags` are for both
+    commands. Returns None, or a line on why the row failed.
     """
     os.makedirs(path, exist_ok=True)
     failure = None

@@ -36,19 +36,7 @@ class Range:
 
 
 def list_grid(text):
-    """Returns all combinations of the values that a text lists.
-
-    Args:
-        text: Names and values as the flag `--grid` takes them.
-
-    Returns:
-        A list of dictionaries of hyper-parameters.
-
-    Raises:
-        UserError: If a name is unknown or repeated, or if a value does not
-            fit.
-
-    Example:
+    """Returns all combinations of the values that `--grid` lists.
 
     >>> list_grid("dropout=0.1,0.3;num_layers=2")
     [{'dropout': 0.1, 'num_layers': 2}, {'dropout': 0.3, 'num_layers': 2}]
@@ -64,23 +52,9 @@ def list_grid(text):
 
 
 def draw_points(text, num_points, seed):
-    """Draws different combinations of values.
+    """Draws different combinations of what `--ranges` lists.
 
     More points of the same seed begin with the same points.
-
-    Args:
-        text: Names with ranges or values, as the flag `--ranges` takes them.
-        num_points: Number of combinations.
-        seed: Integer seed of the generator.
-
-    Returns:
-        A list of dictionaries of hyper-parameters.
-
-    Raises:
-        UserError: If a name is unknown or repeated, if a value does not fit,
-            or if there are too few different combinations.
-
-    Example:
 
     >>> draw_points("norm=pre;num_layers=2..2", num_points=1, seed=0)
     [{'norm': 'pre', 'num_layers': 2}]

@@ -34,8 +34,7 @@ class Sweep:
     def run(self, rows, flags=(), trainer_flags=()):
         """Trains and evaluates rows, and writes the report after each one.
 
-        Returns:
-            A dictionary of the directory of a row to why it failed.
+        Returns why rows failed, by their directories.
         """
         failures = {}
         self.write_report(failures)
@@ -79,13 +78,7 @@ class Sweep:
 def check_settings(directory, settings):
     """Checks that a directory holds no other sweep, and records this one.
 
-    Args:
-        directory: Directory of the sweep.
-        settings: Dictionary of the settings that all calls have to share, by
-            the name of the flag.
-
-    Raises:
-        UserError: If an earlier call had other settings.
+    The settings, by flag, are those that all calls have to share.
     """
     path = os.path.join(directory, RECORD_FILE)
     if not os.path.lexists(path):

@@ -31,16 +31,9 @@ PAPER = "paper_"  # those of the paper's begin with this
 def make_lines(rows, results, measure, quoted=()):
     """Returns the lines of the table: quoted figures, then a line for each row.
 
-    Args:
-        rows: List of `Row`.
-        results: Dictionary of a row's directory to its `Result`, or None.
-        measure: Name of the score to show, such as "bleu".
-        quoted: Pairs of a name and a dictionary of figures of the paper.
-            Defaults to none.
-
-    Returns:
-        A list of dictionaries of column to value. A line lacks the columns
-        that it has no value for.
+    `results` holds a `Result` or None by the directory of a row, and `quoted`
+    pairs of a name and figures of the paper. A line is a dictionary of column
+    to value, without the columns that it has no value for.
     """
     others = _find_other_columns(rows)
     lines = [

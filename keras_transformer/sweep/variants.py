@@ -54,11 +54,8 @@ def make_table3(problem):
 def make_table4(problem, semi_problem, hparams_set):
     """Returns the Transformer's rows of the paper's Table 4.
 
-    Args:
-        problem: `Problem` of the treebank.
-        semi_problem: `Problem` of the treebank and of parsed sentences, or None
-            to leave that row out.
-        hparams_set: Name of the hparams set of both rows.
+    `semi_problem` has the treebank and parsed sentences; None leaves its row
+    out.
     """
     problems = {"treebank_only": problem, "semi_supervised": semi_problem}
     return [
@@ -69,11 +66,9 @@ def make_table4(problem, semi_problem, hparams_set):
 
 
 def quote_table4(names):
-    """Returns the paper's figures that are shown beside rows of these names.
+    """Returns the paper's figures to show beside rows, with their names.
 
-    Returns:
-        A list of pairs of a name and a dictionary of figures. The figure for a
-        row of the Transformer that is missing is among them.
+    The figure for a row of the Transformer that is missing is among them.
     """
     missing = {
         f"Transformer (4 layers), {name.replace('_', '-')}": f1

@@ -17,10 +17,7 @@ def report_average(problem, run, num_averaged, averaged):
     The table has a row for the newest checkpoint, one for the best if that is
     another, and one for the average. If a checkpoint is better than the
     average, a line below the table says so and what to do. All of it goes to
-    standard error.
-
-    Returns:
-        The figures of the average, a dictionary of name to number.
+    standard error. Returns the figures of the average by name.
     """
     evaluate = WeightsEvaluator(problem, run)
     measure = evaluate.measure
@@ -39,16 +36,11 @@ def report_average(problem, run, num_averaged, averaged):
 
 
 def compare(table, average, measure):
-    """Says whether a single checkpoint is better than an average.
+    """Says which single checkpoint is better than an average, and what to do.
 
-    Args:
-        table: Dictionary of "newest" and "best" to their figures, each a
-            dictionary of name to number. One of them may be absent.
-        average: Figures of the average.
-        measure: Name of the figure that decides. Without it the loss does.
-
-    Returns:
-        A text with the way out, or None if no checkpoint is better.
+    `table` holds the figures of the "newest" and the "best" checkpoint, or of
+    one of them. `measure` decides, or the loss where it was not measured.
+    Returns None if no checkpoint is better.
     """
     measure = measure if measure in average else "loss"
     sign = -1 if measure in LOWER_IS_BETTER else 1
@@ -81,8 +73,7 @@ def _print_row(name, figures, measure):
 class WeightsEvaluator:
     """Measures any weights of a run's model on dev, as its trainer does.
 
-    The computation is in float32, like decoding, whatever the precision of the
-    run.
+    It computes in float32, like decoding, whatever the run's precision is.
     """
 
     def __init__(self, problem, run):
@@ -102,15 +93,9 @@ class WeightsEvaluator:
         return self.evaluate.measure
 
     def __call__(self, arrays):
-        """Computes the figures of weights.
+        """Computes the figures of the weights that `read_weights` returns.
 
-        Args:
-            arrays: Dictionary of the names `model/...` to arrays, as
-                `read_weights` returns it.
-
-        Returns:
-            A dictionary of figures as in the rows of `metrics.csv`, without
-            `dev_` before their names.
+        They are named as in `metrics.csv`, without `dev_` at the beginning.
         """
         named = variables.model_variables(self.engine.model)
         variables.write(named, arrays, self.run.path)

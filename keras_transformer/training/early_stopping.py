@@ -22,9 +22,6 @@ def get_score(metric, results):
     """Returns the figure of an evaluation that decides which one is best.
 
     The metric is "loss", or the name of a score. A greater result is better.
-
-    Raises:
-        UserError: If the evaluation has no such figure.
     """
     name, sign = f"dev_{metric}", -1 if metric in LOWER_IS_BETTER else 1
     if name not in results:

@@ -20,14 +20,8 @@ class Evaluator:
     """Measures the model of an engine on the dev split of a problem.
 
     With `ema_decay` it measures the moving averages of the weights, since a
-    checkpoint is decoded with those.
-
-    Args:
-        problem: A `Problem` with generated data.
-        engine: An engine with its model built.
-        hparams: `HParams` of the model.
-        measure: Name of the measure of the best checkpoint. Defaults to the
-            problem's.
+    checkpoint is decoded with those. `measure` is that of the best checkpoint
+    and defaults to the problem's.
     """
 
     def __init__(self, problem, engine, hparams, measure=None):
@@ -47,17 +41,11 @@ class Evaluator:
     def __call__(self, must_stop=lambda: False):
         """Computes the figures of the current weights.
 
-        Args:
-            must_stop: Function without arguments, called after each batch. The
-                evaluation ends if it returns True. Defaults to a function that
-                returns False.
-
-        Returns:
-            A dictionary of figures, and a list of some (source, reference,
-            translation). The figures are `dev_loss` (per token, natural
-            logarithm), `dev_perplexity`, `dev_accuracy` and the problem's
-            scores of greedy translations, such as `dev_bleu`. None if
-            `must_stop` ended the evaluation.
+        Returns a dictionary of figures, and a list of some (source, reference,
+        translation). The figures are `dev_loss` (per token, natural logarithm),
+        `dev_perplexity`, `dev_accuracy` and the problem's scores of greedy
+        translations, such as `dev_bleu`. `must_stop` is called after each
+        batch. If it returns True, the evaluation ends and the result is None.
         """
 
         def check(_):

@@ -37,17 +37,10 @@ class TrainingLog:
     """Writes the figures of a run to its directory and to standard error.
 
     On a terminal a `tqdm` bar shows the progress. Elsewhere, such as in a file,
-    each row of `metrics.csv` also gives a line.
-
-    Args:
-        run: The `RunDirectory`.
-        step: Number of updates done before. Rows of later updates are dropped,
-            since those updates are repeated.
-        is_chief: Whether this worker writes the log; the others write nothing.
-            Defaults to True.
-        counts: The `counts` of the log that this one continues. Those of an
-            earlier version, which counted less, are left out. Defaults to
-            None, for a new run.
+    each row of `metrics.csv` also gives a line. Rows of updates after `step`
+    are dropped, since those updates are repeated. Workers other than the chief
+    write nothing. `counts` are those of the log that this one continues; those
+    of an earlier version, which counted less, are left out.
     """
 
     def __init__(self, run, step, is_chief=True, counts=None):
@@ -116,14 +109,7 @@ class TrainingLog:
     def write_training(
         self, progress, learning_rate, train_steps, memory_bytes
     ):
-        """Writes a row about the updates since the last row.
-
-        Args:
-            progress: Dictionary with `step`, `epoch` and `seconds`.
-            learning_rate: Learning rate of the last update.
-            train_steps: Number of updates of the whole training.
-            memory_bytes: Peak use of memory so far.
-        """
+        """Writes a row about the updates since the last row."""
         counts, updates = self.counts, self.counts["updates"]
         speed = counts["tokens"] / counts["seconds"]
         padding = 1 - counts["filled"] / counts["positions"]
@@ -230,19 +216,13 @@ def _describe_position(progress):
 
 
 class TrainingCost:
-    """Adds the cost of updates to the progress of a run.
+    """Adds the cost of updates to `progress`, which checkpoints keep.
 
     There are three sums of floating-point operations: `device_flops` by the
     formula of the paper's Table 2, `token_flops` by counting the arithmetic of
     the tokens, and `position_flops` by counting that of all positions, padding
-    included. A sum is NaN from the first update whose cost is unknown.
-
-    Args:
-        progress: Dictionary that holds the sums. Checkpoints keep it.
-        engine: An engine with its model built.
-        vocab_size: Integer number of token ids.
-        device: Value of `--device`. Defaults to "", which recognises the
-            engine's device by its name.
+    included. A sum is NaN from the first update whose cost is unknown. The
+    device is the value of `--device`, or "" to recognise it by its name.
     """
 
     def __init__(self, progress, engine, vocab_size, device=""):
@@ -269,15 +249,11 @@ class TrainingCost:
 
 
 class EventFile:
-    """Writes scalars to a new event file in a directory.
+    """Writes scalars to a new event file in a directory of TensorBoard.
 
     TensorBoard's own `EventFileWriter` would import TensorFlow if it is
-    installed, even for a training on JAX.
-
-    Args:
-        directory: Directory in which TensorBoard looks for the run.
-        last_step: Number of updates done before. TensorBoard drops the scalars
-            of later updates in earlier files.
+    installed, even for a training on JAX. Scalars of updates after `last_step`
+    in earlier files are dropped.
     """
 
     def __init__(self, directory, last_step):

@@ -7,8 +7,8 @@ import dataclasses
 class TrainingOptions:
     """Says how a training is evaluated, saved and stopped.
 
-    None of these options changes an update. The names are those of the flags of
-    kt-trainer.
+    None of these options changes an update. Flags of kt-trainer have their
+    names.
     """
 
     eval_frequency: int = 1000  # updates between two evaluations

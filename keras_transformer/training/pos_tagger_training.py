@@ -22,22 +22,13 @@ def train_tagger(
     report=None,
     num_updates=NUM_UPDATES,
 ):
-    """Trains a tagger, whose head learns while the parser stays as it is.
+    """Trains a `Tagger`, whose head learns while the parser stays as it is.
 
-    Args:
-        model: A built `Transformer` that parses.
-        vocabulary: The `Subwords` of its sources.
-        sentences: List of pairs, the words and the tags of a sentence. At most
-            `MAX_WORDS` words are used, those of sentences drawn at random.
-        seed: Integer seed of the initial weights, the dropout and the choice
-            of words.
-        report: Function that is called with 1 after each update. Defaults to
-            None.
-        num_updates: Integer, the number of updates, of `BATCH_WORDS` words
-            each. Defaults to `NUM_UPDATES`.
-
-    Returns:
-        A `Tagger`.
+    The `Subwords` are those of the parser's sources, and a sentence is a pair
+    of its words and its tags. At most `MAX_WORDS` words are used, those of
+    sentences drawn at random. The seed is that of the initial weights, the
+    dropout and the choice of words. `report` is called with 1 after each
+    update.
     """
     tags = sorted({tag for _, tags in sentences for tag in tags})
     ids = {tag: id_ for id_, tag in enumerate(tags)}
@@ -66,10 +57,7 @@ def train_tagger(
 
 
 def tag_accuracy(tagger, sentences):
-    """Returns the share of words that get the right tag.
-
-    The sentences are pairs of words and tags.
-    """
+    """Returns the share of words, in pairs of words and tags, tagged right."""
     words, gold = zip(*sentences)
     pairs = [
         pair

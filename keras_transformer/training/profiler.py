@@ -5,16 +5,9 @@ from keras_transformer.errors import UserError
 
 
 def parse_steps(text):
-    """Returns the first and the last update to profile.
+    """Returns the first and the last update in a text such as "10,20".
 
-    Args:
-        text: Text such as "10,20", or None for no profile.
-
-    Returns:
-        A pair of integers, or () for no profile.
-
-    Raises:
-        UserError: If the text is no such pair.
+    Without a text, which means no profile, it returns ().
     """
     if not text:
         return ()
@@ -34,11 +27,7 @@ def parse_steps(text):
 class Profiler:
     """Records what the devices do from one update to another.
 
-    Args:
-        engine: The engine that makes the updates.
-        directory: Directory of the profile, which TensorBoard reads.
-        steps: Pair of the first and the last update to profile; empty for no
-            profile.
+    `steps` are the first and the last of these updates, or () for no profile.
     """
 
     def __init__(self, engine, directory, steps):
@@ -50,9 +39,7 @@ class Profiler:
     def begin(self, step, finish_update):
         """Starts or stops the recording if it is due before an update.
 
-        Args:
-            step: Number of the update, counted from 1.
-            finish_update: Function that waits for the update before it.
+        `step` counts from 1. `finish_update` waits for the update before it.
         """
         # Updates run asynchronously, and the recording holds whole ones.
         if step == self.first:

@@ -14,11 +14,7 @@ _REMEDY = "Delete it; the training then resumes from the checkpoint before it."
 
 
 def check_resumable(run):
-    """Checks the files that a resumed run reads, without a backend.
-
-    Raises:
-        UserError: If one is not as it was written.
-    """
+    """Checks the files that a resumed run reads, without a backend."""
     # An average has no position. `run.check_same` refuses to resume it.
     if not run.checkpoints.steps or run.averaged_steps:
         return
@@ -38,14 +34,9 @@ def check_resumable(run):
 def read_progress(checkpoints):
     """Reads where a run stands in its newest checkpoint.
 
-    It reads single numbers alone and needs no backend.
-
-    Returns:
-        A dictionary with `step`, `epoch`, `batch`, `seconds` and, since version
-        0.2, `positions`; and one of the counts for the next row of the log.
-
-    Raises:
-        UserError: If the checkpoint does not say where the run stands.
+    It reads single numbers alone and needs no backend. Returns a dictionary
+    with `step`, `epoch`, `batch`, `seconds` and, since version 0.2,
+    `positions`; and one of the counts for the next row of the log.
     """
     step = checkpoints.find()
     path = checkpoints.path(step)

@@ -33,10 +33,6 @@ def lock_run(path, is_chief=True):
     The lock ends with the process. Commands that only read the run need none.
     The chief makes the directory if need be; the other machines share it and
     lock nothing.
-
-    Raises:
-        UserError: If another process trains there, or if nothing may be
-            written there.
     """
     if not is_chief:
         yield
@@ -47,11 +43,7 @@ def lock_run(path, is_chief=True):
 
 
 def open_earlier_run(path):
-    """Opens the run to resume, with its files checked; None if there is no run.
-
-    Raises:
-        UserError: If a file of the run is not as it was written.
-    """
+    """Opens the run to resume, with its files checked, or returns None."""
     if not RunDirectory.exists(path):
         return None
     run = RunDirectory(path)
@@ -62,10 +54,9 @@ def open_earlier_run(path):
 def check_data(problem, hparams):
     """Checks that a run can make its batches and its evaluations.
 
-    Raises:
-        UserError: If data are missing, if a sentence fits into no batch, if
-            the vocabulary has no merges to leave out, if targets have tags,
-            or if there are no word alignments to be guided by.
+    It raises a `UserError` if data are missing, if a sentence fits into no
+    batch, if the vocabulary has no merges to leave out, if targets have tags,
+    or if there are no word alignments to be guided by.
     """
     _check_tags(problem)
     if hparams.guided_alignment:
@@ -102,17 +93,7 @@ def check_device(device):
 
 
 def check_metrics(problem, measure, early_stopping_metric):
-    """Checks that evaluations give the figures that decide.
-
-    Args:
-        problem: The `Problem`, with generated data.
-        measure: Name of the measure of the best checkpoint, "loss" or a score.
-        early_stopping_metric: "none", "measure", "loss", or the name of a
-            score.
-
-    Raises:
-        UserError: If the problem has no such score, or one that is no number.
-    """
+    """Checks that evaluations give the figures that decide."""
     _, references = problem.text_split("dev")
     # Every text has all scores of its problem, so the first one is enough.
     text = references[:1]
@@ -134,10 +115,7 @@ def check_metrics(problem, measure, early_stopping_metric):
 
 
 def check_resumed(run, problem, record, hparams, measure):
-    """Raises a `UserError` if a setting or the data differ from those of a run.
-
-    The arguments are those of `resume_run`.
-    """
+    """Raises a `UserError` if a setting or the data differ from a run's."""
     run.check_same(record, hparams)
     # Earlier versions recorded none, because the problem's own decided.
     earlier = run.record.get("measure") or problem.measure
@@ -168,16 +146,7 @@ def check_vocabularies(problem, hparams):
 
 
 def check_memory(hparams, vocab_sizes):
-    """Checks that the memory of this machine can hold the model.
-
-    Args:
-        hparams: `HParams` of the model.
-        vocab_sizes: Numbers of ids of the targets and of the sources.
-
-    Raises:
-        UserError: If a training needs more memory than there is, even with a
-            single sentence.
-    """
+    """Checks that this machine has memory for the model and its optimizer."""
     needed = memory.minimum_bytes(
         hparams.model, *vocab_sizes, hparams.optimizer
     )
@@ -196,9 +165,7 @@ def check_memory(hparams, vocab_sizes):
 def check_warm_start(hparams, path):
     """Checks that a new run can start with the weights of another one.
 
-    Raises:
-        UserError: If the other run, whose path may be "" for none, does not
-            exist, has no checkpoint, or has other dimensions.
+    The path of the other run is "" for none.
     """
     if not path:
         return
@@ -231,15 +198,8 @@ def create_run(path, problem, record, hparams, measure):
 def resume_run(path, problem, record, hparams, measure):
     """Opens the run that goes on, or that the chief is creating.
 
-    Args:
-        path: Directory of the run.
-        problem: The `Problem`.
-        record: Dictionary of the settings that must be the run's.
-        hparams: `HParams` of the run.
-        measure: Name of its measure of the best checkpoint.
-
-    Raises:
-        UserError: If there is no such run, or if a setting differs.
+    The settings in `record`, the `HParams` and the measure of the best
+    checkpoint must be those of the run.
     """
     end = time.monotonic() + SECONDS_TO_WAIT
     while True:

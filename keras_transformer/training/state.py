@@ -18,8 +18,7 @@ class TrainingState:
     """Saves and restores everything that a run continues from.
 
     That is the weights and the optimizer, which belong to the engine, the
-    position in the data, `progress`, and the counts for the next row of the
-    log.
+    position in the data, `progress`, and the `counts` of the log.
     """
 
     def __init__(self, run, engine, options):
@@ -54,13 +53,7 @@ class TrainingState:
         return is_old or self._is_interval_over
 
     def save(self, counts, is_evaluated=False):
-        """Begins to write a checkpoint; see `CheckpointWriter.save`.
-
-        Args:
-            counts: Dictionary of numbers, which `self.counts` holds again after
-                a restart.
-            is_evaluated: Whether the checkpoint is made at an evaluation.
-        """
+        """Begins to write a checkpoint; see `CheckpointWriter.save`."""
         is_timed = self._is_interval_over
         # The other workers save nothing, but no save is due for them either.
         self._mark()

@@ -259,8 +259,7 @@ class Trainer:
     def _update(self, batch, size, waited):
         """Starts an update, then reads the figures of the update before it.
 
-        Reading one update late keeps the device busy while this process handles
-        the figures and fetches the next batch.
+        The device is busy while this process handles them and fetches a batch.
         """
         if self.options.profile_steps:
             self.profiler.begin(self.step + 1, self._finish_update)

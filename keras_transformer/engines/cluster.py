@@ -16,9 +16,6 @@ def read_cluster():
 
     Returns the number of workers and the number of this one; worker 0 is the
     chief. Without a cluster that is `(1, 0)`.
-
-    Raises:
-        UserError: If the variable does not describe a cluster.
     """
     config = _parse(os.environ.get("TF_CONFIG") or "{}")
     fault = _fault(config)

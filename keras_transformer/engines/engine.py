@@ -18,15 +18,8 @@ class Engine:
     `TensorflowEngine` and `JaxEngine` define what is not implemented here. An
     update is the same on any number of devices: losses and gradients are summed
     over all replicas and divided by the number of target tokens of the whole
-    batch.
-
-    Args:
-        hparams: `HParams` of the model and its training.
-        precision: "float32", "bfloat16" or "float16".
-        num_replicas: Number of devices of all workers together.
-        num_workers: Number of machines. Defaults to 1.
-        worker: Number of this machine, counted from 0, the chief. Defaults
-            to 0.
+    batch. `num_replicas` counts the devices of all workers together. Worker 0
+    is the chief.
     """
 
     def __init__(
@@ -54,56 +47,35 @@ class Engine:
     def build(self, vocab_size, input_vocab_size=None):
         """Makes the model and the optimizer on all devices.
 
-        Args:
-            vocab_size: Number of token ids of the targets, padding included.
-            input_vocab_size: Number of token ids of the inputs. Defaults to
-                None, which means `vocab_size`.
-
-        Raises:
-            ModelTooLarge: If they do not fit into the memory of a device.
+        Raises `ModelTooLarge` if they do not fit into the memory of a device.
         """
         raise NotImplementedError
 
     def feed(self, batches, start=0):
         """Yields the batches of an epoch, made ahead of their updates.
 
-        Args:
-            batches: An `UpdateBatches`.
-            start: Number of the first batch. Defaults to 0.
+        The first one is the batch of the number `start` of an `UpdateBatches`.
         """
         raise NotImplementedError
 
     def update(self, batch, stop=False):
-        """Updates the weights with the gradient of a whole batch.
+        """Updates the weights with the gradient of a batch that `feed` yields.
 
-        Args:
-            batch: Batch that `feed` yields.
-            stop: Whether this worker asks all workers to stop. Defaults to
-                False.
+        Returns a dictionary of scalars: the `SUMS` of the objective,
+        `gradient_norm` and `stop`, the number of workers that ask to stop.
 
-        Returns:
-            A dictionary of scalars: the `SUMS` of the objective,
-            `gradient_norm` and `stop`, the number of workers that ask to stop.
-
-        Raises:
-            OutOfMemory: If the batch does not fit into the device's memory.
-                With JAX the weights are lost in this case: call `build` again,
-                or assign values and call `reload`.
-            WorkerLost: If another worker no longer answers.
+        Raises `WorkerLost` if another worker no longer answers, and
+        `OutOfMemory` if the batch does not fit into the device's memory. With
+        JAX the weights are then lost: call `build` again, or assign values and
+        call `reload`.
         """
         raise NotImplementedError
 
     def evaluate(self, inputs, targets):
-        """Computes the token sums of a batch without updating the weights.
+        """Returns the three `compute_token_sums` of a batch, without an update.
 
-        Each worker computes its own.
-
-        Args:
-            inputs, targets: Integer ids of shape `(batch, input_len)` and
-                `(batch, target_len)`, padded with 0.
-
-        Returns:
-            Three scalars, as `compute_token_sums` returns them.
+        The ids have the shapes `(batch, input_len)` and `(batch, target_len)`
+        and are padded with 0. Each worker computes its own.
         """
         raise NotImplementedError
 
@@ -131,11 +103,7 @@ class Engine:
         raise NotImplementedError
 
     def broadcast_from_chief(self, number):
-        """Returns the integer that the chief passes, on each worker.
-
-        Raises:
-            WorkerLost: If another worker does not answer.
-        """
+        """Returns the integer that the chief passes, on each worker."""
         return number
 
     def synchronise(self):

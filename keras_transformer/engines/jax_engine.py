@@ -28,22 +28,16 @@ BY_REPLICA = PartitionSpec(None, AXIS)  # the axis after that of the rounds
 
 
 class JaxEngine(Engine):
-    """Computes updates with JAX.
+    """Computes updates with JAX, on `num_devices` or with 0 on all devices.
 
     Every device holds all weights (`keras.distribution.DataParallel`), and an
     update is one compiled function. Each device sums the gradients of its
-    rounds; the sums of all devices are added once.
+    rounds; the sums of all devices are added once. Later processes reuse the
+    compiled functions in `cache_dir`, if one is given.
 
     After an update only the engine holds the newest values, and the memory of
     the variables has been reused. Call `synchronise` before you read the
     variables of the model or the optimizer.
-
-    Args:
-        hparams: `HParams` of the model and its training.
-        precision: "float32", "bfloat16" or "float16". Defaults to "float32".
-        num_devices: Number of devices to use; 0 means all. Defaults to 0.
-        cache_dir: Directory of compiled functions, which later processes reuse.
-            Defaults to None, which keeps none.
     """
 
     def __init__(

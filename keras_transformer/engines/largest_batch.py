@@ -23,22 +23,9 @@ def largest_batch_tokens(hparams, vocab_sizes, precision, most, xla="auto"):
 
     The function makes an update with a small batch of the longest sentences and
     one with a larger batch, and extrapolates their use of memory linearly. A
-    run checks the estimate at once, since its first batch is its largest.
-
-    Args:
-        hparams: An `HParams`; its `batch_tokens` is ignored.
-        vocab_sizes: Numbers of token ids of the targets and of the sources.
-        precision: "float32", "bfloat16" or "float16".
-        most: Largest number of positions to return.
-        xla: "auto", "on" or "off"; see `TensorflowEngine`. Defaults to "auto".
-
-    Returns:
-        The number of positions. It is at least `max_length`, unless `most` is
-        smaller.
-
-    Raises:
-        UserError: If `TF_CONFIG` names several machines, or if not even a few
-            sentences fit.
+    run checks the estimate at once, since its first batch is its largest. The
+    result is at most `most`, and otherwise at least `max_length`. The
+    `batch_tokens` of the `HParams` are ignored.
     """
     if os.environ.get("TF_CONFIG"):
         raise UserError(

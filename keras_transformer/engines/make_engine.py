@@ -10,18 +10,9 @@ from keras_transformer.processor import processor_flags
 def make_engine(hparams, precision="float32", num_devices=0, xla="auto"):
     """Makes the engine for the current backend of Keras.
 
-    Args:
-        hparams: An `HParams`.
-        precision: "float32", "bfloat16" or "float16". Defaults to "float32".
-        num_devices: Number of devices to use; 0 means all. Defaults to 0.
-        xla: Whether TensorFlow compiles with XLA: "auto", "on" or "off". JAX
-            always does. Defaults to "auto".
-
-    Returns:
-        A `TensorflowEngine` or a `JaxEngine`.
-
-    Raises:
-        UserError: If Keras runs on another backend.
+    The precision is "float32", "bfloat16" or "float16". With 0 devices the
+    engine uses all of them. `xla` is "auto", "on" or "off" for TensorFlow; JAX
+    always compiles with XLA.
     """
     backend = keras.backend.backend()
     # Each engine imports its backend, and the other may not be installed.
@@ -54,12 +45,6 @@ def resolve_precision(precision):
     weights, the optimizer, normalisation, softmax and loss use float32 in any
     precision. The logits, from which the softmax is computed, are rounded to
     the precision that is returned.
-
-    Args:
-        precision: One of `PRECISIONS`.
-
-    Returns:
-        "float32", "bfloat16" or "float16".
     """
     if precision not in PRECISIONS:
         raise UserError(

@@ -28,17 +28,7 @@ def machine_bytes():
 
 
 def minimum_bytes(config, vocab_size, input_vocab_size=None, optimizer="adam"):
-    """Returns the memory of the weights and their moments, in bytes.
-
-    Everything about a batch comes on top.
-
-    Args:
-        config: `ModelConfig` of the model.
-        vocab_size: Number of token ids of the targets.
-        input_vocab_size: Number of token ids of the inputs. Defaults to None,
-            which means `vocab_size`.
-        optimizer: Name of the optimizer. Defaults to "adam".
-    """
+    """Returns the bytes of the weights and their moments, without any batch."""
     weights = list_weights(config, vocab_size, input_vocab_size)
     # Adafactor's moments are small.
     copies = 1 if optimizer == "adafactor" else 3

@@ -47,11 +47,9 @@ def objective(
         inputs: Integer ids of shape `(rows, input_len)`.
         targets: Integer ids of shape `(rows, target_len)`.
         seeds: Integers of shape `(rows,)`; see `dropout_noise`.
-        num_positions: Approximate number of target positions, from which
-            `count_chunks` finds the number of chunks.
+        num_positions: Approximate number of target positions.
         links: Booleans of shape `(rows, target_len, input_len)`, which target
-            tokens belong to which source tokens. Defaults to None, which means
-            that no alignments are given.
+            tokens belong to which source tokens, or None.
 
     Returns:
         The loss, a float32 scalar, and a dictionary of the `SUMS` to report:

@@ -29,17 +29,11 @@ SPECS = {
 
 
 class TensorflowEngine(Engine):
-    """Computes updates with TensorFlow.
+    """Computes updates with TensorFlow, on several machines with `TF_CONFIG`.
 
-    The engine uses all GPUs of the machine, or the processor if there is none.
-    With the environment variable `TF_CONFIG` it uses several machines.
-
-    Args:
-        hparams: `HParams` of the model and its training.
-        precision: "float32", "bfloat16" or "float16". Defaults to "float32".
-        num_devices: Number of devices to use; 0 means all. Defaults to 0.
-        xla: Whether to compile the forward and backward pass with XLA: "on",
-            "off", or "auto", which means only on a GPU. Defaults to "auto".
+    With 0 devices the engine uses all GPUs of the machine, or the processor if
+    there is none. `xla` says whether to compile the forward and backward pass
+    with XLA: "on", "off", or "auto", which means only on a GPU.
     """
 
     def __init__(self, hparams, precision="float32", num_devices=0, xla="auto"):
@@ -259,9 +253,9 @@ class TensorflowEngine(Engine):
 class FusedAdam(keras.optimizers.Adam):
     """Computes the updates of Keras' Adam with TensorFlow's kernel for Adam.
 
-    Keras composes an update of a dozen operations, and each of them reads or
-    writes all weights. For the base model on two cores this takes 140 ms, while
-    the kernel takes 55 ms.
+    Keras composes an update of a dozen operations, each of which reads or
+    writes all weights. The base model on two cores takes 140 ms, with the
+    kernel 55 ms.
     """
 
     @classmethod
@@ -315,8 +309,7 @@ def list_gpus():
 def make_strategy(num_devices):
     """Makes the strategy that distributes updates over the devices.
 
-    It uses `num_devices` of them, 0 for all, and is the default one for a
-    single device.
+    It uses `num_devices` of them, or all for 0.
     """
     gpus = list_gpus()
     for gpu in gpus:
@@ -358,10 +351,7 @@ def _choose_communication(gpus):
 
 
 def find_reason(error):
-    """Returns the line of an error of TensorFlow that says what happened.
-
-    The lines before it name the place in the graph.
-    """
+    """Returns the line of an error of TensorFlow that says what happened."""
     beginnings = ("Graph execution error", "Detected at node", "  File")
     reasons = [
         line

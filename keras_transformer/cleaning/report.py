@@ -16,9 +16,6 @@ class Report:
         samples: Dictionary of the name of each rule to at most five pairs, a
             random sample of all that it dropped. The same text gives the same
             samples.
-
-    Args:
-        names: Names of the rules, in their order.
     """
 
     def __init__(self, names):
@@ -45,8 +42,6 @@ class Report:
 
     def lines(self):
         """Yields the lines of the table, with the samples of each rule.
-
-        Example:
 
         >>> report = Report(["empty", "duplicate"])
         >>> report.num_read = 4

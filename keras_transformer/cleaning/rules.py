@@ -57,8 +57,6 @@ def is_empty(source, target):
 def is_identical(source, target):
     """Returns whether a whole sentence is the same on both sides.
 
-    Example:
-
     >>> is_identical("No.", "No.")
     False
     >>> is_identical(*["This line was never translated at all."] * 2)
@@ -78,8 +76,6 @@ def drop_too_long(max_length):
 
 def drop_uneven(max_ratio):
     """Returns the function of a rule against sides of different lengths.
-
-    Example:
 
     >>> is_uneven = drop_uneven(4)
     >>> is_uneven("Help!", "¡Socorro! ¡Auxilio!")
@@ -101,8 +97,6 @@ def is_broken(source, target):
     Signs of it are U+FFFD, control characters, and UTF-8 that a program took
     for Latin-1 or Windows-1252.
 
-    Example:
-
     >>> is_broken("A bear", "Ein BÃ¤r")
     True
     """
@@ -116,10 +110,8 @@ def _is_broken(text):
 def drop_wrong_script(source_scripts, target_scripts):
     """Returns the function of a rule against sides in another script.
 
-    Args:
-        source_scripts, target_scripts: Set of scripts of each side, or None
-            for any script. A side is dropped if most of its letters are of
-            other scripts.
+    A side is dropped if most of its letters are of other scripts than its set;
+    None stands for any script.
     """
 
     def is_in_wrong_script(source, target):
@@ -132,12 +124,9 @@ def drop_wrong_script(source_scripts, target_scripts):
 
 
 def drop_held_out(lines):
-    """Returns the function of a rule against text that is in dev or test.
+    """Returns the function of a rule against sentences of dev or test.
 
     The comparison ignores case, punctuation, digits and spaces.
-
-    Args:
-        lines: Iterable of the sentences of both sides of dev and test.
     """
     forms = frozenset(map(normal_form, lines)) - {""}
 

@@ -32,13 +32,7 @@ _WIDTHS = ("FULLWIDTH", "HALFWIDTH")
 def parse_scripts(text, name):
     """Returns the scripts of a text such as `han,hiragana,katakana`.
 
-    Args:
-        text: Names of `SCRIPTS`, separated by commas.
-        name: What the error message calls the text, such as
-            "`--source_script`".
-
-    Raises:
-        UserError: If a name is unknown.
+    The error message calls the text `name`.
     """
     scripts = frozenset(part.strip().lower() for part in text.split(","))
     for script in sorted(scripts - set(SCRIPTS)):
@@ -56,8 +50,6 @@ def script_of(character):
 
     Digits, punctuation and signs such as `ª` have no script.
 
-    Example:
-
     >>> [script_of(character) for character in "aж漢カ7"]
     ['latin', 'cyrillic', 'han', 'katakana', None]
     """
@@ -72,15 +64,7 @@ def script_of(character):
 
 
 def is_mostly_in(text, scripts):
-    """Returns whether at least half of the letters are of some scripts.
-
-    A text without letters is in every script.
-
-    Args:
-        text: The text.
-        scripts: Set of names of `SCRIPTS`.
-
-    Example:
+    """Returns whether at least half of any letters are of some scripts.
 
     >>> is_mostly_in("Windows XP работает быстро.", {"cyrillic"})
     True

@@ -19,13 +19,7 @@ from keras_transformer.files.writing import synchronise
 def check_directory(path, name="An output"):
     """Checks that a directory can be made, or that files can be put into it.
 
-    Args:
-        path: Path of the directory, whose parents may be missing too.
-        name: What the message calls the path. Defaults to "An output".
-
-    Raises:
-        UserError: If the directory, or the nearest one above it that exists,
-            is not one or may not be written to.
+    The parents of the path may be missing too. The message calls it `name`.
     """
     nearest = os.path.abspath(path)
     while not os.path.lexists(nearest):
@@ -48,14 +42,8 @@ def stage_directory(path):
     """Makes an empty directory and removes it unless it has been moved.
 
     The caller fills it, calls `synchronise`, and moves it or its files to
-    their place. Leftovers of a killed process are removed first.
-
-    Args:
-        path: Path of the directory. Its name must mark it as incomplete, and
-            usually ends with `INCOMPLETE`.
-
-    Yields:
-        The path.
+    their place. Leftovers of a killed process are removed first. The name must
+    mark the directory as incomplete, and usually ends with `INCOMPLETE`.
     """
     shutil.rmtree(path, ignore_errors=True)
     try:
@@ -70,24 +58,17 @@ def stage_directory(path):
 def replace_directory(path, check=None, owned=None):
     """Makes an empty directory that gets the name of another one at the end.
 
-    Until the block has ended without an error, the earlier directory stays in
-    its place. What a killed process left is put right first.
+    Until the block has ended without an error, the earlier directory, if any,
+    stays in its place. What a killed process left is put right first. A link to
+    a directory stays a link.
 
     Args:
-        path: Path of the directory, which need not exist. A link to a directory
-            stays a link.
         check: Function that raises an error if the earlier directory must
             stay. No other process replaces it between the check and the end of
-            the block. Defaults to None.
+            the block.
         owned: Names of the entries that belong to the directory and disappear
             with it. All others move to the new one. Defaults to None, which
             keeps nothing.
-
-    Yields:
-        The path of the empty directory.
-
-    Raises:
-        UserError: If another process is replacing the directory.
     """
     place = os.path.realpath(path)
     outer = place + INCOMPLETE

@@ -19,15 +19,8 @@ def lock_directory(path, wait=True, shown=None):
     The lock ends with the process, so a killed one blocks nobody. A directory
     that is new and remains empty is removed again, and so are the directories
     around it. On a file system that cannot lock directories there is no lock.
-
-    Args:
-        path: Path of the directory.
-        wait: Whether to wait for a process that holds the lock, rather than
-            raise an error. Defaults to True.
-        shown: Path to name in an error. Defaults to `path`.
-
-    Raises:
-        UserError: If another process holds the lock and `wait` is False.
+    If another process holds the lock, a `UserError` names the path `shown`,
+    unless `wait`.
     """
     new_directories = _missing(path)
 
@@ -49,18 +42,8 @@ def lock_directory(path, wait=True, shown=None):
 def open_locked(path, mode="w", shown=None, keep=False, **options):
     """Opens a file to write and keeps other processes out of it.
 
-    Args:
-        path: Path of the file, which may exist.
-        mode: "w" for text or "wb" for bytes. Defaults to "w".
-        shown: Path to name in an error. Defaults to `path`.
-        keep: Whether the content of the file stays. Defaults to False.
-        **options: Options of `open`, such as `encoding`.
-
-    Yields:
-        The open file.
-
-    Raises:
-        UserError: If another process holds the lock.
+    Its content stays with `keep`. `options` are those of `open`.
+    If another process holds the lock, a `UserError` names the path `shown`.
     """
 
     def open_file():

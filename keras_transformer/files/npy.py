@@ -19,20 +19,10 @@ class Header(typing.NamedTuple):
 
 
 def read_header(file):
-    """Reads the header of an array of numbers, but not the array.
+    """Reads the header of an array of numbers from a binary file.
 
-    Args:
-        file: Binary file at the beginning of the array.
-
-    Returns:
-        A `Header`.
-
-    Raises:
-        ValueError: If it is not the header of an array of numbers. The message
-            is a clause, such as "which is not an array of numbers", for the
-            caller's message.
-
-    Example:
+    The message of a ValueError is a clause, such as "which is not an array of
+    numbers", for the caller's message.
 
     >>> import io
     >>> file = io.BytesIO()

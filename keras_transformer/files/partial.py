@@ -32,20 +32,9 @@ def open_resumable(path, settings, resume=False):
     complete and what they were made from. The notes of an error say what is
     kept.
 
-    Args:
-        path: Path of the file to write or replace, or of a link to it.
-        settings: Dictionary of everything but the text that the lines depend
-            on: str, numbers, booleans or None by name.
-        resume: Whether to go on with the lines that an earlier process left, if
-            there are any. Defaults to False.
-
-    Yields:
-        A `PartialFile`.
-
-    Raises:
-        UserError: If `path` is not a file, if another process writes it, if
-            lines are left and `resume` is False, or if they do not fit.
-        OSError: If the disk accepts no more data.
+    `settings` has everything but the text that the lines depend on: str,
+    numbers, booleans or None by name. Yields a `PartialFile`. It is a
+    `UserError` if lines are left without `resume`, or if they do not fit.
     """
     writing.check_writable(path)
     path = writing.resolve_link(path)
@@ -72,9 +61,7 @@ def open_resumable(path, settings, resume=False):
 class PartialFile:
     """Writes lines that can be continued; `open_resumable` opens it.
 
-    Attributes:
-        num_lines: Number of lines that are written, those of an earlier process
-            included.
+    `num_lines` counts the lines, those of an earlier process included.
     """
 
     def __init__(self, path, file, settings, resume):
@@ -102,13 +89,9 @@ class PartialFile:
         """Returns an iterator of the lines that still have to be processed.
 
         The lines before them are read and compared with those of the earlier
-        process, which must be the same.
-
-        Args:
-            name: Name of the input, such as that of a flag.
-            lines: Iterable of str, from the first line on. One of them belongs
-                to each line of the output, and no more may be read when
-                `writelines` is called.
+        process, which must be the same. One line of this input, called `name`,
+        belongs to each line of the output, and no more may be read when
+        `writelines` is called.
         """
         self._hashes_of_inputs[name] = hashlib.sha256()
         lines = self._hash_lines(name, lines)

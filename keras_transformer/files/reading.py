@@ -10,11 +10,8 @@ MAX_BYTES = 64 * 2**20  # far more than any file has that is read as a whole
 def file_error(path, fault, remedy=None):
     """Returns the `UserError` about a file that is not as it was written.
 
-    Args:
-        path: Path of the file.
-        fault: What is wrong with it, beginning with "which" or "where".
-        remedy: Sentence that says what the user can do. Defaults to one that
-            asks to restore the file.
+    The `fault` begins with "which" or "where". The `remedy` is a sentence, and
+    defaults to one that asks to restore the file.
     """
     remedy = remedy or "Restore the file from a copy."
     return UserError(f"Cannot use {path}, {fault}. {remedy}")
@@ -23,10 +20,8 @@ def file_error(path, fault, remedy=None):
 def check_reachable(path):
     """Checks that each directory on the way to a path may be searched.
 
-    `os.path.exists` takes whatever lies in a closed directory for absent.
-
-    Raises:
-        PermissionError: If one of them may not be searched.
+    `os.path.exists` takes whatever lies in a closed directory for absent, and
+    here it is a PermissionError.
     """
     try:
         os.lstat(path)
@@ -40,13 +35,6 @@ def check_file(path, remedy=None):
     """Checks that a path leads to a file.
 
     Opening a pipe would wait for ever.
-
-    Args:
-        path, remedy: As for `file_error`.
-
-    Raises:
-        UserError: If it leads to nothing or to something else.
-        PermissionError: If a directory on the way may not be searched.
     """
     check_reachable(path)
     if os.path.isfile(path):
@@ -60,16 +48,7 @@ def check_file(path, remedy=None):
 
 
 def read_bytes(path, remedy=None, max_bytes=MAX_BYTES):
-    """Reads a whole file.
-
-    Args:
-        path, remedy: As for `file_error`.
-        max_bytes: Largest size of the file. Defaults to `MAX_BYTES`.
-
-    Raises:
-        UserError: If the path leads to no file, or if the file is larger or
-            cannot be read.
-    """
+    """Reads a whole file of limited size, or raises a `UserError`."""
     check_file(path, remedy)
     try:
         if os.path.getsize(path) > max_bytes:

@@ -34,20 +34,8 @@ def read_record(path, shape, remedy=None):
       `?` may be absent. The key `str` gives the shape of all other values.
       Without it, other names may be present and are not checked.
 
-    Args:
-        path: Path of the file.
-        shape: The shape of its content.
-        remedy: Sentence that says what the user can do about a faulty file.
-            Defaults to one that asks to restore the file.
-
-    Returns:
-        The content, as `json.loads` returns it.
-
-    Raises:
-        UserError: If the file cannot be read as JSON of this shape. The
-            message names the place of the first fault.
-
-    Example:
+    A `UserError` names the place of the first fault and the `remedy`, as for
+    `file_error`.
 
     >>> import os
     >>> import tempfile
@@ -83,11 +71,7 @@ def _parse(content):
 def find_fault(value, shape, place=""):
     """Returns a clause about what is wrong with a value, or None.
 
-    Args:
-        value: The value.
-        shape: Its shape, as for `read_record`.
-        place: The path of the value within the file, such as `.splits.dev`.
-            Defaults to "", the whole content.
+    The `place` is its path within the file, such as `.splits.dev`.
     """
     if isinstance(shape, tuple):
         faults = [find_fault(value, option, place) for option in shape]

@@ -8,8 +8,7 @@ import os
 def silence_stderr():
     """Discards what is written to standard error, by C++ code too.
 
-    That code writes to descriptor 2 and not to `sys.stderr`, so the descriptor
-    itself points to /dev/null inside the block. Exceptions pass unchanged.
+    That code writes to descriptor 2, so this leads to /dev/null in the block.
     """
     saved = os.dup(2)
     try:

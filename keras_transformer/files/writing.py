@@ -23,14 +23,8 @@ CANNOT_WRITE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
 def check_writable(path, name="An output"):
     """Checks that a file can be written, before the work for it begins.
 
-    Args:
-        path: Path of the file to write or replace.
-        name: What the message calls the path, such as "`--html`". Defaults to
-            "An output".
-
-    Raises:
-        UserError: If it cannot be written.
-        OSError: If the system rejects the path, for example as too long.
+    The message calls the path `name`, such as "`--html`". An OSError is left
+    where the system rejects the path, for example as too long.
     """
     place = resolve_link(path)
     directory = os.path.dirname(place) or os.curdir
@@ -62,22 +56,8 @@ def atomic_write(path, mode="w"):
 
     Until then its name is `path.incomplete`. An error, a kill or a power cut
     leaves the earlier file in place. Text is written as UTF-8 with `\\n` as
-    the line end.
-
-    Args:
-        path: Path of the file to write or replace. If it is a symbolic link,
-            the link stays, and the file that it points to is replaced.
-        mode: "w" for text or "wb" for bytes. Defaults to "w".
-
-    Yields:
-        The open file.
-
-    Raises:
-        UserError: If `path` exists and is not a file, or if another process is
-            writing it.
-        OSError: If the disk accepts no more data.
-
-    Example:
+    the line end. If the path is a symbolic link, the link stays, and the file
+    that it points to is replaced. Only one process may write it at a time.
 
     >>> import tempfile
     >>> path = os.path.join(tempfile.mkdtemp(), "greeting.txt")
@@ -114,17 +94,11 @@ def atomic_write(path, mode="w"):
 
 @contextlib.contextmanager
 def atomic_write_together(paths):
-    """Opens files that belong together; see `atomic_write`.
+    """Opens text files that belong together; see `atomic_write`.
 
     A reader never finds new and earlier files side by side. The earlier ones
     disappear once all of the new ones are complete, so a kill at this moment
     leaves some of the files missing.
-
-    Args:
-        paths: List of paths of the text files to write or replace.
-
-    Yields:
-        List of the open files.
     """
     with contextlib.ExitStack() as stack:
         files = [stack.enter_context(atomic_write(path)) for path in paths]
@@ -165,11 +139,8 @@ def synchronise(path):
 def move(aside, path):
     """Renames a file or a directory, and waits until the disk has the name.
 
-    Args:
-        aside: Path of the complete file or directory.
-        path: New path. A file at this path is replaced at once. A directory
-            must be empty; `directories.replace_directory` replaces one that is
-            not.
+    A file at the new path is replaced at once. A directory must be empty;
+    `directories.replace_directory` replaces one that is not.
     """
     os.replace(aside, path)
     _synchronise(os.path.dirname(path) or os.curdir)

@@ -6,13 +6,10 @@ from keras import ops
 
 
 class GrowingSlots(typing.NamedTuple):
-    """Holds the entries of past positions and grows with every position.
+    """Holds past positions on the third axis and grows with every one.
 
     Choose it where a loop can change shapes, as in TensorFlow. It copies less
     than `FixedSlots`.
-
-    Args:
-        entries: Tensor with the slots on its third axis.
     """
 
     entries: typing.Any
@@ -20,11 +17,8 @@ class GrowingSlots(typing.NamedTuple):
     def write(self, newest, position, limit=None):
         """Returns the slots with the entries of one position appended.
 
-        Args:
-            newest: Tensor like `entries`, with the slots of one position.
-            position: Unused, since the newest position always comes last.
-            limit: Number of positions to keep, the newest ones, an integer.
-                Defaults to None, which keeps all.
+        `limit` is the number of positions to keep, the newest ones, or None for
+        all. `position` is unused: the newest position always comes last.
         """
         entries = ops.concatenate(
             [self.entries, newest], axis=2
@@ -35,13 +29,10 @@ class GrowingSlots(typing.NamedTuple):
 
 
 class FixedSlots(typing.NamedTuple):
-    """Holds the entries of past positions in a fixed number of slots.
+    """Holds past positions on the third axis, in a fixed number of slots.
 
     Choose it where shapes must not change, as in XLA and `jax.jit`. When all
     slots are taken, the newest position replaces the oldest one.
-
-    Args:
-        entries: Tensor with the slots on its third axis.
     """
 
     entries: typing.Any
@@ -49,10 +40,7 @@ class FixedSlots(typing.NamedTuple):
     def write(self, newest, position, limit=None):
         """Returns the slots with the entries of one position replaced.
 
-        Args:
-            newest: Tensor like `entries`, with the slots of one position.
-            position: Scalar integer tensor, counted from 0.
-            limit: Unused, since the number of slots is fixed.
+        Positions count from 0. `limit` is unused: the number of slots is fixed.
         """
         start = [0] * len(self.entries.shape)
         start[2] = position * newest.shape[2] % self.entries.shape[2]
@@ -86,8 +74,7 @@ class DecoderCache(typing.NamedTuple):
     def reorder(self, beams):
         """Returns the cache in which beam j continues beam `beams[j]`.
 
-        Args:
-            beams: Integer tensor of shape `(batch, beam)`.
+        The `beams` are integers of shape `(batch, beam)`.
         """
         # Every beam has a slot of its own at each position, so a beam is the
         # list of the slots that its ancestors wrote. Moving this small table
@@ -107,13 +94,9 @@ def count_remembered(neighbourhood_size):
 
 
 def make_slots(leading, num_slots, trailing=(), value=0, dtype="int32"):
-    """Returns slots in which nothing is written yet.
+    """Returns slots with one value, growing ones if `num_slots` is None.
 
-    Args:
-        leading, trailing: Sizes of the axes before and after the slots.
-        num_slots: Number of slots, an integer. None lets the slots grow.
-        value: Number to fill the slots with. Defaults to 0.
-        dtype: Data type of the entries. Defaults to int32.
+    `leading` and `trailing` are the sizes of the axes around the slots.
     """
     slots = FixedSlots
     if num_slots is None:

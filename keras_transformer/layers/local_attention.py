@@ -30,15 +30,12 @@ def attend_to_neighbours(
         attend: Function `(queries, keys, values, mask) -> (heads, weights)`,
             such as `MultiHeadAttention.compute_attention`. The blocks are on
             the axis after the heads.
-        queries: Tensor of shape `(batch, num_heads, length, d_k)`.
-        keys: Tensor of shape `(batch, num_heads, length, d_k)`.
-        values: Tensor of shape `(batch, num_heads, length, d_v)`.
+        queries, keys, values: Tensors `(batch, num_heads, length, width)`.
         size: Integer r, the number of positions of a neighbourhood, as in
             `masks.neighbourhood_mask`.
-        padding_mask: Boolean tensor of shape `(batch, length)`. Defaults to
-            None, which means that all are real.
-        segments: Integer tensor of shape `(batch, length)`. Defaults to None.
-        causal: Boolean, whether the future is hidden. Defaults to False.
+        padding_mask: Boolean tensor of shape `(batch, length)`, or None.
+        segments: Integer tensor of shape `(batch, length)`, or None.
+        causal: Boolean, whether the future is hidden.
 
     Returns:
         Tensor of shape `(batch, num_heads, length, d_v)`.
@@ -59,11 +56,8 @@ def attend_to_neighbours(
 class _Blocks:
     """Cuts the positions of a sequence into blocks with their neighbours.
 
-    Args:
-        length: Number of positions, an integer or a scalar tensor.
-        size: Integer r, the number of positions of a neighbourhood.
-        causal: Boolean, whether the future is hidden. The block after is then
-            left out.
+    `size` is r, the number of positions of a neighbourhood. If the future is
+    hidden, `causal`, the block after is left out.
     """
 
     def __init__(self, length, size, causal):

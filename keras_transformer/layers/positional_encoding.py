@@ -119,17 +119,7 @@ class LearnedPositionalEncoding(SequenceLayer):
 
 
 def make_positions(positional_encoding, max_length, d_model, **options):
-    """Makes the layer that a name of `POSITIONAL_ENCODINGS` stands for.
-
-    Args:
-        positional_encoding: String, "sinusoidal" or "learned".
-        max_length: Integer number of learned positions.
-        d_model: Integer width of a vector.
-        **options: Further arguments of the layer, such as `name`.
-
-    Returns:
-        A `SinusoidalPositionalEncoding` or a `LearnedPositionalEncoding`.
-    """
+    """Makes the layer that "sinusoidal" or "learned" stands for."""
     if positional_encoding == "sinusoidal":
         return SinusoidalPositionalEncoding(**options)
     if positional_encoding == "learned":

@@ -5,16 +5,9 @@ from keras import ops
 
 
 def project(x, kernel, bias=None, activation=None):
-    """Multiplies the vectors of a sequence by a matrix.
+    """Multiplies `x` `(batch, length, rows)` by a `(rows, columns)` kernel.
 
-    Args:
-        x: Tensor of shape `(batch, length, rows)`.
-        kernel: Tensor of shape `(rows, columns)`.
-        bias: Tensor of shape `(columns,)` to add. Defaults to None.
-        activation: Function to apply to the result. Defaults to None.
-
-    Returns:
-        Tensor of shape `(batch, length, columns)`.
+    Adds the bias, `(columns,)`, and applies the activation.
     """
     batch, length = ops.shape(x)[:2]
     rows, columns = kernel.shape
@@ -35,15 +28,9 @@ def project(x, kernel, bias=None, activation=None):
 def project_to_heads(x, kernels, num_heads):
     """Multiplies the vectors of a sequence by the matrices of all heads.
 
-    Args:
-        x: Tensor of shape `(batch, length, rows)`.
-        kernels: List of tensors of shape `(rows, num_heads x width)`, each
-            with a width of its own.
-        num_heads: Integer number of heads.
-
-    Returns:
-        Tuple of tensors of shape `(batch, num_heads, length, width)`, one for
-        each kernel.
+    `x` is `(batch, length, rows)`. Each of the kernels has the shape
+    `(rows, num_heads x width)` with a width of its own, and gives a tensor of
+    shape `(batch, num_heads, length, width)`.
     """
     batch, length = ops.shape(x)[:2]
     x = ops.reshape(x, (-1, kernels[0].shape[0]))  # (batch x length, rows)
@@ -64,12 +51,8 @@ def project_to_heads(x, kernels, num_heads):
 def project_from_heads(heads, kernel):
     """Multiplies what all heads computed, side by side, by a matrix.
 
-    Args:
-        heads: Tensor of shape `(batch, num_heads, length, width)`.
-        kernel: Tensor of shape `(num_heads x width, d_model)`.
-
-    Returns:
-        Tensor of shape `(batch, length, d_model)`.
+    The shapes are `(batch, num_heads, length, width)` of `heads`, `(num_heads x
+    width, d_model)` of `kernel` and `(batch, length, d_model)` of the result.
     """
     batch, _, length, _ = ops.shape(heads)
     heads = ops.transpose(heads, (0, 2, 1, 3))
@@ -82,13 +65,9 @@ def project_from_heads(heads, kernel):
 
 
 def split_heads(rows, batch, length, num_heads):
-    """Divides vectors among heads.
+    """Divides vectors `(batch x length, num_heads x width)` among heads.
 
-    Args:
-        rows: Tensor of shape `(batch x length, num_heads x width)`.
-
-    Returns:
-        Tensor of shape `(batch, num_heads, length, width)`.
+    Returns a tensor of shape `(batch, num_heads, length, width)`.
     """
     width = rows.shape[-1] // num_heads
     # (batch, length, num_heads, width)

@@ -10,9 +10,6 @@ class RandomBits:
     The bits of a row depend only on its seed and on the number of the call, not
     on the rows beside it. They are good enough for dropout and for sampling
     words. They are not fit for cryptography.
-
-    Args:
-        seeds: Integer tensor of shape `(batch,)`.
     """
 
     def __init__(self, seeds):
@@ -38,14 +35,9 @@ class RandomBits:
 
 
 def derive_seeds(seeds, number):
-    """Returns other seeds of the same rows, for noise of another purpose.
+    """Returns uint32 seeds `(batch,)` of the same rows for another noise.
 
-    Args:
-        seeds: Integer tensor of shape `(batch,)`.
-        number: Integer from 1, which tells the purposes apart.
-
-    Returns:
-        Uint32 tensor of shape `(batch,)`.
+    A `number` from 1 tells the purposes of the noise apart.
     """
     seeds = ops.cast(seeds, "uint32") + uint32(number * 0x9E3779B1)
     return scramble(seeds)

@@ -13,13 +13,10 @@ class SequenceLayer(keras.layers.Layer):
     """
 
     def freeze_parts(self, *parts):
-        """Gives the parts of this layer the layer's own `trainable`.
+        """Gives the parts of this layer, or None, the layer's own `trainable`.
 
         Keras does so when `trainable` is set later, but not when it is an
         argument of a new layer, for example while a model is loaded.
-
-        Args:
-            *parts: Layers. None is ignored.
         """
         for part in filter(None, parts):
             part.trainable = self.trainable

@@ -56,10 +56,7 @@ class TransformerLayer(SequenceLayer):
     def make_attention(self, name, neighbourhood_size=0):
         """Makes an attention sub-layer of the class that the options name.
 
-        Args:
-            name: Name of the sub-layer.
-            neighbourhood_size: Integer, the number of positions that it is
-                restricted to. Defaults to 0, which means no restriction.
+        It is restricted to `neighbourhood_size` positions, or to none if 0.
         """
         cls = MultiHeadAttention
         if self.options["attention"]:
@@ -130,18 +127,9 @@ def attend_with_residual(
 ):
     """Applies an attention sub-layer inside its residual connection.
 
-    Args:
-        attention: Attention layer.
-        residual: `Residual` around it.
-        x: Tensor of shape `(batch, query_len, d_model)`.
-        *memory: Tensor of shape `(batch, key_len, d_model)` to attend to, or
-            nothing for self-attention.
-        return_weights: Boolean, whether to return attention weights.
-        training: Boolean or None, whether dropout is active.
-        **masks: Arguments of the attention that tell what is visible.
-
-    Returns:
-        Tensor of the shape of `x`, and the attention weights or None.
+    `x` and `memory`, which self-attention lacks, are `(batch, length,
+    d_model)`. Returns a tensor of the shape of `x`, and the attention weights
+    or None.
     """
     # Another attention may have no weights to return.
     options = {"return_weights": True} if return_weights else {}

@@ -148,18 +148,11 @@ def _compute_output(states, kernel, targets):
 def _compute_pass(output, other, targets, kept, count, weight, other_weight):
     """Computes the loss of a pass and, by its logits, the whole gradient.
 
-    Args:
-        output: The `_Output` of this pass.
-        other: The `_Output` of the other pass.
-        targets: Int32 ids of shape `(rows,)`.
-        kept: Float, 1 - eps_ls, the probability of the target token.
-        count: Weight of the cross-entropy of this pass; 0 if it has no loss.
-        weight: Weight of `KL(p || q)`, 0 or 1.
-        other_weight: Weight of `KL(q || p)`, which the other pass adds, 0 or 1.
-
-    Returns:
-        Cross-entropy and divergence without their weights, of shape
-        `(2, rows)`, and the gradient, of shape `(rows, vocab_size)`.
+    `output` and `other` are the `_Output` of both passes. The weights of their
+    divergences, `KL(p || q)` and `KL(q || p)`, are 0 or 1; `count` is that of
+    the cross-entropy of this pass, `kept` is 1 - eps_ls. Returns cross-entropy
+    and divergence without their weights, `(2, rows)`, and the gradient, of
+    shape `(rows, vocab_size)`.
     """
     p, q = output.probabilities, other.probabilities
     cross_entropy = divergence = ops.zeros_like(output.log_sums)

@@ -121,9 +121,7 @@ class SmoothedCrossEntropy(keras.losses.Loss):
 def token_weights(sample_weight):
     """Returns the weights of tokens, `(batch, length)` or `(batch, 1)`.
 
-    Args:
-        sample_weight: Tensor of shape `(batch, length)`, or of shape `(batch,)`
-            for sentences, or None.
+    A `sample_weight` of shape `(batch,)` weighs sentences.
     """
     if sample_weight is None or len(sample_weight.shape) != 1:
         return sample_weight

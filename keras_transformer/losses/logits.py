@@ -48,15 +48,10 @@ def compute_log_sums(scores, probabilities, targets):
 def compute_product_gradients(slopes, rows, kernel, targets, scale=1.0):
     """Turns the gradient by logits into those by the states and the kernel.
 
-    Args:
-        slopes: Gradient by the logits, of shape `(rows, vocab_size)`.
-        rows: States of shape `(rows, d_model)`.
-        kernel: Tensor of shape `(vocab_size, d_model)`.
-        targets: Int32 ids of shape `(rows,)`; rows of padding, 0, add nothing.
-        scale: Float, a factor of both gradients. Defaults to 1.
-
-    Returns:
-        The gradient by the rows, and that by the kernel in float32.
+    `slopes` are `(rows, vocab_size)`, the states `rows` are `(rows, d_model)`,
+    and `kernel` is `(vocab_size, d_model)`. Rows whose target is padding add
+    nothing. Both gradients are multiplied by `scale`; that by the kernel is
+    float32.
     """
     # The narrow factors are masked and scaled, since the slopes are wide.
     factors = scale * ops.cast(padding_mask(targets), "float32")

@@ -126,17 +126,9 @@ def _compute_chunk(rows, targets, kernel, kept):
     """Computes the loss of a chunk of positions together with its gradients.
 
     The part of the loss that label smoothing makes of the mean logits is left
-    out.
-
-    Args:
-        rows: Tensor of shape `(rows, d_model)`.
-        targets: Int32 ids of shape `(rows,)`, 0 where padded.
-        kernel: Tensor of shape `(vocab_size, d_model)`.
-        kept: Float, 1 - eps_ls, the probability of the target token.
-
-    Returns:
-        The sum of the losses, its gradient by the rows, and its gradient by the
-        kernel in float32.
+    out. `rows` are `(rows, d_model)`, `targets` `(rows,)` with 0 where padded,
+    `kernel` `(vocab_size, d_model)`, and `kept` is 1 - eps_ls. Returns the sum,
+    its gradient by the rows, and that by the kernel in float32.
     """
     real = ops.cast(padding_mask(targets), "float32")
     scores = ops.matmul(rows, ops.transpose(kernel))  # (rows, vocab_size)

@@ -21,25 +21,17 @@ LENGTH_MULTIPLE = 8
 class BatchPlan:
     """Lists the sentence pairs and the padded shape of each batch.
 
-    `plan[i]` is a tuple `(indices, shape)` for batch number `i`. `indices` has
-    shape `(rows,)` and holds the number of the sentence pair of each row, or
-    -1 for an empty row. In a packed batch, where several pairs share a row, it
-    has shape `(rows, pairs_per_row)`, and -1 fills the end of each row.
-    `shape` is `(rows, input_len, target_len)`.
+    `plan[i]` is a tuple `(indices, shape)`. `indices` has shape `(rows,)` and
+    holds the number of the sentence pair of each row, or -1 for an empty row.
+    In a packed batch, where several pairs share a row, it has shape `(rows,
+    pairs_per_row)`, and -1 fills the end of each row. `shape` is `(rows,
+    input_len, target_len)`. `pad_batch` fills a batch.
 
-    Build a plan with `plan_batches` or `plan_packed`, and fill its batches
-    with `pad_batch`.
-
-    Args:
-        buckets: List of integer arrays of shape `(num_batches, rows)` or
-            `(num_batches, rows, pairs_per_row)`: the pairs of each bucket.
-        shapes: List of the shape `(rows, input_len, target_len)` of each
-            bucket.
-        order: Integer array of shape `(num_batches, 2)` over all buckets: the
-            bucket of each batch, and the number of the batch in that bucket.
-        num_tokens: Integer array of shape `(2,)`, the number of source and of
-            target tokens in all batches.
-        num_dropped: Number of pairs that exceed the longest allowed length.
+    `buckets` holds the indices of all batches of each of the `shapes`, arrays
+    of shape `(num_batches, ...)`. A row of `order`, of shape `(num_batches,
+    2)`, is the bucket of a batch and its number in there. `num_tokens` counts
+    the source and the target tokens of all batches, and `num_dropped` the pairs
+    that are too long.
     """
 
     def __init__(self, buckets, shapes, order, num_tokens, num_dropped):
@@ -165,15 +157,10 @@ def make_empty_plan(num_dropped):
 
 
 def pad_batch(token_pairs, indices, shape):
-    """Returns one batch of a plan as padded arrays of token ids.
+    """Returns the padded `(inputs, targets)` of an item of a plan.
 
-    Args:
-        token_pairs: The `TokenPairs` that the plan was made for.
-        indices, shape: An item of the plan.
-
-    Returns:
-        A tuple `(inputs, targets)` of int32 arrays of shapes
-        `(rows, input_len)` and `(rows, target_len)`, padded with `PAD_ID`.
+    They are int32 arrays of shapes `(rows, input_len)` and `(rows,
+    target_len)`.
     """
     _, input_len, target_len = shape
     return (
@@ -191,9 +178,8 @@ def pad_batches(token_pairs, plan):
 def select_pairs(input_lengths, target_lengths, max_length, pair_numbers=None):
     """Selects the pairs that are not too long.
 
-    Returns:
-        A tuple of the numbers of the kept pairs, of shape `(kept,)`, their
-        lengths, of shape `(kept, 2)`, and the number of pairs left out.
+    Returns their numbers, of shape `(kept,)`, their lengths, of shape `(kept,
+    2)`, and the number of pairs left out.
     """
     lengths = np.array(
         [input_lengths, target_lengths], np.int64
@@ -219,17 +205,10 @@ def check_longest(lengths, tokens, name="batch_tokens"):
 def lay_out(rows_of_pairs, most_rows, full_shape=False):
     """Divides rows among batches that all have the same number of rows.
 
-    With `full_shape` each has `most_rows`. Otherwise the number is as small as
-    the number of batches allows, so a batch has at most one empty row.
-
-    Args:
-        rows_of_pairs: Integer array of shape `(all_rows,)` or
-            `(all_rows, pairs_per_row)`.
-        most_rows: Largest number of rows of a batch.
-        full_shape: See above. Defaults to False.
-
-    Returns:
-        Integer array of shape `(num_batches, rows, ...)`, filled up with -1.
+    `rows_of_pairs` has shape `(all_rows,)` or `(all_rows, pairs_per_row)`. The
+    result has shape `(num_batches, rows, ...)` and is filled up with -1. With
+    `full_shape` a batch has `most_rows`; otherwise as few as the number of
+    batches allows, so it has at most one empty row.
     """
     num_batches = math.ceil(len(rows_of_pairs) / most_rows)
     fewest_rows = math.ceil(len(rows_of_pairs) / num_batches)

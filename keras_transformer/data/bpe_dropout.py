@@ -16,10 +16,8 @@ class BpeDropout:
     left out with probability `dropout` (p < 1), and the best of the others is
     applied. The word is finished when none remains (Algorithm 1 of Provilkov et
     al., 2020). Without dropout this is SentencePiece's own segmentation. Bytes,
-    and symbols that a problem defines, are neither split nor merged.
-
-    Raises:
-        UserError: If the vocabulary is not a byte-pair encoding within words.
+    and symbols that a problem defines, are neither split nor merged. A
+    vocabulary that is no byte-pair encoding within words is a `UserError`.
     """
 
     def __init__(self, vocabulary, dropout):
@@ -68,16 +66,12 @@ class BpeDropout:
         return TokenSequences(ranks, words.offsets)
 
     def segment(self, characters, ranks, generator):
-        """Yields a random segmentation of each word.
+        """Yields a random segmentation of each word, by number of pieces.
 
-        Args:
-            characters: Integer array of shape `(characters, words)`.
-            ranks: Array of that shape, as `first_ranks` returns them.
-            generator: NumPy `Generator` that draws the merges to leave out.
-
-        Yields:
-            Tuples of words with equally many pieces: an integer array of shape
-            `(words,)` with their columns, and one of shape `(pieces, words)`.
+        `characters` and `ranks` (see `first_ranks`) have shape `(characters,
+        words)`. Each item is an array of shape `(words,)` with the columns of
+        the words of so many pieces, and their pieces, of shape `(pieces,
+        words)`.
         """
         words = np.arange(characters.shape[1])
         # Padding, which merges with nothing, gives each piece two neighbours.
@@ -99,8 +93,7 @@ class BpeDropout:
     def _choose_merges(self, ranks, generator):
         """Chooses the best merge of each word among those not left out.
 
-        Returns two arrays of shape `(words,)`: the ranks of these merges, and
-        which pair of pieces each of them merges.
+        Returns its rank and its pair of pieces, two arrays of shape `(words,)`.
         """
         num_pairs, num_words = ranks.shape
         # Of two equal merges the first one is better, as in SentencePiece.
@@ -117,10 +110,7 @@ class BpeDropout:
         return np.divmod(best, num_pairs)
 
     def _merge(self, pieces, ranks, merged, at):
-        """Merges the pair number `at` of each word into the piece `merged`.
-
-        Returns new `pieces` and `ranks`, each one row shorter.
-        """
+        """Merges the pair number `at` of each word, which saves a row."""
         columns = np.arange(len(at))
         pieces, ranks = _drop_behind(pieces, at), _drop_behind(ranks, at)
         pieces[at, columns] = merged
@@ -187,13 +177,10 @@ _EMPTY = -1
 
 
 class PairTable:
-    """Maps pairs of ids to numbers.
+    """Maps pairs of ids from 0 to 2**31 - 1 to numbers, `default` if unknown.
 
     It is a hash table with linear probing. A look-up of an array is a few
-    operations of NumPy. Ids are at least 0 and less than 2**31; pairs that the
-    table lacks have the number `default`.
-
-    Example:
+    operations of NumPy.
 
     >>> table = PairTable(np.array([5]), np.array([7]), np.array([3]), -1)
     >>> table.find(np.array([5, 7]), np.array([7, 5])).tolist()

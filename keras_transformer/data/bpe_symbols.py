@@ -29,8 +29,6 @@ _STAND_IN = "\U0010fffd"
 def join_symbols(text):
     """Returns text without its byte-pair encoding.
 
-    Example:
-
     >>> join_symbols("Res@@ um@@ ption of the session")
     'Resumption of the session'
     """
@@ -38,13 +36,7 @@ def join_symbols(text):
 
 
 def read_symbols(path):
-    """Reads a list of symbols, one on each line, as subword-nmt makes it.
-
-    Names of special pieces are left out.
-
-    Raises:
-        UserError: If a line is no symbol or occurs twice, or if there is none.
-    """
+    """Reads the symbols of subword-nmt's list, without special pieces."""
     symbols = {}
     for number, line in enumerate(read_lines(path), 1):
         if not line or " " in line or line in symbols:

@@ -19,8 +19,6 @@ MAX_WEIGHT = 1_000
 class Corpus:
     """Files of parallel text, and how often an epoch of training sees them.
 
-    Example:
-
     >>> Corpus(("europarl.en.gz", "europarl.de.gz"), weight=3).name
     'europarl.en.gz,europarl.de.gz'
     """
@@ -90,24 +88,13 @@ def check_distinct(corpora):
 
 
 def choose_pairs(corpora, seed, epoch):
-    """Chooses the pairs of an epoch.
+    """Returns the numbers of the pairs that an epoch has, in an array.
 
     A corpus of weight 3 is there three times. A corpus of weight 0.5 is there
     with a random half; the next epoch has the other half, and the epoch after
     that a new one. In general the epochs take what they need from one pass
-    through the corpus after another, each in a new random order. The choice is
-    a pure function of the arguments.
-
-    Args:
-        corpora: List of tuples `(num_pairs, weight)`. The pairs are numbered
-            through all corpora.
-        seed: Integer seed, at least 0.
-        epoch: Number of the epoch.
-
-    Returns:
-        Integer array, the numbers of the pairs.
-
-    Example:
+    through the corpus after another, each in a new random order. `corpora` are
+    tuples `(num_pairs, weight)`; the numbers of pairs go through all of them.
 
     >>> choose_pairs([(2, 3), (1, 1)], seed=0, epoch=0).tolist()
     [0, 1, 0, 1, 0, 1, 2]

@@ -18,20 +18,12 @@ MAX_OPEN_CORPORA = 16  # number of corpora that a stream reads by turns
 def make_update_dataset(batches, start=0):
     """Returns the batches of an epoch as a trainer's engine takes them.
 
-    An element is the part of one replica. The replicas of this worker take
+    An element is the part of one replica: a dictionary as of `UpdateBatches`,
+    without the axis of the replicas. The replicas of this worker take
     consecutive elements, as `strategy.distribute_datasets_from_function` hands
-    them out. Element after element repeats the batches from `start` on for
-    ever, because TensorFlow would handle the end of a dataset by itself, with
-    parts of fixed shapes. The consumer knows the number of batches.
-
-    Args:
-        batches: An `UpdateBatches`, to which the caller keeps a reference as
-            long as it uses the dataset.
-        start: Number of the first batch. Defaults to 0.
-
-    Returns:
-        A dataset of dictionaries, those of `UpdateBatches` without the axis of
-        the replicas.
+    them out. The batches from number `start` on repeat for ever, because
+    TensorFlow would handle the end of a dataset by itself, with parts of fixed
+    shapes. The caller counts the batches, and keeps a reference to `batches`.
     """
     import tensorflow as tf
 
@@ -64,14 +56,9 @@ def make_update_dataset(batches, start=0):
 def make_fit_dataset(token_pairs, plan_epoch):
     """Returns the padded batches of one epoch after another for `model.fit`.
 
-    Args:
-        token_pairs: The `TokenPairs` of a split.
-        plan_epoch: Function that takes the number of an epoch and returns its
-            `BatchPlan`. Every epoch has the same number of batches.
-
-    Returns:
-        A dataset of known cardinality of `({"inputs": inputs, "targets":
-        targets}, targets)`. Each new iteration over it is the next epoch.
+    `plan_epoch` takes the number of an epoch and returns its `BatchPlan`; all
+    have the same number of batches. Each new iteration over the dataset is the
+    next epoch. See `GeneratedData.dataset` for its elements.
     """
     import tensorflow as tf
 
@@ -121,24 +108,12 @@ def make_streaming_dataset(
     batches in the making. The corpora are read by turns, in another order in
     each epoch. `bucket_by_sequence_length` gathers pairs of similar lengths,
     between the boundaries of Tensor2Tensor, until they fill `batch_tokens`
-    positions on either side.
+    positions on either side; a single longer pair makes a batch.
 
-    Args:
-        read_corpus: Function that takes the number of a corpus and yields its
-            pairs in chunks. A chunk is a tuple of two lists of equal length,
-            the int32 ids of each source and of each target as bytes.
-        num_corpora: Number of corpora.
-        batch_tokens: Largest number of source positions, and of target
-            positions, of a batch; a single longer pair makes a batch.
-        seed: Integer seed of the order. Defaults to None, which yields all
-            pairs once, unshuffled. Otherwise the dataset is infinite.
-        shuffle_buffer: Number of pairs among which the next one is drawn.
-            Defaults to 1.
-        num_replicas: The number of rows of each batch is a multiple of this.
-            Empty rows fill up the last batches. Defaults to 1.
-
-    Returns:
-        A dataset of `({"inputs": inputs, "targets": targets}, targets)`.
+    `read_corpus` takes the number of a corpus and yields chunks of its pairs: a
+    tuple of two lists of equal length, the int32 ids of each source and of each
+    target as bytes. Without a `seed` all pairs come once and in order; with one
+    the dataset is infinite. The rest is as in `Problem.streaming_dataset`.
     """
     import tensorflow as tf
 
@@ -220,12 +195,9 @@ def _decode_ids(strings):
 
 
 def _map_to_arrays(dataset, read, spec):
-    """Maps numbers to the dictionary of arrays that a NumPy function returns.
+    """Maps numbers to the arrays that the NumPy function `read` returns.
 
-    Args:
-        dataset: Dataset of integers, or of tuples of them.
-        read: Function that takes them and returns the dictionary.
-        spec: Dictionary of the `tf.TensorSpec` of each array.
+    They are a dictionary, and `spec` is that of their `tf.TensorSpec`.
     """
     import tensorflow as tf
 

@@ -64,11 +64,7 @@ class DistributedEncoder:
         self._check()
 
     def encode(self, vocabularies, chunks, directory):
-        """Yields the encoded texts of each chunk; see `LocalEncoder.encode`.
-
-        Raises:
-            UserError: If the workers did not encode all texts.
-        """
+        """Yields the encoded texts of each chunk; see `LocalEncoder.encode`."""
         place = self._temp_location or directory
         # Its name is new, so workers of a killed command cannot write to it.
         folder = _file_systems().join(place, f"chunks-{uuid.uuid4().hex}")

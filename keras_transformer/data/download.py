@@ -14,20 +14,11 @@ _BATCH = 1024  # examples of a call into TensorFlow; single ones are 10x slower
 
 
 def prepare_tfds(name, tmp_dir, way_out):
-    """Downloads a dataset and prepares it, unless an earlier call did.
+    """Returns the builder of a dataset whose data it downloads to `tmp_dir`.
 
-    Args:
-        name: Name of the dataset and its configuration, such as
-            "wmt14_translate/de-en".
-        tmp_dir: Directory for downloads and prepared data, perhaps one that
-            tensorflow_datasets has filled before.
-        way_out: Sentence that tells the user what to do if this fails.
-
-    Returns:
-        A `tensorflow_datasets` builder with its data on the disk.
-
-    Raises:
-        UserError: If the data are not available, for whatever reason.
+    Data that are there already are used. `name` is a dataset with its
+    configuration, such as "wmt14_translate/de-en". Any failure is a `UserError`
+    that ends with the sentence `way_out`.
     """
     # Imported here because it loads TensorFlow, which most problems do without.
     try:

@@ -26,17 +26,11 @@ class LocalEncoder:
     """Encodes on all cores of this machine, one chunk after another."""
 
     def encode(self, vocabularies, chunks, directory):
-        """Yields the encoded texts of each chunk, in the order of the chunks.
+        """Yields the `TokenSequences` of each side for each chunk, in order.
 
-        Args:
-            vocabularies: List with the `Subwords` of each side.
-            chunks: Iterable of chunks. A chunk is a list with the texts of
-                each side, which are lists of strings.
-            directory: Directory for what an encoder stores meanwhile. This one
-                stores nothing.
-
-        Yields:
-            A list with the `TokenSequences` of each side.
+        `vocabularies` lists the `Subwords` of each side. A chunk is a list with
+        the texts of each side, which are lists of strings. An encoder may store
+        files in `directory` meanwhile; this one stores nothing.
         """
         # A thread reads and cleans the next chunks while these are encoded.
         with contextlib.closing(prefetch(chunks)) as chunks:
@@ -177,11 +171,7 @@ def _describe_counts(described, corpus_counts):
 
 
 def select_complete_pairs(problem, pairs):
-    """Yields the pairs that have text on both sides.
-
-    Raises:
-        UserError: If a problem of the user yields something else.
-    """
+    """Yields the pairs that have text on both sides."""
     if not isinstance(pairs, collections.abc.Iterable):
         raise _make_pair_error(problem, pairs)
     for pair in pairs:

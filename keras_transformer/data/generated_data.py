@@ -107,10 +107,7 @@ class GeneratedData(vocabularies.HasVocabularies):
 
     @property
     def corpus_weights(self):
-        """The name and the weight of each training corpus, a list of str.
-
-        The list is empty if all weights are 1.
-        """
+        """List of `name:weight` of each training corpus; empty if all are 1."""
         described = self._training_corpora
         if all(corpus["weight"] == 1 for corpus in described):
             return []
@@ -125,23 +122,15 @@ class GeneratedData(vocabularies.HasVocabularies):
     def corpora(self, split):
         """Returns what the manifest says of the corpora of a split, in order.
 
-        Returns:
-            List of dictionaries with a `name`, a number of `pairs`, a `weight`
-            and perhaps a `tag`. Data of earlier versions have none.
+        Each dictionary has a `name`, a number of `pairs`, a `weight` and
+        perhaps a `tag`. Data of earlier versions have none.
         """
         return self._counts(split).get("corpora", [])
 
     def choose_epoch_pairs(self, split, seed=0, epoch=0):
         """Chooses the pairs of an epoch by the weights of their corpora.
 
-        Args:
-            split: Name of the split, one of `splits`.
-            seed: Integer seed of the choice, at least 0. Defaults to 0.
-            epoch: Number of the epoch. Defaults to 0.
-
-        Returns:
-            Integer array, the numbers of the pairs, or None if the epoch has
-            every pair once.
+        Returns an array of their numbers, or None if every pair comes once.
         """
         if split != "train" or not self.corpus_weights:
             return None
@@ -157,11 +146,9 @@ class GeneratedData(vocabularies.HasVocabularies):
         return (starts[:, None] + chosen).ravel()
 
     def text_split(self, split):
-        """Returns the raw text of a split other than "train".
+        """Returns the lists of sources and references of a split.
 
-        Returns:
-            A tuple `(sources, references)` of two lists of strings with equal
-            lengths.
+        Only "train" has no raw text.
         """
         num_pairs = self._counts(split)["pairs"]
         texts = {
@@ -174,11 +161,7 @@ class GeneratedData(vocabularies.HasVocabularies):
         )
 
     def update_positions(self, hparams):
-        """Returns the number of positions per side of a training update.
-
-        Args:
-            hparams: An `HParams`; see `update_size.update_positions`.
-        """
+        """Returns `update_size.update_positions` for these data."""
         return update_size.update_positions(
             hparams, self.token_pairs("train"), self.choose_epoch_pairs("train")
         )
@@ -195,27 +178,13 @@ class GeneratedData(vocabularies.HasVocabularies):
         fixed_shapes=False,
         token_pairs=None,
     ):
-        """Plans the batches of one epoch.
+        """Plans the batches of one epoch, a `BatchPlan`.
 
-        Args:
-            split: Name of the split, one of `splits`.
-            batch_tokens: Largest number of source positions, and of target
-                positions, of a batch.
-            max_length: Length of the longest sentence to keep, in tokens.
-                Defaults to None, which keeps all.
-            seed: Integer seed of the order, at least 0. Defaults to 0.
-            epoch: Number of the epoch. Defaults to 0.
-            shuffle: Whether to shuffle. By default only "train" is shuffled.
-            packed: Whether several pairs share a row, see `plan_packed`.
-                Defaults to False.
-            fixed_shapes: Whether the batches have at most eight shapes, see
-                `plan_batches`. Packed batches always have one. Defaults to
-                False.
-            token_pairs: The `TokenPairs` of the epoch, if they are not those of
-                `token_pairs(split)`. Defaults to None.
-
-        Returns:
-            A `BatchPlan` for these pairs.
+        `shuffle` defaults to whether the split is "train". With `packed`
+        several pairs share a row; see `plan_packed`. The other arguments are
+        those of `plan_batches`; `fixed_shapes` has no effect on packed batches,
+        whose shape is one anyway. `token_pairs` are those of the epoch if they
+        are not those of `token_pairs(split)`.
         """
         pairs = token_pairs or self.token_pairs(split)
         # A packed plan has no such option, since it has one shape anyway.
@@ -248,9 +217,8 @@ class GeneratedData(vocabularies.HasVocabularies):
     def evaluation_batches(self, batch_tokens):
         """Plans the batches of "dev" for evaluation.
 
-        Args:
-            batch_tokens: Largest number of positions of a training batch.
-                Batches for evaluation hold at most `EVALUATION_TOKENS`.
+        They hold at most `EVALUATION_TOKENS` positions, unless a sentence is
+        longer, and at most `batch_tokens`, those of a training batch.
         """
         pairs = self.token_pairs("dev")
         longest = max(side.lengths.max(initial=0) for side in pairs)

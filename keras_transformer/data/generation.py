@@ -66,18 +66,8 @@ def generate(problem, tmp_dir):
     is written to a temporary directory and then moved into place, the manifest
     last, so a later process never takes the remains of a killed one for
     complete data. Processes that generate at the same time wait for each other.
-
-    Args:
-        problem: A `Problem` with a `data_dir`.
-        tmp_dir: Directory that holds the raw text or takes downloads.
-
-    Returns:
-        The manifest, a dictionary. It depends only on the text and the
-        problem, so the same text gives the same bytes.
-
-    Raises:
-        UserError: If a split has no pairs, or if a class attribute, the
-            settings or the described corpora of the problem have a wrong value.
+    Returns the manifest, a dictionary. It depends only on the text and the
+    problem, so the same text gives the same bytes.
     """
     directories.check_directory(problem.directory, "The folder of the data")
     check_attributes(problem, tmp_dir)
@@ -105,9 +95,7 @@ def generate(problem, tmp_dir):
 def read_manifest(directory):
     """Returns the manifest in a directory, or None if there is none.
 
-    Raises:
-        UserError: If it is not one that `generate` wrote.
-        PermissionError: If the directory may not be searched.
+    A directory that may not be searched is a PermissionError.
     """
     path = os.path.join(directory, MANIFEST_FILE)
     check_reachable(path)

@@ -32,18 +32,12 @@ def plan_packed(
     Several pairs share a row, one after another on either side, so nearly every
     position holds a token and all batches have one shape. Choose it where a
     compilation is expensive, or where lengths differ so much that
-    `plan_batches` pads a lot. Every kept pair occurs in exactly one row.
+    `plan_batches` pads a lot. The arguments are those of `plan_batches`.
+    `indices` of the `BatchPlan` have shape `(rows, pairs_per_row)`.
 
     Which lengths share a row is the same in every epoch of the same pairs, and
     so are the shape and the number of the batches. Which pairs of these lengths
-    share a row, and the order of the rows, is a pure function of the arguments,
-    which are those of `plan_batches`.
-
-    Returns:
-        A `BatchPlan` whose indices have shape `(rows, pairs_per_row)`.
-
-    Raises:
-        UserError: If a kept sentence is longer than `batch_tokens`.
+    share a row, and the order of the rows, is a pure function of the arguments.
     """
     kept, lengths, num_dropped = batch_plan.select_pairs(
         input_lengths, target_lengths, max_length, pair_numbers
@@ -90,10 +84,9 @@ def find_packed_positions(lengths, tokens):
 
 
 def _choose_capacity(lengths, batch_tokens):
-    """Returns `(input_len, target_len)` of a row.
+    """Returns `(input_len, target_len)` of a row, in proportion to all tokens.
 
-    The two are in proportion to the tokens of the two sides, so that both sides
-    fill up together.
+    Thus both sides fill up together.
     """
     mean, longest = lengths.mean(axis=0), lengths.max(axis=0)
     num_pairs = max(PAIRS_PER_ROW, *(longest / mean))

@@ -16,11 +16,6 @@ def detect_kind(paths):
 
     The ending of a single file tells its kind, apart from ".gz".
 
-    Raises:
-        UserError: If there are more files, or one with another ending.
-
-    Example:
-
     >>> detect_kind(("news.en", "news.de")), detect_kind(("news.tmx.gz",))
     ('text', 'tmx')
     """
@@ -41,14 +36,8 @@ def detect_kind(paths):
 def read_pairs(paths, languages=(None, None)):
     """Yields the `(source, target)` of each pair of a corpus.
 
-    Args:
-        paths: Tuple of one or two paths; see `detect_kind`.
-        languages: Tuple of the codes of the source and target language. Only
-            TMX needs it.
-
-    Raises:
-        UserError: If the files are not such parallel text. The message names
-            the file and, where there is one, the line.
+    `paths` are one or two, see `detect_kind`. Only TMX needs the codes of the
+    source and target language.
     """
     kind = detect_kind(paths)
     if kind == "text":
@@ -61,8 +50,7 @@ def read_pairs(paths, languages=(None, None)):
 def check_pairs(paths, languages=(None, None)):
     """Reads a corpus to the end, which raises an error at any fault.
 
-    Raises:
-        UserError: As for `read_pairs`, or if no pair has text on both sides.
+    A corpus without any pair of text on both sides is a fault, too.
     """
     num_pairs, has_text = 0, False
     for pair in read_pairs(paths, languages):

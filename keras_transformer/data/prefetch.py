@@ -10,8 +10,8 @@ def prefetch(iterable, depth=2):
 
     The thread starts with the first item and computes up to `depth` of them
     ahead. It ends with the last one, or when this generator is closed; closing
-    waits for the item in progress. An exception of the iterable is raised here,
-    after the items before it.
+    waits for the item in progress. An exception is raised after the items
+    before it.
 
     >>> list(prefetch(range(3)))
     [0, 1, 2]

@@ -11,17 +11,9 @@ class Progress:
 
     On a terminal it is a `tqdm` bar. Elsewhere, such as in a log file, it is a
     line every ten seconds, and one at the end unless it would repeat the last.
-
-    Args:
-        unit: What is counted, a plural that ends with s, such as "sentences".
-        total: Number of items, from which the time left follows. Defaults to
-            None, for an unknown number.
-        label: Name of the task, shown in front of the figures. Defaults to "".
-        results: Open file that takes the results while the task runs. If it is
-            a terminal, plain lines replace the bar, which would be drawn over
-            the results. Defaults to None.
-
-    Example:
+    `unit` is a plural that ends with s. `total` may be unknown. If `results`,
+    the open file that takes the results of the task, is a terminal, plain lines
+    replace the bar, which would be drawn over the results.
 
     >>> with Progress("pairs", total=300) as progress:
     ...     for _ in range(3):

@@ -21,18 +21,9 @@ class SubwordSampler:
     Each epoch draws new segmentations of every distinct word, as many as the
     word has occurrences but at most `MAX_SAMPLES`. The occurrences of the word
     use them in turn. An epoch therefore costs little more than a look-up, and
-    any occurrence has the distribution that `BpeDropout` describes.
-
-    Memory holds 4 bytes for each word of the text and, during an epoch, the
-    drawn segmentations.
-
-    Args:
-        token_pairs: `TokenPairs` to segment anew.
-        vocabulary: The `Subwords` of the targets.
-        dropout: Probability of leaving out a merge (p), less than 1.
-        seed: Integer seed, at least 0.
-        source_vocabulary: The `Subwords` of the sources. Defaults to None,
-            which means `vocabulary`.
+    any occurrence has the distribution that `BpeDropout` describes. Memory
+    holds 4 bytes for each word of the text and, during an epoch, the drawn
+    segmentations. `vocabulary` is that of both sides, or of the targets.
     """
 
     def __init__(

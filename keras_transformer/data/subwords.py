@@ -104,14 +104,7 @@ class Subwords:
         return hashlib.sha256(self.model_bytes).hexdigest()
 
     def encode(self, texts):
-        """Encodes texts on all cores.
-
-        Args:
-            texts: List of strings.
-
-        Returns:
-            List of lists of ids, each with the end id as its last.
-        """
+        """Encodes texts on all cores; the lists of ids end with the end id."""
         # A str is iterable too: each of its characters would be a text.
         if isinstance(texts, str):
             raise UserError(
@@ -123,12 +116,7 @@ class Subwords:
     def decode(self, sequences):
         """Decodes sequences of ids up to their end ids, without padding.
 
-        Args:
-            sequences: Integer array of shape `(batch, length)`, or a list of
-                lists of ids.
-
-        Returns:
-            List of strings.
+        They are an integer array of shape `(batch, length)` or a list of lists.
         """
         sequences = [_ids_before_end(sequence) for sequence in sequences]
         # SentencePiece would take an empty list for one empty sequence.
@@ -144,30 +132,17 @@ class Subwords:
 
 
 def train_subwords(texts, vocab_size, model_path, symbols=(), user_symbols=()):
-    """Trains a byte-pair encoding and writes it to a file.
+    """Trains a byte-pair encoding on texts and writes it to a file.
 
     The text is taken as it is, without Unicode normalisation and without lower
     case. The rarest characters, which make up 0.01 % of the text, get no id of
     their own and are spelled in bytes. The same texts give the same file.
+    `vocab_size` includes 3 ids for padding, end and unknown, and 256 for bytes.
 
-    Args:
-        texts: Iterable of strings. All are used; see `sample_evenly`.
-        vocab_size: Number of ids, including 3 for padding, end and unknown,
-            and 256 for bytes.
-        model_path: Path of the file to write.
-        symbols: Words that get one id each, however often they occur. A longer
-            word that begins with one of them begins with its id. Defaults to
-            none.
-        user_symbols: Texts that get one id each and are that id wherever they
-            stand, also inside a word; see `check_user_symbols`. Defaults to
-            none.
-
-    Returns:
-        The vocabulary, a `Subwords`.
-
-    Raises:
-        UserError: If the text is too short for a vocabulary of this size, or
-            has too many different characters.
+    `symbols` are words that get one id each, however often they occur; a longer
+    word that begins with one of them begins with its id. `user_symbols` are
+    that id wherever they stand, also inside a word; see `check_user_symbols`.
+    Too little text for `vocab_size`, or too many characters, is a `UserError`.
     """
     model = io.BytesIO()
     try:
@@ -202,11 +177,9 @@ def train_subwords(texts, vocab_size, model_path, symbols=(), user_symbols=()):
 def check_user_symbols(
     symbols, way_out="Write for example --symbols='<num>,<url>'."
 ):
-    """Checks that texts can be symbols of a vocabulary.
+    """Raises a `UserError`, which ends with `way_out`, about a bad symbol.
 
-    Raises:
-        UserError: If one of them is empty, has a space, occurs twice, or is a
-            piece that every vocabulary has. `way_out` is its last sentence.
+    It is empty, has a space, occurs twice, or is a piece of every vocabulary.
     """
     seen = set()
     for symbol in symbols:

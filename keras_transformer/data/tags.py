@@ -47,12 +47,6 @@ def find_tag_end(text):
 def tagged(text, tag):
     """Returns a text with the word of a tag before it; a blank text stays.
 
-    Args:
-        text: Str.
-        tag: Str, or None for no tag.
-
-    Example:
-
     >>> tagged("A dog.", "fr"), tagged("A dog.", None), tagged("", "fr")
     ('<fr> A dog.', 'A dog.', '')
     """

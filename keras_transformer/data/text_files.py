@@ -90,13 +90,10 @@ def split_lines(file, name, errors="strict", exact=False):
 
 
 def encoding_error(name, number, line, position):
-    """Returns the error about a line that is not UTF-8 text.
+    """Returns the error about a line of bytes that is not UTF-8 text.
 
-    Args:
-        name: What the message calls the file, usually its path.
-        number: Number of the line in the file, from 1.
-        line: Bytes of the line.
-        position: Place of the first wrong byte in the line, from 0.
+    `name` is usually the file's path. The line's `number` counts from 1, the
+    `position` of its first wrong byte from 0.
     """
     marks = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
     is_utf16 = (number == 1 and line.startswith(marks)) or not line[position]
@@ -137,11 +134,9 @@ def _check_ratio(path, compressed_size, size):
 
 
 def read_parallel_lines(path, num_lines, other):
-    """Returns the lines of a file, as many as another text has.
+    """Returns the lines of a file, as many as the text called `other` has.
 
-    Raises:
-        UserError: If it has another number. The message calls the other text
-            `other`, usually its path.
+    Another number of lines is a `UserError`.
     """
     lines = list(read_lines(path))
     if len(lines) != num_lines:
@@ -156,8 +151,6 @@ def read_parallel_lines(path, num_lines, other):
 def unescape(text):
     """Returns a text with the entities of SGML, such as `&amp;`, as characters.
 
-    Example:
-
     >>> unescape("&quot;R&amp;D&quot;")
     '"R&D"'
     """
@@ -170,13 +163,8 @@ def unescape(text):
 def read_pairs(source_path, target_path, exact=False):
     """Yields `(source, target)` for each line of two aligned files.
 
-    Args:
-        source_path, target_path: Paths of the files.
-        exact: See `split_lines`.
-
-    Raises:
-        UserError: If one file ends before the other. The message names both
-            files and their numbers of lines.
+    `exact` is that of `split_lines`. If a file ends before the other, the
+    `UserError` names both and their numbers of lines.
     """
     paths = (source_path, target_path)
     sides = [read_lines(path, exact=exact) for path in paths]

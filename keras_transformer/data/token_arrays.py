@@ -25,11 +25,8 @@ IDS_AT_ONCE = 2**24  # the number of ids that are checked together
 class TokenSequences:
     """Holds token sequences of different lengths, a list of int32 arrays.
 
-    Args:
-        ids: The ids of all sequences, one after another: an integer array of
-            shape `(ids,)`, or an object that is indexed like one.
-        offsets: Integer array of shape `(sequences + 1,)`, where each sequence
-            begins, and the number of ids at its end.
+    `ids`, of shape `(ids,)`, holds all sequences, one after another. `offsets`,
+    of shape `(sequences + 1,)`, says where each begins and the last one ends.
     """
 
     def __init__(self, ids, offsets):
@@ -73,16 +70,10 @@ class TokenSequences:
         return self.ids[positions]
 
     def pad(self, indices, length):
-        """Returns some sequences as one padded array.
+        """Returns some sequences as an int32 array of shape `(rows, length)`.
 
-        Args:
-            indices: Integer array of shape `(rows,)`, or `(rows,
-                sequences_per_row)` to write several sequences one after
-                another into a row; -1 means no sequence.
-            length: Length of the array, at least that of the longest row.
-
-        Returns:
-            An int32 array of shape `(rows, length)`, padded with `PAD_ID`.
+        `indices` has shape `(rows,)`, or `(rows, sequences_per_row)` to write
+        several sequences one after another into a row; -1 means no sequence.
         """
         indices = np.asarray(indices)
         if indices.ndim == 1:
@@ -98,16 +89,10 @@ class TokenSequences:
 
 
 class TokenArray(TokenSequences):
-    """Reads token sequences from a flat file.
+    """Reads the token sequences that a `TokenArrayWriter` wrote to a path.
 
     Only the parts in use are in memory, so a corpus may be larger than the
     memory of the machine.
-
-    Args:
-        path: Path without suffix that a `TokenArrayWriter` wrote to.
-
-    Raises:
-        UserError: If the two files do not agree with each other.
     """
 
     def __init__(self, path):
@@ -125,11 +110,9 @@ class TokenArray(TokenSequences):
         super().__init__(ids, offsets)
 
     def check(self, num_sentences, vocab_size):
-        """Checks that these are encoded sentences; reads all ids once.
+        """Raises a `UserError` unless these are so many encoded sentences.
 
-        Raises:
-            UserError: If there is another number of them, or if one does not
-                end with the end id or holds an id outside the vocabulary.
+        Each ends with the end id. All ids are read once.
         """
         fault = None
         if len(self) != num_sentences:
@@ -207,10 +190,6 @@ class TokenArrayWriter:
 
     Writes `path.ids`, with 16 bits for each id if the vocabulary allows, and
     `path.offsets.npy` when the context ends.
-
-    Args:
-        path: Path without suffix.
-        vocab_size: Number of different ids.
     """
 
     def __init__(self, path, vocab_size):
@@ -270,11 +249,7 @@ def text_path(directory, split, side):
 
 
 def read_text(directory, split, side, num_lines):
-    """Returns the lines of the raw text of a side, a list of strings.
-
-    Raises:
-        UserError: If the file is not as it was written, with `num_lines` lines.
-    """
+    """Returns the lines of the raw text of a side, a list of strings."""
     path = text_path(directory, split, side)
     text = read_text_file(path, REMEDY, max_bytes=math.inf)
     # `splitlines` also splits at rarer characters, which may stand inside a

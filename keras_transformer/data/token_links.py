@@ -28,15 +28,8 @@ _MOST_POSITIONS = 2**31
 def read_alignments(path):
     """Yields the word links of each line of a file in Pharaoh's format.
 
-    Args:
-        path: Path of a text file. `0-0 2-1` links source word 0 to target word
-            0, and source word 2 to target word 1.
-
-    Yields:
-        List of pairs of integers, perhaps empty.
-
-    Raises:
-        UserError: If a line is malformed.
+    `0-0 2-1` links source word 0 to target word 0, and source word 2 to target
+    word 1. An item is a list of pairs of integers, perhaps empty.
     """
     for number, line in enumerate(read_lines(path), 1):
         line = " ".join(line.split())
@@ -53,17 +46,9 @@ def write_links(directory, vocabularies, alignments):
     """Writes the links between the tokens of the training pairs.
 
     All tokens of a source word are linked to all tokens of a target word that
-    the word is aligned with.
-
-    Args:
-        directory: Directory that holds the token arrays already.
-        vocabularies: The `Vocabularies` of targets and sources.
-        alignments: Iterable of a description of the origin of an alignment, a
-            str, and its list of pairs of words, one for each training pair.
-
-    Raises:
-        UserError: If a link is to a word that the sentence lacks, or if there
-            are no links at all.
+    the word is aligned with. `alignments` yields for each training pair the
+    origin of its alignment, a str, and its list of pairs of words. `directory`
+    holds the token arrays already.
     """
     sides = token_arrays.read_ids(directory, "train").values()
     starts = [
@@ -86,9 +71,7 @@ def write_links(directory, vocabularies, alignments):
 def read_links(problem):
     """Returns the links of a problem's training pairs, a `TokenSequences`.
 
-    Raises:
-        UserError: If the data have no word alignments, or if the problem is a
-            `_rev` or `_both` variant.
+    Data without word alignments, or in another direction, are a `UserError`.
     """
     settings = problem.manifest["made_from"].get("settings", {})
     if SETTING not in settings or problem.name != problem.data_name:
@@ -108,16 +91,10 @@ def read_links(problem):
 
 
 def densify_links(links, rows, shape):
-    """Returns the links of a batch as one boolean array.
+    """Returns the links of a batch, of shape `(rows, target_len, input_len)`.
 
-    Args:
-        links: What `read_links` returns.
-        rows: Integer array of shape `(rows,)`, the number of the pair of each
-            row; -1 means no pair.
-        shape: The shape of the batch, as in `BatchPlan`.
-
-    Returns:
-        Boolean array of shape `(rows, target_len, input_len)`.
+    `rows` are the numbers of the pairs, of shape `(rows,)`; -1 means no pair.
+    `shape` is that of the batch, as in `BatchPlan`. The result is boolean.
     """
     _, input_len, target_len = shape
     dense = np.zeros((len(rows), target_len, input_len), bool)

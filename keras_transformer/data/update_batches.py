@@ -21,14 +21,9 @@ class Layout(typing.NamedTuple):
     def from_plan(cls, plan, batch_tokens, engine):
         """Divides the batches of a plan among an engine's replicas.
 
-        There are as few rounds of accumulation as `batch_tokens` allows, and
-        as many in every batch. A replica takes at least one row at once.
-
-        Args:
-            plan: A `BatchPlan`.
-            batch_tokens: Number of positions per side that a replica takes at
-                once.
-            engine: The engine that computes the updates.
+        There are as few rounds of accumulation as `batch_tokens`, the positions
+        per side that a replica takes at once, allows, and as many in every
+        batch. A replica takes at least one row at once.
         """
         num_rounds = 1
         for rows, input_len, target_len in plan.shapes:
@@ -60,7 +55,7 @@ class UpdateBatches:
     a batch go in order to the replicas of the first round, then to those of the
     second, and so on, in parts of equal size. Empty rows fill the last parts.
     An update therefore sees the same rows, each with the same seed, in every
-    layout.
+    layout. The seeds depend on `seed`, `epoch` and the number of the batch.
 
     `batches[number]` holds the parts of all replicas of this worker. It is a
     dictionary of "inputs" and "targets", int32 arrays of shapes `(num_rounds,
@@ -68,17 +63,9 @@ class UpdateBatches:
     target_len)`; "seeds", an int32 array of shape `(num_rounds, local_replicas,
     rows)` with a random number for each row, and 0 for an empty row; and
     "num_tokens", a float32 with the number of target tokens of all workers.
-    With `links` there is also "links", a boolean array of shape `(num_rounds,
-    local_replicas, rows, target_len, input_len)`.
-
-    Args:
-        token_pairs: The `TokenPairs` that the plan was made for.
-        plan: The `BatchPlan` of an epoch.
-        layout: A `Layout`. Defaults to a single part.
-        seed: Integer seed of the training run. Defaults to 0.
-        epoch: Number of the epoch. Seed, epoch and the number of the batch
-            determine the seeds of its rows. Defaults to 0.
-        links: The `TokenSequences` of `token_links`. Defaults to None.
+    With `links`, the `TokenSequences` of `token_links`, there is also "links",
+    a boolean array of shape `(num_rounds, local_replicas, rows, target_len,
+    input_len)`.
     """
 
     def __init__(
@@ -107,12 +94,7 @@ class UpdateBatches:
         )
 
     def read(self, number, replicas):
-        """Returns the parts of some replicas of a batch.
-
-        Args:
-            number: Number of the batch.
-            replicas: Slice of the numbers of all replicas.
-        """
+        """Returns the parts of a slice of all replicas of a batch."""
         indices, shape = self.plan[number]
         seeds = _draw_seeds(indices, (*self._position, number))
         parts = self._divide(indices, replicas, batch_plan.EMPTY_ROW)

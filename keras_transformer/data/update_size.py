@@ -16,12 +16,7 @@ def update_positions(hparams, token_pairs, pair_numbers=None):
     hold that many real tokens on its fuller side, on average over an epoch.
     Otherwise an update is one batch of `batch_tokens` positions. The number
     depends on the lengths and the hyper-parameters alone, so every epoch and
-    every machine has the same one. `pair_numbers` are those of the pairs of an
-    epoch, None for every pair once.
-
-    Raises:
-        UserError: If a sentence is longer than `effective_batch_tokens`, or
-            without that, than `batch_tokens`.
+    every machine has the same one. `pair_numbers` are those of an epoch.
     """
     select = functools.partial(
         batch_plan.select_pairs,

@@ -79,9 +79,6 @@ def read(directory, sha256, source_sha256):
 
     The SHA-256 of the targets may be None, which accepts any. That of the
     sources is None if the two share a vocabulary.
-
-    Raises:
-        UserError: If a file is missing or has another SHA-256.
     """
     targets = Subwords(os.path.join(directory, VOCABULARY_FILE), sha256)
     if source_sha256 is None:

@@ -56,8 +56,7 @@ class Attention(typing.NamedTuple):
     def of(self, kind):
         """Returns two lists of labels, of queries and keys, and the weights.
 
-        Args:
-            kind: "encoder", "decoder" or "cross".
+        `kind` is "encoder", "decoder" or "cross".
         """
         return {
             "encoder": (self.source_tokens, self.source_tokens, self.encoder),
@@ -70,13 +69,8 @@ def compute_attention(model, vocabularies, source_ids, target_ids):
     """Runs a model on a pair of sentences and returns its `Attention`.
 
     The target is forced: the model predicts each token from the tokens before
-    it, even where it would have chosen others.
-
-    Args:
-        model: A built `Transformer`.
-        vocabularies: Its `Vocabularies`.
-        source_ids, target_ids: Lists of ids with the end id. Padding is
-            dropped.
+    it, even where it would have chosen others. Both lists of ids have the end
+    id, and their padding is dropped.
     """
     # Imported here because exported models run without Keras.
     from keras import ops
@@ -99,15 +93,11 @@ def compute_attention(model, vocabularies, source_ids, target_ids):
 
 
 def compute_encoder_attention(translator, texts):
-    """Yields the tokens of each text and the attention of the encoder.
+    """Yields the tokens of each text and the attention of the encoder to it.
 
-    Args:
-        translator: A `Translator` or a `Parser` of a run.
-        texts: List of str.
-
-    Yields:
-        List of str, and an array of shape
-        `(num_layers, num_heads, source_len, source_len)`.
+    The tokens are a list of str, and the attention is an array of shape
+    `(num_layers, num_heads, source_len, source_len)`. The translator is that
+    of a run.
     """
     from keras import ops
 
@@ -170,9 +160,8 @@ class WordLinks(typing.NamedTuple):
     def find_pairs(self):
         """Links each word of the translation to the word it attends to most.
 
-        Returns:
-            List of pairs (source word, target word) of their numbers from 0, in
-            the order of the target.
+        Returns pairs (source word, target word) of their numbers from 0, in the
+        order of the target.
         """
         if not self.source_words:
             return []
@@ -312,9 +301,8 @@ def _split_batches(pairs):
 def _predict(model, pairs):
     """Runs a model on pairs of ids.
 
-    Returns:
-        The weights of all layers, and the log-probabilities of the target ids,
-        of shape `(batch, target_len)`.
+    Returns the weights of all layers, and the log-probabilities of the target
+    ids, of shape `(batch, target_len)`.
     """
     from keras import ops
 

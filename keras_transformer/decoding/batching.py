@@ -61,11 +61,7 @@ class Sentences(typing.NamedTuple):
 def length_limit(source_len, prefix_len, extra_length):
     """Returns the maximum number of tokens of a translation.
 
-    Args:
-        source_len: Integer number of tokens of the source, the end included.
-        prefix_len: Integer number of tokens of the prefix and an end. A prefix
-            can be longer than its source.
-        extra_length: Integer, see `DecodeOptions`.
+    Both lengths count an end. A prefix can be longer than its source.
     """
     return max(source_len, prefix_len) + extra_length
 
@@ -80,10 +76,7 @@ def pad(sequences):
 
 
 def pad_terms(terms):
-    """Returns the ids of terms, a list of lists for each sentence, as an array.
-
-    It has the shape `(batch, num_terms, term_len)`. It is None without terms.
-    """
+    """Returns ids of terms as `(batch, num_terms, term_len)`, None for none."""
     num_terms = max(map(len, terms))
     if not num_terms:
         return None
@@ -118,18 +111,10 @@ def plan_batches(costs, budget, num_threads=1, fit_rows=lambda rows: rows):
     """Yields the indices of the items that go into each batch.
 
     The most expensive items come first, so that similar ones go together and
-    no thread starts a long batch at the end.
-
-    Args:
-        costs: List of integers. An item that costs 0 is left out.
-        budget: Integer, the limit on a batch's size times its highest cost.
-            An item that costs more than the budget gets a batch of its own.
-        num_threads: Integer number of threads. There are at least as many
-            batches if there are as many items. Defaults to 1.
-        fit_rows: Function that takes the maximum size that fits and
-            returns the size of the batch. Defaults to the identity.
-
-    Example:
+    no thread starts a long batch at the end. The size of a batch times its
+    highest cost is at most `budget`, except for an item that costs more by
+    itself. Items that cost 0 are left out. There are at least `num_threads`
+    batches if there are as many items. `fit_rows` may lower a size.
 
     >>> list(plan_batches([1, 3, 0, 2, 1], budget=4))
     [[1], [3, 0], [4]]
@@ -151,9 +136,6 @@ class BatchRunner:
     Batches are planned for a budget, which estimates the memory. What turns out
     to fit is remembered as a share of the budget, so it holds for batches of
     another budget too.
-
-    Args:
-        num_threads: Integer, the number of batches that run at the same time.
     """
 
     def __init__(self, num_threads):
@@ -176,9 +158,6 @@ class BatchRunner:
 
         Returns:
             Iterator over pairs of a batch and the list of its results.
-
-        Raises:
-            UserError: If a single sentence does not fit into memory.
         """
         idle = queue.SimpleQueue()
         for worker in itertools.islice(
@@ -259,8 +238,7 @@ def run_in_parallel(function, items, num_threads):
 def count_threads():
     """Returns how many batches to decode side by side with a Keras model.
 
-    TensorFlow on a processor decodes one batch on each core. JAX has threads of
-    its own, and one batch keeps a GPU busy.
+    JAX has threads of its own, and one batch keeps a GPU busy.
     """
     import keras
 
@@ -297,7 +275,6 @@ def give_each_a_core():
 
 
 def count_cores():
-    """Returns how many cores this process may use."""
     # A container or `taskset` can allow fewer cores than the machine has.
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))

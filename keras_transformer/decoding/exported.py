@@ -79,11 +79,7 @@ def list_directories(path):
 
 
 def find_format(paths):
-    """Returns the format of a list of directories, or None for runs.
-
-    Raises:
-        UserError: If one of several models is an exported one.
-    """
+    """Returns the format of a list of directories, or None for runs."""
     formats = list(map(find_export_format, paths))
     if len(paths) == 1:
         return formats[0]
@@ -107,18 +103,7 @@ def find_export_format(path):
 
 
 def list_versions(export_dir):
-    """Returns the numbers of the versions in a directory, ascending.
-
-    Example:
-
-    >>> import tempfile
-    >>> export_dir = tempfile.mkdtemp()
-    >>> os.mkdir(os.path.join(export_dir, "10"))
-    >>> os.mkdir(os.path.join(export_dir, "9"))
-    >>> os.mkdir(os.path.join(export_dir, "11.incomplete"))
-    >>> list_versions(export_dir)
-    [9, 10]
-    """
+    """Returns the numbers of the versions in a directory, ascending."""
     if not os.path.isdir(export_dir):
         return []
     # As numbers, because version 10 is newer than version 9.
@@ -143,11 +128,7 @@ def find_newest_version(path):
 
 
 def read_export(path):
-    """Reads `export.json`, the record of an exported model.
-
-    Returns:
-        The record, a dictionary, and the `DecodeOptions` in it.
-    """
+    """Reads `export.json` and returns the record and its `DecodeOptions`."""
     record = read_record(path, _RECORD, REMEDY)
     try:
         return record, DecodeOptions(**record["decode"])
@@ -174,13 +155,11 @@ def check_exportable(options):
 
 
 def is_ctranslate2(path):
-    """Returns whether `path` holds the files of a CTranslate2 export."""
     files = (CTRANSLATE2_FILE, EXPORT_FILE, VOCABULARY_FILE)
     return all(os.path.isfile(os.path.join(path, name)) for name in files)
 
 
 def require_ctranslate2():
-    """Raises a `UserError` if CTranslate2 is not installed."""
     if importlib.util.find_spec("ctranslate2") is None:
         raise UserError(
             "CTranslate2 is not installed. Install it with pip install "
@@ -189,7 +168,6 @@ def require_ctranslate2():
 
 
 def too_long(name, max_tokens):
-    """Says that a sentence of an input has too many tokens."""
     return (
         f"`{name}` must have at most {max_tokens} tokens each, with the end. "
         "Received: a longer one. Split it."
@@ -197,7 +175,6 @@ def too_long(name, max_tokens):
 
 
 def too_many_in_terms(most, name):
-    """Says that a text has too many terms, or a term too many tokens."""
     owner = "text" if name == "terms" else "term"
     return (
         f"`terms` must have at most {most} {name} for each {owner}. Received: "
@@ -206,7 +183,6 @@ def too_many_in_terms(most, name):
 
 
 def unknown_ids(vocab_size):
-    """Says that ids are not in the vocabulary."""
     return (
         f"`inputs` must be ids from 0 to {vocab_size - 1}. Received: other "
         "ids. Use the vocabulary of the model."

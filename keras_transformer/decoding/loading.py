@@ -61,12 +61,8 @@ def load(
 def load_checker(path, tokenized=False, target_language=None, reranker=None):
     """Opens the vocabulary of runs, to check text before the model is loaded.
 
-    Args:
-        path, tokenized, target_language, reranker: See `load`.
-
-    Returns:
-        A `Translator` or `Parser` without a model, which can do what needs the
-        vocabulary alone; see `texts.Preparation`. None for an exported model.
+    Returns a `Translator` or `Parser` without a model, which can do what needs
+    the vocabulary alone; see `texts.Preparation`. None for an exported model.
     """
     paths = exported.list_directories(path)
     if exported.find_format(paths):
@@ -79,16 +75,11 @@ def load_checker(path, tokenized=False, target_language=None, reranker=None):
 
 
 def check_loadable(path, step=None):
-    """Checks what can be checked of a model without its backend.
+    """Checks what can be checked of a model before its backend is loaded.
 
-    Commands call it before they load the backend, which takes seconds. A model
-    of CTranslate2 needs no backend and is checked when it is loaded.
-
-    Args:
-        path, step: As for `load`.
-
-    Returns:
-        The format of an exported model, or None for runs.
+    Loading a backend takes seconds. A model of CTranslate2 needs none and is
+    checked when it is loaded. Returns the format of an exported model, or None
+    for runs.
     """
     paths = exported.list_directories(path)
     format = exported.find_format(paths)
@@ -110,11 +101,8 @@ def check_loadable(path, step=None):
 def check_export(path, chosen, options):
     """Checks that an exported model can do what a user asks for.
 
-    Args:
-        path: Directory of an exported model.
-        chosen: Dictionary of the flags of kt-decoder that are not at their
-            defaults.
-        options: Dictionary of decoding options.
+    `chosen` is a dictionary of the flags of kt-decoder that are not at their
+    defaults, `options` one of decoding options.
     """
     if exported.find_export_format(path) == "ctranslate2":
         from keras_transformer.decoding.engines import ctranslate2

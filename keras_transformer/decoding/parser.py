@@ -23,8 +23,7 @@ from keras_transformer.trees.tree import replace_tags
 class Trees(Step):
     """Turns sentences into words, and symbols into trees over these words.
 
-    Attributes:
-        num_malformed: Number of outputs so far that were no trees.
+    `num_malformed` counts the outputs so far that were no trees.
     """
 
     def __init__(self, linearization, tokenized, tagger):
@@ -64,9 +63,7 @@ class Trees(Step):
     def write(self, tree, name="the text", line=1):
         """Returns the symbols that the model writes for a tree in brackets.
 
-        Args:
-            tree: The tree, a str.
-            name, line: What an error message calls the text, and its line.
+        `name` and `line` are what an error message calls the tree and its line.
         """
         return write_tree(parse_tree(tree, name, line), self._linearization)
 
@@ -186,10 +183,9 @@ class Parser(Translator):
 
 
 def find_tagger(engine, paths, step=None):
-    """Opens the tagger of a run that parses, or of the first of an ensemble.
+    """Opens the `Tagger` of a run that parses, or of the first of an ensemble.
 
-    Returns:
-        A `Tagger`, or None if the run has none or the model is an exported one.
+    Returns None if the run has none or the model is an exported one.
     """
     if engine.linearization is None or exported.find_format(paths):
         return None

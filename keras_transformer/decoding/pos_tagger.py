@@ -21,15 +21,9 @@ _REMEDY = "Delete it, or train it again."
 class Tagger:
     """Gives each word of a sentence its part of speech.
 
-    Two dense layers, the head, read the tag of a word from the outputs of the
-    parser's encoder at its first and last subword. The parser itself does not
-    change, so its brackets stay the same.
-
-    Args:
-        model: A built `Transformer` that parses.
-        vocabulary: Its `Subwords`.
-        tags: List of str, the tags that the head chooses from.
-        head: The built Keras model; see `make_head`.
+    The head, two dense layers of `make_head`, reads the tag of a word from the
+    outputs of the parser's encoder at its first and last subword. The parser
+    itself does not change, so its brackets stay the same.
     """
 
     def __init__(self, model, vocabulary, tags, head):
@@ -39,11 +33,7 @@ class Tagger:
         self.head = head
 
     def __call__(self, sentences):
-        """Returns the tags of sentences, a list of str for each.
-
-        Args:
-            sentences: List of lists of words, as a treebank spells them.
-        """
+        """Returns a list of tags for each sentence, a list of words."""
         tagged = [[] for _ in sentences]
         # Similar lengths need little padding; an empty sentence has no tags.
         order = sorted(range(len(sentences)), key=lambda i: len(sentences[i]))
@@ -76,14 +66,9 @@ def make_head(num_inputs, num_tags):
 def word_states(model, vocabulary, sentences):
     """Returns the outputs of the encoder at the ends of each word.
 
-    Args:
-        model: A built `Transformer`.
-        vocabulary: The `Subwords` of its sources.
-        sentences: List of lists of words, none of them empty.
-
-    Returns:
-        Float32 array of shape `(num_words, 2 * d_model)`, the outputs at the
-        first and at the last subword of each word of all sentences.
+    They are a float32 array of shape `(num_words, 2 * d_model)`: the outputs at
+    the first and at the last subword of each word of all sentences, which are
+    lists of words and not empty.
     """
     # The subwords of a word are the same in every sentence.
     words = iter(vocabulary.encode([w for words in sentences for w in words]))
@@ -103,7 +88,6 @@ def word_states(model, vocabulary, sentences):
 
 
 def tagger_path(run, step):
-    """Returns the path of the tagger for a checkpoint of a run."""
     return run.file(TAGGERS, f"tagger-{step}.npz")
 
 
@@ -123,13 +107,7 @@ def save_tagger(tagger, run, step):
 
 
 def load_tagger(run, step, model):
-    """Opens the tagger for a checkpoint of a run; None if there is none.
-
-    Args:
-        run: A `RunDirectory` of a parser.
-        step: Integer step of the checkpoint.
-        model: The `Transformer` with its weights.
-    """
+    """Opens the tagger for a checkpoint of a run; None if there is none."""
     path = tagger_path(run, step)
     if not os.path.lexists(path):
         return None

@@ -17,12 +17,7 @@ BETA = 2  # weight of recall in chrF, the default of sacreBLEU
 
 
 def select_hypotheses(hypotheses, options):
-    """Returns the hypotheses that a search found, or the best by agreement.
-
-    Args:
-        hypotheses: List of `Hypothesis` of a sentence.
-        options: A `DecodeOptions`; see `to_search_options`.
-    """
+    """Returns the hypotheses that a search found, or the best by agreement."""
     if not options.mbr_samples:
         return hypotheses
     return sort_by_agreement(hypotheses)[: options.num_hypotheses]
@@ -37,11 +32,8 @@ def sort_by_agreement(hypotheses):
     as one that is too short. Eikema and Aziz (2020), Freitag et al. (2022).
 
     A text that was drawn several times is one hypothesis, but counts as often
-    as a reference. Among equals the earlier sample comes first.
-
-    Returns:
-        List of `Hypothesis` with different texts, best first. Their scores are
-        the mean chrF, from 0 to 100.
+    as a reference. Among equals the earlier sample comes first. The score of
+    each result is its mean chrF, from 0 to 100.
     """
     numbers = collections.Counter(sample.text for sample in hypotheses)
     first = {}
@@ -59,11 +51,10 @@ def sort_by_agreement(hypotheses):
 
 
 def join_trees(hypotheses):
-    """Joins samples of a sentence's tree into their consensus.
+    """Joins samples of a sentence's tree into a `Hypothesis` without ids.
 
-    Returns:
-        A `Hypothesis` without ids. Its score is the mean F1 of its tree with
-        each sample as the gold tree, from 0 to 100.
+    Its score is the mean F1 of the consensus with each sample as the gold tree,
+    from 0 to 100.
     """
     trees = [parse_tree(sample.text) for sample in hypotheses]
     weights = [1] * len(trees)
@@ -74,15 +65,9 @@ def join_trees(hypotheses):
 def compute_chrf(texts):
     """Computes the chrF of each text with each text as its reference.
 
-    The scores are those of sacreBLEU's `CHRF().sentence_score`. The n-grams of
-    a text are counted once, not once for each pair, which is about twenty times
-    as fast with 32 texts.
-
-    Returns:
-        Float64 array of shape `(len(texts), len(texts))`: rows are hypotheses,
-        columns are references.
-
-    Example:
+    The scores are those of sacreBLEU's `CHRF().sentence_score`, in a float64
+    array whose rows are hypotheses and whose columns are references. Counting
+    the n-grams of a text only once is about twenty times as fast with 32 texts.
 
     >>> compute_chrf(["a dog", "a dog", "two dogs"]).round()
     array([[100., 100.,  27.],
@@ -112,9 +97,8 @@ def compute_chrf(texts):
 def _count_matches(counters):
     """Counts the n-grams that two texts have in common, for all pairs.
 
-    Returns:
-        Integer array of shape `(len(counters), len(counters))`. Its diagonal
-        holds the number of n-grams of each text.
+    The result has the shape `(len(counters), len(counters))`. Its diagonal
+    holds the number of n-grams of each text.
     """
     numbers = {}
     for counter in counters:
@@ -182,14 +166,9 @@ class Reranker:
         return options.replace(num_hypotheses=options.num_beams)
 
     def reorder(self, texts, hypotheses, options):
-        """Returns the hypotheses of a window in their new order.
+        """Returns the hypotheses of a window of texts in their new order.
 
         The whole window is scored together, since large batches are faster.
-
-        Args:
-            texts: List of str.
-            hypotheses: List with the list of `Hypothesis` of each text.
-            options: A `DecodeOptions`.
         """
         lengths = iter(
             self.reverse.count_tokens(
@@ -221,10 +200,7 @@ class Reranker:
         return reordered
 
     def add_scores(self, texts, translations, scores, alpha):
-        """Adds the scores of the reverse model to those of a translator.
-
-        A blank text gets 0.
-        """
+        """Adds the scores of the reverse model; a blank text gets 0."""
         reverse_scores = self._score_texts(texts, translations, alpha)
         return [
             0.0 if is_blank(text) else score + self.weight * reverse_score

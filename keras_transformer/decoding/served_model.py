@@ -23,12 +23,8 @@ _WARMUP_TOKENS = 8
 def open_model(path):
     """Opens a version for `Server`, which is told to use this function.
 
-    Args:
-        path: Directory of a SavedModel of any origin, or of a CTranslate2 model
-            of kt-exporter.
-
-    Returns:
-        A `LoadedModel` or a `CTranslate2Model`, which are called alike.
+    The directory holds a SavedModel of any origin, or a CTranslate2 model of
+    kt-exporter. A `LoadedModel` and a `CTranslate2Model` are called alike.
     """
     if exported.find_export_format(path) == "ctranslate2":
         return CTranslate2Model(path)
@@ -43,7 +39,6 @@ class CTranslate2Model:
 
     Its signatures, results and errors are those of the SavedModel of the same
     run, so a client cannot tell which of them answers. It needs no TensorFlow.
-    `LoadedModel` is the other kind of model that a server can load.
     """
 
     def __init__(self, path):
@@ -91,11 +86,7 @@ class CTranslate2Model:
         return definitions
 
     def call(self, name, arrays):
-        """Runs a signature and returns its results as a dictionary of arrays.
-
-        Raises:
-            RequestError: If the model refuses the arrays.
-        """
+        """Runs a signature and returns its results, arrays by name."""
         return self._functions[name](**arrays)
 
     def _check_search(self, path):
@@ -193,10 +184,7 @@ class CTranslate2Model:
     def _encode(self, array, name=None, vocabulary=None):
         """Returns the ids of texts, an array of bytes; a blank text has none.
 
-        Args:
-            name: Name of the input, whose lengths are checked. Defaults to
-                None, which checks none.
-            vocabulary: The `Subwords`. Defaults to that of the sources.
+        With the name of an input, its lengths are checked.
         """
         try:
             texts = [text.decode() for text in array]
@@ -233,8 +221,6 @@ class CTranslate2Model:
 
 
 def _signatures(num_hypotheses):
-    """Returns the `Signature`s of a model, a dictionary by name."""
-
     def tensor(dtype, *shape):
         return Tensor(np.dtype(dtype), shape)
 

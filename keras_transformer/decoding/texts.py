@@ -24,14 +24,8 @@ def check_texts(texts, name="texts"):
 def numbered_texts(texts, start=0, name="texts"):
     """Yields pairs (number, text), the first with the number `start + 1`.
 
-    Args:
-        texts: Iterable of str.
-        start: Integer, the number of texts before these. Defaults to 0.
-        name: The user's name for the texts. Defaults to "texts".
-
-    Raises:
-        UserError: If `texts` is a str, or if one of them is not or holds a
-            surrogate.
+    Raises a `UserError`, which calls the texts `name`, if `texts` is a str, or
+    if one of them is not or holds a surrogate.
     """
     check_texts(texts, name)
     for number, text in enumerate(texts, start + 1):
@@ -78,15 +72,7 @@ def split_windows(items):
 
 
 def read_windows(texts, prefixes=None, start=0):
-    """Yields texts and their prefixes in windows.
-
-    Args:
-        texts, start: See `numbered_texts`.
-        prefixes: Iterable of str, one for each text. Defaults to None.
-
-    Yields:
-        List of pairs (number, text), and the list of their prefixes or None.
-    """
+    """Yields windows: pairs (number, text), and their prefixes or None."""
     numbered = numbered_texts(texts, start)  # errors count sentences from 1
     if prefixes is not None:
         checked = numbered_texts(prefixes, start, "prefixes")
@@ -113,12 +99,8 @@ def read_windows(texts, prefixes=None, start=0):
 def check_length(number, text, length, max_tokens=MAX_SOURCE_TOKENS):
     """Checks that a sentence is not too long for the model or the memory.
 
-    Args:
-        number: Integer position of the sentence in the input, from 1, or a
-            str that names the input and the line.
-        text: The sentence, a str.
-        length: Integer number of its tokens.
-        max_tokens: Integer, the maximum. Defaults to `MAX_SOURCE_TOKENS`.
+    `number` is its position in the input, from 1, or a str that names the input
+    and the line.
     """
     if length > max_tokens:
         place = number if isinstance(number, str) else f"sentence {number}"
@@ -136,11 +118,6 @@ class Codec:
     vocabularies are inside the model; see `engines.saved_model`. What they
     encode a sentence to has its number of tokens as its length, and 0 for a
     blank one.
-
-    Args:
-        vocabularies: `Vocabularies` of the model.
-        max_tokens: Integer, the maximum number of tokens of a text, the end
-            included. Defaults to `MAX_SOURCE_TOKENS`.
     """
 
     def __init__(self, vocabularies, max_tokens=MAX_SOURCE_TOKENS):
@@ -155,9 +132,7 @@ class Codec:
     def encode(self, numbered, of_targets=False):
         """Encodes (number, text) pairs, and checks their lengths.
 
-        Returns:
-            List of lists of ids with the end id. A blank text gives an empty
-            list.
+        Returns lists of ids with the end id. That of a blank text is empty.
         """
         encoded = self._side(of_targets).encode([text for _, text in numbered])
         for (number, text), ids in zip(numbered, encoded):
@@ -176,12 +151,7 @@ class Codec:
         return [ids[:-1] for ids in self.encode(numbered, of_targets=True)]
 
     def encode_terms(self, window, terms):
-        """Encodes the terms of the sentences of a window, without the end id.
-
-        Args:
-            window: List of pairs (number, text).
-            terms: List of lists of str, one for each sentence.
-        """
+        """Encodes the lists of terms of a window, without the end id."""
         distinct = sorted(set(itertools.chain.from_iterable(terms)))
         numbered = list(enumerate(distinct, 1))
         encoded = self.encode(numbered, of_targets=True)
@@ -211,11 +181,7 @@ class Codec:
 
 
 def prepare_texts(steps, texts):
-    """Prepares the texts of a window with steps, in their order.
-
-    Returns:
-        List of as many str, and the list of what each step has to remember.
-    """
+    """Returns texts as steps prepare them, and what each has to remember."""
     memories = []
     for step in steps:
         texts, memory = step.prepare(texts)
@@ -228,12 +194,6 @@ class Preparation:
 
     This is the part of a `Translator` that needs no model. Commands check their
     input with it before they load one.
-
-    Attributes:
-        options: The `DecodeOptions` that apply unless a call changes them.
-        linearization: The linearization of a parsing model, or None.
-        max_tokens: The maximum number of tokens of a text, the end included.
-        trained_length: The number of tokens up to which the model was trained.
     """
 
     def __init__(self, engine, steps, reranker):
@@ -277,14 +237,9 @@ class Preparation:
         return counts
 
     def check_lengths(self, texts, name="the input"):
-        """Reads texts to the end and checks that none is too long.
+        """Checks that no text is too long, and returns their number.
 
-        Args:
-            texts: Iterable of str.
-            name: What an error message calls them, such as their file.
-
-        Returns:
-            The number of texts.
+        `name` is what an error message calls them, such as their file.
         """
         return _check_lengths(self.encode, texts, name)
 
@@ -293,11 +248,7 @@ class Preparation:
         return _check_lengths(self.encode_targets, translations, name)
 
     def change_options(self, **changes):
-        """Returns the translator's options with some of them changed.
-
-        Raises:
-            UserError: If the model cannot decode with these options.
-        """
+        """Returns the translator's options with some of them changed."""
         options = self.options.replace(**changes)
         check_capabilities(self.engine.capabilities, changes)
         if self.reranker and options.mbr_samples:
@@ -309,12 +260,7 @@ class Preparation:
         return options
 
     def length_limit(self, text, prefix="", **options):
-        """Returns the maximum number of tokens of a text's translation.
-
-        Args:
-            text, prefix: The text and what its translation begins with, str.
-            **options: Fields of `DecodeOptions` to change.
-        """
+        """Returns the maximum number of tokens of a text's translation."""
         (source_len,) = self.codec.count_tokens(self.prepare([text]))
         (prefix_len,) = self.count_tokens([prefix], True) if prefix else (1,)
         extra_length = self.change_options(**options).extra_length

@@ -296,13 +296,7 @@ class Translator(Preparation):
         return scores
 
     def score_ids(self, sources, targets, alpha=None):
-        """Scores translations that are encoded already, see `score`.
-
-        Args:
-            sources: List of what `encode` returns.
-            targets: List of what `encode_targets` returns, one for each source.
-            alpha: Float, see `score`.
-        """
+        """Scores translations that are encoded already, see `score`."""
         # Trees get the scores of a search that is not constrained, because a
         # constrained one redistributes the probability of illegal symbols.
         options = self.change_options(alpha=alpha)
@@ -317,9 +311,7 @@ class Translator(Preparation):
     def attention(self, texts, hypotheses):
         """Returns the `Attention` of the best translation of each text.
 
-        Args:
-            texts: List of str.
-            hypotheses: List of what `hypotheses` yields for these texts.
+        `hypotheses` are what the method of this name yields for the texts.
         """
         check_capabilities(self.engine.capabilities, {"return_attention": True})
         sources = self.encode(list(enumerate(texts, 1)))
@@ -330,10 +322,8 @@ class Translator(Preparation):
     def word_links(self, texts, hypotheses, pattern=SPACED_WORD):
         """Returns the `WordLinks` of the best translation of each text.
 
-        Args:
-            texts, hypotheses: As for `attention`.
-            pattern: Compiled regular expression of a word. Defaults to words
-                that are separated by spaces.
+        The texts and hypotheses are those of `attention`. The pattern, a
+        compiled regular expression, is that of a word.
         """
         check_capabilities(
             self.engine.capabilities, {"return_alignments": True}

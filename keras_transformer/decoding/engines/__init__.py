@@ -78,17 +78,10 @@ class Capabilities:
 def check_capabilities(capabilities, request, prefix=""):
     """Checks that an engine can do what a user asks for.
 
-    It needs no backend, so commands call it before they load one.
-
-    Args:
-        capabilities: The `Capabilities` of the engine.
-        request: Dictionary of arguments, flags and decoding options by name.
-            What is not asked for is None, False, empty or 0.
-        prefix: What precedes the names, such as "--" for flags. Defaults to
-            nothing.
-
-    Raises:
-        UserError: If the engine would ignore one of them, or fail later.
+    It needs no backend, so commands call it before they load one. `request` is
+    a dictionary of arguments, flags and decoding options by name; what is not
+    asked for is None, False, empty or 0. `prefix` is what precedes the names,
+    such as "--" for flags.
     """
     for name, value in request.items():
         need = _NEEDS.get(name)

@@ -33,10 +33,8 @@ LOGITS_BYTES = 4 * 4
 class Replica:
     """A model on a device, with the functions that are compiled for it.
 
-    Args:
-        model: A built `Transformer` or an `Ensemble`.
-        device: Keras' name of the device, such as "gpu:1". Defaults to None,
-            which leaves the choice to the backend.
+    `device` is Keras' name of it, such as "gpu:1", or None, which leaves the
+    choice to the backend.
     """
 
     def __init__(self, model, device=None):
@@ -63,7 +61,6 @@ class Replica:
         return self._compiled[options]
 
     def scoring(self, alpha):
-        """Returns the compiled scoring, see `compile_scoring`."""
         if alpha not in self._compiled:
             self._compiled[alpha] = compile_scoring(
                 self.model, alpha, self._device
@@ -71,7 +68,6 @@ class Replica:
         return self._compiled[alpha]
 
     def count_cache_positions(self, options):
-        """Returns how many positions the caches of a batch may hold."""
         if self._free_bytes is None:
             return batching.CACHE_POSITIONS
         return count_cache_positions(
@@ -171,10 +167,9 @@ def compile_search(
 def compile_scoring(model, alpha, device=None):
     """Makes a function that scores batches of translations.
 
-    Returns:
-        A function of source ids of shape `(batch, input_len)` and target ids of
-        shape `(batch, target_len)`, both int32 with the end id. It returns the
-        scores that the search would give, an array of shape `(batch,)`.
+    It takes int32 source ids of shape `(batch, input_len)` and target ids of
+    shape `(batch, target_len)`, both with the end id. It returns the scores
+    that the search would give, of shape `(batch,)`.
     """
 
     def score(inputs, targets):
@@ -202,7 +197,6 @@ def fit_rows(rows):
 
 
 def _device_scope(device):
-    """Returns a context in which a backend places everything on a device."""
     return keras.device(device) if device else contextlib.nullcontext()
 
 
@@ -290,8 +284,6 @@ def _round_up(length, step=LENGTH_STEP):
 
 def count_cache_positions(free_bytes, position_bytes):
     """Returns how many positions the caches of a batch may hold on a GPU.
-
-    Example:
 
     >>> count_cache_positions(free_bytes=8_000_000_000, position_bytes=25_000)
     40000

@@ -174,9 +174,9 @@ class CTranslate2Engine:
         )
 
     def _read_pieces(self):
-        """Returns the text of each id, by which CTranslate2 knows tokens.
+        """Returns the texts of all source ids, and of all target ids.
 
-        They are two lists, one of the source and one of the target.
+        CTranslate2 knows tokens by their text.
         """
         both = [
             vocabulary.all_pieces()

@@ -101,13 +101,10 @@ def _explain_missing_libraries():
 class CTranslate2Search:
     """Searches for translations of encoded sentences.
 
-    Args:
-        engine: A `ctranslate2.Translator`.
-        source_pieces, pieces: Lists of str, the text of each id of the sources
-            and of the targets.
-        adds_end: Whether the engine adds the end to each source.
-        has_shortlist: Whether the engine has a shortlist of target subwords,
-            which searches without a prefix then keep to. Defaults to False.
+    `engine` is a `ctranslate2.Translator`, which may add the end to each source
+    (`adds_end`) and keep searches without a prefix to a shortlist of subwords.
+    `source_pieces` and `pieces` are the texts of each id of the sources and of
+    the targets.
     """
 
     def __init__(
@@ -122,18 +119,11 @@ class CTranslate2Search:
 
     @_explain_missing_libraries()
     def __call__(self, requests, options, scored=True):
-        """Finds the hypotheses of sentences.
+        """Finds the hypotheses of each `Request`, without texts, best first.
 
-        Args:
-            requests: List of `Request`.
-            options: A `DecodeOptions`.
-            scored: Whether the scores are needed. If they are not, greedy
-                search and a single sample leave them None, which saves a
-                softmax over the vocabulary at each step. Defaults to True.
-
-        Returns:
-            For each request a list of `Hypothesis` without text, best first.
-            It holds `num_hypotheses`, or fewer if fewer exist.
+        A request gets `num_hypotheses`, or fewer if fewer exist. Without
+        `scored`, greedy search and a single sample leave the scores None, which
+        saves a softmax over the vocabulary at each step.
         """
         # With several hypotheses, the scores tell which one is the best.
         is_search = options.beam_size > 1 and not options.temperature
@@ -192,9 +182,8 @@ class CTranslate2Search:
     def _find(self, by_limit, options, scored, suppress=False):
         """Searches for hypotheses of requests that are sorted by limit.
 
-        Args:
-            suppress: Whether to exclude the ids of `NEVER_WRITTEN`. The
-                log-probabilities then stay unknown. Defaults to False.
+        With `suppress`, it excludes the ids of `NEVER_WRITTEN`, and the
+        log-probabilities stay unknown.
         """
         self._run(_split_batches(by_limit), options, scored, suppress)
         if options.beam_size > 1 and not options.temperature:
@@ -259,13 +248,11 @@ class CTranslate2Search:
         )
 
     def _keeps_to_shortlist(self, prefixes, options):
-        """Returns whether a search writes subwords of the shortlist alone."""
         # CTranslate2 4.8 takes wrong ids from prefixes if it has a shortlist,
         # and samples are drawn from the distribution of the model.
         return self.has_shortlist and not (prefixes or options.temperature)
 
     def _log_probs(self, result, options):
-        """Returns a dictionary of ids to log-probability."""
         # Each use of these attributes makes new lists.
         hypotheses, scores = result.hypotheses, result.scores
         log_probs = {}

@@ -187,7 +187,6 @@ class KerasEngine:
         )
 
     def _min_positions(self, options):
-        """Returns how many positions a batch may have on every replica."""
         return min(one.count_cache_positions(options) for one in self.replicas)
 
     def _run(self, workers, prepare, read, sources, costs, budget):
@@ -205,9 +204,8 @@ class KerasEngine:
 def read_hypotheses(arrays):
     """Returns the hypotheses of each sentence of a batch, without texts.
 
-    Args:
-        arrays: Ids of shape `(batch, num_hypotheses, length)`, and scores of
-            shape `(batch, num_hypotheses)`.
+    The arrays are ids of shape `(batch, num_hypotheses, length)`, and scores of
+    shape `(batch, num_hypotheses)`.
     """
     sequences, scores = arrays
     # A score of -inf fills the place of a hypothesis that does not exist.
@@ -240,12 +238,7 @@ def open_runs(paths):
 
 
 def load_model(runs, step=None, precision="float32"):
-    """Builds the model of a run, or the `Ensemble` of several.
-
-    Args:
-        runs: List that `open_runs` returned.
-        step, precision: See `Translator.load`.
-    """
+    """Builds the model of a list of opened runs, an `Ensemble` if several."""
     # Imported here because they load Keras.
     from keras_transformer.runs import weights
     from keras_transformer.search.ensemble import Ensemble
@@ -280,7 +273,6 @@ def find_steps(runs, step=None):
 
 
 def _compiler():
-    """Returns the module `compiled_search`."""
     # Imported here because a vocabulary is opened before Keras is loaded.
     from keras_transformer.decoding.engines import compiled_search
 

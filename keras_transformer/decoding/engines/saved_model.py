@@ -131,11 +131,7 @@ class SavedModelCodec:
     """Counts the tokens of texts by the vocabularies inside a SavedModel.
 
     It has the methods of `texts.Codec`. An encoded sentence is a `CountedText`,
-    and hypotheses come with their texts.
-
-    Args:
-        signatures: Dictionary of the functions of the SavedModel.
-        record: What `export.json` says of it.
+    and hypotheses come with their texts. `record` is what `export.json` says.
     """
 
     def __init__(self, signatures, record):
@@ -198,8 +194,7 @@ def read_capabilities(path):
 def check_saved_model(path):
     """Checks what can be checked of a SavedModel without TensorFlow.
 
-    Returns:
-        Its record and its `DecodeOptions`; see `read_export`.
+    Returns its record and its `DecodeOptions`; see `read_export`.
     """
     directory = find_newest_version(path)
     for name in (SAVED_MODEL_FILE, EXPORT_PATH):
@@ -231,7 +226,6 @@ def _call(signature, texts):
 
 
 def _load_signatures(path):
-    """Returns the functions of a SavedModel, a dictionary by name."""
     # Imported here because TensorFlow takes seconds.
     import tensorflow as tf
 

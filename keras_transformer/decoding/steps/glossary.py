@@ -115,12 +115,7 @@ class Glossary:
 
 
 def check_glossary(glossary, options, linearization):
-    """Checks that a search with these options can obey a glossary.
-
-    Raises:
-        UserError: If the glossary is of another type, or if the model parses,
-            samples, or searches with a single beam.
-    """
+    """Checks that a search with these options can obey a glossary."""
     if not isinstance(glossary, Glossary):
         raise UserError(
             "`glossary` must be a `Glossary`. Received: glossary="
@@ -148,16 +143,9 @@ def check_glossary(glossary, options, linearization):
 def find_missing_terms(glossary, texts, hypotheses):
     """Returns the terms of the texts whose translations lack one of them.
 
-    A sentence whose hypotheses hold its terms anyway keeps them. Only the
-    others have to be translated again, by a search under the constraint.
-
-    Args:
-        glossary: A `Glossary`.
-        texts: List of str.
-        hypotheses: List of lists of `Hypothesis`, one for each text.
-
-    Returns:
-        List of lists of str, empty for a text without missing terms.
+    A sentence whose hypotheses hold its terms anyway keeps them, and its list
+    is empty. Only the others have to be translated again, by a search under the
+    constraint.
     """
     terms = map(glossary.find, texts)
     return [
@@ -183,12 +171,6 @@ def holds(translation, terms):
     """Tells whether a translation has all terms as whole words.
 
     A term that is part of another one is needed once more than that one.
-
-    Args:
-        translation: Str.
-        terms: List of str.
-
-    Example:
 
     >>> holds("the kinase is a protein kinase", ["protein kinase", "kinase"])
     True

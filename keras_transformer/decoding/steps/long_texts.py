@@ -38,11 +38,7 @@ def limit_part_tokens(translator, max_tokens=None):
 
 
 def split_texts(translator, texts, max_tokens):
-    """Divides the texts that are too long, between clauses where possible.
-
-    Returns:
-        List with the parts of each text, lists of str.
-    """
+    """Divides the texts that are too long, between clauses where possible."""
     return [
         split_long(text, max_tokens, translator.count_tokens) for text in texts
     ]
@@ -51,20 +47,11 @@ def split_texts(translator, texts, max_tokens):
 def translate_in_parts(
     translator, parts_of_texts, report=None, seed=0, glossary=None, **options
 ):
-    """Translates texts that are divided into parts.
+    """Returns a `Translation` for each text, a list of its parts.
 
     The hypotheses of a text are those of its parts, joined, and their score is
-    the mean of the parts.
-
-    Args:
-        translator: A `Translator`.
-        parts_of_texts: List of lists of str, see `split_texts`.
-        report: Function that is called with the number of parts after each
-            batch. Defaults to None.
-        seed, glossary, **options: See `Translator.hypotheses`.
-
-    Returns:
-        List of `Translation`.
+    the mean of the parts. The other arguments are those of
+    `Translator.hypotheses`.
     """
     parts = [part for each in parts_of_texts for part in each]
     hypotheses = translator.hypotheses(
@@ -87,12 +74,8 @@ def translate_in_parts(
 def find_warnings(translator, text, hypotheses, options, prefix=""):
     """Returns the warning that a translation may be cut off, or no warning.
 
-    Args:
-        translator: The `Translator` that found the hypotheses.
-        text: The source as the model reads it, a str.
-        hypotheses: List of `Hypothesis`.
-        options: Dictionary of the options that were changed.
-        prefix: Str that the translations begin with. Defaults to none.
+    `text` is the source as the model reads it, `options` are those that were
+    changed, and the translation begins with `prefix`.
     """
     # A search that writes trees ends them before the limit.
     if translator.linearization or not text.strip():
@@ -124,19 +107,10 @@ def _join(parts):
 
 
 def split_long(text, max_tokens, count_tokens):
-    """Divides a text into parts that are short enough.
+    """Divides a text into parts of at most `max_tokens` tokens.
 
-    Args:
-        text: Str.
-        max_tokens: Integer, the maximum number of tokens of a part.
-        count_tokens: Function of a list of texts that returns their numbers of
-            tokens, the end token included.
-
-    Returns:
-        List of str, the parts with text. A single character that has more
-        tokens is a part by itself.
-
-    Example:
+    `count_tokens` takes a list of texts and counts an end for each. A single
+    character that has more tokens is a part by itself.
 
     >>> split_long("I came, I saw; I won.", 4, lambda texts: [
     ...     len(text.split()) for text in texts])

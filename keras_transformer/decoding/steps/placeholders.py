@@ -78,12 +78,8 @@ class Placeholders:
     def mask(self, text, taken=()):
         """Takes placeholders and tags out of a text.
 
-        Placeholders for which there are not enough names are treated as tags.
-
-        Args:
-            text: Str.
-            taken: Collection of str, names that may not stand for a
-                placeholder. Defaults to none.
+        Names in `taken` stand for no placeholder. Placeholders for which there
+        are not enough names are treated as tags.
         """
         free = [
             name for name in STAND_INS if name not in text and name not in taken
@@ -190,19 +186,15 @@ def make_mask(placeholders, glossary=None):
 
 
 def needs_links(masked, translation):
-    """Tells whether `restore` needs `WordLinks`."""
     missing = _missing(masked, translation)
     return bool(masked.text and translation and (masked.tags or missing))
 
 
 def restore(masked, translation, links=None):
-    """Puts placeholders and tags into a translation.
+    """Puts placeholders and tags into a translation of `masked.text`.
 
-    Args:
-        masked: What `Placeholders.mask` returned.
-        translation: Translation of `masked.text`, a str.
-        links: Their `WordLinks`, if `needs_links`. Without words everything
-            goes to the end.
+    `links` are their `WordLinks`, if `needs_links`. Without words everything
+    goes to the end.
     """
 
     def put_back(text):
@@ -227,14 +219,10 @@ def restore(masked, translation, links=None):
 
 
 def check_protect(protect, linearization, **others):
-    """Checks that a model can keep placeholders.
+    """Checks that a model can keep placeholders; a tree has none.
 
-    Args:
-        protect: A `Placeholders`.
-        linearization: The linearization of a parsing model, or None. A tree
-            has no placeholders.
-        **others: Arguments of the translator by name that are about the texts
-            themselves, which `protect` changes.
+    `others` are arguments of the translator by name that are about the texts
+    themselves, which `protect` changes.
     """
     if not isinstance(protect, Placeholders):
         raise UserError(
@@ -256,7 +244,6 @@ def check_protect(protect, linearization, **others):
 
 
 def _missing(masked, translation):
-    """Returns the placeholders whose names a translation lacks."""
     return [
         placeholder
         for name, placeholder in masked.stand_ins.items()

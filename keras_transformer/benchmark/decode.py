@@ -14,13 +14,7 @@ from keras_transformer.transformer import build_transformer
 
 
 def random_model(hparams, vocab_size, precision):
-    """Builds a model with random weights, for timing without training.
-
-    Args:
-        hparams: `HParams` of the model.
-        vocab_size: Integer number of token ids.
-        precision: "float32", "bfloat16" or "float16".
-    """
+    """Builds a model with random weights, for timing without training."""
     random.seed(0)  # Keras draws the seeds of its initializers from it
     return build_transformer(hparams.model, vocab_size, POLICIES[precision])
 
@@ -37,22 +31,14 @@ def time_decoding(
 ):
     """Times the repeated translation of encoded sentences.
 
-    Args:
-        model: Built `Transformer`.
-        sources: List of lists of token ids, each with the end id.
-        options: `DecodeOptions` of the search.
-        batch_size: Number of sentences in a batch. Several batches are decoded
-            side by side, one in each thread. Defaults to 32.
-        target_length: Number of tokens of every translation, including its
-            end. Defaults to 0, which leaves the lengths to the model.
-        by_length: Boolean, whether a batch holds sentences of similar lengths
-            or consecutive sentences. Defaults to True.
-        num_passes: Number of measured passes over the sentences. Defaults to 5.
-        vocabularies: `Vocabularies` of a run. If its targets are trees, they
-            constrain the search to well-formed ones. Defaults to None.
+    `sources` holds lists of token ids, each with the end id. Several batches
+    are decoded side by side, one in each thread. Every translation has
+    `target_length` tokens with its end, or a length that the model chooses if
+    it is 0. With `by_length`, a batch holds sentences of similar lengths. If
+    the targets of the run's `vocabularies` are trees, the search finds
+    well-formed ones only.
 
-    Returns:
-        Dictionary of figures.
+    Returns a dictionary of figures.
     """
     if target_length:
         # The end comes on top of the minimum. Together with the limit of

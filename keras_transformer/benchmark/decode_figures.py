@@ -8,15 +8,11 @@ from keras_transformer.engines.memory import process_peak_bytes
 def time_translation(translate, num_sentences, num_passes, **facts):
     """Times the repeated translation of a text after its first sentence.
 
-    Args:
-        translate: Function that translates the text and returns the number of
-            tokens in the best translations. The model has translated before.
-        num_sentences: Number of sentences in the text.
-        num_passes: Number of measured passes over the text.
-        **facts: Figures to report as they are, such as `batch_size`.
+    `translate` translates the text and returns the number of tokens in the best
+    translations. The model must have translated before. The `facts` are
+    reported as they are.
 
-    Returns:
-        Dictionary of figures.
+    Returns a dictionary of figures.
     """
     startup_seconds = machine.seconds_since_start()
     num_tokens = 0
@@ -45,14 +41,8 @@ def time_translation(translate, num_sentences, num_passes, **facts):
 def time_export(translator, sources, options, num_passes=5):
     """Times a CTranslate2 model, which forms its batches itself.
 
-    Args:
-        translator: `Translator` with a `CTranslate2Engine`.
-        sources: List of lists of token ids, each with the end id.
-        options: Dictionary of decoding options to change.
-        num_passes: Number of measured passes over the sentences. Defaults to 5.
-
-    Returns:
-        Dictionary of figures.
+    `sources` holds lists of token ids, each with the end id, and `options` the
+    decoding options to change. Returns a dictionary of figures.
     """
     # As for a run, the first translation is that of the shortest sentence.
     translator.translate_ids([min(sources, key=len)], **options)

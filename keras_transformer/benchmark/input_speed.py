@@ -20,22 +20,9 @@ def time_input(hparams, token_pairs, num_passes=5, vocabulary=None):
     """Times the batches of whole epochs: planning, padding and prefetching.
 
     They are made as for a run on the current backend of Keras: by tf.data with
-    TensorFlow, and by a thread with JAX. With `subword_dropout`, planning
-    includes the segmentation of the text.
-
-    Args:
-        hparams: `HParams` that set the size of the batches.
-        token_pairs: `TokenPairs` to make batches of.
-        num_passes: Number of measured passes, each of one epoch or more.
-            Defaults to 5.
-        vocabulary: `Subwords` of the pairs, which `subword_dropout` needs.
-            Defaults to None.
-
-    Returns:
-        Dictionary of figures.
-
-    Raises:
-        UserError: If all pairs are longer than `max_length`.
+    TensorFlow, and by a thread with JAX. With `subword_dropout`, which needs
+    the `vocabulary`, planning includes the segmentation of the text. Returns a
+    dictionary of figures.
     """
     positions = update_positions(hparams, token_pairs)
     make_plan = plan_packed if hparams.packed else plan_batches

@@ -18,17 +18,10 @@ LEAST_SECONDS = 0.3  # short runs are repeated for this long
 
 
 def measure(name, length, width, neighbourhood_size):
-    """Measures a layer on one sequence.
+    """Measures a layer on one sequence of n positions of width d.
 
-    Args:
-        name: Key of `layer_table.LAYERS`.
-        length: Integer n, the number of positions.
-        width: Integer d, the width of input and output.
-        neighbourhood_size: Integer r, of restricted self-attention.
-
-    Returns:
-        Dictionary of the seconds and the peak bytes of `forward`, the output
-        alone, and of `training`, the output and all gradients.
+    Returns a dictionary of the seconds and the peak bytes of `forward`, the
+    output alone, and of `training`, the output and all gradients.
     """
     import keras
 

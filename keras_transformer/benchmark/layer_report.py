@@ -36,15 +36,8 @@ class Exponents(typing.NamedTuple):
 def fit_exponents(cells, figure, least_length=ASYMPTOTIC_LENGTH):
     """Fits the exponents of n and d by least squares of logarithms.
 
-    Args:
-        cells: List of `Cell` of one layer.
-        figure: Key of `FIGURES`.
-        least_length: Integer, the shortest length that is used. Defaults to
-            1,024.
-
-    Returns:
-        `Exponents`, or None if the cells that were measured have fewer than two
-        lengths or widths.
+    Returns None if the cells of this layer with `figure` have fewer than two
+    lengths or widths.
     """
     used = [
         (cell.length, cell.width, cell.figures[figure])
@@ -62,13 +55,8 @@ def fit_exponents(cells, figure, least_length=ASYMPTOTIC_LENGTH):
 def write_report(cells, directory, settings):
     """Writes `table1.md`, `table1.csv` and `table1.png` into a directory.
 
-    Args:
-        cells: List of `Cell`.
-        directory: Path of the directory, which is made if necessary.
-        settings: Dictionary of names and values that the figures depend on.
-
-    Returns:
-        Dictionary of layer, figure and the `Exponents` that were fitted.
+    The report states the `settings`, names and values that the figures depend
+    on. Returns the fitted `Exponents` by layer and figure.
     """
     os.makedirs(directory, exist_ok=True)
     fits = {
@@ -87,13 +75,7 @@ def write_report(cells, directory, settings):
 
 
 def as_markdown(cells, fits, settings):
-    """Returns the report as Markdown.
-
-    Args:
-        cells: List of `Cell`.
-        fits: Dictionary as `write_report` returns it.
-        settings: Dictionary of names and values that the figures depend on.
-    """
+    """Returns the report as Markdown."""
     parts = [
         "# Table 1: why self-attention",
         "Settings: "

@@ -67,20 +67,9 @@ def measure_layers(
 ):
     """Measures every layer at every length and width, while there is time.
 
-    Short sequences come first, so a lack of time affects only the longest.
-
-    Args:
-        lengths: List of integers n.
-        widths: List of integers d.
-        neighbourhood_size: Integer r, of restricted self-attention.
-        backend: Name of the Keras backend to measure.
-        seconds: Number, the time for all cells together. A cell that is not
-            done by then is stopped. It and those after it get a note instead of
-            figures.
-        show: Function that is called with each `Cell`.
-
-    Returns:
-        List of a `Cell` for each combination.
+    Short sequences come first, so a lack of time affects only the longest. The
+    cell that is not done after `seconds` is stopped. It and those after it get
+    a note instead of figures. `show` is called with each `Cell`.
     """
     end = time.monotonic() + seconds
     cells = []

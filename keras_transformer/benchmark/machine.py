@@ -40,16 +40,8 @@ class Passes(typing.NamedTuple):
 def timed_passes(run, num_passes, least_seconds=1.0):
     """Times a run in several passes while the machine is quiet.
 
-    Args:
-        run: Function of the number of times to repeat the run. It is called
-            once before the passes, to warm up and to see how many repetitions
-            take `least_seconds`.
-        num_passes: Number of measured passes.
-        least_seconds: Shortest duration of a pass, which repeats the run if
-            necessary. Defaults to 1.
-
-    Returns:
-        The measured `Passes`.
+    `run` takes the number of times to repeat the run. A call before the passes
+    warms it up and finds how many repetitions take `least_seconds`.
     """
     begin = time.perf_counter()
     run(1)
@@ -77,13 +69,8 @@ def matrix_product_rate(precision, num_devices=1, num_passes=5):
     """Returns the floating-point operations per second of matrix products.
 
     The products run on the backend of Keras, and the best pass counts. This is
-    the speed that a model would reach if nothing else took time.
-
-    Args:
-        precision: Data type of the matrices.
-        num_devices: Number of accelerators that the training uses. The speed
-            of one is multiplied by it; a processor counts once. Defaults to 1.
-        num_passes: Number of passes. Defaults to 5.
+    the speed that a model would reach if nothing else took time. The speed of
+    one accelerator is multiplied by `num_devices`; a processor counts once.
     """
     import keras
     from keras import ops

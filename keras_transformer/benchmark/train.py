@@ -28,19 +28,10 @@ def time_training(
 
     The updates are complete, as in `Trainer`. Their batches are divided among
     rounds and devices and come from the memory of the host. The figures of an
-    update are read after the next update has started.
+    update are read after the next update has started. A pass that takes less
+    than a second goes through the batches several times.
 
-    Args:
-        hparams: `HParams` of the model. An update has the positions that
-            `update_positions` finds for the text.
-        token_pairs: `TokenPairs` to choose the batches from.
-        vocab_size: Integer number of token ids.
-        precision, num_devices, xla: As for `make_engine`.
-        num_passes: Number of measured passes. A pass that takes less than a
-            second goes through the batches several times. Defaults to 5.
-
-    Returns:
-        Dictionary of figures.
+    Returns a dictionary of figures.
     """
     plan = workload.fixed_plan(
         token_pairs,
@@ -92,18 +83,11 @@ def _count_flops(hparams, vocab_size, plan, lengths):
 
 
 def _arithmetic(engine, precision, passes, flops, token_flops):
-    """Compares the operations of a training with what the devices can do.
+    """Compares the operations of a run with what the devices can do.
 
-    Args:
-        engine: The engine that trained.
-        precision: Its precision.
-        passes: The measured `Passes`.
-        flops: Operations of a pass, those for padding included.
-        token_flops: Operations of a pass for the real tokens alone.
-
-    Returns:
-        Dictionary of figures. The MFU of Chowdhery et al. (2022) is None for a
-        device whose peak is unknown.
+    The operations of a pass are `flops` with padding and `token_flops` without.
+    The MFU of Chowdhery et al. (2022) is None for a device whose peak is
+    unknown.
     """
     rate, _ = passes.rate(flops)
     measured = machine.matrix_product_rate(precision, engine.num_replicas)

@@ -30,21 +30,11 @@ LARGE_D_MODEL = 512
 def load_text(
     source_path, target_path, vocabulary_path=None, vocab_size=VOCAB_SIZE
 ):
-    """Turns parallel text into token arrays.
+    """Turns parallel text into `TokenPairs`, and counts the token ids.
 
-    Args:
-        source_path, target_path: Paths of text files with one sentence a line.
-        vocabulary_path: Path of a SentencePiece model. It may have any ids for
-            padding and the end of a sentence; they are exchanged with the ids
-            0 and 1. Defaults to None, which trains a vocabulary on the text.
-        vocab_size: Integer size of the vocabulary to train. Defaults to 8000.
-
-    Returns:
-        `TokenPairs` and the number of token ids.
-
-    Raises:
-        UserError: If the text is empty or the vocabulary lacks one of the two
-            ids.
+    The SentencePiece model may have any ids for padding and the end of a
+    sentence; they are exchanged with the ids 0 and 1. Without a path, a
+    vocabulary of `vocab_size` is trained on the text.
     """
     texts = list(zip(*text_files.read_pairs(source_path, target_path)))
     if not texts:
@@ -70,11 +60,7 @@ def load_text(
 
 
 def read_sentences(path):
-    """Returns the sentences of a file, without blank lines.
-
-    Raises:
-        UserError: If the file has no sentence.
-    """
+    """Returns the sentences of a file, without blank lines."""
     lines = [line for line in text_files.read_lines(path) if line.strip()]
     if not lines:
         raise UserError(
@@ -85,15 +71,7 @@ def read_sentences(path):
 
 
 def load_sentences(path, vocabulary_path):
-    """Encodes the sentences of a file.
-
-    Args:
-        path: Path of a text file with one sentence a line.
-        vocabulary_path: Path of a SentencePiece model, as for `load_text`.
-
-    Returns:
-        List of lists of ids, and the number of token ids.
-    """
+    """Returns a file's sentences as lists of ids, and the number of token ids."""
     processor, new_ids = _load_vocabulary(vocabulary_path)
     encoded = processor.encode(read_sentences(path), add_eos=True)
     return [new_ids[ids].tolist() for ids in encoded], len(new_ids)
@@ -110,20 +88,8 @@ def fixed_plan(token_pairs, batch_tokens, lengths=LENGTHS, packed=False):
 
     The length of a pair is that of its longer side, rounded up to a multiple of
     8. A batch holds consecutive pairs of one length. Among all batches of a
-    length, one is drawn with a fixed seed.
-
-    Args:
-        token_pairs: `TokenPairs` to choose from.
-        batch_tokens: Largest number of positions of a batch on either side.
-        lengths: Tuple of padded lengths, multiples of 8. Defaults to `LENGTHS`.
-        packed: Boolean, whether several pairs share a longer row. Defaults to
-            False.
-
-    Returns:
-        `BatchPlan` of one batch for each length.
-
-    Raises:
-        UserError: If the text does not fill a batch of one of the lengths.
+    length, one is drawn with a fixed seed. If `packed`, several pairs share a
+    longer row.
     """
     pair_lengths = np.stack([side.lengths for side in token_pairs], axis=1)
     batches = _full_batches(pair_lengths, batch_tokens)

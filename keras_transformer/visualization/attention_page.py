@@ -45,14 +45,8 @@ def write_attention_page(attention, path, title="Attention"):
     weights, and maps below them show all heads of the layer. Tokens that are
     masked because they come later are hatched. Mouse and keyboard select
     tokens, heads, layers and the kind of attention; the address of the page
-    stores the selection and the theme. Weights are rounded to multiples of
-    1 / 65535.
-
-    Args:
-        attention: `Attention` to show.
-        path: Path of the file to write.
-        title: Heading of the page, of one or more lines. Defaults to
-            "Attention".
+    stores the selection and the theme. Weights are rounded to multiples of 1 /
+    65535.
     """
     text = attention_page(attention, title)
     with atomic_write(path) as file:
@@ -60,12 +54,7 @@ def write_attention_page(attention, path, title="Attention"):
 
 
 def attention_page(attention, title="Attention"):
-    """Returns the HTML that `write_attention_page` writes.
-
-    Args:
-        attention: `Attention` to show.
-        title: Heading of the page. Defaults to "Attention".
-    """
+    """Returns the HTML that `write_attention_page` writes."""
     parts = {
         "title": html.escape(title),
         "style": page.asset("attention_page.css"),

@@ -25,13 +25,7 @@ def write_attention_picture(attention, path, kind="cross"):
     has a row for each query and a column for each key, and all maps share the
     scale from 0 to 1. Keys that are masked because they come later are hatched.
     The maps of a row or a column share their labels, unless the picture is
-    larger than a screen. Characters that are missing in the installed fonts
-    appear as boxes.
-
-    Args:
-        attention: `Attention` to draw.
-        path: Path of the file to write, which ends in `.png`, `.pdf` or `.svg`.
-        kind: "encoder", "decoder" or "cross". Defaults to "cross".
+    larger than a screen.
     """
     queries, keys, weights = attention.of(kind)
     queries, keys = _Tokens(queries), _Tokens(keys)

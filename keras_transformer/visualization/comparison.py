@@ -18,18 +18,10 @@ X_AXES = ("step", "seconds", "epoch")
 
 
 def plot_comparison(runs, metric, x_axis, path):
-    """Draws a curve for each run.
+    """Draws a curve of a column of `metrics.csv` for each run.
 
-    Args:
-        runs: List of run directories. Their training may still be running.
-        metric: Name of a column of `metrics.csv`, such as "dev_bleu".
-        x_axis: "step", "epoch" or "seconds". The seconds are those of training
-            without the evaluations.
-        path: Path of the PNG, PDF or SVG file to write.
-
-    Raises:
-        UserError: If a run lacks the metric or the axis, or if the path has
-            another ending.
+    The runs may still be training. The axis "seconds" is the time of training
+    without the evaluations.
     """
     check_picture_path(path)
     curves = read_curves(runs, metric, x_axis)
@@ -37,19 +29,12 @@ def plot_comparison(runs, metric, x_axis, path):
 
 
 def read_curves(runs, metric, x_axis):
-    """Reads the points of each run's curve.
+    """Returns the points `(position, value)` of each run's curve.
 
     `metrics.csv` records complete epochs only. Positions within an epoch are
     interpolated from the number of updates, accurate to about the distance
-    between two rows.
-
-    Args:
-        runs, metric, x_axis: As for `plot_comparison`.
-
-    Returns:
-        Dictionary from a name for each run to its list of points `(position,
-        value)`. A name is the path of the directory without the part that all
-        runs share.
+    between two rows. A run is named by its path without the part that all runs
+    share.
     """
     runs = list(dict.fromkeys(runs))  # without repetitions, in order
     tables = [_read_run(run) for run in runs]

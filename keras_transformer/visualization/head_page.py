@@ -14,18 +14,11 @@ from keras_transformer.visualization.paper_page import lines_svg
 def write_head_page(scores, words, weights, path, text_name):
     """Writes a page that ranks heads and shows each for one sentence.
 
-    A table holds the scores of all heads, sorted by any of them at a click.
-    Each name in it is a link to the head's picture, drawn as in figure 5 of the
-    paper. The page is a single HTML file that needs no other file and no
-    network.
-
-    Args:
-        scores: `HeadScores` to show.
-        words: List of str, the words of the sentence in the pictures.
-        weights: Array of shape `(num_layers, num_heads, num_words,
-            num_words)`, the attention between these words.
-        path: Path of the file to write.
-        text_name: What the page calls the scored text, such as "test".
+    A table holds the scores of all heads on the text called `text_name`, sorted
+    by any of them at a click. Each name in it is a link to the head's picture,
+    drawn as in figure 5 of the paper. The page is a single HTML file that needs
+    no other file and no network. The weights have the shape `(num_layers,
+    num_heads, num_words, num_words)`.
     """
     names = list(scores.by_name())
     heads = ranking(scores.by_name()[names[0]])

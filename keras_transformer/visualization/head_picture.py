@@ -10,12 +10,7 @@ MARGIN = 0.6
 
 
 def write_head_picture(scores, path):
-    """Draws a map for each score, with a row per layer and a column per head.
-
-    Args:
-        scores: `HeadScores` to draw.
-        path: Path of the file to write, which ends in `.png`, `.pdf` or `.svg`.
-    """
+    """Draws a map for each score, with a row per layer, a column per head."""
     # Imported here so that importing this module does not load matplotlib.
     from matplotlib.figure import Figure
 

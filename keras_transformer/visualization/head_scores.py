@@ -63,12 +63,11 @@ class HeadScorer:
     def add(self, weights, constituents=()):
         """Adds the attention of a sentence.
 
-        Args:
-            weights: Array of shape `(num_layers, num_heads, num_words,
-                num_words)`.
-            constituents: List of pairs `(start, stop)`: for each word except
-                the end of the sentence, the smallest constituent around it that
-                has two words or more. Defaults to none, for text without trees.
+        The weights have the shape `(num_layers, num_heads, num_words,
+        num_words)`. For each word except the end of the sentence,
+        `constituents` holds the span `(start, stop)` of the smallest
+        constituent around it that has two words or more. Text without trees has
+        none.
         """
         num_words = weights.shape[-1]
         if num_words < 2:
@@ -81,11 +80,7 @@ class HeadScorer:
         self._uniform = self._uniform + _sums(uniform, constituents)
 
     def scores(self):
-        """Returns the `HeadScores` of the sentences so far.
-
-        Raises:
-            UserError: If there was no sentence of two words or more.
-        """
+        """Returns the `HeadScores` of the sentences so far."""
         if not self._num_sentences:
             raise UserError(
                 "Heads must be scored on a sentence of two words or more. "
@@ -123,11 +118,7 @@ class HeadScorer:
 
 
 def entropy(weights):
-    """Returns the entropy of each row, in nats.
-
-    Args:
-        weights: Array of shape `(..., num_queries, num_keys)`.
-    """
+    """Returns the entropy of each row of `(..., queries, keys)`, in nats."""
     # 0 * ln 0 counts as 0.
     logarithms = np.log(weights, out=np.zeros_like(weights), where=weights > 0)
     return -(weights * logarithms).sum(axis=-1)

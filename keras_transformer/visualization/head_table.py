@@ -7,37 +7,21 @@ NEIGHBOURS = {-1: "previous", 0: "itself", 1: "next"}
 
 
 def head_name(layer, head):
-    """Returns the name of a head, such as "5.8" for head 8 of layer 5.
-
-    Args:
-        layer, head: Integers from 0.
-    """
+    """Returns the name of a head, such as "5.8" for head 8 of layer 5."""
     return f"{layer + 1}.{head + 1}"
 
 
 def ranking(values):
-    """Returns the heads from the highest to the lowest value.
+    """Returns pairs `(layer, head)` from the highest to the lowest value.
 
-    Args:
-        values: Array of shape `(num_layers, num_heads)`.
-
-    Returns:
-        List of pairs of integers from 0, layer and head.
+    The values have the shape `(num_layers, num_heads)`.
     """
     order = np.argsort(-values, axis=None, kind="stable")
     return [divmod(int(place), values.shape[1]) for place in order]
 
 
 def head_notes(scores, head):
-    """Returns notes that explain some of the scores of a head.
-
-    Args:
-        scores: A `HeadScores`.
-        head: Pair of integers from 0, layer and head.
-
-    Returns:
-        Dictionary of the name of a score to its note, a str.
-    """
+    """Returns notes that explain scores of a head, by the scores' names."""
     return {
         "diagonal": NEIGHBOURS[int(scores.offset[head])],
         "local": f"{scores.distance[head]:.1f} words",
@@ -45,14 +29,7 @@ def head_notes(scores, head):
 
 
 def head_table(scores):
-    """Returns the `NUM_ROWS` heads with the highest scores of each kind.
-
-    Args:
-        scores: A `HeadScores`.
-
-    Returns:
-        Str of several lines.
-    """
+    """Returns the `NUM_ROWS` heads with the highest scores of each kind."""
     columns = []
     for name, values in scores.by_name().items():
         best = ranking(values)[:NUM_ROWS]

@@ -10,14 +10,10 @@ LOSS_COLUMNS = ("dev_loss", "dev_perplexity", "dev_accuracy")
 
 
 def plot_learning_curve(rows, path, label_smoothing=0.0):
-    """Draws the losses and scores of each evaluation into one picture.
+    """Draws the losses and scores in the rows of `metrics.csv` as one picture.
 
-    Args:
-        rows: List of the rows of `metrics.csv`, which are dictionaries of
-            strings.
-        path: Path of the file to write, which ends in `.png`, `.pdf` or `.svg`.
-        label_smoothing: Label smoothing of the training loss, which the legend
-            then mentions, because the loss on dev has none. Defaults to 0.
+    The legend mentions the label smoothing of the training loss, because the
+    loss on dev has none.
     """
     # Imported here so that importing this module does not load matplotlib.
     from matplotlib.figure import Figure

@@ -6,13 +6,7 @@ import re
 
 
 def fill(template, parts):
-    """Returns a page: a template with its places filled.
-
-    Args:
-        template: Name of a file of this package, in which `{{name}}` is a
-            place.
-        parts: Dictionary from the name of each place to its text.
-    """
+    """Returns a template with each `{{name}}` replaced by the named part."""
     # One pass replaces all places, so that a token such as "{{script}}" in one
     # part is not replaced in turn.
     return re.sub(

@@ -74,18 +74,7 @@ class PaperFigure(typing.NamedTuple):
 
 
 def check_view(view, words, num_layers, num_heads):
-    """Checks a view of a sentence, before its attention is computed.
-
-    Args:
-        view: A `View`.
-        words: List of str, the words of the sentence.
-        num_layers, num_heads: Integers, the numbers of the model.
-
-    Raises:
-        UserError: If the model lacks the layer or a head, if the sentence
-            lacks the word, or if the figure shows no single word or another
-            number of heads.
-    """
+    """Checks a `View` of a sentence, before its attention is computed."""
     if not 1 <= (view.layer or 1) <= num_layers:
         raise UserError(
             "`layer` must be a layer of the model. Received: "
@@ -125,16 +114,8 @@ def paper_figure(view, words, weights):
     words away. The heads of figure 3 are all heads. Those of figure 4 attend
     most from the word to a single other word. Those of figure 5 are the two
     sharpest. In the choices of figures 3 and 4, the end of the sentence does
-    not count as a word.
-
-    Args:
-        view: A `View` that `check_view` accepts.
-        words: List of str, the words of the sentence, "(end)" last.
-        weights: Array of shape `(num_layers, num_heads, num_words,
-            num_words)`, the attention of the encoder.
-
-    Returns:
-        A `PaperFigure`.
+    not count as a word, though "(end)" is the last of the words. The weights of
+    the encoder have the shape `(num_layers, num_heads, num_words, num_words)`.
     """
     num_layers = len(weights)
     layer = view.layer or max(1, num_layers - 1)
@@ -202,15 +183,10 @@ def _query(view, words, weights):
 
 
 def _strongest(weights, words, distance):
-    """Returns the greatest weight from each word to one that is far enough.
+    """Returns the largest weight from each word to one that is far enough.
 
-    Args:
-        weights: Array of shape `(num_heads, num_words, num_words)`.
-        words: List of str.
-        distance: Integer, the least distance.
-
-    Returns:
-        Array of shape `(num_heads, num_words)`.
+    The weights `(num_heads, num_words, num_words)` become an array of shape
+    `(num_heads, num_words)`.
     """
     places = np.arange(len(words))
     is_far = np.abs(places[:, None] - places) >= distance

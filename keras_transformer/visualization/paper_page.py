@@ -20,10 +20,6 @@ def write_paper_page(figure, path):
     The page is a single HTML file that needs no other file and no network. It
     follows the light or dark theme of the system. Pointing at a word shows the
     lines of that word alone.
-
-    Args:
-        figure: `PaperFigure` to show.
-        path: Path of the file to write.
     """
     parts = {
         "title": html.escape(f"Figure {figure.number}"),
@@ -53,12 +49,7 @@ def _panel(panel, words):
 
 
 def lines_svg(panel, words):
-    """Returns the SVG of a panel: two rows of words and the lines between.
-
-    Args:
-        panel: A `Panel`.
-        words: List of str.
-    """
+    """Returns the SVG of a panel: two rows of words and the lines between."""
     labels = [shortened(word) for word in words]
     room = CHARACTER * max(map(num_columns, labels)) + SPACE
     width = PITCH * len(words)

@@ -23,10 +23,6 @@ def write_paper_picture(figure, path):
     attend, to the words below. A colour stands for a head and the opacity of a
     line for its weight. Where a single word attends, stripes behind the words
     below repeat the weights. Weights below `LEAST_WEIGHT` are left out.
-
-    Args:
-        figure: `PaperFigure` to draw.
-        path: Path of the file to write, which ends in `.png`, `.pdf` or `.svg`.
     """
     # Imported here so that importing this module does not load matplotlib.
     from matplotlib.figure import Figure

@@ -19,14 +19,7 @@ SPELLINGS = {"bleu": "BLEU", "chrf": "chrF", "f1": "F1"}
 def check_picture_path(path, name="A picture's name"):
     """Checks that a picture can be written to a path, before it is drawn.
 
-    Args:
-        path: Path of the picture. Its ending may be in upper case.
-        name: What the message calls the path, such as "`--png`". Defaults to
-            "A picture's name".
-
-    Raises:
-        UserError: If the path does not end in one of `FORMATS`, or if no file
-            can be written there.
+    The message calls the path by `name`, such as "`--png`".
     """
     if _format(path) not in FORMATS:
         raise UserError(
@@ -40,15 +33,6 @@ def write_picture(figure, path):
     """Writes a figure of Matplotlib, which appears under its name once whole.
 
     Characters that are missing in the installed fonts appear as boxes.
-
-    Args:
-        figure: `Figure` of Matplotlib.
-        path: Path of the file to write or replace. It ends in `.png`, `.pdf` or
-            `.svg`, which decides the format.
-
-    Raises:
-        UserError: If the path has another ending or cannot be written to.
-        OSError: If the disk accepts no more data.
     """
     check_picture_path(path)
     with atomic_write(path, "wb") as file, warnings.catch_warnings():
@@ -70,9 +54,7 @@ def spelled(metric):
 def printable(text):
     """Returns a text with a replacement for what a picture's file cannot hold.
 
-    Args:
-        text: String, for example a token or the name of a directory. An SVG
-            file can hold neither control characters nor half surrogate pairs.
+    An SVG file can hold neither control characters nor half surrogate pairs.
     """
     return re.sub("[\x00-\x1f\x7f\ud800-\udfff\ufffe\uffff]", "\ufffd", text)
 

@@ -52,10 +52,6 @@ def write_systems_page(comparison, path):
 
     The page is a single HTML file that needs neither another file nor a network
     nor JavaScript. It follows the light or dark theme of the system.
-
-    Args:
-        comparison: `SystemsComparison` to show.
-        path: Path of the file to write.
     """
     escaped = ("text_name", "this", "other", "meaning", "side", "counted_text")
     parts = {n: html.escape(getattr(comparison, n)) for n in escaped}

@@ -14,16 +14,9 @@ _BYTE = re.compile("<0x([0-9A-F]{2})>")
 def join_words(tokens, splits_punctuation=True):
     """Joins the tokens of each word.
 
-    Args:
-        tokens: List of str, pieces of SentencePiece.
-        splits_punctuation: Whether a piece of punctuation is a word of its own,
-            as in the paper's figures. Defaults to True. False suits the words
-            of a treebank, where only spaces separate words.
-
-    Returns:
-        The words, a list of str, and the position of the first token of each.
-
-    Example:
+    A piece of punctuation is a word of its own, as in the paper's figures, or
+    not with `splits_punctuation=False`, which suits the words of a treebank.
+    Returns the words and the position of the first token of each.
 
     >>> join_words(["▁a", "▁per", "fect", "▁law", ",", "(end)"])
     (['a', 'perfect', 'law', ',', '(end)'], [0, 1, 3, 4, 5])
@@ -41,17 +34,11 @@ def join_words(tokens, splits_punctuation=True):
 
 
 def join_weights(weights, starts):
-    """Returns the attention between words.
+    """Returns the attention between words, of shape `(..., words, words)`.
 
     A word receives the sum of what its tokens receive, and attends as its
-    tokens do on average. Each row still sums to 1.
-
-    Args:
-        weights: Array of shape `(..., num_tokens, num_tokens)`.
-        starts: Positions that `join_words` returns.
-
-    Returns:
-        Array of shape `(..., num_words, num_words)`.
+    tokens do on average. Each row still sums to 1. The weights have the shape
+    `(..., tokens, tokens)`, and `starts` comes from `join_words`.
     """
     lengths = np.diff([*starts, weights.shape[-1]])
     weights = np.add.reduceat(weights, starts, axis=-1)

@@ -218,9 +218,8 @@ def _time_export():
 def _prepare_run():
     """Prepares to time a trained run.
 
-    Returns:
-        The run's hparams, the text as ids, a function that makes the model of
-        a precision once the backend is loaded, and the vocabularies.
+    Returns the run's hparams, the text as ids, a function that makes the model
+    of a precision once the backend is loaded, and the vocabularies.
     """
     from keras_transformer.benchmark import workload
     from keras_transformer.runs.run_directory import RunDirectory

@@ -338,8 +338,7 @@ def _score(problem, texts, hypotheses, tokenize):
 def _record(output_dir, step, report, texts):
     """Writes the scores into the run's directory and onto its card.
 
-    Returns:
-        A list of lines about the cost of the training.
+    Returns a list of lines about the cost of the training.
     """
     from keras_transformer.runs.model_card import describe_cost
     from keras_transformer.runs.model_card import record_scores

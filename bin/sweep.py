@@ -252,8 +252,8 @@ def _check_parses(problem):
 def _find_semi_problem():
     """Returns the problem of Table 4's semi-supervised row, or None.
 
-    That is the problem whose name ends with `_semi`, or the same problem with
-    other data, which kt-datagen made from parsed text as well.
+    Its name ends with `_semi`, or it is the same problem with other data, which
+    kt-datagen made from parsed text as well.
     """
     if not FLAGS.semi_data_dir:
         return None

@@ -204,15 +204,7 @@ def _value(name):
 
 
 def read_vocabulary_settings(values):
-    """Returns the arguments of `TranslateFiles.use_files` on vocabularies.
-
-    Args:
-        values: The flags of the command.
-
-    Raises:
-        UserError: See `find_given_vocabulary`; or if there is a temperature
-            for a single corpus.
-    """
+    """Returns the arguments of `TranslateFiles.use_files` on vocabularies."""
     vocabulary = find_given_vocabulary(values)
     if len(values.train or []) < 2:
         rule = "must go with several corpora, each with its --train"
@@ -228,15 +220,7 @@ def read_vocabulary_settings(values):
 
 
 def find_given_vocabulary(values):
-    """Returns the path of the SentencePiece model to use, or None.
-
-    Args:
-        values: The flags of the command.
-
-    Raises:
-        UserError: If a flag is at odds with a given vocabulary, or if there is
-            none where the flag says.
-    """
+    """Returns the path of the SentencePiece model to use, or None."""
     path = values.vocabulary
     if not path:
         return None
@@ -246,15 +230,7 @@ def find_given_vocabulary(values):
 
 
 def find_vocabulary(path):
-    """Returns the path of the SentencePiece model that a path stands for.
-
-    Args:
-        path: The model itself, or a directory that holds one.
-
-    Raises:
-        UserError: If nothing is there, or if a directory holds none or one
-            for each side.
-    """
+    """Returns the path of the SentencePiece model at or in a path."""
     if os.path.exists(path) and not os.path.isdir(path):
         return path
     newest = find_newest_version(path)
@@ -291,15 +267,7 @@ def _check_shared(folder, path):
 
 
 def make_encoder(values):
-    """Returns the encoder that the flags choose.
-
-    Args:
-        values: The flags of the command.
-
-    Raises:
-        UserError: If the options do not suit the runner, or Apache Beam is
-            missing.
-    """
+    """Returns the encoder that the flags choose."""
     if values.runner != "local":
         return DistributedEncoder(
             values.runner, _parse_pipeline_options(values)

@@ -7,15 +7,8 @@ from keras_transformer.decoding.steps import placeholders
 def read(flags):
     """Reads the files that the flags of kt-decoder name.
 
-    Args:
-        flags: Flags of kt-decoder.
-
-    Returns:
-        Dictionary of arguments of `Translator.hypotheses`: `glossary` and
-        `protect`, as far as there are any.
-
-    Raises:
-        ValueError: If a file is missing or malformed.
+    Returns the arguments `glossary` and `protect` of `Translator.hypotheses`,
+    as far as there are any.
     """
     prescribed = {}
     if flags.glossary:
@@ -30,16 +23,7 @@ def read(flags):
 
 
 def check(prescribed, options, linearization):
-    """Checks that a run can do what is prescribed.
-
-    Args:
-        prescribed: What `read` returned.
-        options: The `DecodeOptions`.
-        linearization: The linearization of a parsing model, or None.
-
-    Raises:
-        ValueError: If it cannot.
-    """
+    """Checks that a run can do what is prescribed."""
     if "glossary" in prescribed:
         glossary.check_glossary(prescribed["glossary"], options, linearization)
     if "protect" in prescribed:

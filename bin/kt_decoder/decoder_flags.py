@@ -177,11 +177,7 @@ _NOT_WITH_JSON = (
 
 
 def check_flags():
-    """Checks the flags that need no model.
-
-    Raises:
-        UserError: If one is missing, or if two do not go together.
-    """
+    """Checks the flags that need no model."""
     flags.require(FLAGS, "output_dir")
     _check_alone("decode_interactive", "decode_from_file", "decode_to_file")
     _check_alone("decode_interactive", "prefix_file", "score_file")
@@ -204,15 +200,7 @@ def check_flags():
 
 
 def check_words(checker, changes):
-    """Checks that the model can align and score single words.
-
-    Args:
-        checker: What `load_checker` returns.
-        changes: Dictionary of decoding options that differ from the model's.
-
-    Raises:
-        UserError: If there is a parser or more than one hypothesis.
-    """
+    """Checks that the model can align and score single words."""
     for name in OF_WORDS:
         fault = ""
         if checker.linearization:
@@ -278,13 +266,8 @@ def _check_alone(name, *others):
 def settings(steps, changes, prescribed):
     """Returns everything but the text that the output depends on.
 
-    Args:
-        steps: Dictionary that `decoder_model.check_model` returned.
-        changes: Dictionary of decoding options that differ from the model's.
-        prescribed: What `constraints.read` returned.
-
-    Returns:
-        Dictionary for `files.partial.open_resumable`.
+    The dictionary is for `files.partial.open_resumable`; `steps` comes from
+    `decoder_model.check_model`.
     """
     return {
         "output_dir": _models("output_dir"),

@@ -12,19 +12,9 @@ from keras_transformer.errors import UserError
 def check_model(changes, prescribed):
     """Checks the model that the flags name, before the backend loads.
 
-    Loading takes seconds, and a faulty run or option fails without it.
-
-    Args:
-        changes: Dictionary of decoding options that differ from the model's.
-        prescribed: What `constraints.read` returned.
-
-    Returns:
-        What `loading.load_checker` returns, which is None for an exported
-        model, and a dictionary with the steps of the checkpoints: a list by the
-        flag that names the runs.
-
-    Raises:
-        UserError: If the model cannot do what the flags ask for.
+    Loading takes seconds, and a faulty run or option fails without it. Returns
+    what `loading.load_checker` returns, which is None for an exported model,
+    and the steps of the checkpoints, a list by the flag that names the runs.
     """
     from keras_transformer.decoding.engines import check_capabilities
     from keras_transformer.decoding.engines import keras_engine
@@ -64,15 +54,7 @@ def check_model(changes, prescribed):
 
 
 def check_translates(translator, name):
-    """Checks that a model translates instead of parsing.
-
-    Args:
-        translator: A `Translator`, perhaps without a model.
-        name: Name of the flag that needs it.
-
-    Raises:
-        UserError: If it parses.
-    """
+    """Raises a `UserError`, which names a flag, for a model that parses."""
     if translator.linearization:
         raise UserError(
             f"`--{name}` must go with a model that translates. Received: "
@@ -83,8 +65,7 @@ def check_translates(translator, name):
 def load_model(steps):
     """Opens what the flags name as a translator or a parser.
 
-    Args:
-        steps: Dictionary that `check_model` returned.
+    `check_model` returned the `steps`.
     """
     from keras_transformer.decoding import exported
 
@@ -116,9 +97,7 @@ def load_model(steps):
 def _assemble(load, paths):
     """Opens what the flags name, together with the run of `--rerank_by`.
 
-    Args:
-        load: `loading.load_checker`, or a function like it.
-        paths: List of the directories of `--output_dir`.
+    `load` is `loading.load_checker`, or a function like it.
     """
     from keras_transformer.decoding.loading import check_loadable
     from keras_transformer.decoding.selection import Reranker

@@ -21,17 +21,7 @@ WARNINGS = {
 
 
 def read_document(flags):
-    """Reads the document of `--decode_from_file`, or standard input.
-
-    Args:
-        flags: Flags of kt-decoder.
-
-    Returns:
-        A `Document`.
-
-    Raises:
-        UserError: If it is not text, or if a library is not installed.
-    """
+    """Reads the document of `--decode_from_file`, or standard input."""
     path = flags.decode_from_file
     format = flags.document_format or document.guess_format(path)
     return document.Document(_read(path), format, flags.document_language)
@@ -49,17 +39,9 @@ def check_single(changes):
 
 
 def decode_document(source, flags, load, changes, glossary=None):
-    """Translates a document and writes the translation.
+    """Writes the translation of a `Document`; returns the number of warnings.
 
-    Args:
-        source: A `Document`.
-        flags: Flags of kt-decoder.
-        load: Function that returns the translator.
-        changes: Dictionary of decoding options.
-        glossary: A `Glossary`. Defaults to None.
-
-    Returns:
-        Number of warnings.
+    `load` returns the translator, and `changes` holds decoding options.
     """
     with _output(flags.decode_to_file) as file:
         translator = load()

@@ -6,14 +6,9 @@ from keras_transformer.errors import UserError
 
 
 def text_of(line, place):
-    """Returns the text of a line.
+    """Returns the text of a line, a JSON object with "text" or a JSON string.
 
-    Args:
-        line: A JSON object with "text", or a JSON string.
-        place: Str that names the input and the line.
-
-    Raises:
-        UserError: If the line is something else.
+    The message about another line names its `place`.
     """
     value = _value(line, place)
     text = value.get("text") if isinstance(value, dict) else value
@@ -25,12 +20,8 @@ def text_of(line, place):
 def json_line(line, translation, num_hypotheses, of_words):
     """Returns the line of the output, a JSON object.
 
-    Args:
-        line: The line of the input. Fields other than "text" are copied.
-        translation: A `Translation`.
-        num_hypotheses: Integer, the number of hypotheses that the user wants.
-        of_words: Dictionary of `alignments` and `word_scores` of the best
-            hypothesis, as far as the flags ask for them.
+    It has the fields of the input's line except "text", the best hypothesis of
+    a `Translation` with the fields `of_words`, and all of several hypotheses.
     """
     value = json.loads(line)
     fields = value if isinstance(value, dict) else {}

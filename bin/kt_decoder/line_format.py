@@ -9,10 +9,8 @@ from keras_transformer.bin.kt_decoder import json_lines
 class LineFormat:
     """Reads and writes lines as the flags of kt-decoder say.
 
-    Args:
-        flags: Flags of kt-decoder.
-        changes: Dictionary of decoding options.
-        prescribed: What `constraints.read` returned.
+    `changes` holds decoding options, and `prescribed` is what
+    `constraints.read` returned.
     """
 
     def __init__(self, flags, changes, prescribed):
@@ -32,24 +30,13 @@ class LineFormat:
         return functools.partial(translator.hypotheses, scored=False)
 
     def text_of(self, line, number):
-        """Returns the text of a line.
-
-        Raises:
-            ValueError: If it must be JSON and is something else.
-        """
+        """Returns the text of a line, which is perhaps a field of JSON."""
         if not self._is_json:
             return line
         return json_lines.text_of(line, f"{self._name}, line {number}")
 
     def count(self, text):
-        """Returns the number of lines; None if they can be read only once.
-
-        Args:
-            text: A `TextInput`.
-
-        Raises:
-            ValueError: See `text_of`.
-        """
+        """Returns the number of lines; None if they can be read only once."""
         if not text.is_file:
             return None
         number = 0
@@ -58,13 +45,7 @@ class LineFormat:
         return number
 
     def rows(self, results, translator, prefixes=None):
-        """Yields the line to write for each result of `LongLines`.
-
-        Args:
-            results: What `LongLines.results` yields.
-            translator: The `Translator` that found them.
-            prefixes: Iterable of str, one for each result. Defaults to None.
-        """
+        """Yields the line to write for each result of `LongLines.results`."""
         # Imported here because it needs NumPy, and bad input fails faster.
         from keras_transformer.decoding.texts import WINDOW
 
@@ -90,10 +71,8 @@ class LineFormat:
     def columns(self, hypotheses, of_words=None):
         """Returns the translations of a line, separated by tabs.
 
-        Args:
-            hypotheses: List of `Hypothesis`.
-            of_words: Dictionary of `alignments` and `word_scores` of the best
-                hypothesis, as far as the flags ask for them. Defaults to None.
+        `of_words` holds the `alignments` and `word_scores` of the best
+        hypothesis, as far as the flags ask for them.
         """
         columns = []
         for text, score, _ in hypotheses[: self._num_hypotheses]:

@@ -11,15 +11,9 @@ class LongLines:
     """Takes lines that are too long out of a translator's input.
 
     Their translations are empty, or those of their parts. The others come out
-    as if the long ones were blank.
-
-    Args:
-        counter: A `Translator`, which counts tokens. It needs no model.
-        flags: Flags of kt-decoder.
-        text_of: Function of a line and its number that returns its text.
-
-    Attributes:
-        num_long: Number of lines that were too long.
+    as if the long ones were blank. `counter` is a `Translator` that counts
+    tokens and needs no model, and `text_of` returns the text of a line and its
+    number.
     """
 
     def __init__(self, counter, flags, text_of):
@@ -61,9 +55,8 @@ class LongLines:
     def texts(self, lines, start):
         """Yields the text of each line, which is blank for a long one.
 
-        Args:
-            lines: Iterable of the lines from `watched` that are left.
-            start: Integer, the number of lines before these.
+        The lines are those from `watched` that are left after the first
+        `start`.
         """
         for number, line in enumerate(lines, start + 1):
             self._undecoded.append((number, line))
@@ -73,11 +66,7 @@ class LongLines:
     def results(self, hypotheses_of_lines, translator, changes, glossary=None):
         """Yields each line, its number and its `Translation`.
 
-        Args:
-            hypotheses_of_lines: Iterable of the hypotheses for `texts`.
-            translator: The `Translator` that finds them.
-            changes: Dictionary of decoding options.
-            glossary: A `Glossary`. Defaults to None.
+        The hypotheses are those that the translator found for `texts`.
         """
         from keras_transformer.decoding.steps import long_texts
 

@@ -21,13 +21,8 @@ def load_backend(module="keras"):
     """Imports Keras and its backend without their start-up messages.
 
     XLA caches compiled programs in `~/.cache/keras_transformer` if it can, so
-    the next process need not compile them again.
-
-    Args:
-        module: Name of the module to import. Defaults to "keras".
-
-    Raises:
-        UserError: If the backend is not TensorFlow or JAX, or is not installed.
+    the next process need not compile them again. `module` may be "tensorflow",
+    where Keras is not needed.
     """
     read_backend()
     # As defaults only, so that the user's own settings win.
@@ -52,11 +47,7 @@ def load_backend(module="keras"):
 
 
 def read_backend():
-    """Returns the backend that `KERAS_BACKEND` names.
-
-    Raises:
-        UserError: If it is not TensorFlow or JAX.
-    """
+    """Returns the backend that `KERAS_BACKEND` names, TensorFlow or JAX."""
     return _check_backend(os.environ.get("KERAS_BACKEND") or "tensorflow")
 
 
@@ -74,9 +65,8 @@ def _hide_matplotlib():
     """Makes Matplotlib appear not to be installed, unless it is loaded.
 
     Keras imports it for pictures that no command draws, which takes a tenth of
-    the time of the import. Keras has no option for this, but it also works
-    without Matplotlib, and None in `sys.modules` is Python's documented way to
-    make an import fail.
+    the time of the import. Keras has no option for this, but None in
+    `sys.modules` is Python's documented way to make an import fail.
     """
     if "matplotlib" in sys.modules:
         yield
@@ -93,8 +83,7 @@ def find_cache_directory():
 
     TensorFlow does not notice that a cached program is for other hardware, so
     each kind of hardware and each version of TensorFlow has its own directory.
-    TensorFlow also fails if it cannot write to the directory. None is returned
-    in that case.
+    TensorFlow fails if it cannot write there, so the result is None then.
     """
     root = os.path.expanduser("~/.cache/keras_transformer")
     path = os.path.join(root, _hash_hardware())

@@ -40,19 +40,13 @@ BAD_INPUT = 2  # exit status
 
 
 def run(main, values, argv=None):
-    """Parses the flags, calls `main` and exits with its status.
+    """Parses the flags, calls `main` and exits with the status it returns.
 
-    What a user can mend, a `UserError` or an `OSError` on a user's path,
-    becomes one line on standard error and exit status 2. An exception of the
-    code in --usr_dir has its traceback under such a line. Every other exception
-    is a bug and keeps its traceback.
-
-    Args:
-        main: Function of the remaining arguments that returns the exit status,
-            where None means 0.
-        values: Flags of the command, as `flags.define` returns them.
-        argv: List of the program name and its arguments. Defaults to the
-            arguments of the process, which then ends with this call.
+    None is status 0. What a user can mend, a `UserError` or an `OSError` on a
+    user's path, becomes one line on standard error and exit status 2. An
+    exception of the code in --usr_dir has its traceback under such a line.
+    Every other exception is a bug and keeps its traceback. Without `argv`, the
+    process ends with this call.
     """
     # TensorFlow and gRPC read these when they are imported.
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
@@ -172,12 +166,7 @@ def _command(main):
 
 
 def make_manual(description, values):
-    """Returns the help of a command.
-
-    Args:
-        description: Docstring of the command's module.
-        values: Flags of the command, as `flags.define` returns them.
-    """
+    """Returns the help of a command, whose module has this docstring."""
     lines = [description.strip()]
     for title, group in flags.group_by_title(values).items():
         lines += ["", f"{title}:"]

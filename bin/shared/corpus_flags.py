@@ -35,11 +35,6 @@ def corpora(name, description):
 def parse_corpus(text):
     """Returns the `Corpus` that a text such as `a.en,a.de@de:3` names.
 
-    Raises:
-        UserError: If the text names no corpus.
-
-    Example:
-
     >>> parse_corpus("a.tsv@fr:0.5")
     Corpus(paths=('a.tsv',), weight=0.5, tag='fr')
     """
@@ -95,15 +90,7 @@ GROUP = flags.group(
 
 
 def settings(values):
-    """Returns the arguments of `TranslateFiles.use_files` but the files.
-
-    Args:
-        values: The flags of the command.
-
-    Raises:
-        UserError: If dev or test has a weight, or if there are languages
-            without a TMX file.
-    """
+    """Returns the arguments of `TranslateFiles.use_files` but the files."""
     parts = {split: values[split].value or [] for split in SPLITS}
     for split in SPLITS[1:]:
         check_unweighted(split, parts[split])
@@ -117,15 +104,7 @@ def settings(values):
 
 
 def check_unweighted(name, corpora):
-    """Checks that the corpora of a flag have no weights.
-
-    Args:
-        name: Name of the flag.
-        corpora: List of `Corpus`.
-
-    Raises:
-        UserError: If one of them has a weight.
-    """
+    """Checks that the corpora of a flag have no weights."""
     if any(corpus.weight != 1 for corpus in corpora):
         raise UserError(
             f"`--{name}` must have no weight, because only the text to train "
@@ -136,15 +115,7 @@ def check_unweighted(name, corpora):
 
 
 def read_languages(values, corpora):
-    """Returns the codes of the source and target language, or None for each.
-
-    Args:
-        values: The flags of the command.
-        corpora: Iterable of the `Corpus` that it reads.
-
-    Raises:
-        UserError: If there are languages without a TMX file.
-    """
+    """Returns the codes of the source and target language, or None for each."""
     languages = tuple(values[name].value or None for name in LANGUAGE_FLAGS)
     kinds = {parallel_files.detect_kind(corpus.paths) for corpus in corpora}
     if any(languages) and "tmx" not in kinds:

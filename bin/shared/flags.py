@@ -49,11 +49,7 @@ class _Number(flags.FloatParser):
 
 
 class _Parser(flags.ArgumentParser):
-    """Parses what absl has no parser for.
-
-    Args:
-        convert: Function from text to value, which may raise a ValueError.
-    """
+    """Parses with a function of the text, which may raise a ValueError."""
 
     def __init__(self, convert):
         self.parse = convert
@@ -190,15 +186,11 @@ def group(title, *items):
 
 
 def define(*items):
-    """Defines the flags of a command.
+    """Defines the flags of a command as an `absl.flags.FlagValues`.
 
-    Args:
-        *items: Names of shared flags, other flags, and groups of either.
-
-    Returns:
-        An `absl.flags.FlagValues` of these flags and of those that every
-        command has. Once the command has started, the flags' values are its
-        attributes.
+    The items are names of shared flags, other flags, and groups of either.
+    Flags that every command has are added. Once the command has started, the
+    flags' values are attributes of the result.
     """
     values = flags.FlagValues()
     for item in items:
@@ -249,17 +241,10 @@ def require(values, *names, by=None):
 
 
 def refuse(values, names, rule, way_out="Remove it."):
-    """Refuses flags that would have no effect.
+    """Raises a `UserError` if one of the named flags has not its default value.
 
-    Args:
-        values: Flags of the command.
-        names: Names of flags that must have their default values.
-        rule: What such a flag must or must not go with, for the message, such
-            as "must go with --document".
-        way_out: What to do instead. Defaults to removing the flag.
-
-    Raises:
-        UserError: If one of them has another value.
+    The `rule` says what such a flag must or must not go with, such as "must go
+    with --document".
     """
     for name in names:
         if is_changed(values, name):

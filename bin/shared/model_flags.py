@@ -10,22 +10,15 @@ WIDE = 512  # least d_model with which bfloat16 decodes faster
 
 
 def output_dirs(values):
-    """Returns the directories that `--output_dir` names, a list.
-
-    Commas separate the runs of an ensemble. A path that exists is one
-    directory, even if there is a comma in its name.
-
-    Args:
-        values: Flags of a command that takes `output_dir`.
-    """
+    """Returns the directories that `--output_dir` names, a list."""
     return directories(values.output_dir)
 
 
 def directories(path):
     """Returns the directories that the value of a flag names, a list.
 
-    Args:
-        path: Str, see `output_dirs`.
+    Commas separate the runs of an ensemble. A path that exists is one
+    directory, even if there is a comma in its name.
     """
     if os.path.exists(path):
         return [path]
@@ -35,12 +28,7 @@ def directories(path):
 def single_output_dir(values, purpose):
     """Returns the only directory that `--output_dir` names.
 
-    Args:
-        values: Flags of a command that takes `output_dir`.
-        purpose: What the command does with a run, such as "export".
-
-    Raises:
-        UserError: If there are several.
+    The message about an ensemble names the `purpose`, such as "export".
     """
     paths = output_dirs(values)
     if len(paths) > 1:
@@ -55,9 +43,7 @@ def single_output_dir(values, purpose):
 def decode_changes(values):
     """Returns the decoding options that the flags change, a dictionary.
 
-    Args:
-        values: Flags of a command that takes `decode_hparams`, and perhaps
-            `beam_size` and `alpha`, which have precedence.
+    `beam_size` and `alpha`, which some commands lack, have precedence.
     """
     single = {
         name: values[name].value
@@ -82,10 +68,6 @@ def decode_precision(values, hparams):
 
     `auto` is bfloat16 for wide models on devices that are fast at it. Narrow
     models gain nothing. The backend must have been loaded.
-
-    Args:
-        values: Flags of a command that takes `precision`.
-        hparams: `HParams` of the run.
     """
     if values.precision != "auto":
         return values.precision

@@ -40,15 +40,11 @@ class Stop:
 
 @contextlib.contextmanager
 def raise_signals(is_process):
-    """Makes the first SIGINT or SIGTERM raise an exception.
+    """Makes the first SIGINT or SIGTERM raise an exception; yields a `Stop`.
 
-    Args:
-        is_process: Whether the process ends with the context. If so, a signal
-            after the context, while a backend shuts down, ends it at once.
-
-    Yields:
-        A `Stop`. It knows of a signal even if a library, while it is imported,
-        turned the exception into another one.
+    If the process ends with the context, a signal after it, while a backend
+    shuts down, ends the process at once. The `Stop` knows of a signal even if a
+    library, while it is imported, turned the exception into another one.
     """
     stop = Stop()
     # Only the main thread may set a handler.

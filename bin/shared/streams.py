@@ -8,12 +8,9 @@ import sys
 
 
 class OutputError(Exception):
-    """Standard output takes no more.
+    """Standard output takes no more; the argument is the stream's `OSError`.
 
     It is no `OSError`, so that nobody takes it for an error of another file.
-
-    Args:
-        error: The `OSError` of the stream.
     """
 
     def __init__(self, error):
@@ -27,7 +24,7 @@ class OutputError(Exception):
 
 @contextlib.contextmanager
 def guard_streams():
-    """Makes the standard streams safe to use.
+    """Makes the standard streams safe to use; yields whether output is open.
 
     - A closed descriptor becomes /dev/null. Otherwise the next file that is
       opened would take its place, and messages would go into that file.
@@ -36,9 +33,6 @@ def guard_streams():
       raises an `OutputError`.
     - Errors of standard error are ignored, because a lost message must not
       stop hours of work.
-
-    Yields:
-        Whether standard output is open.
     """
     for descriptor in range(3):
         try:

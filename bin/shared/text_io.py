@@ -17,16 +17,10 @@ _MODEL_FILES += ("vmap.txt", "variables.*")
 
 
 class TextInput:
-    """Lines of text from a file, a pipe or standard input.
+    """Lines of text from a file, or from standard input for None and "-".
 
-    Attributes:
-        is_file: Whether it is a regular file, which can be read twice.
-
-    Args:
-        path: Path of the file. None and "-" mean standard input.
-
-    Raises:
-        UserError: If there is no such file, or if standard input is closed.
+    `is_file` says whether it is a regular file, which can be read twice. A
+    missing file and a closed standard input raise a `UserError`.
     """
 
     def __init__(self, path):
@@ -46,14 +40,8 @@ class TextInput:
     def count(self, checker=None):
         """Returns the number of lines; None if they can be read only once.
 
-        All faults of the text appear here, before any other work.
-
-        Args:
-            checker: What `loading.load_checker` returned. It checks the lengths
-                of the lines, too. Defaults to None.
-
-        Raises:
-            UserError: If a line is not text or is too long.
+        All faults of the text appear here, before any other work. The result of
+        `loading.load_checker` checks the lengths of the lines, too.
         """
         if not self.is_file:
             return None
@@ -65,9 +53,7 @@ class TextInput:
 def standard_input():
     r"""Returns an iterator of the lines, which end in `\n` only.
 
-    Raises:
-        UserError: If standard input is closed. The iterator raises it if a
-            line is not UTF-8, after it has yielded the lines before it.
+    A line that is not UTF-8 raises a `UserError` after the lines before it.
     """
     check_standard_input()
     # The text layer of standard input would end lines at a lone `\r`, too, and
@@ -118,18 +104,10 @@ def standard_output():
 
 
 def check_output(name, values, inputs=()):
-    """Checks that an output can be written and replaces nothing of value.
+    """Checks that the output that a flag names can be written.
 
-    That is an input, or a file of a model.
-
-    Args:
-        name: Name of the flag that names the output.
-        values: Flags of the command. The models are those of `output_dir`, if
-            it is one of them.
-        inputs: Names of the flags that name inputs.
-
-    Raises:
-        UserError: If it would replace one, or if it cannot be written.
+    It must not replace a file that one of the flags in `inputs` names, nor a
+    file of the models in `output_dir`.
     """
     output = values[name].value
     if not output:

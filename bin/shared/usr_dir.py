@@ -13,17 +13,10 @@ class UserCodeError(Exception):
 
 
 def load(path):
-    """Imports a user's directory.
+    """Imports a user's directory, as `registry.import_usr_dir` does.
 
     Standard output is for results, so what the code prints goes to standard
-    error.
-
-    Args:
-        path: Path of the directory; see `registry.import_usr_dir`.
-
-    Raises:
-        ValueError: If the directory cannot be imported as a package.
-        UserCodeError: If the code in it raises anything.
+    error. Whatever the code raises becomes a `UserCodeError`.
     """
     try:
         with contextlib.redirect_stdout(sys.stderr):
@@ -38,11 +31,7 @@ def explain(error, path):
     """Returns the `UserCodeError` for an exception of a user's code, or None.
 
     Even `sys.exit(0)` is an error there, because the command has not done its
-    work.
-
-    Args:
-        error: The exception.
-        path: Path of the user's directory, or None if there is none.
+    work. The path is None if there is no such code.
     """
     if isinstance(error, UserCodeError):
         return error

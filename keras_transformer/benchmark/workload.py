@@ -71,7 +71,7 @@ def read_sentences(path):
 
 
 def load_sentences(path, vocabulary_path):
-    """Returns a file's sentences as lists of ids, and the number of token ids."""
+    """Returns a file's sentences as lists of ids, and the vocabulary size."""
     processor, new_ids = _load_vocabulary(vocabulary_path)
     encoded = processor.encode(read_sentences(path), add_eos=True)
     return [new_ids[ids].tolist() for ids in encoded], len(new_ids)

@@ -135,7 +135,7 @@ ROWS = [
     row(START + " --problem=reverse", says="kt-datagen"),
     row(START + " --warm_start_from={data}", says="the directory of a run"),
     row(START + " --warm_start_from={box}/new", says="new"),
-    row(START + " --warm_start_from={saved_model}", says="none"),
+    row(START + " --warm_start_from={saved_model}", says="directory of a run"),
     row(START + " --warm_start_from={run}", says="warm_start_from"),
     row("kt-serve --export_dir={run}", says="version"),
     row("kt-serve --export_dir={saved_model}/1", says="version"),

@@ -56,7 +56,7 @@ ROWS = [
     *(row(OWN, writes(IN, fault), says="in.trees") for fault in FAULTS),
     *(row(TAGGER, writes(IN, fault), says="in.trees") for fault in FAULTS[:5]),
     row(TAGGER, says="in.trees"),
-    row(TAGGER, writes(IN, b"(S (XX dog))\n"), says="tag XX for 'dog'"),
+    row(TAGGER, writes(IN, b"(S (XX dog))\n"), says="'dog' has the tag XX"),
     row(TAGGER + " --dev_trees={box}/gone", writes(IN, GOOD), says="gone"),
     row(TAGGER + " --checkpoint_step=5", writes(IN, GOOD), says="step 5"),
     row(TAGGER.replace("{parser}", "{run}"), says="not trained to parse"),

@@ -56,8 +56,6 @@ ROWS = {
 def hparams_set(name):
     """Returns the name of the hparams set of a row.
 
-    Example:
-
     >>> hparams_set("big"), hparams_set("a_h1")
     ('transformer_big', 'transformer_table3_a_h1')
     """

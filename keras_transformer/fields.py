@@ -77,9 +77,9 @@ def shorten(text):
 
 
 def did_you_mean(name, names, cutoff=0.6):
-    """Returns a question, or "", with the names that are like an unknown one.
+    """Returns a question with the names most like an unknown one, or "".
 
-    `cutoff` is that of `difflib.get_close_matches`.
+    It ends with a space. `cutoff` is that of `difflib.get_close_matches`.
 
     >>> did_you_mean("dropuot", ["dropout", "d_model"])
     'Did you mean: dropout? '
@@ -126,12 +126,12 @@ def one_of(choices, *names):
 
 
 def check(options, rules):
-    """Checks the types and the ranges of a frozen dataclass's values.
+    """Checks the types and the ranges of the values of a frozen dataclass.
 
-    An integer becomes a float if the field is a float, and a number of NumPy
-    becomes one of Python. `rules` are triples of a rule in words, a function
-    that tells whether a value obeys it, and the names of its fields. The first
-    value that does not fit is a `UserError`.
+    Its fields are bool, int, float or str and have defaults. An integer becomes
+    a float if the field is a float, and a number of NumPy one of Python. A rule
+    is a tuple as `between` and `one_of` return it. The `UserError` names the
+    first value that does not fit.
     """
     for field in dataclasses.fields(options):
         value = _to_python(getattr(options, field.name))
@@ -156,10 +156,10 @@ def check_ranges(cls, values, rules):
 
 
 def parse_changes(cls, text, flag):
-    """Returns a dictionary of the changes to a dataclass that a text names.
+    """Returns the changes to a dataclass that a text names, as a dictionary.
 
-    The text has `name=value` pairs with commas between them, or none; `flag`
-    is the user's name for it.
+    The text has `name=value` pairs with commas between them. `flag` is the
+    user's name for it.
     """
     changes = {}
     for item in filter(None, (item.strip() for item in text.split(","))):

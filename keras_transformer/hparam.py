@@ -152,16 +152,8 @@ _DECODING_RULES = (
 def parse_overrides(hparams, text):
     """Returns `hparams` with the changes that a text names.
 
-    Args:
-        hparams: The `HParams` to start from.
-        text: `name=value` pairs with commas between them, as the flag
-            `--hparams` takes them; may be empty.
-
-    Raises:
-        UserError: If a name is unknown or repeated, or if a value does not
-            fit.
-
-    Example:
+    The text has `name=value` pairs with commas between them, as the flag
+    `--hparams` takes them, and may be empty.
 
     >>> parse_overrides(HParams(), "dropout=0.3, num_layers=2").num_layers
     2
@@ -182,14 +174,6 @@ def from_dict(values):
     therefore reproduce the behaviour from before the field existed. Version 0.1
     wrote `neighbourhood`, the distance that a neighbourhood reaches to either
     side; it becomes `neighbourhood_size`.
-
-    Args:
-        values: Dictionary of name to value.
-
-    Raises:
-        UserError: If a name is unknown, or if a value does not fit.
-
-    Example:
 
     >>> from_dict(json.loads(to_json(HParams(d_ff=1024)))).d_ff
     1024

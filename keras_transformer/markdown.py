@@ -2,14 +2,7 @@
 
 
 def table(head, rows, numbers=False):
-    """Returns a table.
-
-    Args:
-        head: Tuple of the cells of the first row.
-        rows: List of tuples of cells.
-        numbers: Whether to align all columns but the first to the right.
-            Defaults to False.
-    """
+    """Returns a table; `numbers` aligns right all columns but the first."""
     rule = ["---"] + ["---:" if numbers else "---"] * (len(head) - 1)
     lines = [head, rule, *rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)

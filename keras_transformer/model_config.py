@@ -111,23 +111,12 @@ _RULES = (
 
 
 def list_weights(config, vocab_size, input_vocab_size=None):
-    """Lists the name and the shape of every weight of a model.
+    """Returns the name and the shape of every weight of a model.
 
     The names are those of checkpoints, see `runs.variables`. This is the only
     place that states shapes: checkpoints are checked against it before a
-    backend is loaded, and the memory and the arithmetic of training follow
-    from it.
-
-    Args:
-        config: A `ModelConfig`.
-        vocab_size: Number of token ids of the targets.
-        input_vocab_size: Number of token ids of the inputs. Defaults to None,
-            which means `vocab_size`.
-
-    Returns:
-        A dictionary of name to tuple of integers.
-
-    Example:
+    backend is loaded, and the memory and the arithmetic of training follow from
+    it. Without `input_vocab_size` it is `vocab_size`, that of the targets.
 
     >>> weights = list_weights(ModelConfig(d_model=8, num_heads=2), 100)
     >>> weights["model/embedding/embeddings"]

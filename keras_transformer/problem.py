@@ -323,16 +323,9 @@ class Problem(GeneratedData):
     def dev_scores(self, hypotheses, references, measure):
         """Returns the scores that are logged during training, by name.
 
-        They are those of `score`. TER takes longer than all of them together,
-        so it joins them only if it is the measure of the best checkpoint.
-
-        Args:
-            hypotheses, references: As for `report`.
-            measure: Name of the measure.
-
-        Raises:
-            UserError: If a score is not a finite number, or its name is taken
-                by a figure of the model.
+        They are those of `score`, finite numbers. TER takes longer than all of
+        them together, so it joins them only if it is `measure`, the name of the
+        measure of the best checkpoint.
         """
         scores = check_scores(self.score(hypotheses, references), self.name)
         if self._adds_ter(measure):

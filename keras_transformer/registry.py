@@ -13,14 +13,9 @@ class Registry:
     """Maps names to the classes or functions that are registered under them.
 
     The modules that register something are imported at the first look-up, so
-    importing the registry itself costs nothing.
-
-    Args:
-        kind: Word for what is registered, for error messages.
-        package: Name of the package whose import fills this registry.
-            Defaults to None, for a registry that is filled by hand.
-
-    Example:
+    importing the registry itself costs nothing. `kind` is the word for what is
+    registered, for error messages. The import of `package` fills the registry;
+    None means that it is filled by hand.
 
     >>> registry = Registry("colour")
     >>> @registry.register
@@ -141,8 +136,6 @@ def get_problem(name, data_dir=None):
 def base_name(name):
     """Returns the registered name of a problem, without `_rev` or `_both`.
 
-    Example:
-
     >>> base_name("copy_rev"), base_name("copy_both"), base_name("copy")
     ('copy', 'copy', 'copy')
     """
@@ -170,12 +163,6 @@ def _problem_class(name):
 def get_hparams(name):
     """Returns the `HParams` of a registered hparams set.
 
-    Raises:
-        UserError: If the name is unknown, or if its function returns something
-            else.
-
-    Example:
-
     >>> get_hparams("transformer_base").d_model
     512
     """
@@ -199,15 +186,8 @@ def get_hparams(name):
 def import_usr_dir(path):
     """Imports a user's directory, whose modules register problems or sets.
 
-    The directory is imported as a package: its `__init__.py` has to import the
-    modules that register something.
-
-    Args:
-        path: Path of the directory.
-
-    Raises:
-        UserError: If it is not a directory with an `__init__.py`, or if its
-            name contains dots or is that of another module.
+    It is imported as a package: its `__init__.py` has to import the modules
+    that register something.
     """
     path = os.path.abspath(os.path.expanduser(path))
     if not os.path.isfile(os.path.join(path, "__init__.py")):
@@ -239,8 +219,6 @@ def import_usr_dir(path):
 
 def snake_case(name):
     """Returns a camel-case name in snake case.
-
-    Example:
 
     >>> snake_case("TranslateEndeWmt14")
     'translate_ende_wmt14'

@@ -30,14 +30,7 @@ CLASSES = {
 
 
 def serializable(cls):
-    """Registers a class with Keras under the name `keras_transformer>Class`.
-
-    Args:
-        cls: Class with a `get_config` method, listed in `CLASSES`.
-
-    Returns:
-        The class itself.
-    """
+    """Registers one of the `CLASSES` with Keras; a decorator."""
     return keras.saving.register_keras_serializable(package=PACKAGE)(cls)
 
 

@@ -10,17 +10,13 @@ from keras_transformer.problem import Problem
 class FilesProblem(Problem):
     """Generates data from files once; later commands need only the data.
 
-    A subclass sets `sides`, writes `text_pairs` from the paths in `self.files`
-    and checks the files in `check_files`.
-
-    Class attributes:
-        sides: Tuple of the names of a split's files. Each makes the name of a
-            flag together with the split, such as `--train_source`.
-        way_of_files: Description of a split's files for error messages.
-        other_way: What an error message says about another way to name the
-            files of a split, or "".
-        further_files: Tuple of the names of flags for files that belong to no
-            split. Their fingerprints follow those of the splits.
+    A subclass writes `text_pairs` from the paths in `self.files`, checks the
+    files in `check_files`, and sets class attributes. `sides` names the files
+    of a split; with the split they make the names of flags, such as
+    `--train_source`. `way_of_files` describes a split's files for error
+    messages, which end with `other_way` to name them. `further_files` are the
+    names of flags for files that belong to no split; their fingerprints follow
+    those of the splits.
     """
 
     sides = ()
@@ -41,18 +37,10 @@ class FilesProblem(Problem):
     ):
         """Sets the files to generate the data from.
 
-        Args:
-            files: Dictionary of split to a tuple of paths, one for each of
-                `sides`. A split without any path is left out.
-            vocab_size: Number of subwords. Defaults to that of the problem.
-            shared_vocabulary: Whether source and target have one vocabulary.
-                Defaults to what the problem says.
-            source_vocab_size: Number of subwords of the source's
-                vocabulary. Defaults to `vocab_size`.
-
-        Raises:
-            UserError: If a file of "train" or "dev" is missing, or if "test"
-                has some of its files but not all.
+        `files` is a dictionary of split to a tuple of paths, one for each of
+        `sides`. A split without any path is left out. Half a split is an error,
+        and so is the lack of "train" or "dev". The other arguments are class
+        attributes of `Problem`, which keep their values by default.
         """
         # A split without any file is left out; half a split is an error.
         files = {split: paths for split, paths in files.items() if any(paths)}

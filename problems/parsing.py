@@ -99,11 +99,9 @@ class ParsingProblem(Problem):
         return super().generate(tmp_dir)
 
     def trees(self, split, tmp_dir):
-        """Yields the trees of a split, as `tree.clean` returns them.
+        """Yields the trees of one of `splits`, as `tree.clean` returns them.
 
-        Args:
-            split: One of `splits`.
-            tmp_dir: Directory that holds the treebank.
+        `tmp_dir` holds the treebank.
         """
         raise NotImplementedError
 
@@ -112,9 +110,6 @@ class ParsingProblem(Problem):
 
         They may be many more than fit into memory, and are never augmented. The
         default is none.
-
-        Args:
-            tmp_dir: Directory that holds them.
         """
         return iter(())
 

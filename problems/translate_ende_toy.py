@@ -43,8 +43,6 @@ class TranslateEndeToy(Problem):
 class SentenceWriter(ClauseWriter):
     """Writes random sentences, the same ones for the same seed.
 
-    Example:
-
     >>> english_sentence, german_sentence = SentenceWriter(seed=0).sentence()
     """
 

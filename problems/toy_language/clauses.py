@@ -83,13 +83,10 @@ class ClauseWriter:
         self._used.clear()
 
     def clause(self, tenses=ALL_TENSES, denied=0.2, timed=0.5):
-        """Returns a clause.
+        """Returns a clause in one of the tenses.
 
-        Args:
-            tenses: Tuple of the tenses to choose from. Defaults to all.
-            denied: Probability of "not". Defaults to 0.2.
-            timed: Probability of a time where the tense needs none. Defaults to
-                0.5.
+        `denied` is the probability of "not", `timed` that of a time where the
+        tense needs none.
         """
         if self.chance(0.12):
             group = self.choose(("people", "animals", "goods", "places"))

@@ -153,13 +153,7 @@ def _english_objects(clause):
 
 
 def german(clause, verb="second"):
-    """Returns a clause in German.
-
-    Args:
-        clause: A `Clause`.
-        verb: Position of the finite verb: "first", "second" or "last". Defaults
-            to "second".
-    """
+    """Returns a clause in German; `verb` may also be "first" or "last"."""
     finite, closing = _german_verb(clause)
     words = _german_phrases(clause, verb)
     if verb == "last":

@@ -34,8 +34,6 @@ def toy_trees(split):
 class TreeWriter:
     """Writes random trees, the same ones for the same seed.
 
-    Example:
-
     >>> words, tree = TreeWriter(seed=0).sentence()
     >>> words == tree.words()
     True

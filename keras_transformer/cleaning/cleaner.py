@@ -27,8 +27,7 @@ DEFAULT_RULES = tuple(name for name in RULES if name != "near_duplicate")
 class CleaningOptions:
     """Which rules a `Cleaner` applies, and their limits.
 
-    Three further rules apply if their options are set: `script`, `language`
-    and `held_out`.
+    `script`, `language` and `held_out` apply if their options are set.
     """
 
     rules: tuple = DEFAULT_RULES  # names from `RULES`
@@ -58,17 +57,9 @@ class CleaningOptions:
 
 
 class Cleaner:
-    """Drops the pairs that break a rule.
+    """Drops the pairs that break a rule, and counts them in its `report`.
 
     A cleaner remembers the pairs it has seen, so each corpus needs a new one.
-
-    Attributes:
-        report: The `Report` on the pairs so far.
-
-    Args:
-        options: The `CleaningOptions`. Defaults to the default rules.
-
-    Example:
 
     >>> cleaner = Cleaner()
     >>> pairs = [("Yes.", "Ja."), ("No.", ""), ("Yes.", "Ja.")]

@@ -66,8 +66,6 @@ class HashSet:
     It consists of sorted arrays, each more than twice as long as the next one.
     A search goes through few arrays, and an integer is moved few times.
 
-    Example:
-
     >>> hashes = HashSet()
     >>> hashes.add(np.array([3, 5, 3], np.uint64)).tolist()
     [False, False, True]
@@ -82,11 +80,7 @@ class HashSet:
         return sum(map(len, self._arrays))
 
     def add(self, hashes):
-        """Adds unsigned 64-bit integers, and tells which occurred before.
-
-        The booleans that it returns are True for those that were in the set or
-        occur earlier in `hashes`.
-        """
+        """Adds uint64 integers, and returns whether each occurred before."""
         distinct, first_positions = np.unique(hashes, return_index=True)
         were_there = self._contains(distinct)
         occurred = np.ones(len(hashes), bool)

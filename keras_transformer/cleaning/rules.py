@@ -108,11 +108,7 @@ def _is_broken(text):
 
 
 def drop_wrong_script(source_scripts, target_scripts):
-    """Returns the function of a rule against sides in another script.
-
-    A side is dropped if most of its letters are of other scripts than its set;
-    None stands for any script.
-    """
+    """Returns the function of a rule against sides mostly in other scripts."""
 
     def is_in_wrong_script(source, target):
         return bool(
@@ -124,10 +120,7 @@ def drop_wrong_script(source_scripts, target_scripts):
 
 
 def drop_held_out(lines):
-    """Returns the function of a rule against sentences of dev or test.
-
-    The comparison ignores case, punctuation, digits and spaces.
-    """
+    """Returns the function of a rule against sentences of dev or test."""
     forms = frozenset(map(normal_form, lines)) - {""}
 
     def is_held_out(source, target):

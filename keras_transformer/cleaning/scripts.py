@@ -30,10 +30,7 @@ _WIDTHS = ("FULLWIDTH", "HALFWIDTH")
 
 
 def parse_scripts(text, name):
-    """Returns the scripts of a text such as `han,hiragana,katakana`.
-
-    The error message calls the text `name`.
-    """
+    """Returns the scripts of a text such as `han,hiragana,katakana`."""
     scripts = frozenset(part.strip().lower() for part in text.split(","))
     for script in sorted(scripts - set(SCRIPTS)):
         raise UserError(

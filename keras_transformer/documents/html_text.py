@@ -27,11 +27,7 @@ _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 
 
 def parse(text):
-    """Returns the pieces of an HTML document, which may be faulty.
-
-    Scripts, styles, preformatted text, code and elements with
-    `translate="no"` are kept as they are.
-    """
+    """Returns the pieces of an HTML document, which may be faulty."""
     reader = _Reader(text)
     reader.feed(text)
     reader.close()

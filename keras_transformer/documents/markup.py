@@ -32,10 +32,7 @@ _ADDRESS = re.compile(
 
 
 class Piece(NamedTuple):
-    """A part of a document.
-
-    The `raw` texts of all pieces, joined, are the document.
-    """
+    """A part of a document, which is the `raw` texts of all pieces, joined."""
 
     kind: Kind
     raw: str  # as the document spells it
@@ -47,8 +44,6 @@ class Piece(NamedTuple):
 
 def text_pieces(raw):
     """Returns the pieces of plain characters within a block.
-
-    Example:
 
     >>> pieces = text_pieces("See https://a.org\\n  now.")
     >>> [piece.kind.value for piece in pieces]
@@ -185,8 +180,6 @@ def arrange_marks(marks, find_span, first, last, key=None, fit_span=None):
 
 def find_words(text):
     """Returns the words of a text. Markup has its place between them.
-
-    Example:
 
     >>> find_words("Don't go, Tom.")
     ['Don', "'", 't', 'go', ',', 'Tom', '.']

@@ -16,10 +16,7 @@ from keras_transformer.trees.tree import parse_tree
 
 
 def outputs_path(output_dir, name, ending="txt"):
-    """Returns the path of the file of outputs for a text.
-
-    The `ending` is "gold" or "test" for the files of EVALB.
-    """
+    """Returns the path of outputs; EVALB has the endings "gold" and "test"."""
     return os.path.join(output_dir, "decodes", f"{name}.{ending}")
 
 
@@ -37,10 +34,7 @@ def check_files(output_dir, name, evalb_files=False):
 
 
 def read_others(path, texts):
-    """Returns the outputs of another model for the same text.
-
-    The path is that of a file, or of a run that has decoded the text.
-    """
+    """Returns another model's outputs for the text, from a file or a run."""
     if os.path.isdir(path):
         run, path = path, outputs_path(path, texts.name)
         if not os.path.exists(path):
@@ -54,10 +48,9 @@ def read_others(path, texts):
 
 
 def decode(texts, problem, output_dirs, steps, changes):
-    """Returns the translations or parses of a text.
+    """Returns the outputs of a run, or of the runs of an ensemble, for a text.
 
-    There are one run, or the runs of an ensemble, each with the step of its
-    checkpoint. `changes` are decoding options that differ from the run's.
+    `changes` are decoding options that differ from the run's.
     """
     batching.give_each_a_core()
     # The sentences of a treebank are words with spaces between them.
@@ -75,11 +68,7 @@ def decode(texts, problem, output_dirs, steps, changes):
 
 
 def write(texts, outputs, output_dir, evalb_files=False):
-    """Writes the outputs into the directory of their run.
-
-    With `evalb_files`, the outputs and references are also written as EVALB
-    reads trees.
-    """
+    """Writes the outputs, and perhaps trees for EVALB, beside their run."""
     path = outputs_path(output_dir, texts.name)
     os.makedirs(os.path.dirname(path), exist_ok=True)
     with atomic_write(path) as file:

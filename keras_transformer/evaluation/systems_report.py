@@ -91,10 +91,7 @@ def write_systems_report(
 
 
 def training_targets(problem):
-    """Yields the first targets of a problem's training text.
-
-    The text itself is not kept, so it is put together from its token ids.
-    """
+    """Yields the first targets of a problem's training text, from token ids."""
     targets = problem.token_pairs("train").targets
     size = min(len(targets), MAX_COUNTED)
     for start in range(0, size, DECODED_AT_ONCE):

@@ -17,10 +17,7 @@ from keras_transformer.files.writing import synchronise
 
 
 def check_directory(path, name="An output"):
-    """Checks that a directory can be made, or that files can be put into it.
-
-    The parents of the path may be missing too. The message calls it `name`.
-    """
+    """Checks that a directory can be made, or that it can be written to."""
     nearest = os.path.abspath(path)
     while not os.path.lexists(nearest):
         nearest = os.path.dirname(nearest)

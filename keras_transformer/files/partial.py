@@ -59,10 +59,7 @@ def open_resumable(path, settings, resume=False):
 
 
 class PartialFile:
-    """Writes lines that can be continued; `open_resumable` opens it.
-
-    `num_lines` counts the lines, those of an earlier process included.
-    """
+    """Writes lines that can be continued; `open_resumable` opens it."""
 
     def __init__(self, path, file, settings, resume):
         self._path = path

@@ -10,8 +10,7 @@ MAX_BYTES = 64 * 2**20  # far more than any file has that is read as a whole
 def file_error(path, fault, remedy=None):
     """Returns the `UserError` about a file that is not as it was written.
 
-    The `fault` begins with "which" or "where". The `remedy` is a sentence, and
-    defaults to one that asks to restore the file.
+    The `fault` begins with "which" or "where". The `remedy` is a sentence.
     """
     remedy = remedy or "Restore the file from a copy."
     return UserError(f"Cannot use {path}, {fault}. {remedy}")
@@ -32,10 +31,7 @@ def check_reachable(path):
 
 
 def check_file(path, remedy=None):
-    """Checks that a path leads to a file.
-
-    Opening a pipe would wait for ever.
-    """
+    """Checks that a path leads to a file, since a pipe would block."""
     check_reachable(path)
     if os.path.isfile(path):
         return

@@ -69,10 +69,7 @@ def _parse(content):
 
 
 def find_fault(value, shape, place=""):
-    """Returns a clause about what is wrong with a value, or None.
-
-    The `place` is its path within the file, such as `.splits.dev`.
-    """
+    """Returns a clause about a fault of the value at a `place`, or None."""
     if isinstance(shape, tuple):
         faults = [find_fault(value, option, place) for option in shape]
         return faults[0] if all(faults) else None

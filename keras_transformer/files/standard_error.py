@@ -6,10 +6,7 @@ import os
 
 @contextlib.contextmanager
 def silence_stderr():
-    """Discards what is written to standard error, by C++ code too.
-
-    That code writes to descriptor 2, so this leads to /dev/null in the block.
-    """
+    """Discards what is written to descriptor 2, by C++ code too."""
     saved = os.dup(2)
     try:
         with open(os.devnull, "wb") as nowhere:

@@ -15,11 +15,7 @@ class GrowingSlots(typing.NamedTuple):
     entries: typing.Any
 
     def write(self, newest, position, limit=None):
-        """Returns the slots with the entries of one position appended.
-
-        `limit` is the number of positions to keep, the newest ones, or None for
-        all. `position` is unused: the newest position always comes last.
-        """
+        """Appends one position, and keeps the `limit` newest ones, or all."""
         entries = ops.concatenate(
             [self.entries, newest], axis=2
         )  # (batch, beam or num_heads, num_slots, ...)
@@ -38,10 +34,7 @@ class FixedSlots(typing.NamedTuple):
     entries: typing.Any
 
     def write(self, newest, position, limit=None):
-        """Returns the slots with the entries of one position replaced.
-
-        Positions count from 0. `limit` is unused: the number of slots is fixed.
-        """
+        """Returns the slots with the entries of one position replaced."""
         start = [0] * len(self.entries.shape)
         start[2] = position * newest.shape[2] % self.entries.shape[2]
         # On TensorFlow this runs an XLA operation, which took 1.1 of the 7 s of
@@ -55,27 +48,17 @@ class DecoderCache(typing.NamedTuple):
     The first axis of every tensor is `batch`. Keys and values never move: when
     beams fork or die, only the table of ancestors changes. With a
     neighbourhood, the cache keeps only the positions that it reaches back to.
-
-    Args:
-        ancestors: Slots of shape `(batch, beam, length)`, see `ancestor_mask`.
-            They hold the same positions as `past`.
-        past: List of the keys and values of self-attention, a pair of slots per
-            layer.
-        memory: List of the keys and values of the encoder's output, a pair of
-            tensors per layer.
-        padding_mask: Boolean tensor of shape `(batch, input_len)`.
     """
 
+    # Slots of shape (batch, beam, length) with the positions of `past`; see
+    # `ancestor_mask`.
     ancestors: typing.Any
-    past: typing.Any
-    memory: typing.Any
-    padding_mask: typing.Any
+    past: typing.Any  # self-attention's keys and values, a pair per layer
+    memory: typing.Any  # those of the encoder's output, a pair per layer
+    padding_mask: typing.Any  # boolean (batch, input_len)
 
     def reorder(self, beams):
-        """Returns the cache in which beam j continues beam `beams[j]`.
-
-        The `beams` are integers of shape `(batch, beam)`.
-        """
+        """Returns the cache in which beam j continues beam `beams[j]`."""
         # Every beam has a slot of its own at each position, so a beam is the
         # list of the slots that its ancestors wrote. Moving this small table
         # replaces moving keys and values of all layers.
@@ -94,10 +77,7 @@ def count_remembered(neighbourhood_size):
 
 
 def make_slots(leading, num_slots, trailing=(), value=0, dtype="int32"):
-    """Returns slots with one value, growing ones if `num_slots` is None.
-
-    `leading` and `trailing` are the sizes of the axes around the slots.
-    """
+    """Returns slots with one value, growing ones if `num_slots` is None."""
     slots = FixedSlots
     if num_slots is None:
         # A tensor: a traced loop would take a plain 0 for a constant length.

@@ -88,19 +88,11 @@ def _compute_chunk(rows, targets, kernel, kept, weight, counts):
     """Computes the sums of a chunk together with the gradients of the loss.
 
     The part of the loss that label smoothing makes of the mean logits is left
-    out.
-
-    Args:
-        rows: Tensor of shape `(rows, 2, d_model)`.
-        targets: Int32 ids of shape `(rows,)`, 0 where padded.
-        kernel: Tensor of shape `(vocab_size, d_model)`.
-        kept: Float, 1 - eps_ls, the probability of the target token.
-        weight: Float, the weight of the divergence.
-        counts: How much the first and the second pass count, two floats.
-
-    Returns:
-        The sums of loss, cross-entropy and divergence in one vector, the
-        gradient of the loss by the rows, and that by the kernel in float32.
+    out. `rows` are `(rows, 2, d_model)`, `targets` `(rows,)`, 0 where padded,
+    `kernel` `(vocab_size, d_model)`; `kept` is 1 - eps_ls, and `counts` are how
+    much both passes count. Returns the sums of loss, cross-entropy and
+    divergence in one vector, the gradient of the loss by the rows, and that by
+    the kernel in float32.
     """
     # Each pass is the other's target: the divergence pulls both towards each
     # other. Both logits of a chunk exist at once, but only for this chunk.

@@ -19,20 +19,12 @@ def sum_over_chunks(chunk_loss, states, embeddings, targets, num_chunks):
     the memory of large vocabularies. Choose it for training only, since it
     always does the work of the gradient.
 
-    Args:
-        chunk_loss: Function of the states of some positions, of shape
-            `(rows, ..., d_model)`, of their targets, of shape `(rows,)`, and of
-            a kernel of shape `(vocab_size, d_model)`. It returns the sums over
-            these positions, a float32 scalar or vector; the gradient of the
-            first sum by the states; and its gradient by the kernel in float32.
-        states: Tensor of shape `(batch, length, ..., d_model)`.
-        embeddings: Tensor of shape `(vocab_size, d_model)`.
-        targets: Integer ids of shape `(batch, length)`. Chunks are filled up
-            with 0, so these targets must add nothing.
-        num_chunks: Number of chunks of positions.
-
-    Returns:
-        The sums over all positions. Only the first one has a gradient.
+    `chunk_loss` takes the states of some positions, `(rows, ..., d_model)`,
+    their targets, `(rows,)`, and a kernel, `(vocab_size, d_model)`. It returns
+    the sums over these positions, a float32 scalar or vector, and the gradients
+    of the first sum by the states and by the kernel, in float32. Chunks of the
+    states, `(batch, length, ..., d_model)`, are filled up with targets 0, which
+    must add nothing. Only the first sum that is returned has a gradient.
     """
     states = ops.convert_to_tensor(states)
     embeddings = ops.convert_to_tensor(embeddings)

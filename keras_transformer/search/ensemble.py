@@ -19,7 +19,7 @@ class EnsembleCache(typing.NamedTuple):
 
 
 class Ensemble:
-    """Predicts each token with the mean probability of several models.
+    """Predicts each token with the mean probability of several built models.
 
     The models read the same beams, so that a search and a scoring take an
     ensemble in place of a `Transformer`. They may differ in everything but
@@ -30,9 +30,6 @@ class Ensemble:
     enumeration can check. The mean of log-probabilities, which other toolkits
     use, is no distribution: it has to be normalised again, and a single model
     that excludes a token excludes it for all.
-
-    Args:
-        models: List of built `Transformer`s.
     """
 
     def __init__(self, models):

@@ -31,21 +31,16 @@ class LexicalConstraint:
     lacks is a candidate. Probabilities are those of the model, so a wide beam
     finds what enumeration finds. A hypothesis that reaches its limit first
     comes out with what it holds, and each missing id takes `MISSING_ID` from
-    its score. A sentence without terms is searched as if there were no
-    constraint.
-
-    Unlike in the paper, all terms are compared with what a beam writes, so two
-    terms may share ids at their borders.
+    its score. Unlike in the paper, all terms are compared with what a beam
+    writes, so two terms may share ids at their borders.
 
     Args:
-        terms: Ids of the terms of each sentence, int32 of shape
-            `(batch, num_terms, term_len)` with at least one term and one id,
-            padded with 0.
-        continues_word: Boolean array of shape `(vocab_size,)`, True for each id
-            that begins with a letter and goes on with the word before it. A
-            term does not count where such an id follows it.
-        ends_word: Boolean array of shape `(vocab_size,)`, True for each id that
-            ends in a letter. `continues_word` matters after these alone.
+        terms: Ids, int32 `(batch, num_terms, term_len)`, padded with 0, with at
+            least one term and one id.
+        continues_word: Boolean array `(vocab_size,)`, True for each id that
+            begins with a letter and goes on with the word before it. A term
+            does not count where such an id follows it.
+        ends_word: The same, True for each id that ends in a letter.
     """
 
     def __init__(self, terms, continues_word, ends_word):
@@ -67,11 +62,7 @@ class LexicalConstraint:
         )
 
     def advance(self, term_state, beams, ids):
-        """Returns the state of beams that are extended by ids.
-
-        Both `beams`, the extended ones, and `ids` have the shape
-        `(batch, number)`.
-        """
+        """Returns the state of beams extended by ids, `(batch, number)`."""
         term_state = term_state.reorder(beams)
         ids = ids[:, :, None]
         written, counts = term_state.count_after(ids, self._continues(ids))
@@ -256,10 +247,9 @@ class TermState(typing.NamedTuple):
         return ops.sum(missing * self.lengths[:, None], axis=-1)
 
     def count_met(self, written, counts):
-        """Counts the ids of terms that extended beams hold.
+        """Counts the ids of terms that beams hold, `(batch, beam, number)`.
 
-        Takes what `count_after` returns. Of several terms that are begun, the
-        one with the most ids counts. The result is `(batch, beam, number)`.
+        Of several terms that are begun, the one with the most ids counts.
         """
         times, lengths = self.times[:, None, None], self.lengths[:, None, None]
         whole = ops.sum(ops.minimum(counts, times) * lengths, axis=-1)

@@ -51,9 +51,9 @@ class TreeConstraint:
     further word, and a constituent outside all brackets can become the first
     child of another one.
 
-    The probability of an illegal symbol is zero. The ids from `num_ids` on,
-    which are pieces of words, are never legal. The search leaves them out
-    altogether, which makes it faster.
+    The probability of an illegal symbol is zero. The search chooses from the
+    first `num_ids` ids, since pieces of words are never legal, and needs the
+    first `num_logits` logits, or all if None.
 
     In a tree with its words each leaf is the next piece of the source's words.
     During the search `PIECE` stands for all of them, and `insert_next_piece`
@@ -62,20 +62,9 @@ class TreeConstraint:
     all pieces would include a share of the label smoothing that brackets lack,
     and would give fewer brackets.
 
-    Attributes:
-        num_ids: Number of ids that the search chooses from, which are the
-            first ones.
-        num_logits: Number of logits that the model must compute. None stands
-            for all of them.
-
-    Args:
-        symbols: Dictionary of id to symbol, such as `{3: "(S", 4: ")S"}`. It
-            has both brackets of each label, and the leaves of trees without
-            words.
-        starts_word: Boolean array of shape `(source_vocab_size,)`, True for
-            each id of the source that begins a word.
-
-    Example:
+    The `symbols` are a dictionary by id, with both brackets of each label and
+    the leaves of trees without words. `starts_word`, `(source_vocab_size,)`, is
+    True for each id that begins a word.
 
     >>> import numpy as np
     >>> symbols = {3: "(S", 4: ")S", 5: "XX"}

@@ -97,10 +97,7 @@ def find_consensus(trees, weights):
 
 
 def estimate_f1(tree, trees, weights):
-    """Returns the mean F1, 0 to 100, of a tree with parses as gold trees.
-
-    The parses are of the same words and have positive weights.
-    """
+    """Returns the mean F1, 0 to 100, of a tree with parses as gold trees."""
     total = sum(
         weight * parseval([gold], [tree]).f1
         for gold, weight in zip(trees, weights, strict=True)

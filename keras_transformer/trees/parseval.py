@@ -28,10 +28,7 @@ ROWS = {
 
 @dataclasses.dataclass(frozen=True)
 class ParsevalScores:
-    """Counts over a set of sentences and the resulting scores, 0 to 100.
-
-    A score that has nothing to count is 0, as in EVALB.
-    """
+    """Counts of a set of sentences, and scores from 0 to 100 (0 if empty)."""
 
     num_sentences: int = 0
     num_failed: int = 0  # sentences without a parse or with other words
@@ -210,10 +207,7 @@ def is_failed(leaves, parsed):
 
 
 def _brackets(tree, is_counted):
-    """Returns the multiset of the (label, start, end) that count.
-
-    Positions lie between the words that count, as `is_counted` tells.
-    """
+    """Returns the multiset of the (label, start, end) that count."""
     # Position i is the number of counted words before word i.
     num_before = [0, *itertools.accumulate(is_counted)]
     brackets = collections.Counter()

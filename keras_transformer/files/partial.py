@@ -117,7 +117,6 @@ class PartialFile:
         return False
 
     def finish(self):
-        """Gives the complete output its name."""
         writing.move(self._partial, self._path)
 
     def leave(self, error):

@@ -83,7 +83,6 @@ class TransformerLayer(SequenceLayer):
         )
 
     def make_feed_forward(self):
-        """Makes the feed-forward sub-layer."""
         return FeedForward(
             self.options["d_model"],
             self.options["d_ff"],

@@ -5,11 +5,11 @@ import typing
 
 from keras import ops
 
-from keras_transformer.losses.logits import compute_log_sums
-from keras_transformer.losses.logits import compute_product_gradients
-from keras_transformer.losses.logits import gather_targets
-from keras_transformer.losses.logits import replace_at_targets
-from keras_transformer.losses.logits import sum_mean_logits
+from keras_transformer.losses.projected import compute_log_sums
+from keras_transformer.losses.projected import compute_product_gradients
+from keras_transformer.losses.projected import gather_targets
+from keras_transformer.losses.projected import replace_at_targets
+from keras_transformer.losses.projected import sum_mean_logits
 from keras_transformer.losses.projected import sum_over_chunks
 from keras_transformer.masks import padding_mask
 

@@ -3,8 +3,8 @@
 import keras
 from keras import ops
 
-from keras_transformer.losses.logits import gather_targets
-from keras_transformer.losses.logits import replace_at_targets
+from keras_transformer.losses.projected import gather_targets
+from keras_transformer.losses.projected import replace_at_targets
 from keras_transformer.masks import padding_mask
 from keras_transformer.serialization import serializable
 

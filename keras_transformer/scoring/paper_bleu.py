@@ -10,7 +10,6 @@ _HYPHEN = re.compile(r"(\S)(?<!##AT##)-(\S)")
 
 
 def has_moses():
-    """Returns whether sacremoses is installed."""
     return importlib.util.find_spec("sacremoses") is not None
 
 

@@ -45,7 +45,6 @@ class Report:
 
     @property
     def scores(self):
-        """The scores by name."""
         return {row.name: row.value for row in self.rows}
 
     @property

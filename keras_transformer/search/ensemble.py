@@ -12,7 +12,6 @@ class EnsembleCache(typing.NamedTuple):
     caches: tuple
 
     def reorder(self, beams):
-        """Returns the caches in which beam j continues beam `beams[j]`."""
         return EnsembleCache(
             tuple(cache.reorder(beams) for cache in self.caches)
         )
@@ -42,7 +41,6 @@ class Ensemble:
 
     @property
     def compute_dtype(self):
-        """The data type that the models compute in."""
         return self.models[0].compute_dtype
 
     def decode(self, features):

@@ -24,7 +24,6 @@ class ConstrainedCache(typing.NamedTuple):
     tree_state: typing.Any
 
     def reorder(self, beams):
-        """Returns the pair in which beam j continues beam `beams[j]`."""
         return ConstrainedCache(
             self.cache.reorder(beams), gather_beams(self.tree_state, beams)
         )

@@ -186,7 +186,6 @@ class TermState(typing.NamedTuple):
         )
 
     def reorder(self, beams):
-        """Returns the state in which beam j continues beam `beams[j]`."""
         return self._replace(
             written=select(self.written, beams),
             counts=select(self.counts, beams),

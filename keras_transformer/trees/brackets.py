@@ -80,7 +80,6 @@ def split_blocks(lines):
 
 
 def _is_beginning(text, indent, margin, inner, depth):
-    """Returns whether a line begins a new tree."""
     if depth > 0:
         return text[0] == "(" and indent <= margin
     return indent < inner and not set(text) <= set(") \t")

@@ -162,7 +162,6 @@ def repair(symbols, num_words, linearization=None):
 
 
 def _linearization_of(symbols):
-    """Returns the linearization of the first symbol that tells it."""
     for symbol in symbols:
         linearizations = read_symbol(symbol)[2]
         if symbol != LEAF and linearizations:

@@ -84,7 +84,6 @@ class ParsevalReport(ParsevalScores):
 
     @property
     def lines(self):
-        """The lines of `text`."""
         return self.text.splitlines()
 
 

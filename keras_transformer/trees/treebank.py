@@ -111,7 +111,6 @@ def fingerprint(name, paths):
 
 
 def _files(path):
-    """Returns the files that one path names."""
     # A pipe is a file as well.
     if os.path.exists(path) and not os.path.isdir(path):
         return [path]

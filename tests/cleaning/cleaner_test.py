@@ -6,11 +6,11 @@ import pytest
 
 from keras_transformer.cleaning import cleaner as cleaner_module
 from keras_transformer.cleaning.cleaner import DEFAULT_RULES
+from keras_transformer.cleaning.cleaner import NUM_SAMPLES
 from keras_transformer.cleaning.cleaner import RULES
 from keras_transformer.cleaning.cleaner import Cleaner
 from keras_transformer.cleaning.cleaner import CleaningOptions
-from keras_transformer.cleaning.report import NUM_SAMPLES
-from keras_transformer.cleaning.report import Report
+from keras_transformer.cleaning.cleaner import Report
 
 # A pair for each rule that drops it, and good short ones.
 BAD = {

@@ -4,10 +4,10 @@ import pytest
 
 from keras_transformer.cleaning import rules
 from keras_transformer.cleaning.duplicates import normal_form
-from keras_transformer.cleaning.scripts import SCRIPTS
-from keras_transformer.cleaning.scripts import is_mostly_in
-from keras_transformer.cleaning.scripts import parse_scripts
-from keras_transformer.cleaning.scripts import script_of
+from keras_transformer.cleaning.rules import SCRIPTS
+from keras_transformer.cleaning.rules import is_mostly_in
+from keras_transformer.cleaning.rules import parse_scripts
+from keras_transformer.cleaning.rules import script_of
 
 # One sentence with letters of several scripts and marks each.
 SENTENCES = [

@@ -6,7 +6,7 @@ import pytest
 
 from keras_transformer.cleaning.cleaner import Cleaner
 from keras_transformer.cleaning.cleaner import CleaningOptions
-from keras_transformer.cleaning.languages import drop_wrong_language
+from keras_transformer.cleaning.rules import drop_wrong_language
 
 SENTENCES = {
     "en": "She has been waiting for the train since yesterday morning.",

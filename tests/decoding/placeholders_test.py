@@ -15,7 +15,7 @@ from keras_transformer.decoding.attention import find_words
 from keras_transformer.decoding.steps.glossary import Glossary
 from keras_transformer.decoding.steps.placeholders import Placeholders
 from keras_transformer.decoding.steps.placeholders import restore
-from keras_transformer.documents.inline_tags import TAG
+from keras_transformer.documents.placing import TAG
 
 KEPT = ["{name}", "%s", "%d", "%(count)d", "%.2f", "{0}"]
 ADDRESSES = ["https://example.org/a?b=c&d=1#e", "me.you@example.org"]

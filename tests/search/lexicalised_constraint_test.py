@@ -13,7 +13,7 @@ from random_trees import assert_legal_is_what_comes_next
 from random_trees import legal_after
 
 from keras_transformer.decoding.engines.compiled_search import compile_search
-from keras_transformer.search import tree_state as state_module
+from keras_transformer.search import tree_constraint as state_module
 from keras_transformer.search.options import DecodeOptions
 from keras_transformer.search.tree_constraint import PIECE
 from keras_transformer.search.tree_constraint import TreeConstraint

@@ -17,7 +17,7 @@ from random_trees import legal_after
 
 from keras_transformer.data.subwords import train_subwords
 from keras_transformer.decoding.engines.compiled_search import compile_search
-from keras_transformer.search import tree_state as state_module
+from keras_transformer.search import tree_constraint as state_module
 from keras_transformer.search.hypotheses import find_hypotheses
 from keras_transformer.search.options import DecodeOptions
 from keras_transformer.search.tree_constraint import TreeConstraint

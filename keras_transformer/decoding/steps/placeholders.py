@@ -8,9 +8,9 @@ from keras_transformer import fields
 from keras_transformer.data.text_files import read_lines
 from keras_transformer.decoding.attention import WORD
 from keras_transformer.decoding.steps import Step
-from keras_transformer.documents.inline_tags import TAG
-from keras_transformer.documents.inline_tags import insert_marks
-from keras_transformer.documents.inline_tags import make_mark
+from keras_transformer.documents.placing import TAG
+from keras_transformer.documents.placing import insert_marks
+from keras_transformer.documents.placing import make_mark
 from keras_transformer.errors import UserError
 
 # What is protected by default, beside tags and addresses.

@@ -34,10 +34,14 @@ from keras_transformer.errors import UserError
 from keras_transformer.files.directories import check_directory
 from keras_transformer.files.locks import lock_directory
 from keras_transformer.sweep import spaces
-from keras_transformer.sweep import variants
 from keras_transformer.sweep.results import SPLITS
 from keras_transformer.sweep.rows import SCALES
+from keras_transformer.sweep.rows import Variant
+from keras_transformer.sweep.rows import make_points
 from keras_transformer.sweep.rows import make_rows
+from keras_transformer.sweep.rows import make_table3
+from keras_transformer.sweep.rows import make_table4
+from keras_transformer.sweep.rows import quote_table4
 from keras_transformer.sweep.sweep import MARKDOWN_FILE
 from keras_transformer.sweep.sweep import Sweep
 from keras_transformer.sweep.sweep import check_settings
@@ -224,7 +228,7 @@ def _make_variants(problem):
     kind = _find_kind()
     if kind == "hparams_sets":
         names = FLAGS.hparams_sets.split(",")
-        return [variants.Variant(name, problem, name) for name in names]
+        return [Variant(name, problem, name) for name in names]
     if kind == "grid":
         points = spaces.list_grid(FLAGS.grid)
     elif kind == "random":
@@ -232,13 +236,13 @@ def _make_variants(problem):
             FLAGS.ranges, FLAGS.random, FLAGS.random_seed
         )
     elif FLAGS.table == "3":
-        return variants.make_table3(problem)
+        return make_table3(problem)
     else:
         _check_parses(problem)
         hparams_set = FLAGS.hparams_set or "transformer_parsing"
         semi_problem = _find_semi_problem()
-        return variants.make_table4(problem, semi_problem, hparams_set)
-    return variants.make_points(problem, FLAGS.hparams_set, points)
+        return make_table4(problem, semi_problem, hparams_set)
+    return make_points(problem, FLAGS.hparams_set, points)
 
 
 def _check_parses(problem):
@@ -306,7 +310,7 @@ def _make_sweep(problem, rows):
         rows,
         _select_splits(problem),
         problem.measure,
-        quoted=variants.quote_table4(names) if FLAGS.table == "4" else (),
+        quoted=quote_table4(names) if FLAGS.table == "4" else (),
         base="base" if FLAGS.table == "3" else None,
     )
 

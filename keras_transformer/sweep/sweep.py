@@ -3,20 +3,22 @@
 import dataclasses
 import json
 import os
+import signal
+import subprocess
 import sys
 
 from keras_transformer.errors import UserError
 from keras_transformer.files.records import read_record
 from keras_transformer.files.writing import atomic_write
-from keras_transformer.sweep import plot
-from keras_transformer.sweep import runner
 from keras_transformer.sweep import table
+from keras_transformer.sweep.results import is_trained
 from keras_transformer.sweep.results import read_result
 
 MARKDOWN_FILE = "table.md"
 CSV_FILE = "table.csv"
 PLOT_FILE = "plot.png"
 RECORD_FILE = "sweep.json"
+LOG_FILE = "log.txt"  # what the processes of a row print
 
 
 @dataclasses.dataclass(frozen=True)
@@ -29,7 +31,7 @@ class Sweep:
     splits: tuple  # names of the splits that are evaluated
     measure: str  # name of the score that is shown, such as "bleu"
     quoted: tuple = ()  # as for `table.make_lines`
-    base: str | None = None  # as for `plot.plot_lines`
+    base: str | None = None  # as for `table.plot_lines`
 
     def run(self, rows, flags=(), trainer_flags=()):
         """Trains and evaluates rows, and writes the report after each one.
@@ -41,15 +43,13 @@ class Sweep:
         for number, row in enumerate(rows, 1):
             name = row.directory
             path = self.file(name)
-            if runner.is_finished(row, path, self.splits):
+            if is_finished(row, path, self.splits):
                 continue
             _report(
                 f"{name}, {number} of {len(rows)}: the messages are in "
-                f"{os.path.join(path, runner.LOG_FILE)}"
+                f"{os.path.join(path, LOG_FILE)}"
             )
-            failure = runner.run_row(
-                row, path, self.splits, flags, trainer_flags
-            )
+            failure = run_row(row, path, self.splits, flags, trainer_flags)
             if failure:
                 failures[name] = failure
                 _report(f"{name} failed: {failure}")
@@ -72,7 +72,7 @@ class Sweep:
             self.file(MARKDOWN_FILE), self.title, lines, failures
         )
         if any("dev_perplexity" in line for line in lines):
-            plot.plot_lines(lines, self.file(PLOT_FILE), self.base)
+            table.plot_lines(lines, self.file(PLOT_FILE), self.base)
 
 
 def check_settings(directory, settings):
@@ -102,3 +102,79 @@ def _show(name, value):
 
 def _report(line):
     print(line, file=sys.stderr, flush=True)
+
+
+def run_row(row, path, splits, flags=(), trainer_flags=()):
+    """Trains and evaluates a row, as far as this is not done yet.
+
+    kt-trainer and kt-evaluate do the work in processes of their own, which can
+    crash or run out of memory without harm to the sweep. A row that was
+    interrupted continues from its newest checkpoint. `flags` are for both
+    commands. Returns None, or a line on why the row failed.
+    """
+    os.makedirs(path, exist_ok=True)
+    failure = None
+    # The data may have moved since the run recorded its place.
+    flags = [f"--data_dir={row.variant.problem.data_dir}", *flags]
+    if not is_trained(row, read_result(row, path)):
+        trainer_flags = [*_recipe_flags(row), *flags, *trainer_flags]
+        failure = _run("trainer", path, trainer_flags)
+    for split in splits:
+        if not failure and split not in read_result(row, path).scores:
+            failure = _run("evaluate", path, [f"--split={split}", *flags])
+    return failure
+
+
+def is_finished(row, path, splits):
+    """Returns whether a row needs neither training nor evaluation."""
+    result = read_result(row, path)
+    return is_trained(row, result) and set(splits) <= result.scores.keys()
+
+
+def _recipe_flags(row):
+    return [
+        f"--problem={row.variant.problem.name}",
+        f"--hparams_set={row.variant.hparams_set}",
+        f"--hparams={row.overrides}",
+        f"--random_seed={row.seed}",
+        # The newest checkpoint is evaluated; a full sweep has many rows.
+        "--keep_checkpoint_max=1",
+    ]
+
+
+def _run(command, path, flags):
+    """Runs a command on a run; returns None, or a line on why it failed."""
+    module = f"keras_transformer.bin.{command}"
+    log = os.path.join(path, LOG_FILE)
+    with open(log, "ab") as file:
+        process = subprocess.Popen(
+            [sys.executable, "-m", module, f"--output_dir={path}", *flags],
+            stdin=subprocess.DEVNULL,
+            stdout=file,
+            stderr=file,
+        )
+        status = _wait(process)
+    if status == 0:
+        return None
+    reason = f"ended with status {status}"
+    if status < 0:
+        reason = f"was ended by signal {-status}"
+    return f"kt-{command} {reason}. {_read_last_line(log)}"
+
+
+def _wait(process):
+    try:
+        return process.wait()
+    except KeyboardInterrupt as error:
+        # Control-C on a terminal also reaches the process itself, to which a
+        # second signal while it trains and saves does no harm.
+        process.send_signal(signal.SIGINT)
+        process.wait()
+        error.add_note("The same command continues the sweep.")
+        raise
+
+
+def _read_last_line(path):
+    with open(path, encoding="utf-8", errors="replace") as file:
+        lines = [line for line in map(str.strip, file) if line]
+    return lines[-1] if lines else ""

@@ -16,7 +16,7 @@ from processes import environment
 from keras_transformer import registry
 from keras_transformer.bin import sweep
 from keras_transformer.problem import Problem
-from keras_transformer.sweep import runner
+from keras_transformer.sweep import sweep as sweep_module
 from keras_transformer.sweep.sweep import Sweep
 
 MODEL = "num_layers=1,d_model=16,d_ff=16,num_heads=2,batch_tokens=2048"
@@ -71,7 +71,7 @@ class RowsTest:
             rows.append(os.path.basename(path))
             return "It was not started."
 
-        monkeypatch.setattr(runner, "_run", fail)
+        monkeypatch.setattr(sweep_module, "_run", fail)
         if "--table=4" in flags:
             monkeypatch.setattr(Problem, "measure", "f1")
         semi = tmp_path / "semi"

@@ -4,8 +4,11 @@ import pytest
 
 from keras_transformer import hparam
 from keras_transformer import registry
-from keras_transformer.sweep import variants
+from keras_transformer.sweep.rows import Variant
+from keras_transformer.sweep.rows import make_points
 from keras_transformer.sweep.rows import make_rows
+from keras_transformer.sweep.rows import make_table3
+from keras_transformer.sweep.rows import make_table4
 from keras_transformer.sweep.rows import scale_down
 
 COPY = registry.get_problem("copy", "data")
@@ -21,7 +24,7 @@ class ScaleTest:
         assert (base.d_model, base.d_ff, base.num_heads) == (128, 512, 8)
         assert base.effective_batch_tokens == 625
         assert base.learning_rate == 0.5
-        for row in rows_of(variants.make_table3(COPY), "tiny"):
+        for row in rows_of(make_table3(COPY), "tiny"):
             full = registry.get_hparams(row.variant.hparams_set)
             for name in ("d_model", "d_ff", "d_k", "d_v", "warmup_steps"):
                 ours, papers = (getattr(h, name) for h in (row.hparams, full))
@@ -37,7 +40,7 @@ class ScaleTest:
 
 class RowsTest:
     def test_table_3_has_the_papers_20_rows_with_its_figures(self):
-        rows = rows_of(variants.make_table3(COPY))
+        rows = rows_of(make_table3(COPY))
         assert len(rows) == 20
         big = rows[-1]
         assert big.hparams == registry.get_hparams("transformer_big")
@@ -45,15 +48,15 @@ class RowsTest:
         assert big.variant.paper["parameters"] == 213_000_000
 
     def test_table_4_leaves_out_what_has_no_data(self):
-        alone = variants.make_table4(COPY, None, "transformer_parsing")
-        both = variants.make_table4(COPY, COPY, "transformer_parsing")
+        alone = make_table4(COPY, None, "transformer_parsing")
+        both = make_table4(COPY, COPY, "transformer_parsing")
         assert [variant.name for variant in alone] == ["treebank_only"]
         assert [variant.paper["f1"] for variant in both] == [91.3, 92.7]
 
     def test_overrides_make_the_hyper_parameters_of_the_row(self):
         points = [{"dropout": 0.25, "norm": "pre", "packed": True}]
         (row,) = rows_of(
-            variants.make_points(COPY, "transformer_small", points),
+            make_points(COPY, "transformer_small", points),
             "tiny",
             "d_k=7,learning_rate=1e-5",
             steps=9,
@@ -65,7 +68,7 @@ class RowsTest:
         assert row.directory == "dropout=0.25_norm=pre_packed=True"
 
     def test_a_seed_has_a_directory_of_its_own(self):
-        variant = variants.Variant("tiny", COPY, "transformer_tiny")
+        variant = Variant("tiny", COPY, "transformer_tiny")
         rows = rows_of([variant], seeds=(3, 4))
         assert [row.seed for row in rows] == [3, 4]
         assert [row.directory for row in rows] == [
@@ -75,11 +78,11 @@ class RowsTest:
 
     def test_two_equal_rows_are_refused(self):
         with pytest.raises(ValueError, match="base and d_dropout0"):
-            rows_of(variants.make_table3(COPY), overrides="dropout=0.2")
+            rows_of(make_table3(COPY), overrides="dropout=0.2")
 
     def test_the_variants_own_changes_come_last(self):
         (row,) = rows_of(
-            variants.make_points(COPY, "transformer_tiny", [{"dropout": 0.0}]),
+            make_points(COPY, "transformer_tiny", [{"dropout": 0.0}]),
             overrides="dropout=0.5",
         )
         assert row.hparams.dropout == 0.0

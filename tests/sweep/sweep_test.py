@@ -9,13 +9,14 @@ from keras_transformer import registry
 from keras_transformer.fields import parse_changes
 from keras_transformer.problem import Problem
 from keras_transformer.runs.metrics_table import MetricsTable
-from keras_transformer.runs.model_card import describe_data
+from keras_transformer.runs.model_card.facts import describe_data
 from keras_transformer.runs.run_directory import RunDirectory
-from keras_transformer.sweep import runner
-from keras_transformer.sweep import variants
+from keras_transformer.sweep import sweep as sweep_module
+from keras_transformer.sweep.rows import make_points
 from keras_transformer.sweep.rows import make_rows
 from keras_transformer.sweep.sweep import Sweep
 from keras_transformer.sweep.sweep import check_settings
+from keras_transformer.sweep.sweep import is_finished
 
 COPY = registry.get_problem("copy", "data")
 
@@ -72,7 +73,7 @@ class Commands:
 @pytest.fixture
 def commands(monkeypatch):
     commands = Commands()
-    monkeypatch.setattr(runner, "_run", commands)
+    monkeypatch.setattr(sweep_module, "_run", commands)
     return commands
 
 
@@ -99,7 +100,7 @@ def make_sweep(tmp_path):
 def sweep_on(problem, path):
     points = [{"dropout": 0.2}, {"dropout": 0.3}]
     rows = make_rows(
-        variants.make_points(problem, "transformer_base", points),
+        make_points(problem, "transformer_base", points),
         "tiny",
         "",
         7,
@@ -192,8 +193,8 @@ class SweepTest:
             lambda name: [seed],
         )
         row, path = others[0], sweep.file("dropout=0.2")
-        assert runner.is_finished(sweep.rows[0], path, ["dev"])
-        assert not runner.is_finished(row, path, ["dev"])
+        assert is_finished(sweep.rows[0], path, ["dev"])
+        assert not is_finished(row, path, ["dev"])
 
 
 class CheckSettingsTest:

@@ -1,11 +1,13 @@
 import csv
 
 from keras_transformer import registry
-from keras_transformer.sweep import plot
 from keras_transformer.sweep import table
-from keras_transformer.sweep import variants
 from keras_transformer.sweep.results import Result
+from keras_transformer.sweep.rows import Variant
 from keras_transformer.sweep.rows import make_rows
+from keras_transformer.sweep.rows import make_table3
+from keras_transformer.sweep.rows import make_table4
+from keras_transformer.sweep.rows import quote_table4
 
 COPY = registry.get_problem("copy", "data")
 
@@ -16,7 +18,7 @@ def result(perplexity, bleu, step=2000):
 
 def table3_lines(**results):
     rows = make_rows(
-        variants.make_table3(COPY),
+        make_table3(COPY),
         "tiny",
         "",
         2000,
@@ -43,7 +45,7 @@ class TableTest:
     def test_a_decoder_of_another_depth_has_a_column(self):
         sets = ["transformer_tiny", "transformer_deep_shallow_tiny"]
         rows = make_rows(
-            [variants.Variant(name, COPY, name) for name in sets],
+            [Variant(name, COPY, name) for name in sets],
             "none",
             "",
             9,
@@ -97,8 +99,8 @@ class TableTest:
         assert rows[0]["dev_bleu"] == ""
 
     def test_table_4_has_the_papers_twelve_figures(self):
-        alone = variants.make_table4(COPY, None, "transformer_parsing")
-        quoted = variants.quote_table4([variant.name for variant in alone])
+        alone = make_table4(COPY, None, "transformer_parsing")
+        quoted = quote_table4([variant.name for variant in alone])
         rows = make_rows(alone, "none", "", None, lambda name: [0])
         lines = table.make_lines(rows, {"treebank_only": None}, "f1", quoted)
         figures = [line["paper_f1"] for line in lines]
@@ -113,6 +115,6 @@ class PlotTest:
         lines = table3_lines(base=result(7.0, 30.0), big=result(6.5, 32.0))
         path = tmp_path / "plot.png"
         for base in ("base", None):
-            plot.plot_lines(lines, str(path), base)
+            table.plot_lines(lines, str(path), base)
             assert path.stat().st_size > 10_000
             path.unlink()

@@ -6,12 +6,12 @@ import time
 
 from keras_transformer.errors import UserError
 from keras_transformer.runs import variables
-from keras_transformer.runs.checkpoint_writer import CheckpointWriter
+from keras_transformer.runs.checkpoints import CheckpointWriter
 from keras_transformer.runs.metrics_table import COSTS
 from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.runs.weights import count_shared_pieces
 from keras_transformer.runs.weights import warm_start
-from keras_transformer.training.progress import read_progress
+from keras_transformer.training.start import read_progress
 
 
 class TrainingState:

@@ -13,7 +13,7 @@ from keras_transformer.data.update_batches import UpdateBatches
 from keras_transformer.engines.make_engine import make_engine
 from keras_transformer.errors import UserError
 from keras_transformer.optimizers import make_schedule
-from keras_transformer.runs.model_card import write_model_card
+from keras_transformer.runs.model_card.card import write_model_card
 from keras_transformer.training import early_stopping
 from keras_transformer.training.evaluator import Evaluator
 from keras_transformer.training.log import TrainingCost

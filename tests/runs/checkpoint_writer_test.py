@@ -9,13 +9,13 @@ import pytest
 
 from keras_transformer.runs.checkpoint_history import Evaluation
 from keras_transformer.runs.checkpoint_history import write_timed_steps
-from keras_transformer.runs.checkpoint_writer import CheckpointWriter
 from keras_transformer.runs.checkpoints import Checkpoints
+from keras_transformer.runs.checkpoints import CheckpointWriter
 
 WRITE_ON = """
 import sys
 import numpy as np
-from keras_transformer.runs.checkpoint_writer import CheckpointWriter
+from keras_transformer.runs.checkpoints import CheckpointWriter
 from keras_transformer.runs.checkpoints import Checkpoints
 
 checkpoints = Checkpoints(sys.argv[1])

@@ -58,8 +58,8 @@ FLAGS = flags.define(
 def main(argv):
     flags.require(FLAGS, "output_dir")
     from keras_transformer.runs.averaging import average_run
-    from keras_transformer.runs.model_card import check_model_card
-    from keras_transformer.runs.model_card import write_model_card
+    from keras_transformer.runs.model_card.card import check_model_card
+    from keras_transformer.runs.model_card.card import write_model_card
     from keras_transformer.runs.run_directory import RunDirectory
     from keras_transformer.runs.weights import check_checkpoint
 

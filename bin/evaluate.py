@@ -279,7 +279,7 @@ def _problem(output_dirs):
     from keras_transformer.decoding.engines import keras_engine
     from keras_transformer.decoding.loading import check_loadable
     from keras_transformer.decoding.loading import load_checker
-    from keras_transformer.runs.model_card import check_model_card
+    from keras_transformer.runs.model_card.card import check_model_card
 
     runs = keras_engine.open_runs(output_dirs)
     check_loadable(output_dirs, FLAGS.checkpoint_step)
@@ -340,9 +340,9 @@ def _record(output_dir, step, report, texts):
 
     Returns a list of lines about the cost of the training.
     """
-    from keras_transformer.runs.model_card import describe_cost
-    from keras_transformer.runs.model_card import record_scores
-    from keras_transformer.runs.model_card import write_model_card
+    from keras_transformer.runs.model_card.card import describe_cost
+    from keras_transformer.runs.model_card.card import write_model_card
+    from keras_transformer.runs.model_card.scores import record_scores
     from keras_transformer.runs.run_directory import RunDirectory
 
     run = RunDirectory(output_dir)

@@ -46,7 +46,7 @@ from keras_transformer.export import shortlist
 from keras_transformer.export import versions
 from keras_transformer.export.ctranslate2 import QUANTIZATIONS
 from keras_transformer.export.ctranslate2 import export_ctranslate2
-from keras_transformer.runs.model_card import check_model_card
+from keras_transformer.runs.model_card.card import check_model_card
 from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.runs.weights import check_checkpoint
 from keras_transformer.trees.target_text import find_linearization

@@ -4,7 +4,7 @@ from keras_transformer.decoding.exported import check_exportable
 from keras_transformer.decoding.exported import require_ctranslate2
 from keras_transformer.errors import UserError
 from keras_transformer.export import versions
-from keras_transformer.runs.model_card import write_model_card
+from keras_transformer.runs.model_card.card import write_model_card
 from keras_transformer.runs.model_card.facts import count_parameters
 from keras_transformer.runs.weights import check_checkpoint
 from keras_transformer.runs.weights import read_weights

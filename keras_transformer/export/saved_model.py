@@ -11,7 +11,7 @@ from absl import logging as absl_logging
 from keras_transformer.decoding.exported import check_exportable
 from keras_transformer.export import versions
 from keras_transformer.model_config import ModelConfig
-from keras_transformer.runs.model_card import write_model_card
+from keras_transformer.runs.model_card.card import write_model_card
 from keras_transformer.runs.weights import load_model
 from keras_transformer.search.options import MAX_SOURCE_TOKENS
 from keras_transformer.search.options import DecodeOptions

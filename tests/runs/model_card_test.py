@@ -14,8 +14,8 @@ from keras_transformer.registry import get_hparams
 from keras_transformer.runs.averaging import average_run
 from keras_transformer.runs.checkpoint_history import Evaluation
 from keras_transformer.runs.metrics_table import MetricsTable
-from keras_transformer.runs.model_card import write_model_card
 from keras_transformer.runs.model_card.card import make_model_card
+from keras_transformer.runs.model_card.card import write_model_card
 from keras_transformer.runs.model_card.scores import read_scores
 from keras_transformer.runs.model_card.scores import record_scores
 from keras_transformer.runs.run_directory import RunDirectory

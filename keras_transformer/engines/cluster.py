@@ -4,7 +4,14 @@ import json
 import os
 
 from keras_transformer.errors import UserError
+from keras_transformer.files.records import WHOLE
+from keras_transformer.files.records import find_fault
 
+# As `read_record` describes it.
+_SHAPE = {
+    "cluster?": {"chief?": [str], "worker?": [str]},
+    "task?": {"type?": str, "index?": WHOLE},
+}
 _EXAMPLE = (
     '{"cluster": {"worker": ["host1:2222", "host2:2222"]}, '
     '"task": {"type": "worker", "index": 0}}'
@@ -18,8 +25,7 @@ def read_cluster():
     chief. Without a cluster that is `(1, 0)`.
     """
     config = _parse(os.environ.get("TF_CONFIG") or "{}")
-    fault = _fault(config)
-    if fault:
+    if fault := _find_fault(config):
         raise UserError(
             "`TF_CONFIG` must be a JSON object that names all machines and the "
             f"task of this one. Received: TF_CONFIG, {fault}. Set it to, for "
@@ -51,43 +57,26 @@ def _parse(text):
         return None
 
 
-def _fault(config):
+def _find_fault(config):
     """Returns what is wrong with a configuration, or None."""
     if config is None:
         return "which is not JSON"
-    if not isinstance(config, dict):
-        return "which is not an object"
-    for name in ("cluster", "task"):
-        if not isinstance(config.get(name, {}), dict):
-            return f"where {name} is not an object"
-    cluster = config.get("cluster", {})
+    if fault := find_fault(config, _SHAPE):
+        return fault
+    cluster, task = config.get("cluster", {}), config.get("task", {})
     for job, addresses in cluster.items():
         if job not in ("chief", "worker"):
             return f"with the job {job[:20]!r}, which is not chief or worker"
-        if not _are_addresses(addresses):
+        if not all(":" in address for address in addresses):
             return f"where {job} is not a list of HOST:PORT"
     if len(cluster.get("chief", [])) > 1:
         return f"with {len(cluster['chief'])} chiefs"
-    return _task_fault(cluster, config.get("task", {}))
-
-
-def _task_fault(cluster, task):
     if not any(cluster.values()):
         return None
     job, index = task.get("type"), task.get("index")
-    if not isinstance(job, str) or not cluster.get(job):
+    if not cluster.get(job):
         return f"where task.type is {json.dumps(job)[:20]}, not in the cluster"
-    # A bool is an int to `isinstance`, hence the exact type.
-    if type(index) is not int or not 0 <= index < len(cluster[job]):
-        shown = json.dumps(index)[:20]
-        return (
-            f"where task.index is {shown}, not from 0 to "
-            f"{len(cluster[job]) - 1}"
-        )
+    last = len(cluster[job]) - 1
+    if index is None or index > last:
+        return f"where task.index is {json.dumps(index)}, not from 0 to {last}"
     return None
-
-
-def _are_addresses(addresses):
-    return isinstance(addresses, list) and all(
-        isinstance(address, str) and ":" in address for address in addresses
-    )

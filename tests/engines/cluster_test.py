@@ -59,11 +59,17 @@ class ReadClusterTest:
             ("no JSON", "which is not JSON"),
             ("[" * 100_000, "which is not JSON"),
             ('{"cluster": {}, "task": 1' + "0" * 5000, "which is not JSON"),
-            ("[1]", "which is not an object"),
-            ({"cluster": []}, "where cluster is not an object"),
-            ({"cluster": TWO, "task": "worker"}, "where task is not an obj"),
-            ({"cluster": {"worker": "a:1"}}, "where worker is not a list"),
-            ({"cluster": {"worker": ["a:1", 2]}}, "where worker is not a list"),
+            ("[1]", "where the content must be an object but is a list"),
+            ({"cluster": []}, "where `cluster` must be an object but is a"),
+            ({"cluster": TWO, "task": "worker"}, "where `task` must be an obj"),
+            (
+                {"cluster": {"worker": "a:1"}},
+                "where `cluster.worker` must be a l",
+            ),
+            (
+                {"cluster": {"worker": ["a:1", 2]}},
+                "where `cluster.worker[1]` mu",
+            ),
             ({"cluster": {"worker": ["a"]}}, "where worker is not a list"),
             ({"cluster": {"ps": ["a:1"]}}, "with the job 'ps'"),
             ({"cluster": {"chief": ["a:1", "b:1"]}}, "with 2 chiefs"),
@@ -80,9 +86,17 @@ class ReadClusterTest:
         + [
             (
                 {"cluster": TWO, "task": {"type": "worker", "index": index}},
-                f"where task.index is {json.dumps(index)}, not from 0 to 1",
+                f"where task.index is {index}, not from 0 to 1",
             )
-            for index in (2, 7, -1, True, 1.0, "1")
+            for index in (2, 7)
+        ]
+        + [
+            (
+                {"cluster": TWO, "task": {"type": "worker", "index": index}},
+                "where `task.index` must be an integer of at least 0 but is "
+                f"{json.dumps(index)}",
+            )
+            for index in (-1, True, 1.0, "1")
         ],
     )
     def test_a_fault_is_named(self, read, config, fault):

@@ -19,15 +19,16 @@ def report_average(problem, run, num_averaged, averaged):
     average, a line below the table says so and what to do. All of it goes to
     standard error. Returns the figures of the average by name.
     """
-    evaluate = WeightsEvaluator(problem, run)
+    evaluate = _make_evaluator(problem, run)
     measure = evaluate.measure
     table = {}
     for name, step in _find_single_checkpoints(run.checkpoints).items():
         # A training in progress may have deleted it by now.
         if os.path.exists(run.checkpoints.path(step)):
-            table[name] = evaluate(read_weights(run.checkpoints, step))
+            weights = read_weights(run.checkpoints, step)
+            table[name] = _measure(evaluate, weights, run.path)
             _print_row(f"{name}, {step}", table[name], measure)
-    average = evaluate(averaged)
+    average = _measure(evaluate, averaged, run.path)
     _print_row(f"average of {num_averaged}", average, measure)
     warning = compare(table, average, measure)
     if warning:
@@ -70,37 +71,23 @@ def _print_row(name, figures, measure):
     print(row, file=sys.stderr, flush=True)
 
 
-class WeightsEvaluator:
-    """Measures any weights of a run's model on dev, as its trainer does.
+def _make_evaluator(problem, run):
+    """Returns an `Evaluator` of any weights of a run's model.
 
     It computes in float32, like decoding, whatever the run's precision is.
     """
+    # The weights are measured as they are. A moving average of them exists
+    # only over the updates of a training.
+    hparams = dataclasses.replace(run.hparams, ema_decay=0.0)
+    engine = make_engine(hparams, num_devices=1)
+    engine.build(*run.vocabularies.sizes)
+    return Evaluator(problem, engine, hparams, run.record.get("measure"))
 
-    def __init__(self, problem, run):
-        # The weights are measured as they are. A moving average of them exists
-        # only over the updates of a training.
-        hparams = dataclasses.replace(run.hparams, ema_decay=0.0)
-        self.run = run
-        self.engine = make_engine(hparams, num_devices=1)
-        self.engine.build(*run.vocabularies.sizes)
-        self.evaluate = Evaluator(
-            problem, self.engine, hparams, run.record.get("measure")
-        )
 
-    @property
-    def measure(self):
-        """Name of the measure that decides between weights."""
-        return self.evaluate.measure
-
-    def __call__(self, arrays):
-        """Computes the figures of the weights that `read_weights` returns.
-
-        They are named as in `metrics.csv`, without `dev_` at the beginning.
-        """
-        named = variables.model_variables(self.engine.model)
-        variables.write(named, arrays, self.run.path)
-        self.engine.reload()
-        figures, _ = self.evaluate()
-        return {
-            name.removeprefix("dev_"): value for name, value in figures.items()
-        }
+def _measure(evaluate, arrays, source):
+    """Returns the figures, without `dev_`, of what `read_weights` returns."""
+    named = variables.model_variables(evaluate.engine.model)
+    variables.write(named, arrays, source)
+    evaluate.engine.reload()
+    figures, _ = evaluate()
+    return {name.removeprefix("dev_"): value for name, value in figures.items()}

@@ -37,7 +37,10 @@ class RefusalTest:
         "flag, expected",
         [
             ("--hparams=batch_tokens=5", "batch_tokens=5, longest"),
-            ("--hparams=d_model=60000", "take 2,077 GB with the optimizer"),
+            (
+                "--hparams=d_model=60000",
+                "needs 2,077 GB of memory with its optimizer",
+            ),
             ("--data_dir=nowhere", "kt-datagen --problem=copy"),
             ("--batch_tokens=128,dropout=0.5", "auto, or an integer from 1"),
             ("--profile_steps=9,8", "--profile_steps=10,20"),

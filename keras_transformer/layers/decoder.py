@@ -132,19 +132,10 @@ class DecoderLayer(TransformerLayer):
     def step(self, x, cache, position, visible, memory, padding_mask):
         """Decodes one position of each beam, given the cache of earlier ones.
 
-        Args:
-            x: Tensor of shape `(batch, beam, d_model)`.
-            cache: Keys and values of self-attention, a pair of slots.
-            position: Scalar integer tensor, counted from 0.
-            visible: Boolean tensor of shape `(batch, beam, num_slots)`, the
-                slots that each beam may attend to (`ancestor_mask`).
-            memory: Keys and values of `encoded` for cross-attention, which the
-                beams of a sentence share.
-            padding_mask: Boolean tensor of shape `(batch, input_len)`.
-
-        Returns:
-            Tensor of shape `(batch, beam, d_model)`, and the cache with the
-            newest keys and values in it.
+        `x`, `cache`, `position` and `visible` are as in
+        `MultiHeadAttention.step`, and so is the result. The beams of a sentence
+        share `memory`, the keys and values of `encoded` for cross-attention,
+        and the boolean `padding_mask` of shape `(batch, input_len)`.
         """
 
         def attend_to_self(query):

@@ -75,15 +75,7 @@ class SharedEmbedding(SequenceLayer):
         return self.look_up(self.embeddings, x)
 
     def look_up(self, matrix, ids):
-        """Embeds ids by the rows of a matrix.
-
-        Args:
-            matrix: Tensor of shape `(vocab_size, d_model)`.
-            ids: Integer tensor of shape `(batch, length)`.
-
-        Returns:
-            Tensor of shape `(batch, length, d_model)`.
-        """
+        """Embeds ids `(batch, length)` by rows of `(vocab_size, d_model)`."""
         ids = ops.cast(ids, "int32")
         vectors = ops.take(matrix, ids, axis=0)  # (batch, length, d_model)
         # Cast after the look-up, which needs a few rows of a large matrix.
@@ -91,15 +83,10 @@ class SharedEmbedding(SequenceLayer):
         return vectors * ops.cast(math.sqrt(self.d_model), self.compute_dtype)
 
     def project(self, matrix, x, num_ids=None):
-        """Projects vectors to one logit for each row of a matrix.
+        """Projects vectors to one logit for each of the first rows of a matrix.
 
-        Args:
-            matrix: Tensor of shape `(vocab_size, d_model)`.
-            x: Tensor of shape `(batch, length, d_model)`.
-            num_ids: Integer number of rows to use. Defaults to None, all rows.
-
-        Returns:
-            Tensor of shape `(batch, length, num_ids)`.
+        `matrix` is `(vocab_size, d_model)`, and `x` is `(batch, length,
+        d_model)`. Returns `(batch, length, num_ids)`, by default for all rows.
         """
         kernel = ops.convert_to_tensor(matrix)[:num_ids]
         kernel = ops.transpose(kernel)  # (d_model, num_ids)

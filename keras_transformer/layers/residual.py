@@ -9,29 +9,13 @@ from keras_transformer.serialization import serializable
 
 
 class LayerNormalization(keras.layers.LayerNormalization):
-    """Normalises each vector of a sequence to mean 0 and variance 1.
+    """Normalises vectors, `(batch, length, d_model)`, to mean 0, variance 1.
 
     In training, the gradient is computed in closed form. Differentiated
     automatically, the same formula reads and writes twice as many arrays of the
     size of its input. Weights and results are those of Keras' layer, up to
-    rounding. The computation is in float32 in every precision but float64.
-
-    Args:
-        **kwargs: Arguments of `keras.layers.LayerNormalization` except `axis`,
-            `center` and `scale`, which keep their defaults.
-
-    Call arguments:
-        inputs: Tensor of shape `(batch, length, d_model)`.
-
-    Returns:
-        Tensor of the shape of `inputs`.
-
-    Example:
-
-    >>> import numpy as np
-    >>> norm = LayerNormalization()
-    >>> norm(np.ones((1, 3, 8), "float32"), training=True).shape
-    TensorShape([1, 3, 8])
+    rounding, and so are the arguments except `axis`, `center` and `scale`. The
+    computation is in float32 in every precision but float64.
     """
 
     def call(self, inputs, training=False):

@@ -1,9 +1,8 @@
 """Writes and reads trees as the text that a model learns to write.
 
-The text is in one of four linearizations. "normalised" and "tagged" are written
-in the symbols of the module `symbols`. "lexicalised" is the normalised one with
-each word in its place: `(S (NP The dog )NP (VP barks )VP )S`. "in_order" has
-the words in their places, too: `The NP( dog NP) S( barks VP( VP) S)`.
+"lexicalised" and "in_order" text has the words in the place of XX (module
+`linearization`): `(S (NP The dog )NP (VP barks )VP )S`, and
+`The NP( dog NP) S( barks VP( VP) S)`.
 
 A tree with its words takes as many ids as its brackets and the pieces of its
 words. It spares the model a task that is hard to learn from few trees: counting

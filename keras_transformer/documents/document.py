@@ -2,7 +2,6 @@
 
 import importlib.util
 import os
-from typing import NamedTuple
 
 from keras_transformer.documents import html_text
 from keras_transformer.documents import markup
@@ -57,11 +56,11 @@ class Document:
         self._parts = [mark, *parts]
         sentence_parts = [p for p in self._parts if not isinstance(p, str)]
         self.sentences = [
-            markup.plain_text(each.pieces) for each in sentence_parts
+            markup.plain_text(pieces) for pieces in sentence_parts
         ]
         self.has_markup = [
-            any(piece.kind in INLINE_MARKUP for piece in each.pieces)
-            for each in sentence_parts
+            any(piece.kind in INLINE_MARKUP for piece in pieces)
+            for pieces in sentence_parts
         ]
 
     def replace_sentences(self, translations, alignments=None):
@@ -83,13 +82,13 @@ class Document:
         result = [
             part
             if isinstance(part, str)
-            else place_markup(part.pieces, *next(pairs), self._escape(part))
+            else place_markup(part, *next(pairs), self._escape(part))
             for part in self._parts
         ]
         return "".join(result)
 
-    def _escape(self, sentence):
-        if any(piece.is_html for piece in sentence.pieces):
+    def _escape(self, pieces):
+        if any(piece.is_html for piece in pieces):
             return html_text.escape
         return self._parser.escape
 
@@ -119,19 +118,8 @@ def get_parser(format):
 _STAND_IN = "\ufffc"  # for what is no text, while sentences are split
 
 
-class Sentence(NamedTuple):
-    """A sentence of a document: pieces of text with inline markup between."""
-
-    pieces: list
-
-    @property
-    def raw(self):
-        """The sentence as the document spells it."""
-        return "".join(piece.raw for piece in self.pieces)
-
-
 def split_sentences(pieces, language):
-    """Returns the `Sentence`s of a document and the str between them.
+    """Returns the sentences, lists of `Piece`, and the str between them.
 
     A sentence begins and ends with text. Markup around all of its words, or
     around none of them, stays between the sentences. Text without a letter is
@@ -169,18 +157,15 @@ def _segmenter(language):
 def _split_block(pieces, segment):
     """Returns the sentences of a block, and what is between them."""
     parts = []
-    sizes = [len(sentence) for sentence in segment(_join_texts(pieces))]
+    text = "".join(map(_show, pieces))
+    sizes = [len(sentence) for sentence in segment(text)]
     for sentence in _cut(pieces, sizes):
         before, inside, after = _trim(sentence)
         if any(c.isalpha() for piece in inside for c in piece.text):
-            parts += [*before, Sentence(inside), *after]
+            parts += [*before, inside, *after]
         else:
             parts += [piece.raw for piece in sentence]
     return parts
-
-
-def _join_texts(pieces):
-    return "".join(map(_show, pieces))
 
 
 def _show(piece):

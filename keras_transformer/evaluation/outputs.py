@@ -11,7 +11,7 @@ from keras_transformer.errors import UserError
 from keras_transformer.files.directories import check_directory
 from keras_transformer.files.writing import atomic_write
 from keras_transformer.files.writing import check_writable
-from keras_transformer.trees.evalb_files import write_evalb
+from keras_transformer.trees.parseval import write_evalb
 from keras_transformer.trees.tree import parse_tree
 
 

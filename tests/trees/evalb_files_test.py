@@ -11,9 +11,9 @@ from parse_pairs import random_pairs
 from tree_examples import SAMPLE
 from tree_examples import needs_sample
 
-from keras_transformer.trees.evalb_files import write_evalb
 from keras_transformer.trees.parseval import DELETED
 from keras_transformer.trees.parseval import parseval
+from keras_transformer.trees.parseval import write_evalb
 from keras_transformer.trees.tree import Tree
 from keras_transformer.trees.tree import parse_tree
 from keras_transformer.trees.treebank import read_treebank

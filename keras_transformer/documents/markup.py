@@ -138,19 +138,12 @@ def nest_marks(marks):
 def arrange_marks(marks, find_span, first, last, key=None, fit_span=None):
     """Returns the `PlacedMark`s of a translation, in its order.
 
-    Each mark goes where its words went. Marks are placed from left to right,
-    each in what its left neighbours and the enclosing pair leave free, so pairs
-    never overlap and keep what is inside them.
-
-    Args:
-        marks: List of `Mark` that stand between the same tags.
-        find_span: Function of a mark that returns the range of its words.
-        first, last: The range of places that the marks may have.
-        key: Function of a range by which the marks are sorted. Defaults to
-            None, which means the range itself.
-        fit_span: Function of a mark, its siblings, its range, `first` and
-            `last` that returns the range that the mark gets. Defaults to None,
-            which leaves the range as it is.
+    Each mark goes where its words went, a range that `find_span` returns. Marks
+    between the same tags are placed from left to right, each in what its left
+    neighbours and the enclosing pair, `first` to `last`, leave free. So pairs
+    never overlap and keep what is inside them. Marks are sorted by `key` of
+    their range, by default by the range itself. `fit_span` takes a mark, its
+    siblings, its range, `first` and `last`, and returns the range that it gets.
     """
     # From left to right, each mark takes its span as far as it is still free.
     # Clipping rather than searching keeps the tags well nested in linear time,

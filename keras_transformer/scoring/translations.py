@@ -13,27 +13,11 @@ USUAL = ("13a", "intl")
 
 
 def bleu_report(hypotheses, references, tokenize="13a", lowercase=False):
-    """Scores translations with BLEU and chrF, which takes little time.
+    """Returns the `Report` of BLEU and chrF, which take little time.
 
-    Both come from sacreBLEU. Its signature says how a score was computed: two
-    scores are comparable only under the same signature. There is one reference
-    for each hypothesis.
-
-    Args:
-        hypotheses: List of strings.
-        references: List of strings of the same length.
-        tokenize: Name of sacreBLEU's tokenizer for BLEU. "13a" is the standard;
-            "none" is for text that is already tokenised. Defaults to "13a".
-        lowercase: Whether to ignore case. Defaults to False.
-
-    Returns:
-        A `Report`.
-
-    Raises:
-        UserError: If there is nothing to score, if the two lists differ in
-            length, or if sacreBLEU has no such tokenizer.
-
-    Example:
+    Each hypothesis has one reference. `tokenize` names sacreBLEU's tokenizer
+    for BLEU: "13a" is the standard, and "none" is for text that is already
+    tokenised. Two scores are comparable only under the same signature.
 
     >>> report = bleu_report(["Das ist gut so."], ["Das ist gut so."])
     >>> {name: round(value) for name, value in report.scores.items()}

@@ -88,27 +88,26 @@ def beam_search(
         beam_size: Number of sequences that stay alive at each step.
         limits: Integers of shape `(batch,)`, the maximum length of each
             sentence's hypotheses with their end ids.
-        alpha: Exponent of the length penalty; 0 turns it off. Defaults to 0.6.
-        num_hypotheses: Number of hypotheses to return. Fewer hypotheses stop
-            the search sooner and equal the first of more. Defaults to
-            `beam_size`.
+        alpha: Exponent of the length penalty; 0 turns it off.
+        num_hypotheses: Number of hypotheses to return, by default `beam_size`.
+            Fewer stop the search sooner and equal the first of more.
         min_length: Minimum number of ids before the end id, as far as the
-            limit allows. Defaults to 0.
+            limit allows.
         prefixes: Integers of shape `(batch, prefix_len)`, padded with 0: the
             ids that the sequences start with, at their true probabilities. They
-            must be shorter than the limits. Defaults to None.
+            must be shorter than the limits.
         sampler: Function `(logits, position, rows) -> ids` that draws one
             extension of each beam at random, `(batch, beam)`. Its `rows`,
             `(batch,)`, are the indices of the sentences. The beams are then
             independent samples. By default the best extensions are kept.
-        forbidden: Tuple of ids that only a prefix may hold. A sampler excludes
-            them itself. Defaults to none.
-        fixed_length: Length of the result, an integer, where a backend cannot
-            change shapes in a loop. Defaults to None: the length is the largest
-            limit, and sentences that are done leave the batch. A `tf.function`
-            then needs an `input_signature` with None for the batch.
+        forbidden: Ids that only a prefix may hold. A sampler excludes them
+            itself.
+        fixed_length: Length of the result, where a backend cannot change
+            shapes in a loop. By default it is the largest limit, and sentences
+            that are done leave the batch. A `tf.function` then needs an
+            `input_signature` with None for the batch.
         lexical: `LexicalConstraint` that all hypotheses must obey. It takes at
-            least two beams and no sampler. Defaults to None.
+            least two beams and no sampler.
 
     Returns:
         `Finished`: int32 sequences of shape `(batch, num_hypotheses, length)`

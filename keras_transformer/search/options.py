@@ -138,10 +138,9 @@ _RULES = (
 
 
 def parse_decode_hparams(text, **flags):
-    """Returns the changes that `text` and single flags ask for, by name.
+    """Returns the changes that `name=value` pairs and single flags ask for.
 
-    The text has `name=value` pairs as for `--decode_hparams`. Flags take
-    precedence over it; None means that a flag is not set.
+    Flags take precedence; None means that a flag is not set.
 
     >>> parse_decode_hparams("temperature=0.8,top_k=10", alpha=None)
     {'temperature': 0.8, 'top_k': 10}

@@ -37,23 +37,15 @@ def objective(
       of it has the scale of plain cross-entropy, and Adam's updates do not
       depend on the scale.
 
-    With links it is the cross-entropy plus `guided_alignment` times the
-    `alignment_loss` of the decoder's last layer, from which word links are
-    read.
+    With links, booleans `(rows, target_len, input_len)`, it is the
+    cross-entropy plus `guided_alignment` times the `alignment_loss` of the
+    decoder's last layer, from which word links are read.
 
-    Args:
-        model: A built `Transformer`.
-        hparams: `TrainingConfig` of the run.
-        inputs: Integer ids of shape `(rows, input_len)`.
-        targets: Integer ids of shape `(rows, target_len)`.
-        seeds: Integers of shape `(rows,)`; see `dropout_noise`.
-        num_positions: Approximate number of target positions.
-        links: Booleans of shape `(rows, target_len, input_len)`, which target
-            tokens belong to which source tokens, or None.
-
-    Returns:
-        The loss, a float32 scalar, and a dictionary of the `SUMS` to report:
-        the cross-entropy alone, and the divergence without its weight.
+    The ids have the shapes `(rows, input_len)` and `(rows, target_len)`, and
+    the seeds for `dropout_noise` have `(rows,)`. `num_positions` is the
+    approximate number of target positions. Returns the loss, a float32 scalar,
+    and a dictionary of the `SUMS` to report: the cross-entropy alone, and the
+    divergence without its weight.
     """
     num_chunks = count_chunks(hparams, num_positions)
     if hparams.consistency == "none":

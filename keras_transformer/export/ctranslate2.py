@@ -32,25 +32,14 @@ def export_ctranslate2(
       `target_vocabulary.json`;
     - the SentencePiece model `vocab.model`, and `vocab.source.model` if the
       source has a vocabulary of its own;
-    - `vmap.txt`, if there is a shortlist;
+    - `vmap.txt`, if translations keep to a `Shortlist`;
     - `export.json`, which says where the model comes from and how to decode;
     - the model card `README.md`.
 
-    The version appears under its number once it is complete. Neither
-    TensorFlow nor Keras is needed.
-
-    Args:
-        run: A `RunDirectory`.
-        export_dir: Path of the directory of the versions `1`, `2`, ...
-        options: The `DecodeOptions` to decode with by default.
-        step: Integer step of the checkpoint, or "best"; None is the newest.
-        quantization: One of `QUANTIZATIONS`, the number format that the
-            weights are stored in. CTranslate2 converts them if the machine
-            cannot compute in it.
-        shortlist: The `Shortlist` that translations keep to, or None.
-
-    Returns:
-        Path of the version. Nothing is written if a `UserError` is raised.
+    The version appears under its number once it is complete; its path is
+    returned. Neither TensorFlow nor Keras is needed. The weights are stored in
+    the format `quantization`, one of `QUANTIZATIONS`. CTranslate2 converts them
+    if the machine cannot compute in it.
     """
     require_ctranslate2()
     check_exportable(options)

@@ -36,22 +36,11 @@ def export_saved_model(
     """Writes a run's model as the next version of a SavedModel.
 
     The SavedModel takes text and returns text, with SentencePiece inside. It
-    needs only TensorFlow and tensorflow-text. The version appears under its
-    number once it is complete.
-
-    Args:
-        run: A `RunDirectory`.
-        export_dir: Path of the directory of the versions `1`, `2`, ...
-        options: The `DecodeOptions` that the export fixes. Defaults to the
-            run's.
-        step: Integer step of the checkpoint, or "best"; None is the newest.
-        precision: "float32" or "bfloat16", the precision that the model
-            computes in. The weights are stored in float32.
-        of_text: Whether the model takes text. Otherwise it takes ids and holds
-            no operation of tensorflow-text.
-
-    Returns:
-        Path of the version. Nothing is written if a `UserError` is raised.
+    needs only TensorFlow and tensorflow-text. Without `of_text` it takes ids
+    and needs only TensorFlow. The version appears under its number once it is
+    complete; its path is returned. The export fixes the `DecodeOptions`, by
+    default those of the run. The model computes in float32 or bfloat16; its
+    weights are stored in float32.
     """
     versions.check_saved_model(precision, keras.backend.backend())
     versions.check_export_dir(export_dir, "saved_model")

@@ -78,10 +78,11 @@ def make_model_card(run, step=None, export=None):
     step = run.checkpoints.find(step)
     data = facts.get_data(run)
     training = run.read_training(step)
+    title, task = _describe_task(run, data)
     parts = [
         MARK,
-        f"# {_make_title(run, data)}",
-        _make_summary(run, data),
+        f"# A Transformer {title}",
+        _make_summary(run, task),
         _make_overview(run, step, data, training, export, decode),
         "## Use",
         explain_use(run, step, export, decode["beam_size"]),
@@ -114,28 +115,24 @@ def _list_languages(data):
     return [LANGUAGES.get(code, code) for code in codes]
 
 
-def _make_title(run, data):
-    if find_linearization(run.vocabulary):
-        return "A Transformer that parses English"
+def _describe_task(run, data):
+    """Says what the model does: in the title of its card, and in the text."""
     languages = _list_languages(data)
-    if languages and data.get("both_directions"):
-        return (
-            f"A Transformer that translates between {' and '.join(languages)}"
-        )
-    if languages:
-        return f"A Transformer that translates {' into '.join(languages)}"
-    return f"A Transformer for the problem `{run.problem_name}`"
-
-
-def _make_summary(run, data):
-    languages = _list_languages(data)
-    task = "that turns one text into another"
     if find_linearization(run.vocabulary):
         task = "that writes the constituency tree of an English sentence"
-    elif languages and data.get("both_directions"):
-        task = f"that translates between {languages[0]} and {languages[1]}"
-    elif languages:
-        task = f"that translates from {languages[0]} to {languages[1]}"
+        return "that parses English", task
+    if not languages:
+        title = f"for the problem `{run.problem_name}`"
+        return title, "that turns one text into another"
+    if data.get("both_directions"):
+        return (f"that translates between {' and '.join(languages)}",) * 2
+    return (
+        f"that translates {' into '.join(languages)}",
+        f"that translates from {' to '.join(languages)}",
+    )
+
+
+def _make_summary(run, task):
     text = (
         f"This model is an encoder-decoder Transformer {task}. It follows "
         '"Attention Is All You Need" (Vaswani et al., 2017) and handles one '

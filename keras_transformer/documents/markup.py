@@ -32,7 +32,7 @@ _ADDRESS = re.compile(
 
 
 class Piece(NamedTuple):
-    """A part of a document, which is the `raw` texts of all pieces, joined."""
+    """A part of a document, which the `raw` texts of all parts make up."""
 
     kind: Kind
     raw: str  # as the document spells it

@@ -16,7 +16,7 @@ from keras_transformer.documents.markup import plain_text
 
 
 def place_markup(pieces, translation, alignment, escape):
-    """Returns a translation with the markup of its source, a list of `Piece`.
+    """Returns a translation with the markup of its source, the `pieces`.
 
     Each tag keeps its partner, and pairs of tags never overlap. A pair encloses
     the words that its own words are aligned with. The `alignment` has pairs of

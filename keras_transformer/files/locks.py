@@ -19,8 +19,8 @@ def lock_directory(path, wait=True, shown=None):
     The lock ends with the process, so a killed one blocks nobody. A directory
     that is new and remains empty is removed again, and so are the directories
     around it. On a file system that cannot lock directories there is no lock.
-    If another process holds the lock, a `UserError` names the path `shown`,
-    unless `wait`.
+    With `wait` it waits for a process that holds the lock; otherwise a
+    `UserError` names the path `shown`.
     """
     new_directories = _missing(path)
 
@@ -42,8 +42,8 @@ def lock_directory(path, wait=True, shown=None):
 def open_locked(path, mode="w", shown=None, keep=False, **options):
     """Opens a file to write and keeps other processes out of it.
 
-    Its content stays with `keep`. `options` are those of `open`.
-    If another process holds the lock, a `UserError` names the path `shown`.
+    With `keep` its content stays. `options` are those of `open`. If another
+    process holds the lock, a `UserError` names the path `shown`.
     """
 
     def open_file():

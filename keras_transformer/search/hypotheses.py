@@ -101,10 +101,10 @@ def find_hypotheses(
 def score_targets(model, inputs, targets, alpha):
     """Scores existing translations as the search would have scored them.
 
-    Both `inputs` and `targets`, with end ids, are int32 `(batch, length)`,
-    padded with 0. A 0 before another id of `targets` counts as an id. Returns
-    float32 of shape `(batch,)`: the log-probability divided by
-    `((5 + length) / 6) ** alpha`.
+    `inputs`, `(batch, input_len)`, and `targets` with their end ids, `(batch,
+    target_len)`, are int32 and padded with 0. A 0 before another id of
+    `targets` counts as an id. Returns float32 of shape `(batch,)`: the
+    log-probability divided by `((5 + length) / 6) ** alpha`.
     """
     states = model.decode({"inputs": inputs, "targets": targets})
     with _cast_weights_once(model):

@@ -20,6 +20,7 @@ MAX_OPENED = 10  # brackets opened between two leaves; at most 6 in them
 
 # What a beam has written last.
 NOTHING, LEAF, OPENING, CLOSING = range(4)
+PIECE = UNKNOWN_ID  # stands for the source's next piece during a search
 
 
 class TreeState(typing.NamedTuple):
@@ -136,9 +137,6 @@ class InOrderState(TreeState):
     def may_write_leaf(self):
         is_inside = (self.depth > 0) | ops.equal(self.last, NOTHING)
         return (self.leaves > 0) & is_inside
-
-
-PIECE = UNKNOWN_ID  # stands for the source's next piece during a search
 
 
 def make_constraint(options, vocabulary, source_vocabulary=None):

@@ -137,8 +137,8 @@ def repair(symbols, num_words, linearization=None):
     """Returns well-formed symbols over at least one word, close to any others.
 
     Symbols that are well-formed and in the right linearization are returned
-    unchanged. Strings of another linearization are dropped. By default it is
-    that of the first symbol other than XX, or else "normalised".
+    unchanged. Strings that are no symbols of it are dropped. By default it is
+    the linearization of the first symbol other than XX, or else "normalised".
 
     >>> " ".join(repair("(S (NP XX XX (VP XX )VP".split(), 4))
     '(S (NP XX XX (VP XX )VP )NP XX )S'

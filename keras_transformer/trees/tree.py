@@ -145,7 +145,7 @@ def parse_tree(text, name="the text", first_line=1):
 
 
 def read_trees(lines, name="the text"):
-    """Yields the number of its first line, and every tree in some lines.
+    """Yields the first line number of every tree in some lines, and the tree.
 
     In the place of a faulty tree comes the `UserError` of `parse_tree`, and
     reading resumes at the next line that begins a tree. Invalid UTF-8 may be
@@ -218,9 +218,9 @@ def unescape(word):
 
 
 def find_smallest_constituents(tree):
-    """Returns (start, stop) of the smallest phrase around each word.
+    """Returns the smallest constituent of several words around each word.
 
-    A phrase has several words, except in a tree of a single word: (0, 1).
+    Each is a pair (start, stop); a tree of a single word has (0, 1).
 
     >>> text = "(S (NP (DT the) (NN dog)) (VP (VBZ barks)) (. .))"
     >>> find_smallest_constituents(parse_tree(text))

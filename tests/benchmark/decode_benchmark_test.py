@@ -86,7 +86,7 @@ class LoadSentencesTest:
     def test_blank_text_is_an_error(self, vocabulary_path, tmp_path):
         path = tmp_path / "blank"
         path.write_text("\n \n")
-        with pytest.raises(ValueError, match=f"{path}, which has none"):
+        with pytest.raises(ValueError, match=f"There is no sentence in {path}."):
             workload.load_sentences(path, vocabulary_path)
 
 
@@ -126,11 +126,11 @@ class CommandTest:
             ("--mode=serve", "must be one of train, input, decode"),
             ("--mode=train --output_dir=run", "--output_dir=run"),
             ("--mode=train --batch_size=7", "--batch_size=7"),
-            ("--mode=input --precision=float32", "--mode=input, which"),
+            ("--mode=input --precision=float32", "--precision=float32"),
             ("--mode=input --xla=off", "--xla=off"),
             ("--mode=decode --train_source=a", "--train_source=a"),
-            ("--mode=decode --nopacked", "--packed=False"),
-            ("--mode=decode --output_dir=a --hparams_set=b", "--output_dir, w"),
+            ("--mode=decode --packed", "Received: --packed."),
+            ("--mode=decode --output_dir=a --hparams_set=b", "--hparams_set=b"),
             ("--mode=decode --output_dir=a --vocabulary=b", "--vocabulary=b"),
             ("--mode=train --vocabulary=a --vocab_size=9", "--vocab_size=9"),
             ("--mode=decode --batch_size=0", "--batch_size=0"),

@@ -35,7 +35,7 @@ def num_bytes(model, num_sentences, input_len, limit, num_beams):
     """Counts what a search holds of a batch, with the logits of a step."""
     inputs = np.full((num_sentences, input_len), 5, "int32")
     cache = model.init_cache(*model.encode(inputs), num_beams, limit)
-    tensors = [pair.entries for own in cache.own for pair in own]
+    tensors = [part.entries for pair in cache.past for part in pair]
     tensors += [tensor for pair in cache.memory for tensor in pair]
     held = sum(
         np.prod(tensor.shape) * (2 if "16" in str(tensor.dtype) else 4)

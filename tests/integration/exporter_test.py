@@ -139,7 +139,7 @@ class BadInputTest:
     def test_bad_flags_are_refused_before_the_backend_loads(
         self, trained_run, tmp_path, capsys, monkeypatch, flags, words
     ):
-        monkeypatch.setattr(exporter.command, "load_backend", pytest.fail)
+        monkeypatch.setattr(exporter, "load_backend", pytest.fail)
         (tmp_path / "file").write_text("mine")
         flags = [flag.format(tmp=tmp_path) for flag in flags]
         words = [word.format(tmp=tmp_path) for word in words]

@@ -6,6 +6,8 @@ arrays. Several calls of this function run at the same time, ahead of the
 updates, and their results keep the order of the plan.
 """
 
+import atexit
+import gc
 import itertools
 import weakref
 
@@ -121,6 +123,9 @@ def make_streaming_dataset(
     # bucketing move two scalars for each pair, whatever its length. A whole
     # batch of strings becomes an array of padded ids at once.
     ids = tf.TensorSpec((None,), tf.string)
+    # Registered once, and after TensorFlow's exit functions, so it runs before.
+    atexit.unregister(_close_iterators)
+    atexit.register(_close_iterators)
 
     def read(number):
         return tf.data.Dataset.from_generator(
@@ -143,6 +148,22 @@ def make_streaming_dataset(
     if seed is not None:
         pairs = pairs.shuffle(shuffle_buffer, seed)
     return _bucket_pairs(pairs, batch_tokens, num_replicas)
+
+
+def _close_iterators():
+    """Stops the threads of all iterators that are still in use.
+
+    A thread that calls a Python generator while Python shuts down aborts the
+    process or waits for ever. TensorFlow stops the threads of an iterator when
+    nothing refers to its resource any more.
+    """
+    import tensorflow as tf
+
+    kinds = (tf.data.Iterator, tf.distribute.DistributedIterator)
+    for item in gc.get_objects():
+        # `isinstance` would raise an error for a proxy of a dead object.
+        if issubclass(type(item), kinds):
+            vars(item).clear()
 
 
 def _bucket_pairs(pairs, batch_tokens, num_replicas):

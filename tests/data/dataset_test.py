@@ -289,6 +289,16 @@ class StreamingDatasetTest:
         history = model.fit(dataset, epochs=3, steps_per_epoch=5, verbose=0)
         assert history.history["loss"][-1] < history.history["loss"][0]
 
+    def test_iterators_in_use_let_the_process_end(self, problem):
+        # Eight, since a single one aborts the process only now and then.
+        subprocess.run(
+            [sys.executable, "-c", textwrap.dedent(HELD_SCRIPT)]
+            + [f"{problem.directory}/vocab.model"],
+            env=environment(__file__),
+            timeout=120,
+            check=True,
+        )
+
     def test_several_devices_fit_it_without_a_further_update(self, problem):
         subprocess.run(
             [sys.executable, "-c", textwrap.dedent(MIRRORED_SCRIPT)]
@@ -297,6 +307,17 @@ class StreamingDatasetTest:
             check=True,
         )
 
+
+HELD_SCRIPT = """
+    import sys
+    from dataset_test import Streamed
+
+    problem = Streamed()
+    problem.vocabulary_path = sys.argv[1]
+    dataset = problem.streaming_dataset("train", None, 400, 50, 0, 60)
+    held = [iter(dataset) for _ in range(8)]
+    print(*map(next, held))
+"""
 
 # A process of its own, since devices cannot be divided later.
 MIRRORED_SCRIPT = """

@@ -57,26 +57,12 @@ class ParsingFiles(FilesProblem, ParsingProblem):
     ):
         """Sets the treebank to generate the data from.
 
-        Args:
-            files: Dictionary of split to a tuple of one str, paths separated by
-                commas.
-            vocab_size: Number of subwords and brackets. Defaults to 8,000.
-            linearization: One of `LINEARIZATIONS`. Defaults to "normalised".
-            augmentation_rounds: Number of rounds of `augment`. Defaults to 0.
-            skip_bad: Whether faulty trees are left out and listed in `bad`.
-                Defaults to False.
-            parsed_trees: Paths of automatically parsed trees, separated by
-                commas. Defaults to none.
-            treebank_weight: Number of times that an epoch goes through the
-                treebank for each time through the parsed trees. Defaults to 1.
-            vocabulary: Path of the SentencePiece model to use, such as that of
-                the parser that made the parsed trees. Defaults to None, which
-                trains one.
-
-        Raises:
-            UserError: If the paths of "train" or "dev" are missing, if the
-                linearization is unknown or not that of the vocabulary, or if
-                there is a weight without parsed trees.
+        `files` is a dictionary of split to a tuple of one str, paths separated
+        by commas, as `parsed_trees` are. `vocabulary` is the path of a
+        SentencePiece model to use instead of training one, such as that of the
+        parser that made the parsed trees. The other arguments are class
+        attributes of `ParsingProblem`, with "normalised" and no augmentation by
+        default.
         """
         super().use_files(files, vocab_size)
         if treebank_weight not in (None, 1) and not parsed_trees:

@@ -90,30 +90,15 @@ def plan_batches(
     memory. If it does not fit the device, training fails at once instead of an
     hour later.
 
-    Args:
-        input_lengths, target_lengths: Integer arrays of shape `(pairs,)`, the
-            numbers of tokens of each source and of each target sentence.
-        batch_tokens: Largest number of source positions, and of target
-            positions, of a batch, padding included.
-        max_length: Length of the longest sentence to keep, in tokens. Defaults
-            to None, which keeps all.
-        seed: Integer seed of the random order, at least 0. Defaults to 0.
-        epoch: Number of the epoch. Each epoch has its own order. Defaults to 0.
-        shuffle: Whether to shuffle. Otherwise pairs of similar lengths come
-            together, in the order of the text. Defaults to True.
-        fixed_shapes: Whether to use at most `FEW_SHAPES` shapes. Their lengths
-            are multiples of 8, and their number of rows is as large as
-            `batch_tokens` allows, whatever the number of pairs. Defaults to
-            False.
-        pair_numbers: Integer array, the numbers of the pairs of the epoch; a
-            number may occur several times. Defaults to None, which is every
-            pair once.
-
-    Returns:
-        A `BatchPlan`.
-
-    Raises:
-        UserError: If a kept sentence is longer than `batch_tokens`.
+    The lengths, of shape `(pairs,)`, are the numbers of tokens of each source
+    and target sentence. A batch has at most `batch_tokens` source positions and
+    as many target positions, padding included. `max_length` is the length of
+    the longest sentence to keep. Without `shuffle`, pairs of similar lengths
+    come together, in the order of the text. With `fixed_shapes` there are at
+    most `FEW_SHAPES` shapes, whose lengths are multiples of 8, and whose number
+    of rows is as large as `batch_tokens` allows. `pair_numbers` are those of
+    the pairs of the epoch, perhaps repeated; None is every pair once. A kept
+    sentence that is longer than `batch_tokens` is a `UserError`.
     """
     kept, kept_lengths, num_dropped = select_pairs(
         input_lengths, target_lengths, max_length, pair_numbers

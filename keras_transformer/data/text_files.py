@@ -20,19 +20,12 @@ _GZIP_START = b"\x1f\x8b"  # never the start of UTF-8 text
 
 
 def read_lines(path, errors="strict", exact=False):
-    r"""Yields the lines of a text file without their line ends.
+    """Yields the lines of a text file without their line ends.
 
-    The file may be a pipe, such as `<(command)` of a shell, which can be read
-    only once. See `split_lines` for what a line is.
-
-    Args:
-        path: Path of a file of UTF-8 text, which may be gzip-compressed.
-        errors: See `split_lines`.
-        exact: See `split_lines`.
-
-    Raises:
-        UserError: If the file does not exist, is not UTF-8, or holds damaged
-            compressed data. The message names the file and the line.
+    The file is UTF-8, perhaps gzip-compressed. It may be a pipe, such as
+    `<(command)` of a shell, which can be read only once. See `split_lines` for
+    what a line is and for the options. The `UserError` about a fault names the
+    file and the line.
     """
     check_exists(path)
     with open(path, "rb") as file:
@@ -44,25 +37,17 @@ def read_lines(path, errors="strict", exact=False):
 
 
 def split_lines(file, name, errors="strict", exact=False):
-    r"""Yields the lines of an open file without their line ends.
+    r"""Yields the lines of a file of bytes without their line ends.
 
     Only the byte `\n` ends a line, as for `wc -l`. Unicode's other line
     separators stay inside a sentence; `str.splitlines` would split there and
     break the alignment with the other language. A `\r` before the `\n` and a
-    byte order mark at the start are removed. A line is yielded as soon as it
-    is complete, while a pipe is still open.
+    byte order mark at the start are removed unless `exact` is set. A line is
+    yielded as soon as it is complete, while a pipe is still open.
 
-    Args:
-        file: File that is open for reading bytes.
-        name: What error messages call the file, usually its path.
-        errors: Treatment of bytes that are not UTF-8, as for `bytes.decode`.
-            Zero bytes are errors only if it is "strict", the default.
-        exact: Whether to keep the `\r` before a `\n` and the byte order mark.
-            Defaults to False.
-
-    Raises:
-        UserError: If a line is not UTF-8 or too long. The lines before it are
-            yielded.
+    `name` is what error messages call the file. `errors` tells how to treat
+    bytes that are not UTF-8, as for `bytes.decode`. Zero bytes are errors only
+    if it is "strict". The lines before an error are yielded.
     """
     number = 0
     # A binary file may have no line end at all.

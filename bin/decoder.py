@@ -65,12 +65,12 @@ or, with --tokenized, words separated by spaces.
 import itertools
 import sys
 
-from keras_transformer.bin.kt_decoder import constraints
 from keras_transformer.bin.kt_decoder.decoder_flags import FLAGS
 from keras_transformer.bin.kt_decoder.decoder_flags import check_flags
-from keras_transformer.bin.kt_decoder.decoder_flags import settings
 from keras_transformer.bin.kt_decoder.decoder_model import check_model
+from keras_transformer.bin.kt_decoder.decoder_model import list_settings
 from keras_transformer.bin.kt_decoder.decoder_model import load_model
+from keras_transformer.bin.kt_decoder.decoder_model import read_constraints
 from keras_transformer.bin.kt_decoder.line_format import LineFormat
 from keras_transformer.bin.kt_decoder.long_lines import LongLines
 from keras_transformer.bin.kt_decoder.long_lines import report_long
@@ -88,41 +88,48 @@ WITH_WARNINGS = 3  # exit status
 def main(argv):
     check_flags()
     changes = model_flags.decode_changes(FLAGS)
-    prescribed = constraints.read(FLAGS)
-    checker, steps = check_model(changes, prescribed)
+    constraints = read_constraints()
+    checker, steps = check_model(changes, constraints)
     if FLAGS.document:
-        return _decode_document(steps, changes, prescribed)
+        from keras_transformer.bin.kt_decoder import document_decoder
+
+        num_warnings = document_decoder.decode_document(
+            steps, changes, constraints.get("glossary")
+        )
+        return WITH_WARNINGS if num_warnings else 0
     if FLAGS.decode_interactive:
         lines = text_io.standard_input()
-        _decode_interactively(load_model(steps), lines, changes, prescribed)
+        _decode_interactively(load_model(steps), lines, changes, constraints)
     elif FLAGS.score_file:
-        _score(checker, steps, changes, prescribed)
+        _score(checker, steps, changes, constraints)
     else:
-        return _decode(checker, steps, changes, prescribed)
+        return _decode(checker, steps, changes, constraints)
 
 
-def _output(steps, changes, prescribed):
+def _output(steps, changes, constraints):
     # Opened before the model is loaded, so that a path that cannot be written
     # fails at once.
     if not FLAGS.decode_to_file:
         return text_io.standard_output()
     return open_resumable(
-        FLAGS.decode_to_file, settings(steps, changes, prescribed), FLAGS.resume
+        FLAGS.decode_to_file,
+        list_settings(steps, changes, constraints),
+        FLAGS.resume,
     )
 
 
-def _decode(checker, steps, changes, prescribed):
+def _decode(checker, steps, changes, constraints):
     text = text_io.TextInput(FLAGS.decode_from_file)
     prefixes = None
     if FLAGS.prefix_file:
         prefixes = text_io.TextInput(FLAGS.prefix_file)
-    format = LineFormat(FLAGS, changes, prescribed)
+    format = LineFormat(changes, constraints)
     # The count also tells `Progress` how much is left.
     num_lines = _check_text(text, prefixes, checker, format)
-    with _output(steps, changes, prescribed) as output:
+    with _output(steps, changes, constraints) as output:
         # An export has its vocabulary in the model.
         translator = None if checker else load_model(steps)
-        long_lines = LongLines(checker or translator, FLAGS, format.text_of)
+        long_lines = LongLines(checker or translator, format.text_of)
         lines = output.follow("decode_from_file", long_lines.watched(text))
         prefixes_of_lines = prefixes_of_rows = None
         if prefixes:
@@ -139,32 +146,17 @@ def _decode(checker, steps, changes, prescribed):
                 prefixes=prefixes_of_lines,
                 seed=FLAGS.random_seed,
                 start=output.num_lines,
-                **prescribed,
+                **constraints,
                 **changes,
             )
             results = long_lines.results(
                 hypotheses_of_lines,
                 translator,
                 changes,
-                prescribed.get("glossary"),
+                constraints.get("glossary"),
             )
             _write(format.rows(results, translator, prefixes_of_rows), output)
     return WITH_WARNINGS if long_lines.num_long else 0
-
-
-def _decode_document(steps, changes, prescribed):
-    from keras_transformer.bin.kt_decoder import document_decoder
-
-    document_decoder.check_single(changes)
-    source = document_decoder.read_document(FLAGS)
-    num_warnings = document_decoder.decode_document(
-        source,
-        FLAGS,
-        lambda: load_model(steps),
-        changes,
-        prescribed.get("glossary"),
-    )
-    return WITH_WARNINGS if num_warnings else 0
 
 
 def _check_text(text, prefixes, checker, format):
@@ -190,12 +182,12 @@ def _write(rows, output):
         output.writelines([f"{line}\n" for line in lines])
 
 
-def _score(checker, steps, changes, prescribed):
+def _score(checker, steps, changes, constraints):
     # Read to the end first, so a faulty line fails before the model loads.
     pairs = list(_read_pairs(FLAGS.score_file))
     if checker:
         _check_pairs(checker, pairs)
-    with _output(steps, changes, prescribed) as output:
+    with _output(steps, changes, constraints) as output:
         texts = output.follow("score_file", map("\t".join, pairs))
         translator = load_model(steps)
         if not checker:
@@ -235,9 +227,9 @@ def _read_pairs(path):
         yield source, target
 
 
-def _decode_interactively(translator, lines, changes, prescribed):
+def _decode_interactively(translator, lines, changes, constraints):
     prompt = "> " if sys.stdin.isatty() else ""
-    format = LineFormat(FLAGS, changes, prescribed)
+    format = LineFormat(changes, constraints)
     find = format.finder(translator)
     print("Type one sentence per line; Control-D ends.", file=sys.stderr)
     print(prompt, end="", file=sys.stderr, flush=True)
@@ -250,7 +242,7 @@ def _decode_interactively(translator, lines, changes, prescribed):
             [line],
             seed=FLAGS.random_seed,
             start=number,  # so each line is sampled as that of a file is
-            **prescribed,
+            **constraints,
             **changes,
         )
         print(format.columns(hypotheses), flush=True)

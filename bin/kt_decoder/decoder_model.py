@@ -1,15 +1,40 @@
-"""The model that the flags of kt-decoder name."""
+"""The model that the flags of kt-decoder name, and what its output obeys."""
 
-from keras_transformer.bin.kt_decoder import constraints
+import os
+
 from keras_transformer.bin.kt_decoder.decoder_flags import FLAGS
-from keras_transformer.bin.kt_decoder.decoder_flags import check_words
+from keras_transformer.bin.kt_decoder.decoder_flags import OF_WORDS
 from keras_transformer.bin.shared import flags
 from keras_transformer.bin.shared import model_flags
 from keras_transformer.bin.shared.backend import load_backend
 from keras_transformer.errors import UserError
 
+# Flags that the output depends on, apart from the text and the options.
+SETTINGS = ("precision", "random_seed", "tokenized", "write_scores")
+SETTINGS += ("rerank_weight", "target_language")
+SETTINGS += ("format", "split_long", "max_sentence_tokens", *OF_WORDS)
 
-def check_model(changes, prescribed):
+
+def read_constraints():
+    """Reads the files of `--glossary` and `--protected_patterns`.
+
+    Returns the arguments `glossary` and `protect` of `Translator.hypotheses`,
+    as far as there are any.
+    """
+    from keras_transformer.decoding.steps.glossary import Glossary
+    from keras_transformer.decoding.steps.placeholders import Placeholders
+
+    constraints = {}
+    if FLAGS.glossary:
+        constraints["glossary"] = Glossary.read(FLAGS.glossary)
+    if FLAGS.protected_patterns:
+        constraints["protect"] = Placeholders.read(FLAGS.protected_patterns)
+    elif FLAGS.protect:
+        constraints["protect"] = Placeholders()
+    return constraints
+
+
+def check_model(changes, constraints):
     """Checks the model that the flags name, before the backend loads.
 
     Loading takes seconds, and a faulty run or option fails without it. Returns
@@ -21,6 +46,8 @@ def check_model(changes, prescribed):
     from keras_transformer.decoding.loading import check_export
     from keras_transformer.decoding.loading import check_loadable
     from keras_transformer.decoding.loading import load_checker
+    from keras_transformer.decoding.steps.glossary import check_glossary
+    from keras_transformer.decoding.steps.placeholders import check_protect
 
     paths = model_flags.output_dirs(FLAGS)
     chosen = {
@@ -34,17 +61,16 @@ def check_model(changes, prescribed):
     checker = _assemble(load_checker, paths)
     check_capabilities(checker.engine.capabilities, chosen, "--")
     options = checker.change_options(**changes)
-    check_words(checker, changes)
-    constraints.check(prescribed, options, checker.linearization)
-    for name in ("document", "split_long"):
-        if FLAGS[name].value:
-            check_translates(checker, name)
-    if FLAGS.prefix_file and checker.linearization:
-        raise UserError(
-            "`--prefix_file` must go with a model that translates. Received: "
-            f"--prefix_file={FLAGS.prefix_file} with a parsing run, "
-            f"{FLAGS.output_dir}. Remove it."
-        )
+    for name in (*OF_WORDS, "document", "split_long", "prefix_file"):
+        check_translates(checker, name)
+    num_hypotheses = changes.get("num_hypotheses", 1)
+    if num_hypotheses > 1:
+        rule = f"must go without num_hypotheses={num_hypotheses}"
+        flags.refuse(FLAGS, OF_WORDS, rule)
+    if "glossary" in constraints:
+        check_glossary(constraints["glossary"], options, checker.linearization)
+    if "protect" in constraints:
+        check_protect(constraints["protect"], checker.linearization)
     runs = keras_engine.open_runs(paths)
     steps = {"output_dir": keras_engine.find_steps(runs, FLAGS.checkpoint_step)}
     if FLAGS.rerank_by:
@@ -54,12 +80,10 @@ def check_model(changes, prescribed):
 
 
 def check_translates(translator, name):
-    """Raises a `UserError`, which names a flag, for a model that parses."""
+    """Raises a `UserError` if a flag is given for a model that parses."""
     if translator.linearization:
-        raise UserError(
-            f"`--{name}` must go with a model that translates. Received: "
-            f"--{name} with one that parses. Remove it."
-        )
+        rule = "must go with a model that translates, not with one that parses"
+        flags.refuse(FLAGS, [name], rule)
 
 
 def load_model(steps):
@@ -118,3 +142,42 @@ def _assemble(load, paths):
         target_language=FLAGS.target_language,
         reranker=reranker,
     )
+
+
+def list_settings(steps, changes, constraints):
+    """Returns everything but the text that the output depends on.
+
+    The dictionary is for `files.partial.open_resumable`; `steps` comes from
+    `check_model`.
+    """
+    glossary, protect = map(constraints.get, ("glossary", "protect"))
+    return {
+        "output_dir": _find_models("output_dir"),
+        "checkpoint_step": _join_steps(steps.get("output_dir")),
+        "rerank_by": _find_models("rerank_by"),
+        "rerank_step": _join_steps(steps.get("rerank_by")),
+        "prefix_file": bool(FLAGS.prefix_file),
+        "score_file": bool(FLAGS.score_file),
+        "glossary": glossary and glossary.sha256,
+        "protect": protect and "\n".join(protect.patterns),
+        **{name: FLAGS[name].value for name in SETTINGS},
+        **changes,
+    }
+
+
+def _find_models(name):
+    """Returns the real paths of the models that a flag names, or None."""
+    from keras_transformer.decoding.exported import find_newest_version
+
+    if not FLAGS[name].value:
+        return None
+    paths = map(find_newest_version, model_flags.directories(FLAGS[name].value))
+    models = ",".join(map(os.path.realpath, paths))
+    return models.encode(errors="backslashreplace").decode()
+
+
+def _join_steps(steps):
+    """Returns the steps of several runs as text, and that of one as it is."""
+    if steps and len(steps) > 1:
+        return ",".join(map(str, steps))
+    return steps and steps[0]

@@ -4,7 +4,9 @@ import contextlib
 import io
 import sys
 
+from keras_transformer.bin.kt_decoder.decoder_flags import FLAGS
 from keras_transformer.bin.kt_decoder.decoder_model import check_translates
+from keras_transformer.bin.kt_decoder.decoder_model import load_model
 from keras_transformer.bin.shared import text_io
 from keras_transformer.data import text_files
 from keras_transformer.data.progress import Progress
@@ -20,15 +22,11 @@ WARNINGS = {
 }
 
 
-def read_document(flags):
-    """Reads the document of `--decode_from_file`, or standard input."""
-    path = flags.decode_from_file
-    format = flags.document_format or document.guess_format(path)
-    return document.Document(_read(path), format, flags.document_language)
+def decode_document(steps, changes, glossary=None):
+    """Writes the translation of a document; returns the number of warnings.
 
-
-def check_single(changes):
-    """Raises a `UserError` if the options ask for several translations."""
+    `check_model` returned the `steps`, and `changes` holds decoding options.
+    """
     number = changes.get("num_hypotheses") or 1
     if number > 1:
         raise UserError(
@@ -36,17 +34,13 @@ def check_single(changes):
             f"translation. Received: num_hypotheses={number} with --document. "
             "Leave it out."
         )
-
-
-def decode_document(source, flags, load, changes, glossary=None):
-    """Writes the translation of a `Document`; returns the number of warnings.
-
-    `load` returns the translator, and `changes` holds decoding options.
-    """
-    with _output(flags.decode_to_file) as file:
-        translator = load()
+    path = FLAGS.decode_from_file
+    format = FLAGS.document_format or document.guess_format(path)
+    source = document.Document(_read(path), format, FLAGS.document_language)
+    with _output(FLAGS.decode_to_file) as file:
+        translator = load_model(steps)
         check_translates(translator, "document")
-        translations = _translate(source, flags, translator, changes, glossary)
+        translations = _translate(source, translator, changes, glossary)
         texts = [
             translation.hypotheses[0].text or sentence
             for sentence, translation in zip(source.sentences, translations)
@@ -83,11 +77,11 @@ def _output(path):
     sys.stdout.write(content.getvalue().decode())
 
 
-def _translate(source, flags, translator, changes, glossary):
+def _translate(source, translator, changes, glossary):
     from keras_transformer.decoding.steps import long_texts
 
     max_tokens = long_texts.limit_part_tokens(
-        translator, flags.max_sentence_tokens
+        translator, FLAGS.max_sentence_tokens
     )
     parts = long_texts.split_texts(translator, source.sentences, max_tokens)
     with Progress("sentences", sum(map(len, parts))) as progress:
@@ -95,7 +89,7 @@ def _translate(source, flags, translator, changes, glossary):
             translator,
             parts,
             progress.add,
-            flags.random_seed,
+            FLAGS.random_seed,
             glossary,
             **changes,
         )

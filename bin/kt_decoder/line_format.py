@@ -2,30 +2,28 @@
 
 import functools
 import itertools
+import json
 
-from keras_transformer.bin.kt_decoder import json_lines
+from keras_transformer.bin.kt_decoder.decoder_flags import FLAGS
+from keras_transformer.errors import UserError
 
 
 class LineFormat:
     """Reads and writes lines as the flags of kt-decoder say.
 
-    `changes` holds decoding options, and `prescribed` is what
-    `constraints.read` returned.
+    `changes` holds decoding options, and `read_constraints` returned the
+    `constraints`.
     """
 
-    def __init__(self, flags, changes, prescribed):
-        self._is_json = flags.format == "jsonl"
-        self._name = flags.decode_from_file or "standard input"
-        self._write_scores = flags.write_scores
-        self._write_alignments = flags.write_alignments
-        self._write_word_scores = flags.write_word_scores
+    def __init__(self, changes, constraints):
+        self._is_json = FLAGS.format == "jsonl"
         self._num_hypotheses = changes.get("num_hypotheses") or 1
         self._changes = changes
-        self._prescribed = prescribed
+        self._constraints = constraints
 
     def finder(self, translator):
         """Returns the translator's method that finds the hypotheses."""
-        if self._is_json or self._write_scores:
+        if self._is_json or FLAGS.write_scores:
             return translator.hypotheses
         return functools.partial(translator.hypotheses, scored=False)
 
@@ -33,7 +31,8 @@ class LineFormat:
         """Returns the text of a line, which is perhaps a field of JSON."""
         if not self._is_json:
             return line
-        return json_lines.text_of(line, f"{self._name}, line {number}")
+        name = FLAGS.decode_from_file or "standard input"
+        return _read_json(line, f"{name}, line {number}")
 
     def count(self, text):
         """Returns the number of lines; None if they can be read only once."""
@@ -62,7 +61,7 @@ class LineFormat:
                     noted = self._with_warnings(
                         text, translation, translator, prefix
                     )
-                    yield json_lines.json_line(
+                    yield _write_json(
                         line, noted, self._num_hypotheses, of_words
                     )
                 else:
@@ -77,7 +76,7 @@ class LineFormat:
         columns = []
         for text, score, _ in hypotheses[: self._num_hypotheses]:
             columns.append(text)
-            if self._write_scores:
+            if FLAGS.write_scores:
                 columns.append(f"{score:.6f}")
         of_words = of_words or {}
         if "alignments" in of_words:
@@ -94,7 +93,7 @@ class LineFormat:
 
     def _links(self, texts, results, translator):
         """Returns the `WordLinks` of texts, or None for each."""
-        if not (self._write_alignments or self._write_word_scores):
+        if not (FLAGS.write_alignments or FLAGS.write_word_scores):
             return [None] * len(texts)
         translations = [translation for _, _, translation in results]
         # A line that is too long has no translation.
@@ -108,21 +107,21 @@ class LineFormat:
     def _of_words(self, links):
         """Returns the fields about the words of a translation."""
         fields = {}
-        if self._write_alignments:
+        if FLAGS.write_alignments:
             fields["alignments"] = links.find_pairs()
-        if self._write_word_scores:
+        if FLAGS.write_word_scores:
             fields["word_scores"] = [round(one, 4) for one in links.scores]
         return fields
 
     @functools.cached_property
     def _mask(self):
-        if "protect" not in self._prescribed:
+        if "protect" not in self._constraints:
             return None
         # Imported here because it imports Keras.
         from keras_transformer.decoding.steps.placeholders import make_mask
 
-        placeholders = self._prescribed["protect"]
-        return make_mask(placeholders, self._prescribed.get("glossary"))
+        placeholders = self._constraints["protect"]
+        return make_mask(placeholders, self._constraints.get("glossary"))
 
     def _with_warnings(self, text, translation, translator, prefix):
         from keras_transformer.decoding.steps.long_texts import find_warnings
@@ -135,3 +134,52 @@ class LineFormat:
             translator, text, translation.hypotheses, self._changes, prefix
         )
         return translation._replace(warnings=warnings)
+
+
+def _read_json(line, place):
+    """Returns the text of a line, a JSON object with "text" or a JSON string.
+
+    The message about another line names its `place`.
+    """
+    try:
+        value = json.loads(line, parse_constant=_refuse)
+        # Half of a surrogate pair cannot be written as UTF-8, and a number such
+        # as 1e999 is read as infinity, which JSON cannot hold.
+        json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
+    except (ValueError, RecursionError) as error:
+        raise _make_error(place, f"{error}"[:80]) from error
+    text = value.get("text") if isinstance(value, dict) else value
+    if not isinstance(text, str):
+        raise _make_error(place, f"{line[:40]!r}")
+    return text
+
+
+def _write_json(line, translation, num_hypotheses, of_words):
+    """Returns the line of the output, a JSON object.
+
+    It has the fields of the input's line except "text", the best hypothesis of
+    a `Translation` with the fields `of_words`, and all of several hypotheses.
+    """
+    value = json.loads(line)
+    fields = value if isinstance(value, dict) else {}
+    fields = {name: fields[name] for name in fields if name != "text"}
+    rows = [
+        {"translation": one.text, "score": round(one.score, 6)}
+        for one in translation.hypotheses[:num_hypotheses]
+    ]
+    fields.update(rows[0], **of_words)
+    if num_hypotheses > 1:
+        fields["hypotheses"] = rows
+    fields["warnings"] = translation.warnings
+    return json.dumps(fields, ensure_ascii=False)
+
+
+def _refuse(constant):
+    raise ValueError(f"{constant} is not JSON")
+
+
+def _make_error(place, reason):
+    return UserError(
+        'With `--format=jsonl` each line must be a JSON object with "text", or '
+        f"a JSON string. Received: {place}: {reason}. Correct the line."
+    )

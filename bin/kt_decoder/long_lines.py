@@ -4,6 +4,7 @@ import collections
 import itertools
 import sys
 
+from keras_transformer.bin.kt_decoder.decoder_flags import FLAGS
 from keras_transformer.bin.kt_decoder.decoder_model import check_translates
 
 
@@ -16,20 +17,16 @@ class LongLines:
     number.
     """
 
-    def __init__(self, counter, flags, text_of):
-        from keras_transformer.decoding.steps.long_texts import (
-            limit_part_tokens,
-        )
+    def __init__(self, counter, text_of):
+        from keras_transformer.decoding.steps import long_texts
 
         self._counter = counter
         self._max_tokens = counter.max_tokens
-        if flags.split_long:
+        if FLAGS.split_long:
             check_translates(counter, "split_long")
-            self._max_tokens = limit_part_tokens(
-                counter, flags.max_sentence_tokens
+            self._max_tokens = long_texts.limit_part_tokens(
+                counter, FLAGS.max_sentence_tokens
             )
-        self._is_splitting = flags.split_long
-        self._seed = flags.random_seed
         self._text_of = text_of
         self._counts = {}  # by the number of the line, of those too long
         self._undecoded = collections.deque()
@@ -75,14 +72,10 @@ class LongLines:
             warnings = []
             if number in self._counts:
                 warnings = [long_texts.TOO_LONG]
-                report_long(
-                    number,
-                    self._counts[number],
-                    self._max_tokens,
-                    self._is_splitting,
-                )
+                count = self._counts[number]
+                report_long(number, count, self._max_tokens, FLAGS.split_long)
             translation = long_texts.Translation(hypotheses, warnings)
-            if warnings and self._is_splitting:
+            if warnings and FLAGS.split_long:
                 text = self._text_of(line, number)
                 parts = long_texts.split_texts(
                     translator, [text], self._max_tokens
@@ -90,7 +83,7 @@ class LongLines:
                 (translation,) = long_texts.translate_in_parts(
                     translator,
                     parts,
-                    seed=self._seed,
+                    seed=FLAGS.random_seed,
                     glossary=glossary,
                     **changes,
                 )

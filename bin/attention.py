@@ -39,10 +39,7 @@ from keras_transformer.bin.shared.backend import load_backend
 from keras_transformer.bin.shared.text_io import check_output
 from keras_transformer.data import text_files
 from keras_transformer.errors import UserError
-from keras_transformer.visualization import paper_figures
 from keras_transformer.visualization.picture import check_picture_path
-from keras_transformer.visualization.words import join_weights
-from keras_transformer.visualization.words import join_words
 
 FLAGS = flags.define(
     "output_dir",
@@ -72,7 +69,7 @@ FLAGS = flags.define(
         "A figure of the paper",
         flags.choice(
             "figure",
-            paper_figures.FIGURES,
+            ["3", "4", "5"],
             "Figure to draw: 3, 4 or 5. Default: none, which shows all heads.",
         ),
         flags.count(
@@ -180,6 +177,7 @@ def _draw_all_heads():
 
 def _draw_figure():
     from keras_transformer.decoding.loading import load_checker
+    from keras_transformer.visualization import paper_figures
 
     run = _run()
     view = paper_figures.View(
@@ -206,7 +204,7 @@ def _draw_figure():
 def _rank_heads():
     from keras_transformer.decoding.loading import load_checker
     from keras_transformer.evaluation import head_ranking
-    from keras_transformer.visualization.head_table import head_table
+    from keras_transformer.visualization import head_report
 
     run, problem = _run(), None
     checker = load_checker(FLAGS.output_dir)
@@ -223,19 +221,17 @@ def _rank_heads():
     attention = _word_attention(_load(is_treebank), sentences)
     scores, example = head_ranking.score_heads(attention, constituents)
     if FLAGS.html:
-        from keras_transformer.visualization import head_page
-
-        head_page.write_head_page(scores, *example, FLAGS.html, FLAGS.find)
+        head_report.write_head_page(scores, *example, FLAGS.html, FLAGS.find)
     if FLAGS.png:
-        from keras_transformer.visualization import head_picture
-
-        head_picture.write_head_picture(scores, FLAGS.png)
-    print(head_table(scores))
+        head_report.write_head_picture(scores, FLAGS.png)
+    print(head_report.head_table(scores))
 
 
 def _word_attention(translator, texts):
     """Yields the words of each text, and the encoder's attention to them."""
     from keras_transformer.decoding.attention import compute_encoder_attention
+    from keras_transformer.visualization.words import join_weights
+    from keras_transformer.visualization.words import join_words
 
     for tokens, weights in compute_encoder_attention(translator, texts):
         words, starts = join_words(tokens, not translator.linearization)
@@ -277,6 +273,8 @@ def _load(tokenized=False):
 
 def _words(checker, text):
     """Returns the words of a text, which need no model."""
+    from keras_transformer.visualization.words import join_words
+
     if checker.linearization:
         return checker.trees.split(text)
     vocabulary = checker.codec.source_vocabulary

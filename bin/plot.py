@@ -12,7 +12,7 @@ import sys
 
 from keras_transformer.bin.shared import command
 from keras_transformer.bin.shared import flags
-from keras_transformer.visualization.comparison import plot_comparison
+from keras_transformer.visualization.curves import plot_comparison
 from keras_transformer.visualization.picture import check_picture_path
 
 FLAGS = flags.define(

@@ -23,7 +23,7 @@ from keras_transformer.files.writing import explain_disk_errors
 from keras_transformer.runs.metrics_table import COSTS
 from keras_transformer.runs.metrics_table import METRICS_FILE
 from keras_transformer.runs.metrics_table import MetricsTable
-from keras_transformer.visualization.learning_curve import plot_learning_curve
+from keras_transformer.visualization.curves import plot_learning_curve
 
 CURVE_FILE = "learning_curve.png"
 # The sums that the next row is computed from. Checkpoints hold them, so the

@@ -57,12 +57,10 @@ def attention_page(attention, title="Attention"):
     """Returns the HTML that `write_attention_page` writes."""
     parts = {
         "title": html.escape(title),
-        "style": page.asset("attention_page.css"),
         "data": page.embeddable_json(_data(attention)),
-        "script": page.asset("attention_views.js")
-        + page.asset("attention_page.js"),
     }
-    return page.fill("attention_page.html", parts)
+    scripts = ["attention_views", "attention_page"]
+    return page.make_page("attention", parts, ["attention_page"], scripts)
 
 
 def _data(attention):

@@ -5,13 +5,25 @@ import json
 import re
 
 
-def fill(template, parts):
-    """Returns a template with each `{{name}}` replaced by the named part."""
-    # One pass replaces all places, so that a token such as "{{script}}" in one
-    # part is not replaced in turn.
-    return re.sub(
-        r"\{\{(\w+)\}\}", lambda match: parts[match[1]], asset(template)
-    )
+def make_page(name, parts, styles, scripts=(), title="{{title}}"):
+    """Returns the body `NAME_page.html` in the frame that all pages share.
+
+    The `parts` fill the places of the body and of the title. The styles and the
+    scripts are names of files without their endings.
+    """
+    policy = "default-src 'none'; style-src 'unsafe-inline'"
+    script = ""
+    if scripts:
+        policy += "; script-src 'unsafe-inline'; img-src data:"
+        script = f"<script>\n{_read_all(scripts, 'js')}\n</script>\n"
+    frame = {
+        "policy": policy,
+        "title": _fill(title, parts),
+        "style": _read_all(styles, "css"),
+        "body": _fill(_read(f"{name}_page.html"), parts),
+        "script": script,
+    }
+    return _fill(_read("page.html"), frame)
 
 
 def embeddable_json(values):
@@ -23,7 +35,17 @@ def embeddable_json(values):
     return text
 
 
-def asset(name):
-    """Returns the text of a file of this package."""
+def _fill(template, parts):
+    """Returns a template with each `{{name}}` replaced by the named part."""
+    # One pass replaces all places, so that a token such as "{{script}}" in one
+    # part is not replaced in turn.
+    return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], template)
+
+
+def _read_all(names, ending):
+    return "".join(_read(f"{name}.{ending}") for name in names)
+
+
+def _read(name):
     folder = importlib.resources.files("keras_transformer.visualization")
     return folder.joinpath(name).read_text(encoding="utf-8")

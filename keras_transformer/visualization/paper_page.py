@@ -23,16 +23,16 @@ def write_paper_page(figure, path):
     """
     parts = {
         "title": html.escape(f"Figure {figure.number}"),
-        "style": page.asset("paper_page.css"),
         "panels": "\n".join(
             _panel(panel, figure.words) for panel in figure.panels
         ),
         "number": figure.number,
         "caption": html.escape(figure.caption),
-        "script": page.asset("paper_page.js"),
     }
     with atomic_write(path) as file:
-        file.write(page.fill("paper_page.html", parts))
+        file.write(
+            page.make_page("paper", parts, ["paper_page"], ["paper_page"])
+        )
 
 
 def _panel(panel, words):

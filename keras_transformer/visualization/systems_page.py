@@ -56,10 +56,6 @@ def write_systems_page(comparison, path):
     escaped = ("text_name", "this", "other", "meaning", "side", "counted_text")
     parts = {n: html.escape(getattr(comparison, n)) for n in escaped}
     parts |= {
-        "style": "".join(
-            page.asset(f"{name}_page.css")
-            for name in ("paper", "head", "systems")
-        ),
         "num_sentences": f"{comparison.num_sentences:,}",
         "scores": _lines(_scores, comparison.differences),
         "in_words": "\n".join(
@@ -76,8 +72,10 @@ def write_systems_page(comparison, path):
         "better": _lines(_example, comparison.better) or "<p>None.</p>",
         "worse": _lines(_example, comparison.worse) or "<p>None.</p>",
     }
+    styles = ["paper_page", "head_page", "systems_page"]
+    title = "Two systems on {{text_name}}"
     with atomic_write(path) as file:
-        file.write(page.fill("systems_page.html", parts))
+        file.write(page.make_page("systems", parts, styles, title=title))
 
 
 def _lines(function, items):

@@ -2,12 +2,12 @@ import numpy as np
 import pytest
 from attention_examples import Page
 
-from keras_transformer.visualization.head_page import write_head_page
-from keras_transformer.visualization.head_picture import write_head_picture
+from keras_transformer.visualization.head_report import head_table
+from keras_transformer.visualization.head_report import ranking
+from keras_transformer.visualization.head_report import write_head_page
+from keras_transformer.visualization.head_report import write_head_picture
 from keras_transformer.visualization.head_scores import HeadScorer
 from keras_transformer.visualization.head_scores import entropy
-from keras_transformer.visualization.head_table import head_table
-from keras_transformer.visualization.head_table import ranking
 
 # The words of ((a b) (c d e)), and the end of the sentence.
 SPANS = [(0, 2), (0, 2), (2, 5), (2, 5), (2, 5)]

@@ -1,6 +1,6 @@
 import pytest
 
-from keras_transformer.visualization.learning_curve import plot_learning_curve
+from keras_transformer.visualization.curves import plot_learning_curve
 
 ROWS = [
     {"step": "100", "train_loss": "5.0", "dev_loss": ""},

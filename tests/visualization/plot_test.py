@@ -4,7 +4,7 @@ import pytest
 
 from keras_transformer.bin import plot
 from keras_transformer.runs.metrics_table import MetricsTable
-from keras_transformer.visualization.comparison import read_curves
+from keras_transformer.visualization.curves import read_curves
 
 PICTURE = "--plot_to_file=a.png"
 
@@ -108,7 +108,7 @@ class PlotTest:
             (b"step,dev_bleu\n1,2", "has no figures to draw"),
             (b"step,dev_bleu\n1,nan\n2,inf\n", "no finite value"),
             (b"step,dev_bleu\n1,\n", "no finite value"),
-            (b"step,dev_bleu\n1,two\n", "'two', which is not a number"),
+            (b"step,dev_bleu\n1,two\n", 'must be a finite number but is "two"'),
             (b"step,dev_bleu\n1\n", "number of values"),
             (b"dev_bleu\n1\n", "with step"),
             (b"step,dev_loss\n1,2\n", "The columns are: dev_loss."),

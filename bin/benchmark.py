@@ -53,10 +53,8 @@ import keras_transformer
 from keras_transformer import hparam
 from keras_transformer import registry
 from keras_transformer.benchmark import layer_table
+from keras_transformer.bin.kt_benchmark.benchmark_flags import FIXED_IN_EXPORT
 from keras_transformer.bin.kt_benchmark.benchmark_flags import FLAGS
-from keras_transformer.bin.kt_benchmark.benchmark_flags import (
-    check_export_flags,
-)
 from keras_transformer.bin.kt_benchmark.benchmark_flags import check_flags
 from keras_transformer.bin.shared import command
 from keras_transformer.bin.shared import flags
@@ -195,10 +193,11 @@ def _time_decoding():
 
 def _time_export():
     from keras_transformer.benchmark import workload
-    from keras_transformer.benchmark.decode_figures import time_export
+    from keras_transformer.benchmark.decode import time_export
     from keras_transformer.decoding.translator import Translator
 
-    check_export_flags()
+    rule = "has no effect with a CTranslate2 model"
+    flags.refuse(FLAGS, FIXED_IN_EXPORT, rule)
     changes = model_flags.decode_changes(FLAGS)
     lines = workload.read_sentences(FLAGS.decode_from_file)
     translator = Translator.load(FLAGS.output_dir)

@@ -34,7 +34,6 @@ from keras_transformer.bin.kt_datagen.datagen_flags import set_files
 from keras_transformer.bin.shared import command
 from keras_transformer.bin.shared import flags
 from keras_transformer.data.corpora import with_tag
-from keras_transformer.data.generation import MANIFEST_FILE
 from keras_transformer.errors import UserError
 
 # A problem may have reasons of its own, which are shown as they are.
@@ -132,6 +131,8 @@ def _num_read(counts):
 
 
 def _time_of_manifest(problem):
+    from keras_transformer.data.generation import MANIFEST_FILE
+
     path = os.path.join(problem.directory, MANIFEST_FILE)
     return os.stat(path).st_mtime_ns if os.path.exists(path) else None
 

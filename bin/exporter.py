@@ -39,17 +39,6 @@ from keras_transformer.bin.shared import flags
 from keras_transformer.bin.shared import model_flags
 from keras_transformer.bin.shared.backend import load_backend
 from keras_transformer.bin.shared.backend import read_backend
-from keras_transformer.decoding.exported import check_exportable
-from keras_transformer.decoding.exported import require_ctranslate2
-from keras_transformer.errors import UserError
-from keras_transformer.export import shortlist
-from keras_transformer.export import versions
-from keras_transformer.export.ctranslate2 import QUANTIZATIONS
-from keras_transformer.export.ctranslate2 import export_ctranslate2
-from keras_transformer.runs.model_card.card import check_model_card
-from keras_transformer.runs.run_directory import RunDirectory
-from keras_transformer.runs.weights import check_checkpoint
-from keras_transformer.trees.target_text import find_linearization
 
 FLAGS = flags.define(
     "output_dir",
@@ -69,7 +58,8 @@ FLAGS = flags.define(
     ),
     flags.choice(
         "quantization",
-        QUANTIZATIONS,
+        ["float32", "float16", "bfloat16", "int16", "int8"]
+        + ["int8_float32", "int8_float16", "int8_bfloat16"],
         "Number format of the weights of a CTranslate2 model: float32, "
         "float16, bfloat16, int16, int8, int8_float32, int8_float16 or "
         "int8_bfloat16.",
@@ -77,7 +67,7 @@ FLAGS = flags.define(
     ),
     flags.choice(
         "precision",
-        ["auto", *versions.PRECISIONS],
+        ["auto", "float32", "bfloat16"],
         "Number format that a SavedModel computes in: float32, bfloat16, or "
         "auto, which is float32.",
         default="auto",
@@ -100,7 +90,7 @@ FLAGS = flags.define(
             "shortlist_size",
             "Number of subwords of the target that belong to one of the "
             "source. More of them are slower and exclude fewer translations.",
-            default=shortlist.NUM_RELATED,
+            default=40,
             maximum=flags.MAX_VOCAB_SIZE,
         ),
         "source_language",
@@ -117,9 +107,15 @@ DEFAULT_DIRS = {
 def main(argv):
     flags.require(FLAGS, "output_dir")
     _check_flags()
+    from keras_transformer.decoding import exported
+    from keras_transformer.export import versions
+    from keras_transformer.runs.model_card.card import check_model_card
+    from keras_transformer.runs.run_directory import RunDirectory
+    from keras_transformer.runs.weights import check_checkpoint
+
     run = RunDirectory(model_flags.single_output_dir(FLAGS, "export"))
     options = model_flags.decode_options(FLAGS, run.hparams)
-    check_exportable(options)
+    exported.check_exportable(options)
     # A missing or faulty checkpoint fails here, before the backend loads.
     check_checkpoint(run, FLAGS.checkpoint_step)
     check_model_card(run, FLAGS.checkpoint_step)
@@ -129,7 +125,7 @@ def main(argv):
     export_dir = os.path.normpath(export_dir)
     if FLAGS.format == "ctranslate2":
         # Before a shortlist is learnt, which can take a minute.
-        require_ctranslate2()
+        exported.require_ctranslate2()
         versions.check_export_dir(export_dir, "ctranslate2")
     else:
         versions.check_saved_model(
@@ -140,18 +136,14 @@ def main(argv):
 
 
 def _check_flags():
-    name, instead = "quantization", "--precision"
+    rule = f"has no effect with --format={FLAGS.format}"
     if FLAGS.format == "ctranslate2":
-        name, instead = "precision", "--quantization"
-    place = f"with --format={FLAGS.format}"
-    flags.refuse(FLAGS, [name], f"has no effect {place}", f"Use {instead}.")
+        flags.refuse(FLAGS, ["precision"], rule, "Use --quantization.")
+    else:
+        flags.refuse(FLAGS, ["quantization"], rule, "Use --precision.")
+        way_out = "Leave it out, or use --format=ctranslate2."
+        flags.refuse(FLAGS, ["shortlist"], rule, way_out)
     corpora = FLAGS.shortlist or []
-    if corpora and FLAGS.format != "ctranslate2":
-        raise UserError(
-            "`--shortlist` must go with --format=ctranslate2, since a "
-            "SavedModel computes the logits of all subwords. Received: "
-            f"--shortlist {place}. Leave it out, or use --format=ctranslate2."
-        )
     if not corpora:
         flags.refuse(FLAGS, ["shortlist_size"], "must go with --shortlist")
     corpus_flags.check_unweighted("shortlist", corpora)
@@ -162,11 +154,12 @@ def _learn_shortlist(run):
     """Returns the `Shortlist` that the flags ask for, or None."""
     if not FLAGS.shortlist:
         return None
+    from keras_transformer.export import shortlist
+    from keras_transformer.trees.target_text import find_linearization
+
     if find_linearization(run.vocabulary):
-        raise UserError(
-            "`--shortlist` must go with a run that translates. Received: "
-            f"{run.path}, which parses. Leave it out."
-        )
+        rule = f"must go with a run that translates, but {run.path} parses"
+        flags.refuse(FLAGS, ["shortlist"], rule)
     languages = corpus_flags.read_languages(FLAGS, FLAGS.shortlist)
     pairs = shortlist.read_pairs(
         FLAGS.shortlist, languages, run.source_vocabulary
@@ -179,6 +172,8 @@ def _learn_shortlist(run):
 def _export(run, export_dir, options):
     # This format is made of the arrays of a checkpoint, without a backend.
     if FLAGS.format == "ctranslate2":
+        from keras_transformer.export.ctranslate2 import export_ctranslate2
+
         return export_ctranslate2(
             run,
             export_dir,

@@ -25,11 +25,6 @@ import sys
 from keras_transformer.bin.shared import command
 from keras_transformer.bin.shared import flags
 from keras_transformer.bin.shared import text_io
-from keras_transformer.decoding.engines import Hypothesis
-from keras_transformer.decoding.steps.glossary import Glossary
-from keras_transformer.decoding.steps.glossary import fill_rows
-from keras_transformer.decoding.steps.glossary import find_missing_terms
-from keras_transformer.decoding.steps.glossary import merge_hypotheses
 
 FLAGS = flags.define(
     flags.text(
@@ -66,6 +61,7 @@ LINES_PER_REQUEST = 32  # the default --max_batch_size of kt-serve
 
 
 def main(argv):
+    from keras_transformer.decoding.steps.glossary import Glossary
     from keras_transformer.serving import client
 
     glossary = Glossary.read(FLAGS.glossary) if FLAGS.glossary else None
@@ -89,6 +85,11 @@ def main(argv):
 
 def _translate(server, texts, glossary):
     """Returns a list with the best `Hypothesis` of each text."""
+    # Imported here because it imports NumPy, which would slow --help down.
+    from keras_transformer.decoding.steps.glossary import fill_rows
+    from keras_transformer.decoding.steps.glossary import find_missing_terms
+    from keras_transformer.decoding.steps.glossary import merge_hypotheses
+
     hypotheses = _ask(server, texts)
     if glossary:
         terms = find_missing_terms(glossary, texts, hypotheses)
@@ -105,6 +106,8 @@ def _translate(server, texts, glossary):
 
 def _ask(server, texts, terms=None):
     """Returns the best `Hypothesis` that a server finds for each text."""
+    from keras_transformer.decoding.engines import Hypothesis
+
     return [
         [Hypothesis(translations[0], scores[0])]
         for translations, scores in zip(*server(texts, terms))

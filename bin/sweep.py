@@ -34,7 +34,6 @@ from keras_transformer.errors import UserError
 from keras_transformer.files.directories import check_directory
 from keras_transformer.files.locks import lock_directory
 from keras_transformer.sweep import spaces
-from keras_transformer.sweep.results import SPLITS
 from keras_transformer.sweep.rows import SCALES
 from keras_transformer.sweep.rows import Variant
 from keras_transformer.sweep.rows import make_points
@@ -42,9 +41,6 @@ from keras_transformer.sweep.rows import make_rows
 from keras_transformer.sweep.rows import make_table3
 from keras_transformer.sweep.rows import make_table4
 from keras_transformer.sweep.rows import quote_table4
-from keras_transformer.sweep.sweep import MARKDOWN_FILE
-from keras_transformer.sweep.sweep import Sweep
-from keras_transformer.sweep.sweep import check_settings
 
 # Settings that all calls in one directory share, apart from its rows.
 SETTINGS = ("problem", "train_steps", "table", "hparams_sets", "hparams_set")
@@ -190,6 +186,10 @@ def main(argv):
     check_directory(FLAGS.output_dir, "`--output_dir`")
     _check_rows(rows)
     sweep = _make_sweep(problem, rows)
+    # Imported here because it imports NumPy, which would slow --help down.
+    from keras_transformer.sweep.sweep import MARKDOWN_FILE
+    from keras_transformer.sweep.sweep import check_settings
+
     with lock_directory(FLAGS.output_dir, wait=False):
         settings = {name: FLAGS[name].value for name in SETTINGS}
         check_settings(FLAGS.output_dir, settings)
@@ -303,6 +303,8 @@ def _check_rows(rows):
 
 
 def _make_sweep(problem, rows):
+    from keras_transformer.sweep.sweep import Sweep
+
     names = [row.variant.name for row in rows]
     return Sweep(
         FLAGS.output_dir,
@@ -316,6 +318,8 @@ def _make_sweep(problem, rows):
 
 
 def _select_splits(problem):
+    from keras_transformer.sweep.results import SPLITS
+
     text_splits = [name for name in SPLITS if name in problem.splits]
     splits = FLAGS.splits.split(",") if FLAGS.splits else text_splits
     for split in splits:

@@ -229,7 +229,8 @@ def _train(is_chief):
     record = _make_record(problem, settings)
     if is_new:
         start.check_warm_start(hparams, options["warm_start_from"])
-        record |= _record_origin(options["warm_start_from"])
+        if origin := options["warm_start_from"]:
+            record["warm_start_from"] = os.path.abspath(origin)
     else:
         start.check_resumed(earlier_run, problem, record, hparams, measure)
     # Loading the backend takes seconds, so bad input has failed above.
@@ -306,11 +307,6 @@ def _make_record(problem, settings):
         "corpus_weights": problem.corpus_weights,
         "precision": settings["precision"],
     }
-
-
-def _record_origin(path):
-    """Returns the entry of `run.json` for the run of the first weights."""
-    return {"warm_start_from": os.path.abspath(path)} if path else {}
 
 
 def _make_hparams(hparams_set, earlier_run, is_new):

@@ -142,9 +142,3 @@ def check_flags():
     if FLAGS.vocabulary:
         place = "has no effect with --vocabulary"
         flags.refuse(FLAGS, ["vocab_size"], place)
-
-
-def check_export_flags():
-    """Refuses flags that a CTranslate2 model in --output_dir would ignore."""
-    place = "has no effect with a CTranslate2 model"
-    flags.refuse(FLAGS, FIXED_IN_EXPORT, place)

@@ -6,12 +6,6 @@ import shlex
 from keras_transformer import fields
 from keras_transformer.bin.shared import corpus_flags
 from keras_transformer.bin.shared import flags
-from keras_transformer.data.distributed_encoding import RUNNERS
-from keras_transformer.data.distributed_encoding import DistributedEncoder
-from keras_transformer.data.encoding import LocalEncoder
-from keras_transformer.data.subwords import SOURCE_VOCABULARY_FILE
-from keras_transformer.data.subwords import VOCABULARY_FILE
-from keras_transformer.decoding.exported import find_newest_version
 from keras_transformer.errors import UserError
 from keras_transformer.trees.symbols import LINEARIZATIONS
 
@@ -80,7 +74,7 @@ RUNNER_GROUP = flags.group(
     "Several machines",
     flags.choice(
         "runner",
-        ("local", *RUNNERS),
+        ("local", "direct", "prism", "flink", "spark", "dataflow", "portable"),
         "Where the training text is encoded: local is this machine with all "
         "its cores, and the others are runners of Apache Beam.",
         default="local",
@@ -233,6 +227,9 @@ def find_vocabulary(path):
     """Returns the path of the SentencePiece model at or in a path."""
     if os.path.exists(path) and not os.path.isdir(path):
         return path
+    from keras_transformer.data.subwords import VOCABULARY_FILE
+    from keras_transformer.decoding.exported import find_newest_version
+
     newest = find_newest_version(path)
     # A run, data or a CTranslate2 model; a SavedModel; a `data_dir`.
     for folder in (
@@ -258,6 +255,8 @@ def find_vocabulary(path):
 
 
 def _check_shared(folder, path):
+    from keras_transformer.data.subwords import SOURCE_VOCABULARY_FILE
+
     if os.path.isfile(os.path.join(folder, SOURCE_VOCABULARY_FILE)):
         raise UserError(
             "`--vocabulary` must be one vocabulary for source and target. "
@@ -268,6 +267,10 @@ def _check_shared(folder, path):
 
 def make_encoder(values):
     """Returns the encoder that the flags choose."""
+    # Imported here because they import NumPy, which would slow --help down.
+    from keras_transformer.data.distributed_encoding import DistributedEncoder
+    from keras_transformer.data.encoding import LocalEncoder
+
     if values.runner != "local":
         return DistributedEncoder(
             values.runner, _parse_pipeline_options(values)

@@ -13,7 +13,7 @@ TOO_MANY_FILES = {errno.EMFILE, errno.ENFILE}
 def explain(error):
     """Returns the line about an exception, or None if it is a bug.
 
-    Bad input is an error of this package, an `OSError`, or a lack of memory.
+    Bad input is a `UserError`, an `OSError`, or a lack of memory.
     """
     if isinstance(error, OSError):
         if error.errno in TOO_MANY_FILES:

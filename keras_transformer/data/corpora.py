@@ -5,8 +5,6 @@ import fractions
 import math
 import os
 
-import numpy as np
-
 from keras_transformer.data import text_files
 from keras_transformer.data.tags import check_tag
 from keras_transformer.data.tags import tagged
@@ -99,6 +97,9 @@ def choose_pairs(corpora, seed, epoch):
     >>> choose_pairs([(2, 3), (1, 1)], seed=0, epoch=0).tolist()
     [0, 1, 0, 1, 0, 1, 2]
     """
+    # Imported here because the flags of kt-datagen need this module, too.
+    import numpy as np
+
     chosen, first = [], 0
     for number, (num_pairs, weight) in enumerate(corpora):
         # Exact, so that rounding never loses or repeats a pair.

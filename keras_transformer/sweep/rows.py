@@ -8,7 +8,6 @@ from keras_transformer import registry
 from keras_transformer.errors import UserError
 from keras_transformer.hparam import HParams
 from keras_transformer.hparams import table3
-from keras_transformer.problem import Problem
 
 SCALES = ("none", "tiny")
 _DIVISORS = dict.fromkeys(("d_model", "d_ff", "d_k", "d_v", "warmup_steps"), 4)
@@ -36,7 +35,7 @@ class Variant:
     """A model and the paper's figures for it, if there are any."""
 
     name: str
-    problem: Problem
+    problem: object  # a `Problem`
     hparams_set: str
     changes: dict = dataclasses.field(default_factory=dict)  # of the set
     paper: dict = dataclasses.field(default_factory=dict)  # figures by name

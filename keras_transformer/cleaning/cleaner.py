@@ -5,8 +5,6 @@ import itertools
 import random
 
 from keras_transformer.cleaning import rules
-from keras_transformer.cleaning.duplicates import DuplicateRule
-from keras_transformer.cleaning.duplicates import normal_form
 from keras_transformer.cleaning.rules import drop_wrong_language
 from keras_transformer.errors import UserError
 from keras_transformer.fields import did_you_mean
@@ -121,7 +119,11 @@ def _make_rules(options):
     if options.held_out:
         functions["held_out"] = rules.drop_held_out(options.held_out)
     made = [rules.PairRule(*item) for item in functions.items()]
-    for name, key in (("duplicate", str), ("near_duplicate", normal_form)):
+    # Imported here because it imports NumPy, which would slow --help down.
+    from keras_transformer.cleaning.duplicates import DuplicateRule
+
+    keys = {"duplicate": str, "near_duplicate": rules.normal_form}
+    for name, key in keys.items():
         if name in options.rules:
             made.append(DuplicateRule(name, key))
     return made

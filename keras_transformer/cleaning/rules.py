@@ -13,7 +13,6 @@ import re
 import unicodedata
 from collections.abc import Callable
 
-from keras_transformer.cleaning.duplicates import normal_form
 from keras_transformer.errors import UserError
 from keras_transformer.fields import did_you_mean
 
@@ -108,6 +107,29 @@ _BROKEN = re.compile(
 # What every match of the above starts with. A search for a single character is
 # six times as fast, and nearly all text passes it.
 _SUSPECT = re.compile(f"[\ufffd{_CONTROLS}ÂÃÄÅâÐÑ]")
+
+
+class _LettersOnly(dict):
+    """A table for `str.translate` that learns each character when it comes."""
+
+    def __missing__(self, code):
+        character = chr(code)
+        # Marks belong to the letters: they are the vowels of Hindi and Thai.
+        is_letter = unicodedata.category(character)[0] in "LM"
+        self[code] = character.casefold() if is_letter else None
+        return self[code]
+
+
+_LETTERS_ONLY = _LettersOnly()
+
+
+def normal_form(text):
+    """Returns a text without case, punctuation, digits and spaces.
+
+    >>> normal_form("Room 101, please!") == normal_form("room 7 PLEASE")
+    True
+    """
+    return unicodedata.normalize("NFKC", text).translate(_LETTERS_ONLY)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -3,9 +3,9 @@
 import pytest
 
 from keras_transformer.cleaning import rules
-from keras_transformer.cleaning.duplicates import normal_form
 from keras_transformer.cleaning.rules import SCRIPTS
 from keras_transformer.cleaning.rules import is_mostly_in
+from keras_transformer.cleaning.rules import normal_form
 from keras_transformer.cleaning.rules import parse_scripts
 from keras_transformer.cleaning.rules import script_of
 

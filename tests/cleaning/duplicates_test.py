@@ -4,7 +4,7 @@ import numpy as np
 
 from keras_transformer.cleaning.duplicates import DuplicateRule
 from keras_transformer.cleaning.duplicates import HashSet
-from keras_transformer.cleaning.duplicates import normal_form
+from keras_transformer.cleaning.rules import normal_form
 
 MANY = 200_000
 

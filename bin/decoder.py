@@ -71,9 +71,9 @@ from keras_transformer.bin.kt_decoder.decoder_model import check_model
 from keras_transformer.bin.kt_decoder.decoder_model import list_settings
 from keras_transformer.bin.kt_decoder.decoder_model import load_model
 from keras_transformer.bin.kt_decoder.decoder_model import read_constraints
-from keras_transformer.bin.kt_decoder.line_format import LineFormat
-from keras_transformer.bin.kt_decoder.long_lines import LongLines
-from keras_transformer.bin.kt_decoder.long_lines import report_long
+from keras_transformer.bin.kt_decoder.lines import LineFormat
+from keras_transformer.bin.kt_decoder.lines import LongLines
+from keras_transformer.bin.kt_decoder.lines import report_long
 from keras_transformer.bin.shared import command
 from keras_transformer.bin.shared import model_flags
 from keras_transformer.bin.shared import text_io

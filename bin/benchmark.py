@@ -280,8 +280,9 @@ def _measure_layers():
             show=lambda cell: progress.add(1),
         )
     if all(cell.note for cell in cells):
-        reason = cells[0].note
-        way_out = "Raise --seconds." if reason == layer_table.NO_TIME else ""
+        reason, way_out = cells[0].note, "Remove the cause of this failure."
+        if reason == layer_table.NO_TIME:
+            way_out = "Raise --seconds."
         raise UserError(f"No layer could be measured: {reason}. {way_out}")
     settings = {
         "neighbourhood_size": FLAGS.neighbourhood_size,

@@ -82,7 +82,7 @@ def check_model(changes, constraints):
 def check_translates(translator, name):
     """Raises a `UserError` if a flag is given for a model that parses."""
     if translator.linearization:
-        rule = "must go with a model that translates, not with one that parses"
+        rule = "must go with a model that translates, not with a parsing run"
         flags.refuse(FLAGS, [name], rule)
 
 

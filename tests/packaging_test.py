@@ -65,7 +65,7 @@ MAY_IMPORT = {
     "transformer visualization",
     "export": "data decoding files model_config runs runs.model_card search "
     "serving token_ids trees",
-    "sweep": "fields files hparam hparams markdown problem registry runs "
+    "sweep": "fields files hparam hparams markdown registry runs "
     "runs.model_card search visualization",
     "training": "cost data decoding engines fields files optimizers runs "
     "runs.model_card visualization",

@@ -53,7 +53,7 @@ class Attention(typing.NamedTuple):
         """Labels of what the decoder reads at each position, a list of str."""
         return [START, *self.target_tokens[:-1]]
 
-    def of(self, kind):
+    def select(self, kind):
         """Returns two lists of labels, of queries and keys, and the weights.
 
         `kind` is "encoder", "decoder" or "cross".

@@ -67,7 +67,7 @@ def _data(attention):
     num_heads = attention.cross.shape[1]
     kinds = []
     for kind, labels in LABELS.items():
-        queries, keys, weights = attention.of(kind)
+        queries, keys, weights = attention.select(kind)
         kinds.append(
             {
                 "name": kind,

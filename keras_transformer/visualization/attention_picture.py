@@ -27,7 +27,7 @@ def write_attention_picture(attention, path, kind="cross"):
     The maps of a row or a column share their labels, unless the picture is
     larger than a screen.
     """
-    queries, keys, weights = attention.of(kind)
+    queries, keys, weights = attention.select(kind)
     queries, keys = _Tokens(queries), _Tokens(keys)
     num_layers, num_heads = weights.shape[:2]
     is_large = SCREEN < max(

@@ -178,7 +178,7 @@ class LabelsTest:
         """
         model = make()
         attention = compute_attention(model, [vocabulary] * 2, *ids)
-        queries, keys, _ = attention.of("decoder")
+        queries, keys, _ = attention.select("decoder")
         assert queries == attention.target_tokens
         assert keys == [START, *queries[:-1]]
         changed = list(ids[1])
@@ -191,11 +191,11 @@ class LabelsTest:
     def test_each_kind_has_its_labels(self, vocabulary, ids):
         attention = compute_attention(make(), [vocabulary] * 2, *ids)
         for kind in KINDS:
-            queries, keys, weights = attention.of(kind)
+            queries, keys, weights = attention.select(kind)
             assert weights.shape[2:] == (len(queries), len(keys))
             assert weights is getattr(attention, kind)
-        assert attention.of("encoder")[0] == attention.of("encoder")[1]
-        assert attention.of("cross")[:2] == attention[1::-1]
+        assert attention.select("encoder")[0] == attention.select("encoder")[1]
+        assert attention.select("cross")[:2] == attention[1::-1]
 
     def test_the_weights_are_those_of_decoding(self, vocabulary, ids):
         """The weights are those of the run that gives the target's logits."""

@@ -33,7 +33,7 @@ def expected(translator, text, target):
 def assert_page_shows(path, attention):
     page = Page(path.read_text(encoding="utf-8"))
     for kind in page.data["kinds"]:
-        queries, keys, weights = attention.of(kind["name"])
+        queries, keys, weights = attention.select(kind["name"])
         assert (kind["queries"], kind["keys"]) == (queries, keys)
         np.testing.assert_allclose(
             decoded(attention, kind), weights, rtol=0, atol=2e-5

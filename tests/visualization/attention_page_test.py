@@ -44,7 +44,7 @@ class AttentionPageTest:
         names = [kind["name"] for kind in page.data["kinds"]]
         assert names == ["encoder", "decoder", "cross"]
         for kind in page.data["kinds"]:
-            queries, keys, weights = attention.of(kind["name"])
+            queries, keys, weights = attention.select(kind["name"])
             assert (kind["queries"], kind["keys"]) == (queries, keys)
             assert kind["layers"] == len(weights)
             np.testing.assert_allclose(

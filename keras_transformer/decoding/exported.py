@@ -33,13 +33,13 @@ _RECORD = {
 # What an error about a damaged file says.
 REMEDY = "Export the run again."
 
-# What an exported model says about inputs that it refuses. The graph of a
-# SavedModel and a served model of CTranslate2 use the same words, so that a
-# client reads the same error from both.
 # The search takes memory in proportion to their squares and cubes, and a server
 # must not run out of it.
 MAX_TERMS = 64  # of a text
 MAX_TERM_TOKENS = 32
+# What an exported model says about faulty inputs. The graph of a SavedModel and
+# a served model of CTranslate2 use the same words, so that a client reads the
+# same error from both.
 NOT_UTF8 = (
     "Text must be UTF-8. Received: other bytes. Convert it, for example with "
     "iconv -t UTF-8."
@@ -47,10 +47,6 @@ NOT_UTF8 = (
 NOT_PAIRED = (
     "`targets` must have one entry for each text. Received: batches of two "
     "sizes. Send one target for each text."
-)
-NOT_A_LIST_EACH = (
-    "`terms` must have one row for each text. Received: batches of two sizes. "
-    "Send a row of empty strings for a text without terms."
 )
 _WAY_OUT = f"Pad rows with {PAD_ID} on the right."
 NO_END = (
@@ -111,7 +107,7 @@ def list_versions(export_dir):
 
 
 def is_version(name):
-    """Returns whether a file name is the number of a version, of 63 bits."""
+    """Returns whether a name is the number of a version, of 63 bits."""
     return bool(_VERSION.fullmatch(name)) and int(name) < 2**63
 
 
@@ -167,22 +163,14 @@ def require_ctranslate2():
         )
 
 
-def too_long(name, max_tokens):
+def describe_long_sentence(name, max_tokens):
     return (
         f"`{name}` must have at most {max_tokens} tokens each, with the end. "
         "Received: a longer one. Split it."
     )
 
 
-def too_many_in_terms(most, name):
-    owner = "text" if name == "terms" else "term"
-    return (
-        f"`terms` must have at most {most} {name} for each {owner}. Received: "
-        "more. Send fewer or shorter terms."
-    )
-
-
-def unknown_ids(vocab_size):
+def describe_unknown_ids(vocab_size):
     return (
         f"`inputs` must be ids from 0 to {vocab_size - 1}. Received: other "
         "ids. Use the vocabulary of the model."

@@ -47,7 +47,7 @@ class CTranslate2Model:
         self._sources = self._translator.codec.source_vocabulary
         self._targets = self._translator.codec.vocabulary
         self._num_hypotheses = self._translator.options.num_hypotheses
-        self.signatures = _signatures(self._num_hypotheses)
+        self.signatures = _make_signatures(self._num_hypotheses)
         if self._sources.sha256 != self._targets.sha256:
             self.signatures["target_lengths"] = self.signatures["lengths"]
         self.max_tokens = self._translator.max_tokens
@@ -56,8 +56,10 @@ class CTranslate2Model:
             "serving_default": self._translate,
             "ids": self._translate_ids,
             "score": self._score,
-            "lengths": self._lengths,
-            "target_lengths": self._target_lengths,
+            "lengths": functools.partial(self._count_tokens, self._sources),
+            "target_lengths": functools.partial(
+                self._count_tokens, self._targets
+            ),
         }
         # Before the version is available, so that no client waits for it.
         self._warm_up()
@@ -72,12 +74,9 @@ class CTranslate2Model:
         definitions = {}
         for name, signature in self.signatures.items():
             definition = SignatureDef(method_name="tensorflow/serving/predict")
-            sides = (
-                (definition.inputs, signature.inputs),
-                (definition.outputs, signature.outputs),
-            )
-            for infos, tensors in sides:
-                for key, tensor in tensors.items():
+            for side in ("inputs", "outputs"):
+                infos = getattr(definition, side)
+                for key, tensor in getattr(signature, side).items():
                     infos[key].name = f"{name}_{key}:0"
                     infos[key].dtype = get_data_type(tensor.dtype)
                     for size in tensor.shape:
@@ -107,13 +106,11 @@ class CTranslate2Model:
         def translate(_):
             self._translator.translate_ids([ids], extra_length=0)
 
-        for _ in run_in_parallel(
-            translate, range(self.num_parallel), self.num_parallel
-        ):
-            pass
+        threads = range(self.num_parallel)
+        list(run_in_parallel(translate, threads, self.num_parallel))
 
     def _translate(self, text):
-        sources = self._encode(text, "text")
+        sources = self._encode(self._sources, text, "text")
         rows = self._translator.translate_ids(sources)
         shape = len(rows), self._num_hypotheses
         translations = np.full(shape, b"", object)
@@ -150,26 +147,15 @@ class CTranslate2Model:
     def _score(self, text, targets):
         if len(text) != len(targets):
             raise InvalidRequest(exported.NOT_PAIRED)
-        sides = (
-            self._encode(text, "text"),
-            self._encode(targets, "targets", self._targets),
-        )
-        # A blank text is the end alone.
-        scores = self._translator.score_ids(
-            *([ids or [END_ID] for ids in side] for side in sides)
-        )
-        scores = [
-            score if source else 0.0 for score, source in zip(scores, sides[0])
-        ]
+        sources = self._encode(self._sources, text, "text")
+        targets = self._encode(self._targets, targets, "targets")
+        scores = self._translator.score_ids(sources, targets)
         return {"scores": np.array(scores, "float32")}
 
-    def _lengths(self, text, vocabulary=None):
-        encoded = self._encode(text, vocabulary=vocabulary)
-        lengths = [len(ids) or 1 for ids in encoded]
+    def _count_tokens(self, vocabulary, text):
+        # A blank text is the end alone.
+        lengths = [len(ids) or 1 for ids in self._encode(vocabulary, text)]
         return {"lengths": np.array(lengths, "int32")}
-
-    def _target_lengths(self, text):
-        return self._lengths(text, self._targets)
 
     def _scores(self, sources, rows):
         """Returns scores of shape `(batch, num_hypotheses)`."""
@@ -181,7 +167,7 @@ class CTranslate2Model:
                 scores[row] = 0.0
         return scores
 
-    def _encode(self, array, name=None, vocabulary=None):
+    def _encode(self, vocabulary, array, name=None):
         """Returns the ids of texts, an array of bytes; a blank text has none.
 
         With the name of an input, its lengths are checked.
@@ -191,61 +177,46 @@ class CTranslate2Model:
         except UnicodeDecodeError as error:
             raise InvalidRequest(exported.NOT_UTF8) from error
         texts = ["" if is_blank(text) else text for text in texts]
-        encoded = (vocabulary or self._sources).encode(texts)
+        encoded = vocabulary.encode(texts)
         longest = max(map(len, encoded), default=0)
         if name and longest > self.max_tokens:
-            raise InvalidRequest(exported.too_long(name, self.max_tokens))
+            raise InvalidRequest(
+                exported.describe_long_sentence(name, self.max_tokens)
+            )
         return [ids if text else [] for text, ids in zip(texts, encoded)]
 
     def _check_ids(self, inputs, lengths):
         vocab_size = self._sources.vocab_size
         places = np.arange(inputs.shape[1])[None, :]
         is_last = places == lengths[:, None] - 1
+        is_known = (inputs >= 0) & (inputs < vocab_size)
+        is_text = places < lengths[:, None]
+        too_long = exported.describe_long_sentence("inputs", self.max_tokens)
         for message, holds in (
-            (
-                exported.too_long("inputs", self.max_tokens),
-                lengths <= self.max_tokens,
-            ),
-            (
-                exported.unknown_ids(vocab_size),
-                (inputs >= 0) & (inputs < vocab_size),
-            ),
+            (too_long, lengths <= self.max_tokens),
+            (exported.describe_unknown_ids(vocab_size), is_known),
             (exported.NO_END, is_last == (inputs == END_ID)),
-            (
-                exported.EARLY_PADDING,
-                (inputs != PAD_ID) == (places < lengths[:, None]),
-            ),
+            (exported.EARLY_PADDING, (inputs != PAD_ID) == is_text),
         ):
             if not np.all(holds):
                 raise InvalidRequest(message)
 
 
-def _signatures(num_hypotheses):
+def _make_signatures(num_hypotheses):
     def tensor(dtype, *shape):
         return Tensor(np.dtype(dtype), shape)
 
-    texts = tensor(object, None)
+    text, ids = tensor(object, None), tensor("int32", None, None)
     scores = tensor("float32", None, num_hypotheses)
+    translations = tensor(object, None, num_hypotheses)
+    outputs = tensor("int32", None, num_hypotheses, None)
+    found_texts = {"translations": translations, "scores": scores}
+    found_ids = {"outputs": outputs, "scores": scores}
+    pair_scores = {"scores": tensor("float32", None)}
+    lengths = {"lengths": tensor("int32", None)}
     return {
-        "serving_default": Signature(
-            {"text": texts},
-            {
-                "translations": tensor(object, None, num_hypotheses),
-                "scores": scores,
-            },
-        ),
-        "ids": Signature(
-            {"inputs": tensor("int32", None, None)},
-            {
-                "outputs": tensor("int32", None, num_hypotheses, None),
-                "scores": scores,
-            },
-        ),
-        "score": Signature(
-            {"text": texts, "targets": texts},
-            {"scores": tensor("float32", None)},
-        ),
-        "lengths": Signature(
-            {"text": texts}, {"lengths": tensor("int32", None)}
-        ),
+        "serving_default": Signature({"text": text}, found_texts),
+        "ids": Signature({"inputs": ids}, found_ids),
+        "score": Signature({"text": text, "targets": text}, pair_scores),
+        "lengths": Signature({"text": text}, lengths),
     }

@@ -19,6 +19,10 @@ from keras_transformer.token_ids import PAD_ID
 TEXTS = tf.TensorSpec([None], tf.string)
 IDS = tf.TensorSpec([None, None], tf.int32)
 LISTS = tf.TensorSpec([None, None], tf.string)
+NOT_A_ROW_EACH = (
+    "`terms` must have one row for each text. Received: batches of two sizes. "
+    "Send a row of empty strings for a text without terms."
+)
 TERM_IDS = tf.TensorSpec([None, None, None], tf.int32)
 # The characters that `str.isspace` accepts, in the syntax of RE2.
 _BLANK = (
@@ -107,7 +111,7 @@ class TextModule(tf.Module):
     def _translate_with_terms(self, text, terms):
         sizes = tf.shape(text)[0], tf.shape(terms)[0]
         checks = [
-            tf.debugging.assert_equal(*sizes, exported.NOT_A_LIST_EACH),
+            tf.debugging.assert_equal(*sizes, NOT_A_ROW_EACH),
             _check_at_most(exported.MAX_TERMS, tf.shape(terms)[1], "terms"),
         ]
         sources, targets = self._tokenizers()
@@ -180,7 +184,7 @@ class TextModule(tf.Module):
             self._check_lengths(lengths, "inputs"),
             assert_all(
                 (inputs >= 0) & (inputs < self._vocab_size),
-                exported.unknown_ids(self._vocab_size),
+                exported.describe_unknown_ids(self._vocab_size),
             ),
             assert_all(
                 tf.equal(last, tf.equal(inputs, END_ID)), exported.NO_END
@@ -197,15 +201,18 @@ class TextModule(tf.Module):
     def _check_lengths(self, lengths, name):
         # The 0 is the maximum of an empty batch.
         longest = tf.reduce_max(tf.concat([lengths, [0]], axis=0))  # scalar
-        return tf.debugging.assert_less_equal(
-            longest, self._max_tokens, exported.too_long(name, self._max_tokens)
-        )
+        most = self._max_tokens
+        message = exported.describe_long_sentence(name, most)
+        return tf.debugging.assert_less_equal(longest, most, message)
 
 
 def _check_at_most(most, number, name):
-    return tf.debugging.assert_less_equal(
-        number, most, exported.too_many_in_terms(most, name)
+    owner = "text" if name == "terms" else "term"
+    message = (
+        f"`terms` must have at most {most} {name} for each {owner}. Received: "
+        "more. Send fewer or shorter terms."
     )
+    return tf.debugging.assert_less_equal(number, most, message)
 
 
 def _make_search(model, options, constraint):

@@ -16,7 +16,6 @@ from keras_transformer.token_ids import END_LABEL
 from keras_transformer.token_ids import PAD_ID
 
 START = "(start)"
-BATCH_ROWS = 20  # sentences whose attention is in memory at once
 SPACED_WORD = re.compile(r"\S+")
 # A run of letters and digits, or any other character except a space.
 WORD = re.compile(r"\w+|[^\w\s]")
@@ -104,15 +103,12 @@ def compute_encoder_attention(translator, texts):
     engine = translator.engine
     vocabulary = engine.codec.source_vocabulary
     sources = vocabulary.encode(translator.prepare(texts))
-    for start in range(0, len(sources), BATCH_ROWS):
-        batch = sources[start : start + BATCH_ROWS]
-        # The encoder does not depend on the targets. There are two, because
-        # Keras warns of a softmax over a single one.
-        weights, _ = _predict(
-            engine.model, [(ids, [END_ID] * 2) for ids in batch]
-        )
+    # The encoder does not depend on the targets.
+    pairs = [(ids, _extend_to_two([])) for ids in sources]
+    for batch in _split_batches(pairs):
+        weights, _ = _predict(engine.model, batch)
         layers = [ops.convert_to_numpy(layer) for layer in weights["encoder"]]
-        for row, ids in enumerate(batch):
+        for row, (ids, _) in enumerate(batch):
             size = len(ids)
             sentence = [layer[row, :, :size, :size] for layer in layers]
             yield _label(vocabulary, ids), np.stack(sentence)
@@ -205,28 +201,20 @@ class WordLinks(typing.NamedTuple):
         if not self.target_words or not sources:
             place = self.target_words[-1].stop if self.target_words else 0
             return place, place
-        chosen = np.flatnonzero(
-            np.isin(np.argmax(self.weights, axis=1), sources)
-        )
+        chosen = np.flatnonzero(np.isin(self.weights.argmax(axis=1), sources))
         if not len(chosen):
-            strongest = self.weights[:, sources].max(axis=1)
-            chosen = [np.argmax(strongest)]
-        first, last = (
-            self.target_words[chosen[0]],
-            self.target_words[chosen[-1]],
-        )
-        return first.start, last.stop
+            chosen = [self.weights[:, sources].max(axis=1).argmax()]
+        first, last = chosen[0], chosen[-1]
+        return self.target_words[first].start, self.target_words[last].stop
 
     def drop_source(self, place):
         """Returns the links of the source text behind a place in it."""
-        numbers = [
-            i for i, word in enumerate(self.source_words) if word.start >= place
-        ]
+        first = sum(word.start < place for word in self.source_words)
         words = [
             Word(text, start - place, stop - place)
-            for text, start, stop in map(self.source_words.__getitem__, numbers)
+            for text, start, stop in self.source_words[first:]
         ]
-        weights = self.weights[:, numbers]
+        weights = self.weights[:, first:]
         return self._replace(source_words=words, weights=weights)
 
 

@@ -77,9 +77,8 @@ def load_checker(path, tokenized=False, target_language=None, reranker=None):
 def check_loadable(path, step=None):
     """Checks what can be checked of a model before its backend is loaded.
 
-    Loading a backend takes seconds. A model of CTranslate2 needs none and is
-    checked when it is loaded. Returns the format of an exported model, or None
-    for runs.
+    Returns the format of an exported model, or None for runs. A model of
+    CTranslate2 needs no backend and is checked when it is loaded.
     """
     paths = exported.list_directories(path)
     format = exported.find_format(paths)

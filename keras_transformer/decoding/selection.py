@@ -16,13 +16,6 @@ from keras_transformer.trees.tree import parse_tree
 BETA = 2  # weight of recall in chrF, the default of sacreBLEU
 
 
-def select_hypotheses(hypotheses, options):
-    """Returns the hypotheses that a search found, or the best by agreement."""
-    if not options.mbr_samples:
-        return hypotheses
-    return sort_by_agreement(hypotheses)[: options.num_hypotheses]
-
-
 def sort_by_agreement(hypotheses):
     """Orders samples of a sentence by how well they agree with the others.
 
@@ -160,10 +153,6 @@ class Reranker:
                     "Reranking must go with two runs that translate. Received: "
                     "one that parses. Decode with the parsing run alone."
                 )
-
-    def widen(self, options):
-        """Returns decoding options that find all hypotheses of the beam."""
-        return options.replace(num_hypotheses=options.num_beams)
 
     def reorder(self, texts, hypotheses, options):
         """Returns the hypotheses of a window of texts in their new order.

@@ -34,21 +34,15 @@ def numbered_texts(texts, start=0, name="texts"):
                 f"`{name}` must be a list of str. Received: text {number} is "
                 f"{text!r:.40}. Pass an empty str for a blank text."
             )
-        if not _is_unicode(text):
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
             raise UserError(
                 f"`{name}` must be Unicode. Received: text {number}, "
                 f"{ascii(text):.40}, with a surrogate that stands for no "
                 "character. Decode it with errors='replace'."
-            )
+            ) from error
         yield number, text
-
-
-def _is_unicode(text):
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def check_pairs(texts, translations):
@@ -64,30 +58,23 @@ def check_pairs(texts, translations):
         )
 
 
-def split_windows(items):
-    """Yields lists of the next `WINDOW` items; the last may have fewer."""
-    items = iter(items)
-    while window := list(itertools.islice(items, WINDOW)):
-        yield window
-
-
 def read_windows(texts, prefixes=None, start=0):
     """Yields windows: pairs (number, text), and their prefixes or None."""
     numbered = numbered_texts(texts, start)  # errors count sentences from 1
     if prefixes is not None:
         checked = numbered_texts(prefixes, start, "prefixes")
         prefixes = (prefix for _, prefix in checked)
-    for window in split_windows(numbered):
-        if prefixes is None:
-            yield window, None
-            continue
-        window_prefixes = list(itertools.islice(prefixes, len(window)))
-        if len(window_prefixes) < len(window):
-            raise UserError(
-                "`prefixes` must have one entry for each text. Received: none "
-                f"for text {window[len(window_prefixes)][0]}. Pass an empty "
-                "prefix where a translation is free."
-            )
+    while window := list(itertools.islice(numbered, WINDOW)):
+        window_prefixes = None
+        if prefixes is not None:
+            window_prefixes = list(itertools.islice(prefixes, len(window)))
+            if len(window_prefixes) < len(window):
+                number, _ = window[len(window_prefixes)]
+                raise UserError(
+                    "`prefixes` must have one entry for each text. Received: "
+                    f"none for text {number}. Pass an empty prefix where a "
+                    "translation is free."
+                )
         yield window, window_prefixes
     if prefixes is not None and next(prefixes, None) is not None:
         raise UserError(

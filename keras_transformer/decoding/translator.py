@@ -11,7 +11,7 @@ from keras_transformer.decoding.attention import SPACED_WORD
 from keras_transformer.decoding.batching import Sentences
 from keras_transformer.decoding.engines import Hypothesis
 from keras_transformer.decoding.engines import check_capabilities
-from keras_transformer.decoding.selection import select_hypotheses
+from keras_transformer.decoding.selection import sort_by_agreement
 from keras_transformer.decoding.steps.glossary import check_glossary
 from keras_transformer.decoding.steps.glossary import find_missing_terms
 from keras_transformer.decoding.steps.glossary import merge_hypotheses
@@ -56,18 +56,8 @@ class Translator(Preparation):
     def load(cls, path, step=None, precision="float32"):
         """Opens a run, an ensemble or an exported model as a translator.
 
-        For a model that parses, `loading.load` returns a `Parser`.
-
-        Args:
-            path: Directory that kt-trainer, kt-avg-checkpoints or kt-exporter
-                wrote. A list of runs with one vocabulary makes an ensemble,
-                whose options are those of the first run.
-            step: Integer step of a run's checkpoint, or "best". For an ensemble
-                it can be a list with an entry for each run. Defaults to the
-                newest.
-            precision: "float32", "bfloat16" or "float16", the precision of a
-                run's model. An exported model has its own. Defaults to
-                "float32".
+        The arguments are those of `load`, which returns a `Parser` for a model
+        that parses. An ensemble has the options of its first run.
         """
         return cls(
             open_engine(exported.list_directories(path), step, precision)
@@ -150,12 +140,9 @@ class Translator(Preparation):
         return results[0] if len(results) == 1 else tuple(results)
 
     def translate(self, texts, report=None, **options):
-        """Yields the best translation of each sentence, a str.
+        """Yields the best translation of each of an iterable of texts, a str.
 
-        Args:
-            texts: Iterable of str.
-            report: Function, see `hypotheses`. Defaults to None.
-            **options: See `hypotheses`.
+        The other arguments are those of `hypotheses`.
         """
         for best, *_ in self.hypotheses(texts, report, scored=False, **options):
             yield best.text
@@ -182,12 +169,10 @@ class Translator(Preparation):
             report: Function that is called with the number of sentences after
                 each batch. Defaults to None.
             prefixes: Iterable of str, one for each text. Defaults to None.
-            seed: Integer seed of the sampler. Defaults to 0.
+            seed, glossary, protect: See `__call__`.
             start: Integer, the number of texts before these, a multiple of
                 `texts.WINDOW`. The hypotheses are then those of a call with
                 all the texts. Defaults to 0.
-            glossary: A `Glossary`. Defaults to None.
-            protect: `Placeholders`. Defaults to None.
             scored: Whether the scores are needed. An engine that is faster
                 without them leaves them None. Defaults to True.
             **options: Fields of `DecodeOptions` to change.
@@ -200,7 +185,8 @@ class Translator(Preparation):
         searched = options
         if self.reranker:
             # It needs all hypotheses of the beam, and adds to their scores.
-            searched, scored = self.reranker.widen(options), True
+            searched = options.replace(num_hypotheses=options.num_beams)
+            scored = True
         # Each sentence has a seed of its own, so its samples do not depend on
         # its batch.
         generator = np.random.default_rng(seed)
@@ -244,17 +230,11 @@ class Translator(Preparation):
         scored=True,
         **options,
     ):
-        """Translates sentences that are encoded already.
+        """Translates what `encode` returned into lists of `Hypothesis`.
 
-        Args:
-            sources: List of what `encode` returns.
-            report, scored: See `hypotheses`.
-            prefixes, terms, seeds, seed: See `Sentences`. Default to None.
-            **options: Fields of `DecodeOptions` to change.
-
-        Returns:
-            List of lists of `Hypothesis`, best first. A blank source has one
-            empty hypothesis.
+        The prefixes, terms and seeds are those of `Sentences`, and the other
+        arguments those of `hypotheses`. A blank source has one empty
+        hypothesis.
         """
         options = self.change_options(**options)
         sentences = Sentences(sources, prefixes, terms, seeds, seed)
@@ -264,7 +244,9 @@ class Translator(Preparation):
         ):
             decoded = self.codec.decode(hypotheses)
             for i, each in zip(batch, decoded):
-                results[i] = select_hypotheses(each, options)
+                if options.mbr_samples:
+                    each = sort_by_agreement(each)[: options.num_hypotheses]
+                results[i] = each
             if report:
                 report(len(batch))
         if report:  # blank sentences are in no batch
@@ -368,20 +350,16 @@ def open_engine(paths, step=None, precision="float32"):
     # Imported here because each needs packages that the others do without.
     format = exported.find_format(paths)
     if format == "ctranslate2":
-        from keras_transformer.decoding.engines.ctranslate2 import (
-            CTranslate2Engine,
-        )
+        from keras_transformer.decoding.engines import ctranslate2
 
-        return CTranslate2Engine(paths[0])
+        return ctranslate2.CTranslate2Engine(paths[0])
     if format == "saved_model":
-        from keras_transformer.decoding.engines.saved_model import (
-            SavedModelEngine,
-        )
+        from keras_transformer.decoding.engines import saved_model
 
-        return SavedModelEngine(paths[0])
-    from keras_transformer.decoding.engines.keras_engine import KerasEngine
+        return saved_model.SavedModelEngine(paths[0])
+    from keras_transformer.decoding.engines import keras_engine
 
-    return KerasEngine.load(paths, step, precision)
+    return keras_engine.KerasEngine.load(paths, step, precision)
 
 
 def _nest(hypotheses, field, num_hypotheses):

@@ -19,8 +19,6 @@ from keras_transformer.search.tree_constraint import make_constraint
 # therefore rounded up to multiples of this number.
 LENGTH_STEP = 16
 TERM_STEP = 4  # the same for the lengths of terms
-
-
 # The part of the free memory that the largest batch fills with what it holds
 # throughout. The rest is for what one layer computes at a time, above all the
 # encoder's attention over long sentences, and for copies of growing caches.
@@ -49,14 +47,10 @@ class Replica:
             vocabulary, constraint = None, None
             if vocabularies:
                 vocabulary = vocabularies.targets
-            if vocabularies and is_parser:
-                constraint = make_constraint(options, *vocabularies)
+                if is_parser:
+                    constraint = make_constraint(options, *vocabularies)
             self._compiled[options] = compile_search(
-                self.model,
-                options,
-                vocabulary,
-                constraint,
-                self._device,
+                self.model, options, vocabulary, constraint, self._device
             )
         return self._compiled[options]
 
@@ -101,28 +95,22 @@ def compile_search(
     compiles it for each shape, so batches are padded to a few shapes there,
     which changes no result.
 
-    Args:
-        model: A built `Transformer` or an `Ensemble`.
-        options: A `DecodeOptions`.
-        vocabulary: The `Subwords` of the targets, if there are terms.
-        constraint: A `TreeConstraint`, see `make_constraint`, or None.
-        device: Keras' name of the device to search on, or None.
+    The vocabulary is that of the targets, which terms need, and the constraint
+    a `TreeConstraint` or None. The function takes int32 arrays and returns
+    those of `find_hypotheses`:
 
-    Returns:
-        A function of int32 arrays that returns those of `find_hypotheses`:
-        - `inputs`, source ids of shape `(batch, input_len)`;
-        - `limits`, the maximum lengths of the translations, `(batch,)`;
-        - `prefixes`, ids of shape `(batch, prefix_len)`, or None;
-        - `seeds` of the sampler, of shape `(batch,)`, or None;
-        - `terms`, ids of shape `(batch, num_terms, term_len)`, or None.
+    - `inputs`, source ids of shape `(batch, input_len)`;
+    - `limits`, the maximum lengths of the translations, `(batch,)`;
+    - `prefixes`, ids of shape `(batch, prefix_len)`, or None;
+    - `seeds` of the sampler, of shape `(batch,)`, or None;
+    - `terms`, ids of shape `(batch, num_terms, term_len)`, or None.
     """
 
     def search(inputs, limits, prefixes, seeds, terms=None, fixed_length=None):
         lexical = None
         if terms is not None:
-            lexical = LexicalConstraint(
-                terms, *find_word_boundaries(vocabulary)
-            )
+            boundaries = find_word_boundaries(vocabulary)
+            lexical = LexicalConstraint(terms, *boundaries)
         return find_hypotheses(
             model,
             inputs,
@@ -317,12 +305,14 @@ def read_free_bytes(device):
     if device is None or device.startswith("cpu"):
         return None
     backend = keras.backend.backend()
-    if backend == "tensorflow":
-        return _read_free_tensorflow_bytes(device)
-    return _read_free_jax_bytes(device) if backend == "jax" else None
+    if backend == "jax":
+        import jax
 
-
-def _read_free_tensorflow_bytes(device):
+        platform, _, number = device.partition(":")
+        memory = jax.devices(platform)[int(number)].memory_stats()
+        return memory and memory["bytes_limit"] - memory["bytes_in_use"]
+    if backend != "tensorflow":
+        return None
     import tensorflow as tf
 
     # No public function tells the limit.
@@ -334,12 +324,3 @@ def _read_free_tensorflow_bytes(device):
     }
     taken = tf.config.experimental.get_memory_info(device.upper())["current"]
     return limits[device] - taken if device in limits else None
-
-
-def _read_free_jax_bytes(device):
-    import jax
-
-    platform, _, number = device.partition(":")
-    local = jax.devices(platform)[int(number)]
-    memory = local.memory_stats()
-    return memory and memory["bytes_limit"] - memory["bytes_in_use"]

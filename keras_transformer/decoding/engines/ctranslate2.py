@@ -7,19 +7,9 @@ from keras_transformer.data.subwords import SOURCE_VOCABULARY_FILE
 from keras_transformer.data.subwords import VOCABULARY_FILE
 from keras_transformer.data.text_files import sha256
 from keras_transformer.decoding import batching
+from keras_transformer.decoding import exported
 from keras_transformer.decoding.engines import Capabilities
-from keras_transformer.decoding.engines.ctranslate2_search import (
-    CTranslate2Search,
-)
-from keras_transformer.decoding.engines.ctranslate2_search import Request
-from keras_transformer.decoding.exported import CTRANSLATE2_FILE
-from keras_transformer.decoding.exported import EXPORT_FILE
-from keras_transformer.decoding.exported import REMEDY
-from keras_transformer.decoding.exported import SHORTLIST_FILE
-from keras_transformer.decoding.exported import find_newest_version
-from keras_transformer.decoding.exported import is_ctranslate2
-from keras_transformer.decoding.exported import read_export
-from keras_transformer.decoding.exported import require_ctranslate2
+from keras_transformer.decoding.engines import ctranslate2_search
 from keras_transformer.decoding.texts import Codec
 from keras_transformer.errors import UserError
 from keras_transformer.files.reading import check_file
@@ -63,15 +53,17 @@ class CTranslate2Engine:
     trained_length = 256  # an export does not record that of its run
 
     def __init__(self, path, device="auto", compute_type="default"):
-        require_ctranslate2()
-        path = find_newest_version(path)
-        if not is_ctranslate2(path):
+        exported.require_ctranslate2()
+        path = exported.find_newest_version(path)
+        if not exported.is_ctranslate2(path):
             raise UserError(
                 f"{path} holds no CTranslate2 model of kt-exporter: "
-                f"{CTRANSLATE2_FILE}, {EXPORT_FILE} or {VOCABULARY_FILE} is "
-                "missing. Export the run again with --format=ctranslate2."
+                f"{exported.CTRANSLATE2_FILE}, {exported.EXPORT_FILE} or "
+                f"{VOCABULARY_FILE} is missing. Export the run again with "
+                "--format=ctranslate2."
             )
-        self.record, self.options = read_export(os.path.join(path, EXPORT_FILE))
+        record_path = os.path.join(path, exported.EXPORT_FILE)
+        self.record, self.options = exported.read_export(record_path)
         # The ids of another vocabulary would give wrong text and no error.
         both = vocabularies.read(
             path,
@@ -109,7 +101,8 @@ class CTranslate2Engine:
                 len(sources[i]), len(prefix) + 1, options.extra_length
             )
             limit = min(limit, self.max_length)
-            requests.append(Request(sources[i], prefix, limit))
+            request = ctranslate2_search.Request(sources[i], prefix, limit)
+            requests.append(request)
         # CTranslate2 forms and runs its batches itself.
         yield batch, search(requests, options, scored)
 
@@ -118,7 +111,7 @@ class CTranslate2Engine:
         options = options.replace(num_hypotheses=1)
         batch = [i for i, source in enumerate(sources) if source]
         requests = [
-            Request(
+            ctranslate2_search.Request(
                 sources[i],
                 [],
                 len(targets[i]) + 1,  # a limit that cuts nothing
@@ -169,7 +162,7 @@ class CTranslate2Engine:
                 f"{message}. Export the run again, or change the device or the "
                 "compute type."
             ) from error
-        return CTranslate2Search(
+        return ctranslate2_search.CTranslate2Search(
             engine, *self._pieces, self._adds_end, self._has_shortlist
         )
 
@@ -190,9 +183,9 @@ class CTranslate2Engine:
             names = [("shared", VOCABULARY_FILE)]
         for (name, vocabulary_file), pieces in zip(names, both):
             path = os.path.join(self._path, TOKENS_FILE.format(name))
-            if read_record(path, [str], REMEDY) != pieces:
+            if read_record(path, [str], exported.REMEDY) != pieces:
                 fault = f"which differs from {vocabulary_file}"
-                raise file_error(path, fault, REMEDY)
+                raise file_error(path, fault, exported.REMEDY)
         return both
 
     def _check_shortlist(self):
@@ -200,12 +193,12 @@ class CTranslate2Engine:
         expected = self.record.get("shortlist_sha256")
         if expected is None:
             return False
-        path = os.path.join(self._path, SHORTLIST_FILE)
-        check_file(path, REMEDY)
+        path = os.path.join(self._path, exported.SHORTLIST_FILE)
+        check_file(path, exported.REMEDY)
         # A part of one would exclude good translations, without any error.
         if sha256(path) != expected:
-            fault = f"whose SHA-256 is not the one in {EXPORT_FILE}"
-            raise file_error(path, fault, REMEDY)
+            fault = f"whose SHA-256 is not the one in {exported.EXPORT_FILE}"
+            raise file_error(path, fault, exported.REMEDY)
         return True
 
     def _read_adds_end(self):
@@ -215,7 +208,7 @@ class CTranslate2Engine:
         """
         path = os.path.join(self._path, SETTINGS_FILE)
         shape = {"add_source_eos?": bool}
-        settings = read_record(path, shape, REMEDY)
+        settings = read_record(path, shape, exported.REMEDY)
         return settings.get("add_source_eos", False)
 
 

@@ -233,6 +233,9 @@ class CTranslate2Search:
         prefixes = None
         if any(request.prefix for request in batch):
             prefixes = [self._tokens(request.prefix) for request in batch]
+        # CTranslate2 4.8 takes wrong ids from prefixes if it has a shortlist,
+        # and samples are drawn from the distribution of the model.
+        is_free = not (prefixes or options.temperature)
         return self.engine.translate_batch(
             [self._source(request) for request in batch],
             prefixes,
@@ -242,15 +245,10 @@ class CTranslate2Search:
             min_decoding_length=min(options.min_length, limit),
             return_scores=scored,
             return_end_token=True,
-            use_vmap=self._keeps_to_shortlist(prefixes, options),
+            use_vmap=self.has_shortlist and is_free,
             asynchronous=True,
             **arguments,
         )
-
-    def _keeps_to_shortlist(self, prefixes, options):
-        # CTranslate2 4.8 takes wrong ids from prefixes if it has a shortlist,
-        # and samples are drawn from the distribution of the model.
-        return self.has_shortlist and not (prefixes or options.temperature)
 
     def _log_probs(self, result, options):
         # Each use of these attributes makes new lists.

@@ -1,25 +1,23 @@
 """Searches with an exported SavedModel, whose vocabulary is inside it."""
 
 import dataclasses
+import functools
 import itertools
 import os
 
 from keras_transformer.data.text_files import is_blank
 from keras_transformer.decoding import batching
+from keras_transformer.decoding import exported
 from keras_transformer.decoding.engines import Capabilities
 from keras_transformer.decoding.engines import Hypothesis
-from keras_transformer.decoding.exported import EXPORT_FILE
 from keras_transformer.decoding.exported import MAX_TERM_TOKENS
 from keras_transformer.decoding.exported import MAX_TERMS
-from keras_transformer.decoding.exported import SAVED_MODEL_FILE
-from keras_transformer.decoding.exported import find_newest_version
-from keras_transformer.decoding.exported import read_export
 from keras_transformer.decoding.steps.glossary import fill_rows
 from keras_transformer.decoding.texts import check_length
 from keras_transformer.errors import UserError
 from keras_transformer.files.standard_error import silence_stderr
 
-EXPORT_PATH = os.path.join("assets.extra", EXPORT_FILE)
+EXPORT_PATH = os.path.join("assets.extra", exported.EXPORT_FILE)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -54,7 +52,7 @@ class SavedModelEngine:
     trained_length = 256  # an export does not record that of its run
 
     def __init__(self, path):
-        self.path = find_newest_version(path)
+        self.path = exported.find_newest_version(path)
         self.record, self.options = check_saved_model(path)
         self.linearization = self.record.get("linearization")
         self.capabilities = read_capabilities(path)
@@ -77,6 +75,7 @@ class SavedModelEngine:
         exported.
         """
         sources, terms = sentences.sources, sentences.terms
+        name = "with_terms" if terms else "serving_default"
 
         def prepare(batch):
             texts = {"text": [sources[i].text for i in batch]}
@@ -91,7 +90,7 @@ class SavedModelEngine:
             ]
 
         return self._runner.run(
-            [self._signature("with_terms" if terms else "serving_default")],
+            [functools.partial(_call, self._signatures[name])],
             prepare,
             read,
             batching.estimate_search_costs(
@@ -113,7 +112,7 @@ class SavedModelEngine:
             ]
 
         return self._runner.run(
-            [self._signature("score")],
+            [functools.partial(_call, self._signatures["score"])],
             prepare,
             lambda outputs: outputs["scores"].tolist(),
             batching.estimate_scoring_costs(sources, targets),
@@ -121,10 +120,6 @@ class SavedModelEngine:
             batching.CACHE_POSITIONS // 2,
             lambda i: self.codec.describe(sources[i]),
         )
-
-    def _signature(self, name):
-        """Returns a function of a dictionary of lists of str."""
-        return lambda texts: _call(self._signatures[name], texts)
 
 
 class SavedModelCodec:
@@ -196,14 +191,14 @@ def check_saved_model(path):
 
     Returns its record and its `DecodeOptions`; see `read_export`.
     """
-    directory = find_newest_version(path)
-    for name in (SAVED_MODEL_FILE, EXPORT_PATH):
+    directory = exported.find_newest_version(path)
+    for name in (exported.SAVED_MODEL_FILE, EXPORT_PATH):
         if not os.path.isfile(os.path.join(directory, name)):
             raise UserError(
                 f"{path} holds no SavedModel of kt-exporter: {name} is "
                 "missing. Export the run with kt-exporter."
             )
-    record, options = read_export(os.path.join(directory, EXPORT_PATH))
+    record, options = exported.read_export(os.path.join(directory, EXPORT_PATH))
     if not record.get("of_text"):
         raise UserError(
             "A SavedModel must take text to translate with it. Received: "
@@ -249,8 +244,8 @@ def _load_signatures(path):
     except Exception as error:
         reason = " ".join(str(error).split())[:200]
         raise UserError(
-            f"The SavedModel in {path} is damaged: {SAVED_MODEL_FILE} or "
-            f"variables cannot be read ({reason}). Export the run again."
+            f"The SavedModel in {path} is damaged: {exported.SAVED_MODEL_FILE} "
+            f"or variables cannot be read ({reason}). Export the run again."
         ) from error
     if missing:
         raise UserError(

@@ -9,14 +9,7 @@ class Step:
     """A step that changes nothing. Subclasses override what they need."""
 
     def prepare(self, texts):
-        """Prepares the texts of a window for the search.
-
-        Args:
-            texts: List of str.
-
-        Returns:
-            List of as many str, and anything that `finish` needs.
-        """
+        """Returns as many texts for the search, and what `finish` needs."""
         return texts, None
 
     def prepare_targets(self, texts):
@@ -24,14 +17,9 @@ class Step:
         return texts
 
     def finish(self, hypotheses, memory):
-        """Finishes the hypotheses of a window.
+        """Returns the finished lists of `Hypothesis`, one for each text.
 
-        Args:
-            hypotheses: List of lists of `Hypothesis`, one for each text.
-            memory: What `prepare` returned for the window.
-
-        Returns:
-            List of lists of `Hypothesis`.
+        The memory is what `prepare` returned for the window.
         """
         return hypotheses
 

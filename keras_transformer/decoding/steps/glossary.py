@@ -161,10 +161,19 @@ def merge_hypotheses(constrained, free, terms):
     both searches give the same scores. A text without terms keeps those of the
     free search, and any other has as many as the constrained search found.
     """
-    return [
-        _merge(*row) if row[2] else row[1]
-        for row in zip(constrained, free, terms)
-    ]
+    merged = []
+    for found, others, required in zip(constrained, free, terms):
+        if required:
+            texts = {one.text for one in found}
+            kept = [
+                one
+                for one in others
+                if one.text not in texts and holds(one.text, required)
+            ]
+            best_first = sorted([*found, *kept], key=lambda one: -one.score)
+            others = best_first[: len(found)]
+        merged.append(others)
+    return merged
 
 
 def holds(translation, terms):
@@ -193,16 +202,3 @@ def fill_rows(terms):
     """Returns lists of terms as rows of one length, with empty str."""
     longest = max(map(len, terms))
     return [[*each, *[""] * (longest - len(each))] for each in terms]
-
-
-def _merge(constrained, free, terms):
-    texts = {hypothesis.text for hypothesis in constrained}
-    others = [
-        hypothesis
-        for hypothesis in free
-        if hypothesis.text not in texts and holds(hypothesis.text, terms)
-    ]
-    best_first = sorted(
-        [*constrained, *others], key=lambda each: each.score, reverse=True
-    )
-    return best_first[: len(constrained)]

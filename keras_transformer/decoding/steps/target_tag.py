@@ -10,12 +10,8 @@ from keras_transformer.errors import UserError
 class TargetTag(Step):
     """Puts a tag before each text; a blank text stays blank.
 
-    Args:
-        tag: Str, one of the tags that the model was trained with.
-        codec: The `Codec` of the model's engine.
-
-    Raises:
-        UserError: If the model's vocabulary does not have the tag.
+    The tag is one that the model was trained with, so it has a token in the
+    vocabulary of the engine's `Codec`.
 
     Example:
 

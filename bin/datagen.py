@@ -33,7 +33,7 @@ from keras_transformer.bin.kt_datagen.datagen_flags import make_encoder
 from keras_transformer.bin.kt_datagen.datagen_flags import set_files
 from keras_transformer.bin.shared import command
 from keras_transformer.bin.shared import flags
-from keras_transformer.data.corpora import with_tag
+from keras_transformer.data.corpora import format_corpus_name
 from keras_transformer.errors import UserError
 
 # A problem may have reasons of its own, which are shown as they are.
@@ -117,7 +117,7 @@ def _corpus_lines(counts, has_weights):
     lines = []
     for corpus in corpora:
         pairs, weight = corpus["pairs"], corpus["weight"]
-        name = with_tag(corpus["name"], corpus.get("tag"))
+        name = format_corpus_name(corpus["name"], corpus.get("tag"))
         line = f"{name}: {pairs:,} pairs"
         if has_weights:
             line += f", {weight * pairs:,.0f} in an epoch (weight {weight:g})"

@@ -12,7 +12,7 @@ from keras_transformer.data.corpora import Corpus
 from keras_transformer.data.corpora import check_distinct
 from keras_transformer.data.subwords import Subwords
 from keras_transformer.data.subwords import check_user_symbols
-from keras_transformer.data.tags import word_of
+from keras_transformer.data.tags import make_tag_word
 from keras_transformer.errors import UserError
 from keras_transformer.problems.files_problem import FilesProblem
 from keras_transformer.registry import register_problem
@@ -193,7 +193,7 @@ class TranslateFiles(FilesProblem):
             for corpus in parts
             if corpus.tag
         }
-        return tuple(map(word_of, sorted(tags)))
+        return tuple(map(make_tag_word, sorted(tags)))
 
     def describe_corpora(self, split):
         return [corpus.describe() for corpus in self._corpora[split]]

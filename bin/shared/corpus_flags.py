@@ -8,7 +8,7 @@ from keras_transformer.bin.shared import flags
 from keras_transformer.data import parallel_files
 from keras_transformer.data.corpora import MAX_WEIGHT
 from keras_transformer.data.corpora import Corpus
-from keras_transformer.data.corpora import with_tag
+from keras_transformer.data.corpora import format_corpus_name
 from keras_transformer.data.tags import is_tag
 from keras_transformer.errors import UserError
 
@@ -129,4 +129,4 @@ def read_languages(values, corpora):
 
 def _named(corpus):
     weight = "" if corpus.weight == 1 else f":{corpus.weight}"
-    return with_tag(",".join(corpus.paths), corpus.tag) + weight
+    return format_corpus_name(",".join(corpus.paths), corpus.tag) + weight

@@ -6,8 +6,8 @@ import math
 import os
 
 from keras_transformer.data import text_files
+from keras_transformer.data.tags import add_tag
 from keras_transformer.data.tags import check_tag
-from keras_transformer.data.tags import tagged
 from keras_transformer.errors import UserError
 
 MAX_WEIGHT = 1_000
@@ -44,7 +44,7 @@ class Corpus:
     @property
     def tagged_name(self):
         """The name, and the tag if there is one."""
-        return with_tag(self.name, self.tag)
+        return format_corpus_name(self.name, self.tag)
 
     def describe(self):
         """Returns the entry of a manifest, to which the pairs are added."""
@@ -59,13 +59,13 @@ class Corpus:
     def tag_pairs(self, pairs):
         """Yields pairs of texts, their sources with the tag; see `tags`."""
         for source, target in pairs:
-            yield tagged(source, self.tag), target
+            yield add_tag(source, self.tag), target
 
 
-def with_tag(name, tag):
+def format_corpus_name(name, tag):
     """Returns the name of a corpus with its tag, if there is one.
 
-    >>> with_tag("news.tsv", "fr")
+    >>> format_corpus_name("news.tsv", "fr")
     'news.tsv@fr'
     """
     return f"{name}@{tag}" if tag else name

@@ -29,7 +29,7 @@ def is_tag(text):
     return bool(re.fullmatch(_TAG, text))
 
 
-def word_of(tag):
+def make_tag_word(tag):
     """Returns the word that stands for a tag, such as `<fr>`."""
     return f"<{tag}>"
 
@@ -40,16 +40,16 @@ def find_tag_end(text):
     >>> find_tag_end("<fr> A dog."), find_tag_end("A dog.")
     (5, 0)
     """
-    match = re.match(f"{word_of(_TAG)} ", text)
+    match = re.match(f"{make_tag_word(_TAG)} ", text)
     return match.end() if match else 0
 
 
-def tagged(text, tag):
+def add_tag(text, tag):
     """Returns a text with the word of a tag before it; a blank text stays.
 
-    >>> tagged("A dog.", "fr"), tagged("A dog.", None), tagged("", "fr")
+    >>> add_tag("A dog.", "fr"), add_tag("A dog.", None), add_tag("", "fr")
     ('<fr> A dog.', 'A dog.', '')
     """
     if tag is None or is_blank(text):
         return text
-    return f"{word_of(tag)} {text}"
+    return f"{make_tag_word(tag)} {text}"

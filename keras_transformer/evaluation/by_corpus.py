@@ -3,7 +3,7 @@
 import functools
 import itertools
 
-from keras_transformer.data.corpora import with_tag
+from keras_transformer.data.corpora import format_corpus_name
 from keras_transformer.scoring.report import align_columns
 from keras_transformer.scoring.translations import bleu_report
 
@@ -38,7 +38,7 @@ def scores_by_corpus(texts, hypotheses, others, report):
         if others:
             baseline = report(others[part], references).scores
             gains = {name: scores[name] - baseline[name] for name in scores}
-        name = with_tag(corpus["name"], corpus.get("tag"))
+        name = format_corpus_name(corpus["name"], corpus.get("tag"))
         rows.append((name, corpus["pairs"], scores, gains))
     return _table(rows)
 

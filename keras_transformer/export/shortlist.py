@@ -14,7 +14,7 @@ import numpy as np
 
 from keras_transformer.data import parallel_files
 from keras_transformer.data.subwords import sample_evenly
-from keras_transformer.data.tags import word_of
+from keras_transformer.data.tags import make_tag_word
 from keras_transformer.data.text_files import is_blank
 from keras_transformer.decoding.exported import SHORTLIST_FILE
 from keras_transformer.errors import UserError
@@ -196,9 +196,10 @@ def _is_writable(piece):
 
 def _check_tag(tag, vocabulary):
     # One id for the tag, and one for the end.
-    if tag and len(vocabulary.encode([word_of(tag)])[0]) != 2:
+    word = tag and make_tag_word(tag)
+    if word and len(vocabulary.encode([word])[0]) != 2:
         raise UserError(
             "The tag of a corpus must be one that the model was trained with. "
-            f"Received: {tag}, but {word_of(tag)} has no id in the vocabulary. "
+            f"Received: {tag}, but {word} has no id in the vocabulary. "
             "Name a tag that kt-datagen was given, or leave it out."
         )

@@ -1,8 +1,8 @@
 """The tag before each text, such as the language to translate into."""
 
+from keras_transformer.data.tags import add_tag
 from keras_transformer.data.tags import check_tag
-from keras_transformer.data.tags import tagged
-from keras_transformer.data.tags import word_of
+from keras_transformer.data.tags import make_tag_word
 from keras_transformer.decoding.steps import Step
 from keras_transformer.errors import UserError
 
@@ -24,17 +24,18 @@ class TargetTag(Step):
         check_tag(tag, "`target_language`")
         self.tag = tag
         # One token for the tag, and one for the end.
-        if codec.count_tokens([word_of(tag)]) != [2]:
+        word = make_tag_word(tag)
+        if codec.count_tokens([word]) != [2]:
             raise UserError(
                 "`target_language` must be a tag that the model was trained "
-                f"with. Received: {tag}, but {word_of(tag)} has no id in the "
+                f"with. Received: {tag}, but {word} has no id in the "
                 "vocabulary. Name a tag that kt-datagen was given, such as fr "
                 "in --train=news.en,news.fr@fr."
             )
 
     def prepare(self, texts):
-        return [tagged(text, self.tag) for text in texts], None
+        return [add_tag(text, self.tag) for text in texts], None
 
     def finish_links(self, links):
-        place = len(word_of(self.tag)) + 1  # behind the tag and a space
+        place = len(make_tag_word(self.tag)) + 1  # behind the tag and a space
         return links.drop_source(place)

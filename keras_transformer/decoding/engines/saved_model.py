@@ -60,8 +60,8 @@ class SavedModelEngine:
         if "with_terms" not in self._signatures:
             self.capabilities = dataclasses.replace(
                 self.capabilities,
-                description=f"{self.capabilities.description}, which an "
-                "earlier version of this package wrote,",
+                description=f"{self.capabilities.description}, whose search "
+                "takes no terms,",
                 glossary=False,
             )
         self.codec = SavedModelCodec(self._signatures, self.record)

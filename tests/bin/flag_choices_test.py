@@ -1,0 +1,35 @@
+"""Tests that choices which flags repeat are those of the library.
+
+The commands repeat them so that `--help` imports no slow module.
+"""
+
+from keras_transformer.bin import attention
+from keras_transformer.bin import datagen
+from keras_transformer.bin import exporter
+from keras_transformer.data.distributed_encoding import RUNNERS
+from keras_transformer.export import ctranslate2
+from keras_transformer.export import shortlist
+from keras_transformer.export import versions
+from keras_transformer.visualization import paper_figures
+
+
+def choices(command, name):
+    return tuple(command.FLAGS[name].parser.enum_values)
+
+
+class FlagChoicesTest:
+    def test_exporter_offers_what_the_exporters_take(self):
+        quantizations = choices(exporter, "quantization")
+        assert quantizations == ctranslate2.QUANTIZATIONS
+        precisions = choices(exporter, "precision")
+        assert precisions == ("auto", *versions.PRECISIONS)
+
+    def test_shortlists_have_the_default_size_of_the_library(self):
+        default = exporter.FLAGS["shortlist_size"].default
+        assert default == shortlist.NUM_RELATED
+
+    def test_datagen_offers_the_runners_and_the_local_encoder(self):
+        assert set(choices(datagen, "runner")) == {"local", *RUNNERS}
+
+    def test_attention_draws_the_figures_of_the_paper(self):
+        assert choices(attention, "figure") == paper_figures.FIGURES

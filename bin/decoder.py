@@ -130,7 +130,7 @@ def _decode(checker, steps, changes, constraints):
         # An export has its vocabulary in the model.
         translator = None if checker else load_model(steps)
         long_lines = LongLines(checker or translator, format.text_of)
-        lines = output.follow("decode_from_file", long_lines.watched(text))
+        lines = output.follow("decode_from_file", long_lines.inspect(text))
         prefixes_of_lines = prefixes_of_rows = None
         if prefixes:
             prefixes_of_lines, prefixes_of_rows = itertools.tee(

@@ -59,7 +59,7 @@ class LineFormat:
             for text, (line, _, translation), own, prefix in zip(
                 texts, batch, links, prefixes
             ):
-                of_words = self._of_words(own)
+                of_words = self._describe_words(own)
                 if self._is_json:
                     noted = self._with_warnings(
                         text, translation, translator, prefix
@@ -107,7 +107,7 @@ class LineFormat:
         hypotheses = [translation.hypotheses for translation in translations]
         return translator.word_links(texts, hypotheses)
 
-    def _of_words(self, links):
+    def _describe_words(self, links):
         """Returns the fields about the words of a translation."""
         fields = {}
         if FLAGS.write_alignments:
@@ -166,7 +166,7 @@ class LongLines:
     def num_long(self):
         return len(self._counts)
 
-    def watched(self, lines):
+    def inspect(self, lines):
         """Yields all lines of the input, and notes which are too long."""
         from keras_transformer.decoding.texts import WINDOW
 
@@ -183,7 +183,7 @@ class LongLines:
     def texts(self, lines, start):
         """Yields the text of each line, which is blank for a long one.
 
-        The lines are those from `watched` that are left after the first
+        The lines are those from `inspect` that are left after the first
         `start`.
         """
         for number, line in enumerate(lines, start + 1):

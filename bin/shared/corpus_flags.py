@@ -109,7 +109,7 @@ def check_unweighted(name, corpora):
         raise UserError(
             f"`--{name}` must have no weight, because only the text to train "
             "on has weights. Received: "
-            + " ".join(f"--{name}={_named(corpus)}" for corpus in corpora)
+            + " ".join(f"--{name}={_format(corpus)}" for corpus in corpora)
             + ". Leave the weight out."
         )
 
@@ -127,6 +127,6 @@ def read_languages(values, corpora):
     return languages
 
 
-def _named(corpus):
+def _format(corpus):
     weight = "" if corpus.weight == 1 else f":{corpus.weight}"
     return format_corpus_name(",".join(corpus.paths), corpus.tag) + weight

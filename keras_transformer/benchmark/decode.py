@@ -107,7 +107,7 @@ def time_translation(translate, num_sentences, num_passes, **facts):
         for _ in range(num_times):
             num_tokens = translate()
 
-    passes = machine.timed_passes(run, num_passes)
+    passes = machine.time_passes(run, num_passes)
     tokens_rate, _ = passes.rate(num_tokens)
     speed, speed_range = passes.rate(num_sentences)
     return {

@@ -57,7 +57,7 @@ def time_input(hparams, token_pairs, num_passes=5, vocabulary=None):
             f"max_length={hparams.max_length}, {first.num_dropped} pairs, all "
             "longer. Raise max_length."
         )
-    passes = machine.timed_passes(run_epochs, num_passes)
+    passes = machine.time_passes(run_epochs, num_passes)
     speed, speed_range = passes.rate(num_pairs)
     planning_share = statistics.median(planning_seconds) * speed / num_pairs
     return {

@@ -61,7 +61,7 @@ def write_report(cells, directory, settings):
     os.makedirs(directory, exist_ok=True)
     fits = {
         name: {
-            figure: fit_exponents(_of_layer(cells, name), figure)
+            figure: fit_exponents(_select_layer(cells, name), figure)
             for figure in FIGURES
         }
         for name in LAYERS
@@ -162,7 +162,7 @@ def _width_table(cells):
     head += [f"{title} {unit}" for title, unit, _ in FIGURES.values()]
     rows = []
     for name in LAYERS:
-        for cell in _of_layer(cells, name):
+        for cell in _select_layer(cells, name):
             figures = [
                 _number(cell.figures[key] / unit) if cell.figures else ""
                 for key, (_, _, unit) in FIGURES.items()
@@ -202,7 +202,7 @@ def _figure(cells):
             for name, layer in LAYERS.items():
                 measured = [
                     (cell.length, cell.figures[key] / size)
-                    for cell in _of_layer(cells, name)
+                    for cell in _select_layer(cells, name)
                     if cell.width == width and cell.figures.get(key, 0) > 0
                 ]
                 lengths, values = zip(*measured) if measured else ((), ())
@@ -222,5 +222,5 @@ def _figure(cells):
     return figure
 
 
-def _of_layer(cells, name):
+def _select_layer(cells, name):
     return [cell for cell in cells if cell.name == name]

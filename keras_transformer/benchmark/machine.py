@@ -37,16 +37,16 @@ class Passes(typing.NamedTuple):
         }
 
 
-def timed_passes(run, num_passes, least_seconds=1.0):
+def time_passes(run, num_passes, min_seconds=1.0):
     """Times a run in several passes while the machine is quiet.
 
     `run` takes the number of times to repeat the run. A call before the passes
-    warms it up and finds how many repetitions take `least_seconds`.
+    warms it up and finds how many repetitions take `min_seconds`.
     """
     begin = time.perf_counter()
     run(1)
     # Short runs are repeated, since the system counts time in ticks of 10 ms.
-    num_runs = math.ceil(least_seconds / (time.perf_counter() - begin))
+    num_runs = math.ceil(min_seconds / (time.perf_counter() - begin))
     passes = []
     for _ in range(num_passes):
         _wait_until_quiet()
@@ -90,7 +90,7 @@ def matrix_product_rate(precision, num_devices=1, num_passes=5):
                 product = ops.matmul(product, factor)
             float(product[0, 0])  # waits until the device has finished
 
-    passes = timed_passes(run, num_passes, least_seconds=0.2)
+    passes = time_passes(run, num_passes, min_seconds=0.2)
     # A product of square matrices takes 2 * size**3 operations.
     _, (_, best) = passes.rate(CHAIN_LENGTH * 2 * size**3)
     return best * (1 if is_processor else num_devices)

@@ -33,7 +33,7 @@ def time_training(
 
     Returns a dictionary of figures.
     """
-    plan = workload.fixed_plan(
+    plan = workload.plan_lengths(
         token_pairs,
         update_positions(hparams, token_pairs),
         workload.lengths_for(hparams),
@@ -45,7 +45,7 @@ def time_training(
     batches = list(engine.feed(updates))
     startup_seconds = _warm_up(engine, batches)
     losses = []
-    passes = machine.timed_passes(
+    passes = machine.time_passes(
         lambda num_times: losses.append(_train(engine, batches * num_times)),
         num_passes,
     )

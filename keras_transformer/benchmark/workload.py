@@ -83,7 +83,7 @@ def lengths_for(hparams):
     return LARGE_MODEL_LENGTHS if is_large else LENGTHS
 
 
-def fixed_plan(token_pairs, batch_tokens, lengths=LENGTHS, packed=False):
+def plan_lengths(token_pairs, batch_tokens, lengths=LENGTHS, packed=False):
     """Plans one full batch of each length, the same ones in every call.
 
     The length of a pair is that of its longer side, rounded up to a multiple of

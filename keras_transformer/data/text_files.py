@@ -31,7 +31,7 @@ def read_lines(path, errors="strict", exact=False):
     with open(path, "rb") as file:
         # By content, not by name: downloads are often named without ".gz".
         if file.peek(len(_GZIP_START)).startswith(_GZIP_START):
-            yield from _decompressed_lines(file, path, errors, exact)
+            yield from _decompress_lines(file, path, errors, exact)
         else:
             yield from split_lines(file, path, errors, exact)
 
@@ -90,7 +90,7 @@ def encoding_error(name, number, line, position):
     )
 
 
-def _decompressed_lines(file, path, errors, exact):
+def _decompress_lines(file, path, errors, exact):
     number = 0
     content = gzip.GzipFile(fileobj=file)
     try:

@@ -168,12 +168,12 @@ class Parser(Translator):
         return options
 
     def check_translations(self, trees, name="the input"):
-        def checked():
+        def check_trees():
             for line, tree in enumerate(trees, 1):
                 self.trees.write(tree, name, line)  # the error names the line
                 yield tree
 
-        return super().check_translations(checked(), name)
+        return super().check_translations(check_trees(), name)
 
     def _join(self, samples):
         """Returns the consensus of samples with the ids of its symbols."""

@@ -21,7 +21,7 @@ def check_texts(texts, name="texts"):
         )
 
 
-def numbered_texts(texts, start=0, name="texts"):
+def number_texts(texts, start=0, name="texts"):
     """Yields pairs (number, text), the first with the number `start + 1`.
 
     Raises a `UserError`, which calls the texts `name`, if `texts` is a str, or
@@ -48,7 +48,7 @@ def numbered_texts(texts, start=0, name="texts"):
 def check_pairs(texts, translations):
     """Raises a `UserError` unless there is one translation for each text."""
     for name, values in (("texts", texts), ("translations", translations)):
-        for _ in numbered_texts(values, name=name):
+        for _ in number_texts(values, name=name):
             pass
     if len(texts) != len(translations):
         raise UserError(
@@ -60,9 +60,9 @@ def check_pairs(texts, translations):
 
 def read_windows(texts, prefixes=None, start=0):
     """Yields windows: pairs (number, text), and their prefixes or None."""
-    numbered = numbered_texts(texts, start)  # errors count sentences from 1
+    numbered = number_texts(texts, start)  # errors count sentences from 1
     if prefixes is not None:
-        checked = numbered_texts(prefixes, start, "prefixes")
+        checked = number_texts(prefixes, start, "prefixes")
         prefixes = (prefix for _, prefix in checked)
     while window := list(itertools.islice(numbered, WINDOW)):
         window_prefixes = None

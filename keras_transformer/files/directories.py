@@ -82,7 +82,7 @@ def replace_directory(path, check=None, owned=None):
                 synchronise(aside)
             # The system cannot exchange directories that hold files.
             if os.path.isdir(place):
-                os.rename(place, _outdated(place))
+                os.rename(place, _name_outdated(place))
             move(aside, place)
             _finish_replacing(place, owned)
         finally:
@@ -92,7 +92,7 @@ def replace_directory(path, check=None, owned=None):
 
 def _finish_replacing(path, owned):
     """Ends a replacement, perhaps one that a killed process began."""
-    outdated = _outdated(path)
+    outdated = _name_outdated(path)
     if not os.path.isdir(outdated):
         return
     if not os.path.lexists(path):
@@ -104,7 +104,7 @@ def _finish_replacing(path, owned):
     shutil.rmtree(outdated)
 
 
-def _outdated(path):
+def _name_outdated(path):
     return f"{path}.outdated"
 
 

@@ -22,7 +22,7 @@ def lock_directory(path, wait=True, shown=None):
     With `wait` it waits for a process that holds the lock; otherwise a
     `UserError` names the path `shown`.
     """
-    new_directories = _missing(path)
+    new_directories = _list_missing(path)
 
     def open_directory():
         os.makedirs(path, exist_ok=True)
@@ -56,7 +56,7 @@ def open_locked(path, mode="w", shown=None, keep=False, **options):
         yield file
 
 
-def _missing(path):
+def _list_missing(path):
     """Returns the paths that `os.makedirs` would make, the innermost first."""
     missing = []
     path = os.path.abspath(path)

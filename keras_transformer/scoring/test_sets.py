@@ -16,7 +16,7 @@ def read_test_set(name, pair):
     codes of languages such as "en-de".
     """
     _check(name, pair)
-    paths = _placed_files(name, pair)
+    paths = _locate_files(name, pair)
     if not all(map(os.path.isfile, paths)):
         paths = _download(name, pair)
     if len(paths) != 2:
@@ -49,7 +49,7 @@ def _check(name, pair):
         )
 
 
-def _placed_files(name, pair):
+def _locate_files(name, pair):
     """Returns where sacreBLEU puts the text of a set with one reference."""
     from sacrebleu.utils import SACREBLEU_DIR
 
@@ -65,7 +65,7 @@ def _download(name, pair):
         return [source, *utils.get_reference_files(name, pair)]
     # sacreBLEU exits if a checksum or a certificate is wrong.
     except (OSError, SystemExit) as error:
-        source, reference = _placed_files(name, pair)
+        source, reference = _locate_files(name, pair)
         raise UserError(
             f"Cannot download --test_set={name}: {error}. Place its text into "
             f"{source} and {reference}, one sentence a line."

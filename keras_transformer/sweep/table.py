@@ -8,8 +8,8 @@ from keras_transformer import markdown
 from keras_transformer.files.writing import atomic_write
 from keras_transformer.sweep.results import SPLITS
 from keras_transformer.sweep.results import is_trained
+from keras_transformer.visualization.picture import name_metric
 from keras_transformer.visualization.picture import printable
-from keras_transformer.visualization.picture import spelled
 from keras_transformer.visualization.picture import write_picture
 
 # The columns of the paper's Table 3 that describe a model.
@@ -49,7 +49,7 @@ def make_lines(rows, results, measure, quoted=()):
         line = {"row": row.variant.name, "seed": row.seed}
         line |= _model_columns(row.hparams, others)
         if is_trained(row, result):
-            line |= _measured_columns(result, measure)
+            line |= _list_columns(result, measure)
         lines.append(line | _paper_columns(row.variant.paper))
     return lines
 
@@ -109,7 +109,7 @@ def _model_columns(hparams, others):
     return {**values, "steps": hparams.train_steps}
 
 
-def _measured_columns(result, measure):
+def _list_columns(result, measure):
     # A problem need not report its measure.
     scores = {
         f"{split}_{measure}": scores[measure]
@@ -136,7 +136,7 @@ def _list_columns(lines):
 
 def _make_heading(column):
     is_figure = column.startswith((*MEASURED, PAPER))
-    return HEADINGS.get(column, spelled(column) if is_figure else column)
+    return HEADINGS.get(column, name_metric(column) if is_figure else column)
 
 
 def _make_cell(column, value):
@@ -172,7 +172,7 @@ def _describe_spreads(lines):
 
 def _describe_spread(column, values):
     low, mean, high = min(values), statistics.mean(values), max(values)
-    return f"{spelled(column)} {low:.2f} to {high:.2f}, mean {mean:.2f}"
+    return f"{name_metric(column)} {low:.2f} to {high:.2f}, mean {mean:.2f}"
 
 
 def plot_lines(lines, path, base=None):
@@ -207,7 +207,7 @@ def _draw(axis, lines, names, column, base):
     ours = _find_points(lines, column)
     # The paper has one column for all splits.
     paper = _find_points(lines, PAPER + column.partition("_")[2])
-    label = spelled(column)
+    label = name_metric(column)
     if any(name == base for name, _ in ours):
         is_ratio = column.endswith("perplexity")
         label += ", % above base" if is_ratio else ", points above base"

@@ -5,7 +5,7 @@ import numpy as np
 from keras_transformer.token_ids import WORD_START
 from keras_transformer.visualization.attention_page import LABELS
 from keras_transformer.visualization.picture import num_columns
-from keras_transformer.visualization.picture import shortened
+from keras_transformer.visualization.picture import shorten_label
 from keras_transformer.visualization.picture import write_picture
 
 QUERIES = {"encoder": "source", "decoder": "target", "cross": "target"}
@@ -163,4 +163,4 @@ def _add_bar(figure, image, font_size):
 def _label(token):
     """Returns a token as readable text, without the mark of a word start."""
     # A lone mark is a space.
-    return shortened(token.removeprefix(WORD_START) or "␣")
+    return shorten_label(token.removeprefix(WORD_START) or "␣")

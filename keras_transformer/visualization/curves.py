@@ -9,8 +9,8 @@ from keras_transformer.runs.metrics_table import METRICS_FILE
 from keras_transformer.runs.metrics_table import read_rows
 from keras_transformer.visualization.picture import MAX_MARKERS
 from keras_transformer.visualization.picture import check_picture_path
+from keras_transformer.visualization.picture import name_metric
 from keras_transformer.visualization.picture import printable
-from keras_transformer.visualization.picture import spelled
 from keras_transformer.visualization.picture import write_picture
 
 MAX_VALUE = 1e300
@@ -40,7 +40,7 @@ def plot_learning_curve(rows, path, label_smoothing=0.0):
     axes[0].legend(frameon=False)
     for axis, name in zip(axes[1:], scores):
         _plot(axis, rows, name, color="tab:green")
-        axis.set_title(spelled(name))
+        axis.set_title(name_metric(name))
     for axis in axes:
         axis.set_xlabel("updates")
         axis.xaxis.set_major_formatter("{x:,.10g}")
@@ -211,4 +211,4 @@ def _x_unit(x_axis, curves):
 def _y_unit(metric):
     if metric == "memory_bytes":
         return 1e9, "memory in GB"
-    return 1, spelled(metric)
+    return 1, name_metric(metric)

@@ -22,7 +22,7 @@ def head_name(layer, head):
     return f"{layer + 1}.{head + 1}"
 
 
-def ranking(values):
+def rank_heads(values):
     """Returns pairs `(layer, head)` from the highest to the lowest value.
 
     The values have the shape `(num_layers, num_heads)`.
@@ -42,8 +42,8 @@ def head_notes(scores, head):
 def head_table(scores):
     """Returns the `NUM_ROWS` heads with the highest scores of each kind."""
     columns = []
-    for name, values in scores.by_name().items():
-        best = ranking(values)[:NUM_ROWS]
+    for name, values in scores.to_dictionary().items():
+        best = rank_heads(values)[:NUM_ROWS]
         columns.append([name, *(_cell(scores, name, head) for head in best)])
     lines = zip(*columns)
     return "\n".join(
@@ -66,8 +66,8 @@ def write_head_page(scores, words, weights, path, text_name):
     no other file and no network. The weights have the shape `(num_layers,
     num_heads, num_words, num_words)`.
     """
-    names = list(scores.by_name())
-    heads = ranking(scores.by_name()[names[0]])
+    names = list(scores.to_dictionary())
+    heads = rank_heads(scores.to_dictionary()[names[0]])
     parts = {
         "counts": f"{scores.num_words:,} words of {scores.num_sentences:,} "
         f"sentences of {html.escape(text_name)}",
@@ -93,7 +93,7 @@ def _row(scores, head):
     cells = "".join(
         f'<td data-score="{score}" style="--score:{values[head]:.4f}">'
         f"{values[head]:z.3f} <small>{notes.get(score, '')}</small></td>"
-        for score, values in scores.by_name().items()
+        for score, values in scores.to_dictionary().items()
     )
     return f'<tr><th><a href="#head-{name}">{name}</a></th>{cells}</tr>'
 
@@ -112,7 +112,7 @@ def write_head_picture(scores, path):
     # Imported here so that importing this module does not load matplotlib.
     from matplotlib.figure import Figure
 
-    maps = scores.by_name()
+    maps = scores.to_dictionary()
     num_layers, num_heads = scores.diagonal.shape
     width = max(4, num_heads) * CELL + MARGIN
     height = num_layers * CELL + 2 * MARGIN

@@ -29,7 +29,7 @@ class HeadScores(typing.NamedTuple):
     num_sentences: int
     num_words: int
 
-    def by_name(self):
+    def to_dictionary(self):
         """Returns a dictionary of the scores alone, without missing ones."""
         scores = {name: getattr(self, name) for name in SCORES}
         return {name: s for name, s in scores.items() if s is not None}

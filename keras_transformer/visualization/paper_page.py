@@ -6,7 +6,7 @@ from keras_transformer.files.writing import atomic_write
 from keras_transformer.visualization import page
 from keras_transformer.visualization.paper_figures import head_colour
 from keras_transformer.visualization.picture import num_columns
-from keras_transformer.visualization.picture import shortened
+from keras_transformer.visualization.picture import shorten_label
 
 # All lengths are in pixels.
 PITCH = 27  # from one word to the next
@@ -50,7 +50,7 @@ def _panel(panel, words):
 
 def lines_svg(panel, words):
     """Returns the SVG of a panel: two rows of words and the lines between."""
-    labels = [shortened(word) for word in words]
+    labels = [shorten_label(word) for word in words]
     room = CHARACTER * max(map(num_columns, labels)) + SPACE
     width = PITCH * len(words)
     upper = room  # where the lines begin

@@ -2,7 +2,7 @@
 
 from keras_transformer.visualization.paper_figures import head_colour
 from keras_transformer.visualization.picture import num_columns
-from keras_transformer.visualization.picture import shortened
+from keras_transformer.visualization.picture import shorten_label
 from keras_transformer.visualization.picture import write_picture
 
 # All lengths are in inches.
@@ -27,7 +27,7 @@ def write_paper_picture(figure, path):
     # Imported here so that importing this module does not load matplotlib.
     from matplotlib.figure import Figure
 
-    labels = [shortened(word) for word in figure.words]
+    labels = [shorten_label(word) for word in figure.words]
     room = CHARACTER * max(map(num_columns, labels)) + 0.1
     length = PITCH * len(labels)
     gap = min(2.4, max(1.2, 0.3 * length))  # between the two rows

@@ -40,12 +40,12 @@ def write_picture(figure, path):
         figure.savefig(file, format=_format(path))
 
 
-def spelled(metric):
+def name_metric(metric):
     """Returns the name of a column of `metrics.csv` as words for a reader.
 
     Example:
 
-    >>> spelled("dev_chrf")
+    >>> name_metric("dev_chrf")
     'dev chrF'
     """
     return " ".join(SPELLINGS.get(word, word) for word in metric.split("_"))
@@ -59,7 +59,7 @@ def printable(text):
     return re.sub("[\x00-\x1f\x7f\ud800-\udfff\ufffe\uffff]", "\ufffd", text)
 
 
-def shortened(text):
+def shorten_label(text):
     """Returns a text as a label of at most `MAX_CHARACTERS` characters."""
     if len(text) > MAX_CHARACTERS:
         text = text[: MAX_CHARACTERS - 1] + "…"

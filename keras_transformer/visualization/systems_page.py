@@ -103,8 +103,8 @@ def _example(example):
     rows = [("source", html.escape(example.source))] if example.source else []
     rows += [
         ("reference", html.escape(example.reference)),
-        (_scored("this", example.this), _marked(example.this)),
-        (_scored("other", example.other), _marked(example.other)),
+        (_show_score("this", example.this), _mark_words(example.this)),
+        (_show_score("other", example.other), _mark_words(example.other)),
     ]
     cells = "".join(f"<dt>{name}</dt><dd>{text}</dd>" for name, text in rows)
     difference = example.this.score - example.other.score
@@ -114,11 +114,11 @@ def _example(example):
     )
 
 
-def _scored(name, translation):
+def _show_score(name, translation):
     return f'<span class="{name}">{name}</span> {translation.score:.1f}'
 
 
-def _marked(translation):
+def _mark_words(translation):
     return " ".join(map(_mark, translation.words, translation.orders))
 
 

@@ -124,7 +124,7 @@ class LoadTextTest:
 
 class FixedPlanTest:
     def test_one_full_batch_of_each_length(self, text):
-        plan = workload.fixed_plan(text, BATCH_TOKENS)
+        plan = workload.plan_lengths(text, BATCH_TOKENS)
         shapes = [(64 // length, length, length) for length in (16, 24, 32)]
         assert plan.shapes == shapes
         num_tokens = 0
@@ -139,7 +139,7 @@ class FixedPlanTest:
 
     def test_packed_rows_hold_the_same_pairs(self, text):
         plans = [
-            workload.fixed_plan(text, 2 * BATCH_TOKENS, packed=packed)
+            workload.plan_lengths(text, 2 * BATCH_TOKENS, packed=packed)
             for packed in (False, True)
         ]
         assert len(plans[0]) == len(plans[1]) == 3
@@ -155,7 +155,7 @@ class FixedPlanTest:
 
     def test_a_large_model_takes_the_middle_batch_alone(self, text):
         plans = [
-            workload.fixed_plan(text, BATCH_TOKENS, workload.lengths_for(hp))
+            workload.plan_lengths(text, BATCH_TOKENS, workload.lengths_for(hp))
             for hp in (HParams(d_model=256), HParams(d_model=512))
         ]
         assert [len(plan) for plan in plans] == [3, 1]
@@ -163,7 +163,7 @@ class FixedPlanTest:
 
     def test_too_little_text_is_an_error(self, text):
         with pytest.raises(ValueError, match="no full batch of 16 tokens"):
-            workload.fixed_plan(text, 100_000)
+            workload.plan_lengths(text, 100_000)
 
 
 class MachineTest:
@@ -174,7 +174,7 @@ class MachineTest:
             repetitions.append(num_times)
             time.sleep(0.01 * num_times)
 
-        passes = machine.timed_passes(run, 3, least_seconds=0.1)
+        passes = machine.time_passes(run, 3, min_seconds=0.1)
         assert repetitions[0] == 1
         assert repetitions[1] in range(2, 11)
         assert repetitions[1:] == 3 * repetitions[1:2]
@@ -189,8 +189,8 @@ class MachineTest:
         busy = subprocess.Popen([sys.executable, "-c", "while True: pass"])
         try:
             time.sleep(0.1)
-            passes = machine.timed_passes(
-                lambda num_times: time.sleep(0.5), 1, least_seconds=0.1
+            passes = machine.time_passes(
+                lambda num_times: time.sleep(0.5), 1, min_seconds=0.1
             )
         finally:
             busy.kill()
@@ -241,7 +241,7 @@ class BenchmarkTest:
         assert run_benchmark(paths, *flags) == 0
         (line,) = capsys.readouterr().out.splitlines()
         figures = json.loads(line)
-        plan = workload.fixed_plan(text, BATCH_TOKENS)
+        plan = workload.plan_lengths(text, BATCH_TOKENS)
         assert figures["batches"] == [list(shape) for shape in plan.shapes]
         assert figures["padding_share"] == round(plan.padding_share, 4)
         low, high = figures["target_tokens_per_second_range"]

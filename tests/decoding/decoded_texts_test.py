@@ -15,7 +15,7 @@ from keras_transformer.decoding import texts as windows
 from keras_transformer.decoding.engines.ctranslate2 import CTranslate2Engine
 from keras_transformer.decoding.engines.keras_engine import KerasEngine
 from keras_transformer.decoding.steps import long_texts
-from keras_transformer.decoding.texts import numbered_texts
+from keras_transformer.decoding.texts import number_texts
 from keras_transformer.decoding.translator import Translator
 
 
@@ -81,7 +81,7 @@ class LimitsTest:
 class NumberedTextsTest:
     def test_the_first_has_the_number_after_the_start(self):
         texts = iter(["a", "b"])
-        assert list(numbered_texts(texts, 7)) == [(8, "a"), (9, "b")]
+        assert list(number_texts(texts, 7)) == [(8, "a"), (9, "b")]
 
     @pytest.mark.parametrize(
         "texts, message",
@@ -94,7 +94,7 @@ class NumberedTextsTest:
     )
     def test_what_is_no_text_is_an_error_with_its_number(self, texts, message):
         with pytest.raises(ValueError, match=message):
-            list(numbered_texts(texts))
+            list(number_texts(texts))
 
 
 class WindowsTest:

@@ -3,7 +3,7 @@ import pytest
 from attention_examples import Page
 
 from keras_transformer.visualization.head_report import head_table
-from keras_transformer.visualization.head_report import ranking
+from keras_transformer.visualization.head_report import rank_heads
 from keras_transformer.visualization.head_report import write_head_page
 from keras_transformer.visualization.head_report import write_head_picture
 from keras_transformer.visualization.head_scores import HeadScorer
@@ -110,7 +110,7 @@ class HeadScorerTest:
     def test_repeating_a_text_changes_no_score(self):
         once = scores_of(*random_heads(), spans=SPANS)
         twice = scores_of(*random_heads(), spans=SPANS, times=2)
-        for name, values in once.by_name().items():
+        for name, values in once.to_dictionary().items():
             np.testing.assert_allclose(getattr(twice, name), values)
         assert (twice.num_sentences, twice.num_words) == (2, 2 * SIZE)
 
@@ -122,7 +122,7 @@ class HeadScorerTest:
 class HeadTableTest:
     def test_the_highest_come_first(self):
         values = np.array([[0.1, 0.9], [0.5, 0.9]])
-        assert ranking(values) == [(0, 1), (1, 1), (1, 0), (0, 0)]
+        assert rank_heads(values) == [(0, 1), (1, 1), (1, 0), (0, 0)]
 
     def test_the_best_head_of_each_score_is_in_the_first_row(self):
         scores = scores_of(uniform(), shifted(-1), spans=SPANS)
@@ -157,5 +157,5 @@ class WriteHeadPictureTest:
         scores = scores_of(*random_heads(), spans=SPANS)
         write_head_picture(scores, str(path))
         text = path.read_text()
-        for name in scores.by_name():
+        for name in scores.to_dictionary():
             assert text.count(f"<!-- {name} -->") == 1

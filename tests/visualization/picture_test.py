@@ -65,4 +65,4 @@ class SpelledTest:
         ],
     )
     def test_scores_are_spelled_as_in_the_field(self, metric, words):
-        assert picture.spelled(metric) == words
+        assert picture.name_metric(metric) == words

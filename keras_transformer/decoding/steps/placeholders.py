@@ -186,7 +186,7 @@ def make_mask(placeholders, glossary=None):
 
 
 def needs_links(masked, translation):
-    missing = _missing(masked, translation)
+    missing = _find_missing(masked, translation)
     return bool(masked.text and translation and (masked.tags or missing))
 
 
@@ -211,7 +211,7 @@ def restore(masked, translation, links=None):
         span = links.find_span(start, end) if links else (len(translation),) * 2
         return [len(put_back(translation[:place])) for place in span]
 
-    missing = _missing(masked, translation)
+    missing = _find_missing(masked, translation)
     marks = sorted([*masked.tags, *missing], key=lambda mark: mark.start)
     # Names are replaced first. What is inserted may end in a letter, and a name
     # directly after it would no longer be a word.
@@ -243,7 +243,7 @@ def check_protect(protect, linearization, **others):
             )
 
 
-def _missing(masked, translation):
+def _find_missing(masked, translation):
     return [
         placeholder
         for name, placeholder in masked.stand_ins.items()

@@ -10,12 +10,12 @@ import pytest
 
 # The backends differ most in these; the rest takes minutes. A test of the
 # translator searches on JAX as well.
-QUICK = ("masks", "attention", "top_k")
+QUICK = ("masks", "attention", "beams")
 LAYERS = (
     "dropout",
     "feed_forward",
     "embedding",
-    "token_embeddings",
+    "embedding_tokens",
     "positional_encoding",
 )
 LAYERS += ("residual", "encoder", "decoder", "sampling")

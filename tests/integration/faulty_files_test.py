@@ -18,7 +18,7 @@ from keras_transformer.bin import evaluate
 from keras_transformer.bin import exporter
 from keras_transformer.bin import plot
 from keras_transformer.bin import trainer
-from keras_transformer.bin.shared import command
+from keras_transformer.bin.kt_decoder import decoder_model
 from keras_transformer.runs.checkpoints import Checkpoints
 
 FROZEN = Path(__file__).parents[1] / "fixtures" / "v0.1"
@@ -43,7 +43,10 @@ def no_backend(*_):
 @pytest.fixture
 def paths(tmp_path, monkeypatch):
     """Paths for the flags: a run, its data, a text and an output."""
-    monkeypatch.setattr(command, "load_backend", no_backend)
+    modules = [module for module, *_ in COMMANDS.values()] + [decoder_model]
+    for module in modules:
+        if hasattr(module, "load_backend"):
+            monkeypatch.setattr(module, "load_backend", no_backend)
     shutil.copytree(FROZEN / "run", tmp_path / "run")
     (tmp_path / "data").mkdir()
     (tmp_path / "text").write_text("a b c\n")
@@ -56,7 +59,7 @@ def refused(capsys, paths, name, *words):
     before = contents(paths["run"].parent)
     assert_fails(
         capsys,
-        [*words, "Received: "],
+        words,
         command_,
         f"--output_dir={paths['run']}",
         *flags,

@@ -180,7 +180,7 @@ class DecodeTest:
     def test_prefixes_are_refused(self, run, sentences, capsys):
         assert_fails(
             capsys,
-            ["prefixes", "parser"],
+            ["--prefix_file", "not with a parsing run"],
             decoder,
             f"--output_dir={run}",
             f"--decode_from_file={sentences}",

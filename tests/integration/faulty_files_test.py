@@ -98,7 +98,7 @@ class FaultyRunTest:
             ("hparams.json", b'{"d_model": "x"}', "d_model='x'"),
             ("hparams.json", b'{"d_modell": 3}', "d_modell"),
             ("hparams.json", "missing", "does not exist"),
-            ("vocab.model", b"text", "vocab.model with sha256="),
+            ("vocab.model", b"text", "vocab.model is not the vocabulary of"),
             ("vocab.model", "pipe", "which is not a file"),
             (CHECKPOINT, b"PK\x03\x04", "complete .npz file"),
             (CHECKPOINT, "directory", "a directory, not a file"),
@@ -117,7 +117,7 @@ class FaultyRunTest:
         [
             ("checkpoints/evaluations.json", b'[{"step": "x"}]', "`[0].step`"),
             ("checkpoints/evaluations.json", "loop", "which is not a file"),
-            ("metrics.csv", b"step\nx\n", "row 1 has step='x'"),
+            ("metrics.csv", b"step\nx\n", "`row 1.step` must be an integer"),
             ("metrics.csv", "directory", "a directory, not a file"),
             ("scores/test.json", b"{}", "must be a list but is an object"),
             ("scores/test.json", b'[{"step": 1}]', "lacks `[0].num_pairs`"),
@@ -133,8 +133,16 @@ class FaultyRunTest:
     @pytest.mark.parametrize(
         "weight, array, words",
         [
-            ("model/more", np.zeros(3), "'model/more' with shape (3,)"),
-            ("model/embedding/embeddings", np.zeros(3), "has (312, 16)"),
+            (
+                "model/more",
+                np.zeros(3),
+                "'model/more' is of shape (3,) but must be absent",
+            ),
+            (
+                "model/embedding/embeddings",
+                np.zeros(3),
+                "must be of shape (312, 16)",
+            ),
         ],
     )
     def test_weights_of_another_model_are_refused(
@@ -184,7 +192,9 @@ class FaultyRunTest:
     def test_plot_refuses_figures_that_are_no_numbers(self, paths, capsys):
         replace(paths["run"] / "metrics.csv", b"step,dev_bleu\n1,x\n")
         flags = [f"--runs={paths['run']}", f"--plot_to_file={paths['out']}.png"]
-        assert_fails(capsys, ["dev_bleu='x'", "Received"], plot, *flags)
+        assert_fails(
+            capsys, ["`row 1.dev_bleu` must be a finite number"], plot, *flags
+        )
 
 
 class FaultyExportTest:
@@ -220,7 +230,7 @@ class FaultyExportTest:
     @pytest.mark.parametrize(
         "file, content, words",
         [
-            ("vocab.model", b"text", "vocab.model with sha256="),
+            ("vocab.model", b"text", "vocab.model is not the vocabulary of"),
             ("model.bin", b"", "CTranslate2 cannot load"),
             ("model.bin", b"\xff" * 1000, "CTranslate2 cannot load"),
             ("config.json", b"{", "config.json"),
@@ -243,7 +253,7 @@ class FaultyDataTest:
             ("manifest.json", b"{", "not JSON from line 1"),
             ("manifest.json", b"{}", "which lacks `made_from`"),
             ("manifest.json", "loop", "which is not a file"),
-            ("vocab.model", b"text", "vocab.model with sha256="),
+            ("vocab.model", b"text", "vocab.model is not the vocabulary of"),
             ("train.source.ids", b"\xff" * 6, "with 6 bytes for"),
             ("train.target.offsets.npy", b"text", "not an array of numbers"),
             ("dev.source.ids", "missing", "does not exist"),

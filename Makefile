@@ -23,7 +23,8 @@ SECONDS ?= 600
 # What trains, searches, exports, serves, differentiates or starts processes takes
 # minutes, so `make check` leaves it out.
 SLOW_TESTS = integration robustness benchmark decoding engines export layers \
-	losses serving sweep training transformer jax_backend_test.py
+	losses serving sweep training transformer jax_backend_test.py \
+	serialization_test.py data/dataset_test.py data/large_corpora_page_test.py
 
 .PHONY: demo demo-parsing check test test-slow fuzz lint venv clean
 

@@ -1,6 +1,6 @@
 # make demo          Train on a toy language, translate, and print BLEU.
 # make demo-parsing  Train on a toy treebank, parse, and print F1.
-# make check         Check the style; run the fast unit tests. A minute and a half.
+# make check         Check the style; run the fast unit tests.
 # make test          Check the style; run the unit and integration tests.
 # make test-slow     Run the tests that train a model or take minutes.
 # make fuzz          Feed the readers of files and requests with hostile bytes.

@@ -49,7 +49,7 @@ def make_lines(rows, results, measure, quoted=()):
         line = {"row": row.variant.name, "seed": row.seed}
         line |= _model_columns(row.hparams, others)
         if is_trained(row, result):
-            line |= _result_columns(result, measure)
+            line |= _collect_figures(result, measure)
         lines.append(line | _paper_columns(row.variant.paper))
     return lines
 
@@ -109,7 +109,7 @@ def _model_columns(hparams, others):
     return {**values, "steps": hparams.train_steps}
 
 
-def _result_columns(result, measure):
+def _collect_figures(result, measure):
     # A problem need not report its measure.
     scores = {
         f"{split}_{measure}": scores[measure]

@@ -164,27 +164,13 @@ class Decoder(LayerStack):
 
     Section 3.1 of Vaswani et al. (2017). The input is vectors, not ids: embed
     the tokens and add positions first. With `norm="pre"` a normalisation
-    follows the last layer. Masks are those of `DecoderLayer`.
+    follows the last layer.
 
     Args:
         num_layers: Integer, N, the number of layers.
         **options: Arguments of `DecoderLayer` and of a Keras layer.
 
-    Call arguments:
-        x: Tensor of shape `(batch, target_len, d_model)`.
-        encoded: Output of the encoder, a tensor of shape
-            `(batch, input_len, d_model)`.
-        padding_mask: Boolean tensor of shape `(batch, input_len)`, True for
-            real tokens of `encoded`. Defaults to None.
-        segments: Integer tensor of shape `(batch, target_len)`, as in
-            `DecoderLayer`. Defaults to None.
-        encoded_segments: Integer tensor of shape `(batch, input_len)`, as in
-            `DecoderLayer`. Defaults to None.
-        attention_mask: Boolean tensor of shape `(query_len, key_len)` or
-            `(batch, query_len, key_len)`, as in `DecoderLayer`. Defaults to
-            None.
-        return_weights: Boolean, whether to return the attention weights of
-            every layer as well. Defaults to False.
+    Call arguments: those of `DecoderLayer`.
 
     Returns:
         Tensor of shape `(batch, target_len, d_model)`. With `return_weights`

@@ -131,24 +131,14 @@ class Encoder(LayerStack):
 
     Section 3.1 of Vaswani et al. (2017). The input is vectors, not ids: embed
     the tokens and add positions first. With `norm="pre"` a normalisation
-    follows the last layer. Masks are those of `EncoderLayer`; with
-    `causal=True` this is the stack of a decoder-only language model.
+    follows the last layer. With `causal=True` this is the stack of
+    a decoder-only language model.
 
     Args:
         num_layers: Integer, N, the number of layers.
         **options: Arguments of `EncoderLayer` and of a Keras layer.
 
-    Call arguments:
-        x: Tensor of shape `(batch, length, d_model)`.
-        padding_mask: Boolean tensor of shape `(batch, length)`, True for real
-            tokens. Defaults to None.
-        segments: Integer tensor of shape `(batch, length)`, as in
-            `EncoderLayer`. Defaults to None.
-        attention_mask: Boolean tensor of shape `(query_len, key_len)` or
-            `(batch, query_len, key_len)`, as in `EncoderLayer`. Defaults to
-            None.
-        return_weights: Boolean, whether to return the attention weights of
-            every layer as well. Defaults to False.
+    Call arguments: those of `EncoderLayer`.
 
     Returns:
         Tensor of shape `(batch, length, d_model)`. With `return_weights` also

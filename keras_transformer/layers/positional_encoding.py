@@ -70,16 +70,7 @@ class LearnedPositionalEncoding(SequenceLayer):
         max_length: Integer number of positions.
         d_model: Integer width of a vector.
 
-    Call arguments:
-        x: Tensor of shape `(batch, length, d_model)`.
-        start: Integer or scalar tensor, the position of the first vector of
-            `x`. Defaults to 0.
-        positions: Integer tensor of shape `(batch, length)` for packed rows,
-            the position of each vector in its own sequence, from 0 to
-            `length` - 1. `start` is added. Defaults to None.
-
-    Returns:
-        Tensor of shape `(batch, length, d_model)`.
+    Call arguments and result are those of `SinusoidalPositionalEncoding`.
 
     Example:
 

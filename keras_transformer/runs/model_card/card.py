@@ -1,4 +1,4 @@
-"""The text of a model card and its overview."""
+"""The model card of a run: its file, its summary and its overview."""
 
 import dataclasses
 import datetime
@@ -10,7 +10,6 @@ from keras_transformer.markdown import code
 from keras_transformer.markdown import table
 from keras_transformer.runs.model_card import facts
 from keras_transformer.runs.model_card import sections
-from keras_transformer.runs.model_card.use import explain_use
 from keras_transformer.trees.target_text import find_linearization
 
 FILE_NAME = "README.md"
@@ -79,23 +78,19 @@ def make_model_card(run, step=None, export=None):
     data = facts.get_data(run)
     training = run.read_training(step)
     title, task = _describe_task(run, data)
-    parts = [
-        MARK,
-        f"# A Transformer {title}",
-        _make_summary(run, task),
-        _make_overview(run, step, data, training, export, decode),
-        "## Use",
-        explain_use(run, step, export, decode["beam_size"]),
-        "## Data",
-        sections.make_data_section(run, data),
-        "## Scores",
-        sections.make_scores_section(run, step, training, export),
-        "## Limits",
-        sections.make_limits_section(run, data, decode["extra_length"]),
-        "## Hyperparameters",
-        sections.make_hparams_section(run),
-    ]
-    return "\n\n".join(parts) + "\n"
+    text = sections.fill_template(
+        "card",
+        mark=MARK,
+        title=title,
+        summary=_make_summary(run, task),
+        overview=_make_overview(run, step, data, training, export, decode),
+        use=sections.make_use_section(run, step, export, decode["beam_size"]),
+        data=sections.make_data_section(run, data),
+        scores=sections.make_scores_section(run, step, training, export),
+        limits=sections.make_limits_section(run, data, decode["extra_length"]),
+        hparams=sections.make_hparams_section(run),
+    )
+    return f"{text}\n"
 
 
 def _is_card(path):

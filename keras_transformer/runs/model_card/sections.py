@@ -1,7 +1,11 @@
 """The sections of a model card after its overview."""
 
 import dataclasses
+import importlib.resources
+import string
 
+from keras_transformer.data.subwords import SOURCE_VOCABULARY_FILE
+from keras_transformer.data.subwords import VOCABULARY_FILE
 from keras_transformer.markdown import block
 from keras_transformer.markdown import code
 from keras_transformer.markdown import table
@@ -9,30 +13,22 @@ from keras_transformer.runs.model_card import facts
 from keras_transformer.runs.model_card import scores
 from keras_transformer.trees.target_text import find_linearization
 
-_LIMITS_OF_TRANSLATION = [
-    "A translation can read well and still be wrong. Words can be missing or "
-    "added, and names, numbers and negations can change. Have somebody check "
-    "every translation that matters.",
-    "A translation can repeat unfair or offensive content of the training "
-    "data.",
-    "Each sentence is translated without its context. A translation that "
-    "reaches the maximum length ends unfinished.",
-]
-_LIMIT_OF_BYTES = (
+_FOLDER = importlib.resources.files("keras_transformer.runs.model_card")
+_SPELLED_IN_BYTES = (
     "Characters outside the vocabulary are spelled in bytes, which the model "
     "has hardly seen in training."
 )
-_LIMIT_OF_SYMBOLS = (
+_SYMBOLS_ONLY = (
     "Inputs must be symbols of the vocabulary with spaces between them, where "
     "`@@` joins a symbol to the next one. Any other word is unknown to the "
     "model."
 )
-_LIMITS_OF_PARSING = [
-    "Every output is a well-formed tree over the words of the sentence, but "
-    "the tree can be wrong. Even a meaningless sequence of words gets a tree.",
-    "Each input is one English sentence, which the model reads as words that "
-    "are separated as in the Penn Treebank.",
-]
+
+
+def fill_template(name, **parts):
+    """Returns the text of a Markdown file of this folder with its parts."""
+    text = _FOLDER.joinpath(f"{name}.md").read_text(encoding="utf-8")
+    return string.Template(text.strip()).substitute(parts)
 
 
 def count_training_pairs(data):
@@ -203,26 +199,46 @@ def _list_evaluation_scores(run, step, of_step_only):
 
 def make_limits_section(run, data, extra_length):
     """Lists the limits of the model and of its output."""
-    hparams = run.hparams
     pairs = count_training_pairs(data)
-    source = f"{pairs} pairs" if pairs else "the training data"
-    limits = [
-        f"The model has learned from {source} of `{run.problem_name}`. Expect "
-        "worse output on other subjects and in other styles. The scores hold "
-        "only for text like the training data.",
-    ]
-    if find_linearization(run.vocabulary):
-        limits += _LIMITS_OF_PARSING
+    is_parser = find_linearization(run.vocabulary)
+    has_bytes = run.vocabulary.has_bytes
+    return fill_template(
+        "limits",
+        source=f"{pairs} pairs" if pairs else "the training data",
+        problem=run.problem_name,
+        task=fill_template(
+            f"limits_{'parsing' if is_parser else 'translation'}"
+        ),
+        max_length=run.hparams.max_length,
+        extra_length=extra_length,
+        vocabulary=_SPELLED_IN_BYTES if has_bytes else _SYMBOLS_ONLY,
+    )
+
+
+def make_use_section(run, step, export, beam_size):
+    """Says how to load the model and how to call it."""
+    format = export.get("format")
+    linearization = find_linearization(run.vocabulary)
+    # Loading takes the newest checkpoint, so only another step is named.
+    names_step = not format and step != run.checkpoints.find()
+    is_shared = run.vocabularies.is_shared
+    parts = {
+        "source_file": VOCABULARY_FILE if is_shared else SOURCE_VOCABULARY_FILE,
+        "beam_size": beam_size,
+        "use_vmap": ", use_vmap=True" if export.get("shortlist") else "",
+        "place": "model" if format else "run",
+        "ending": "" if format else ". In Python",
+        "verb": "parse" if linearization else "translate",
+        "results": "trees in brackets" if linearization else "translations",
+        "step": f", step={step}" if names_step else "",
+        "linearization": linearization,
+        "flag": f" --checkpoint_step={step}" if names_step else "",
+    }
+    if linearization:
+        names = ["install", "exported_parser" if format else "parser"]
     else:
-        limits += _LIMITS_OF_TRANSLATION
-    limits += [
-        f"No input had more than {hparams.max_length} tokens in training. The "
-        "model accepts longer input, but its output is worse.",
-        f"An output has at most {extra_length} tokens more than its input.",
-        _LIMIT_OF_BYTES if run.vocabulary.has_bytes else _LIMIT_OF_SYMBOLS,
-        "The licence of the training data may restrict the use of the model.",
-    ]
-    return "\n".join(f"- {limit}" for limit in limits)
+        names = [format] if format else ["install", "run"]
+    return "\n\n".join(fill_template(f"use_{name}", **parts) for name in names)
 
 
 def make_hparams_section(run):

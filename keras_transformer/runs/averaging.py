@@ -10,7 +10,7 @@ from keras_transformer.errors import UserError
 from keras_transformer.files.directories import check_directory
 from keras_transformer.files.directories import replace_directory
 from keras_transformer.runs.checkpoint_file import check_shapes
-from keras_transformer.runs.checkpoint_history import find_newest_without_gap
+from keras_transformer.runs.checkpoints import find_newest_without_gap
 from keras_transformer.runs.metrics_table import COSTS
 from keras_transformer.runs.run_directory import HPARAMS_FILE
 from keras_transformer.runs.run_directory import RUN_FILE

@@ -3,14 +3,11 @@ import itertools
 import numpy as np
 import pytest
 
-from keras_transformer.runs.checkpoint_history import Evaluation
-from keras_transformer.runs.checkpoint_history import find_best_step
-from keras_transformer.runs.checkpoint_history import find_newest_without_gap
-from keras_transformer.runs.checkpoint_history import read_evaluations
-from keras_transformer.runs.checkpoint_history import read_timed_steps
-from keras_transformer.runs.checkpoint_history import select_kept
-from keras_transformer.runs.checkpoint_history import write_evaluations
-from keras_transformer.runs.checkpoint_history import write_timed_steps
+from keras_transformer.runs.checkpoints import Checkpoints
+from keras_transformer.runs.checkpoints import Evaluation
+from keras_transformer.runs.checkpoints import find_best_step
+from keras_transformer.runs.checkpoints import find_newest_without_gap
+from keras_transformer.runs.checkpoints import select_kept
 
 HOUR = 3600.0
 
@@ -19,50 +16,64 @@ def evaluations(*steps):
     return [Evaluation(step) for step in steps]
 
 
+@pytest.fixture
+def checkpoints(tmp_path):
+    """A function that returns the empty checkpoints of some steps."""
+
+    def make(*steps):
+        for step in steps:
+            (tmp_path / f"ckpt-{step}.npz").touch()
+        return Checkpoints(str(tmp_path))
+
+    return make
+
+
 class EvaluationsFileTest:
-    def test_read_returns_what_was_written(self, tmp_path):
+    def test_it_holds_what_was_added(self, checkpoints):
         evaluated = [Evaluation(1, 60.0, 20.5), Evaluation(2, 120.0, None)]
-        write_evaluations(str(tmp_path / "a"), evaluated)
-        assert read_evaluations(str(tmp_path / "a"), [1, 2]) == evaluated
+        checkpoints(1, 2).add_evaluations(*evaluated)
+        assert checkpoints().evaluations == evaluated
 
-    def test_empty_file_differs_from_no_file(self, tmp_path):
-        path = str(tmp_path / "a")
-        assert read_evaluations(path, [1, 2]) == evaluations(1, 2)
-        write_evaluations(path, [])
-        assert read_evaluations(path, [1, 2]) == []
+    def test_empty_file_differs_from_no_file(self, checkpoints, tmp_path):
+        assert checkpoints(1, 2).evaluations == evaluations(1, 2)
+        (tmp_path / "evaluations.json").write_text("[]")
+        assert checkpoints().evaluations == []
 
-    def test_evaluation_of_an_incomplete_checkpoint_is_ignored(self, tmp_path):
-        path = str(tmp_path / "a")
-        write_evaluations(path, evaluations(1, 2, 3))
-        assert read_evaluations(path, [2]) == evaluations(1, 2)
+    def test_evaluation_of_an_incomplete_checkpoint_is_ignored(
+        self, checkpoints
+    ):
+        checkpoints(2).add_evaluations(*evaluations(1, 2, 3))
+        assert checkpoints().evaluations == evaluations(1, 2)
 
     @pytest.mark.parametrize("text", ["{", "3", "[3]", '[{"stop": 1}]'])
-    def test_error_of_another_content_names_the_file(self, tmp_path, text):
-        path = tmp_path / "a.json"
-        path.write_text(text)
-        with pytest.raises(ValueError, match="a.json.*Delete it"):
-            read_evaluations(str(path), [1])
+    def test_error_of_another_content_names_the_file(
+        self, checkpoints, tmp_path, text
+    ):
+        (tmp_path / "evaluations.json").write_text(text)
+        with pytest.raises(ValueError, match="evaluations.json.*Delete it"):
+            assert checkpoints(1).evaluations
 
 
 class TimedFileTest:
-    def test_read_returns_what_was_written(self, tmp_path):
-        path = str(tmp_path / "a")
-        assert read_timed_steps(path, [1, 2]) == []
-        write_timed_steps(path, [1, 2])
-        assert read_timed_steps(path, [1, 2]) == [1, 2]
+    def test_it_holds_what_was_added(self, checkpoints):
+        assert checkpoints(1, 2).timed_steps == []
+        checkpoints().add_timed_steps(1, 2)
+        assert checkpoints().timed_steps == [1, 2]
 
-    def test_record_of_an_incomplete_checkpoint_is_ignored(self, tmp_path):
-        path = str(tmp_path / "a")
-        write_timed_steps(path, [1, 2, 3])
-        assert read_timed_steps(path, [2]) == [1, 2]
-        assert read_timed_steps(path, []) == []
+    def test_record_of_an_incomplete_checkpoint_is_ignored(
+        self, checkpoints, tmp_path
+    ):
+        checkpoints().add_timed_steps(1, 2, 3)
+        assert checkpoints().timed_steps == []
+        assert checkpoints(2).timed_steps == [1, 2]
 
     @pytest.mark.parametrize("text", ["{", "3", '["3"]', "[2, 1]", "[1, 1]"])
-    def test_error_of_another_content_names_the_file(self, tmp_path, text):
-        path = tmp_path / "a.json"
-        path.write_text(text)
-        with pytest.raises(ValueError, match="a.json.*Delete it"):
-            read_timed_steps(str(path), [1])
+    def test_error_of_another_content_names_the_file(
+        self, checkpoints, tmp_path, text
+    ):
+        (tmp_path / "timed.json").write_text(text)
+        with pytest.raises(ValueError, match="timed.json.*Delete it"):
+            assert checkpoints(1).timed_steps
 
 
 def hourly(*minutes):

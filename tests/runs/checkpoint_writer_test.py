@@ -7,10 +7,9 @@ import time
 import numpy as np
 import pytest
 
-from keras_transformer.runs.checkpoint_history import Evaluation
-from keras_transformer.runs.checkpoint_history import write_timed_steps
 from keras_transformer.runs.checkpoints import Checkpoints
 from keras_transformer.runs.checkpoints import CheckpointWriter
+from keras_transformer.runs.checkpoints import Evaluation
 
 WRITE_ON = """
 import sys
@@ -136,7 +135,7 @@ class CheckpointWriterTest:
         checkpoints.add_evaluations(Evaluation(1), Evaluation(2))
         checkpoints.add_timed_steps(1)
         # As if the process had been killed before it wrote the checkpoint.
-        write_timed_steps(f"{checkpoints.directory}/timed.json", [1, 2])
+        checkpoints.add_timed_steps(2)
         writer = CheckpointWriter(checkpoints)
         writer.save(3, ARRAYS)
         writer.wait()

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from keras_transformer.runs.averaging import average
-from keras_transformer.runs.checkpoint_history import Evaluation
 from keras_transformer.runs.checkpoints import Checkpoints
+from keras_transformer.runs.checkpoints import Evaluation
 from keras_transformer.runs.weights import select_decoding_weights
 
 

@@ -12,7 +12,7 @@ from keras_transformer.data.bpe_symbols import write_symbols
 from keras_transformer.data.subwords import train_subwords
 from keras_transformer.registry import get_hparams
 from keras_transformer.runs.averaging import average_run
-from keras_transformer.runs.checkpoint_history import Evaluation
+from keras_transformer.runs.checkpoints import Evaluation
 from keras_transformer.runs.metrics_table import MetricsTable
 from keras_transformer.runs.model_card.card import make_model_card
 from keras_transformer.runs.model_card.card import write_model_card

@@ -9,7 +9,7 @@ from keras_transformer import hparam
 from keras_transformer.data.subwords import train_subwords
 from keras_transformer.runs import variables
 from keras_transformer.runs.averaging import average_run
-from keras_transformer.runs.checkpoint_history import Evaluation
+from keras_transformer.runs.checkpoints import Evaluation
 from keras_transformer.runs.run_directory import RunDirectory
 from keras_transformer.runs.weights import check_same_architecture
 from keras_transformer.runs.weights import load_model

@@ -42,47 +42,43 @@ from keras_transformer.errors import UserError
 from keras_transformer.visualization.picture import check_picture_path
 
 FLAGS = flags.define(
-    "output_dir",
-    "checkpoint_step",
-    flags.text("text", "Sentence whose attention is shown."),
-    flags.path("html", "HTML page to write. Default: none."),
-    flags.path(
-        "png", "Picture to write, a .png, .pdf or .svg file. Default: none."
+    flags.group(
+        flags.UNGROUPED,
+        output_dir=flags.SHARED,
+        checkpoint_step=flags.SHARED,
+        text=flags.text("Sentence whose attention is shown."),
+        html=flags.path("HTML page to write. Default: none."),
+        png=flags.path(
+            "Picture to write, a .png, .pdf or .svg file. Default: none."
+        ),
     ),
     flags.group(
         "All heads",
-        flags.choice(
-            "attention",
+        attention=flags.choice(
             ["encoder", "decoder", "cross"],
             "Attention in the picture: encoder, decoder or cross.",
             default="cross",
         ),
-        flags.text(
-            "target_text",
+        target_text=flags.text(
             "Translation whose attention is shown. Default: the run's own "
             "translation.",
         ),
-        "beam_size",
-        "alpha",
+        beam_size=flags.SHARED,
+        alpha=flags.SHARED,
     ),
     flags.group(
         "A figure of the paper",
-        flags.choice(
-            "figure",
+        figure=flags.choice(
             ["3", "4", "5"],
             "Figure to draw: 3, 4 or 5. Default: none, which shows all heads.",
         ),
-        flags.count(
-            "layer", "Layer to show, from 1. Default: the next to last."
-        ),
-        flags.counts(
-            "heads",
+        layer=flags.count("Layer to show, from 1. Default: the next to last."),
+        heads=flags.counts(
             "Heads to show, from 1, such as 5,6. Figures 4 and 5 take two. "
             "Default: all heads in figure 3, those that attend most from the "
             "word to another one in figure 4, and the sharpest in figure 5.",
         ),
-        flags.text(
-            "word",
+        word=flags.text(
             "Word that attends in figures 3 and 4, at its first place in the "
             "sentence. Default: the one whose heads attend most to a distant "
             "word.",
@@ -90,8 +86,7 @@ FLAGS = flags.define(
     ),
     flags.group(
         "A ranking of heads",
-        flags.path(
-            "find",
+        find=flags.path(
             "Sentences to rank the heads over: dev or test, or a file with one "
             "sentence per line. Default: none.",
         ),

@@ -28,30 +28,26 @@ from keras_transformer.bin.shared.backend import load_backend
 from keras_transformer.errors import UserError
 
 FLAGS = flags.define(
-    "output_dir",
-    flags.count(
-        "num_last_checkpoints",
+    output_dir=flags.SHARED,
+    num_last_checkpoints=flags.count(
         "Number of checkpoints to average, counted from the newest.",
         default=5,
     ),
-    flags.choice(
-        "checkpoints",
+    checkpoints=flags.choice(
         ["evaluated", "timed"],
         "Checkpoints to average: evaluated for the newest one and those of "
         "evaluations, or timed for those of --timed_checkpoint_minutes.",
         default="evaluated",
     ),
-    flags.path(
-        "averaged_dir",
-        "Directory of the averaged run. Default: averaged, inside output_dir.",
+    averaged_dir=flags.path(
+        "Directory of the averaged run. Default: averaged, inside output_dir."
     ),
-    flags.switch(
-        "evaluate",
+    evaluate=flags.switch(
         "Measure the average, the newest and the best checkpoint on dev. "
         "Default: true if the data are in the data directory.",
         default=None,
     ),
-    "data_dir",
+    data_dir=flags.SHARED,
 )
 
 

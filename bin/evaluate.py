@@ -55,42 +55,36 @@ OF_TEXT = ("tokenize", "language", "lowercase", "compare")
 FLAGS = flags.define(
     flags.group(
         OF_A_RUN,
-        "output_dir",
-        "checkpoint_step",
-        "data_dir",
-        flags.choice(
-            "split",
+        output_dir=flags.SHARED,
+        checkpoint_step=flags.SHARED,
+        data_dir=flags.SHARED,
+        split=flags.choice(
             ["train", "dev", "test"],
             "Split to decode: dev or test.",
             default="test",
         ),
-        flags.text(
-            "test_set",
+        test_set=flags.text(
             "Test set of sacreBLEU to decode in place of a split, such as "
             "wmt14/full. Default: none.",
         ),
-        "beam_size",
-        "alpha",
-        "decode_hparams",
-        flags.switch(
-            "evalb_files",
-            "Also write the gold trees and the parsed trees for EVALB.",
+        beam_size=flags.SHARED,
+        alpha=flags.SHARED,
+        decode_hparams=flags.SHARED,
+        evalb_files=flags.switch(
+            "Also write the gold trees and the parsed trees for EVALB."
         ),
     ),
     flags.group(
         "Scoring files",
-        flags.path(
-            "hypotheses",
+        hypotheses=flags.path(
             "File of translations or trees to score, one per line. Default: "
             "none, which decodes a split.",
         ),
-        flags.path(
-            "references",
+        references=flags.path(
             "File of references, one per line. Default: none, which decodes a "
             "split.",
         ),
-        flags.choice(
-            "measure",
+        measure=flags.choice(
             ["bleu", "f1"],
             "Scores to compute: bleu for text, f1 for trees.",
             default="bleu",
@@ -98,27 +92,23 @@ FLAGS = flags.define(
     ),
     flags.group(
         "BLEU, chrF and TER",
-        flags.choice(
-            "tokenize",
+        tokenize=flags.choice(
             ["13a", "none", "intl", "char", "zh"],
             "Tokenizer of the first BLEU: 13a, none, intl, char or zh. "
             "Default: 13a, or none if the problem's text is tokenised.",
         ),
-        flags.text(
-            "language",
+        language=flags.text(
             "Code of the language of the text, such as de, for the paper's "
             "BLEU. Default: the problem's; none for files and translate_files, "
             "which leaves that score out.",
         ),
-        flags.switch("lowercase", "Score without regard to case."),
-        flags.path(
-            "compare",
+        lowercase=flags.switch("Score without regard to case."),
+        compare=flags.path(
             "Other outputs for the same text, to be compared by paired "
             "bootstrap: a file, or the directory of a run that kt-evaluate has "
             "decoded the text with. Default: none.",
         ),
-        flags.path(
-            "report",
+        report=flags.path(
             "HTML file to write about where the outputs differ from those of "
             "--compare. Default: none.",
         ),

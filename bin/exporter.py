@@ -41,44 +41,42 @@ from keras_transformer.bin.shared.backend import load_backend
 from keras_transformer.bin.shared.backend import read_backend
 
 FLAGS = flags.define(
-    "output_dir",
-    "checkpoint_step",
-    flags.path(
-        "export_dir",
-        "Directory to write to. Each version gets a folder in it. Default: "
-        "export, export_ids or export_ctranslate2 inside output_dir, by "
-        "format.",
+    flags.group(
+        flags.UNGROUPED,
+        output_dir=flags.SHARED,
+        checkpoint_step=flags.SHARED,
+        export_dir=flags.path(
+            "Directory to write to. Each version gets a folder in it. Default: "
+            "export, export_ids or export_ctranslate2 inside output_dir, by "
+            "format.",
+        ),
+        format=flags.choice(
+            ["saved_model", "saved_model_ids", "ctranslate2"],
+            "Format of the exported model: saved_model, saved_model_ids or "
+            "ctranslate2.",
+            default="saved_model",
+        ),
+        quantization=flags.choice(
+            ["float32", "float16", "bfloat16", "int16", "int8"]
+            + ["int8_float32", "int8_float16", "int8_bfloat16"],
+            "Number format of the weights of a CTranslate2 model: float32, "
+            "float16, bfloat16, int16, int8, int8_float32, int8_float16 or "
+            "int8_bfloat16.",
+            default="float32",
+        ),
+        precision=flags.choice(
+            ["auto", "float32", "bfloat16"],
+            "Number format that a SavedModel computes in: float32, bfloat16, "
+            "or auto, which is float32.",
+            default="auto",
+        ),
+        beam_size=flags.SHARED,
+        alpha=flags.SHARED,
+        decode_hparams=flags.SHARED,
     ),
-    flags.choice(
-        "format",
-        ["saved_model", "saved_model_ids", "ctranslate2"],
-        "Format of the exported model: saved_model, saved_model_ids or "
-        "ctranslate2.",
-        default="saved_model",
-    ),
-    flags.choice(
-        "quantization",
-        ["float32", "float16", "bfloat16", "int16", "int8"]
-        + ["int8_float32", "int8_float16", "int8_bfloat16"],
-        "Number format of the weights of a CTranslate2 model: float32, "
-        "float16, bfloat16, int16, int8, int8_float32, int8_float16 or "
-        "int8_bfloat16.",
-        default="float32",
-    ),
-    flags.choice(
-        "precision",
-        ["auto", "float32", "bfloat16"],
-        "Number format that a SavedModel computes in: float32, bfloat16, or "
-        "auto, which is float32.",
-        default="auto",
-    ),
-    "beam_size",
-    "alpha",
-    "decode_hparams",
     flags.group(
         "Shortlist of a CTranslate2 model",
-        corpus_flags.corpora(
-            "shortlist",
+        shortlist=corpus_flags.corpora(
             "Text that the run was trained on, named as for kt-datagen: two "
             "files with a comma in between, or one that ends in .tsv or .tmx. "
             "Repeat the flag for several corpora. A translation then consists "
@@ -86,15 +84,14 @@ FLAGS = flags.define(
             "subwords of the source, which is faster. Default: none, which "
             "allows all subwords.",
         ),
-        flags.count(
-            "shortlist_size",
+        shortlist_size=flags.count(
             "Number of subwords of the target that belong to one of the "
             "source. More of them are slower and exclude fewer translations.",
             default=40,
             maximum=flags.MAX_VOCAB_SIZE,
         ),
-        "source_language",
-        "target_language",
+        source_language=flags.SHARED,
+        target_language=flags.SHARED,
     ),
 )
 DEFAULT_DIRS = {

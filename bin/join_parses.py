@@ -27,11 +27,11 @@ from keras_transformer.bin.shared import flags
 from keras_transformer.bin.shared.text_io import check_output
 
 FLAGS = flags.define(
-    flags.paths(
-        "parses", "Files of parses, one for each parser, separated by commas."
+    parses=flags.paths(
+        "Files of parses, one for each parser, separated by commas."
     ),
-    flags.path(
-        "joined", "File to write the joined trees to. Default: standard output."
+    joined=flags.path(
+        "File to write the joined trees to. Default: standard output."
     ),
 )
 

@@ -16,17 +16,14 @@ from keras_transformer.visualization.curves import plot_comparison
 from keras_transformer.visualization.picture import check_picture_path
 
 FLAGS = flags.define(
-    flags.paths(
-        "runs", "Directories of the runs to draw, separated by commas."
-    ),
-    flags.text("metric", "Column of metrics.csv to draw.", default="dev_bleu"),
-    flags.choice(
-        "x_axis",
+    runs=flags.paths("Directories of the runs to draw, separated by commas."),
+    metric=flags.text("Column of metrics.csv to draw.", default="dev_bleu"),
+    x_axis=flags.choice(
         ["step", "seconds", "epoch"],
         "Horizontal axis: step, seconds of training, or epoch.",
         default="step",
     ),
-    flags.path("plot_to_file", "Picture to write, a .png, .pdf or .svg file."),
+    plot_to_file=flags.path("Picture to write, a .png, .pdf or .svg file."),
 )
 
 

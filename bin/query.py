@@ -27,35 +27,31 @@ from keras_transformer.bin.shared import flags
 from keras_transformer.bin.shared import text_io
 
 FLAGS = flags.define(
-    flags.text(
-        "text", "Sentence to translate. Default: the lines of standard input."
+    text=flags.text(
+        "Sentence to translate. Default: the lines of standard input."
     ),
-    flags.text(
-        "server",
+    server=flags.text(
         "Host of the server. Append :PORT if the port is not the usual one, "
         "which is 8500 for gRPC and 8501 for REST. REST also takes a path.",
         default="localhost",
     ),
-    flags.choice(
-        "protocol",
+    protocol=flags.choice(
         ["grpc", "rest"],
         "Protocol to use: grpc or rest.",
         default="grpc",
     ),
-    "model_name",
-    flags.count(
-        "model_version",
+    model_name=flags.SHARED,
+    model_version=flags.count(
         "Version of the model that translates. Default: the newest version.",
         maximum=2**63 - 1,  # the protocol's int64
     ),
-    flags.amount(
-        "timeout_secs",
+    timeout_secs=flags.amount(
         "Maximum number of seconds to wait for an answer.",
         default=10.0,
         maximum=1_000_000,  # the system counts milliseconds in an int32
     ),
-    "write_scores",
-    "glossary",
+    write_scores=flags.SHARED,
+    glossary=flags.SHARED,
 )
 LINES_PER_REQUEST = 32  # the default --max_batch_size of kt-serve
 

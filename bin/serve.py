@@ -43,41 +43,32 @@ from keras_transformer.bin.shared.backend import load_backend
 from keras_transformer.errors import UserError
 
 FLAGS = flags.define(
-    flags.path(
-        "export_dir",
-        "Directory of exported models, with one folder for each version: 1, "
-        "2, and so on.",
+    export_dir=flags.path(
+        "Directory of exported models, with one folder for each version: 1, 2, "
+        "and so on.",
     ),
-    "model_name",
+    model_name=flags.SHARED,
     # The server has no access control, so by default it serves this machine
     # only.
-    flags.text(
-        "host",
+    host=flags.text(
         "Address to listen on; 0.0.0.0 listens on all addresses of this "
         "machine.",
         default="localhost",
     ),
-    flags.port("port", "Port of gRPC; 0 turns gRPC off.", default=8500),
-    flags.port(
-        "rest_api_port", "Port of REST; 0 turns REST off.", default=8501
-    ),
-    flags.path(
-        "tls_certificate",
+    port=flags.port("Port of gRPC; 0 turns gRPC off.", default=8500),
+    rest_api_port=flags.port("Port of REST; 0 turns REST off.", default=8501),
+    tls_certificate=flags.path(
         "Certificate of this server, or a chain of them, in PEM. With it both "
         "protocols are encrypted. Default: neither is.",
     ),
-    flags.path(
-        "tls_key", "Private key of the certificate, without a password."
-    ),
-    flags.count(
-        "max_batch_size",
+    tls_key=flags.path("Private key of the certificate, without a password."),
+    max_batch_size=flags.count(
         "Maximum number of sentences, from one or more requests, to translate "
         "together.",
         default=32,
         maximum=100_000,
     ),
-    flags.whole(
-        "batch_timeout_micros",
+    batch_timeout_micros=flags.whole(
         "Microseconds that a batch waits for each further sentence. In total "
         "it waits at most ten times as long.",
         default=2000,

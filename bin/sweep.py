@@ -48,116 +48,99 @@ SETTINGS += ("grid", "ranges", "scale", "hparams", "random_seed", "precision")
 FLAGS = flags.define(
     flags.group(
         "Getting started",
-        flags.text(
-            "problem",
+        problem=flags.text(
             "Name of the problem. The suffix _rev swaps source and target, and "
             "_both stands for both directions together.",
         ),
-        flags.path(
-            "data_dir",
+        data_dir=flags.path(
             "Directory of the generated data, with one folder for each "
             "problem.",
         ),
-        flags.path(
-            "output_dir",
+        output_dir=flags.path(
             "Directory of the sweep: its table, its picture, and a run for "
             "each row.",
         ),
-        flags.count(
-            "train_steps",
+        train_steps=flags.count(
             "Number of updates of each row. Default: train_steps of its "
             "hparams set.",
         ),
-        "registry_help",
+        registry_help=flags.SHARED,
     ),
     flags.group(
         "Rows",
-        flags.choice(
-            "table",
+        table=flags.choice(
             ["3", "4"],
             "Table of the paper to repeat: 3 for its models, or 4 for its "
             "parser. Default: none.",
         ),
-        flags.text(
-            "hparams_sets",
+        hparams_sets=flags.text(
             "Names of hparams sets to train, separated by commas. Default: "
             "none.",
         ),
-        flags.text(
-            "hparams_set",
+        hparams_set=flags.text(
             "Name of the hparams set that --grid or --random changes, or that "
             "--table=4 trains. Default: transformer_parsing for --table=4.",
         ),
-        flags.text(
-            "grid",
+        grid=flags.text(
             "Values to combine, such as 'dropout=0.1,0.3;num_layers=2,4'. "
             "Default: none.",
         ),
-        flags.count(
-            "random",
+        random=flags.count(
             "Number of combinations to draw from --ranges. Default: none.",
             maximum=10_000,
         ),
-        flags.text(
-            "ranges",
+        ranges=flags.text(
             "Ranges or values to draw from, such as 'learning_rate=0.3..3.0 "
             "log;num_layers=2..6;norm=pre,post'. Default: none.",
         ),
-        flags.text(
-            "rows",
+        rows=flags.text(
             "Names of the rows to train now, separated by commas, such as "
             "base,a_h1. Default: all rows.",
         ),
     ),
     flags.group(
         "Recipe",
-        flags.choice(
-            "scale",
+        scale=flags.choice(
             SCALES,
             "Size of the models: none as the hparams set states, or tiny, "
             "which divides d_model, d_ff, d_k, d_v and warmup_steps by 4, "
             "effective_batch_tokens by 40 and learning_rate by 2.",
             default="none",
         ),
-        flags.text(
-            "hparams",
+        hparams=flags.text(
             "Changes to the hparams sets of all rows, after --scale, such as "
             "attention_dropout=0.1.",
             default="",
         ),
-        flags.count(
-            "seeds", "Number of seeds for each row.", default=1, maximum=100
+        seeds=flags.count(
+            "Number of seeds for each row.", default=1, maximum=100
         ),
-        flags.count(
-            "base_seeds",
+        base_seeds=flags.count(
             "Number of seeds for the row base of Table 3.",
             default=1,
             maximum=100,
         ),
-        flags.seed(
-            "random_seed",
+        random_seed=flags.seed(
             "First seed of each row, and the seed that --random draws with.",
             default=0,
         ),
-        "precision",
+        precision=flags.SHARED,
     ),
     flags.group(
         "Evaluation",
-        flags.text(
-            "splits",
+        splits=flags.text(
             "Splits to evaluate, separated by commas: dev, test or both. "
             "Default: those of the problem.",
         ),
     ),
     flags.group(
         "Data",
-        flags.path(
-            "semi_data_dir",
+        semi_data_dir=flags.path(
             "Directory of the generated data of the semi-supervised row of "
             "--table=4: the treebank and parsed text. Default: none, which "
             "leaves the row out.",
         ),
-        "usr_dir",
+        usr_dir=flags.SHARED,
     ),
 )
 # Each of these names the rows of a sweep.

@@ -23,19 +23,16 @@ from keras_transformer.bin.shared.backend import load_backend
 from keras_transformer.errors import UserError
 
 FLAGS = flags.define(
-    "output_dir",
-    "checkpoint_step",
-    flags.paths(
-        "train_trees",
+    output_dir=flags.SHARED,
+    checkpoint_step=flags.SHARED,
+    train_trees=flags.paths(
         "Files or directories of the training trees, separated by commas. "
         "wsj:02-21 selects folders or files by their numbers.",
     ),
-    flags.paths(
-        "dev_trees",
-        "Files or directories of the development trees. Default: none.",
+    dev_trees=flags.paths(
+        "Files or directories of the development trees. Default: none."
     ),
-    flags.seed(
-        "random_seed",
+    random_seed=flags.seed(
         "Seed of the initial weights, the dropout and the choice of words.",
         default=0,
     ),

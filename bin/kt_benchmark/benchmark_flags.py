@@ -10,101 +10,95 @@ DEVICES = "Devices"
 OF_DECODING = "Flags of --mode=decode"
 OF_LAYERS = "Flags of --mode=layers"
 FLAGS = flags.define(
-    flags.choice(
-        "mode",
-        ["train", "input", "decode", "layers"],
-        "Work to time: train, input, decode or layers.",
-    ),
-    flags.text(
-        "hparams_set",
-        "Name of the hparams set. --mode=layers and --mode=decode with a run "
-        "need none.",
-    ),
-    "hparams",
-    flags.count(
-        "num_passes",
-        "Number of times to repeat the timed work.",
-        default=5,
-        maximum=10_000,
-    ),
-    flags.path(
-        "vocabulary",
-        "SentencePiece model to encode the text with; it must have ids for "
-        "padding and for the end of a sentence. Default: a new model trained "
-        "on the training text, which adds to the start-up time.",
+    flags.group(
+        flags.UNGROUPED,
+        mode=flags.choice(
+            ["train", "input", "decode", "layers"],
+            "Work to time: train, input, decode or layers.",
+        ),
+        hparams_set=flags.text(
+            "Name of the hparams set. --mode=layers and --mode=decode with a "
+            "run need none.",
+        ),
+        hparams=flags.SHARED,
+        num_passes=flags.count(
+            "Number of times to repeat the timed work.",
+            default=5,
+            maximum=10_000,
+        ),
+        vocabulary=flags.path(
+            "SentencePiece model to encode the text with; it must have ids for "
+            "padding and for the end of a sentence. Default: a new model "
+            "trained on the training text, which adds to the start-up time.",
+        ),
     ),
     flags.group(
         OF_TRAINING,
-        "train_source",
-        "train_target",
-        flags.count(
-            "vocab_size",
+        train_source=flags.SHARED,
+        train_target=flags.SHARED,
+        vocab_size=flags.count(
             "Number of subwords of a new vocabulary. Default: 8000.",
             maximum=flags.MAX_VOCAB_SIZE,
         ),
-        flags.switch(
-            "packed",
+        packed=flags.switch(
             "Put several sentence pairs into a row, as --hparams=packed=true "
             "does.",
         ),
     ),
-    flags.group(DEVICES, "precision", "xla", "worker_gpu"),
+    flags.group(
+        DEVICES,
+        precision=flags.SHARED,
+        xla=flags.SHARED,
+        worker_gpu=flags.SHARED,
+    ),
     flags.group(
         OF_DECODING,
-        flags.path(
-            "output_dir",
+        output_dir=flags.path(
             "Directory of a trained run or of a CTranslate2 model. Default: "
             "none, which uses a model with random weights.",
         ),
-        flags.path(
-            "decode_from_file", "File to translate, one sentence per line."
+        decode_from_file=flags.path(
+            "File to translate, one sentence per line."
         ),
-        "decode_hparams",
-        flags.count(
-            "batch_size",
+        decode_hparams=flags.SHARED,
+        batch_size=flags.count(
             "Number of sentences to decode together.",
             default=32,
             maximum=100_000,
         ),
-        flags.whole(
-            "target_length",
+        target_length=flags.whole(
             "Number of tokens of every translation, its end included; 0 lets "
             "the model decide.",
             default=0,
             maximum=MAX_OUTPUT_TOKENS,
         ),
-        flags.switch(
-            "sort_by_length",
-            "Decode sentences of similar lengths together. "
-            "--nosort_by_length keeps the order of the file.",
+        sort_by_length=flags.switch(
+            "Decode sentences of similar lengths together. --nosort_by_length "
+            "keeps the order of the file.",
             default=True,
         ),
     ),
     flags.group(
         OF_LAYERS,
-        flags.path(
-            "report_dir", "Directory for table1.md, table1.csv and table1.png."
+        report_dir=flags.path(
+            "Directory for table1.md, table1.csv and table1.png."
         ),
-        flags.count(
-            "seconds",
+        seconds=flags.count(
             "Time limit for all layers together, in seconds. Layers that it "
             "leaves no time for are skipped.",
             default=3600,
         ),
-        flags.choice(
-            "max_length",
+        max_length=flags.choice(
             [str(length) for length in layer_table.LENGTHS],
             "Length of the longest sequences (n).",
             default="4096",
         ),
-        flags.choice(
-            "max_width",
+        max_width=flags.choice(
             [str(width) for width in layer_table.WIDTHS],
             "Width of the widest layers (d).",
             default="1024",
         ),
-        flags.count(
-            "neighbourhood_size",
+        neighbourhood_size=flags.count(
             "Positions that restricted self-attention sees (r).",
             default=64,
             maximum=1_000_000,

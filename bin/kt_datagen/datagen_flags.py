@@ -31,32 +31,27 @@ TRAINED += ("vocabulary_temperature",)
 
 VOCABULARY_GROUP = flags.group(
     "Vocabulary of translate_files",
-    flags.path(
-        "vocabulary",
+    vocabulary=flags.path(
         "SentencePiece model to use, or the directory of a run, an average, "
         "data, or an export in the format ctranslate2 or saved_model_ids. "
         "Default: train one on the text. parsing_files takes it, too.",
     ),
-    flags.switch(
-        "shared_vocabulary",
+    shared_vocabulary=flags.switch(
         "Whether source and target have one vocabulary. Two are better where "
         "they have different scripts, and need tied_embeddings=target in the "
         "training. Default: true.",
         default=None,
     ),
-    flags.count(
-        "source_vocab_size",
+    source_vocab_size=flags.count(
         "Number of subwords in the source's own vocabulary. Default: "
         "vocab_size.",
         maximum=flags.MAX_VOCAB_SIZE,
     ),
-    flags.text(
-        "symbols",
+    symbols=flags.text(
         "Texts that are one subword each wherever they stand, separated by "
         "commas, such as <num>,<url>. Default: none.",
     ),
-    flags.amount(
-        "vocabulary_temperature",
+    vocabulary_temperature=flags.amount(
         "Above 1, small corpora get a larger share of the text that the "
         "vocabulary is trained on: in proportion to their size to the power of "
         "1 / vocabulary_temperature.",
@@ -64,70 +59,62 @@ VOCABULARY_GROUP = flags.group(
         maximum=1_000,
         minimum=1,
     ),
-    flags.switch(
-        "tokenized",
+    tokenized=flags.switch(
         "The text has spaces between its tokens already, so no score tokenises "
         "it again.",
     ),
 )
 RUNNER_GROUP = flags.group(
     "Several machines",
-    flags.choice(
-        "runner",
+    runner=flags.choice(
         ("local", "direct", "prism", "flink", "spark", "dataflow", "portable"),
         "Where the training text is encoded: local is this machine with all "
         "its cores, and the others are runners of Apache Beam.",
         default="local",
     ),
-    flags.text(
-        "pipeline_options",
+    pipeline_options=flags.text(
         "Options of Apache Beam for the runner, such as '--project=mine "
         "--region=europe-west1 --temp_location=gs://mine/tmp'.",
         default="",
     ),
 )
 FLAGS = flags.define(
-    flags.text(
-        "problem",
-        "Name of the problem, or several names separated by commas. The "
-        "suffix _rev swaps source and target, and _both stands for both "
-        "directions together. All of them share their data.",
+    flags.group(
+        flags.UNGROUPED,
+        problem=flags.text(
+            "Name of the problem, or several names separated by commas. The "
+            "suffix _rev swaps source and target, and _both stands for both "
+            "directions together. All of them share their data.",
+        ),
+        data_dir=flags.path(
+            "Directory to write to, with one folder for each problem."
+        ),
+        tmp_dir=flags.SHARED,
     ),
-    flags.path(
-        "data_dir", "Directory to write to, with one folder for each problem."
-    ),
-    "tmp_dir",
     corpus_flags.GROUP,
     VOCABULARY_GROUP,
     RUNNER_GROUP,
     flags.group(
         "Files of parsing_files",
-        flags.paths(
-            "train_trees",
+        train_trees=flags.paths(
             "Files or directories of the training trees, separated by commas. "
             "wsj:02-21 means the folders or files 02 to 21 in wsj.",
         ),
-        flags.paths(
-            "dev_trees", "Files or directories of the development trees."
+        dev_trees=flags.paths("Files or directories of the development trees."),
+        test_trees=flags.paths(
+            "Files or directories of the test trees. Default: none."
         ),
-        flags.paths(
-            "test_trees",
-            "Files or directories of the test trees. Default: none.",
-        ),
-        flags.paths(
-            "parsed_trees",
+        parsed_trees=flags.paths(
             "Files or directories of automatically parsed trees that training "
             "adds to the treebank. Default: none.",
         ),
-        flags.count(
-            "treebank_weight",
+        treebank_weight=flags.count(
             "Number of times that an epoch goes through the training trees for "
             "each time through the parsed trees.",
             default=1,
             maximum=1_000,
         ),
-        flags.choice(
-            "linearization",
+        linearization=flags.choice(
             LINEARIZATIONS,
             "Form of a tree as a sequence. normalised writes XX for every "
             "word, tagged its part-of-speech tag, and lexicalised the word "
@@ -135,17 +122,15 @@ FLAGS = flags.define(
             "after the first child of its constituent.",
             default="normalised",
         ),
-        flags.whole(
-            "augmentation_rounds",
+        augmentation_rounds=flags.whole(
             "Number of times that an epoch goes through the training trees, "
             "together with new trees made of their parts; 0 uses the training "
             "trees alone. Parsed trees are not augmented.",
             default=0,
             maximum=1_000,
         ),
-        flags.switch(
-            "skip_bad",
-            "Report malformed trees and leave them out, instead of failing.",
+        skip_bad=flags.switch(
+            "Report malformed trees and leave them out, instead of failing."
         ),
     ),
 )

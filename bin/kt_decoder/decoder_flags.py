@@ -6,79 +6,65 @@ from keras_transformer.documents.document import FORMATS
 from keras_transformer.errors import UserError
 
 FLAGS = flags.define(
-    "output_dir",
-    "checkpoint_step",
+    flags.group(
+        flags.UNGROUPED, output_dir=flags.SHARED, checkpoint_step=flags.SHARED
+    ),
     flags.group(
         "Input and output",
-        flags.path(
-            "decode_from_file",
-            "File to translate, one sentence per line. - means standard "
-            "input. Default: standard input.",
+        decode_from_file=flags.path(
+            "File to translate, one sentence per line. - means standard input. "
+            "Default: standard input.",
         ),
-        flags.path(
-            "decode_to_file",
+        decode_to_file=flags.path(
             "File to write the translations to, one line for each line of the "
             "input. Default: standard output.",
         ),
-        flags.switch(
-            "resume",
-            "Go on with the output of an earlier call that stopped early.",
+        resume=flags.switch(
+            "Go on with the output of an earlier call that stopped early."
         ),
-        flags.switch(
-            "decode_interactive", "Translate each line that you type."
-        ),
-        flags.text(
-            "target_language",
+        decode_interactive=flags.switch("Translate each line that you type."),
+        target_language=flags.text(
             "Tag that kt-datagen put before the sources of the language to "
             "translate into, such as fr. Default: no tag.",
         ),
-        flags.switch(
-            "tokenized",
-            "Read the sentences to parse as words separated by spaces, as in "
-            "a treebank, instead of raw text.",
+        tokenized=flags.switch(
+            "Read the sentences to parse as words separated by spaces, as in a "
+            "treebank, instead of raw text.",
         ),
-        flags.choice(
-            "format",
+        format=flags.choice(
             ("text", "jsonl"),
             "Format of the lines: text, or jsonl for a JSON object in each "
             "line, with scores and warnings in the output.",
             default="text",
         ),
-        flags.switch(
-            "split_long",
+        split_long=flags.switch(
             "Translate a line that is too long in parts, instead of leaving "
             "its translation empty.",
         ),
-        "write_scores",
-        flags.switch(
-            "write_alignments",
+        write_scores=flags.SHARED,
+        write_alignments=flags.switch(
             "Write a tab and the word alignment after each translation, such "
             "as 0-0 2-1: source word 2 is linked to target word 1. In JSON "
             "lines it is the field alignments.",
         ),
-        flags.switch(
-            "write_word_scores",
+        write_word_scores=flags.switch(
             "Write a tab and the log-probability of each word after each "
             "translation. In JSON lines it is the field word_scores.",
         ),
-        flags.path(
-            "prefix_file",
+        prefix_file=flags.path(
             "File with the beginning of each translation, one line for each "
             "line of the input. Lines may be empty. Default: none.",
         ),
-        flags.path(
-            "score_file",
+        score_file=flags.path(
             "File of pairs to score instead of translating. Each line is a "
             "source, a tab and its translation. Default: none.",
         ),
-        "glossary",
-        flags.switch(
-            "protect",
+        glossary=flags.SHARED,
+        protect=flags.switch(
             "Keep tags, URLs, e-mail addresses and placeholders such as {name} "
             "and %s as they are.",
         ),
-        flags.path(
-            "protected_patterns",
+        protected_patterns=flags.path(
             "File of regular expressions, one on each line. Text that they "
             "match is kept, instead of the placeholders that protect keeps by "
             "default. Tags and addresses are always kept. It implies protect.",
@@ -86,25 +72,21 @@ FLAGS = flags.define(
     ),
     flags.group(
         "Documents",
-        flags.switch(
-            "document",
+        document=flags.switch(
             "Translate a whole document: its sentences are translated, and its "
             "paragraphs and markup are kept.",
         ),
-        flags.choice(
-            "document_format",
+        document_format=flags.choice(
             FORMATS,
             "Format of the document: text, markdown or html. Default: by the "
             "suffix of decode_from_file, else text.",
         ),
-        flags.text(
-            "document_language",
+        document_language=flags.text(
             "Code of the document's language, which decides where sentences "
             "end.",
             default="en",
         ),
-        flags.count(
-            "max_sentence_tokens",
+        max_sentence_tokens=flags.count(
             "Number of tokens above which a sentence of a document, or a line "
             "with split_long, is translated in parts. Default: the length of "
             "the longest sentences in the run's training, and 256 for an "
@@ -113,21 +95,19 @@ FLAGS = flags.define(
     ),
     flags.group(
         "Decoding",
-        "beam_size",
-        "alpha",
-        "decode_hparams",
-        flags.seed("random_seed", "Seed of the sampler.", default=0),
-        "precision",
+        beam_size=flags.SHARED,
+        alpha=flags.SHARED,
+        decode_hparams=flags.SHARED,
+        random_seed=flags.seed("Seed of the sampler.", default=0),
+        precision=flags.SHARED,
     ),
     flags.group(
         "Reranking",
-        flags.path(
-            "rerank_by",
+        rerank_by=flags.path(
             "Run of the opposite direction, or an ensemble of such runs, that "
             "reorders the hypotheses of the beam. Default: none.",
         ),
-        flags.amount(
-            "rerank_weight",
+        rerank_weight=flags.amount(
             "Weight of the score of the runs in rerank_by.",
             default=1.0,
             maximum=1_000,

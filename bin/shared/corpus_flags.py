@@ -22,14 +22,14 @@ NAMES = [*SPLITS, *FILE_FLAGS, *LANGUAGE_FLAGS]
 NAMES += ["clean", "train_alignments"]
 
 
-def corpora(name, description):
+def corpora(description):
     """Returns a flag that takes a corpus with a weight, and may be repeated."""
     rule = (
         "a corpus such as a.en,a.de or a.tsv or a.tmx, perhaps with a tag such "
         f"as a.tsv@fr and a weight above 0 and at most {MAX_WEIGHT:,}, such as "
         "a.tsv:3 or a.tsv@fr:3"
     )
-    return flags.several(name, description, parse_corpus, rule)
+    return flags.several(description, parse_corpus, rule)
 
 
 def parse_corpus(text):
@@ -53,36 +53,32 @@ def parse_corpus(text):
 
 GROUP = flags.group(
     "Files of translate_files",
-    corpora(
-        "train",
+    train=corpora(
         "Corpus of training text: two files with a comma in between, or one "
         "that ends in .tsv or .tmx. Repeat the flag for several corpora. A "
         "colon and a weight say how many times an epoch goes through it, such "
         "as own.tsv:3 or web.en,web.de:0.5. Default weight: 1.",
     ),
-    corpora("dev", "The development text, named like a corpus."),
-    corpora("test", "The test text, named like a corpus. Default: none."),
-    "train_source",
-    "train_target",
-    flags.path(
-        "train_alignments",
+    dev=corpora("The development text, named like a corpus."),
+    test=corpora("The test text, named like a corpus. Default: none."),
+    train_source=flags.SHARED,
+    train_target=flags.SHARED,
+    train_alignments=flags.path(
         "Word alignments of the training text, one line for each pair, such as "
         "0-0 2-1, for the hparam guided_alignment. Default: none.",
     ),
-    flags.path("dev_source", "Source side of the development text."),
-    flags.path("dev_target", "Target side of the development text."),
-    flags.path("test_source", "Source side of the test text. Default: none."),
-    flags.path("test_target", "Target side of the test text. Default: none."),
-    "source_language",
-    "target_language",
-    flags.count(
-        "vocab_size",
+    dev_source=flags.path("Source side of the development text."),
+    dev_target=flags.path("Target side of the development text."),
+    test_source=flags.path("Source side of the test text. Default: none."),
+    test_target=flags.path("Target side of the test text. Default: none."),
+    source_language=flags.SHARED,
+    target_language=flags.SHARED,
+    vocab_size=flags.count(
         "Number of subwords in the vocabulary of both sides, or of the target; "
         "parsing_files takes it too. Default: that of the problem.",
         maximum=flags.MAX_VOCAB_SIZE,
     ),
-    flags.switch(
-        "clean",
+    clean=flags.switch(
         "Drop the training pairs that the default rules of kt-clean drop or "
         "that occur in dev or test, and show what each rule took.",
     ),

@@ -1,13 +1,13 @@
 """Kinds of flags, the flags that commands share, and rules between flags.
 
-A command defines its flags at the top of its module with `define`. A string
-names a shared flag. A call such as `count` makes another flag, from a name and
-a help text. `group` puts flags under a title in the help:
+A command defines its flags at the top of its module with `define`, by name. A
+call such as `count` describes a flag by its help text, and `SHARED` stands for
+the flag of this name in `SHARED_FLAGS`. `group` puts flags under a title in the
+help:
 
     FLAGS = flags.define(
-        "output_dir",
-        flags.path("png", "PNG file to write. Default: none."),
-        flags.group("Sampling", "beam_size", "alpha"),
+        output_dir=flags.SHARED,
+        png=flags.path("PNG file to write. Default: none."),
     )
 
     def main(argv):
@@ -16,10 +16,10 @@ a help text. `group` puts flags under a title in the help:
 
 Each command has its own `FLAGS`, so two commands may use one name for two
 things. A flag that a second command takes with the same meaning moves from the
-first command's file to `SHARED`.
+first command's file to `SHARED_FLAGS`.
 """
 
-import copy
+import functools
 import os
 import tempfile
 
@@ -31,7 +31,8 @@ from keras_transformer.search.options import MAX_ALPHA
 from keras_transformer.search.options import MAX_HYPOTHESES
 
 MAX_VOCAB_SIZE = 1_000_000
-UNGROUPED = "Flags"
+UNGROUPED = "Flags"  # title of the flags without a group
+SHARED = object()  # stands for a flag of `SHARED_FLAGS`
 EVERYWHERE = ("usr_dir", "registry_help")
 EVERYWHERE_TITLE = "Flags of every command"
 
@@ -62,11 +63,10 @@ class FlagError(flags.IllegalFlagValueError, UserError):
 class _Flag(flags.Flag):
     """A flag whose error states its rule, such as "a path"."""
 
-    title = UNGROUPED  # of the group of flags in the help
-
-    def __init__(self, rule, parser, name, description, default, **options):
+    def __init__(self, name, title, rule, parser, description, default, **more):
         self._rule = rule
-        super().__init__(parser, None, name, default, description, **options)
+        self.title = title  # of the group of flags in the help
+        super().__init__(parser, None, name, default, description, **more)
         self.help = description  # without what absl's MultiFlag adds to it
 
     def parse(self, argument):
@@ -86,46 +86,58 @@ class _RepeatedFlag(_Flag, flags.MultiFlag):
     pass
 
 
-def text(name, description, default=None):
+def _describe(rule, parser, description, default, kind=_Flag, **more):
+    """Returns a function that makes a flag from its name and its title."""
+    return functools.partial(
+        kind,
+        rule=rule,
+        parser=parser,
+        description=description,
+        default=default,
+        **more,
+    )
+
+
+def text(description, default=None):
     """Returns a flag that takes any text."""
-    return _Flag("UTF-8 text", _Parser(_utf8), name, description, default)
+    return _describe("UTF-8 text", _Parser(_utf8), description, default)
 
 
-def path(name, description, default=None):
+def path(description, default=None):
     """Returns a flag that takes a path, in which `~` is expanded."""
     # The shell does not expand the `~` of `--data_dir=~/data`.
     parser = _Parser(os.path.expanduser)
-    return _Flag("a path", parser, name, description, default)
+    return _describe("a path", parser, description, default)
 
 
-def paths(name, description, default=None):
+def paths(description, default=None):
     """Returns a flag that takes paths separated by commas."""
-    return _Flag("paths", _Parser(_split_paths), name, description, default)
+    return _describe("paths", _Parser(_split_paths), description, default)
 
 
-def count(name, description, default=None, maximum=fields.LARGEST, minimum=1):
+def count(description, default=None, maximum=fields.LARGEST, minimum=1):
     """Returns a flag that takes an integer of at least `minimum`."""
     rule = f"an integer from {minimum:,} to {maximum:,}"
     parser = _Integer(minimum, maximum)
-    return _Flag(rule, parser, name, description, default)
+    return _describe(rule, parser, description, default)
 
 
-def whole(name, description, default=None, maximum=fields.LARGEST):
+def whole(description, default=None, maximum=fields.LARGEST):
     """Returns a flag that takes an integer of at least 0."""
-    return count(name, description, default, maximum, minimum=0)
+    return count(description, default, maximum, minimum=0)
 
 
-def port(name, description, default=None):
+def port(description, default=None):
     """Returns a flag that takes the number of a port, or 0 for none."""
-    return whole(name, description, default, maximum=65535)
+    return whole(description, default, maximum=65535)
 
 
-def seed(name, description, default=None):
+def seed(description, default=None):
     """Returns a flag that takes the seed of a random generator."""
-    return whole(name, description, default, maximum=fields.LARGEST_SEED)
+    return whole(description, default, maximum=fields.LARGEST_SEED)
 
 
-def count_or(word, name, description, default=None):
+def count_or(word, description, default=None):
     """Returns a flag that takes an integer of at least 1, or a word."""
     parser = _Integer(1, fields.LARGEST)
     rule = f"{word}, or an integer from 1 to {fields.LARGEST:,}"
@@ -133,10 +145,10 @@ def count_or(word, name, description, default=None):
     def convert(argument):
         return argument if argument == word else parser.parse(argument)
 
-    return _Flag(rule, _Parser(convert), name, description, default)
+    return _describe(rule, _Parser(convert), description, default)
 
 
-def counts(name, description, default=None):
+def counts(description, default=None):
     """Returns a flag that takes integers of at least 1, such as 5,6."""
     parser = _Integer(1, fields.LARGEST)
 
@@ -144,31 +156,33 @@ def counts(name, description, default=None):
         return [parser.parse(number) for number in argument.split(",")]
 
     rule = "numbers from 1 on, separated by commas"
-    return _Flag(rule, _Parser(convert), name, description, default)
+    return _describe(rule, _Parser(convert), description, default)
 
 
-def amount(name, description, default=None, maximum=fields.LARGEST, minimum=0):
+def amount(description, default=None, maximum=fields.LARGEST, minimum=0):
     """Returns a flag that takes a number of at least `minimum`."""
     rule = f"a number from {minimum:,} to {maximum:,}"
     parser = _Number(minimum, maximum)
-    return _Flag(rule, parser, name, description, default)
+    return _describe(rule, parser, description, default)
 
 
-def switch(name, description, default=False):
+def switch(description, default=False):
     """Returns a flag that is on as `--name` and off as `--noname`."""
     rule, parser = "true or false", flags.BooleanParser()
-    return _Flag(rule, parser, name, description, default, boolean=True)
+    return _describe(rule, parser, description, default, boolean=True)
 
 
-def choice(name, values, description, default=None):
+def choice(values, description, default=None):
     """Returns a flag that takes one of `values`."""
     rule, parser = f"one of {', '.join(values)}", flags.EnumParser(values)
-    return _Flag(rule, parser, name, description, default)
+    return _describe(rule, parser, description, default)
 
 
-def several(name, description, convert, rule):
+def several(description, convert, rule):
     """Returns a flag that may be repeated; its value is a list, or None."""
-    return _RepeatedFlag(rule, _Parser(convert), name, description, None)
+    return _describe(
+        rule, _Parser(convert), description, None, kind=_RepeatedFlag
+    )
 
 
 def _utf8(argument):
@@ -180,36 +194,28 @@ def _split_paths(argument):
     return [os.path.expanduser(path) for path in argument.split(",")]
 
 
-def group(title, *items):
-    """Returns shared and other flags under a title, for `define`."""
-    return title, items
+def group(title, **flags_by_name):
+    """Returns flags under a title, for `define`."""
+    return title, flags_by_name
 
 
-def define(*items):
+def define(*groups, **flags_by_name):
     """Defines the flags of a command as an `absl.flags.FlagValues`.
 
-    The items are names of shared flags, other flags, and groups of either.
-    Flags that every command has are added. Once the command has started, the
-    flags' values are attributes of the result.
+    The arguments are groups, or flags without a group. Flags that every command
+    has are added. Once the command has started, the flags' values are
+    attributes of the result.
     """
     values = flags.FlagValues()
-    for item in items:
-        if isinstance(item, tuple):
-            _add(values, *item)
-        else:
-            _add(values, UNGROUPED, [item])
+    for title, named in (*groups, (UNGROUPED, flags_by_name)):
+        for name, make in named.items():
+            make = SHARED_FLAGS[name] if make is SHARED else make
+            values[name] = make(name, title)
     # A command may list them in a group of its own, as kt-trainer does.
-    missing = [name for name in EVERYWHERE if name not in values]
-    _add(values, EVERYWHERE_TITLE, missing)
+    for name in EVERYWHERE:
+        if name not in values:
+            values[name] = SHARED_FLAGS[name](name, EVERYWHERE_TITLE)
     return values
-
-
-def _add(values, title, items):
-    for item in items:
-        # The copy keeps the values of two commands in one process apart.
-        flag = copy.deepcopy(SHARED[item]) if isinstance(item, str) else item
-        flag.title = title
-        values[flag.name] = flag
 
 
 def group_by_title(values):
@@ -276,106 +282,79 @@ def shown(values, name):
     return f"--{name}={value}"
 
 
-SHARED = {
-    flag.name: flag
-    for flag in (
-        path(
-            "output_dir",
-            "Directory of the run: its checkpoints, hyper-parameters, "
-            "vocabulary, metrics and pictures. kt-decoder and kt-evaluate also "
-            "take the runs of an ensemble, separated by commas.",
-        ),
-        # Without a default: kt-trainer and kt-evaluate use the run's own value.
-        path(
-            "data_dir",
-            "Directory of the generated data, with one folder for each "
-            "problem. Default: the data directory of the run in output_dir.",
-        ),
-        path(
-            "tmp_dir",
-            "Directory for downloads, and for raw text that you place there.",
-            default=os.path.join(tempfile.gettempdir(), "keras_transformer"),
-        ),
-        path("train_source", "Source side of the training text."),
-        path("train_target", "Target side of the training text."),
-        text(
-            "source_language",
-            "Language of the sources in TMX files, such as en.",
-        ),
-        text(
-            "target_language",
-            "Language of the targets in TMX files, such as de.",
-        ),
-        text(
-            "hparams",
-            "Changes to the hparams set, such as dropout=0.3,d_ff=1024.",
-            default="",
-        ),
-        count_or(
-            "best",
-            "checkpoint_step",
-            "Step of the checkpoint to use, or best for the one with the best "
-            "score on dev. Default: the newest checkpoint.",
-        ),
-        count(
-            "beam_size",
-            "Number of hypotheses in the beam. Default: the run's beam size.",
-            maximum=MAX_HYPOTHESES,
-        ),
-        amount(
-            "alpha",
-            "Exponent of the length penalty. Default: the run's alpha.",
-            maximum=MAX_ALPHA,
-        ),
-        text(
-            "decode_hparams",
-            "Changes to the run's decoding options, such as "
-            "num_hypotheses=4,min_length=2 or temperature=0.8,top_k=10.",
-            default="",
-        ),
-        switch(
-            "write_scores", "Write a tab and its score after each translation."
-        ),
-        path(
-            "glossary",
-            "File of terms that the translations must obey. Each line is a "
-            "term, a tab and its translation, or a term that stays as it is. "
-            "Default: none.",
-        ),
-        text(
-            "model_name",
-            "Name of the model on the server.",
-            default="translate",
-        ),
-        choice(
-            "precision",
-            ["auto", "float32", "bfloat16", "float16"],
-            "Number format to compute in: float32, bfloat16, float16 or auto. "
-            "In training, auto is bfloat16 on devices that are fast at it, "
-            "with weights in float32. In decoding, that holds for runs whose "
-            "d_model is 512 or more, and auto is float32 for all others.",
-            default="auto",
-        ),
-        choice(
-            "xla",
-            ["auto", "on", "off"],
-            "Compilation with XLA: on, off, or auto, which compiles where "
-            "that is faster.",
-            default="auto",
-        ),
-        whole(
-            "worker_gpu",
-            "Number of devices to use on this machine; 0 uses all of them.",
-            default=0,
-            maximum=1_000,
-        ),
-        path(
-            "usr_dir",
-            "Directory of your own problems and hparams sets. Its "
-            "__init__.py must import them. Default: none.",
-        ),
-        switch(
-            "registry_help", "List all problems and hparams sets, then exit."
-        ),
-    )
-}
+SHARED_FLAGS = dict(
+    output_dir=path(
+        "Directory of the run: its checkpoints, hyper-parameters, vocabulary, "
+        "metrics and pictures. kt-decoder and kt-evaluate also take the runs "
+        "of an ensemble, separated by commas.",
+    ),
+    # Without a default: kt-trainer and kt-evaluate use the run's own value.
+    data_dir=path(
+        "Directory of the generated data, with one folder for each problem. "
+        "Default: the data directory of the run in output_dir.",
+    ),
+    tmp_dir=path(
+        "Directory for downloads, and for raw text that you place there.",
+        default=os.path.join(tempfile.gettempdir(), "keras_transformer"),
+    ),
+    train_source=path("Source side of the training text."),
+    train_target=path("Target side of the training text."),
+    source_language=text("Language of the sources in TMX files, such as en."),
+    target_language=text("Language of the targets in TMX files, such as de."),
+    hparams=text(
+        "Changes to the hparams set, such as dropout=0.3,d_ff=1024.",
+        default="",
+    ),
+    checkpoint_step=count_or(
+        "best",
+        "Step of the checkpoint to use, or best for the one with the best "
+        "score on dev. Default: the newest checkpoint.",
+    ),
+    beam_size=count(
+        "Number of hypotheses in the beam. Default: the run's beam size.",
+        maximum=MAX_HYPOTHESES,
+    ),
+    alpha=amount(
+        "Exponent of the length penalty. Default: the run's alpha.",
+        maximum=MAX_ALPHA,
+    ),
+    decode_hparams=text(
+        "Changes to the run's decoding options, such as "
+        "num_hypotheses=4,min_length=2 or temperature=0.8,top_k=10.",
+        default="",
+    ),
+    write_scores=switch("Write a tab and its score after each translation."),
+    glossary=path(
+        "File of terms that the translations must obey. Each line is a term, a "
+        "tab and its translation, or a term that stays as it is. Default: "
+        "none.",
+    ),
+    model_name=text(
+        "Name of the model on the server.",
+        default="translate",
+    ),
+    precision=choice(
+        ["auto", "float32", "bfloat16", "float16"],
+        "Number format to compute in: float32, bfloat16, float16 or auto. In "
+        "training, auto is bfloat16 on devices that are fast at it, with "
+        "weights in float32. In decoding, that holds for runs whose d_model is "
+        "512 or more, and auto is float32 for all others.",
+        default="auto",
+    ),
+    xla=choice(
+        ["auto", "on", "off"],
+        "Compilation with XLA: on, off, or auto, which compiles where that is "
+        "faster.",
+        default="auto",
+    ),
+    worker_gpu=whole(
+        "Number of devices to use on this machine; 0 uses all of them.",
+        default=0,
+        maximum=1_000,
+    ),
+    usr_dir=path(
+        "Directory of your own problems and hparams sets. Its __init__.py must "
+        "import them. Default: none.",
+    ),
+    registry_help=switch("List all problems and hparams sets, then exit."),
+)

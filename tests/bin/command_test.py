@@ -21,14 +21,17 @@ from keras_transformer.bin.shared import flags
 from keras_transformer.bin.shared.backend import load_backend
 
 FLAGS = flags.define(
-    flags.text("problem", "Name of the problem."),
-    "data_dir",
-    "hparams",
-    flags.count("train_steps", "Number of updates."),
+    flags.group(
+        flags.UNGROUPED,
+        problem=flags.text("Name of the problem."),
+        data_dir=flags.SHARED,
+        hparams=flags.SHARED,
+        train_steps=flags.count("Number of updates."),
+    ),
     flags.group(
         "Scoring",
-        flags.switch("lowercase", "Score without regard to case."),
-        flags.amount("alpha", "Exponent of the length penalty.", default=600.0),
+        lowercase=flags.switch("Score without regard to case."),
+        alpha=flags.amount("Exponent of the length penalty.", default=600.0),
     ),
 )
 ROOT = pathlib.Path(__file__).parents[2]

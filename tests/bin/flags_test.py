@@ -38,36 +38,43 @@ def groups(values):
 
 class DefineTest:
     def test_commands_may_give_one_name_two_meanings(self):
-        first = flags.define(flags.count("size", "Number of cats.", default=1))
+        first = flags.define(size=flags.count("Number of cats.", default=1))
         second = flags.define(
-            flags.text("size", "Size of a dog.", default="large")
+            size=flags.text("Size of a dog.", default="large")
         )
         first(["first", "--size=3"])
         second(["second"])
         assert (first.size, second.size) == (3, "large")
 
     def test_commands_do_not_see_each_others_values(self):
-        first, second = flags.define("alpha"), flags.define("alpha")
+        first, second = (
+            flags.define(alpha=flags.SHARED),
+            flags.define(alpha=flags.SHARED),
+        )
         first(["first", "--alpha=1"])
         second(["second"])
         assert (first.alpha, second.alpha) == (1.0, None)
 
     def test_paths_that_are_required_must_not_be_empty(self):
-        values = flags.define(flags.paths("files", "Files."))
+        values = flags.define(files=flags.paths("Files."))
         values(["command", "--files="])
         with pytest.raises(ValueError, match="`--files` must be given"):
             flags.require(values, "files")
 
     def test_an_unknown_shared_flag_is_an_error(self):
         with pytest.raises(KeyError):
-            flags.define("no_such_flag")
+            flags.define(no_such_flag=flags.SHARED)
 
     def test_a_command_cannot_define_a_flag_twice(self):
         with pytest.raises(absl_flags.DuplicateFlagError):
-            flags.define("alpha", "alpha")
+            flags.define(
+                flags.group("Search", alpha=flags.SHARED), alpha=flags.SHARED
+            )
 
     def test_every_command_gets_the_common_flags_once(self):
-        defined = groups(flags.define(flags.group("Data", "usr_dir")))
+        defined = groups(
+            flags.define(flags.group("Data", usr_dir=flags.SHARED))
+        )
         assert defined == {
             "Data": ["usr_dir"],
             "Flags of every command": ["registry_help"],
@@ -100,14 +107,14 @@ class KindsTest:
         ],
     )
     def test_a_value_out_of_range_is_an_error(self, make, text):
-        values = flags.define(make("size", "Size."))
+        values = flags.define(size=make("Size."))
         with pytest.raises(absl_flags.IllegalFlagValueError) as error:
             values(["command", f"--size={text}"])
         assert "`--size` must be " in str(error.value)
         assert len(str(error.value)) < 200
 
     def test_an_upper_limit_is_named(self):
-        values = flags.define(flags.count("size", "Size.", maximum=9_999))
+        values = flags.define(size=flags.count("Size.", maximum=9_999))
         with pytest.raises(
             absl_flags.IllegalFlagValueError, match="from 1 to 9,999. Received"
         ):
@@ -116,7 +123,7 @@ class KindsTest:
         assert values.size == 9_999
 
     def test_a_value_must_be_one_of_the_choices(self):
-        values = flags.define(flags.choice("x", ["a", "b"], "A or b."))
+        values = flags.define(x=flags.choice(["a", "b"], "A or b."))
         with pytest.raises(
             absl_flags.IllegalFlagValueError, match="one of a, b"
         ):
@@ -127,12 +134,12 @@ class KindsTest:
         [("--x", True), ("--nox", False), ("--x=true", True), ("--x=0", False)],
     )
     def test_a_switch_is_on_or_off(self, argument, value):
-        values = flags.define(flags.switch("x", "Whether.", default=None))
+        values = flags.define(x=flags.switch("Whether.", default=None))
         values(["command", argument])
         assert values.x is value
 
     def test_a_step_is_a_number_or_best(self):
-        values = flags.define("checkpoint_step")
+        values = flags.define(checkpoint_step=flags.SHARED)
         values(["command", "--checkpoint_step=20"])
         assert values.checkpoint_step == 20
         values(["command", "--checkpoint_step=best"])
@@ -141,7 +148,8 @@ class KindsTest:
 
 class CommandsTest:
     def test_a_shared_flag_serves_two_commands_or_more(self):
-        for name, shared in flags.SHARED.items():
+        for name, make in flags.SHARED_FLAGS.items():
+            shared = make(name, "Shared")
             users = [
                 command
                 for command in commands()
@@ -151,14 +159,17 @@ class CommandsTest:
             assert len(users) >= 2, name
 
     def test_no_two_commands_spell_out_the_same_flag(self):
-        own = [
+        shared = {
+            (name, make(name, "Shared").help)
+            for name, make in flags.SHARED_FLAGS.items()
+        }
+        spelled_out = [
             (name, command.FLAGS[name].help)
             for command in commands()
             for name in command.FLAGS
-            if command.FLAGS[name].help
-            != getattr(flags.SHARED.get(name), "help", None)
+            if (name, command.FLAGS[name].help) not in shared
         ]
-        assert len(own) == len(set(own))
+        assert len(spelled_out) == len(set(spelled_out))
 
     def test_every_help_text_is_sentences(self):
         for command in commands():

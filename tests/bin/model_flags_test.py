@@ -12,7 +12,12 @@ from keras_transformer.search.options import DecodeOptions
 
 
 def values_of(*arguments):
-    values = flags.define("output_dir", "beam_size", "alpha", "decode_hparams")
+    values = flags.define(
+        output_dir=flags.SHARED,
+        beam_size=flags.SHARED,
+        alpha=flags.SHARED,
+        decode_hparams=flags.SHARED,
+    )
     values(["command", *arguments])
     return values
 
@@ -49,7 +54,7 @@ class DecodeOptionsTest:
         assert model_flags.decode_changes(values) == {"beam_size": 2}
 
     def test_a_command_may_lack_the_single_flags(self):
-        values = flags.define("decode_hparams")
+        values = flags.define(decode_hparams=flags.SHARED)
         values(["command", "--decode_hparams=extra_length=7"])
         options = model_flags.decode_options(values, DecodeOptions())
         assert options == DecodeOptions(extra_length=7)
@@ -59,7 +64,7 @@ class PrecisionTest:
     @pytest.fixture
     def precision(self):
         def choose(name, d_model):
-            values = flags.define("precision")
+            values = flags.define(precision=flags.SHARED)
             values(["command", f"--precision={name}"])
             return model_flags.decode_precision(
                 values, HParams(d_model=d_model)

@@ -12,7 +12,7 @@ from keras_transformer.bin.shared import command
 from keras_transformer.bin.shared import flags
 from keras_transformer.bin.shared import streams
 
-FLAGS = flags.define(flags.text("word", "Word to print.", default="word"))
+FLAGS = flags.define(word=flags.text("Word to print.", default="word"))
 ARGUMENTS = ["--help", "--registry_help", "--word=x", "--word=" + "x" * 10**5]
 FULL = "No space left on device"
 

@@ -8,10 +8,10 @@ from keras_transformer.bin.shared.text_io import check_output
 
 def values_of(*arguments):
     values = flags.define(
-        "output_dir",
-        flags.path("report", "An output."),
-        flags.path("text", "An input."),
-        flags.paths("parses", "Several inputs."),
+        output_dir=flags.SHARED,
+        report=flags.path("An output."),
+        text=flags.path("An input."),
+        parses=flags.paths("Several inputs."),
     )
     values(["command", *arguments])
     return values

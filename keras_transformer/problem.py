@@ -38,6 +38,8 @@ class Problem(GeneratedData):
             Defaults to 1, in proportion to their sizes.
         user_symbols: Tuple of texts that are one id of the trained vocabulary
             wherever they stand. Defaults to none.
+        normalize_text: Whether a trained vocabulary normalises the text; see
+            `normalization.make_replacements`. Defaults to True.
         inputs_language: Language code of the sources. Defaults to "en".
         targets_language: Language code of the targets. Defaults to "de".
         is_tokenized: Whether the text has spaces between its tokens already, so
@@ -72,6 +74,7 @@ class Problem(GeneratedData):
     vocabulary_path = None
     vocabulary_temperature = 1
     user_symbols = ()
+    normalize_text = True
     inputs_language = "en"
     targets_language = "de"
     is_tokenized = False

@@ -34,6 +34,7 @@ class FilesProblem(Problem):
         vocab_size=None,
         shared_vocabulary=None,
         source_vocab_size=None,
+        normalize_text=None,
     ):
         """Sets the files to generate the data from.
 
@@ -53,6 +54,8 @@ class FilesProblem(Problem):
         self.vocab_size = vocab_size or self.vocab_size
         if shared_vocabulary is not None:
             self.shared_vocabulary = shared_vocabulary
+        if normalize_text is not None:
+            self.normalize_text = normalize_text
         self.source_vocab_size = source_vocab_size or self.source_vocab_size
         vocabularies.check_problem(self)
 

@@ -54,6 +54,7 @@ class ParsingFiles(FilesProblem, ParsingProblem):
         parsed_trees=None,
         treebank_weight=None,
         vocabulary=None,
+        normalize_text=None,
     ):
         """Sets the treebank to generate the data from.
 
@@ -61,10 +62,10 @@ class ParsingFiles(FilesProblem, ParsingProblem):
         by commas, as `parsed_trees` are. `vocabulary` is the path of a
         SentencePiece model to use instead of training one, such as that of the
         parser that made the parsed trees. The other arguments are class
-        attributes of `ParsingProblem`, with "normalised" and no augmentation by
+        attributes of the problem, with "normalised" and no augmentation by
         default.
         """
-        super().use_files(files, vocab_size)
+        super().use_files(files, vocab_size, normalize_text=normalize_text)
         if treebank_weight not in (None, 1) and not parsed_trees:
             raise UserError(
                 "`treebank_weight` must go with parsed trees. Received: "

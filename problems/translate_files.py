@@ -98,8 +98,8 @@ class TranslateFiles(FilesProblem):
                 Defaults to False.
             alignments: Path of the word alignments of the training text, one
                 line for each pair. Defaults to None.
-            **vocabularies: `shared_vocabulary` and `source_vocab_size`, see
-                `FilesProblem.use_files`.
+            **vocabularies: `shared_vocabulary`, `source_vocab_size` and
+                `normalize_text`, see `FilesProblem.use_files`.
 
         Raises:
             UserError: If text is missing or given twice, if a corpus has no

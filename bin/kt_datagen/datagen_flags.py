@@ -17,7 +17,7 @@ TREE_SETTINGS = [
     "augmentation_rounds",
     "skip_bad",
 ]
-EITHER_SETTINGS = ["vocab_size", "vocabulary"]
+EITHER_SETTINGS = ["vocab_size", "vocabulary", "normalize_text"]
 VOCABULARY_FLAGS = [
     "vocabulary",
     "symbols",
@@ -26,7 +26,7 @@ VOCABULARY_FLAGS = [
 ]
 VOCABULARY_FLAGS += ["shared_vocabulary", "source_vocab_size"]
 TRAINED = ("vocab_size", "source_vocab_size", "shared_vocabulary", "symbols")
-TRAINED += ("vocabulary_temperature",)
+TRAINED += ("vocabulary_temperature", "normalize_text")
 
 
 VOCABULARY_GROUP = flags.group(
@@ -58,6 +58,12 @@ VOCABULARY_GROUP = flags.group(
         default=1,
         maximum=1_000,
         minimum=1,
+    ),
+    normalize_text=flags.switch(
+        "Whether the vocabulary normalises text: white space becomes a space, "
+        "invisible marks go, and letters get one spelling. parsing_files takes "
+        "it, too. Default: true.",
+        default=None,
     ),
     tokenized=flags.switch(
         "The text has spaces between its tokens already, so no score tokenises "
@@ -169,6 +175,7 @@ def set_files(problem):
     else:
         settings = {name: _value(name) for name in TREE_SETTINGS}
         settings["vocabulary"] = find_given_vocabulary(FLAGS)
+        settings["normalize_text"] = FLAGS.normalize_text
     further = ("parsed_trees", "corpora", "alignments")
     # Most problems bring their own text. Those that need files raise an error
     # in `generate`, unless their data exists already.
@@ -195,6 +202,7 @@ def read_vocabulary_settings(values):
         "tokenized": values.tokenized,
         "shared_vocabulary": values.shared_vocabulary,
         "source_vocab_size": values.source_vocab_size,
+        "normalize_text": values.normalize_text,
     }
 
 

@@ -97,6 +97,12 @@ def _rules(problem, tmp_dir):
         "a tuple of texts",
         '("<num>", "<url>")',
     )
+    yield (
+        "normalize_text",
+        isinstance(problem.normalize_text, bool),
+        "a bool",
+        "False",
+    )
 
 
 def _is_size(value):

@@ -5,11 +5,12 @@ In such text, `@@` at the end of a symbol joins it to the next one, as in
 """
 
 import io
-import os
 import tempfile
 
 import sentencepiece
 
+from keras_transformer.data.normalization import drop_paths
+from keras_transformer.data.normalization import write_rules
 from keras_transformer.data.subwords import Subwords
 from keras_transformer.data.text_files import read_lines
 from keras_transformer.errors import UserError
@@ -91,23 +92,11 @@ def _model_without_symbols():
             eos_id=END_ID,
             unk_id=UNKNOWN_ID,
             bos_id=-1,
-            normalization_rule_tsv=_rules(directory, "encode", encoding),
-            denormalization_rule_tsv=_rules(directory, "decode", decoding),
+            normalization_rule_tsv=write_rules(directory, "encode", encoding),
+            denormalization_rule_tsv=write_rules(directory, "decode", decoding),
             minloglevel=2,
         )
-    model = sentencepiece_model_pb2.ModelProto.FromString(content.getvalue())
+    model_bytes = drop_paths(content.getvalue())
+    model = sentencepiece_model_pb2.ModelProto.FromString(model_bytes)
     del model.pieces[FIRST_SYMBOL_ID:]
-    # The paths are temporary, so they would differ in every file.
-    for spec in (model.normalizer_spec, model.denormalizer_spec):
-        spec.ClearField("normalization_rule_tsv")
     return model
-
-
-def _rules(directory, name, replacements):
-    """Writes replacements as SentencePiece reads them; returns the path."""
-    path = os.path.join(directory, name)
-    with open(path, "w", encoding="ascii") as file:
-        for pair in replacements.items():
-            codes = (" ".join(f"{ord(c):X}" for c in text) for text in pair)
-            file.write("\t".join(codes) + "\n")
-    return path

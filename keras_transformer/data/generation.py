@@ -142,6 +142,7 @@ def _vocabulary_settings(problem):
     symbols, temperature = problem.user_symbols, problem.vocabulary_temperature
     return {
         **({"symbols": symbols} if symbols else {}),
+        **({} if problem.normalize_text else {"normalize_text": False}),
         **({"vocabulary_temperature": temperature} if temperature != 1 else {}),
     }
 
@@ -216,6 +217,7 @@ def _make_vocabulary(problem, tmp_dir, directory):
         path,
         problem.symbols(tmp_dir),
         problem.user_symbols,
+        problem.normalize_text,
     )
     _logger.info(
         "Trained a vocabulary of %s on %s pairs in %.1f s.",

@@ -1,11 +1,15 @@
 """Subwords: text to token ids and back, by SentencePiece."""
 
+import contextlib
+import functools
 import hashlib
 import io
 import re
+import tempfile
 
 import sentencepiece
 
+from keras_transformer.data import normalization
 from keras_transformer.errors import UserError
 from keras_transformer.files.reading import read_bytes
 from keras_transformer.token_ids import END_ID
@@ -25,10 +29,12 @@ class Subwords:
 
     Padding has id 0 and the end of a sentence has id 1. Every text can be
     encoded: a character that the vocabulary lacks becomes bytes, so the unknown
-    id 2 never occurs. Decoding restores the text, with three exceptions. Runs
-    of spaces become one space, leading and trailing spaces disappear, and `▁`,
-    which SentencePiece itself uses, becomes a space. A vocabulary of given
-    symbols differs; see `bpe_symbols.write_symbols`.
+    id 2 never occurs. Decoding restores the text as `normalization.normalize`
+    writes it, with three exceptions. Runs of spaces become one space, leading
+    and trailing spaces disappear, and `▁`, which SentencePiece itself uses,
+    becomes a space. A vocabulary may leave the text as it is instead, as those
+    of earlier versions do. A vocabulary of given symbols differs; see
+    `bpe_symbols.write_symbols`.
 
     Args:
         model_path: Path of a SentencePiece model with these ids, such as
@@ -98,6 +104,11 @@ class Subwords:
         """Whether a character that the vocabulary lacks becomes bytes."""
         return self._processor.piece_to_id(FIRST_BYTE) != UNKNOWN_ID
 
+    @functools.cached_property
+    def normalizes_text(self):
+        """Whether encoding replaces special spaces, as a normalisation does."""
+        return self.encode(["a\u00a0a"]) == self.encode(["a a"])
+
     @property
     def sha256(self):
         """SHA-256 of the model file, in hexadecimal."""
@@ -131,13 +142,22 @@ class Subwords:
         return self.pieces(range(self.vocab_size))
 
 
-def train_subwords(texts, vocab_size, model_path, symbols=(), user_symbols=()):
+def train_subwords(
+    texts,
+    vocab_size,
+    model_path,
+    symbols=(),
+    user_symbols=(),
+    normalize_text=True,
+):
     """Trains a byte-pair encoding on texts and writes it to a file.
 
-    The text is taken as it is, without Unicode normalisation and without lower
-    case. The rarest characters, which make up 0.01 % of the text, get no id of
-    their own and are spelled in bytes. The same texts give the same file.
-    `vocab_size` includes 3 ids for padding, end and unknown, and 256 for bytes.
+    Upper and lower case stay. With `normalize_text` the file holds the
+    normalisation of `normalization.make_replacements`, which is that of
+    everything that reads it. The rarest characters, which make up 0.01 % of the
+    text, get no id of their own and are spelled in bytes. The same texts give
+    the same file. `vocab_size` includes 3 ids for padding, end and unknown, and
+    256 for bytes.
 
     `symbols` are words that get one id each, however often they occur; a longer
     word that begins with one of them begins with its id. `user_symbols` are
@@ -145,6 +165,16 @@ def train_subwords(texts, vocab_size, model_path, symbols=(), user_symbols=()):
     Too little text for `vocab_size`, or too many characters, is a `UserError`.
     """
     model = io.BytesIO()
+    texts = list(texts)
+    with _write_normalization(texts, normalize_text) as rules:
+        _train(model, texts, vocab_size, symbols, user_symbols, rules)
+    model_bytes = normalization.drop_paths(model.getvalue())
+    with open(model_path, "wb") as file:
+        file.write(model_bytes)
+    return Subwords.from_bytes(model_bytes)
+
+
+def _train(model, texts, vocab_size, symbols, user_symbols, rules):
     try:
         sentencepiece.SentencePieceTrainer.train(
             sentence_iterator=iter(texts),
@@ -156,7 +186,7 @@ def train_subwords(texts, vocab_size, model_path, symbols=(), user_symbols=()):
             unk_id=UNKNOWN_ID,
             bos_id=-1,  # none: the decoder starts from a zero vector
             byte_fallback=True,  # so any text can be encoded
-            normalization_rule_name="identity",  # so decoding restores it
+            **rules,
             character_coverage=0.9999,
             max_sentence_length=1 << 16,  # bytes; longer ones are skipped
             # The mark of a word's start makes sure that a symbol is recognised
@@ -169,9 +199,19 @@ def train_subwords(texts, vocab_size, model_path, symbols=(), user_symbols=()):
         )
     except RuntimeError as error:
         raise _vocab_size_error(vocab_size, str(error)) from error
-    with open(model_path, "wb") as file:
-        file.write(model.getvalue())
-    return Subwords.from_bytes(model.getvalue())
+
+
+@contextlib.contextmanager
+def _write_normalization(texts, normalize_text):
+    """Yields the argument of SentencePiece's trainer for the normalisation."""
+    if not normalize_text:
+        yield {"normalization_rule_name": "identity"}
+        return
+    is_wide = normalization.uses_wide_punctuation(texts)
+    replacements = normalization.make_replacements(is_wide)
+    with tempfile.TemporaryDirectory() as directory:
+        path = normalization.write_rules(directory, "rules", replacements)
+        yield {"normalization_rule_tsv": path}
 
 
 def check_user_symbols(

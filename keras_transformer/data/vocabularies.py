@@ -103,6 +103,7 @@ def train_separate(problem, pairs, tmp_dir, directory):
                 os.path.join(directory, name),
                 symbols,
                 problem.user_symbols,
+                problem.normalize_text,
             )
             for (texts, vocab_size), name in zip(sides, FILES)
         )

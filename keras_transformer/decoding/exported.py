@@ -29,6 +29,7 @@ _RECORD = {
     "of_text?": bool,
     "linearization?": (set(LINEARIZATIONS), None),
     "shortlist_sha256?": str,
+    "normalizes_text?": bool,
 }
 # What an error about a damaged file says.
 REMEDY = "Export the run again."

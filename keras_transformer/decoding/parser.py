@@ -26,10 +26,11 @@ class Trees(Step):
     `num_malformed` counts the outputs so far that were no trees.
     """
 
-    def __init__(self, linearization, tokenized, tagger):
+    def __init__(self, linearization, tokenized, tagger, normalize):
         self._linearization = linearization
         self._tokenized = tokenized
         self._tagger = tagger
+        self._normalize = normalize
         self.num_malformed = 0
 
     def prepare(self, texts):
@@ -57,8 +58,10 @@ class Trees(Step):
         # SentencePiece writes this character for a space.
         text = text.replace(WORD_START, " ")
         if self._tokenized:
-            return list(map(escape, text.split()))
-        return tokenize(text)
+            words = map(escape, text.split())
+            # The model reads no word that consists of invisible marks.
+            return [word for word in words if self._normalize(word).strip()]
+        return tokenize(self._normalize(text))
 
     def write(self, tree, name="the text", line=1):
         """Returns the symbols that the model writes for a tree in brackets.
@@ -114,7 +117,9 @@ class Parser(Translator):
                 "a `Translator`."
             )
         self.tagger = tagger
-        self.trees = Trees(engine.linearization, tokenized, tagger)
+        self.trees = Trees(
+            engine.linearization, tokenized, tagger, engine.codec.normalize
+        )
         super().__init__(engine, [*steps, self.trees])
 
     @classmethod

@@ -183,7 +183,10 @@ class CTranslate2Model:
             raise InvalidRequest(
                 exported.describe_long_sentence(name, self.max_tokens)
             )
-        return [ids if text else [] for text, ids in zip(texts, encoded)]
+        return [
+            ids if text and len(ids) > 1 else []
+            for text, ids in zip(texts, encoded)
+        ]
 
     def _check_ids(self, inputs, lengths):
         vocab_size = self._sources.vocab_size

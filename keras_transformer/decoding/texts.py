@@ -2,6 +2,7 @@
 
 import itertools
 
+from keras_transformer.data import normalization
 from keras_transformer.data.text_files import is_blank
 from keras_transformer.decoding.batching import length_limit
 from keras_transformer.decoding.engines import check_capabilities
@@ -112,6 +113,12 @@ class Codec:
         self.vocabulary, self.source_vocabulary = vocabularies
         self.max_tokens = max_tokens
 
+    def normalize(self, text):
+        """Returns a text as the vocabulary of the sources reads it."""
+        if self.source_vocabulary.normalizes_text:
+            return normalization.normalize(text)
+        return text
+
     def count_tokens(self, texts, of_targets=False):
         """Returns the number of tokens of each text, however long it is."""
         return list(map(len, self._side(of_targets).encode(texts)))
@@ -124,9 +131,10 @@ class Codec:
         encoded = self._side(of_targets).encode([text for _, text in numbered])
         for (number, text), ids in zip(numbered, encoded):
             check_length(number, text, len(ids), self.max_tokens)
-        # A blank text encodes to the end id alone, which is not worth a search.
+        # Of a blank text, or one of invisible marks, the end id may be left
+        # alone, which is not worth a search.
         return [
-            [] if is_blank(text) else ids
+            [] if is_blank(text) or len(ids) < 2 else ids
             for (_, text), ids in zip(numbered, encoded)
         ]
 

@@ -335,7 +335,9 @@ class Translator(Preparation):
     def _enforce_terms(self, glossary, window, sources, hypotheses, search):
         """Searches again for what lacks terms of a glossary."""
         texts = [text for _, text in window]
-        terms = find_missing_terms(glossary, texts, hypotheses)
+        terms = find_missing_terms(
+            glossary, texts, hypotheses, self.codec.normalize
+        )
         if not any(terms):
             return hypotheses
         constrained = search(

@@ -61,6 +61,7 @@ def export_saved_model(
         "of_text": of_text,
         "max_tokens": _count_max_tokens(run.hparams.model),
         "linearization": find_linearization(run.vocabulary),
+        "normalizes_text": run.source_vocabulary.normalizes_text,
     }
     with versions.make_version(export_dir) as (aside, path):
         _save(model, run, options, facts, aside)

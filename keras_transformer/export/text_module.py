@@ -308,7 +308,9 @@ def tokenize(tokenizer, text):
     with tf.control_dependencies([is_legible]):
         blank = tf.strings.regex_full_match(text, _BLANK)
         ids = tokenizer.tokenize(tf.where(blank, "", text))
-    return ids.with_row_splits_dtype(tf.int32), blank
+    ids = ids.with_row_splits_dtype(tf.int32)
+    # Of a text of invisible marks, the normalisation may leave the end alone.
+    return ids, blank | tf.less(ids.row_lengths(), 2)
 
 
 def encode_terms(tokenizer, terms):

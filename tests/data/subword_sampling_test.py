@@ -21,7 +21,7 @@ LONGEST = 1000
 def random_texts(num_texts, seed):
     """Returns sentences, some with characters that no vocabulary has."""
     generator = random.Random(seed)
-    strange = ["(S", ")S", "Grüße", "漢字", "🙂", "x", "e\u0301", "a" * 30]
+    strange = ["(S", ")S", "Grüße", "漢字", "🙂", "x", "\u00e9", "a" * 30]
     return [
         " ".join(generator.choices(WORDS * 3 + strange, k=length))
         for length in generator.choices(range(1, 30), k=num_texts)

@@ -15,7 +15,6 @@ HARD_TEXTS = [
     "unseen Zyklop",
     "Grüße, ångström €5",
     "漢字 🙂",
-    "tab\there",
     "<0x41> </s> <pad>",
 ]
 

@@ -5,6 +5,7 @@ import functools
 import itertools
 import os
 
+from keras_transformer.data import normalization
 from keras_transformer.data.text_files import is_blank
 from keras_transformer.decoding import batching
 from keras_transformer.decoding import exported
@@ -132,6 +133,10 @@ class SavedModelCodec:
     def __init__(self, signatures, record):
         self._signatures = signatures
         self.max_tokens = record["max_tokens"]
+        self._normalizes_text = record.get("normalizes_text", False)
+
+    def normalize(self, text):
+        return normalization.normalize(text) if self._normalizes_text else text
 
     def count_tokens(self, texts, of_targets=False):
         name = "lengths"
@@ -145,7 +150,9 @@ class SavedModelCodec:
         for (number, text), length in zip(numbered, lengths):
             check_length(number, text, length, self.max_tokens)
         return [
-            CountedText(number, text, 0 if is_blank(text) else length)
+            CountedText(
+                number, text, 0 if is_blank(text) or length < 2 else length
+            )
             for (number, text), length in zip(numbered, lengths)
         ]
 

@@ -5,6 +5,7 @@ import json
 import re
 
 from keras_transformer import fields
+from keras_transformer.data.normalization import normalize
 from keras_transformer.data.tags import find_tag_end
 from keras_transformer.data.text_files import read_lines
 from keras_transformer.decoding.attention import WORD
@@ -37,8 +38,9 @@ class Glossary:
     def __init__(self, terms):
         self.terms = dict(terms)
         self._targets = {
-            tuple(WORD.findall(source)): target
+            tuple(WORD.findall(spelling)): target
             for source, target in self.terms.items()
+            for spelling in (source, normalize(source))
         }
         self._most_words = max(map(len, self._targets), default=0)
 
@@ -140,14 +142,16 @@ def check_glossary(glossary, options, linearization):
         )
 
 
-def find_missing_terms(glossary, texts, hypotheses):
+def find_missing_terms(glossary, texts, hypotheses, normalize=str):
     """Returns the terms of the texts whose translations lack one of them.
 
     A sentence whose hypotheses hold its terms anyway keeps them, and its list
     is empty. Only the others have to be translated again, by a search under the
-    constraint.
+    constraint. `normalize` is that of the model's codec.
     """
-    terms = map(glossary.find, texts)
+    terms = [
+        list(map(normalize, glossary.find(normalize(text)))) for text in texts
+    ]
     return [
         required if not all(holds(one.text, required) for one in each) else []
         for required, each in zip(terms, hypotheses)

@@ -75,8 +75,8 @@ class Placeholders:
         """Reads patterns from a file, one regular expression on each line."""
         return cls(read_lines(path), path)
 
-    def mask(self, text, taken=()):
-        """Takes placeholders and tags out of a text.
+    def mask(self, text, taken=(), normalize=str):
+        """Takes placeholders and tags out of a text, and normalises the rest.
 
         Names in `taken` stand for no placeholder. Placeholders for which there
         are not enough names are treated as tags.
@@ -86,7 +86,7 @@ class Placeholders:
         ]
         masked, stand_ins, tags, done = "", {}, [], 0
         for start, end, is_placeholder in self._find_spans(text):
-            masked = _append(masked, text[done:start])
+            masked = _append(masked, normalize(text[done:start]))
             done = end
             if is_placeholder and free:
                 name = free.pop(0)
@@ -95,7 +95,7 @@ class Placeholders:
             else:
                 around = text[:start][-1:], text[end : end + 1]
                 tags.append(make_mark(text[start:end], len(masked), *around))
-        masked = _append(masked, text[done:])
+        masked = _append(masked, normalize(text[done:]))
         return Masked(masked.rstrip(), stand_ins, tags)
 
     def _find_spans(self, text):
@@ -127,7 +127,7 @@ class Protection(Step):
     """Takes what has to be kept out of texts, and puts it back by attention."""
 
     def __init__(self, placeholders, glossary, engine):
-        self._mask = make_mask(placeholders, glossary)
+        self._mask = make_mask(placeholders, glossary, engine.codec.normalize)
         self._engine = engine
 
     def prepare(self, texts):
@@ -165,7 +165,7 @@ class Protection(Step):
         return dict(zip(needed, links))
 
 
-def make_mask(placeholders, glossary=None):
+def make_mask(placeholders, glossary=None, normalize=str):
     """Returns the function of a text that masks it for a translation.
 
     A word of the glossary cannot stand for a placeholder. It would be
@@ -182,7 +182,9 @@ def make_mask(placeholders, glossary=None):
         for name in STAND_INS
         if any(word.startswith(name) for word in words)
     }
-    return functools.partial(placeholders.mask, taken=taken)
+    return functools.partial(
+        placeholders.mask, taken=taken, normalize=normalize
+    )
 
 
 def needs_links(masked, translation):

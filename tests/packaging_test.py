@@ -56,8 +56,8 @@ MAY_IMPORT = {
     "problems": "cleaning data problem registry token_ids trees",
     "runs": "data files hparam model_config token_ids transformer",
     "search": "fields layers token_ids trees",
-    "decoding": "data documents fields files processor runs search serving "
-    "token_ids trees",
+    "decoding": "data documents fields files model_config processor runs "
+    "search serving token_ids trees",
     "runs.model_card": "data files markdown registry scoring trees",
     "evaluation": "data decoding files scoring trees visualization",
     "visualization": "fields files runs token_ids",

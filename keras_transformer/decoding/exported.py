@@ -1,5 +1,6 @@
 """What exported models have in common: files, records and input errors."""
 
+import dataclasses
 import importlib.util
 import os
 import re
@@ -59,6 +60,7 @@ EARLY_PADDING = (
     f"before it. {_WAY_OUT}"
 )
 
+ANY = object()  # stands for all values of a field in `check_understood`
 # The names that TensorFlow Serving accepts as versions.
 _VERSION = re.compile(r"[1-9]\d*")
 
@@ -149,6 +151,27 @@ def check_exportable(options):
             f"{options.mbr_samples}. Name the directory of the run, or leave "
             "it out."
         )
+
+
+def check_understood(config, understood, where, advice):
+    """Checks that an exporter understands all fields of a model.
+
+    A field without weights can change what a model computes. An exporter that
+    overlooks it would write a model with other outputs, so every field that an
+    exporter does not declare must have its default. `understood` holds a tuple
+    of values, or `ANY`, by the name of a field. `where` and `advice` are the
+    phrase and the sentence of the error.
+    """
+    for field in dataclasses.fields(config):
+        value = getattr(config, field.name)
+        values = understood.get(field.name, (field.default,))
+        if values is not ANY and value not in values:
+            *others, last = map(repr, values)
+            allowed = f"{', '.join(others)} or {last}" if others else last
+            raise UserError(
+                f"`{field.name}` must be {allowed} {where}. Received: "
+                f"{field.name}={value!r}. {advice}"
+            )
 
 
 def is_ctranslate2(path):

@@ -1,13 +1,15 @@
 """Writes a run's model for CTranslate2, a fast inference engine."""
 
+from keras_transformer.decoding.engines.converted import convert_run
+from keras_transformer.decoding.engines.ctranslate2 import UNDERSTOOD
 from keras_transformer.decoding.exported import check_exportable
+from keras_transformer.decoding.exported import check_understood
 from keras_transformer.decoding.exported import require_ctranslate2
 from keras_transformer.errors import UserError
 from keras_transformer.export import versions
 from keras_transformer.runs.model_card.card import write_model_card
 from keras_transformer.runs.model_card.facts import count_parameters
 from keras_transformer.runs.weights import check_checkpoint
-from keras_transformer.runs.weights import read_weights
 
 FORMAT = "ctranslate2"
 QUANTIZATIONS = ("float32", "float16", "bfloat16", "int16", "int8")
@@ -62,16 +64,13 @@ def export_ctranslate2(
 
 
 def _check(run, quantization):
-    # Imported here because it imports CTranslate2, which may be missing.
-    from keras_transformer.export.ctranslate2_spec import UNDERSTOOD
-
     if quantization not in QUANTIZATIONS:
         raise UserError(
             "`quantization` must be one that CTranslate2 supports. Received: "
             f"quantization={quantization!r}. Use one of: "
             f"{', '.join(QUANTIZATIONS)}."
         )
-    versions.check_understood(
+    check_understood(
         run.hparams.model,
         UNDERSTOOD,
         "in a model for CTranslate2",
@@ -80,18 +79,7 @@ def _check(run, quantization):
 
 
 def _write(run, directory, options, step, quantization, shortlist):
-    from keras_transformer.export.ctranslate2_spec import RunConverter
-
-    sides = run.source_vocabulary, run.vocabulary
-    converter = RunConverter(
-        run.hparams.model,
-        read_weights(run.checkpoints, step),
-        *(side.all_pieces() for side in sides),
-    )
-    # `force`, because the directory exists already. It is empty.
-    converter.convert(directory, quantization=quantization, force=True)
-    # Our reader needs it to cut text into subwords; CTranslate2 does not.
-    run.vocabularies.write(directory)
+    max_tokens = convert_run(run, step, directory, quantization)
     more = {}
     if shortlist:
         sha256 = shortlist.write(directory, run.vocabularies)
@@ -104,7 +92,7 @@ def _write(run, directory, options, step, quantization, shortlist):
         PACKAGES,
         format=FORMAT,
         precision=quantization,
-        max_tokens=converter.num_positions,
+        max_tokens=max_tokens,
         num_parameters=count_parameters(run, step),
         **more,
     )

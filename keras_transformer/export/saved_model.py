@@ -8,7 +8,9 @@ import re
 import keras
 from absl import logging as absl_logging
 
+from keras_transformer.decoding.exported import ANY
 from keras_transformer.decoding.exported import check_exportable
+from keras_transformer.decoding.exported import check_understood
 from keras_transformer.export import versions
 from keras_transformer.model_config import ModelConfig
 from keras_transformer.runs.model_card.card import write_model_card
@@ -19,9 +21,7 @@ from keras_transformer.trees.target_text import find_linearization
 
 EXTRA = "assets.extra"  # TensorFlow leaves this folder to other programs
 # A SavedModel holds the graphs of the Keras model, which has all these fields.
-UNDERSTOOD = {
-    field.name: versions.ANY for field in dataclasses.fields(ModelConfig)
-}
+UNDERSTOOD = {field.name: ANY for field in dataclasses.fields(ModelConfig)}
 PACKAGES = ("keras-t2t", "keras", "tensorflow", "tensorflow-text")
 
 
@@ -44,7 +44,7 @@ def export_saved_model(
     """
     versions.check_saved_model(precision, keras.backend.backend())
     versions.check_export_dir(export_dir, "saved_model")
-    versions.check_understood(
+    check_understood(
         run.hparams.model,
         UNDERSTOOD,
         "in a SavedModel",

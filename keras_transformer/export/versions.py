@@ -18,7 +18,6 @@ from keras_transformer.files import locks
 from keras_transformer.files import writing
 from keras_transformer.runs.run_directory import RunDirectory
 
-ANY = object()  # stands for all values of a field in `check_understood`
 PRECISIONS = ("float32", "bfloat16")  # those that a SavedModel computes in
 
 
@@ -104,27 +103,6 @@ def check_saved_model(precision, backend):
             f"`precision` must be one of {', '.join(PRECISIONS)} in a "
             f"SavedModel. Received: precision={precision!r}. Use float32."
         )
-
-
-def check_understood(config, understood, where, advice):
-    """Checks that an exporter understands all fields of a model.
-
-    A field without weights can change what a model computes. An exporter that
-    overlooks it would write a model with other outputs, so every field that an
-    exporter does not declare must have its default. `understood` holds a tuple
-    of values, or `ANY`, by the name of a field. `where` and `advice` are the
-    phrase and the sentence of the error.
-    """
-    for field in dataclasses.fields(config):
-        value = getattr(config, field.name)
-        values = understood.get(field.name, (field.default,))
-        if values is not ANY and value not in values:
-            *others, last = map(repr, values)
-            allowed = f"{', '.join(others)} or {last}" if others else last
-            raise UserError(
-                f"`{field.name}` must be {allowed} {where}. Received: "
-                f"{field.name}={value!r}. {advice}"
-            )
 
 
 def _check_content(export_dir):

@@ -15,12 +15,25 @@ from keras_transformer.errors import UserError
 from keras_transformer.files.reading import check_file
 from keras_transformer.files.reading import file_error
 from keras_transformer.files.records import read_record
+from keras_transformer.model_config import TRAINING_ONLY
 from keras_transformer.processor import processor_flags
 from keras_transformer.token_ids import END_ID
 from keras_transformer.trees.target_text import find_linearization
 
 SETTINGS_FILE = "config.json"
 TOKENS_FILE = "{}_vocabulary.json"
+# The fields of a model that `RunConverter` lays out for CTranslate2.
+UNDERSTOOD = dict.fromkeys(
+    (
+        *TRAINING_ONLY,
+        *("num_layers", "num_decoder_layers", "d_model", "d_ff"),
+        *("num_heads", "d_k", "d_v", "max_length"),
+    ),
+    exported.ANY,
+)
+UNDERSTOOD["norm"] = ("post", "pre")
+UNDERSTOOD["positional_encoding"] = ("sinusoidal", "learned")
+UNDERSTOOD["tied_embeddings"] = ("all", "target", "none")
 CTRANSLATE2 = Capabilities(
     "A CTranslate2 model", "the run's directory", prefixes=True, seeds=True
 )

@@ -1,38 +1,24 @@
 """Lays out a run's weights as a TransformerSpec of CTranslate2."""
 
 import numpy as np
-from ctranslate2.converters import Converter
 from ctranslate2.specs import TransformerSpec
 from ctranslate2.specs import model_spec
 from ctranslate2.specs import transformer_spec
 
-from keras_transformer.export.versions import ANY
-from keras_transformer.model_config import TRAINING_ONLY
 from keras_transformer.token_ids import END_ID
 from keras_transformer.token_ids import PAD_ID
 from keras_transformer.token_ids import UNKNOWN_ID
 
 NUM_POSITIONS = 2048  # smallest size of the table; longer texts are refused
 EPSILON = 1e-6  # the one of our layer normalisation
-# The fields of a model that the converter lays out for CTranslate2.
-UNDERSTOOD = dict.fromkeys(
-    (
-        *TRAINING_ONLY,
-        *("num_layers", "num_decoder_layers", "d_model", "d_ff"),
-        *("num_heads", "d_k", "d_v", "max_length"),
-    ),
-    ANY,
-)
-UNDERSTOOD["norm"] = ("post", "pre")
-UNDERSTOOD["positional_encoding"] = ("sinusoidal", "learned")
-UNDERSTOOD["tied_embeddings"] = ("all", "target", "none")
 
 
-class RunConverter(Converter):
+class RunConverter:
     """Converts the weights of a checkpoint, a dictionary of NumPy arrays.
 
     CTranslate2's own converters read the models of other tools. This one needs
-    neither TensorFlow nor Keras. The tokens are the texts of all ids.
+    neither TensorFlow nor Keras nor PyTorch. The tokens are the texts of all
+    ids.
 
     Our decoder starts from a zero vector. CTranslate2 supports this for Marian
     and then ignores the start token. Any token will do, so we name padding.
@@ -50,7 +36,15 @@ class RunConverter(Converter):
         if config.positional_encoding == "learned":
             self.num_positions = max(NUM_POSITIONS, config.max_length)
 
-    def _load(self):
+    def write(self, directory, quantization):
+        """Writes the files that CTranslate2 reads into a directory."""
+        spec = self.make_spec()
+        spec.validate()
+        spec.optimize(quantization=quantization)
+        spec.save(directory)
+
+    def make_spec(self):
+        """Returns the `TransformerSpec` with all weights."""
         config = self.config
         options = {"pre_norm": config.norm == "pre"}
         # By default, the heads divide d_model among them.

@@ -7,6 +7,7 @@ import io
 import re
 import tempfile
 
+import numpy as np
 import sentencepiece
 
 from keras_transformer.data import normalization
@@ -20,6 +21,18 @@ from keras_transformer.token_ids import WORD_START
 
 VOCABULARY_FILE = "vocab.model"  # of both sides, or of the target alone
 SOURCE_VOCABULARY_FILE = "vocab.source.model"  # of the source, if separate
+# The piece behind the ids of a vocabulary that comes from Marian's files, and
+# the one behind it if the decoded text is cleaned up; see `marian_files`.
+MARIAN = "<marian>"
+CLEAN_UP = "<clean_up>"
+# The languages of Marian's multilingual models, as in ">>fra<< A dog runs."
+_LANGUAGE_CODE = re.compile("(>>.*?<<)?(.*)", re.DOTALL)
+# What transformers' `clean_up_tokenization` replaces, in this order.
+CLEANED = {
+    **{f" {mark}": mark for mark in ".?!,"},
+    " ' ": "'",
+    **{f" {end}": end for end in ("n't", "'m", "'s", "'ve", "'re")},
+}
 # Pieces that mean something to SentencePiece.
 _RESERVED = re.compile("<pad>|<unk>|</?s>|<0x[0-9A-Fa-f]{2}>")
 
@@ -33,8 +46,9 @@ class Subwords:
     writes it, with three exceptions. Runs of spaces become one space, leading
     and trailing spaces disappear, and `▁`, which SentencePiece itself uses,
     becomes a space. A vocabulary may leave the text as it is instead, as those
-    of earlier versions do. A vocabulary of given symbols differs; see
-    `bpe_symbols.write_symbols`.
+    of earlier versions do. A vocabulary of given symbols differs, see
+    `bpe_symbols.write_symbols`, and so does one of Marian, which has the
+    unknown id; see `marian_files`.
 
     Args:
         model_path: Path of a SentencePiece model with these ids, such as
@@ -61,10 +75,10 @@ class Subwords:
         self._load(content, model_path)
 
     @classmethod
-    def from_bytes(cls, model_bytes):
+    def from_bytes(cls, model_bytes, origin="model_bytes"):
         """Returns the vocabulary that the contents of a model file define."""
         subwords = cls.__new__(cls)
-        subwords._load(model_bytes, "model_bytes")
+        subwords._load(model_bytes, origin)
         return subwords
 
     def _load(self, model_bytes, origin):
@@ -95,9 +109,28 @@ class Subwords:
             )
 
     @property
+    def is_marian(self):
+        """Whether the vocabulary comes from the files of a Marian model."""
+        return self._processor.piece_to_id(MARIAN) != UNKNOWN_ID
+
+    @property
     def vocab_size(self):
         """Number of ids."""
+        if self.is_marian:
+            return self._processor.piece_to_id(MARIAN)
         return self._processor.get_piece_size()
+
+    @property
+    def original_ids(self):
+        """The id of each piece in Marian's table, int64 `(vocab_size,)`.
+
+        It is the id itself unless the vocabulary is one of Marian.
+        """
+        ids = np.arange(self.vocab_size)
+        if not self.is_marian:
+            return ids
+        first = [int(self._processor.get_score(id_)) for id_ in range(3)]
+        return np.concatenate([first, np.delete(ids, first)])
 
     @property
     def has_bytes(self):
@@ -122,7 +155,26 @@ class Subwords:
                 "`texts` must be a list of str. Received: one str, "
                 f"{texts[:40]!r}. Put it into a list."
             )
+        if self.is_marian:
+            return self._encode_by_table(texts)
         return self._processor.encode(list(texts), add_eos=True)
+
+    def _encode_by_table(self, texts):
+        """Encodes texts as transformers' `MarianTokenizer` does."""
+        parts = [_LANGUAGE_CODE.match(text).groups() for text in texts]
+        # Characters that SentencePiece does not know become pieces of their
+        # own here, and the table may have ids for them.
+        rows = self._processor.encode([text for _, text in parts], out_type=str)
+        size = self.vocab_size
+        encoded = []
+        for (code, _), pieces in zip(parts, rows):
+            ids = self._processor.piece_to_id(
+                [code, *pieces] if code else pieces
+            )
+            # Pieces that the table lacks have the ids behind it.
+            ids = [id_ if id_ < size else UNKNOWN_ID for id_ in ids]
+            encoded.append([*ids, END_ID])
+        return encoded
 
     def decode(self, sequences):
         """Decodes sequences of ids up to their end ids, without padding.
@@ -130,8 +182,26 @@ class Subwords:
         They are an integer array of shape `(batch, length)` or a list of lists.
         """
         sequences = [_ids_before_end(sequence) for sequence in sequences]
-        # SentencePiece would take an empty list for one empty sequence.
-        return self._processor.decode(sequences) if sequences else []
+        if not sequences:
+            # SentencePiece would take an empty list for one empty sequence.
+            return []
+        if not self.is_marian:
+            return self._processor.decode(sequences)
+        texts = self._processor.decode(
+            [[id_ for id_ in ids if id_ != UNKNOWN_ID] for ids in sequences]
+        )
+        return [self._clean_up(text.strip()) for text in texts]
+
+    @property
+    def cleans_up(self):
+        """Whether `decode` replaces what is in `CLEANED`."""
+        return self._processor.piece_to_id(CLEAN_UP) != UNKNOWN_ID
+
+    def _clean_up(self, text):
+        if self.cleans_up:
+            for old, new in CLEANED.items():
+                text = text.replace(old, new)
+        return text
 
     def pieces(self, ids):
         """Returns the text of each id; `▁` marks the start of a word."""

@@ -27,6 +27,14 @@ class Vocabularies(typing.NamedTuple):
         return self.sources is self.targets
 
     @property
+    def have_same_pieces(self):
+        """Whether an id stands for the same piece on both sides."""
+        return (
+            self.is_shared
+            or self.sources.all_pieces() == self.targets.all_pieces()
+        )
+
+    @property
     def sizes(self):
         """The numbers of ids of the targets and of the sources."""
         return self.targets.vocab_size, self.sources.vocab_size

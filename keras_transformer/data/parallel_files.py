@@ -1,5 +1,8 @@
 """Parallel text in one file or two: two text files, TSV or TMX."""
 
+import codecs
+import functools
+import io
 import itertools
 import re
 import xml.etree.ElementTree
@@ -88,14 +91,19 @@ def _read_tmx(path, languages):
         )
     seen, num_pairs = set(), 0
     for number, unit in enumerate(_translation_units(path), 1):
-        variants = {_code(variant): variant for variant in unit.iter("tuv")}
-        seen.update(variants)
+        segments = {
+            _code(variant): segment
+            for variant in unit.iter()
+            for segment in variant
+            if (_name(variant), _name(segment)) == ("tuv", "seg")
+        }
+        seen.update(segments)
         try:
-            sides = [_text_in(variants, language) for language in languages]
+            sides = [_text_in(segments, language) for language in languages]
         except RecursionError as error:
             raise UserError(
                 f"{path}, unit {number} has hundreds of elements within each "
-                "other. Remove the unit, or its <hi> elements."
+                "other. Remove the unit, or these elements."
             ) from error
         # A file of many languages may lack some of them in a unit.
         if None not in sides:
@@ -117,16 +125,18 @@ def _describe(languages):
 
 def _translation_units(path):
     """Yields the `tu` elements of a TMX file as a stream."""
-    lines = (line + "\n" for line in text_files.read_lines(path))
+    recode = functools.partial(_recode, path)
+    # A parser that is fed with text ignores the declaration of the encoding.
+    lines = (line + "\n" for line in text_files.read_lines(path, recode=recode))
     parser = xml.etree.ElementTree.XMLPullParser(["start", "end"])
     body = None
     try:
         while chunk := list(itertools.islice(lines, _LINES_AT_ONCE)):
             parser.feed("".join(chunk))
             for event, element in parser.read_events():
-                if body is None and element.tag == "body":
+                if body is None and _name(element) == "body":
                     body = element
-                elif event == "end" and element.tag == "tu":
+                elif event == "end" and _name(element) == "tu":
                     yield element
                     # Otherwise the whole file would gather in memory.
                     if body is not None:
@@ -146,14 +156,13 @@ def _code(variant):
     return variant.get(_LANGUAGE) or variant.get("lang") or ""
 
 
-def _text_in(variants, language):
+def _text_in(segments, language):
     """Returns the text in a language, or None; `en` also stands for `en-US`."""
     wanted = _parts(language)
     # A unit may have both; sorting puts the shorter code first.
-    for code, variant in sorted(variants.items(), key=lambda v: len(v[0])):
+    for code, segment in sorted(segments.items(), key=lambda v: len(v[0])):
         if _parts(code)[: len(wanted)] == wanted:
-            segment = variant.find("seg")
-            text = "" if segment is None else _plain_text(segment)
+            text = _plain_text(segment)
             return re.sub(r"\s*[\t\r\n]\s*", " ", text).strip()
     return None
 
@@ -162,12 +171,104 @@ def _parts(code):
     return code.lower().replace("_", "-").split("-")
 
 
+def _name(element):
+    """Returns the name of an element without its namespace."""
+    return element.tag.rpartition("}")[2]
+
+
+# Elements that hold codes of a layout, such as "<b>". All others hold text.
+_CODES = frozenset("bpt ept it ph ut".split())
+_BREAKING_ELEMENTS = frozenset("br lb".split())
+_BREAKING_TYPES = re.compile(
+    r"(?:x-)?(?:lb|pb|br|tab|(?:line-?|new)break)", re.I
+)
+# A line end, a tag of HTML that begins a line, or a control word of RTF.
+_BREAKING_CODE = re.compile(
+    r"[\r\n]|\\[nrt]$|</?(?:br|div|h[1-6]|hr|li|p|t[dhr])\b|\\(?:line|par|tab)\b",
+    re.IGNORECASE,
+)
+
+
 def _plain_text(segment):
-    """Returns the text of a segment without the codes of a layout."""
+    """Returns the text of a segment without the codes of a layout.
+
+    A code that breaks the line is a line end.
+    """
     texts = [segment.text or ""]
     for child in segment:
-        # All other elements hold codes such as "<b>"; `hi` holds text.
-        if child.tag == "hi":
+        if _breaks_line(child):
+            texts.append("\n")
+        elif _name(child) not in _CODES:
             texts.append(_plain_text(child))
         texts.append(child.tail or "")
     return "".join(texts)
+
+
+def _breaks_line(element):
+    if _name(element) in _BREAKING_ELEMENTS:
+        return True
+    kind = element.get("type") or element.get("ctype") or ""
+    if _BREAKING_TYPES.fullmatch(kind):
+        return True
+    code = "".join(element.itertext()) if _name(element) in _CODES else ""
+    code += element.get("equiv-text", "")
+    return bool(_BREAKING_CODE.search(code))
+
+
+_START_BYTES = 1024
+# Codecs of Python that are no encodings of a text.
+_NO_ENCODINGS = ("idna", "punycode", "raw_unicode_escape", "unicode_escape")
+# What UTF-16, UTF-32 and EBCDIC make of the start of XML; see appendix F of the
+# standard. The longer ones come first.
+_STARTS = {
+    codecs.BOM_UTF32_LE: "utf-32",
+    codecs.BOM_UTF32_BE: "utf-32",
+    "<".encode("utf-32-le"): "utf-32-le",
+    "<".encode("utf-32-be"): "utf-32-be",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+    "<".encode("utf-16-le"): "utf-16-le",
+    "<".encode("utf-16-be"): "utf-16-be",
+}
+_EBCDIC_START = "<?xml".encode("cp037")
+_DECLARED = re.compile(r"<\?xml[^>]*?encoding\s*=\s*[\"']([^\"'>]*)[\"']")
+
+
+def _recode(path, file):
+    """Returns a buffered file of XML, in any encoding, as one of UTF-8."""
+    start = file.peek(_START_BYTES)[:_START_BYTES]
+    for mark, encoding in _STARTS.items():
+        if start.startswith(mark):
+            return _Utf8File(file, encoding, path)
+    is_ebcdic = start.startswith(_EBCDIC_START)
+    declared = _DECLARED.search(
+        start.decode("cp037" if is_ebcdic else "latin1")
+    )
+    encoding = declared[1].lower() if declared else "utf-8"
+    # The declaration of a file that was converted may name the old encoding.
+    is_utf8 = encoding.startswith(("utf-8", "utf-16", "utf-32", "us-ascii"))
+    if is_utf8 or start.startswith(codecs.BOM_UTF8):
+        return file
+    return _Utf8File(file, encoding, path)
+
+
+class _Utf8File:
+    """Reads a file of bytes in another encoding by its lines, as UTF-8."""
+
+    def __init__(self, file, encoding, path):
+        self._fault = (
+            f"{path} cannot be read in its encoding, {encoding[:40]}. Correct "
+            "the XML declaration, or convert the file to UTF-8."
+        )
+        if encoding in _NO_ENCODINGS:
+            raise UserError(self._fault)
+        try:
+            self._text = io.TextIOWrapper(file, encoding, newline="\n")
+        except (LookupError, ValueError) as error:
+            raise UserError(self._fault) from error
+
+    def readline(self, size):
+        try:
+            return self._text.readline(size).encode()
+        except UnicodeError as error:
+            raise UserError(self._fault) from error

@@ -19,21 +19,23 @@ MAX_GZIP_RATIO = 200
 _GZIP_START = b"\x1f\x8b"  # never the start of UTF-8 text
 
 
-def read_lines(path, errors="strict", exact=False):
+def read_lines(path, errors="strict", exact=False, recode=None):
     """Yields the lines of a text file without their line ends.
 
     The file is UTF-8, perhaps gzip-compressed. It may be a pipe, such as
     `<(command)` of a shell, which can be read only once. See `split_lines` for
     what a line is and for the options. The `UserError` about a fault names the
-    file and the line.
+    file and the line. `recode` turns the buffered file of bytes into one of
+    UTF-8, if it is in another encoding.
     """
     check_exists(path)
     with open(path, "rb") as file:
         # By content, not by name: downloads are often named without ".gz".
         if file.peek(len(_GZIP_START)).startswith(_GZIP_START):
-            yield from _decompress_lines(file, path, errors, exact)
+            yield from _decompress_lines(file, path, errors, exact, recode)
         else:
-            yield from split_lines(file, path, errors, exact)
+            lines = recode(file) if recode else file
+            yield from split_lines(lines, path, errors, exact)
 
 
 def split_lines(file, name, errors="strict", exact=False):
@@ -90,11 +92,12 @@ def encoding_error(name, number, line, position):
     )
 
 
-def _decompress_lines(file, path, errors, exact):
+def _decompress_lines(file, path, errors, exact, recode):
     number = 0
     content = gzip.GzipFile(fileobj=file)
     try:
-        lines = split_lines(content, path, errors, exact)
+        recoded = recode(content) if recode else content
+        lines = split_lines(recoded, path, errors, exact)
         for number, line in enumerate(lines, 1):
             size = content.tell()
             # The position in a pipe is not known.

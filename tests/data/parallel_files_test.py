@@ -116,6 +116,85 @@ class TmxTest:
         path = tmx(tmp_path, unit(en=segment, de="&#252;ber"))
         assert read_tmx(path) == [("R&D at our house", "über")]
 
+    @pytest.mark.parametrize(
+        "segment, text",
+        [
+            ('Press <g id="1">OK</g> now<x id="2"/>.', "Press OK now."),
+            ('<mrk mtype="term">OK <g id="2">so</g></mrk>!', "OK so!"),
+            ('a <pc id="1">b</pc><sc id="2"/> <new>c</new><ec/>', "a b c"),
+            ('<it pos="begin">&lt;b&gt;</it>a<ut>{\\b</ut>b', "ab"),
+            ("one<ph>&lt;br/&gt;</ph>two", "one two"),
+            ('one<ph type="lb"/>two <x ctype="x-lb"/> three', "one two three"),
+            ("one<ut>\\line </ut>two<ut>\\bold</ut>s", "one twos"),
+            ("one<br/>two<lb/>three", "one two three"),
+            ('<bpt i="1">&lt;p&gt;</bpt>one<ept i="1">&lt;/p&gt;</ept>', "one"),
+            ("a<ph>&lt;br/&gt;<sub>b</sub></ph>c<?pi d?><!-- e -->f", "a cf"),
+            ("", ""),
+        ],
+    )
+    def test_only_codes_are_left_out(self, tmp_path, segment, text):
+        path = tmx(tmp_path, unit(en=segment, de="x"))
+        assert read_tmx(path) == [(text, "x")]
+
+    def test_a_variant_without_a_segment_is_no_text(self, tmp_path):
+        empty = '<tu><tuv xml:lang="en"/><tuv xml:lang="de"/></tu>'
+        half = '<tu><tuv xml:lang="en"/><tuv xml:lang="de"><seg>b</seg></tuv>'
+        better = '<tu><tuv xml:lang="en"/>' + unit(en_US="c", de="d")[4:]
+        path = tmx(tmp_path, empty, half + "</tu>", better)
+        assert read_tmx(path) == [("c", "d")]
+
+    def test_a_namespace_changes_nothing(self, tmp_path):
+        content = HEAD + unit(en="a <hi>b</hi><ph>x</ph>", de="c") + TAIL
+        content = content.replace(
+            "<tmx ", '<tmx xmlns="http://www.lisa.org/tmx14" '
+        )
+        path = write(tmp_path / "a.tmx", content.encode())
+        assert read_tmx(path) == [("a b", "c")]
+
+    @pytest.mark.parametrize(
+        "declared, codec",
+        [
+            ("UTF-16", "utf-16"),
+            ("UTF-16", "utf-16-le"),
+            ("utf-16", "utf-16-be"),
+            ("UTF-32", "utf-32"),
+            ("UTF-32", "utf-32-be"),
+            ("UTF-8", "utf-8-sig"),
+            ("UTF-16", "utf-8"),
+            ("windows-1252", "cp1252"),
+            ("ISO-8859-15", "iso8859-15"),
+            ("IBM037", "cp037"),
+            ("Shift_JIS", "shift_jis"),
+            ("GB18030", "gb18030"),
+            ("Big5", "big5"),
+            ("KOI8-R", "koi8-r"),
+        ],
+    )
+    @pytest.mark.parametrize("compress", [bytes, gzip.compress])
+    def test_the_declaration_names_the_encoding(
+        self, tmp_path, declared, codec, compress
+    ):
+        words = {"shift_jis": "言葉", "big5": "漢字", "koi8-r": "слово"}
+        word = words.get(codec, "für")
+        content = (HEAD + unit(en="a", de=word) + TAIL).replace(
+            "UTF-8", declared
+        )
+        content = compress(content.encode(codec))
+        path = write(tmp_path / "a.tmx", content)
+        assert read_tmx(path) == [("a", word)]
+
+    @pytest.mark.parametrize(
+        "declared", ["no-such", "rot13", "zlib", "unicode_escape", "ascii"]
+    )
+    def test_a_wrong_declaration_is_an_error(self, tmp_path, declared):
+        content = (HEAD + unit(en="a", de="für") + TAIL).replace(
+            "UTF-8", declared
+        )
+        path = write(tmp_path / "a.tmx", content.encode())
+        words = f"cannot be read in its encoding, {declared}. Correct"
+        with pytest.raises(ValueError, match=words):
+            read_tmx(path)
+
     def test_old_attributes_and_compression_are_read(self, tmp_path):
         text = (HEAD + unit(en="a", de="b") + TAIL).replace("xml:lang", "lang")
         path = tmp_path / "a.tmx.gz"

@@ -37,9 +37,15 @@ class ModelConfig:
     attention_dropout: float = 0.0  # rate on attention weights; paper's base: 0
     activation_dropout: float = 0.0  # rate inside the feed-forward; paper: 0
     norm: str = "post"  # "post" as in the paper, "pre" as in Tensor2Tensor
+    norm_epsilon: float = 1e-6  # added to the variance by normalisations
+    activation: str = "relu"  # inside the feed-forward; or "gelu", "silu"
+    attention_bias: bool = False  # whether attention's projections have biases
     positional_encoding: str = "sinusoidal"  # or "learned" (Table 3 row E)
     neighbourhood_size: int = 0  # positions that one attends to (r); 0 = all
     tied_embeddings: str = "all"  # shared matrix; or "target", "none"
+    scale_embeddings: bool = True  # by sqrt(d_model), as in the paper
+    output_bias: bool = False  # whether the logits have a bias
+    decoder_start: str = "zero"  # vector before the first token; or "padding"
     initializer: str = "small_branch_ends"  # or "tensor2tensor", the authors'
     max_length: int = 256  # longest sentence kept for training, in tokens
     packed: bool = False  # whether several sentence pairs share a row
@@ -104,6 +110,9 @@ _RULES = (
         *("dropout", "attention_dropout", "activation_dropout"),
     ),
     fields.one_of(("post", "pre"), "norm"),
+    fields.between(1e-12, 1, "norm_epsilon"),
+    fields.one_of(("relu", "gelu", "silu"), "activation"),
+    fields.one_of(("zero", "padding"), "decoder_start"),
     fields.one_of(("sinusoidal", "learned"), "positional_encoding"),
     fields.one_of(("small_branch_ends", "tensor2tensor"), "initializer"),
     fields.one_of(("all", "target", "none"), "tied_embeddings"),
@@ -129,6 +138,8 @@ def list_weights(config, vocab_size, input_vocab_size=None):
         shapes["embedding/input_embeddings"] = (num_rows, d_model)
     if config.tied_embeddings == "none":
         shapes["embedding/softmax_weights"] = (vocab_size, d_model)
+    if config.output_bias:
+        shapes["embedding/output_bias"] = (vocab_size,)
     if config.positional_encoding == "learned":
         for side in ("input", "target"):
             table = f"{side}_positions/positions"
@@ -160,12 +171,15 @@ def _attention(name, config):
     key_width, value_width = (
         config.num_heads * width for width in config.head_widths
     )
-    return {
+    shapes = {
         f"{name}/query": (config.d_model, key_width),
         f"{name}/key": (config.d_model, key_width),
         f"{name}/value": (config.d_model, value_width),
         f"{name}/output": (value_width, config.d_model),
     }
+    if config.attention_bias:
+        shapes |= {f"{n}_bias": (shape[-1],) for n, shape in shapes.items()}
+    return shapes
 
 
 def _feed_forward(name, config):

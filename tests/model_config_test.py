@@ -26,9 +26,15 @@ DIFFERENT = {
     "attention_dropout": 0.3,
     "activation_dropout": 0.3,
     "norm": "pre",
+    "norm_epsilon": 1e-5,
+    "activation": "gelu",
+    "attention_bias": True,
     "positional_encoding": "learned",
     "neighbourhood_size": 3,
     "tied_embeddings": "none",
+    "scale_embeddings": False,
+    "output_bias": True,
+    "decoder_start": "padding",
     "initializer": "tensor2tensor",
     "max_length": 7,
     "packed": True,
@@ -39,7 +45,7 @@ DIFFERENT = {
 class LaterConfig(ModelConfig):
     """A config with a field that nobody knows, which adds no weights."""
 
-    activation: str = "relu"
+    gate: str = "none"
 
 
 class ListWeightsTest:
@@ -84,7 +90,7 @@ class ArchitectureTest:
         assert stated.architecture == TINY.architecture
 
     def test_a_later_field_belongs_to_it(self):
-        assert LaterConfig(activation="gelu").architecture != (
+        assert LaterConfig(gate="sigmoid").architecture != (
             LaterConfig().architecture
         )
 
@@ -97,9 +103,9 @@ class LaterFieldTest:
         arguments = exporter.UNDERSTOOD, "in an export", "Use the run."
         check_understood(LaterConfig(), *arguments)
         with pytest.raises(
-            UserError, match="^`activation` must be 'relu' in an export. Rec.*"
+            UserError, match="^`gate` must be 'none' in an export. Rec.*"
         ):
-            check_understood(LaterConfig(activation="gelu"), *arguments)
+            check_understood(LaterConfig(gate="sigmoid"), *arguments)
 
     @pytest.mark.parametrize(
         "name, value",
@@ -113,7 +119,7 @@ class LaterFieldTest:
             check_understood(config, ctranslate2.UNDERSTOOD, "there", "No.")
 
     def test_the_model_takes_no_field_that_it_does_not_know(self):
-        with pytest.raises(ValueError, match="keyword.*activation"):
+        with pytest.raises(ValueError, match="keyword.*gate"):
             build_transformer(LaterConfig(), 11)
 
 

@@ -75,8 +75,7 @@ def _single_pass(model, hparams, inputs, targets, seeds, num_chunks, links):
         decoded, weights = decoded
         guidance = alignment_loss(weights["cross"][-1], links)
     loss = projected_cross_entropy(
-        decoded,
-        model.embedding.softmax_weights,
+        *model.embedding.factors(decoded),
         targets,
         hparams.label_smoothing,
         num_chunks,
@@ -88,9 +87,10 @@ def _single_pass(model, hparams, inputs, targets, seeds, num_chunks, links):
 def _consistent_passes(model, hparams, inputs, targets, seeds, num_chunks):
     """Returns the loss of two passes that have to agree."""
     is_symmetric = hparams.consistency == "r_drop"
+    passes = _two_passes(model, hparams, inputs, targets, seeds)
+    (first, matrix), (second, _) = map(model.embedding.factors, passes)
     loss, *sums = projected_consistency(
-        *_two_passes(model, hparams, inputs, targets, seeds),
-        model.embedding.softmax_weights,
+        *(first, second, matrix),
         targets,
         hparams.label_smoothing,
         # The symmetric divergence is a mean already.

@@ -69,8 +69,8 @@ class MultiHeadAttention(SequenceLayer):
     Computes `Concat(head_1, ..., head_h) W_O` with
     `head_i = softmax(Q W_Qi (K W_Ki)^T / sqrt(d_k)) V W_Vi`, section 3.2.2 of
     Vaswani et al. (2017). With `query` alone it is self-attention. With
-    `memory` it attends from `query` to `memory`. The projections have no bias,
-    as in the paper. The softmax is computed in float32 in every precision.
+    `memory` it attends from `query` to `memory`. The projections of the paper
+    have no bias. The softmax is computed in float32 in every precision.
 
     Pass the `padding_mask` whenever the keys are padded, `causal` in a language
     model, `segments` if rows are packed, and an `attention_mask` for any other
@@ -99,6 +99,8 @@ class MultiHeadAttention(SequenceLayer):
         initializer: String, "small_branch_ends" or "tensor2tensor", the initial
             values of the kernels; see `layers.initializer`. Defaults to
             "small_branch_ends".
+        attention_bias: Boolean, whether the four projections have a bias.
+            Defaults to False.
 
     Call arguments:
         query: Tensor of shape `(batch, query_len, d_model)`.
@@ -139,6 +141,7 @@ class MultiHeadAttention(SequenceLayer):
         attention_dropout=0.0,
         neighbourhood_size=0,
         initializer=SMALL_BRANCH_ENDS,
+        attention_bias=False,
         **kwargs,
     ):
         super().__init__(**kwargs)
@@ -156,6 +159,7 @@ class MultiHeadAttention(SequenceLayer):
         self.attention_dropout = attention_dropout
         self.neighbourhood_size = neighbourhood_size
         self.initializer = check_initializer(initializer)
+        self.attention_bias = attention_bias
         self.dropout_layer = Dropout(
             attention_dropout, dtype=self.dtype_policy, name="dropout"
         )
@@ -183,6 +187,11 @@ class MultiHeadAttention(SequenceLayer):
             shape=(values_width, self.d_model),
             initializer=make_branch_end_initializer(self.initializer),
         )
+        self.biases = {}  # by the name of the projection
+        if self.attention_bias:
+            for name in ("query", "key", "value", "output"):
+                width = getattr(self, f"{name}_kernel").shape[-1]
+                self.biases[name] = self.add_bias(f"{name}_bias", width)
 
     def compute_output_shape(self, query_shape, memory_shape=None):
         return query_shape
@@ -256,7 +265,7 @@ class MultiHeadAttention(SequenceLayer):
             Keys `(batch, num_heads, key_len, d_k)` and values
             `(batch, num_heads, key_len, d_v)`.
         """
-        return self._project(memory, self.key_kernel, self.value_kernel)
+        return self._project(memory, "key", "value")
 
     def attend(self, query, keys, values, attention_mask=None):
         """Attends to keys and values from `project_memory`.
@@ -317,8 +326,7 @@ class MultiHeadAttention(SequenceLayer):
         """
         # Three products, since joining the kernels copies them at each step.
         queries = self._project_query(query)
-        (keys,) = self._project(query, self.key_kernel)
-        (values,) = self._project(query, self.value_kernel)
+        keys, values = (self._project(query, n)[0] for n in ("key", "value"))
         limit = count_remembered(self.neighbourhood_size)
         cache = tuple(
             slots.write(newest, position, limit)
@@ -329,23 +337,29 @@ class MultiHeadAttention(SequenceLayer):
         return self._project_heads(heads), cache
 
     def _project_query(self, query):
-        (queries,) = self._project(query, self.query_kernel)
+        (queries,) = self._project(query, "query")
         return queries
 
     def _project_all(self, query):
         # A subclass of the benchmark leaves out these matrices.
-        return self._project(
-            query, self.query_kernel, self.key_kernel, self.value_kernel
-        )
+        return self._project(query, "query", "key", "value")
 
-    def _project(self, x, *kernels):
-        # `step` runs outside `__call__`, where Keras does not cast weights.
-        kernels = [ops.cast(kernel, self.compute_dtype) for kernel in kernels]
-        return project_to_heads(x, kernels, self.num_heads)
+    def _project(self, x, *names):
+        kernels = [
+            self._cast(getattr(self, f"{name}_kernel")) for name in names
+        ]
+        biases = [
+            self._cast(self.biases[name]) for name in names if self.biases
+        ]
+        return project_to_heads(x, kernels, self.num_heads, biases)
 
     def _project_heads(self, heads):
-        kernel = ops.cast(self.output_kernel, self.compute_dtype)
-        return project_from_heads(heads, kernel)
+        bias = self._cast(self.biases["output"]) if self.biases else None
+        return project_from_heads(heads, self._cast(self.output_kernel), bias)
+
+    def _cast(self, weight):
+        # `step` runs outside `__call__`, where Keras does not cast weights.
+        return ops.cast(weight, self.compute_dtype)
 
     def _add_projection(self, name, columns, joint_columns):
         return self.add_weight(
@@ -366,6 +380,7 @@ class MultiHeadAttention(SequenceLayer):
             "attention_dropout": self.attention_dropout,
             "neighbourhood_size": self.neighbourhood_size,
             "initializer": self.initializer,
+            "attention_bias": self.attention_bias,
         }
 
 

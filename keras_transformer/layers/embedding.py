@@ -24,6 +24,8 @@ class SharedEmbedding(SequenceLayer):
     Args:
         vocab_size: Integer number of token ids.
         d_model: Integer width of a vector.
+        scale_embeddings: Boolean, whether embeddings are multiplied by
+            sqrt(d_model). Defaults to True.
 
     Call arguments:
         x: Integer ids of shape `(batch, length)`, or with `reverse` a tensor
@@ -46,8 +48,9 @@ class SharedEmbedding(SequenceLayer):
     TensorShape([1, 3, 100])
     """
 
-    def __init__(self, vocab_size, d_model, **kwargs):
+    def __init__(self, vocab_size, d_model, scale_embeddings=True, **kwargs):
         super().__init__(**kwargs)
+        self.scale_embeddings = scale_embeddings
         # Ids may arrive as floats, and bfloat16 would round 257 to 256.
         self.autocast = False
         self.vocab_size = vocab_size
@@ -80,6 +83,8 @@ class SharedEmbedding(SequenceLayer):
         vectors = ops.take(matrix, ids, axis=0)  # (batch, length, d_model)
         # Cast after the look-up, which needs a few rows of a large matrix.
         vectors = ops.cast(vectors, self.compute_dtype)
+        if not self.scale_embeddings:
+            return vectors
         return vectors * ops.cast(math.sqrt(self.d_model), self.compute_dtype)
 
     def project(self, matrix, x, num_ids=None):
@@ -100,6 +105,7 @@ class SharedEmbedding(SequenceLayer):
             **super().get_config(),
             "vocab_size": self.vocab_size,
             "d_model": self.d_model,
+            "scale_embeddings": self.scale_embeddings,
         }
 
 
@@ -119,9 +125,9 @@ class TokenEmbeddings(SharedEmbedding):
     - `none`: targets have `embeddings`, inputs have `input_embeddings`, and the
       softmax has `softmax_weights`.
 
-    All of them start like the matrix of `SharedEmbedding`, and logits have no
-    bias. A call embeds targets, or with `reverse` projects states to logits
-    over the targets' vocabulary.
+    All of them start like the matrix of `SharedEmbedding`. A call embeds
+    targets, or with `reverse` projects states to logits over the targets'
+    vocabulary.
 
     Args:
         vocab_size: Integer number of token ids of the targets.
@@ -129,6 +135,9 @@ class TokenEmbeddings(SharedEmbedding):
         tied_embeddings: String, one of `TIED_EMBEDDINGS`. Defaults to "all".
         input_vocab_size: Integer number of token ids of the inputs. Defaults
             to None, which means `vocab_size`.
+        output_bias: Boolean, whether the logits have a bias. Defaults to
+            False, as in the paper.
+        scale_embeddings: Boolean, as in `SharedEmbedding`. Defaults to True.
 
     Example:
 
@@ -148,9 +157,12 @@ class TokenEmbeddings(SharedEmbedding):
         d_model,
         tied_embeddings="all",
         input_vocab_size=None,
+        output_bias=False,
+        scale_embeddings=True,
         **kwargs,
     ):
-        super().__init__(vocab_size, d_model, **kwargs)
+        super().__init__(vocab_size, d_model, scale_embeddings, **kwargs)
+        self.output_bias = output_bias
         self.tied_embeddings = tied_embeddings
         self.input_vocab_size = input_vocab_size or vocab_size
         if tied_embeddings not in TIED_EMBEDDINGS:
@@ -179,6 +191,9 @@ class TokenEmbeddings(SharedEmbedding):
             self.softmax_weights = self.add_matrix(
                 "softmax_weights", self.vocab_size
             )
+        self.bias = None
+        if self.output_bias:
+            self.bias = self.add_bias("output_bias", self.vocab_size)
 
     def embed_inputs(self, ids, kept=None):
         """Embeds the ids of inputs.
@@ -208,7 +223,27 @@ class TokenEmbeddings(SharedEmbedding):
         Returns:
             Tensor of shape `(batch, length, num_ids)`.
         """
-        return self.project(self.softmax_weights, states, num_ids)
+        logits = self.project(self.softmax_weights, states, num_ids)
+        if self.bias is None:
+            return logits
+        bias = ops.convert_to_tensor(self.bias)[:num_ids]
+        return logits + ops.cast(bias, logits.dtype)
+
+    def factors(self, states):
+        """Returns two factors of the logits of states, bias included.
+
+        They are vectors `(batch, length, width)` and a matrix `(vocab_size,
+        width)`. Losses take them in place of the logits, which need more
+        memory.
+        """
+        if self.bias is None:
+            return states, self.softmax_weights
+        # The bias is one more column, and each vector has a one for it.
+        matrix = ops.concatenate(
+            [self.softmax_weights, ops.expand_dims(self.bias, 1)], axis=1
+        )  # (vocab_size, d_model + 1)
+        ones = ops.ones_like(states[..., :1])
+        return ops.concatenate([states, ones], axis=-1), matrix
 
     def call(self, x, reverse=False, num_ids=None):
         return self.logits(x, num_ids) if reverse else self.embed_targets(x)
@@ -218,6 +253,7 @@ class TokenEmbeddings(SharedEmbedding):
             **super().get_config(),
             "tied_embeddings": self.tied_embeddings,
             "input_vocab_size": self.input_vocab_size,
+            "output_bias": self.output_bias,
         }
 
 

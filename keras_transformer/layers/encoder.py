@@ -43,6 +43,12 @@ class EncoderLayer(TransformerLayer):
             registered with Keras. It takes the arguments and call arguments of
             `MultiHeadAttention`; `return_weights` is passed only when weights
             are wanted. Defaults to `MultiHeadAttention`.
+        activation: String, "relu", "gelu" or "silu", that of the feed-forward
+            network. Defaults to "relu".
+        attention_bias: Boolean, whether the projections of attention have
+            biases. Defaults to False.
+        norm_epsilon: Float that normalisations add to the variance. Defaults
+            to 1e-6.
         causal: Boolean, whether each position attends only to itself and to
             earlier ones. Defaults to False.
 

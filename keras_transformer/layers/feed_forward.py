@@ -1,5 +1,7 @@
 """Position-wise feed-forward network."""
 
+import functools
+
 from keras import ops
 
 from keras_transformer.layers.dropout import Dropout
@@ -11,13 +13,21 @@ from keras_transformer.layers.sequence_layer import SequenceLayer
 from keras_transformer.layers.sequence_layer import check_width
 from keras_transformer.serialization import serializable
 
+ACTIVATIONS = {
+    "relu": ops.relu,
+    # Keras' own default is an approximation by tanh.
+    "gelu": functools.partial(ops.gelu, approximate=False),
+    "silu": ops.silu,
+}
+
 
 @serializable
 class FeedForward(SequenceLayer):
     """Applies the same two-layer network at every position.
 
     Computes `FFN(x) = max(0, x W_1 + b_1) W_2 + b_2`, equation 2 of Vaswani et
-    al. (2017). Positions do not see each other, so it takes no mask.
+    al. (2017), or the same with another activation in place of the maximum.
+    Positions do not see each other, so it takes no mask.
 
     Args:
         d_model: Integer width of input and output.
@@ -28,6 +38,9 @@ class FeedForward(SequenceLayer):
         initializer: String, "small_branch_ends" or "tensor2tensor", the initial
             values of the kernels; see `layers.initializer`. Defaults to
             "small_branch_ends".
+        activation: String, "relu" as in the paper, "gelu" by the exact formula
+            (Hendrycks and Gimpel, 2016), or "silu", which is also called swish
+            (Ramachandran et al., 2017). Defaults to "relu".
 
     Call arguments:
         x: Tensor of shape `(batch, length, d_model)`.
@@ -48,9 +61,17 @@ class FeedForward(SequenceLayer):
         d_ff,
         activation_dropout=0.0,
         initializer=SMALL_BRANCH_ENDS,
+        activation="relu",
         **kwargs,
     ):
         super().__init__(**kwargs)
+        if activation not in ACTIVATIONS:
+            raise ValueError(
+                f"`activation` must be one of {', '.join(ACTIVATIONS)}. "
+                f"Received: activation={activation!r}. "
+                'Use "relu" for the model of the paper.'
+            )
+        self.activation = activation
         self.d_model = d_model
         self.d_ff = d_ff
         self.activation_dropout = activation_dropout
@@ -67,22 +88,20 @@ class FeedForward(SequenceLayer):
             shape=(self.d_model, self.d_ff),
             initializer="glorot_uniform",
         )
-        self.inner_bias = self._add_bias("inner_bias", self.d_ff)
+        self.inner_bias = self.add_bias("inner_bias", self.d_ff)
         self.outer_kernel = self.add_weight(
             name="outer",
             shape=(self.d_ff, self.d_model),
             initializer=make_branch_end_initializer(self.initializer),
         )
-        self.outer_bias = self._add_bias("outer_bias", self.d_model)
+        self.outer_bias = self.add_bias("outer_bias", self.d_model)
 
     def call(self, x, training=None):
         # (batch, length, d_ff)
-        hidden = project(x, self.inner_kernel, self.inner_bias, ops.relu)
+        activation = ACTIVATIONS[self.activation]
+        hidden = project(x, self.inner_kernel, self.inner_bias, activation)
         hidden = self.dropout_layer(hidden, training=training)
         return project(hidden, self.outer_kernel, self.outer_bias)
-
-    def _add_bias(self, name, width):
-        return self.add_weight(name=name, shape=(width,), initializer="zeros")
 
     def get_config(self):
         return {
@@ -91,4 +110,5 @@ class FeedForward(SequenceLayer):
             "d_ff": self.d_ff,
             "activation_dropout": self.activation_dropout,
             "initializer": self.initializer,
+            "activation": self.activation,
         }

@@ -25,17 +25,20 @@ def project(x, kernel, bias=None, activation=None):
     return ops.reshape(product, (batch, length, columns))
 
 
-def project_to_heads(x, kernels, num_heads):
+def project_to_heads(x, kernels, num_heads, biases=None):
     """Multiplies the vectors of a sequence by the matrices of all heads.
 
     `x` is `(batch, length, rows)`. Each of the kernels has the shape
     `(rows, num_heads x width)` with a width of its own, and gives a tensor of
-    shape `(batch, num_heads, length, width)`.
+    shape `(batch, num_heads, length, width)`. The biases, if any, are one
+    vector for each kernel.
     """
     batch, length = ops.shape(x)[:2]
     x = ops.reshape(x, (-1, kernels[0].shape[0]))  # (batch x length, rows)
     # One product for all kernels: (batch x length, sum of their columns)
     product = ops.matmul(x, ops.concatenate(kernels, axis=-1))
+    if biases:
+        product = ops.add(product, ops.concatenate(biases, axis=-1))
     columns = [kernel.shape[-1] for kernel in kernels]
     # TensorFlow finds the sizes of unequal parts by 20 operations.
     is_even = len(set(columns)) == 1
@@ -48,11 +51,12 @@ def project_to_heads(x, kernels, num_heads):
     )
 
 
-def project_from_heads(heads, kernel):
+def project_from_heads(heads, kernel, bias=None):
     """Multiplies what all heads computed, side by side, by a matrix.
 
     The shapes are `(batch, num_heads, length, width)` of `heads`, `(num_heads x
-    width, d_model)` of `kernel` and `(batch, length, d_model)` of the result.
+    width, d_model)` of `kernel`, `(d_model,)` of a bias and `(batch, length,
+    d_model)` of the result.
     """
     batch, _, length, _ = ops.shape(heads)
     heads = ops.transpose(heads, (0, 2, 1, 3))
@@ -60,6 +64,8 @@ def project_from_heads(heads, kernel):
     rows, columns = kernel.shape
     x = ops.reshape(heads, (-1, rows))  # (batch x length, rows)
     product = ops.matmul(x, kernel)
+    if bias is not None:
+        product = ops.add(product, bias)
     # (batch, length, d_model)
     return ops.reshape(product, (batch, length, columns))
 

@@ -82,6 +82,7 @@ def _compute_slopes(slopes, normed, scale, gamma, dtype):
 
 
 NORMS = ("post", "pre")
+NORM_EPSILON = 1e-6  # that of Tensor2Tensor; Keras' default is 1e-3
 
 
 @serializable
@@ -97,6 +98,8 @@ class Residual(SequenceLayer):
         dropout: Float, P_drop, the share of the sub-layer's output that is
             dropped. Defaults to 0.1.
         norm: String, "post" or "pre". Defaults to "post".
+        norm_epsilon: Float that the normalisation adds to the variance.
+            Defaults to 1e-6, as in Tensor2Tensor.
 
     Call arguments:
         x: Tensor of shape `(batch, length, d_model)`.
@@ -114,7 +117,9 @@ class Residual(SequenceLayer):
     TensorShape([1, 3, 8])
     """
 
-    def __init__(self, dropout=0.1, norm="post", **kwargs):
+    def __init__(
+        self, dropout=0.1, norm="post", norm_epsilon=NORM_EPSILON, **kwargs
+    ):
         super().__init__(**kwargs)
         if norm not in NORMS:
             raise ValueError(
@@ -123,7 +128,10 @@ class Residual(SequenceLayer):
             )
         self.dropout = dropout
         self.norm = norm
-        self.norm_layer = make_layer_norm("norm", self.dtype_policy)
+        self.norm_epsilon = norm_epsilon
+        self.norm_layer = make_layer_norm(
+            "norm", self.dtype_policy, norm_epsilon
+        )
         self.dropout_layer = Dropout(
             dropout, dtype=self.dtype_policy, name="dropout"
         )
@@ -144,10 +152,10 @@ class Residual(SequenceLayer):
             **super().get_config(),
             "dropout": self.dropout,
             "norm": self.norm,
+            "norm_epsilon": self.norm_epsilon,
         }
 
 
-def make_layer_norm(name, dtype):
+def make_layer_norm(name, dtype, epsilon=NORM_EPSILON):
     """Makes the layer normalisation that every part of the model uses."""
-    # The epsilon of Tensor2Tensor; Keras' default is 1e-3.
-    return LayerNormalization(epsilon=1e-6, dtype=dtype, name=name)
+    return LayerNormalization(epsilon=epsilon, dtype=dtype, name=name)

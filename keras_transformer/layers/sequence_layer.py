@@ -12,6 +12,10 @@ class SequenceLayer(keras.layers.Layer):
     without `compute_output_shape`.
     """
 
+    def add_bias(self, name, width):
+        """Adds a vector of weights that starts at zero."""
+        return self.add_weight(name=name, shape=(width,), initializer="zeros")
+
     def freeze_parts(self, *parts):
         """Gives the parts of this layer, or None, the layer's own `trainable`.
 

@@ -6,6 +6,7 @@ from keras import ops
 from keras_transformer.layers.attention import MultiHeadAttention
 from keras_transformer.layers.feed_forward import FeedForward
 from keras_transformer.layers.initializer import SMALL_BRANCH_ENDS
+from keras_transformer.layers.residual import NORM_EPSILON
 from keras_transformer.layers.residual import Residual
 from keras_transformer.layers.residual import make_layer_norm
 from keras_transformer.layers.sequence_layer import SequenceLayer
@@ -34,6 +35,9 @@ class TransformerLayer(SequenceLayer):
         neighbourhood_size=0,
         initializer=SMALL_BRANCH_ENDS,
         attention=None,
+        activation="relu",
+        attention_bias=False,
+        norm_epsilon=NORM_EPSILON,
         **kwargs,
     ):
         super().__init__(**kwargs)
@@ -51,6 +55,9 @@ class TransformerLayer(SequenceLayer):
             "neighbourhood_size": neighbourhood_size,
             "initializer": initializer,
             "attention": _find_registered_name(attention),
+            "activation": activation,
+            "attention_bias": attention_bias,
+            "norm_epsilon": norm_epsilon,
         }
 
     def make_attention(self, name, neighbourhood_size=0):
@@ -68,6 +75,7 @@ class TransformerLayer(SequenceLayer):
             "d_v": (self.options["d_v"], None),
             "neighbourhood_size": (neighbourhood_size, 0),
             "initializer": (self.options["initializer"], SMALL_BRANCH_ENDS),
+            "attention_bias": (self.options["attention_bias"], False),
         }
         return cls(
             d_model=self.options["d_model"],
@@ -88,6 +96,7 @@ class TransformerLayer(SequenceLayer):
             self.options["d_ff"],
             self.options["activation_dropout"],
             self.options["initializer"],
+            self.options["activation"],
             name="feed_forward",
             dtype=self.dtype_policy,
         )
@@ -97,6 +106,7 @@ class TransformerLayer(SequenceLayer):
         return Residual(
             self.options["dropout"],
             self.options["norm"],
+            self.options["norm_epsilon"],
             name=f"{name}_residual",
             dtype=self.dtype_policy,
         )
@@ -197,7 +207,10 @@ class LayerStack(SequenceLayer):
         # With pre-norm no layer normalises the sum that its residuals make.
         self.final_norm = None
         if self.options["norm"] == "pre":
-            self.final_norm = make_layer_norm("final_norm", self.dtype_policy)
+            self.final_norm = make_layer_norm(
+                *("final_norm", self.dtype_policy),
+                self.options["norm_epsilon"],
+            )
         self.freeze_parts(*self.stack, self.final_norm)
 
     def build(self, input_shape):

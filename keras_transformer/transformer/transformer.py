@@ -14,6 +14,7 @@ from keras_transformer.masks import segment_positions
 from keras_transformer.serialization import serializable
 
 PARTS = ("embedding", "encoder", "decoder")
+DECODER_STARTS = ("zero", "padding")
 
 
 @serializable
@@ -23,8 +24,8 @@ class Transformer(keras.Model):
     The model of Vaswani et al. (2017). By default, one matrix embeds inputs and
     targets and projects to logits (section 3.4). The id 0 is padding, from
     which the model makes all its masks. The decoder sees the targets shifted
-    right by one position, with a zero vector first. It needs no begin id, and
-    the same `targets` serve as decoder input and as labels.
+    right by one position, by default with a zero vector first. It needs no
+    begin id, and the same `targets` serve as decoder input and as labels.
 
     Args:
         vocab_size: Integer number of token ids of the targets, padding
@@ -52,6 +53,13 @@ class Transformer(keras.Model):
             "all", as in the paper.
         input_vocab_size: Integer number of token ids of the inputs. Defaults
             to None, which means `vocab_size`.
+        scale_embeddings: Boolean, whether embeddings are multiplied by
+            sqrt(d_model). Defaults to True, as in the paper.
+        output_bias: Boolean, whether the logits have a bias. Defaults to
+            False, as in the paper.
+        decoder_start: String, what the decoder sees before the first token:
+            "zero", a vector of zeros, or "padding", the embedding of the id 0.
+            Defaults to "zero".
         frozen: Collection of the parts, of "embedding", "encoder" and
             "decoder", whose weights do not change in training. A saved model
             keeps them, also if `model.encoder.trainable = False` was set later.
@@ -98,6 +106,9 @@ class Transformer(keras.Model):
         num_decoder_layers=None,
         tied_embeddings="all",
         input_vocab_size=None,
+        scale_embeddings=True,
+        output_bias=False,
+        decoder_start="zero",
         frozen=(),
         name="transformer",
         dtype=None,
@@ -106,6 +117,7 @@ class Transformer(keras.Model):
     ):
         super().__init__(name=name, dtype=dtype, trainable=trainable)
         _check_parts(frozen)
+        self.decoder_start = _check_start(decoder_start)
         self.autocast = False  # would round ids, see `SharedEmbedding`
         self.vocab_size = vocab_size
         self.d_model = d_model
@@ -115,6 +127,7 @@ class Transformer(keras.Model):
         shared = {"dtype": self.dtype_policy}
         self.embedding = TokenEmbeddings(
             *(vocab_size, d_model, tied_embeddings, input_vocab_size),
+            *(output_bias, scale_embeddings),
             name="embedding",
             **shared,
         )
@@ -122,13 +135,8 @@ class Transformer(keras.Model):
         self.target_positions = self._make_positions("target_positions")
         self.input_dropout = Dropout(dropout, name="input_dropout", **shared)
         self.target_dropout = Dropout(dropout, name="target_dropout", **shared)
-        layer_options |= {
-            "d_model": d_model,
-            "num_heads": num_heads,
-            "d_ff": d_ff,
-            "dropout": dropout,
-            **shared,
-        }
+        layer_options |= {"d_model": d_model, "num_heads": num_heads}
+        layer_options |= {"d_ff": d_ff, "dropout": dropout, **shared}
         self.encoder = Encoder(num_layers, **layer_options, name="encoder")
         self.decoder = Decoder(
             num_decoder_layers or num_layers, **layer_options, name="decoder"
@@ -260,8 +268,8 @@ class Transformer(keras.Model):
             Float32 logits of shape `(batch, beam, num_ids)`, and the new cache.
         """
         x = self.embedding.embed_targets(ids)  # (batch, beam, d_model)
-        # Position 0 sees a zero vector, as the shifted targets do in training.
-        x = x * ops.cast(position > 0, x.dtype)
+        # Position 0 sees the same vector as the shifted targets in training.
+        x = ops.where(position > 0, x, self._embed_start())
         origin = ops.zeros((1, 1, self.d_model), dtype=x.dtype)
         x = x + self.target_positions(origin, start=position)
         x, cache = self.decoder.step(x, cache, position)
@@ -280,13 +288,20 @@ class Transformer(keras.Model):
         # Shifted right by one position: (batch, target_len, d_model)
         y = ops.pad(y[:, :-1], [[0, 0], [1, 0], [0, 0]])
         positions = None
+        is_first = ops.equal(ops.arange(ops.shape(y)[1]), 0)[None, :, None]
         if segments is not None:
             positions = segment_positions(segments)
             # The first token of a sequence must not see the end of another.
             is_first = ops.equal(positions, 0)[:, :, None]
-            y = ops.where(is_first, ops.zeros_like(y), y)
+        y = ops.where(is_first, self._embed_start(), y)
         y = self.target_positions(y, positions=positions)
         return self.target_dropout(y, training=training)
+
+    def _embed_start(self):
+        """Returns the vector before the first token, `(1, 1, d_model)`."""
+        if self.decoder_start == "padding":
+            return self.embedding.embed_targets(ops.zeros((1, 1), "int32"))
+        return ops.zeros((1, 1, self.d_model), self.compute_dtype)
 
     def _make_positions(self, name):
         options = {"name": name, "dtype": self.dtype_policy}
@@ -324,8 +339,21 @@ class Transformer(keras.Model):
             "positional_encoding": self.positional_encoding,
             "max_length": self.max_length,
             "packed": self.packed,
+            "scale_embeddings": self.embedding.scale_embeddings,
+            "output_bias": self.embedding.output_bias,
+            "decoder_start": self.decoder_start,
             "frozen": [p for p in PARTS if not getattr(self, p).trainable],
         }
+
+
+def _check_start(decoder_start):
+    if decoder_start not in DECODER_STARTS:
+        raise ValueError(
+            '`decoder_start` must be "zero" or "padding". Received: '
+            f'decoder_start={decoder_start!r}. Use "zero" for the model of '
+            "the paper."
+        )
+    return decoder_start
 
 
 def _check_parts(frozen):

@@ -70,6 +70,19 @@ class ObjectiveTest:
         assert loss == cross_entropy
         assert divergence == 0.0
 
+    @KINDS
+    def test_a_bias_of_the_logits_counts_and_learns(self, kind):
+        model = make_transformer(vocab_size=30, output_bias=True)
+        part = part_of(make_batch())
+        _, plain, _ = figures(model, kind, part)
+        # As much for every id changes no probability.
+        model.embedding.bias.assign(np.full(30, 2.0))
+        _, shifted, _ = figures(model, kind, part)
+        assert shifted == pytest.approx(plain, rel=1e-5)
+        model.embedding.bias.assign(np.arange(30) == 29)
+        _, biased, _ = figures(model, kind, part)
+        assert abs(biased - plain) > 0.1
+
     @TWO_PASSES
     def test_passes_without_noise_do_not_diverge(self, plain_model, kind):
         part = part_of(make_batch())

@@ -31,7 +31,21 @@ TEXTS = ["a dog runs over the street", "two women read a book"]
 HPARAMS = HParams(num_layers=2, d_model=16, d_ff=24, num_heads=2)
 PRE_NORM = dataclasses.replace(HPARAMS, norm="pre")
 LEARNED = {"positional_encoding": "learned", "max_length": 9}
+MARIAN = {
+    "activation": "silu",
+    "attention_bias": True,
+    "output_bias": True,
+    "scale_embeddings": False,
+    "norm_epsilon": 1e-5,
+}
 HPARAMS_OF = {
+    "marian": dataclasses.replace(HPARAMS, **MARIAN),
+    "marian_started": dataclasses.replace(
+        *(HPARAMS,), **{**MARIAN, "decoder_start": "padding"}
+    ),
+    "wide_heads_and_biases": dataclasses.replace(
+        *(PRE_NORM,), d_k=12, d_v=10, attention_bias=True, activation="gelu"
+    ),
     "post": HPARAMS,
     "pre": PRE_NORM,
     "post_learned": dataclasses.replace(HPARAMS, **LEARNED),

@@ -1,6 +1,7 @@
 """NumPy formulas of the layers, and checks that every layer must pass."""
 
 import json
+import math
 
 import keras
 import numpy as np
@@ -49,20 +50,29 @@ def attention(query, key, value, allowed=True):
 
 def multi_head_attention(kernels, num_heads, query, memory, allowed=True):
     """Computes section 3.2.2 of the paper, one head after the other."""
+
+    def project(x, name):
+        return x @ kernels[name] + kernels.get(f"{name}_bias", 0)
+
     queries, keys, values = (
-        np.split(x @ kernels[name], num_heads, axis=-1)
+        np.split(project(x, name), num_heads, axis=-1)
         for x, name in ((query, "query"), (memory, "key"), (memory, "value"))
     )
     heads = [
         attention(*head, allowed)
         for head in zip(queries, keys, values, strict=True)
     ]
-    return np.concatenate(heads, axis=-1) @ kernels["output"]
+    return project(np.concatenate(heads, axis=-1), "output")
 
 
-def feed_forward(kernels, x):
-    """Computes equation 2 of the paper."""
-    hidden = np.maximum(0, x @ kernels["inner"] + kernels["inner_bias"])
+def feed_forward(kernels, x, activation="relu"):
+    """Computes equation 2 of the paper, or another activation in it."""
+    hidden = x @ kernels["inner"] + kernels["inner_bias"]
+    hidden = {
+        "relu": lambda x: np.maximum(0, x),
+        "gelu": lambda x: x * (1 + np.vectorize(math.erf)(x / 2**0.5)) / 2,
+        "silu": lambda x: x / (1 + np.exp(-x)),
+    }[activation](hidden)
     return hidden @ kernels["outer"] + kernels["outer_bias"]
 
 

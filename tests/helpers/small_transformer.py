@@ -8,6 +8,13 @@ from keras_transformer.transformer import Transformer
 
 INPUTS = np.array([[3, 4, 5, 1, 0, 0], [6, 7, 8, 9, 10, 1]], "int32")
 TARGETS = np.array([[5, 6, 7, 1, 0], [2, 3, 4, 8, 1]], "int32")
+# What models of Marian have and that of the paper lacks.
+MARIAN = {
+    "attention_bias": True,
+    "output_bias": True,
+    "scale_embeddings": False,
+    "decoder_start": "padding",
+}
 VARIANTS = pytest.mark.parametrize(
     "options",
     [
@@ -18,6 +25,7 @@ VARIANTS = pytest.mark.parametrize(
         {"neighbourhood_size": 3, "d_k": 3, "d_v": 5},
         {"num_layers": 3, "num_decoder_layers": 1},
         {"tied_embeddings": "target", "input_vocab_size": 13},
+        {"activation": "silu", "norm_epsilon": 1e-5, **MARIAN},
     ],
     ids=lambda options: "-".join(map(str, options.values())),
 )

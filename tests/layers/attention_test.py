@@ -39,18 +39,20 @@ class FormulaTest:
         output = to_numpy(layer(X, MEMORY))
         np.testing.assert_allclose(output, expected, atol=1e-5)
 
+    @pytest.mark.parametrize("attention_bias", [False, True])
     @pytest.mark.parametrize("d_k,d_v", [(None, None), (3, 5), (16, 1)])
-    def test_self_attention_equals_numpy(self, d_k, d_v):
-        layer = make(d_k=d_k, d_v=d_v)
+    def test_self_attention_equals_numpy(self, d_k, d_v, attention_bias):
+        layer = make(d_k=d_k, d_v=d_v, attention_bias=attention_bias)
         layer(X)
         randomize(layer)
         output = to_numpy(layer(X))
         expected = multi_head_attention(weights_by_path(layer), 2, X, X)
         np.testing.assert_allclose(output, expected, atol=1e-5)
 
+    @pytest.mark.parametrize("attention_bias", [False, True])
     @pytest.mark.parametrize("num_heads", [1, 2, 8])
-    def test_attention_to_memory_equals_numpy(self, num_heads):
-        layer = make(num_heads=num_heads)
+    def test_attention_to_memory_equals_numpy(self, num_heads, attention_bias):
+        layer = make(num_heads=num_heads, attention_bias=attention_bias)
         layer(X)
         randomize(layer)
         allowed = REAL[:, None, :]
@@ -73,7 +75,7 @@ class MultiHeadAttentionTest:
         assert weights.shape == (2, 2, 5, 7)
 
     @pytest.mark.parametrize("d_k,d_v", [(None, None), (3, 5)])
-    def test_four_matrices_and_no_bias(self, d_k, d_v):
+    def test_four_matrices_and_no_bias_by_default(self, d_k, d_v):
         layer = make(d_k=d_k, d_v=d_v)
         layer(X)
         expected = 2 * (8 * 2 * (d_k or 4)) + 2 * (8 * 2 * (d_v or 4))
@@ -87,6 +89,7 @@ class MultiHeadAttentionTest:
             attention_dropout=0.2,
             neighbourhood_size=3,
             initializer="tensor2tensor",
+            attention_bias=True,
         )
         check_config_round_trip(layer, X)
 
@@ -218,8 +221,11 @@ class PartsOfTheMaskTest:
 
 class CacheTest:
     @pytest.mark.parametrize("growing", [True, False])
-    def test_steps_equal_causal_self_attention(self, growing):
-        layer = make(d_k=3, d_v=5)
+    @pytest.mark.parametrize("attention_bias", [False, True])
+    def test_steps_equal_causal_self_attention(self, growing, attention_bias):
+        layer = make(d_k=3, d_v=5, attention_bias=attention_bias)
+        layer.build(X.shape)
+        randomize(layer)
         expected = to_numpy(layer(X, attention_mask=causal_mask(5)))
         num_slots = None if growing else 6  # more than the sequence needs
         cache = layer.init_cache(2, num_slots)

@@ -65,6 +65,23 @@ class TokenEmbeddingsTest:
             np.testing.assert_allclose(to_numpy(computed), expected, atol=1e-5)
 
     @TIES
+    def test_logits_with_a_bias(self, tied):
+        layer = make(tied, output_bias=True, scale_embeddings=False)
+        layer.bias.assign(np.arange(12))
+        matrices = {w.name: to_numpy(w) for w in layer.weights}
+        softmax = matrices.get("softmax_weights", matrices["embeddings"])
+        expected = X @ softmax.T + np.arange(12)
+        states, matrix = layer.factors(ops.convert_to_tensor(X))
+        for computed, expected in (
+            (layer.embed_targets(IDS), matrices["embeddings"][IDS]),
+            (layer.logits(X), expected),
+            (layer.logits(X, 4), expected[..., :4]),
+            (ops.matmul(states, ops.transpose(matrix)), expected),
+        ):
+            np.testing.assert_allclose(to_numpy(computed), expected, atol=1e-5)
+        check_config_round_trip(layer, IDS)
+
+    @TIES
     def test_all_matrices_start_alike_and_apart(self, tied):
         layer = TokenEmbeddings(1000, 64, tied)
         layer.build()

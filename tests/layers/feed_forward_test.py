@@ -27,6 +27,19 @@ class FeedForwardTest:
         expected = feed_forward(weights_by_path(layer), X)
         np.testing.assert_allclose(to_numpy(layer(X)), expected, atol=1e-5)
 
+    @pytest.mark.parametrize("activation", ["gelu", "silu"])
+    def test_equals_numpy_with_another_activation(self, activation):
+        layer = make(activation=activation)
+        layer(X)
+        randomize(layer)
+        expected = feed_forward(weights_by_path(layer), X, activation)
+        np.testing.assert_allclose(to_numpy(layer(X)), expected, atol=1e-5)
+        check_config_round_trip(layer, X)
+
+    def test_an_unknown_activation_is_an_error_with_the_choices(self):
+        with pytest.raises(ValueError, match="relu, gelu, silu. Rec.*'tanh'"):
+            make(activation="tanh")
+
     def test_shape_and_weight_count(self):
         layer = make()
         assert layer(X).shape == X.shape

@@ -37,6 +37,15 @@ class ResidualTest:
         output = to_numpy(layer(X, sublayer=negate_and_shift))
         np.testing.assert_allclose(output, expected, atol=1e-5)
 
+    @pytest.mark.parametrize("training", [False, True])
+    def test_the_epsilon_is_added_to_the_variance(self, training):
+        layer, norm = make(norm_epsilon=0.25, dropout=0.0)
+        x = X - X.mean(-1, keepdims=True)
+        normed = x / np.sqrt((x**2).mean(-1, keepdims=True) + 0.25)
+        expected = normed * norm["gamma"] + norm["beta"]
+        output = layer(x, sublayer=lambda x: 0.0 * x, training=training)
+        np.testing.assert_allclose(to_numpy(output), expected, atol=1e-5)
+
     def test_dropout_falls_on_the_sublayers_output_in_training(self):
         layer, _ = make(norm="pre", dropout=0.5)
 
@@ -66,6 +75,8 @@ class ResidualTest:
             Residual(norm="mid")
 
     def test_config_round_trip(self):
-        layer = Residual(dropout=0.3, norm="pre", name="around")
+        layer = Residual(
+            dropout=0.3, norm="pre", norm_epsilon=1e-5, name="around"
+        )
         config = layer.get_config()
         assert Residual.from_config(config).get_config() == config

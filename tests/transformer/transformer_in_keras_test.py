@@ -110,11 +110,17 @@ class BuildTest:
             max_length=7,
             packed=True,
             tied_embeddings="target",
+            norm_epsilon=1e-5,
+            activation="silu",
+            attention_bias=True,
+            scale_embeddings=False,
+            output_bias=True,
+            decoder_start="padding",
         )
         config = build_transformer(hparams.model, vocab_size=11).get_config()
         fields = dataclasses.asdict(hparams)
         shared = fields.keys() & config.keys()
-        assert len(shared) == 17
+        assert len(shared) == 23
         assert {name: config[name] for name in shared} == {
             name: fields[name] for name in shared
         }

@@ -12,6 +12,7 @@ from layer_checks import stack
 from layer_checks import to_numpy
 from layer_checks import weights_by_path
 from small_transformer import INPUTS
+from small_transformer import MARIAN
 from small_transformer import TARGETS
 from small_transformer import VARIANTS
 from small_transformer import logits_of
@@ -33,15 +34,20 @@ class FormulaTest:
     @pytest.mark.parametrize("norm", ["post", "pre"])
     @pytest.mark.parametrize("positions", ["sinusoidal", "learned"])
     @pytest.mark.parametrize("depths", [(2, 2), (3, 1), (1, 3)])
-    def test_the_whole_model_equals_numpy(self, norm, positions, depths):
+    @pytest.mark.parametrize("options", [{}, MARIAN], ids=["paper", "marian"])
+    def test_the_whole_model_equals_numpy(
+        self, norm, positions, depths, options
+    ):
         model = make_transformer(
             norm=norm,
             positional_encoding=positions,
             num_layers=depths[0],
             num_decoder_layers=depths[1],
+            **options,
         )
         randomize(model)
         weights = weights_by_path(model)
+        scale = 1 if options else np.sqrt(8)
         matrix = weights["embedding/embeddings"]
 
         def embed(name, vectors):
@@ -50,18 +56,26 @@ class FormulaTest:
             table = sinusoids(length, 8) if learned is None else learned
             return vectors + table[:length]
 
-        x = embed("input", matrix[INPUTS] * np.sqrt(8))
+        x = embed("input", matrix[INPUTS] * scale)
         allowed = (INPUTS != 0)[:, None, :]
         encoder, decoder = part(weights, "encoder"), part(weights, "decoder")
         encoded = stack(encoder_layer, encoder, 2, norm, x, allowed)
         shifted = np.zeros((*TARGETS.shape, 8))  # a zero vector comes first
-        shifted[:, 1:] = matrix[TARGETS[:, :-1]] * np.sqrt(8)
+        if options:
+            shifted[:, 0] = matrix[0]  # or the vector of padding
+        shifted[:, 1:] = matrix[TARGETS[:, :-1]] * scale
         y = embed("target", shifted)
         decoded = stack(decoder_layer, decoder, 2, norm, y, encoded, allowed)
         expected = decoded @ matrix.T
+        expected = expected + weights.get("embedding/output_bias", 0)
         stacks = (model.encoder.stack, model.decoder.stack)
         assert tuple(map(len, stacks)) == depths
         np.testing.assert_allclose(logits_of(model), expected, atol=2e-4)
+
+
+def test_an_unknown_start_is_an_error_with_the_choices():
+    with pytest.raises(ValueError, match='"zero" or "padding".*\'end\''):
+        make_transformer(decoder_start="end")
 
 
 class TiedEmbeddingsTest:

@@ -27,11 +27,14 @@ UNDERSTOOD = dict.fromkeys(
     (
         *TRAINING_ONLY,
         *("num_layers", "num_decoder_layers", "d_model", "d_ff"),
-        *("num_heads", "d_k", "d_v", "max_length"),
+        *("num_heads", "d_k", "d_v", "max_length", "norm_epsilon"),
+        *("attention_bias", "output_bias", "scale_embeddings"),
     ),
     exported.ANY,
 )
 UNDERSTOOD["norm"] = ("post", "pre")
+UNDERSTOOD["activation"] = ("relu", "gelu", "silu")
+UNDERSTOOD["decoder_start"] = ("zero", "padding")
 UNDERSTOOD["positional_encoding"] = ("sinusoidal", "learned")
 UNDERSTOOD["tied_embeddings"] = ("all", "target", "none")
 CTRANSLATE2 = Capabilities(

@@ -2,6 +2,7 @@
 
 import numpy as np
 from ctranslate2.specs import TransformerSpec
+from ctranslate2.specs import common_spec
 from ctranslate2.specs import model_spec
 from ctranslate2.specs import transformer_spec
 
@@ -10,7 +11,11 @@ from keras_transformer.token_ids import PAD_ID
 from keras_transformer.token_ids import UNKNOWN_ID
 
 NUM_POSITIONS = 2048  # smallest size of the table; longer texts are refused
-EPSILON = 1e-6  # the one of our layer normalisation
+ACTIVATIONS = {
+    "relu": common_spec.Activation.RELU,
+    "gelu": common_spec.Activation.GELU,
+    "silu": common_spec.Activation.SWISH,
+}
 
 
 class RunConverter:
@@ -20,8 +25,8 @@ class RunConverter:
     neither TensorFlow nor Keras nor PyTorch. The tokens are the texts of all
     ids.
 
-    Our decoder starts from a zero vector. CTranslate2 supports this for Marian
-    and then ignores the start token. Any token will do, so we name padding.
+    Our decoder starts from a zero vector, or from the embedding of padding.
+    CTranslate2 supports the former for Marian and then ignores the start token.
     """
 
     def __init__(self, config, arrays, source_tokens, target_tokens):
@@ -46,7 +51,10 @@ class RunConverter:
     def make_spec(self):
         """Returns the `TransformerSpec` with all weights."""
         config = self.config
-        options = {"pre_norm": config.norm == "pre"}
+        options = {
+            "pre_norm": config.norm == "pre",
+            "activation": ACTIVATIONS[config.activation],
+        }
         # By default, the heads divide d_model among them.
         if self.head_width * config.num_heads != config.d_model:
             options["head_dim"] = self.head_width
@@ -58,7 +66,7 @@ class RunConverter:
                 config.decoder_depth, config.num_heads, **options
             ),
         )
-        spec.config.layer_norm_epsilon = EPSILON
+        spec.config.layer_norm_epsilon = config.norm_epsilon
         spec.config.unk_token = self.target_tokens[UNKNOWN_ID]
         spec.config.eos_token = self.target_tokens[END_ID]
         spec.config.bos_token = self.target_tokens[PAD_ID]
@@ -68,7 +76,7 @@ class RunConverter:
         spec.register_source_vocabulary(self.source_tokens)
         spec.register_target_vocabulary(self.target_tokens)
         self._fill_embeddings(spec)
-        spec.decoder.start_from_zero_embedding = True
+        spec.decoder.start_from_zero_embedding = config.decoder_start == "zero"
         self._fill_stack(spec.encoder, "encoder", "input_positions")
         self._fill_stack(spec.decoder, "decoder", "target_positions")
         return spec
@@ -81,14 +89,17 @@ class RunConverter:
             inputs = self._get_weight("embedding/input_embeddings")
         if self.config.tied_embeddings == "none":
             softmax = self._get_weight("embedding/softmax_weights")
-        # By default, CTranslate2 scales the embeddings by sqrt(d_model), as we
-        # do. Section 3.4 of Vaswani et al. (2017).
         spec.encoder.embeddings[0].weight = inputs
         spec.decoder.embeddings.weight = shared
         spec.decoder.projection.weight = softmax
+        if self.config.output_bias:
+            bias = self._get_weight("embedding/output_bias")
+            spec.decoder.projection.bias = bias
 
     def _fill_stack(self, spec, name, positions):
         """Fills in the layers of the encoder or the decoder."""
+        # The factor is sqrt(d_model), as in section 3.4 of the paper.
+        spec.scale_embeddings = self.config.scale_embeddings
         spec.position_encodings.encodings = Weight(
             self._make_positions(positions)
         )
@@ -104,24 +115,25 @@ class RunConverter:
 
     def _fill_attention(self, layer, place, kind):
         name = f"{place}/{kind}"
-        query, key, value = (
-            self._pad_heads(self._get_array(f"{name}/{kernel}"))
-            for kernel in ("query", "key", "value")
-        )
-        output = self._get_array(f"{name}/output")
         # CTranslate2 computes what reads the same vectors in one product. In
         # cross-attention, queries come from the decoder and the rest from the
         # encoder.
         if kind == "self_attention":
             spec = layer.self_attention
-            fused = [[query, key, value]]
+            fused = [["query", "key", "value"]]
         else:
             spec = layer.attention
-            fused = [[query], [key, value]]
+            fused = [["query"], ["key", "value"]]
         for linear, kernels in zip(spec.linear, fused):
             # (num_fused * num_heads * head_width, d_model)
-            linear.weight = Weight(np.concatenate(kernels))
+            linear.weight = self._join_heads(name, kernels)
+            if self.config.attention_bias:
+                biases = [f"{kernel}_bias" for kernel in kernels]
+                linear.bias = self._join_heads(name, biases)
+        output = self._get_array(f"{name}/output")
         spec.linear[-1].weight = Weight(self._pad_heads(output.T).T)
+        if self.config.attention_bias:
+            spec.linear[-1].bias = self._get_weight(f"{name}/output_bias")
         # By default, CTranslate2 divides by the root of the padded width.
         spec.queries_scale = np.float32(self.d_k**-0.5)
         self._fill_norm(spec.layer_norm, f"{name}_residual/norm")
@@ -139,19 +151,26 @@ class RunConverter:
         spec.gamma = self._get_weight(f"{name}/gamma")
         spec.beta = self._get_weight(f"{name}/beta")
 
-    def _pad_heads(self, kernel):
+    def _join_heads(self, name, weights):
+        """Returns kernels, or biases, of an attention one below another."""
+        arrays = (self._get_array(f"{name}/{weight}") for weight in weights)
+        return Weight(np.concatenate(list(map(self._pad_heads, arrays))))
+
+    def _pad_heads(self, weight):
         """Transposes a kernel and pads its heads with zeros to one width.
 
         The zeros change neither the scores of keys nor the sum of values. From
         `(d_model, num_heads * width)` to `(num_heads * head_width, d_model)`.
+        A bias, `(num_heads * width,)`, gets the same zeros.
         """
-        rows, columns = kernel.shape
         num_heads = self.config.num_heads
-        width = columns // num_heads
-        # (num_heads, width, d_model)
-        kernel = kernel.T.reshape(num_heads, width, rows)
-        kernel = np.pad(kernel, [(0, 0), (0, self.head_width - width), (0, 0)])
-        return kernel.reshape(-1, rows)  # (num_heads * head_width, d_model)
+        width = weight.shape[-1] // num_heads
+        # (num_heads, width, d_model), or (num_heads, width)
+        weight = weight.T.reshape(num_heads, width, *weight.shape[:-1])
+        widths = [(0, 0)] * weight.ndim
+        widths[1] = (0, self.head_width - width)
+        # (num_heads * head_width, d_model), or (num_heads * head_width,)
+        return np.pad(weight, widths).reshape(-1, *weight.shape[2:])
 
     def _make_positions(self, name):
         if self.config.positional_encoding == "sinusoidal":

@@ -7,8 +7,7 @@ from keras_transformer.data import text_files
 from keras_transformer.data.encoding import LocalEncoder
 from keras_transformer.data.encoding import encode_stream
 from keras_transformer.data.generated_data import GeneratedData
-from keras_transformer.data.subwords import Subwords
-from keras_transformer.data.vocabularies import Vocabularies
+from keras_transformer.data.vocabularies import read_given
 from keras_transformer.errors import UserError
 from keras_transformer.scoring.report import check_scores
 from keras_transformer.scoring.translations import bleu_report
@@ -32,7 +31,8 @@ class Problem(GeneratedData):
         source_vocab_size: Size of the source's vocabulary. Defaults to
             None, which means `vocab_size`.
         vocabulary_path: Path of a vocabulary file to use instead of training
-            one. Defaults to None.
+            one, or of a directory with `vocab.model` for the target and
+            `vocab.source.model` for the source. Defaults to None.
         vocabulary_temperature: Temperature of the shares of the corpora in the
             text that the vocabulary is trained on; see `sample_corpora`.
             Defaults to 1, in proportion to their sizes.
@@ -287,8 +287,7 @@ class Problem(GeneratedData):
         from keras_transformer.data.dataset import make_streaming_dataset
 
         if self.vocabulary_path:
-            shared = Subwords(self.vocabulary_path)
-            vocabularies = Vocabularies(shared, shared)
+            vocabularies = read_given(self.vocabulary_path)
         else:
             vocabularies = self.vocabularies
 

@@ -111,9 +111,13 @@ class FilesProblem(Problem):
             f"{file['name']} (sha256 {file['sha256'][:16]})"
             for file in made_from["files"]
         ]
-        vocabulary = made_from.get("vocab_sha256")
+        hashes = [
+            f"sha256 {made_from[name][:16]}"
+            for name in ("vocab_sha256", "source_vocab_sha256")
+            if made_from.get(name)
+        ]
         return {
-            "vocabulary": vocabulary and f"sha256 {vocabulary[:16]}",
+            "vocabulary": " and ".join(hashes) or None,
             "vocab_size": made_from["vocab_size"],
             "shared_vocabulary": "source_vocab_size" not in made_from,
             "source_vocab_size": made_from.get("source_vocab_size"),

@@ -10,9 +10,9 @@ from keras_transformer.data import text_files
 from keras_transformer.data import token_links
 from keras_transformer.data.corpora import Corpus
 from keras_transformer.data.corpora import check_distinct
-from keras_transformer.data.subwords import Subwords
 from keras_transformer.data.subwords import check_user_symbols
 from keras_transformer.data.tags import make_tag_word
+from keras_transformer.data.vocabularies import read_given
 from keras_transformer.errors import UserError
 from keras_transformer.problems.files_problem import FilesProblem
 from keras_transformer.registry import register_problem
@@ -57,6 +57,7 @@ class TranslateFiles(FilesProblem):
     def __init__(self, data_dir=None, reverse=False):
         super().__init__(data_dir, reverse)
         self.cleaning_report = None
+        self._language_codes = []  # of the given vocabulary
         self.has_new_weights = False
         self._corpora = {}
         self._is_cleaned = False
@@ -89,8 +90,8 @@ class TranslateFiles(FilesProblem):
                 `files` leaves out. Defaults to none.
             languages: Tuple of the codes of the source and target language,
                 which TMX files need. Defaults to none.
-            vocabulary: Path of the SentencePiece model to use. Defaults to
-                None, which trains one.
+            vocabulary: See `Problem.vocabulary_path`. Defaults to None, which
+                trains one.
             symbols: List of texts that are always one subword. Defaults to
                 none.
             vocabulary_temperature: See `Problem`. Defaults to 1.
@@ -106,7 +107,8 @@ class TranslateFiles(FilesProblem):
                 known format, or if the vocabulary or a symbol cannot be used.
         """
         if vocabulary:
-            Subwords(vocabulary)
+            sources = read_given(vocabulary).sources
+            self._language_codes = sources.language_codes
         check_user_symbols(symbols)
         corpora = {s: parts for s, parts in (corpora or {}).items() if parts}
         for split, parts in corpora.items():
@@ -193,7 +195,8 @@ class TranslateFiles(FilesProblem):
             for corpus in parts
             if corpus.tag
         }
-        return tuple(map(make_tag_word, sorted(tags)))
+        codes = self._language_codes
+        return tuple(make_tag_word(tag, codes) for tag in sorted(tags))
 
     def describe_corpora(self, split):
         return [corpus.describe() for corpus in self._corpora[split]]
@@ -212,7 +215,7 @@ class TranslateFiles(FilesProblem):
             corpora = [cleaner.filter_pairs(pairs) for pairs in corpora]
         # Tags come last, because the rules of cleaning are for the text alone.
         return [
-            corpus.tag_pairs(pairs)
+            corpus.tag_pairs(pairs, self._language_codes)
             for corpus, pairs in zip(self._corpora[split], corpora)
         ]
 

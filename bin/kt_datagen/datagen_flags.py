@@ -217,9 +217,13 @@ def find_given_vocabulary(values):
 
 
 def find_vocabulary(path):
-    """Returns the path of the SentencePiece model at or in a path."""
+    """Returns the path of the SentencePiece model at or in a path.
+
+    If there is one for each side, it is the path of their directory.
+    """
     if os.path.exists(path) and not os.path.isdir(path):
         return path
+    from keras_transformer.data.subwords import SOURCE_VOCABULARY_FILE
     from keras_transformer.data.subwords import VOCABULARY_FILE
     from keras_transformer.decoding.exported import find_newest_version
 
@@ -234,8 +238,8 @@ def find_vocabulary(path):
     ):
         model = os.path.join(folder, VOCABULARY_FILE)
         if os.path.isfile(model):
-            _check_shared(folder, path)
-            return model
+            source_model = os.path.join(folder, SOURCE_VOCABULARY_FILE)
+            return folder if os.path.isfile(source_model) else model
     fault = f"holds no {VOCABULARY_FILE}"
     if not os.path.exists(path):
         fault = "does not exist"
@@ -245,17 +249,6 @@ def find_vocabulary(path):
         f"saved_model_ids. Received: --vocabulary={path}, which {fault}. "
         "Name another path."
     )
-
-
-def _check_shared(folder, path):
-    from keras_transformer.data.subwords import SOURCE_VOCABULARY_FILE
-
-    if os.path.isfile(os.path.join(folder, SOURCE_VOCABULARY_FILE)):
-        raise UserError(
-            "`--vocabulary` must be one vocabulary for source and target. "
-            f"Received: --vocabulary={path}, which has one for each. Name a "
-            "SentencePiece model, or train new ones without --vocabulary."
-        )
 
 
 def make_encoder(values):

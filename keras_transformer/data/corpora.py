@@ -56,10 +56,10 @@ class Corpus:
             **({"tag": self.tag} if self.tag else {}),
         }
 
-    def tag_pairs(self, pairs):
+    def tag_pairs(self, pairs, language_codes):
         """Yields pairs of texts, their sources with the tag; see `tags`."""
         for source, target in pairs:
-            yield add_tag(source, self.tag), target
+            yield add_tag(source, self.tag, language_codes), target
 
 
 def format_corpus_name(name, tag):

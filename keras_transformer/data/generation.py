@@ -9,7 +9,6 @@ import time
 
 from keras_transformer import fields
 from keras_transformer.data import subwords
-from keras_transformer.data import text_files
 from keras_transformer.data import token_links
 from keras_transformer.data import vocabularies
 from keras_transformer.data.attributes import check_attributes
@@ -107,15 +106,20 @@ def read_manifest(directory):
 
 def describe_origin(problem, tmp_dir):
     """Returns everything that the data depend on, as a dictionary."""
-    vocabulary_path = problem.vocabulary_path
+    given = problem.vocabulary_path
+    given = given and vocabularies.read_given(given)
     settings = _settings(problem)
     return {
         "problem": problem.data_name,
         "splits": list(problem.splits),
-        "vocab_size": None if vocabulary_path else problem.vocab_size,
+        "vocab_size": None if given else problem.vocab_size,
         **_describe_source_size(problem),
-        "vocab_sha256": (
-            text_files.sha256(vocabulary_path) if vocabulary_path else None
+        "vocab_sha256": given.targets.sha256 if given else None,
+        # As in earlier manifests, without an entry if they share one.
+        **(
+            {"source_vocab_sha256": given.sources.sha256}
+            if given and not given.is_shared
+            else {}
         ),
         "files": problem.fingerprints(tmp_dir),
         # Without settings there is no entry, as in earlier manifests.
@@ -187,6 +191,13 @@ def _write_data(problem, tmp_dir, directory):
 
 
 def _make_vocabularies(problem, tmp_dir, directory):
+    if problem.vocabulary_path:
+        given = vocabularies.read_given(problem.vocabulary_path)
+        if not given.is_shared:
+            vocabularies.check_one_direction(problem)
+        _check_symbols(given.sources, problem, tmp_dir)
+        given.write(directory)
+        return given
     if problem.shared_vocabulary:
         shared = _make_vocabulary(problem, tmp_dir, directory)
         return vocabularies.Vocabularies(shared, shared)
@@ -196,11 +207,6 @@ def _make_vocabularies(problem, tmp_dir, directory):
 
 def _make_vocabulary(problem, tmp_dir, directory):
     path = os.path.join(directory, VOCABULARY_FILE)
-    if problem.vocabulary_path:
-        shutil.copyfile(problem.vocabulary_path, path)
-        vocabulary = subwords.Subwords(path)
-        _check_symbols(vocabulary, problem, tmp_dir)
-        return vocabulary
     symbols = problem.bpe_symbols(tmp_dir)
     if symbols:
         return write_symbols(symbols, path)

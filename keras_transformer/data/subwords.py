@@ -27,6 +27,7 @@ MARIAN = "<marian>"
 CLEAN_UP = "<clean_up>"
 # The languages of Marian's multilingual models, as in ">>fra<< A dog runs."
 _LANGUAGE_CODE = re.compile("(>>.*?<<)?(.*)", re.DOTALL)
+_LANGUAGE_PIECE = re.compile(">>(.+)<<")
 # What transformers' `clean_up_tokenization` replaces, in this order.
 CLEANED = {
     **{f" {mark}": mark for mark in ".?!,"},
@@ -131,6 +132,17 @@ class Subwords:
             return ids
         first = [int(self._processor.get_score(id_)) for id_ in range(3)]
         return np.concatenate([first, np.delete(ids, first)])
+
+    @property
+    def language_codes(self):
+        """The languages that a Marian model can translate into, a list.
+
+        A source asks for one by its code, `>>fra<<` for `fra`.
+        """
+        if not self.is_marian:
+            return []
+        codes = map(_LANGUAGE_PIECE.fullmatch, self.all_pieces())
+        return [code[1] for code in codes if code]
 
     @property
     def has_bytes(self):

@@ -3,7 +3,8 @@
 A tag names the language to translate into (Johnson et al., 2017, "Google's
 Multilingual Neural Machine Translation System") or the origin of a text, such
 as back-translation (Caswell et al., 2019, "Tagged Back-Translation"). The word
-of the tag `fr` is `<fr>`, and it has one id of its own in the vocabulary.
+of the tag `fr` is `<fr>`, and it has one id of its own in the vocabulary. The
+languages of models that come from Marian have words such as `>>fra<<` instead.
 """
 
 import re
@@ -29,9 +30,12 @@ def is_tag(text):
     return bool(re.fullmatch(_TAG, text))
 
 
-def make_tag_word(tag):
-    """Returns the word that stands for a tag, such as `<fr>`."""
-    return f"<{tag}>"
+def make_tag_word(tag, language_codes=()):
+    """Returns the word that stands for a tag, such as `<fr>`.
+
+    It is `>>fra<<` if `fra` is one of the `Subwords.language_codes` of a model.
+    """
+    return f">>{tag}<<" if tag in language_codes else f"<{tag}>"
 
 
 def find_tag_end(text):
@@ -40,11 +44,11 @@ def find_tag_end(text):
     >>> find_tag_end("<fr> A dog."), find_tag_end("A dog.")
     (5, 0)
     """
-    match = re.match(f"{make_tag_word(_TAG)} ", text)
+    match = re.match(f"(<{_TAG}>|>>{_TAG}<<) ", text)
     return match.end() if match else 0
 
 
-def add_tag(text, tag):
+def add_tag(text, tag, language_codes=()):
     """Returns a text with the word of a tag before it; a blank text stays.
 
     >>> add_tag("A dog.", "fr"), add_tag("A dog.", None), add_tag("", "fr")
@@ -52,4 +56,4 @@ def add_tag(text, tag):
     """
     if tag is None or is_blank(text):
         return text
-    return f"{make_tag_word(tag)} {text}"
+    return f"{make_tag_word(tag, language_codes)} {text}"

@@ -95,6 +95,14 @@ def read(directory, sha256, source_sha256):
     return Vocabularies(targets, Subwords(path, source_sha256))
 
 
+def read_given(path):
+    """Reads the vocabulary of both sides in a file, or two in a directory."""
+    if not os.path.isdir(path):
+        shared = Subwords(path)
+        return Vocabularies(shared, shared)
+    return Vocabularies(*(Subwords(os.path.join(path, name)) for name in FILES))
+
+
 def train_separate(problem, pairs, tmp_dir, directory):
     """Trains a vocabulary for each side of pairs of a problem."""
     sources, targets = zip(*pairs)

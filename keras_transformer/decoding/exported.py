@@ -31,6 +31,7 @@ _RECORD = {
     "linearization?": (set(LINEARIZATIONS), None),
     "shortlist_sha256?": str,
     "normalizes_text?": bool,
+    "language_codes?": [str],
 }
 # What an error about a damaged file says.
 REMEDY = "Export the run again."

@@ -111,6 +111,7 @@ class Codec:
     def __init__(self, vocabularies, max_tokens=MAX_SOURCE_TOKENS):
         self.vocabularies = vocabularies
         self.vocabulary, self.source_vocabulary = vocabularies
+        self.language_codes = self.source_vocabulary.language_codes
         self.max_tokens = max_tokens
 
     def normalize(self, text):

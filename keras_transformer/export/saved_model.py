@@ -62,6 +62,7 @@ def export_saved_model(
         "max_tokens": _count_max_tokens(run.hparams.model),
         "linearization": find_linearization(run.vocabulary),
         "normalizes_text": run.source_vocabulary.normalizes_text,
+        "language_codes": run.source_vocabulary.language_codes,
     }
     with versions.make_version(export_dir) as (aside, path):
         _save(model, run, options, facts, aside)

@@ -74,7 +74,8 @@ def read_pairs(corpora, languages, vocabulary):
             pair
             for corpus in corpora
             for pair in corpus.tag_pairs(
-                parallel_files.read_pairs(corpus.paths, languages)
+                parallel_files.read_pairs(corpus.paths, languages),
+                vocabulary.language_codes,
             )
             if not any(map(is_blank, pair))
         ),
@@ -196,7 +197,7 @@ def _is_writable(piece):
 
 def _check_tag(tag, vocabulary):
     # One id for the tag, and one for the end.
-    word = tag and make_tag_word(tag)
+    word = tag and make_tag_word(tag, vocabulary.language_codes)
     if word and len(vocabulary.encode([word])[0]) != 2:
         raise UserError(
             "The tag of a corpus must be one that the model was trained with. "

@@ -143,7 +143,8 @@ def check_resumed(run, problem, record, hparams, measure):
 
 def check_vocabularies(problem, hparams):
     """Raises a `UserError` if the model cannot have these vocabularies."""
-    if problem.vocabularies.is_shared or hparams.tied_embeddings != "all":
+    same_pieces = problem.vocabularies.have_same_pieces
+    if same_pieces or hparams.tied_embeddings != "all":
         return
     raise UserError(
         "`tied_embeddings` must be target or none where source and target "

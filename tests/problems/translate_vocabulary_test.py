@@ -1,12 +1,21 @@
 """Tests of the vocabularies of the user's own text."""
 
+import dataclasses
+
 import pytest
+from marian_examples import GERMAN
+from marian_examples import TEXTS
+from marian_examples import train_sentencepiece
+from marian_examples import write_marian_example
 
 from keras_transformer import registry
 from keras_transformer.bin.kt_datagen.datagen_flags import find_vocabulary
 from keras_transformer.data import subwords
 from keras_transformer.data.corpora import Corpus
+from keras_transformer.data.marian_files import read_marian_vocabularies
+from keras_transformer.hparam import HParams
 from keras_transformer.problems.translate_files import TranslateFiles
+from keras_transformer.training.start import check_vocabularies
 
 
 @pytest.fixture
@@ -74,11 +83,37 @@ class VocabularyTest:
         with pytest.raises(ValueError, match="run, .*which does not exist"):
             find_vocabulary(str(tmp_path / "averaged"))
 
-    def test_two_vocabularies_are_not_taken_for_one(self, tmp_path):
-        for name in ("vocab.model", "vocab.source.model"):
-            (tmp_path / name).write_bytes(b"")
-        with pytest.raises(ValueError, match="which has one for each. Name"):
-            find_vocabulary(str(tmp_path))
+    def test_a_directory_may_have_one_for_each_side(self, tmp_path, corpora):
+        first = generate(tmp_path / "first", corpora, shared_vocabulary=False)
+        path = find_vocabulary(first.directory)
+        assert path == first.directory
+        second = generate(tmp_path / "second", corpora, None, vocabulary=path)
+        assert second.vocabularies.hashes == first.vocabularies.hashes
+        assert second.manifest["splits"] == first.manifest["splits"]
+        again = generate(tmp_path / "second", corpora, None, vocabulary=path)
+        assert again.manifest == second.manifest
+        both = TranslateFiles(str(tmp_path / "both"))
+        both.use_files({}, corpora=corpora, vocabulary=path)
+        both.use_both_directions()
+        with pytest.raises(ValueError, match="must have one vocabulary"):
+            both.generate(None)
+
+    def test_languages_of_marian_have_their_words(self, tmp_path, corpora):
+        models = [train_sentencepiece(part, 60) for part in (TEXTS, GERMAN)]
+        write_marian_example(tmp_path, models)
+        read_marian_vocabularies(str(tmp_path)).write(str(tmp_path))
+        corpora["train"][0] = dataclasses.replace(
+            corpora["train"][0], tag="fra"
+        )
+        path = find_vocabulary(str(tmp_path))
+        problem = generate(tmp_path / "data", corpora, vocabulary=path)
+        code = problem.vocabulary.all_pieces().index(">>fra<<")
+        inputs = problem.token_pairs("train").inputs
+        assert [ids[0] == code for ids in inputs] == [True] * 300 + [False] * 6
+        # One embedding serves both sides, which share their table of ids.
+        assert not problem.vocabularies.is_shared
+        assert problem.vocabularies.have_same_pieces
+        check_vocabularies(problem, HParams(tied_embeddings="all"))
 
     def test_a_model_with_other_ids_is_an_error(self, tmp_path, corpora):
         path = tmp_path / "text.model"

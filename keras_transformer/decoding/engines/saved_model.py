@@ -133,6 +133,7 @@ class SavedModelCodec:
     def __init__(self, signatures, record):
         self._signatures = signatures
         self.max_tokens = record["max_tokens"]
+        self.language_codes = record.get("language_codes", [])
         self._normalizes_text = record.get("normalizes_text", False)
 
     def normalize(self, text):

@@ -23,19 +23,28 @@ class TargetTag(Step):
     def __init__(self, tag, codec):
         check_tag(tag, "`target_language`")
         self.tag = tag
+        self._codes = codec.language_codes
+        self._word = word = make_tag_word(tag, self._codes)
         # One token for the tag, and one for the end.
-        word = make_tag_word(tag)
         if codec.count_tokens([word]) != [2]:
             raise UserError(
                 "`target_language` must be a tag that the model was trained "
                 f"with. Received: {tag}, but {word} has no id in the "
-                "vocabulary. Name a tag that kt-datagen was given, such as fr "
-                "in --train=news.en,news.fr@fr."
+                f"vocabulary. {_suggest_tags(self._codes)}"
             )
 
     def prepare(self, texts):
-        return [add_tag(text, self.tag) for text in texts], None
+        return [add_tag(text, self.tag, self._codes) for text in texts], None
 
     def finish_links(self, links):
-        place = len(make_tag_word(self.tag)) + 1  # behind the tag and a space
+        place = len(self._word) + 1  # behind the tag and a space
         return links.drop_source(place)
+
+
+def _suggest_tags(codes):
+    if codes:
+        return f"Name a language of the model: {', '.join(codes)}."
+    return (
+        "Name a tag that kt-datagen was given, such as fr in "
+        "--train=news.en,news.fr@fr."
+    )

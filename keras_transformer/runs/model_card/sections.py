@@ -23,6 +23,7 @@ _SYMBOLS_ONLY = (
     "`@@` joins a symbol to the next one. Any other word is unknown to the "
     "model."
 )
+_OTHERS_UNKNOWN = "Characters outside the vocabulary are unknown to the model."
 
 
 def fill_template(name, **parts):
@@ -201,7 +202,11 @@ def make_limits_section(run, data, extra_length):
     """Lists the limits of the model and of its output."""
     pairs = count_training_pairs(data)
     is_parser = find_linearization(run.vocabulary)
-    has_bytes = run.vocabulary.has_bytes
+    characters = _SYMBOLS_ONLY
+    if run.source_vocabulary.has_bytes:
+        characters = _SPELLED_IN_BYTES
+    elif run.source_vocabulary.is_marian:
+        characters = _OTHERS_UNKNOWN
     return fill_template(
         "limits",
         source=f"{pairs} pairs" if pairs else "the training data",
@@ -211,7 +216,7 @@ def make_limits_section(run, data, extra_length):
         ),
         max_length=run.hparams.max_length,
         extra_length=extra_length,
-        vocabulary=_SPELLED_IN_BYTES if has_bytes else _SYMBOLS_ONLY,
+        vocabulary=characters,
     )
 
 

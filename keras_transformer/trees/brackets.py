@@ -16,6 +16,11 @@ _TOKEN = re.compile(
     r"|(?P<close>\))|(?P<glued>(?<=\))[^\s()]+|[^\s()]+(?=\())"
     r"|(?P<stray>[^\s()]+)"
 )
+# What a treebank writes between its trees: the comments of NEGRA and TIGER, the
+# tags of the Chinese treebank, and the notices of the Penn Treebank.
+_COMMENT = re.compile(
+    r"%.*|#\s.*|\*x\*.*|(?:</?[A-Za-z!?][^<>()]*>[^<>()]*)+", re.DOTALL
+)
 MAX_NESTING = 1000  # ten times more than in any treebank
 _EXCERPT = 30  # characters of a fault's line in its message
 _ESCAPE = "Write a bracket that is text as -LRB- or -RRB-."
@@ -55,16 +60,23 @@ def split_blocks(lines):
     A tree takes one line or several. The next tree begins at a line that starts
     with a bracket and is indented no further than this tree, even if brackets
     are still open. So a faulty tree never spoils the next one, and the further
-    lines of a tree must be indented, as in the Penn Treebank.
+    lines of a tree must be indented, as in the Penn Treebank. A comment between
+    trees is left out, and also ends a tree if it is indented no further.
     """
     block, first_line, margin, inner, depth = [], 0, 0, 0, 0
     for number, line in enumerate(lines, 1):
         text = line.strip()
         if text:
             indent = len(line.expandtabs()) - len(line.expandtabs().lstrip())
-            if block and _is_beginning(text, indent, margin, inner, depth):
+            is_between = not block or depth <= 0 or indent <= margin
+            is_comment = is_between and _COMMENT.fullmatch(text)
+            if block and (
+                is_comment or _is_beginning(text, indent, margin, inner, depth)
+            ):
                 yield first_line, "\n".join(block)
                 block = []
+            if is_comment:
+                continue
             if not block:
                 first_line, margin, depth = number, indent, 0
                 # A tree that lost the first bracket of "( (S" starts one column

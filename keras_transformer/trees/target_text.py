@@ -20,8 +20,11 @@ from keras_transformer.trees.symbols import LEAF
 from keras_transformer.trees.symbols import WITH_WORDS
 from keras_transformer.trees.symbols import identify_linearization
 from keras_transformer.trees.symbols import read_symbol_kind
+from keras_transformer.trees.tree import ROOT
+from keras_transformer.trees.tree import build_trees
 from keras_transformer.trees.tree import escape
 from keras_transformer.trees.tree import replace_tags
+from keras_transformer.trees.tree import walk
 
 # Tags of the treebank's punctuation, by the word after `escape`.
 _TAGS = {
@@ -55,6 +58,7 @@ def write_tree(tree, linearization):
 def read_tree(text, words, linearization):
     """Returns the tree that a model wrote, repaired if necessary.
 
+    An unfinished model writes TOP inside its tree, too; there it is left out.
     A tagged tree keeps the tags that the model wrote; in the other
     linearizations every tag is XX. Punctuation is always tagged according to
     the word; see `tag_punctuation`. There must be at least one word.
@@ -63,7 +67,10 @@ def read_tree(text, words, linearization):
     if linearization in WITH_WORDS:
         symbols = _remove_words(symbols)
     symbols = repair(symbols, len(words), linearization)
-    return tag_punctuation(delinearize(symbols, words))
+    opening, *inner, closing = walk(delinearize(symbols, words))
+    inner = [s for s in inner if s[0] == "leaf" or s[1] != ROOT]
+    (tree,) = build_trees([opening, *inner, closing])
+    return tag_punctuation(tree)
 
 
 def is_tree(text, words, linearization):

@@ -16,6 +16,7 @@ ROOT = "TOP"
 TRACE = "-NONE-"  # tag of an empty element, which stands for no word
 # Labels of the root above the sentence in treebanks and parsers' outputs.
 _ROOTS = {"", ROOT, "ROOT", "S1", "VROOT"}
+_DIGIT = re.compile(r"\d")
 _ESCAPES = {
     "(": "-LRB-",
     ")": "-RRB-",
@@ -161,7 +162,8 @@ def read_trees(lines, name="the text"):
 def clean(tree):
     """Returns a tree as it is learned and scored, None if no word is left.
 
-    - Traces (`-NONE-`) are removed, and so are constituents that become empty.
+    - Traces (`-NONE-`) are removed, and so are constituents that become empty,
+      and a number of the tree such as `(ID 17)` below the root.
     - Function tags and indices are removed as EVALB does: `NP-SBJ-1` and `NP=2`
       become NP. Where the annotator left a choice of two labels, the first
       stays: `ADVP|PRT` becomes ADVP, which EVALB treats as equal to PRT. Labels
@@ -173,6 +175,8 @@ def clean(tree):
     Words keep the treebank's escapes, such as `-LRB-` and `\\/`. Unary chains
     of one label (`NP` over `NP`) stay too, because EVALB counts them.
     """
+    children = (child for child in tree.children if not _is_number(child))
+    tree = Tree(tree.label, tuple(children))
     kept = build_trees(
         (step, cut(label), word)
         for step, label, word in walk(tree)
@@ -187,6 +191,14 @@ def clean(tree):
             return Tree(ROOT, root.children)
         (root,) = root.children
     return Tree(ROOT, (root,))
+
+
+def _is_number(child):
+    """Returns whether a child of the root is the number of its tree."""
+    is_named = isinstance(child, Tree) and child.label == "ID"
+    if not is_named or not child.is_preterminal:
+        return False
+    return bool(_DIGIT.search(child.children[0]))
 
 
 # A treebank has few labels, and millions of constituents.

@@ -22,16 +22,18 @@ from keras_transformer.trees.tree import clean
 from keras_transformer.trees.tree import read_trees
 
 # Names of the files that are read in a directory, plain or with `.gz`.
-SUFFIXES = (".mrg", ".ptb", ".tree", ".trees", ".txt")
+SUFFIXES = (".mrg", ".ptb", ".tree", ".trees", ".txt", ".penn", ".fid")
 
 
 def read_treebank(paths, bad=None):
     """Yields the cleaned trees of a treebank.
 
     A tree takes one line or several, and all but its first are indented; its
-    root may lack a label. These faults are errors: brackets that do not balance
-    or stand within a word, an empty tree or one of traces alone, more than one
-    tree on a line, bytes that are not UTF-8, and a file without a tree.
+    root may lack a label. Lines of comments between trees are left out, such as
+    `%% Sent 1` and `<S ID=1>`. These faults are errors: brackets that do not
+    balance or stand within a word, an empty tree or one of traces alone, more
+    than one tree on a line, bytes that are not UTF-8, and a file without a
+    tree.
 
     Args:
         paths: List of str, as the module describes them.

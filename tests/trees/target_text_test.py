@@ -70,6 +70,20 @@ class TreeTextTest:
                 write_tree(tree, linearization), words, linearization
             )
 
+    @pytest.mark.parametrize(
+        "text, linearization",
+        [
+            ("the TOP( NP( cat TOP) NP) S( TOP( barks TOP) S)", "in_order"),
+            ("(S (TOP (NP the )NP cat )TOP (TOP barks )TOP )S", "lexicalised"),
+            ("(TOP (S (TOP XX )TOP XX (TOP XX", "normalised"),
+        ],
+    )
+    def test_top_stands_only_at_the_root(self, text, linearization):
+        tree = read_tree(text, ["the", "cat", "barks"], linearization)
+        assert str(tree).count("TOP") == 1
+        assert tree.label == "TOP"
+        assert tree.words() == ["the", "cat", "barks"]
+
 
 class LinearizationOfTest:
     @EACH_LINEARIZATION

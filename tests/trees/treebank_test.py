@@ -30,6 +30,44 @@ class LayoutTest:
             assert read(write(tmp_path / "apart", apart)) == expected
 
 
+COMMENTS = {
+    "negra": "%% word (tag)\n%% Sent 1\n{}\n\n%% Sent 2\n{}\n",
+    "chinese": "<DOC>\n<DOCID> chtb_001 </DOCID>\n<HEADLINE>\n<S ID=1>\n{}\n"
+    "</S>\n<P><S ID=2>\n{}\n</S>\n</P></DOC>\n",
+    "penn": "*x*x*x*x*x*\n*x* Copyright (C) 1995 *x*\n\n{}\n# one (more)\n{}",
+    "after": "{}\n{}\n%% end of file",
+}
+FORMS = ["( (S (NN a) (VB b)) )", "( (S\n    (NN a)\n    (VB b)) )"]
+
+
+class CommentsTest:
+    @pytest.mark.parametrize("comments", COMMENTS.values(), ids=COMMENTS)
+    @pytest.mark.parametrize("form", FORMS)
+    def test_lines_between_trees_are_left_out(self, tmp_path, comments, form):
+        path = write(tmp_path / "a.mrg", comments.format(form, form))
+        assert list(map(str, read(path))) == 2 * ["(TOP (S (NN a) (VB b)))"]
+
+    def test_a_comment_ends_a_faulty_tree(self, tmp_path):
+        faulty = COMMENTS["negra"].format(FORMS[1][:-2], FORMS[0])
+        path = write(tmp_path / "a.mrg", faulty)
+        bad = []
+        assert len(read(path, bad=bad)) == 1
+        assert len(bad) == 1 and "line 3, where 4 are opened" in bad[0]
+
+    def test_a_word_is_no_comment(self, tmp_path):
+        text = "(S (SYM %)\n   (NN <b>) (NN\n   <i>) ($ #))"
+        path = write(tmp_path / "a.mrg", text)
+        assert list(map(str, read(path))) == [
+            "(TOP (S (SYM %) (NN <b>) (NN <i>) ($ #)))"
+        ]
+
+    @pytest.mark.parametrize("root", ["", "TOP", "ROOT"])
+    def test_the_number_of_a_tree_is_no_word(self, tmp_path, root):
+        text = f"({root} (S (NN a) (ID x1)) (ID CMROLLS,1.1))"
+        path = write(tmp_path / "a.mrg", text)
+        assert list(map(str, read(path))) == ["(TOP (S (NN a) (ID x1)))"]
+
+
 class PathsTest:
     def sections(self, tmp_path):
         for section in ("00", "01", "02", "10"):

@@ -12,16 +12,21 @@ from keras_transformer.decoding.exported import ANY
 from keras_transformer.decoding.exported import check_exportable
 from keras_transformer.decoding.exported import check_understood
 from keras_transformer.export import versions
+from keras_transformer.files.standard_error import silence_stderr
 from keras_transformer.model_config import ModelConfig
 from keras_transformer.runs.model_card.card import write_model_card
 from keras_transformer.runs.weights import load_model
 from keras_transformer.search.options import MAX_SOURCE_TOKENS
 from keras_transformer.search.options import DecodeOptions
+from keras_transformer.serving.messages import PredictionLog
+from keras_transformer.serving.messages import to_proto
 from keras_transformer.trees.target_text import find_linearization
 
 EXTRA = "assets.extra"  # TensorFlow leaves this folder to other programs
 # A SavedModel holds the graphs of the Keras model, which has all these fields.
 UNDERSTOOD = {field.name: ANY for field in dataclasses.fields(ModelConfig)}
+WARMUP_FILE = "tf_serving_warmup_requests"
+WARMUP_BATCHES = (1, 4, 16)  # sizes of the requests in it
 PACKAGES = ("keras-t2t", "keras", "tensorflow", "tensorflow-text")
 
 
@@ -56,10 +61,14 @@ def export_saved_model(
     model = load_model(run, step, precision)
     format = "saved_model" if of_text else "saved_model_ids"
     export = {"format": format, "decode": options, "precision": precision}
+    max_tokens = MAX_SOURCE_TOKENS
+    if run.hparams.positional_encoding == "learned":
+        # The positions from `max_length` on would share one vector.
+        max_tokens = min(max_tokens, run.hparams.max_length)
     facts = {
         "precision": precision,
         "of_text": of_text,
-        "max_tokens": _count_max_tokens(run.hparams.model),
+        "max_tokens": max_tokens,
         "linearization": find_linearization(run.vocabulary),
         "normalizes_text": run.source_vocabulary.normalizes_text,
         "language_codes": run.source_vocabulary.language_codes,
@@ -77,7 +86,6 @@ def export_saved_model(
 def _save(model, run, options, facts, directory):
     import tensorflow as tf
 
-    from keras_transformer.export import warmup
     from keras_transformer.export.text_module import TextModule
 
     module = TextModule(
@@ -93,10 +101,7 @@ def _save(model, run, options, facts, directory):
         with _quiet_log():
             tf.saved_model.save(module, directory, signatures)
         os.mkdir(extra)
-        # The first calls of a graph are slow. A server makes them by itself,
-        # from these requests, before it answers clients.
-        pairs = warmup.make_warmup_texts(run, facts["max_tokens"])
-        warmup.write_warmup(extra, signatures, pairs, run.source_vocabulary)
+        _write_warmup(extra, signatures, run, facts["max_tokens"])
     except tf.errors.OpError as error:
         # TensorFlow's file system reports a full disk by an error of its own,
         # with the names of operations around the reason.
@@ -121,8 +126,59 @@ def _quiet_log():
         absl_logging.set_verbosity(verbosity)
 
 
-def _count_max_tokens(config):
-    # The positions from `max_length` on would share one vector.
-    if config.positional_encoding == "learned":
-        return min(MAX_SOURCE_TOKENS, config.max_length)
-    return MAX_SOURCE_TOKENS
+def _write_warmup(directory, signatures, run, max_tokens):
+    """Writes requests that a server runs before it serves a model.
+
+    The first calls of a graph are slow. The TFRecord file, which TensorFlow
+    Serving knows too, also holds the model's answers.
+    """
+    import tensorflow as tf
+
+    path = os.path.join(directory, WARMUP_FILE)
+    with tf.io.TFRecordWriter(path) as writer:
+        for name, inputs in _list_warmup_requests(run, max_tokens):
+            if "score" not in signatures and name != "ids":
+                continue  # an export of ids has no signature of texts
+            log = PredictionLog()
+            request = log.predict_log.request
+            request.model_spec.signature_name = name
+            response = log.predict_log.response
+            response.model_spec.signature_name = name
+            # SentencePiece logs at its first use.
+            with silence_stderr():
+                outputs = signatures[name](**inputs)
+            for protos, tensors in (
+                (request.inputs, inputs),
+                (response.outputs, outputs),
+            ):
+                for key, tensor in tensors.items():
+                    protos[key].CopyFrom(to_proto(tensor.numpy()))
+            writer.write(log.SerializeToString())
+
+
+def _list_warmup_requests(run, max_tokens):
+    """Yields the names of signatures and their inputs, made of any tokens."""
+    import tensorflow as tf
+
+    vocabulary = run.source_vocabulary
+    first = vocabulary.vocab_size // 2  # skips bytes, which may be no text
+    count = vocabulary.vocab_size - first
+    # The factors have no meaning; they make the sentences differ.
+    texts = vocabulary.decode(
+        [
+            [first + (7 * i + 31 * number) % count for i in range(number + 1)]
+            for number in range(max(WARMUP_BATCHES))
+        ]
+    )
+    encoded = vocabulary.encode(texts), run.vocabulary.encode(texts)
+    pairs = [
+        (text, ids)
+        for text, ids, target_ids in zip(texts, *encoded)
+        if text.strip() and max(len(ids), len(target_ids)) <= max_tokens
+    ]
+    for size in WARMUP_BATCHES:
+        texts, ids = zip(*pairs[:size])
+        texts, ids = tf.constant(texts), tf.ragged.constant(ids, tf.int32)
+        yield "serving_default", {"text": texts}
+        yield "ids", {"inputs": ids.to_tensor()}  # (batch, length)
+        yield "score", {"text": texts, "targets": texts}

@@ -45,7 +45,18 @@ def export_ctranslate2(
     """
     require_ctranslate2()
     check_exportable(options)
-    _check(run, quantization)
+    if quantization not in QUANTIZATIONS:
+        raise UserError(
+            "`quantization` must be one that CTranslate2 supports. Received: "
+            f"quantization={quantization!r}. Use one of: "
+            f"{', '.join(QUANTIZATIONS)}."
+        )
+    check_understood(
+        run.hparams.model,
+        UNDERSTOOD,
+        "in a model for CTranslate2",
+        "Export it with --format=saved_model.",
+    )
     versions.check_export_dir(export_dir, FORMAT)
     step = run.checkpoints.find(step)
     check_checkpoint(run, step)
@@ -63,27 +74,11 @@ def export_ctranslate2(
     return path
 
 
-def _check(run, quantization):
-    if quantization not in QUANTIZATIONS:
-        raise UserError(
-            "`quantization` must be one that CTranslate2 supports. Received: "
-            f"quantization={quantization!r}. Use one of: "
-            f"{', '.join(QUANTIZATIONS)}."
-        )
-    check_understood(
-        run.hparams.model,
-        UNDERSTOOD,
-        "in a model for CTranslate2",
-        "Export it with --format=saved_model.",
-    )
-
-
 def _write(run, directory, options, step, quantization, shortlist):
     max_tokens = convert_run(run, step, directory, quantization)
     more = {}
     if shortlist:
-        sha256 = shortlist.write(directory, run.vocabularies)
-        more["shortlist_sha256"] = sha256
+        more["shortlist_sha256"] = shortlist.write(directory, run.vocabularies)
     versions.write_record(
         directory,
         run,

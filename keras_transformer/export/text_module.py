@@ -57,8 +57,8 @@ class TextModule(tf.Module):
         self._find = _make_search(model, options, constraint)
         self._find_with_terms = None
         if not (constraint or options.temperature or options.beam_size < 2):
-            self._find_with_terms = _make_search_with_terms(
-                model, options, find_word_boundaries(targets)
+            self._find_with_terms = _make_search(
+                model, options, boundaries=find_word_boundaries(targets)
             )
         self._score = functools.partial(_score, model, options)
 
@@ -83,7 +83,7 @@ class TextModule(tf.Module):
             "serving_default": (self._translate, {"text": TEXTS}),
             "ids": (self._translate_ids, {"inputs": IDS}),
             "score": (self._score_texts, {"text": TEXTS, "targets": TEXTS}),
-            "lengths": (self._lengths, {"text": TEXTS}),
+            "lengths": (_make_counter(self._sources), {"text": TEXTS}),
         }
         if self._find_with_terms:
             specs["with_terms"] = (
@@ -91,7 +91,8 @@ class TextModule(tf.Module):
                 {"text": TEXTS, "terms": LISTS},
             )
         if not self._is_shared:
-            specs["target_lengths"] = (self._target_lengths, {"text": TEXTS})
+            counter = _make_counter(self._targets)
+            specs["target_lengths"] = (counter, {"text": TEXTS})
         return {
             name: _trace(function, arguments)
             for name, (function, arguments) in specs.items()
@@ -121,15 +122,16 @@ class TextModule(tf.Module):
         check = _check_at_most(most, tf.shape(ids)[2] - 1, "tokens")
         with tf.control_dependencies([check]):
             ids = tf.identity(ids)
-        find = functools.partial(self._find_with_terms, terms=ids)
-        return self._translate_by(find, text, sources, targets)
+        return self._translate_by(
+            self._find_with_terms, text, sources, targets, ids
+        )
 
-    def _translate_by(self, find, text, sources, targets):
+    def _translate_by(self, find, text, sources, targets, *terms):
         inputs, lengths, blank = self._encode(sources, text, "text")
         limits = lengths + self._options.extra_length
         # A limit of 1 ends the row of a blank text at the first step.
         limits = tf.where(blank, 1, limits)
-        finished = find(inputs, limits)
+        finished = find(inputs, limits, *terms)
         texts = decode(targets, finished.sequences)
         blank = blank[:, None]  # (batch, 1)
         translations = tf.where(blank, "", texts)
@@ -156,14 +158,6 @@ class TextModule(tf.Module):
             outputs, _, _ = self._encode(of_target, targets, "targets")
         scores = self._score(inputs, outputs)
         return {"scores": tf.where(blank, 0.0, scores)}
-
-    def _lengths(self, text):
-        ids, _ = tokenize(make_tokenizer(self._sources), text)
-        return {"lengths": ids.row_lengths()}
-
-    def _target_lengths(self, text):
-        ids, _ = tokenize(make_tokenizer(self._targets), text)
-        return {"lengths": ids.row_lengths()}
 
     def _encode(self, tokenizer, text, name):
         """Returns the padded ids, their numbers, and which texts are blank."""
@@ -214,63 +208,65 @@ def _check_at_most(most, number, name):
     return tf.debugging.assert_less_equal(number, most, message)
 
 
-def _make_search(model, options, constraint):
+def _make_search(model, options, constraint=None, boundaries=None):
     """Makes the search as one graph that all signatures call.
 
-    It is returned inside a bare function, because `tf.saved_model.save` would
-    save a `tf.function` attribute once more.
+    With `boundaries`, those of `find_word_boundaries`, it takes terms. It is
+    returned inside a bare function, because `tf.saved_model.save` would save a
+    `tf.function` attribute once more.
     """
+    specs = [IDS, tf.TensorSpec([None], tf.int32)]
+    if boundaries:
+        specs.append(TERM_IDS)
 
-    @tf.function(
-        input_signature=[IDS, tf.TensorSpec([None], tf.int32)],
-        autograph=False,
-    )
-    def find(inputs, limits):
-        seeds = None
+    @tf.function(input_signature=specs, autograph=False)
+    def find(inputs, limits, terms=None):
+        seeds, lexical = None, None
         if options.temperature:  # each call draws other samples
             seeds = tf.random.uniform(
                 tf.shape(limits), maxval=tf.int32.max, dtype=tf.int32
             )
+        if boundaries:
+            lexical = LexicalConstraint(terms, *boundaries)
         return find_hypotheses(
-            model, inputs, limits, options, seeds=seeds, constraint=constraint
+            model,
+            inputs,
+            limits,
+            options,
+            seeds=seeds,
+            constraint=constraint,
+            lexical=lexical,
         )
 
-    return lambda inputs, limits: _find_any(find, inputs, limits)
+    def find_any(inputs, limits, *terms):
+        # An empty batch has no longest sentence. It gets a row of padding,
+        # whose translation is dropped.
+        count = tf.shape(limits)[0]
+        missing = tf.cast(tf.equal(count, 0), tf.int32)
+        inputs = tf.pad(inputs, [[0, missing], [0, missing]])
+        limits = tf.pad(limits, [[0, missing]], constant_values=1)
+        terms = [tf.pad(ids, [[0, missing], [0, 0], [0, 0]]) for ids in terms]
+        finished = find(inputs, limits, *terms)
+        return Finished(finished.sequences[:count], finished.scores[:count])
 
-
-def _make_search_with_terms(model, options, boundaries):
-    """Makes the search as `_make_search` does, for sentences with terms."""
-
-    @tf.function(
-        input_signature=[IDS, tf.TensorSpec([None], tf.int32), TERM_IDS],
-        autograph=False,
-    )
-    def find(inputs, limits, terms):
-        lexical = LexicalConstraint(terms, *boundaries)
-        return find_hypotheses(model, inputs, limits, options, lexical=lexical)
-
-    return lambda inputs, limits, terms: _find_any(find, inputs, limits, terms)
-
-
-def _find_any(find, inputs, limits, *terms):
-    # An empty batch has no longest sentence. It gets a row of padding, whose
-    # translation is dropped.
-    count = tf.shape(limits)[0]
-    missing = tf.cast(tf.equal(count, 0), tf.int32)
-    inputs = tf.pad(inputs, [[0, missing], [0, missing]])
-    limits = tf.pad(limits, [[0, missing]], constant_values=1)
-    terms = [tf.pad(ids, [[0, missing], [0, 0], [0, 0]]) for ids in terms]
-    finished = find(inputs, limits, *terms)
-    return Finished(finished.sequences[:count], finished.scores[:count])
+    return find_any
 
 
 def _score(model, options, inputs, targets):
     count = tf.shape(inputs)[0]
-    missing = tf.cast(tf.equal(count, 0), tf.int32)  # see `_find_any`
+    missing = tf.cast(tf.equal(count, 0), tf.int32)  # see `_make_search`
     inputs, targets = (
         tf.pad(ids, [[0, missing], [0, missing]]) for ids in (inputs, targets)
     )
     return score_targets(model, inputs, targets, options.alpha)[:count]
+
+
+def _make_counter(vocabulary):
+    def count_tokens(text):
+        ids, _ = tokenize(make_tokenizer(vocabulary), text)
+        return {"lengths": ids.row_lengths()}
+
+    return count_tokens
 
 
 def _trace(function, arguments):

@@ -31,7 +31,10 @@ def make_version(export_dir):
     """
     _check_content(export_dir)
     with locks.lock_directory(export_dir, wait=False):
-        _remove_leftovers(export_dir)
+        # Nobody else writes to leftovers of a kill, since this holds the lock.
+        for name in os.listdir(export_dir):
+            if name.endswith(writing.INCOMPLETE) and _is_ours(name):
+                shutil.rmtree(os.path.join(export_dir, name))
         number = max(list_versions(export_dir), default=0) + 1
         path = os.path.join(export_dir, str(number))
         # The name is not a number, so no server loads the directory early.
@@ -129,10 +132,3 @@ def _check_content(export_dir):
 
 def _is_ours(name):
     return is_version(name.removesuffix(writing.INCOMPLETE))
-
-
-def _remove_leftovers(export_dir):
-    # Nobody else writes to them, because the caller holds the lock.
-    for name in os.listdir(export_dir):
-        if name.endswith(writing.INCOMPLETE) and _is_ours(name):
-            shutil.rmtree(os.path.join(export_dir, name))

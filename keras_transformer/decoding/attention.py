@@ -10,10 +10,8 @@ import typing
 import numpy as np
 
 from keras_transformer.decoding.batching import pad
-from keras_transformer.errors import UserError
 from keras_transformer.token_ids import END_ID
 from keras_transformer.token_ids import END_LABEL
-from keras_transformer.token_ids import PAD_ID
 
 START = "(start)"
 SPACED_WORD = re.compile(r"\S+")
@@ -68,19 +66,13 @@ def compute_attention(model, vocabularies, source_ids, target_ids):
     """Runs a model on a pair of sentences and returns its `Attention`.
 
     The target is forced: the model predicts each token from the tokens before
-    it, even where it would have chosen others. Both lists of ids have the end
-    id, and their padding is dropped.
+    it, even where it would have chosen others. Both lists of ids are not empty
+    and have the end id.
     """
     # Imported here because exported models run without Keras.
     from keras import ops
 
-    pair = [_drop_padding(ids) for ids in (source_ids, target_ids)]
-    for name, ids in zip(("source_ids", "target_ids"), pair):
-        if not ids:
-            raise UserError(
-                f"`{name}` must hold a token. Received: an empty list. Encode "
-                "the text with `Subwords.encode`, which adds the end id."
-            )
+    pair = source_ids, target_ids
     # One sentence at a time has no padding, so every weight is worth showing.
     weights, log_probs = _predict(model, [pair])
     arrays = {
@@ -114,18 +106,9 @@ def compute_encoder_attention(translator, texts):
             yield _label(vocabulary, ids), np.stack(sentence)
 
 
-def _drop_padding(ids):
-    ids = [int(id_) for id_ in ids]
-    while ids and ids[-1] == PAD_ID:
-        ids.pop()
-    return ids
-
-
 def _label(vocabulary, ids):
-    return [
-        END_LABEL if id_ == END_ID else piece
-        for id_, piece in zip(ids, vocabulary.pieces(ids))
-    ]
+    pieces = vocabulary.pieces(ids)
+    return [END_LABEL if i == END_ID else p for i, p in zip(ids, pieces)]
 
 
 class Word(typing.NamedTuple):
@@ -239,14 +222,9 @@ def find_links(
 ):
     """Finds the `WordLinks` of sentences and their translations.
 
-    Args:
-        model: A built `Transformer`.
-        vocabularies: Its `Vocabularies`.
-        source_ids, target_ids: Lists of lists of ids, those of the sources with
-            the end id.
-        pattern: Compiled regular expression of a word, such as `WORD`.
-        layer: Integer, the layer of the decoder from 0, or from -1 backwards.
-            Defaults to the last.
+    They are those of a `layer` of the decoder of a `Transformer`. The ids are
+    lists of lists, those of the sources with the end id. The `pattern` is that
+    of a word, such as `WORD`.
     """
     from keras import ops
 

@@ -5,7 +5,6 @@ import os
 from keras_transformer.decoding import exported
 from keras_transformer.decoding.engines import check_capabilities
 from keras_transformer.decoding.parser import Parser
-from keras_transformer.decoding.parser import find_tagger
 from keras_transformer.decoding.steps.target_tag import TargetTag
 from keras_transformer.decoding.translator import Translator
 from keras_transformer.decoding.translator import open_engine
@@ -52,10 +51,8 @@ def load(
         ensemble = load(["runs/ende1", "runs/ende2"])
         french = load("runs/many", target_language="fr")
     """
-    paths = exported.list_directories(path)
-    engine = open_engine(paths, step, precision)
-    tagger = find_tagger(engine, paths, step)
-    return _assemble(engine, tokenized, target_language, reranker, tagger)
+    engine = open_engine(path, step, precision)
+    return _assemble(engine, tokenized, target_language, reranker)
 
 
 def load_checker(path, tokenized=False, target_language=None, reranker=None):
@@ -125,12 +122,12 @@ def check_export(path, chosen, options):
         )
 
 
-def _assemble(engine, tokenized, target_language, reranker, tagger=None):
+def _assemble(engine, tokenized, target_language, reranker):
     steps = []
     if target_language:
         steps = [TargetTag(target_language, engine.codec)]
     if engine.linearization and not reranker:
-        return Parser(engine, tokenized, tagger, steps)
+        return Parser(engine, tokenized, steps)
     if tokenized:
         raise UserError(
             "`tokenized` must go with a model that parses. Received: a model "

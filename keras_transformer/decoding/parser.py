@@ -1,15 +1,12 @@
 """Parses sentences with a translator whose model writes trees."""
 
-import dataclasses
-
-from keras_transformer.decoding import exported
-from keras_transformer.decoding.selection import join_trees
+from keras_transformer.decoding.engines import Hypothesis
 from keras_transformer.decoding.steps import Step
-from keras_transformer.decoding.texts import check_texts
 from keras_transformer.decoding.translator import Translator
-from keras_transformer.decoding.translator import open_engine
 from keras_transformer.errors import UserError
 from keras_transformer.token_ids import WORD_START
+from keras_transformer.trees.consensus import estimate_f1
+from keras_transformer.trees.consensus import find_consensus
 from keras_transformer.trees.symbols import LEAF
 from keras_transformer.trees.target_text import is_tree
 from keras_transformer.trees.target_text import read_tree
@@ -83,6 +80,30 @@ class Trees(Step):
         return str(tree)
 
 
+class Consensus(Step):
+    """Joins the samples of each sentence into one tree.
+
+    Its score is the mean F1 of the consensus with each sample as the gold tree,
+    from 0 to 100.
+    """
+
+    def __init__(self, parser):
+        self._parser = parser
+
+    def finish(self, hypotheses, memory):
+        return [
+            [self._join(each)] if each[0].text else each for each in hypotheses
+        ]
+
+    def _join(self, samples):
+        trees = [parse_tree(sample.text) for sample in samples]
+        weights = [1] * len(trees)
+        tree = find_consensus(trees, weights)
+        score = estimate_f1(tree, trees, weights)
+        (ids,) = self._parser.encode_targets([(1, str(tree))])
+        return Hypothesis(str(tree), score, ids)
+
+
 class Parser(Translator):
     """Parses sentences with a trained model.
 
@@ -95,11 +116,11 @@ class Parser(Translator):
     str that `nltk.Tree.fromstring` accepts.
 
     Args:
-        engine: The engine of a model that was trained to parse.
+        engine: The engine of a model that was trained to parse. If it has a
+            `Tagger`, that gives the words their parts of speech where the model
+            writes none. Otherwise they are XX.
         tokenized: Whether the sentences are words with spaces between them, as
             in a treebank, instead of raw text. Defaults to False.
-        tagger: A `Tagger`, which gives the words their parts of speech where
-            the model writes none. Defaults to None, which means XX.
         steps: List of `Step` that precede. Defaults to none.
 
     Example:
@@ -109,57 +130,22 @@ class Parser(Translator):
         # ["(TOP (S (NP (XX The) (XX dog)) (VP (XX barks)) (. .)))"]
     """
 
-    def __init__(self, engine, tokenized=False, tagger=None, steps=()):
+    sorts_samples = False  # a step joins them
+
+    def __init__(self, engine, tokenized=False, steps=()):
         if engine.linearization is None:
             raise UserError(
                 "A parser must have a model that was trained to parse. "
                 "Received: one without brackets in its vocabulary. Use it as "
                 "a `Translator`."
             )
-        self.tagger = tagger
         self.trees = Trees(
-            engine.linearization, tokenized, tagger, engine.codec.normalize
+            engine.linearization,
+            tokenized,
+            engine.tagger,
+            engine.codec.normalize,
         )
         super().__init__(engine, [*steps, self.trees])
-
-    @classmethod
-    def load(cls, path, step=None, precision="float32", tokenized=False):
-        """Opens a model as a parser, see `Translator.load` and `Parser`."""
-        paths = exported.list_directories(path)
-        engine = open_engine(paths, step, precision)
-        return cls(engine, tokenized, find_tagger(engine, paths, step))
-
-    def hypotheses(
-        self,
-        texts,
-        report=None,
-        prefixes=None,
-        seed=0,
-        start=0,
-        scored=True,
-        **options,
-    ):
-        if prefixes is not None:
-            raise UserError(
-                "`prefixes` must be None for a parser. Received: prefixes. "
-                "Leave them out."
-            )
-        check_texts(texts)
-        things = {
-            name: options.pop(name, None) for name in ("glossary", "protect")
-        }
-        options = self.change_options(**options)
-        for each in super().hypotheses(
-            texts,
-            report,
-            seed=seed,
-            start=start,
-            scored=scored,
-            **things,
-            **dataclasses.asdict(options.to_search_options()),
-        ):
-            is_joined = options.mbr_samples and each[0].text
-            yield [self._join(each)] if is_joined else each
 
     def change_options(self, **changes):
         options = super().change_options(**changes)
@@ -180,25 +166,12 @@ class Parser(Translator):
 
         return super().check_translations(check_trees(), name)
 
-    def _join(self, samples):
-        """Returns the consensus of samples with the ids of its symbols."""
-        tree = join_trees(samples)
-        (ids,) = self.encode_targets([(1, tree.text)])
-        return tree._replace(ids=ids)
-
-
-def find_tagger(engine, paths, step=None):
-    """Opens the `Tagger` of a run that parses, or of the first of an ensemble.
-
-    Returns None if the run has none or the model is an exported one.
-    """
-    if engine.linearization is None or exported.find_format(paths):
-        return None
-    # Imported here because an exported model starts faster without Keras.
-    from keras_transformer.decoding.engines import keras_engine
-    from keras_transformer.decoding.pos_tagger import load_tagger
-
-    runs = keras_engine.open_runs(paths)
-    step = keras_engine.find_steps(runs, step)[0]
-    model, *_ = getattr(engine.model, "models", [engine.model])
-    return load_tagger(runs[0], step, model)
+    def _combine_steps(self, options, prefixes, *others):
+        if prefixes is not None:
+            raise UserError(
+                "`prefixes` must be None for a parser. Received: prefixes. "
+                "Leave them out."
+            )
+        steps = super()._combine_steps(options, prefixes, *others)
+        # The first step finishes last, when the samples are trees.
+        return [Consensus(self), *steps] if options.mbr_samples else steps

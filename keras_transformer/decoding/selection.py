@@ -1,17 +1,13 @@
-"""Chooses among hypotheses: by agreement, as a consensus, or by reranking."""
+"""Chooses among hypotheses: by agreement, or by reranking."""
 
 import collections
 
 import numpy as np
 
 from keras_transformer.data.text_files import is_blank
-from keras_transformer.decoding.engines import Hypothesis
 from keras_transformer.decoding.engines import check_capabilities
 from keras_transformer.errors import UserError
 from keras_transformer.token_ids import END_ID
-from keras_transformer.trees.consensus import estimate_f1
-from keras_transformer.trees.consensus import find_consensus
-from keras_transformer.trees.tree import parse_tree
 
 BETA = 2  # weight of recall in chrF, the default of sacreBLEU
 
@@ -41,18 +37,6 @@ def sort_by_agreement(hypotheses):
         for sample, mean in zip(first.values(), means.tolist())
     ]
     return sorted(ordered, key=lambda sample: -sample.score)
-
-
-def join_trees(hypotheses):
-    """Joins samples of a sentence's tree into a `Hypothesis` without ids.
-
-    Its score is the mean F1 of the consensus with each sample as the gold tree,
-    from 0 to 100.
-    """
-    trees = [parse_tree(sample.text) for sample in hypotheses]
-    weights = [1] * len(trees)
-    tree = find_consensus(trees, weights)
-    return Hypothesis(str(tree), estimate_f1(tree, trees, weights))
 
 
 def compute_chrf(texts):

@@ -12,23 +12,18 @@ from keras_transformer.search.options import MAX_SOURCE_TOKENS
 WINDOW = 1024  # sentences that are read, and sorted by length, together
 
 
-def check_texts(texts, name="texts"):
-    """Raises a `UserError` if `texts` is a single text."""
-    # A str is iterable too: each of its characters would be a sentence.
-    if isinstance(texts, str):
-        raise UserError(
-            f"`{name}` must be a list of str. Received: one str, "
-            f"{texts[:40]!r}. Put it into a list."
-        )
-
-
 def number_texts(texts, start=0, name="texts"):
     """Yields pairs (number, text), the first with the number `start + 1`.
 
     Raises a `UserError`, which calls the texts `name`, if `texts` is a str, or
     if one of them is not or holds a surrogate.
     """
-    check_texts(texts, name)
+    # A str is iterable too: each of its characters would be a sentence.
+    if isinstance(texts, str):
+        raise UserError(
+            f"`{name}` must be a list of str. Received: one str, "
+            f"{texts[:40]!r}. Put it into a list."
+        )
     for number, text in enumerate(texts, start + 1):
         if not isinstance(text, str):
             raise UserError(

@@ -47,21 +47,22 @@ class Translator(Preparation):
         translator(["A dog."], temperature=0.8, top_k=10, seed=3)
     """
 
+    sorts_samples = True  # by how well they agree, as `mbr_samples` asks
+
     def __init__(self, engine, steps=(), reranker=None):
         super().__init__(engine, steps, reranker)
         if reranker:
             reranker.check_translator(self)
 
     @classmethod
-    def load(cls, path, step=None, precision="float32"):
+    def load(cls, path, step=None, precision="float32", **options):
         """Opens a run, an ensemble or an exported model as a translator.
 
         The arguments are those of `load`, which returns a `Parser` for a model
-        that parses. An ensemble has the options of its first run.
+        that parses, and those of this class beside the engine. An ensemble has
+        the decoding options of its first run.
         """
-        return cls(
-            open_engine(exported.list_directories(path), step, precision)
-        )
+        return cls(open_engine(path, step, precision), **options)
 
     def __call__(
         self,
@@ -244,7 +245,7 @@ class Translator(Preparation):
         ):
             decoded = self.codec.decode(hypotheses)
             for i, each in zip(batch, decoded):
-                if options.mbr_samples:
+                if options.mbr_samples and self.sorts_samples:
                     each = sort_by_agreement(each)[: options.num_hypotheses]
                 results[i] = each
             if report:
@@ -347,8 +348,9 @@ class Translator(Preparation):
         return merge_hypotheses(constrained, hypotheses, terms)
 
 
-def open_engine(paths, step=None, precision="float32"):
-    """Opens the engine of a list of directories, see `Translator.load`."""
+def open_engine(path, step=None, precision="float32"):
+    """Opens the engine of a model or an ensemble, see `Translator.load`."""
+    paths = exported.list_directories(path)
     # Imported here because each needs packages that the others do without.
     format = exported.find_format(paths)
     if format == "ctranslate2":

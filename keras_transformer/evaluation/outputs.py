@@ -101,7 +101,7 @@ def _report_trees(parser, num_sentences):
         f"({share:.1%}).",
         file=sys.stderr,
     )
-    if parser.linearization != "tagged" and parser.tagger is None:
+    if parser.linearization != "tagged" and parser.engine.tagger is None:
         print(
             "This run predicts the tags of punctuation alone, so the tag of "
             "every word counts as wrong.",

@@ -131,16 +131,6 @@ class AttentionOfTest:
             np.testing.assert_allclose(array.sum(-1), 1.0, atol=1e-6)
         assert not np.any(np.triu(attention.decoder, 1))
 
-    def test_padding_is_left_out_and_changes_nothing(self, vocabulary, ids):
-        model = make()
-        padded = compute_attention(
-            model, [vocabulary] * 2, np.array([*ids[0], 0, 0]), [*ids[1], 0]
-        )
-        expected = compute_attention(model, [vocabulary] * 2, *ids)
-        assert padded[:2] == expected[:2]
-        for array, other in zip(padded[2:], expected[2:], strict=True):
-            np.testing.assert_array_equal(array, other)
-
     def test_dropout_is_off(self, vocabulary, ids):
         model = make(dropout=0.5, attention_dropout=0.5)
         first, second = (
@@ -148,12 +138,6 @@ class AttentionOfTest:
             for _ in range(2)
         )
         np.testing.assert_array_equal(first, second)
-
-    @pytest.mark.parametrize("name", ["source_ids", "target_ids"])
-    def test_an_empty_sentence_is_an_error(self, vocabulary, ids, name):
-        sentences = {"source_ids": ids[0], "target_ids": ids[1], name: [0]}
-        with pytest.raises(ValueError, match=f"`{name}` must hold a token"):
-            compute_attention(make(), [vocabulary] * 2, **sentences)
 
 
 class LabelsTest:

@@ -113,7 +113,7 @@ class ParserTest:
     def test_brackets_and_punctuation_stay(self, run, tagger):
         texts = ["a dog runs over the street .", "", "two women , dogs"]
         alone = load(run.path, tokenized=True)
-        assert alone.tagger is None
+        assert alone.engine.tagger is None
         path = save_tagger(tagger, run, 7)
         try:
             parser = load(run.path, tokenized=True)

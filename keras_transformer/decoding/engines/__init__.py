@@ -9,6 +9,7 @@ hypotheses; all the rest is `Translator`'s. Each has
 - `options`, the `DecodeOptions` that apply unless a call changes them;
 - `linearization`, the one of `symbols.LINEARIZATIONS` that a parsing model
   writes, or None;
+- `tagger`, which names parts of speech for a parser, or None;
 - `trained_length`, the number of tokens up to which the model was trained;
 - `max_length`, the maximum number of tokens of a translation, or None;
 - `num_threads`, the number of batches that it runs at the same time;
@@ -64,14 +65,7 @@ class Capabilities:
 
     description: str  # "A CTranslate2 model", the subject of a sentence
     remedy: str  # what to use in its place, such as "the run's directory"
-    attention: bool = False  # return weights of attention and links of words
-    checkpoints: bool = False  # compute with any checkpoint and precision
-    choice_of_samples: bool = False  # draw samples for minimum Bayes risk
-    glossary: bool = False  # search for translations with given terms
-    placeholders: bool = False  # put back what has to be kept
-    prefixes: bool = False  # begin translations with given texts
-    reranking: bool = False  # score hypotheses in both directions
-    seeds: bool = False  # sample by a seed
+    supports: tuple  # of the capabilities in `_NEEDS`
     fixed_options: DecodeOptions | None = None  # the only ones it decodes with
 
 
@@ -85,25 +79,18 @@ def check_capabilities(capabilities, request, prefix=""):
     """
     for name, value in request.items():
         need = _NEEDS.get(name)
-        if value and need and not getattr(capabilities, need):
+        if value and need and need not in capabilities.supports:
             raise UserError(
                 f"{capabilities.description} does not support "
                 f"`{prefix}{name}`. Received: {prefix}{name}="
                 f"{value!s:.80}. "
                 f"Use {capabilities.remedy}, or leave it out."
             )
-    if capabilities.fixed_options:
-        _check_fixed_options(capabilities, request)
-
-
-def _check_fixed_options(capabilities, request):
-    fixed_options = capabilities.fixed_options
-    names = {field.name for field in dataclasses.fields(fixed_options)}
-    for name in names & request.keys():
-        value, fixed = request[name], getattr(fixed_options, name)
-        if value is None:
+    options = capabilities.fixed_options
+    for name, fixed in dataclasses.asdict(options).items() if options else ():
+        if request.get(name) is None:
             continue
-        value = getattr(fixed_options.replace(**{name: value}), name)
+        value = getattr(options.replace(**{name: request[name]}), name)
         is_fewer = name == "num_hypotheses" and value < fixed
         if value != fixed and not is_fewer:
             raise UserError(

@@ -96,14 +96,9 @@ def compile_search(
     which changes no result.
 
     The vocabulary is that of the targets, which terms need, and the constraint
-    a `TreeConstraint` or None. The function takes int32 arrays and returns
-    those of `find_hypotheses`:
-
-    - `inputs`, source ids of shape `(batch, input_len)`;
-    - `limits`, the maximum lengths of the translations, `(batch,)`;
-    - `prefixes`, ids of shape `(batch, prefix_len)`, or None;
-    - `seeds` of the sampler, of shape `(batch,)`, or None;
-    - `terms`, ids of shape `(batch, num_terms, term_len)`, or None.
+    a `TreeConstraint` or None. The function takes int32 arrays, those of
+    `find_hypotheses` and perhaps `terms`, ids of shape `(batch, num_terms,
+    term_len)`. It returns sequences and scores.
     """
 
     def search(inputs, limits, prefixes, seeds, terms=None, fixed_length=None):
@@ -123,13 +118,13 @@ def compile_search(
             lexical,
         )
 
-    backend = keras.backend.backend()
+    # The ranks of inputs, limits, prefixes, seeds and terms.
+    ranks = [2, 1, 2, 1, 3]
     search_with_terms = search
-    if backend == "tensorflow":
-        # The ranks of inputs, limits, prefixes, seeds and terms.
-        search_with_terms = _compile_with_tensorflow(search, [2, 1, 2, 1, 3])
-        search = _compile_with_tensorflow(search, [2, 1, 2, 1])
-    elif backend == "jax":
+    if keras.backend.backend() == "tensorflow":
+        search_with_terms = _compile_with_tensorflow(search, ranks)
+        search = _compile_with_tensorflow(search, ranks[:-1])
+    elif keras.backend.backend() == "jax":
         search_with_terms = search = _compile_with_jax(search, model)
 
     def search_arrays(inputs, limits, prefixes=None, seeds=None, terms=None):
@@ -163,15 +158,19 @@ def compile_scoring(model, alpha, device=None):
     def score(inputs, targets):
         return score_targets(model, inputs, targets, alpha)
 
-    backend = keras.backend.backend()
-    if backend == "tensorflow":
+    is_on_jax = keras.backend.backend() == "jax"
+    if keras.backend.backend() == "tensorflow":
         score = _compile_with_tensorflow(score, [2, 2])
-    elif backend == "jax":
-        score = _compile_scoring_with_jax(score, model)
+    elif is_on_jax:
+        score = _jit(score, model)
 
     def score_arrays(*pair):
+        batch = len(pair[0])
+        if is_on_jax:
+            missing = _count_missing_rows(batch)
+            pair = [_pad(ids, missing, _round_up(ids.shape[1])) for ids in pair]
         with _device_scope(device):
-            return ops.convert_to_numpy(score(*pair))
+            return ops.convert_to_numpy(score(*pair))[:batch]
 
     return score_arrays
 
@@ -205,32 +204,24 @@ def _compile_with_jax(search, model):
         positions = _round_up(input_len)
         # The tree constraint raises limits that are too small for a tree.
         limit = max(int(limits.max()), input_len + 2)
+        if terms is not None:
+            _, num_terms, term_len = terms.shape
+            missing_ids = _round_up(term_len, TERM_STEP) - term_len
+            widths = (missing, _count_missing_rows(num_terms), missing_ids)
+            terms = np.pad(terms, [(0, width) for width in widths])
         sequences, scores = run(
             _pad(inputs, missing, positions),
             # A limit of 1 ends the rows of padding at the first step.
             np.pad(limits, (0, missing), constant_values=1),
             _pad(prefixes, missing, _round_up(prefixes.shape[1])),
             np.pad(seeds, (0, missing)),
-            None if terms is None else _pad_terms(terms, missing),
+            terms,
             fixed_length=_round_up(positions + limit - input_len),
         )
         # (batch, num_hypotheses, length), (batch, num_hypotheses)
         return sequences[:batch], scores[:batch]
 
     return search_padded
-
-
-def _compile_scoring_with_jax(score, model):
-    run = _jit(score, model)
-
-    def score_padded(*pair):
-        batch = len(pair[0])
-        missing = _count_missing_rows(batch)
-        return run(
-            *(_pad(ids, missing, _round_up(ids.shape[1])) for ids in pair)
-        )[:batch]
-
-    return score_padded
 
 
 def _jit(function, model):
@@ -259,13 +250,6 @@ def _pad(ids, missing, length):
     return np.pad(ids, [(0, missing), (0, length - ids.shape[1])])
 
 
-def _pad_terms(terms, missing):
-    _, num_terms, term_len = terms.shape
-    missing_ids = _round_up(term_len, TERM_STEP) - term_len
-    widths = (missing, _count_missing_rows(num_terms), missing_ids)
-    return np.pad(terms, [(0, width) for width in widths])
-
-
 def _round_up(length, step=LENGTH_STEP):
     return -(-length // step) * step
 
@@ -282,22 +266,21 @@ def count_cache_positions(free_bytes, position_bytes):
 def count_position_bytes(model, options):
     """Returns how many bytes a search holds for one position of one beam."""
     models = getattr(model, "models", [model])
-    return sum(_count_position_bytes(one, options) for one in models)
-
-
-def _count_position_bytes(model, options):
-    attention = model.decoder.stack[0].self_attention
-    width = attention.num_heads * (attention.d_k + attention.d_v)
-    number_bytes = 2 if model.compute_dtype.endswith("16") else 4
-    target_bytes = model.decoder.num_layers * width * number_bytes
-    # The beams share the keys and values of the source, which has no more
-    # positions than the limit of its translations.
-    source_bytes = target_bytes / options.num_beams
-    # A beam has the logits of one position. The shortest limit shares them out
-    # among the fewest positions.
-    shortest = 1 + options.extra_length
-    logits_bytes = LOGITS_BYTES * model.vocab_size / shortest
-    return target_bytes + source_bytes + logits_bytes
+    total = 0
+    for one in models:
+        attention = one.decoder.stack[0].self_attention
+        width = attention.num_heads * (attention.d_k + attention.d_v)
+        number_bytes = 2 if one.compute_dtype.endswith("16") else 4
+        target_bytes = one.decoder.num_layers * width * number_bytes
+        # The beams share the keys and values of the source, which has no more
+        # positions than the limit of its translations.
+        source_bytes = target_bytes / options.num_beams
+        # A beam has the logits of one position. The shortest limit shares them
+        # out among the fewest positions.
+        shortest = 1 + options.extra_length
+        logits_bytes = LOGITS_BYTES * one.vocab_size / shortest
+        total += target_bytes + source_bytes + logits_bytes
+    return total
 
 
 def read_free_bytes(device):

@@ -38,7 +38,7 @@ UNDERSTOOD["decoder_start"] = ("zero", "padding")
 UNDERSTOOD["positional_encoding"] = ("sinusoidal", "learned")
 UNDERSTOOD["tied_embeddings"] = ("all", "target", "none")
 CTRANSLATE2 = Capabilities(
-    "A CTranslate2 model", "the run's directory", prefixes=True, seeds=True
+    "A CTranslate2 model", "the run's directory", ("prefixes", "seeds")
 )
 
 
@@ -66,6 +66,7 @@ class CTranslate2Engine:
     """
 
     capabilities = CTRANSLATE2
+    tagger = None
     trained_length = 256  # an export does not record that of its run
 
     def __init__(self, path, device="auto", compute_type="default"):
@@ -94,7 +95,13 @@ class CTranslate2Engine:
         self._device = device
         self._compute_type = compute_type
         self._pieces = self._read_pieces()
-        self._adds_end = self._read_adds_end()
+        settings = read_record(
+            os.path.join(path, SETTINGS_FILE),
+            {"add_source_eos?": bool},
+            exported.REMEDY,
+        )
+        # Exports of version 0.1 do not let CTranslate2 add the end to sources.
+        self._adds_end = settings.get("add_source_eos", False)
         self._has_shortlist = self._check_shortlist()
         self._search = self._new_search()
         self.num_threads = self._search.engine.num_translators
@@ -138,23 +145,20 @@ class CTranslate2Engine:
         self._search.score(requests)
         yield batch, [one.select(options)[0].score for one in requests]
 
-    def _may_overflow(self):
-        """Returns whether products of integers may exceed their range.
-
-        On an x86 processor without VNNI, CTranslate2 adds pairs of products of
-        8-bit numbers in 16 bits, without an error where they do not fit.
-        """
-        is_integer = self.record.get("precision", "").startswith("int")
-        flags = processor_flags()
-        has_vnni = any("vnni" in flag for flag in flags)
-        on_processor = not _count_gpus(self._device)
-        return is_integer and on_processor and flags and not has_vnni
-
     def _new_search(self, seed=None):
         import ctranslate2
 
         compute_type = self._compute_type
-        if compute_type == "default" and self._may_overflow():
+        flags = processor_flags()
+        # On an x86 processor without VNNI, CTranslate2 adds pairs of products
+        # of 8-bit numbers in 16 bits, without an error where they do not fit.
+        if (
+            compute_type == "default"
+            and self.record.get("precision", "").startswith("int")
+            and not _count_gpus(self._device)
+            and flags
+            and not any("vnni" in flag for flag in flags)
+        ):
             compute_type = "float32"
         placement = _placement(self._device)
         if seed is not None:
@@ -216,16 +220,6 @@ class CTranslate2Engine:
             fault = f"whose SHA-256 is not the one in {exported.EXPORT_FILE}"
             raise file_error(path, fault, exported.REMEDY)
         return True
-
-    def _read_adds_end(self):
-        """Returns whether CTranslate2 adds the end to each source.
-
-        Exports of version 0.1 do not ask for it.
-        """
-        path = os.path.join(self._path, SETTINGS_FILE)
-        shape = {"add_source_eos?": bool}
-        settings = read_record(path, shape, exported.REMEDY)
-        return settings.get("add_source_eos", False)
 
 
 def _placement(device):

@@ -1,7 +1,5 @@
 """Searches with the model of a run, or an ensemble of runs, on Keras."""
 
-import dataclasses
-
 import numpy as np
 
 from keras_transformer.data.vocabularies import Vocabularies
@@ -17,21 +15,11 @@ from keras_transformer.search.options import DecodeOptions
 from keras_transformer.token_ids import END_ID
 from keras_transformer.trees.target_text import find_linearization
 
-ENSEMBLE = Capabilities(
-    "An ensemble",
-    "one of its runs",
-    checkpoints=True,
-    choice_of_samples=True,
-    glossary=True,
-    placeholders=True,
-    prefixes=True,
-    reranking=True,
-    seeds=True,
-)
+_SUPPORTED = ("checkpoints", "choice_of_samples", "glossary", "placeholders")
+_SUPPORTED += ("prefixes", "reranking", "seeds")
+ENSEMBLE = Capabilities("An ensemble", "one of its runs", _SUPPORTED)
 # Only a single model has attention that can be shown.
-RUN = dataclasses.replace(
-    ENSEMBLE, description="A run", remedy="another run", attention=True
-)
+RUN = Capabilities("A run", "another run", (*_SUPPORTED, "attention"))
 
 
 class KerasEngine:
@@ -53,6 +41,7 @@ class KerasEngine:
     """
 
     max_length = None
+    tagger = None  # the `Tagger` of a run that parses, if it has one
 
     def __init__(
         self,
@@ -84,14 +73,23 @@ class KerasEngine:
         replicas = _compiler().load_replicas(
             lambda: load_model(runs, step, precision)
         )
-        return cls(
-            replicas[0].model,
+        model = replicas[0].model
+        engine = cls(
+            model,
             runs[0].vocabulary,
             runs[0].hparams,
             max(batching.count_threads(), len(replicas)),
             runs[0].source_vocabulary,
             replicas,
         )
+        if engine.linearization:
+            # Imported here because it loads Keras.
+            from keras_transformer.decoding.pos_tagger import load_tagger
+
+            first, *_ = getattr(model, "models", [model])
+            step, *_ = find_steps(runs, step)
+            engine.tagger = load_tagger(runs[0], step, first)
+        return engine
 
     @classmethod
     def load_vocabularies(cls, paths):
@@ -107,16 +105,9 @@ class KerasEngine:
         return engine
 
     def search(self, sentences, options, scored=True):
-        """Searches for the hypotheses of sentences.
+        """Yields pairs of a batch and its lists of `Hypothesis` without texts.
 
-        Args:
-            sentences: A `Sentences`.
-            options: A `DecodeOptions`.
-            scored: Ignored, since scores cost nothing here.
-
-        Returns:
-            Iterator over pairs of a batch and the list of its lists of
-            `Hypothesis`, without texts.
+        `scored` is ignored, since scores cost nothing here.
         """
         searches = [
             replica.search(
@@ -125,27 +116,23 @@ class KerasEngine:
             for replica in self.replicas
         ]
         lengths = map(len, sentences.sources)
+        costs = batching.estimate_search_costs(
+            lengths, options, self.linearization
+        )
         return self._run(
             searches,
             lambda batch: sentences.make_arrays(batch, options.extra_length),
             read_hypotheses,
             sentences.sources,
-            batching.estimate_search_costs(
-                lengths, options, self.linearization
-            ),
+            costs,
             self._min_positions(options),
         )
 
     def score(self, sources, targets, options):
-        """Scores translations of sentences.
+        """Yields pairs of a batch and the list of its scores.
 
-        Args:
-            sources, targets: Lists of lists of ids with the end id. A blank one
-                has none.
-            options: A `DecodeOptions`, whose `alpha` counts.
-
-        Returns:
-            Iterator over pairs of a batch and the list of its scores.
+        The sources and targets are lists of lists of ids with the end id; a
+        blank one has none. Of the options, `alpha` counts.
         """
 
         def pad_pairs(batch):

@@ -49,7 +49,7 @@ class SavedModelEngine:
             loaded.
     """
 
-    max_length = None
+    max_length = tagger = None
     trained_length = 256  # an export does not record that of its run
 
     def __init__(self, path):
@@ -63,7 +63,7 @@ class SavedModelEngine:
                 self.capabilities,
                 description=f"{self.capabilities.description}, whose search "
                 "takes no terms,",
-                glossary=False,
+                supports=(),
             )
         self.codec = SavedModelCodec(self._signatures, self.record)
         self.num_threads = batching.count_tensorflow_threads()
@@ -86,9 +86,16 @@ class SavedModelEngine:
 
         def read(outputs):
             rows = zip(outputs["translations"], outputs["scores"].tolist())
-            return [
-                _read_hypotheses(*row)[: options.num_hypotheses] for row in rows
+            # A score of -inf fills the place of a missing hypothesis.
+            found = [
+                [
+                    Hypothesis(text.decode(), score)
+                    for text, score in zip(*row)
+                    if score > float("-inf")
+                ]
+                for row in rows
             ]
+            return [each[: options.num_hypotheses] for each in found]
 
         return self._runner.run(
             [functools.partial(_call, self._signatures[name])],
@@ -189,8 +196,8 @@ def read_capabilities(path):
     return Capabilities(
         f"The SavedModel in {path}",
         "the run's directory",
-        glossary=True,
-        fixed_options=options,
+        ("glossary",),
+        options,
     )
 
 
@@ -261,12 +268,3 @@ def _load_signatures(path):
             f"{', '.join(sorted(missing))}. Export the run again."
         )
     return signatures
-
-
-def _read_hypotheses(texts, scores):
-    # A score of -inf fills the place of a hypothesis that does not exist.
-    return [
-        Hypothesis(text.decode(), score)
-        for text, score in zip(texts, scores)
-        if score > float("-inf")
-    ]

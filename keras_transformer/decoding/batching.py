@@ -143,21 +143,13 @@ class BatchRunner:
         self._share = math.inf  # of the budget, that a batch may have
 
     def run(self, workers, prepare, read, costs, budget, describe, **options):
-        """Runs all sentences in batches.
+        """Yields pairs of a batch and the list of its results.
 
-        Args:
-            workers: List of functions of a batch's inputs, one for each device.
-                They share the threads evenly.
-            prepare: Function of a batch, a list of numbers of sentences, that
-                returns the inputs of a worker.
-            read: Function of what a worker returned that returns a list with
-                the result of each sentence.
-            costs, budget, **options: See `plan_batches`.
-            describe: Function of the number of a sentence that returns how an
-                error message describes it.
-
-        Returns:
-            Iterator over pairs of a batch and the list of its results.
+        The `workers` are functions, one for each device, which share the
+        threads evenly. `prepare` turns a batch, a list of numbers of sentences,
+        into their arguments, and `read` what they return into a list with the
+        result of each sentence. `describe` names a sentence in an error
+        message. All else is as for `plan_batches`.
         """
         idle = queue.SimpleQueue()
         for worker in itertools.islice(

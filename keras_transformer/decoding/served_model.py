@@ -43,7 +43,15 @@ class CTranslate2Model:
 
     def __init__(self, path):
         self._translator = Translator(CTranslate2Engine(path))
-        self._check_search(path)
+        if self._translator.linearization and (
+            self._translator.options.constrained
+        ):
+            raise UserError(
+                f"CTranslate2 cannot constrain the search of {path} to trees, "
+                "as a server needs it. Export the run with "
+                "--format=saved_model, or with "
+                "--decode_hparams=constrained=false."
+            )
         self._sources = self._translator.codec.source_vocabulary
         self._targets = self._translator.codec.vocabulary
         self._num_hypotheses = self._translator.options.num_hypotheses
@@ -88,16 +96,6 @@ class CTranslate2Model:
         """Runs a signature and returns its results, arrays by name."""
         return self._functions[name](**arrays)
 
-    def _check_search(self, path):
-        translator = self._translator
-        if translator.linearization and translator.options.constrained:
-            raise UserError(
-                f"CTranslate2 cannot constrain the search of {path} to trees, "
-                "as a server needs it. Export the run with "
-                "--format=saved_model, or with "
-                "--decode_hparams=constrained=false."
-            )
-
     def _warm_up(self):
         """Translates a few tokens in each thread, whose first call is slow."""
         first = self._sources.vocab_size // 2  # skips bytes
@@ -112,11 +110,10 @@ class CTranslate2Model:
     def _translate(self, text):
         sources = self._encode(self._sources, text, "text")
         rows = self._translator.translate_ids(sources)
-        shape = len(rows), self._num_hypotheses
-        translations = np.full(shape, b"", object)
+        translations = np.full((len(rows), self._num_hypotheses), b"", object)
         for row, hypotheses in enumerate(rows):
-            for column, hypothesis in enumerate(hypotheses):
-                translations[row, column] = hypothesis.text.encode()
+            texts = [one.text.encode() for one in hypotheses]
+            translations[row, : len(texts)] = texts
         scores = self._scores(sources, rows)
         return {"translations": translations, "scores": scores}
 

@@ -154,7 +154,8 @@ class Protection(Step):
             (masked.text, one.text): one
             for masked, each in zip(all_masked, hypotheses)
             for one in each
-            if needs_links(masked, one.text)
+            if masked.text and one.text
+            if masked.tags or _find_missing(masked, one.text)
         }
         sources = [(source, source) for source, _ in needed]
         links = self._engine.link_words(
@@ -187,15 +188,10 @@ def make_mask(placeholders, glossary=None, normalize=str):
     )
 
 
-def needs_links(masked, translation):
-    missing = _find_missing(masked, translation)
-    return bool(masked.text and translation and (masked.tags or missing))
-
-
 def restore(masked, translation, links=None):
     """Puts placeholders and tags into a translation of `masked.text`.
 
-    `links` are their `WordLinks`, if `needs_links`. Without words everything
+    `links` are their `WordLinks`, if both have words. Without words everything
     goes to the end.
     """
 
